@@ -7,7 +7,7 @@ import socket
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from drone_bridge.ardrone.codec import CONTROL, NAVDATA
+from drone_bridge.ardrone.codec import CONNECT, CONTROL, NAVDATA
 from drone_bridge.net.connector import LinkError, MakeTap, Selectable
 from drone_bridge.net.datagram_link import DatagramPeer
 from drone_bridge.net.link_loop import Received
@@ -19,9 +19,9 @@ MAX_UNREAD = 32
 
 
 class DronePeer(DatagramPeer):
-    """Commands and navdata over UDP, from free ports of our own. Settings come over TCP, once they are asked for.
+    """Commands and navdata over UDP, from free ports of our own. Settings come over TCP, once they are requested.
 
-    A failure of the control port is no failure of the link: whoever asks tries again.
+    A failure of the control port is no failure of the link: the session retries.
     """
 
     def __init__(
@@ -51,19 +51,22 @@ class DronePeer(DatagramPeer):
         return (*super().files(), *self._navdata.files(), *((self._control,) if self._control else ()))
 
     def receive(self) -> Received | None:
-        """See Link. Datagrams from the port of commands are dropped: a drone sends none."""
+        """See Link. Navdata come first. Datagrams from the port of commands are dropped: a drone sends none."""
         for _ in range(MAX_UNREAD):
             if not super().receive():
                 break
-        if chunk := self._read_control():
-            return Received(chunk, CONTROL)
-        received = self._navdata.receive()
-        return received and Received(received.data, NAVDATA)
+        if received := self._navdata.receive():
+            return Received(received.data, NAVDATA)
+        chunk = self._read_control()
+        return Received(chunk, CONTROL) if chunk else None
 
     def send(self, data: bytes | memoryview, to: Any) -> None:
-        """See Link. Anything to CONTROL opens that connection; nothing is sent over it."""
+        """See Link. CONNECT to CONTROL makes a new connection, DISCONNECT ends it; nothing is sent over it."""
         if to == CONTROL:
-            self._open_control()
+            self._close_control()
+            if data == CONNECT:
+                with contextlib.suppress(OSError):
+                    self._open_control()
         elif to == NAVDATA:
             self._navdata.send(data, None)
         else:
@@ -75,7 +78,7 @@ class DronePeer(DatagramPeer):
         super().close()
 
     def _open_control(self) -> None:
-        if self._control or not self._control_port or not self.address:
+        if not self._control_port or not self.address:
             return
         family = socket.AF_INET6 if ":" in self.peer_host else socket.AF_INET
         self._control = socket.socket(family, socket.SOCK_STREAM)

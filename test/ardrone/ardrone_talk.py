@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 from session_talk import SessionTalk
 
-from drone_bridge.ardrone.codec import COMMANDS, CONTROL, NAVDATA, ClientConnection, setting
+from drone_bridge.ardrone.codec import COMMANDS, CONNECT, CONTROL, NAVDATA, ClientConnection, setting
 from drone_bridge.ardrone.device import Behaviour, Drone
 from drone_bridge.ardrone.session.client import ClientSession, Flying
 from drone_bridge.ardrone.session.settings import Wish
@@ -51,7 +51,8 @@ class Talk(SessionTalk):
     def __init__(self, *wishes, drone=None, **behaviour):
         self.drone = drone or Drone(behaviour=Behaviour(**behaviour))
         self.parameters = {"rate": 30.0, "navdata_timeout": 1.0, "confirm_timeout": 5.0}
-        self.pilot, self.used, self.is_linked, self.has_control_port = Pilot(), [], True, True
+        self.pilot, self.used, self.is_linked = Pilot(), [], True
+        self.has_control_port, self.connected_to = True, None  # the drone to which there is a connection for settings
         self.wishes = [DEMO, *wishes]
         self.loses = lambda data: False
         self.actions, self.requests = [], []
@@ -79,6 +80,8 @@ class Talk(SessionTalk):
                     self.drone.receive(each.data, self.now_s)
                 elif each.to == NAVDATA:
                     self.drone.ask(self, self.now_s)
+                else:
+                    self.connected_to = self.drone if each.data == CONNECT else None
         return actions
 
     def run(self, seconds, *, until=None):
@@ -140,7 +143,7 @@ class Talk(SessionTalk):
         due = self.drone.navdata(self.now_s)
         if due and self in due[1] and self.is_linked:
             self.take(self.session.receive(due[0], NAVDATA, self.now_s))
-        if self.drone.texts_due and self.has_control_port and self.is_linked:
+        if self.drone.texts_due and self.has_control_port and self.is_linked and self.connected_to is self.drone:
             self.take(self.session.receive(self.drone.configuration(), CONTROL, self.now_s))
         self.drone.texts_due = 0
 

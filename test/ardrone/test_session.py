@@ -7,6 +7,8 @@ from session_talk import notes
 
 from drone_bridge.ardrone.codec import (
     COMMANDS,
+    CONNECT,
+    CONTROL,
     NAVDATA,
     WAKE_UP,
     Config,
@@ -137,8 +139,70 @@ def test_limits_of_the_flight_are_written_on_the_ground_only():
 def test_a_drone_that_was_switched_off_and_on_is_told_its_settings_again():
     talk = Talk(TILT).connected()
     other = Talk()
+    assert len(talk.used) == 1
     talk.drone = other.drone
     talk.run(5.0, until=lambda: talk.drone.settings["control:euler_angle_max"] == "0.3")
+    talk.run(5.0, until=lambda: len(talk.used) == 2)  # over another connection: the old one has no end
+
+
+def test_a_connection_whose_text_is_lost_is_replaced():
+    talk = Talk()
+    talk.has_control_port = False
+    talk.open()
+    talk.run(10.0, until=lambda: sum(is_connect(each) for each in talk.actions) == 3)
+    talk.has_control_port = True
+    talk.run(3.0, until=lambda: talk.used)
+    assert talk.connected_to is None  # and is ended
+
+
+def is_connect(action):
+    return isinstance(action, Send) and (action.to, action.data) == (CONTROL, CONNECT)
+
+
+def test_settings_without_an_end_are_refused_and_the_connection_is_ended():
+    talk = Talk()
+    talk.has_control_port = False
+    talk.open()
+    talk.run(5.0, until=lambda: talk.connected_to)
+    for _ in range(17):
+        talk.take(talk.session.receive(b"a:b = 1\n" * 512, CONTROL, talk.now_s))
+    assert talk.connected_to is None
+    assert len(notes(talk.actions, "rejected_input")) == 1
+    assert talk.used == []
+
+
+def test_settings_that_a_stall_has_cut_are_read_again():
+    talk = Talk(TILT)
+    talk.has_control_port = False
+    talk.open()
+    talk.run(5.0, until=lambda: talk.connected_to)
+    talk.take(talk.session.receive(b"control:euler_angle_max = 0.", CONTROL, talk.now_s))
+    talk.stall(0.5)
+    assert talk.connected_to is None
+    talk.has_control_port = True
+    talk.run(5.0, until=lambda: talk.used)
+    assert talk.used[0].number("control:euler_angle_max") == 0.3
+
+
+@pytest.mark.parametrize("value", ["-0.3", "0", "1e30", "nan", "x" * 5000, "0.3\x1b[2J"])
+def test_maxima_that_can_not_be_right_are_not_used(value):
+    talk = Talk().connected()
+    talk.take(talk.session.receive(f"control:euler_angle_max = {value}\n\0".encode(), CONTROL, talk.now_s))
+    assert talk.used[-1].number("control:euler_angle_max") is None
+    (sentence,) = [each for each in notes(talk.actions, "refused_settings") if "can't be right" in each]
+    assert sentence.isprintable()
+    assert len(sentence) < 400
+
+
+def test_in_the_air_settings_are_read_and_again_once_they_are_written():
+    talk = Talk(TILT)
+    talk.drone.is_bootstrapped = True
+    talk.drone.flight.phase, talk.drone.flight.position[2] = Phase.FLYING, 1.0
+    talk.open()
+    talk.run(5.0, until=lambda: talk.used)
+    assert talk.used[0].number("control:euler_angle_max") == pytest.approx(0.2094)
+    talk.ask("land")
+    talk.run(20.0, until=lambda: talk.used[-1].number("control:euler_angle_max") == 0.3)
 
 
 # Flying.

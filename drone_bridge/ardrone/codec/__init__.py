@@ -69,9 +69,11 @@ __all__ = [
     "ABSOLUTE",
     "COMBINED_YAW",
     "COMMANDS",
+    "CONNECT",
     "CONTROL",
     "CONTROL_PORT",
     "DEFAULT_PORT",
+    "DISCONNECT",
     "FIRST_SEQUENCE",
     "MAX_LINE",
     "NAVDATA",
@@ -118,6 +120,8 @@ __all__ = [
 
 #: The drone's ports, as a link names them.
 COMMANDS, NAVDATA, CONTROL = "commands", "navdata", "control"
+#: Instead of data, which CONTROL never gets: make a new connection, or end it.
+CONNECT, DISCONNECT = b"connect", b""
 #: Their numbers: AT commands and navdata over UDP, video and configuration over TCP.
 DEFAULT_PORT, NAVDATA_PORT, VIDEO_PORT, CONTROL_PORT = 5556, 5554, 5555, 5559
 #: The datagram to NAVDATA_PORT by which a client asks for navdata to its own address.

@@ -4,10 +4,13 @@
 from collections.abc import Mapping
 
 from drone_bridge.wire.events import RemoteProtocolError
+from drone_bridge.wire.printable import printable
 
 #: Limit of a whole text. Drones send about 6 kB.
 MAX_TEXT_BYTES = 1 << 16
 _END = b"\0"
+#: Limit of a value, which logs and diagnostics show, characters.
+MAX_VALUE = 200
 
 
 class ConfigurationReader:
@@ -31,12 +34,12 @@ class ConfigurationReader:
 
 
 def read_settings(text: bytes) -> dict[str, str]:
-    """Return the settings in a text by `section:key`."""
+    """Return the settings in a text by `section:key`. Values are printable, and at most MAX_VALUE long."""
     settings = {}
     for line in text.decode("ascii", "replace").splitlines():
         key, equals, value = line.partition(" = ")
         if equals and ":" in key:
-            settings[key.strip()] = value.strip()
+            settings[key.strip()] = printable(value.strip(), MAX_VALUE)
     return settings
 
 

@@ -35,7 +35,9 @@ from typing import Any, NamedTuple
 from drone_bridge.ardrone import units
 from drone_bridge.ardrone.codec import (
     COMMANDS,
+    CONNECT,
     CONTROL,
+    DISCONNECT,
     NAVDATA,
     WAKE_UP,
     ClientConnection,
@@ -87,8 +89,6 @@ UNHEARD_S = 1.0
 LAND_TIMEOUT_S = 5.0
 #: Age of a request for an emergency after which it is not carried out, s.
 EMERGENCY_AGE_S = 3.0
-#: Periods between datagrams of navdata that are counted as gaps.
-GAP = 5
 # Counters.
 PACKETS, REPORTS, GAPS, LATE, UNHEARD, SILENCES, RESTARTS = (
     "packets",
@@ -218,8 +218,6 @@ class ClientSession(Session):
             self._wake_at = now_s + WAKE_S
             if self.received_s is None or silence_s > WAKE_S:
                 self._effects.append(Send(WAKE_UP, NAVDATA))
-            if self.settings.wants_control_port and self.state == CONNECTED:
-                self._effects.append(Send(b"", CONTROL))
         return self._taken(now_s)
 
     def resume(self, now_s: float) -> Actions:
@@ -232,6 +230,7 @@ class ClientSession(Session):
         if self.is_open:
             self._packet_at = now_s
             self._send_packet(now_s)
+            self._disconnect_control()  # a part of what it has sent may have been dropped
         return self._taken(now_s)
 
     def refused(self, sentence: str, now_s: float) -> Actions:
@@ -299,7 +298,7 @@ class ClientSession(Session):
             self._trims_left -= 1
             commands.append(FlatTrim())
         if navdata:
-            commands += self.settings.commands(navdata, now_s)
+            commands += self.settings.commands(navdata, now_s, self._connect_control)
         self._send(now_s, *commands)
 
     def _send(self, now_s: float, *commands: Command) -> None:
@@ -421,12 +420,24 @@ class ClientSession(Session):
             elif each.request.name == TAKE_OFF and is_emergency:
                 self._answer(each, False, f"The drone has an emergency: {self.causes}.")
 
+    def _connect_control(self) -> None:
+        """Make a new connection to the control port."""
+        self._reader = ConfigurationReader()
+        self._effects.append(Send(CONNECT, CONTROL))
+
+    def _disconnect_control(self) -> None:
+        self._reader = ConfigurationReader()
+        self._effects.append(Send(DISCONNECT, CONTROL))
+
     def _read_settings(self, data: bytes, now_s: float) -> Actions:
         try:
             settings = self._reader.receive(data)
         except RemoteProtocolError as error:
-            return [Note("rejected_input", f"Settings of {self.peer} were refused: {error}")]
+            self._disconnect_control()
+            self._effects.append(Note("rejected_input", f"Settings of {self.peer} were refused: {error}"))
+            return self._taken(now_s)
         if settings:
+            self._disconnect_control()
             self.settings.read(settings, self._wishes())
             self._use_settings(self.settings)
         return self._taken(now_s)

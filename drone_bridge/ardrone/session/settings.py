@@ -5,25 +5,31 @@
 |---|---|---|
 | a command of before | CLEAR | the bit is cleared |
 | nothing | the next setting, each REPEAT_S | the bit is set: CLEAR, then the next one |
-| nothing, with all settings written | the request for all settings, each READ_S | they come over the control port |
+| nothing, with no setting to write now | CONNECT_S after a new connection to the control port, the request for all \
+settings; again after READ_S | they come over that connection |
 
 Settings that move limits of the flight are written on the ground only. The setting without which there is no navdata is
-repeated for ever, as one lost datagram would mean silence. Others are given up after MOST_TRIES.
+repeated for ever, as one lost datagram would mean silence. Others are given up after MOST_TRIES. Each request has a
+connection of its own, since one to a drone that was switched off meanwhile stays open without an error.
 """
 
 import math
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from drone_bridge.ardrone.codec import Command, Config, Control, ControlMode, Navdata, State
 
 REPEAT_S = 0.5
 READ_S = 1.0
+#: Time for a connection to the control port.
+CONNECT_S = 0.2
 MOST_TRIES = 10
 MOST_READS = 5
 #: Part by which a number that is read back may differ.
 TOLERANCE = 0.01
+#: Largest plausible values of the maxima. Beyond them, or without being positive, they are not used.
+PLAUSIBLE = {"control:euler_angle_max": 0.6, "control:control_vz_max": 5000.0, "control:control_yaw": 10.0}
 CLEAR = Control(ControlMode.CLEAR_ACKNOWLEDGEMENT)
 READ = Control(ControlMode.GET_CONFIGURATION)
 
@@ -53,11 +59,12 @@ class Settings:
         self._current: Wish | None = None
         self._due_at, self._tries = -math.inf, 0
         self._reads_left = 0
+        self._is_connected = False  # for the next request for all settings
 
     def start(self, wishes: Sequence[Wish]) -> None:
         """Write these settings, and read all of them then."""
         self._wishes, self._current, self._reads_left = deque(wishes), None, MOST_READS
-        self.settled = set()
+        self.settled, self._is_connected = set(), False
         self._due_at = -math.inf
 
     def add(self, wish: Wish) -> None:
@@ -65,11 +72,6 @@ class Settings:
         self._wishes = deque(each for each in self._wishes if each.config.key != wish.config.key)
         self._wishes.append(wish)
         self.settled.discard(wish.config.key)
-
-    @property
-    def wants_control_port(self) -> bool:
-        """Whether settings are to be read."""
-        return self._reads_left > 0 and self.is_idle
 
     @property
     def is_idle(self) -> bool:
@@ -81,11 +83,14 @@ class Settings:
         """Whether the drone has not acknowledged a setting for several tries."""
         return self._tries >= 3
 
-    def commands(self, navdata: Navdata, now_s: float) -> tuple[Command, ...]:
-        """Return what to send with the next commands."""
+    def commands(self, navdata: Navdata, now_s: float, connect: Callable[[], None]) -> tuple[Command, ...]:
+        """Return what to send with the next commands. `connect` makes a new connection to the control port."""
         if navdata.has(State.COMMAND_ACKNOWLEDGED):
-            self._settle()
-            self._current, self._tries, self._due_at = None, 0, -math.inf
+            if self._current:
+                if self._current.needs_ground:  # settings may have been read before it was written
+                    self._reads_left = MOST_READS
+                self._settle()
+                self._current, self._tries, self._due_at = None, 0, -math.inf
             return (CLEAR,)
         if now_s < self._due_at:
             return ()
@@ -98,12 +103,16 @@ class Settings:
         if self._current:
             self._tries, self._due_at = self._tries + 1, now_s + REPEAT_S
             return (self._current.config,)
-        if self.wants_control_port:
-            self._reads_left, self._due_at = self._reads_left - 1, now_s + READ_S
-            if not self._reads_left:
-                self.problems.append("The drone's settings can't be read back: those of its last user may be in force.")
-            return (READ,)
-        return ()
+        if not self._reads_left:
+            return ()
+        if not self._is_connected:
+            self._is_connected, self._due_at = True, now_s + CONNECT_S
+            connect()
+            return ()
+        self._is_connected, self._reads_left, self._due_at = False, self._reads_left - 1, now_s + READ_S
+        if not self._reads_left:
+            self.problems.append("The drone's settings can't be read back: those of its last user may be in force.")
+        return (READ,)
 
     def read(self, settings: Mapping[str, str], wishes: Sequence[Wish]) -> None:
         """Handle the drone's answer, and compare it with the wishes."""
@@ -114,14 +123,17 @@ class Settings:
             key, value = wish.config.key, wish.config.value
             if (given := settings.get(key)) is None or not _is_same(value, given):
                 self.problems.append(f"The drone has {key} = {given}, not {value}: its value is used.")
+        for key in PLAUSIBLE:
+            if key in settings and self.number(key) is None:
+                self.problems.append(f"The drone has {key} = {settings[key]}, which can't be right: it is not used.")
 
     def number(self, key: str) -> float | None:
-        """Return a number that the drone has answered, None without a valid one."""
+        """Return a number that the drone has answered, None without a valid and plausible one."""
         try:
             value = float(self.answered.get(key, "nan"))
         except ValueError:
             return None
-        return value if math.isfinite(value) else None
+        return value if 0.0 < value <= PLAUSIBLE.get(key, math.inf) and math.isfinite(value) else None
 
     def _settle(self) -> None:
         if self._current:
