@@ -35,7 +35,6 @@ from drone_bridge.ardrone.codec import (
     LateCommand,
     Navdata,
     Option,
-    OtherCommand,
     Pcmd,
     PcmdMag,
     Ref,
@@ -150,7 +149,7 @@ class Drone:
     is_acknowledging: bool = False
     settings: dict[str, str] = field(default_factory=lambda: dict(_DEFAULTS))
     ref: Ref = field(default_factory=Ref)
-    #: Commands that counted, by their class or name.
+    #: Commands that counted, by their class.
     counts: dict[str, int] = field(default_factory=dict)
     #: Lines about what happened, for a log.
     events: list[str] = field(default_factory=list)
@@ -204,7 +203,7 @@ class Drone:
                 self.counts["late"] = self.counts.get("late", 0) + 1
                 continue
             self._commanded_at, self._is_lost = now_s, False
-            name = event.name if isinstance(event, OtherCommand) else type(event).__name__
+            name = type(event).__name__
             self.counts[name] = self.counts.get(name, 0) + 1
             self._execute(event, now_s)
 

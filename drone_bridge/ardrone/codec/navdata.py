@@ -65,6 +65,16 @@ class State(IntFlag):
     EMERGENCY = 1 << 31
 
 
+class StateWord(int):
+    """State bits as received. As text, the names of those that are set.
+
+    No State, as an IntFlag keeps each combination that it has ever seen.
+    """
+
+    def __str__(self) -> str:
+        return "|".join(str(bit.name).lower() for bit in State if int(self) & int(bit)) or "0"
+
+
 class Tag(IntEnum):
     """Tags of options."""
 
@@ -160,7 +170,7 @@ MAX_DETECTIONS = 4
 class Navdata:
     """Datagram of navdata. Options that are too short for their fields are not reported."""
 
-    state: State
+    state: int  # bits of State
     sequence: int
     vision: int = 0
     options: tuple[Option, ...] = ()
@@ -168,7 +178,7 @@ class Navdata:
 
     def has(self, bits: State) -> bool:
         """Return whether one of these bits is set."""
-        return bool(self.state & bits)
+        return bool(int(self.state) & int(bits))
 
     def data(self, tag: int) -> bytes:
         """Return the data of the first option with this tag; nothing without one."""
@@ -341,7 +351,7 @@ def read_navdata(datagram: bytes | bytearray | memoryview) -> Navdata:
         option = Option(tag, data[at + _OPTION.size : at + size])
         if tag == CHECKSUM:
             _check(option.data, data, at)
-            return Navdata(State(state), sequence, vision, tuple(options), header)
+            return Navdata(StateWord(state), sequence, vision, tuple(options), header)
         options.append(option)
         at += size
     raise RemoteProtocolError("Navdata has no checksum.")
@@ -359,7 +369,7 @@ def write_navdata(navdata: Navdata) -> bytes:
     words = (navdata.header, navdata.state, navdata.sequence, navdata.vision)
     if not all(isinstance(each, int) and not isinstance(each, bool) and 0 <= each <= _WORD for each in words):
         raise LocalProtocolError(f"The head of navdata is {words!r:.200}, but must be numbers of 32 bits.")
-    if navdata.header not in HEADERS or not isinstance(navdata.state, State):
+    if navdata.header not in HEADERS:
         raise LocalProtocolError(f"The head of navdata is {words!r:.200}, which no drone sends.")
     packet = bytearray(_HEAD.pack(*words))
     if not isinstance(navdata.options, tuple):
