@@ -259,6 +259,8 @@ class ArdroneBridge(ProtocolNode):
             wishes.append(Wish(setting("general:navdata_options", full_options())))
         wishes.append(Wish(setting("general:navdata_demo", get("navdata") == "demo"), is_required=True))
         wishes.append(self._channel())
+        if get("drone.outdoor") != KEEP:  # before the maxima, which the drone replaces by those for outdoors or indoors
+            wishes.append(Wish(setting("control:outdoor", get("drone.outdoor") == "true"), needs_ground=True))
         for name, key, unit in (
             ("max_tilt", "control:euler_angle_max", 1.0),
             ("max_climb", "control:control_vz_max", 1000.0),
@@ -268,8 +270,6 @@ class ArdroneBridge(ProtocolNode):
             if value := get(f"drone.{name}"):
                 whole = round(unit * value) if unit > 1 else float(value)
                 wishes.append(Wish(setting(key, whole), needs_ground=True))
-        if get("drone.outdoor") != KEEP:
-            wishes.append(Wish(setting("control:outdoor", get("drone.outdoor") == "true"), needs_ground=True))
         if get("drone.hull") != KEEP:
             has_none = get("drone.hull") == "false"
             wishes.append(Wish(setting("control:flight_without_shell", has_none), needs_ground=True))

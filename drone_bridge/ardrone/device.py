@@ -104,6 +104,12 @@ _DEFAULTS = {
     "control:altitude_max": "3000",
     "control:altitude_min": "50",
     "control:outdoor": "FALSE",
+    "control:indoor_euler_angle_max": "0.2094",
+    "control:indoor_control_vz_max": "700",
+    "control:indoor_control_yaw": "1.745",
+    "control:outdoor_euler_angle_max": "0.349",
+    "control:outdoor_control_vz_max": "1000",
+    "control:outdoor_control_yaw": "3.49",
     "control:flight_without_shell": "FALSE",
     "control:flying_mode": "0",
     "pic:ultrasound_freq": "8",
@@ -368,6 +374,10 @@ class Drone:
         self.events.append(f"{key} = {config.value}")
         if key == "general:navdata_demo":
             self.is_bootstrapped = True
+        if key == "control:outdoor":
+            where = "outdoor" if config.value.upper() == "TRUE" else "indoor"
+            for name in ("euler_angle_max", "control_vz_max", "control_yaw"):
+                self.settings[f"control:{name}"] = self.settings[f"control:{where}_{name}"]
         self._apply()
 
     def _is_writable(self, key: str, ids: ConfigIds | None) -> bool:

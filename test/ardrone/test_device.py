@@ -281,6 +281,13 @@ def test_maxima_are_kept_within_the_drones_own_range_and_flown():
     assert client.drone.flight.height == pytest.approx(2.0, abs=0.05)
 
 
+def test_outdoors_and_indoors_have_maxima_of_their_own():
+    client = Client().ask()
+    for value, tilt, climb in ((True, 0.349, 1.0), (False, 0.2094, 0.7)):
+        client.send(setting("control:euler_angle_max", 0.1), setting("control:outdoor", value))
+        assert (client.drone.flight.max_tilt, client.drone.flight.max_climb) == (tilt, climb)
+
+
 def test_a_flat_trim_on_the_ground_ends_the_drift():
     def drift(trim):
         flight = Flight()
