@@ -8,9 +8,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from drone_bridge.ardrone.codec import CONNECT, CONTROL, NAVDATA
-from drone_bridge.net.connector import LinkError, MakeTap, Selectable
+from drone_bridge.net.connector import RECEIVED, LinkError, MakeTap, Selectable, Tap
 from drone_bridge.net.datagram_link import DatagramPeer
 from drone_bridge.net.link_loop import Received
+from drone_bridge.wire.addresses import peer_name
 
 #: Bytes of settings that are read at a time.
 CHUNK_BYTES = 4096
@@ -36,6 +37,7 @@ class DronePeer(DatagramPeer):
         super().__init__(host, commands, on_failure, wire_log)
         self._navdata = DatagramPeer(host, navdata, on_failure, wire_log)
         self._control: socket.socket | None = None
+        self._control_tap: Tap | None = None
 
     def open(self) -> None:
         """See Link."""
@@ -85,12 +87,18 @@ class DronePeer(DatagramPeer):
         self._control.setblocking(False)
         if self._control.connect_ex((self.peer_host, self._control_port)) not in (0, errno.EINPROGRESS):
             self._close_control()
+        elif self._wire_log:
+            own, peer = self._control.getsockname(), (self.peer_host, self._control_port)
+            self._control_tap = self._wire_log("tcp", peer_name(own), peer_name(peer))
 
     def _read_control(self) -> bytes:
         if not self._control:
             return b""
         try:
-            if chunk := self._control.recv(CHUNK_BYTES):
+            chunk = self._control.recv(CHUNK_BYTES)
+            if self._control_tap:
+                self._control_tap(RECEIVED, chunk)
+            if chunk:
                 return chunk
         except (BlockingIOError, InterruptedError):
             return b""
@@ -103,4 +111,4 @@ class DronePeer(DatagramPeer):
         if self._control:
             with contextlib.suppress(OSError):
                 self._control.close()
-        self._control = None
+        self._control = self._control_tap = None

@@ -9,9 +9,11 @@ from drone_bridge.ardrone.codec import (
     NEED_DATA,
     PROGRESSIVE,
     WAKE_UP,
+    ClientConnection,
     Command,
     Config,
     ConfigIds,
+    ConfigurationReader,
     Control,
     Demo,
     Detected,
@@ -42,7 +44,7 @@ from drone_bridge.ardrone.codec.navdata import (
     wifi_option,
 )
 from drone_bridge.kind import ProtocolKind, Recorded, Sent, Side
-from drone_bridge.wire.events import NeedData, RemoteProtocolError
+from drone_bridge.wire.events import EventQueue, NeedData, RemoteProtocolError
 from drone_bridge.wire.flight_state import MAJOR_STATE_SHIFT
 
 
@@ -127,12 +129,50 @@ class _DronePorts(DroneConnection):
         return super().next_event()
 
 
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """The settings of a drone, as its control port sends them."""
+
+    settings: Mapping[str, str]
+
+
+class _ClientPorts(ClientConnection):
+    """Client's end of a wire log: navdata, or the text of a connection to the control port, which begins in ASCII."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._is_text: bool | None = None
+        self._text, self._found = ConfigurationReader(), EventQueue[Configuration]()
+        #: Whether a text is incomplete.
+        self.inside_message = False
+
+    def receive_data(self, datagram: bytes | bytearray | memoryview) -> None:
+        data = bytes(datagram)
+        if self._is_text is None:
+            self._is_text = data[:1].isascii() and data != b""
+        if not self._is_text:
+            super().receive_data(data)
+            return
+        self.inside_message = not data.endswith(b"\0")
+        try:
+            if settings := self._text.receive(data):
+                self._found.put(Configuration(settings))
+        except RemoteProtocolError as error:
+            self._found.put(error)
+
+    def receive_eof(self) -> None:
+        """Handle the end of a text. An incomplete one is shown as such."""
+
+    def next_event(self) -> Navdata | NeedData | Configuration:  # type: ignore[override]
+        return self._found.next_event() if self._is_text else super().next_event()
+
+
 class RecordedDrone(Recorded):
-    """Recorded datagrams, which are independent of each other."""
+    """Recorded datagrams, which are independent of each other, and texts of the control port."""
 
     def __init__(self, kind: ProtocolKind, parameters: Mapping[str, Any]) -> None:
         super().__init__(kind, parameters)
-        self.readers[Side.OPERATOR] = _DronePorts()
+        self.readers = {Side.OPERATOR: _DronePorts(), Side.VEHICLE: _ClientPorts()}
 
     def note_sent(self, sender: Side, event: Any) -> None:
         """See Recorded. Neither end of a conversation sends anything by its past."""

@@ -10,6 +10,7 @@ from patience import TIMEOUT_S, wait_until
 
 from drone_bridge.ardrone.codec import COMMANDS, CONNECT, CONTROL, DISCONNECT, NAVDATA, WAKE_UP
 from drone_bridge.ardrone.ports import DronePeer
+from drone_bridge.net.connector import RECEIVED
 
 HOST = "127.0.0.1"
 
@@ -28,13 +29,19 @@ class Drone:
         self.control.listen(4)
         self.failures = []
         ports = tuple(each.getsockname()[1] for each in (self.commands, self.navdata, self.control))
-        self.link = DronePeer(HOST, ports, lambda error, delay_s: self.failures.append(error))
+        self.log = []  # transport, peer's port, direction, data
+        self.link = DronePeer(HOST, ports, lambda error, delay_s: self.failures.append(error), self.wire_log)
         self.link.open()
         stack.callback(self.link.close)
         self.link.send(b"AT*COMWDG=1\r", COMMANDS)
         self.link.send(WAKE_UP, NAVDATA)
         assert self.commands.recv(64)
         self.client = self.navdata.recvfrom(64)[1]
+
+    def wire_log(self, transport, own, peer):
+        return lambda direction, data, who=peer: self.log.append(
+            (transport, who.rpartition(":")[2], direction, bytes(data))
+        )
 
     def accept(self):
         self.link.send(CONNECT, CONTROL)
@@ -69,6 +76,18 @@ def test_each_connect_is_a_new_connection_and_disconnect_ends_it(drone):
         drone.link.send(DISCONNECT, CONTROL)
         second.settimeout(TIMEOUT_S)
         assert second.recv(1) == b""
+
+
+def test_a_wire_log_has_the_text_and_its_end(drone):
+    with drone.accept() as client:
+        client.sendall(b"text")
+        assert drone.received() == (b"text", CONTROL)
+    wait_until(lambda: drone.link.receive() or drone.log[-1][3] == b"", "the end")
+    port = str(drone.control.getsockname()[1])
+    assert [entry for entry in drone.log if entry[0] == "tcp"] == [
+        ("tcp", port, RECEIVED, b"text"),
+        ("tcp", port, RECEIVED, b""),
+    ]
 
 
 def test_a_control_port_that_is_closed_is_no_failure(drone):
