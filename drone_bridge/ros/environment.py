@@ -5,6 +5,7 @@
 """
 
 import os
+import pwd
 import re
 import stat
 import sys
@@ -54,12 +55,12 @@ def complete_environment(*, may_start_again: bool = True) -> None:
 
 
 def name_home() -> None:
-    """Set HOME to a temporary folder of the user's own, if it is unset and the user has no entry in passwd.
+    """Set HOME to a temporary folder of the user's own, if the user has no entry in passwd and HOME can't be written.
 
-    This is so in containers that run as an arbitrary user. Without a home folder, Python finds no place for recordings
-    and persistent files.
+    This is so in containers that run as an arbitrary user, for whom Docker sets HOME to /. Without a home folder, Python
+    finds no place for recordings and persistent files.
     """
-    if os.path.expanduser("~") != "~":
+    if os.access(os.environ.get("HOME", ""), os.W_OK) or _is_in_passwd():
         return
     folder = Path(tempfile.gettempdir(), f"drone_bridge_{os.getuid()}")
     try:
@@ -69,7 +70,18 @@ def name_home() -> None:
     except OSError:
         is_ours = False
     os.environ["HOME"] = home = str(folder) if is_ours else tempfile.mkdtemp(prefix="drone_bridge_")
-    print(f"drone_bridge: This user has no home folder. Its files are in {home}, unless HOME is set.", file=sys.stderr)
+    print(
+        f"drone_bridge: This user has no home folder. Its files are in {home}, unless HOME is another folder.",
+        file=sys.stderr,
+    )
+
+
+def _is_in_passwd() -> bool:
+    try:
+        pwd.getpwuid(os.getuid())
+    except KeyError:
+        return False
+    return True
 
 
 def domain_problem() -> str | None:

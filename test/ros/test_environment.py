@@ -39,7 +39,8 @@ def test_of_a_middleware_that_is_missing_those_that_there_are_are_named(tmp_path
         assert missing_middleware() is None
 
 
-def test_a_user_without_home_and_passwd_entry_gets_a_folder(tmp_path, monkeypatch, capsys):
+@pytest.mark.parametrize("home_of_docker", [False, True])
+def test_a_user_without_home_and_passwd_entry_gets_a_folder(tmp_path, monkeypatch, capsys, home_of_docker):
     def nobody(_):
         raise KeyError("getpwuid(): uid not found")
 
@@ -49,6 +50,8 @@ def test_a_user_without_home_and_passwd_entry_gets_a_folder(tmp_path, monkeypatc
     monkeypatch.delenv("HOME")
     with pytest.raises(RuntimeError):
         Path.home()
+    if home_of_docker:
+        monkeypatch.setenv("HOME", str(tmp_path / "absent"))  # stands for /, which this user can't write
     name_home()
     home = tmp_path / f"drone_bridge_{os.getuid()}"
     assert Path.home() == home
