@@ -57,8 +57,8 @@ def complete_environment(*, may_start_again: bool = True) -> None:
 def name_home() -> None:
     """Set HOME to a temporary folder of the user's own, if the user has no entry in passwd and HOME can't be written.
 
-    This is so in containers that run as an arbitrary user, for whom Docker sets HOME to /. Without a home folder, Python
-    finds no place for recordings and persistent files.
+    This is so in containers that run as an arbitrary user, for whom Docker sets HOME to /. Without a home folder,
+    Python finds no place for recordings and persistent files.
     """
     if os.access(os.environ.get("HOME", ""), os.W_OK) or _is_in_passwd():
         return
