@@ -232,8 +232,7 @@ class ControllerSession(Session):
         Args:
             gui: name of the GUI for logs.
             parameter: returns current values of `rate`, `press_time`, `first_packet_copies`, `bootstrap`,
-            `navdata_port`,
-                `navdata_timeout`, `bootstrap_timeout` and `confirm_timeout`.
+                `navdata_port`, `navdata_timeout`, `bootstrap_timeout` and `confirm_timeout`.
             pilot: decides how the drone is steered.
             feedback: receives the drone's measurements.
             is_hover_held: returns whether the drone hovers and ignores commands.

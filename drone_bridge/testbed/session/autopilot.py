@@ -128,8 +128,7 @@ class AutopilotSession(Session):
             make_connection: creates the codec's end of a conversation.
             make_flight: creates the flight of an announced drone.
             stamp: returns the stamp of a frame that has just arrived, with `sec` and `nanosec`. The frame's messages
-            have
-                the same stamp, because the frame is published before the next one is handled.
+                have the same stamp, because the frame is published before the next one is handled.
             parameter: returns the current value of `command_timeout`, `silence_timeout`, `silence_warning` and
                 `attitude_layout`.
             feedback: receives the measurements, for the limits and the flight.
