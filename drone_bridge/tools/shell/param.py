@@ -63,6 +63,8 @@ def _set(node: Node, words: Any) -> int:
     change = SetParameters.Request(parameters=[parameter])
     (result,) = _ask(node, SetParameters, f"{words.node}/set_parameters", change).results
     if not result.successful:
+        if "undeclared" in result.reason:  # rclpy does not name it
+            raise FailedError(f"{words.node} has no parameter {words.parameter}.")
         raise FailedError(f"{words.node} refused: {result.reason}")
     return 0
 
