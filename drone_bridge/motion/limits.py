@@ -64,6 +64,9 @@ BRAKING = 1.0
 REACTION_S = 0.8
 #: Largest speed towards the inside that is imposed on a command outside a limit, m/s.
 RETURN_SPEED = 1.0
+#: Speed at which a vehicle may return towards the start while its place is doubted, m/s, once it has braked in the
+#: doubt for this time, s. The modelled velocity is wrong at first.
+DOUBTED_SPEED, BRAKED_S = 0.3, 3.0
 _STILL = (0.0, 0.0, 0.0)
 #: Steps of Newton's method, and the least speed, m/s, at which it takes a slope.
 _STEPS, _LEAST_SPEED = 6, 1e-3
@@ -196,6 +199,20 @@ class Limits:
         if self.parameters.need_odometry and any(asked) and not self.is_blind(now_s):
             allowed = self._inside(allowed, now_s)
         return velocity if allowed == asked else velocity.with_linear(allowed)
+
+    def returning(self, velocity: BodyVelocity, now_s: float) -> BodyVelocity | None:
+        """Return how a vehicle may fly although its place is doubted: level, slowly, and towards the start.
+
+        None if the velocity leads outwards or the place is not even modelled.
+        """
+        motion, start, most_s = self._observed.newest, self._observed.start, self.parameters.odometry_timeout
+        lasts = motion.is_doubted and now_s - motion.doubted_from >= BRAKED_S and now_s - motion.doubted_at <= most_s
+        if not lasts or not motion.modelled or not start or motion.yaw is None:
+            return None
+        forward, left, _ = shortened((velocity.forward, velocity.left, 0.0), DOUBTED_SPEED)
+        here = subtracted(motion.modelled, start)
+        is_inward = dot(turned((forward, left, 0.0), motion.yaw), (here[0], here[1], 0.0)) < 0.0
+        return velocity.with_linear(self._slowed((forward, left, 0.0))) if is_inward else None
 
     def _inside(self, velocity: Triple, now_s: float) -> Triple:
         """Return the velocity without the components that would leave the fence or the maximum height."""

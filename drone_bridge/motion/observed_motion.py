@@ -8,6 +8,9 @@ Theory of operation:
 - A report with a velocity but without a position is dead reckoned: from the last position, over the whole gap, by the
   mean of the velocities before and after it. After a gap of more than FRESH_S, the position is uncertain until the
   vehicle reports one. A gap of more than LONGEST_GAP_S counts as that: by then, the vehicle was stopped or carried.
+- While reports are doubted, the place of a vehicle that reports no positions is moved by the model's velocity. Once
+  they are believed again, two places are known: that one, and the one by the mean velocity over the gap. The farther
+  from the start counts.
 - A vehicle that reports no positions starts at x = y = 0. Its z is its height above the ground, if it reports that.
 - The start is the first position of a configuration. A new link or vehicle forgets the times, and keeps the positions.
 """
@@ -42,9 +45,13 @@ class Motion(NamedTuple):
     """Height of the ground along the world's z, m."""
     ground_at: float = -math.inf
     is_doubted: bool = False
-    """Whether the newest reports are implausible. They have not changed the values."""
+    """Whether the newest reports are implausible. Only the heading and the modelled position are then changed."""
+    doubted_from: float = math.inf
+    """Time of the first implausible report of a doubt."""
     doubted_at: float = -math.inf
     """Time of the last implausible report."""
+    modelled: Triple | None = None
+    """Position during a doubt, m: the last believed one, moved by the model's velocity. None: not known."""
 
 
 class ObservedMotion:
@@ -99,6 +106,8 @@ class ObservedMotion:
             self._has_positions, self.uncertain_s = True, 0.0
         else:
             position = self._dead_reckoned(motion, moving, height, now_s) if moving else None
+            if position and self.newest.is_doubted:
+                position = self._farther(position)
         if position:
             self.start, self._moved_at = self.start or position, now_s
             motion = motion._replace(position=position, position_at=now_s)
@@ -106,9 +115,22 @@ class ObservedMotion:
                 motion = motion._replace(ground=position[2] - height, ground_at=now_s)
         self.newest = motion._replace(velocity=moving) if moving else motion
 
-    def doubted(self) -> None:
-        """Handle an implausible report of the vehicle."""
-        self.newest = self.newest._replace(is_doubted=True, doubted_at=self._clock())
+    def doubted(self, yaw: float | None = None, velocity: tuple[float, float] | None = None) -> None:
+        """Handle an implausible report of the vehicle.
+
+        Args:
+            yaw: its heading, if that is plausible.
+            velocity: velocity by a model, in level axes with the vehicle's heading: forward, left, m/s.
+        """
+        now_s, motion = self._clock(), self.newest
+        if yaw is not None and math.isfinite(yaw):
+            motion = motion._replace(yaw=yaw, yaw_at=now_s)
+        if not motion.is_doubted:
+            motion = motion._replace(doubted_from=now_s, modelled=None if self._has_positions else motion.position)
+        elif motion.modelled and velocity and motion.yaw is not None:
+            way = scaled((velocity[0], velocity[1], 0.0), min(now_s - motion.doubted_at, FRESH_S))
+            motion = motion._replace(modelled=added(motion.modelled, turned(way, motion.yaw)))
+        self.newest = motion._replace(is_doubted=True, doubted_at=now_s)
 
     @property
     def yaw(self) -> float | None:
@@ -127,6 +149,14 @@ class ObservedMotion:
         if height is not None and not self._has_positions:
             position = (*position[:2], height)
         return position if _is_known(position) else None
+
+    def _farther(self, position: Triple) -> Triple:
+        """Return the place after a doubt: `position` or the modelled one, whichever is farther from the start."""
+        last, start = self.newest, self.start
+        if not start or not last.modelled or last.modelled == last.position:
+            return position
+        modelled = last.modelled[0], last.modelled[1], position[2]
+        return max(position, modelled, key=lambda place: math.dist(place[:2], start[:2]))
 
 
 def _fresh_yaw(motion: Motion, now_s: float) -> float | None:

@@ -137,6 +137,11 @@ class TiltControl:
             estimate.velocity, estimate.disturbance = velocity, _limited(disturbance, self._wind.strength)
 
     @property
+    def velocity(self) -> complex:
+        """Velocity by the model, in body axes, m/s: the commanded one while the reported one does not answer."""
+        return self._reference if self.is_unanswered else self._now.velocity / _direction(self._yaw)
+
+    @property
     def is_unanswered(self) -> bool:
         """Whether the drone has reported no motion for some time although it is tilted."""
         return self._wind.is_unanswered

@@ -14,7 +14,8 @@ Theory of operation:
 | HELM | a person is at the helm | its newest command, within the limits; without one the neutral command |
 | LANDING | the battery is low and this triggers a landing, or odometry has been missing for long | a descending \
 velocity; with a landing button the neutral command, and the session presses the button |
-| BLIND | a velocity is commanded, and a limit needs odometry that is missing | the neutral command |
+| BLIND | a velocity is commanded, and a limit needs odometry that is missing or doubted; a doubted place lets a \
+vehicle return slowly | the neutral command |
 | COMMAND | there is a newest command | a velocity within the limits, a raw command unchanged |
 | NEUTRAL | | the neutral command |
 
@@ -152,7 +153,7 @@ class Arbiter(Generic[RawT]):
         if arrival is None or not (rank is Rank.COMMAND or (rank is Rank.HELM and arrival.is_helm)):
             return Decision(rank)
         asked = arrival.command
-        limited = self.limits.limited(asked, now_s) if isinstance(asked, BodyVelocity) else asked
+        limited = self._limited(asked, rank, now_s) if isinstance(asked, BodyVelocity) else asked
         followed = self.within_maxima(limited)
         if arrival is not self._followed:
             self._followed = arrival
@@ -174,9 +175,15 @@ class Arbiter(Generic[RawT]):
             return Rank.LANDING
         if arrival is None:
             return Rank.NEUTRAL
-        if isinstance(arrival.command, BodyVelocity) and self.limits.is_blind(now_s):
+        asked, limits = arrival.command, self.limits
+        if isinstance(asked, BodyVelocity) and limits.is_blind(now_s) and not limits.returning(asked, now_s):
             return Rank.BLIND
         return Rank.COMMAND
+
+    def _limited(self, asked: BodyVelocity, rank: Rank, now_s: float) -> BodyVelocity:
+        """Return a velocity within the limits, which a person at the helm may leave while they are blind."""
+        is_returning = rank is Rank.COMMAND and self.limits.is_blind(now_s)
+        return (self.limits.returning(asked, now_s) if is_returning else None) or self.limits.limited(asked, now_s)
 
     def _fresh(self, now_s: float) -> Arrival[RawT] | None:
         newest = self.newest

@@ -23,6 +23,10 @@ class Pilot(Protocol):
     def is_height_doubted(self) -> bool:
         """Whether the newest height is implausible."""
 
+    @property
+    def modelled_velocity(self) -> tuple[float, float] | None:
+        """Velocity by a model while the position is doubted: forward, left, m/s. None if there is none."""
+
     def reported(self, measured: Measurement, now_s: float) -> None:
         """Handle a report of the vehicle."""
 
@@ -45,6 +49,6 @@ class Feedback:
             pilot.reported(measured, now_s)
             height = None if pilot.is_height_doubted else height
             if pilot.is_position_doubted:
-                self._observed.doubted()
+                self._observed.doubted(measured.yaw, pilot.modelled_velocity)
                 return
         self._observed.measured(measured.yaw, measured.position, measured.level_velocity, height)

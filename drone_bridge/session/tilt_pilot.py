@@ -57,7 +57,7 @@ class TiltPilot:
         self._newest: tuple[Motion, float] | None = None  # with its arrival time, s
         self._seen: tuple[Motion, float] | None = None  # last one passed to the control
         self._stepped_s = -math.inf
-        self._commanded = Shares()  # last one
+        self._commanded, self._is_neutral = Shares(), True  # last one, and whether the drone's own neutral was sent
         # Newest report, the last command before it, and whether it is repeated although the command has changed.
         self._reported: tuple[Motion, Shares] | None = None
         self._is_repeated = self._is_stuck = False  # stuck: all reports are repeated, so that feedback is stale
@@ -95,6 +95,11 @@ class TiltPilot:
     @property
     def is_height_doubted(self) -> bool:
         return (self._is_stuck or not self._observer.trust.height) and not self._is_on_ground
+
+    @property
+    def modelled_velocity(self) -> tuple[float, float] | None:
+        """Velocity by the commands, forward and left, m/s; None while the drone hovers by itself, or is not steered."""
+        return None if self._is_neutral else (self._control.velocity.real, self._control.velocity.imag)
 
     def reported(self, measured: Measurement, now_s: float) -> None:
         """Handle a report of the drone."""
@@ -156,5 +161,5 @@ class TiltPilot:
             self._seen, self.is_estimating = None, False
             shares = None if isinstance(wanted, BodyVelocity) else wanted
         self._observer.commanded(shares, wanted, now_s)
-        self._commanded = shares or Shares()
+        self._commanded, self._is_neutral = shares or Shares(), shares is None
         return shares

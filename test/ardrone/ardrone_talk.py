@@ -24,6 +24,7 @@ class Pilot:
     def __init__(self):
         self.wanted, self.is_estimating, self.restarts = None, False, 0
         self.is_height_doubted = self.is_position_doubted = False
+        self.modelled_velocity = None
         self.measurements, self.charges, self.rank = [], [], Rank.NEUTRAL
         limits = SimpleNamespace(takeoff_refusal="", charged=lambda charge, now_s: self.charges.append(charge))
         self.arbiter = SimpleNamespace(rank=lambda now_s: self.rank, limits=limits)

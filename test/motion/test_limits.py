@@ -9,7 +9,15 @@ from itertools import pairwise
 import pytest
 
 from drone_bridge.motion.body_velocity import BodyVelocity
-from drone_bridge.motion.limits import FASTEST, LOW_BATTERY_S, LimitParameters, Limits, allowed_speed
+from drone_bridge.motion.limits import (
+    BRAKED_S,
+    DOUBTED_SPEED,
+    FASTEST,
+    LOW_BATTERY_S,
+    LimitParameters,
+    Limits,
+    allowed_speed,
+)
 from drone_bridge.motion.observed_motion import ObservedMotion
 from drone_bridge.motion.vectors import turned
 
@@ -238,6 +246,26 @@ def test_doubted_odometry_counts_as_missing_but_starts_no_landing():
         assert not limits.must_land(now_s)
     observed.measured(0.0, position=(1.0, 0.0, 1.0))
     assert not limits.is_blind(now_s)
+
+
+def test_a_vehicle_with_a_doubted_place_may_return_slowly_after_it_has_braked():
+    now_s = 0.0
+    observed = ObservedMotion(lambda: now_s)
+    limits = Limits(LimitParameters(fence_radius=5.0), observed)
+    for now_s in range(4):  # noqa: B007 - read by the clock
+        observed.measured(0.0, velocity=(1.0, 0.0, 0.0))
+    returns = BodyVelocity(-1.0, 0.5, up=0.5)
+    for since_s in range(40):
+        now_s = 4.0 + 0.1 * since_s
+        observed.doubted(0.0, (0.0, 0.0))
+        assert limits.is_blind(now_s)
+        assert (limits.returning(returns, now_s) is not None) == (0.1 * since_s >= BRAKED_S)
+    slow = limits.returning(returns, now_s)
+    assert math.hypot(*slow.linear) == pytest.approx(DOUBTED_SPEED)
+    assert (slow.forward, slow.up) == (pytest.approx(-2.0 * slow.left), 0.0)
+    for refused in (BodyVelocity(1.0), BodyVelocity(0.0, 1.0), BodyVelocity(up=-1.0), BodyVelocity()):
+        assert limits.returning(refused, now_s) is None
+    assert limits.returning(returns, now_s + 0.6) is None, "its reports are missing"
 
 
 @pytest.mark.parametrize("speed", [1e200, 1.7e308])

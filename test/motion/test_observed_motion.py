@@ -54,6 +54,18 @@ def test_dead_reckoning_covers_a_gap_by_the_mean_velocity():
     assert observed.start == (0.0, 0.0, 0.0)
 
 
+@pytest.mark.parametrize(("modelled", "x"), [(0.0, 2.5), (0.5, 3.0), (-0.5, 2.5)])
+def test_after_a_doubt_the_place_farther_from_the_start_counts(modelled, x):
+    now_s = 0.0
+    observed = ObservedMotion(lambda: now_s)
+    for now_s in range(3):  # noqa: B007 - read by the clock
+        observed.measured(0.0, velocity=(1.0, 0.0, 0.0))
+    for now_s in (2.0, 2.5, 3.0, 3.5, 4.0):  # noqa: B007
+        observed.doubted(0.0, (modelled, 0.0))
+    observed.measured(0.0, velocity=(-0.5, 0.0, 0.0))
+    assert observed.newest.position == pytest.approx((x, 0.0, 0.0))
+
+
 @pytest.mark.parametrize(("gap_s", "uncertain_s"), [(0.9, 0.0), (4.0, 4.0)])
 def test_a_fence_is_uncertain_after_a_long_gap_until_a_position(gap_s, uncertain_s):
     observed = reckoned((0.0, 1.0), (gap_s, 1.0))

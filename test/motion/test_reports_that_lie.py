@@ -9,6 +9,7 @@ from lying_flights import (
     COMMANDS,
     FENCE_M,
     HONEST,
+    LIES,
     Conditions,
     at_wall,
     bounds_of,
@@ -59,6 +60,22 @@ def test_a_drone_in_a_wind_that_begins_at_once_holds_its_velocity_again(drone):
 def test_a_drone_that_reports_no_motion_leaves_a_fence_by_a_bounded_distance():
     lie = "velocity 0, noise 20 mm/s"
     assert FENCE_M < farthest_in_fence("landing drone", lie) <= bounds_of(lie).in_fence
+
+
+@pytest.mark.parametrize("drone", ["AR.Drone", "landing drone"])
+def test_a_drone_with_a_fence_and_a_doubted_place_returns_slowly_and_goes_no_farther(drone):
+    lie = LIES["velocity 0"][0]
+
+    def x_after(speed):
+        def command(now_s):
+            return BodyVelocity(0.3 if now_s < 16.0 else speed)
+
+        moments = fly(drone, Conditions(command, lie, lie_from_s=12.0, fence_radius=FENCE_M), 22.0).moments
+        assert moments[-1].is_doubted
+        return moments[-1].place[0]
+
+    assert x_after(1.0) < FENCE_M
+    assert 0.5 < x_after(0.0) - x_after(-1.0) < 2.5
 
 
 @pytest.mark.parametrize("drone", ["AR.Drone", "landing drone"])

@@ -24,6 +24,7 @@ class Pilot:
 
     def __init__(self, *, doubts_position=False, doubts_height=False):
         self.is_position_doubted, self.is_height_doubted, self.calls = doubts_position, doubts_height, []
+        self.modelled_velocity = None
 
     def reported(self, measured, now_s):
         self.calls.append((measured, now_s))

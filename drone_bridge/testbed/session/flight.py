@@ -54,6 +54,8 @@ class TestbedFlight:
 
     #: The wire has no heights.
     is_height_doubted = False
+    #: Positions are reported, and continue after a doubt.
+    modelled_velocity = None
 
     def measurement(self, frame: SensorFrame) -> Measurement:
         """Return the measurement of the next frame."""
