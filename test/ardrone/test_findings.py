@@ -54,12 +54,16 @@ BRIDGE = ("python3", "lib/drone_bridge/ardrone_bridge")
 
 
 def test_a_machine_without_a_drone_has_no_problem(machine):
-    assert machine([ETHERNET]) == [("no address in 192.168.1.0/24, the network of a drone", "")]
+    ((found, remedy),) = machine([ETHERNET])
+    assert "192.168.1.0/24" in found
+    assert not remedy
 
 
 def test_a_machine_beside_a_drone_has_no_problem(machine):
     found = machine([ETHERNET, WIFI], to_drone(BRIDGE, 5556), (("ntpd",), ("0.0.0.0", 123), ANY))
-    assert found == [("192.168.1.2 in 192.168.1.0/24, the network of a drone", "")]
+    ((network, remedy),) = found
+    assert network.startswith("192.168.1.2 in 192.168.1.0/24")
+    assert not remedy
 
 
 def test_a_bridge_outside_the_network_of_a_drone_is_a_problem(machine):
@@ -80,7 +84,8 @@ def test_another_client_is_named(machine, port, is_sender):
     command = ("node", "fly.js")
     client = to_drone(command, port) if is_sender else (command, ("0.0.0.0", port), ANY)
     _, (found, remedy) = machine([WIFI], to_drone(BRIDGE, 5556), client)
-    assert found == "UDP 5554 to 5556 used by node fly.js (process 701)"
+    assert found.startswith("UDP 5554 to 5556 ")
+    assert "node fly.js (process 701)" in found
     assert "the last program that has asked" in remedy
 
 

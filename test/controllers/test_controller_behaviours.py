@@ -81,10 +81,10 @@ def test_points_are_reached_and_the_last_one_is_held(clock):
     assert (waiting.behaviour, waiting.state, waiting.reason) == ("waypoints", "waiting", "for odometry")
     assert math.isnan(waiting.distance)
     vehicle.move(1.0, until="going")
-    assert vehicle.node.state.reason == "to waypoint 1 of 2: x 1.00 y 0.00 z -0.50 m, yaw 90°"
+    assert "1 of 2: x 1.00 y 0.00 z -0.50 m, yaw 90°" in vehicle.node.state.reason
     vehicle.move(30.0, until="done")
     done = vehicle.node.state
-    assert done.reason == "stays at waypoint 2 of 2: x 1.00 y 1.00 z -0.50 m"
+    assert done.reason.endswith("2 of 2: x 1.00 y 1.00 z -0.50 m")
     assert done.distance < 0.15
     assert done.header.frame_id == "d1/base_link"
     vehicle.move(10.0)
@@ -116,7 +116,7 @@ def test_nothing_is_commanded_before_there_is_odometry_and_zero_when_it_is_stale
             node.say(odom=odometry_at(**orientation))
             node.run(PERIOD_S)
         assert node.commands("cmd_vel")[-1] == STILL
-    assert 0 < sum(line.startswith("Odometry can't be used: the orientation in odom") for line in node.lines) < 20
+    assert 0 < sum("orientation in odom" in line for line in node.lines) < 20
 
 
 def test_the_last_command_is_zero(clock):

@@ -241,7 +241,8 @@ def test_a_rover_goes_to_a_goal_without_a_height(make_world):
 
 def test_a_negative_height_is_refused(world):
     end, message = world.end_of(world.send("take_off", height=-1.0))
-    assert (end, message) == ("aborted", "height is -1.0 but must be a finite number of at least 0.")
+    assert end == "aborted"
+    assert message.startswith("height is -1.0 but ")
 
 
 def test_goal_pose_is_a_go_to(world):
@@ -451,10 +452,9 @@ def test_take_off_and_land_call_the_vehicles_services(world):
 
     well = SimpleNamespace(success=True, message="")
     world.answers = {"/some_bridge/takeoff": lambda: empty, "/some_bridge/land": lambda: well}
-    assert world.end_of(world.send("take_off", height=1.0)) == (
-        "aborted",
-        "The service takeoff refused: The battery is empty.",
-    )
+    end, message = world.end_of(world.send("take_off", height=1.0))
+    assert end == "aborted"
+    assert message.endswith("The battery is empty.")
     world.answers["/some_bridge/takeoff"] = lambda: well
     sent = world.send("take_off", height=1.0)
     assert set(world.run(1.0)[1:]) == {None}  # the vehicle rises by itself

@@ -228,13 +228,17 @@ def test_a_permanently_refused_call_ends_the_tour_and_all_commands(call):
 def test_a_flight_is_not_done_until_the_drone_is_known_to_be_down(is_flying):
     drone = Drone(*FLIGHT).fly(5.0)
     drone.is_flying, drone.obeys = is_flying, False
-    assert drone.fly().end == ("failed", "the vehicle was not seen on the ground within 30 s of land")
+    end, reason = drone.fly().end
+    assert end == "failed"
+    assert "within 30 s of land" in reason
 
 
 def test_nothing_is_commanded_to_a_drone_that_has_not_taken_off():
     drone = Drone(*FLIGHT)
     drone.obeys = False
-    assert drone.fly().end == ("failed", "the vehicle was not seen flying within 30 s of takeoff")
+    end, reason = drone.fly().end
+    assert end == "failed"
+    assert "within 30 s of takeoff" in reason
     assert drone.log == ["takeoff", None]
 
 

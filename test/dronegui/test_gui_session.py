@@ -113,7 +113,8 @@ def test_a_state_is_published_at_once_then_repeated_and_ends_in_one_zero(talk):
     assert published(talk.run(0.5)) == [FORWARD] * 10
     actions = talk.run(60.0)
     assert published(actions) == [LEVEL]
-    assert notes(actions, OPERATORS_LOST) == ["192.0.2.1:40000 was silent for 0.5 s: zero was commanded."]
+    (lost,) = notes(actions, OPERATORS_LOST)
+    assert lost.startswith("192.0.2.1:40000 was silent for 0.5 s")
 
 
 @pytest.mark.parametrize("state", [{"hover": True, "pitch": -1}, {}])
@@ -136,7 +137,9 @@ def test_what_is_refused_keeps_no_state_in_force(talk):
 def test_who_is_not_allowed_changes_nothing():
     talk = Talk(allowed=("192.0.2.1",))
     actions = talk.forward(ELSEWHERE)
-    assert notes(actions, "refused_peers") == ["198.51.100.1:40000 was refused: it is not in allowed_peers."]
+    (refusal,) = notes(actions, "refused_peers")
+    assert "198.51.100.1:40000" in refusal
+    assert "allowed_peers" in refusal
     assert (published(actions), talk.session.is_open) == ([], False)
 
 

@@ -213,7 +213,7 @@ def test_several_robots_of_one_name_are_not_connected_to(answering, connect, rob
     link = connect("saber", robots[0].getsockname()[1], fail)
     with answering((LOOPBACK, b"saber"), (OTHER, b"saber")), pytest.raises(LinkCancelledError):
         link.open()
-    assert "2 robots of this name answered: 127.0.0.1, 127.0.0.2." in failures[-1]
+    assert ": 127.0.0.1, 127.0.0.2." in failures[-1]
     for server in robots:
         with pytest.raises(BlockingIOError):
             server.accept()

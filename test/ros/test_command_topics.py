@@ -106,7 +106,7 @@ def test_a_stale_stamped_command_is_refused(node):
 @pytest.mark.parametrize("topic", [STAMPED, HELM])
 def test_the_age_of_a_stamp_ahead_of_our_clock_is_unknown(node, topic):
     assert node.send(topic, ago_s=-CLOCK_TOLERANCE_S - 0.1, forward=1.0) == NOTHING
-    assert "it is stamped 0.200 s ahead of this machine's clock" in node.warned[0]
+    assert "stamped 0.200 s ahead" in node.warned[0]
     assert node.send(topic, ago_s=-CLOCK_TOLERANCE_S + 0.01, forward=1.0)[1] == FORWARD
 
 
@@ -235,7 +235,7 @@ def test_a_held_vehicle_gets_neutral_only_until_a_person_releases_it(node, topic
     assert node.decided() == (Rank.HOLD, None)
     assert {command() for _ in range(3)} == {Rank.HOLD}
     assert node.counts["commands_refused_on_hold"] == 3
-    assert "do not move the vehicle: it is held (the service hold was called)" in node.warned[0]
+    assert "held (the service hold was called)" in node.warned[0]
     node.call_hold(False)
     assert node.decided() == NOTHING  # earlier commands do not come back
     assert command() is Rank.COMMAND
@@ -414,7 +414,7 @@ def test_a_low_battery_is_reported(make):
     node = make(limits={"max_speed": 2.0, "low_battery": 0.2})
     node.arbiter.limits.charged(0.1, node.now_s - LOW_BATTERY_S)
     node.pass_second()
-    assert node.conditions["battery"] == "the battery has less than 20% left (limits.low_battery)"
+    assert "20% left (limits.low_battery)" in node.conditions["battery"]
 
 
 def test_limits_change_in_flight_and_what_was_observed_stays(make):

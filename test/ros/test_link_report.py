@@ -273,7 +273,8 @@ class TestHangs:
             fall_silent(is_heard=True)
             sentence = f"a:1 has fallen silent {times} times"
             assert report.conditions[HANGING] == (sentence, DiagnosticStatus.ERROR)
-        assert errors == ["a:1 has fallen silent 3 times: it hangs, or the network drops out."]
+        (error,) = errors
+        assert error.startswith("a:1 has fallen silent 3 times")
         peer.connects()
         for _ in range(61):
             assert HANGING in report.conditions

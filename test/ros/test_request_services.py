@@ -129,7 +129,7 @@ def test_waiting_for_a_link_is_bounded(node, ends):
         for _ in range(round(LINK_TIMEOUT_S / period_s)):
             look(node)
     call.go_on()
-    assert call.response.message == "takeoff can't be requested: no peer is connected."
+    assert "no peer is connected" in call.response.message
     assert (node.kept, node.refused) == ([], [("refused_commands", f"takeoff: {call.response.message}")])
 
 

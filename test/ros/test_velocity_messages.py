@@ -49,7 +49,8 @@ def test_a_publisher_of_the_other_type_is_told_of_once(make_node, is_stamped):
     for _ in range(3):
         node.pass_second()
     (line,) = node.logged
-    assert f"/a/other publishes /cmd_vel with type geometry_msgs/msg/{other}," in line
+    assert "/a/other publishes /cmd_vel " in line
+    assert f"geometry_msgs/msg/{other}," in line
     assert f"geometry_msgs/msg/{ours}:" in line
     assert STAMPED_CMD_VEL.name in line
     node.publishers = []
@@ -69,8 +70,9 @@ def test_a_server_tells_of_a_vehicle_that_takes_the_other_type(make_node, is_sta
     node.get_subscriptions_info_by_topic = lambda topic: [endpoint(1, ours), endpoint(2, other)]
     node.pass_second()
     (line,) = node.logged
-    assert f"subscribes to /cmd_vel with type geometry_msgs/msg/{other}," in line
-    assert f"publishes it with type geometry_msgs/msg/{ours}:" in line
+    assert "subscribes to /cmd_vel " in line
+    assert f"geometry_msgs/msg/{other}," in line
+    assert f"geometry_msgs/msg/{ours}:" in line
 
 
 @pytest.mark.parametrize("is_stamped", [False, True])

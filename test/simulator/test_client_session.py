@@ -1120,7 +1120,7 @@ def test_requests_on_which_real_simulators_disconnect_are_refused_for_those(talk
 
 def test_unencodable_requests_are_refused(talk):
     refused = talk.outcome(talk.ask(procedures.ask, sim.SetExtended(1, "k" * 256, b"")))
-    assert refused.sentence == "The key of SetExtended has 256 bytes, and 255 are allowed."
+    assert "key of SetExtended has 256 bytes, and 255 " in refused.sentence
     talk.world.is_cuauv_server = False
     refused = talk.outcome(talk.ask(procedures.ask, sim.SetExtended(1, "k", bytes(65527))))  # too long for steering
     assert "65537 bytes" in refused.sentence

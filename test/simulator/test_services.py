@@ -187,7 +187,7 @@ def test_invalid_requests_are_refused_here(talk):
     assert "sets nothing" in refused(talk, "set_entity_state", srv.SetState, id=BUOY)
     assert "sets nothing" in refused(talk, "set_camera", srv.SetCamera, id=0)
     key = refused(talk, "get_attribute", srv.GetAttribute, key="k" * 256)
-    assert key == "The key of GetExtended has 256 bytes, and 255 are allowed."
+    assert "key of GetExtended has 256 bytes, and 255 " in key
 
 
 def test_an_empty_request_removes_no_vehicle(talk):

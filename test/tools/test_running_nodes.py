@@ -97,7 +97,8 @@ def test_a_needed_topic_with_a_silent_publisher_is_said_and_one_that_is_heard_is
     node_topic = taken("imu/data", IMU, vehicle(IMU))
     node_topic.is_silent = True
     (sentence,) = said(changed=node_topic)
-    assert sentence.startswith("/imu/data: It has a publisher, but no messages arrive")
+    assert sentence.startswith("/imu/data: ")
+    assert "no messages" in sentence
     node_topic.is_silent = False
     assert said(changed=node_topic) == []
 

@@ -66,7 +66,7 @@ def test_neutral_replaces_nan(wrong):
     assert sent == dronegui.ControllerConnection().send(HOVER)
     (refusal,) = refusals
     assert refusal.startswith("Controls can't be sent: pitch is ")
-    assert refusal.endswith("but must be a number from -1 to 1. The neutral command is sent instead.")
+    assert "from -1 to 1. " in refusal
 
 
 def test_without_a_valid_neutral_command_nothing_is_sent():
