@@ -56,7 +56,7 @@ from drone_bridge.ardrone.codec.navdata import (
     ultrasound_option,
     wifi_option,
 )
-from drone_bridge.motion.ar_drone_flight import Flight, Phase, Sticks
+from drone_bridge.motion.ar_drone_flight import STATES, Flight, Phase, Sticks
 from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.motion.measurement import Measurement
 from drone_bridge.wire.events import RemoteProtocolError
@@ -76,13 +76,6 @@ LOST_COMMUNICATION = 8
 TAKE_OFF_DELAY_S = 0.15
 #: Most clients that get navdata at a time.
 MAX_CLIENTS = 8
-_STATES = {
-    Phase.LANDED: FlightState.LANDED,
-    Phase.TAKING_OFF: FlightState.TAKING_OFF,
-    Phase.FLYING: FlightState.FLYING,
-    Phase.LANDING: FlightState.LANDING,
-    Phase.EMERGENCY: FlightState.DEFAULT,
-}
 _ALWAYS = (
     State.ALTITUDE_CONTROL
     | State.PIC_VERSION_OK
@@ -432,7 +425,7 @@ class Drone:
 
     def _ctrl_state(self) -> int:
         flight = self.flight
-        state, minor = _STATES[flight.phase], 0
+        state, minor = STATES[flight.phase], 0
         if state is FlightState.TAKING_OFF and flight.time < self._took_off_at + TAKE_OFF_DELAY_S:
             state = FlightState.LANDED  # the bit FLYING comes first
         elif state is FlightState.LANDED and self._took_off_at > -math.inf and self.behaviour.loops_when_landed:

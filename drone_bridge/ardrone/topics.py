@@ -17,19 +17,13 @@ from drone_bridge.ardrone import units
 from drone_bridge.ardrone.codec import Detected, FlightState, Navdata, State
 from drone_bridge.ardrone.codec.navdata import demo_option, physical_option
 from drone_bridge.motion.ar_drone import (
-    CLIMB_VARIANCE,
     PICTURE_UNITS,
 )
 from drone_bridge.motion.dead_reckoning import Pose
 from drone_bridge.motion.measurement import Measurement
-from drone_bridge.motion.quaternions import (
-    quaternion_from_euler,
-    rotated_back,
-)
 from drone_bridge.msg import DetectionArray
 from drone_bridge.pictures.topics import PICTURE_ROWS, front_frame
-from drone_bridge.ros.ar_drone_rows import TWIST_VARIANCES, ArDroneMessages
-from drone_bridge.ros.covariances import covariance_from_diagonal
+from drone_bridge.ros.ar_drone_rows import ArDroneMessages
 from drone_bridge.ros.detections import Found, detection_array
 from drone_bridge.ros.frames import DroneFrameNames
 from drone_bridge.ros.topics import Topic, TopicTable
@@ -70,13 +64,7 @@ class Translation(ArDroneMessages[Navdata]):
         measured = self.measurement(navdata)
         if (velocity := measured.level_velocity) is None:
             return None
-        message = TwistWithCovarianceStamped()
-        message.header.stamp, message.header.frame_id = stamp, self.names.base_link
-        tilt = quaternion_from_euler(measured.roll or 0.0, measured.pitch or 0.0, 0.0)
-        set_vector(message.twist.twist.linear, rotated_back(tilt, *velocity))
-        of_linear = (*TWIST_VARIANCES[:2], CLIMB_VARIANCE)
-        message.twist.covariance = covariance_from_diagonal([*of_linear, *TWIST_VARIANCES[3:]])
-        return message
+        return self.velocity_of(measured, velocity, stamp)
 
     def detections(self, navdata: Navdata, stamp: Time) -> DetectionArray | None:
         """Return the current detections, in the front camera's frame."""

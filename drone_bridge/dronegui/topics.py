@@ -33,7 +33,6 @@ from drone_bridge.dronegui.codec import (
 )
 from drone_bridge.dronegui.pictures.packets import VIDEO_ROW
 from drone_bridge.motion.ar_drone import (
-    CLIMB_VARIANCE,
     PICTURE_UNITS,
 )
 from drone_bridge.motion.dead_reckoning import Pose
@@ -42,18 +41,16 @@ from drone_bridge.motion.quaternions import (
     euler_from_quaternion,
     quaternion_from_euler,
     rotated,
-    rotated_back,
     unit_quaternion,
 )
 from drone_bridge.msg import DetectionArray, DroneGuiState
 from drone_bridge.pictures.topics import PICTURE_ROWS, front_frame
-from drone_bridge.ros.ar_drone_rows import TWIST_VARIANCES, ArDroneMessages
-from drone_bridge.ros.covariances import UNKNOWN_VARIANCE, covariance_from_diagonal, is_measured
+from drone_bridge.ros.ar_drone_rows import ArDroneMessages
+from drone_bridge.ros.covariances import is_measured
 from drone_bridge.ros.detections import Found, detection_array, found_in
 from drone_bridge.ros.frames import DroneFrameNames
 from drone_bridge.ros.qos import queued
 from drone_bridge.ros.topics import Topic, TopicTable
-from drone_bridge.ros.transforms import set_vector
 
 
 def drone_gui_state(seq: int, controls: Controls, stamp: Time) -> DroneGuiState:
@@ -100,15 +97,8 @@ class Translation(ArDroneMessages[Demo]):
         given = (demo.vx, demo.vy, demo.vz)
         if given == (None, None, None):
             return None
-        message = TwistWithCovarianceStamped()
-        message.header.stamp, message.header.frame_id = stamp, self.names.base_link
-        measured = units.measurement(demo)
-        tilt = quaternion_from_euler(measured.roll or 0.0, measured.pitch or 0.0, 0.0)
-        set_vector(message.twist.twist.linear, rotated_back(tilt, *units.metres(*given)))
-        of_linear = zip(given, (*TWIST_VARIANCES[:2], CLIMB_VARIANCE), strict=True)
-        variances = [UNKNOWN_VARIANCE if value is None else variance for value, variance in of_linear]
-        message.twist.covariance = covariance_from_diagonal([*variances, *TWIST_VARIANCES[3:]])
-        return message
+        has = [value is not None for value in given]
+        return self.velocity_of(units.measurement(demo), units.metres(*given), stamp, has=has)
 
     def detections(self, block: VisionDetect, stamp: Time) -> DetectionArray:
         """Return the current detections, in the front camera's frame: the camera is not on the wire."""

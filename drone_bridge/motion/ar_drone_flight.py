@@ -15,6 +15,7 @@ import numpy as np
 
 from drone_bridge.motion.matrices import Matrix, Triple, rotation_from_angles
 from drone_bridge.motion.wind import Wind
+from drone_bridge.wire.flight_state import FlightState
 
 GRAVITY = 9.81  # m/s^2
 # Time constants of the body's first-order response to commands, s.
@@ -42,6 +43,16 @@ class Phase(str, Enum):
     FLYING = "flying"
     LANDING = "landing"
     EMERGENCY = "emergency"  # motors off until reset is pressed on the ground
+
+
+#: State in navdata, by phase.
+STATES = {
+    Phase.LANDED: FlightState.LANDED,
+    Phase.TAKING_OFF: FlightState.TAKING_OFF,
+    Phase.FLYING: FlightState.FLYING,
+    Phase.LANDING: FlightState.LANDING,
+    Phase.EMERGENCY: FlightState.DEFAULT,
+}
 
 
 class Steering(Protocol):

@@ -8,6 +8,8 @@ Theory of operation:
 - A report with a velocity but without a position is dead reckoned: from the last position, over the whole gap, by the
   mean of the velocities before and after it. After a gap of more than FRESH_S, the position is uncertain until the
   vehicle reports one. A gap of more than LONGEST_GAP_S counts as that: by then, the vehicle was stopped or carried.
+  It does not share `dead_reckoning`, which leaves out the motion in a gap of more than 0.5 s: `odom` may lag behind the
+  vehicle, with a larger variance, but a fence may not.
 - While reports are doubted, the place of a vehicle that reports no positions is moved by the model's velocity. Once
   they are believed again, two places are known: that one, and the one by the mean velocity over the gap. The farther
   from the start counts.

@@ -2,19 +2,28 @@
 """ArDroneMessages: the messages of an AR.Drone's navdata and of its dead reckoning, for each protocol that has them."""
 
 import math
+from collections.abc import Sequence
 from typing import TypeVar
 
 from builtin_interfaces.msg import Time
-from geometry_msgs.msg import TransformStamped
+from geometry_msgs.msg import TransformStamped, TwistWithCovarianceStamped
 from nav_msgs.msg import Odometry
 from sensor_msgs.msg import Range
 from tf2_msgs.msg import TFMessage
 
-from drone_bridge.motion.ar_drone import FARTHEST_RANGE_M, NEAREST_RANGE_M, TILT_DEVIATION, YAW_DEVIATION
+from drone_bridge.motion.ar_drone import (
+    CLIMB_VARIANCE,
+    FARTHEST_RANGE_M,
+    NEAREST_RANGE_M,
+    TILT_DEVIATION,
+    YAW_DEVIATION,
+)
 from drone_bridge.motion.dead_reckoning import Pose
+from drone_bridge.motion.measurement import Measurement
 from drone_bridge.motion.quaternions import quaternion_from_euler, rotated_back
+from drone_bridge.motion.vectors import Triple
 from drone_bridge.ros import covariances, frames
-from drone_bridge.ros.covariances import UNKNOWN_VARIANCE, OdometryCovariances
+from drone_bridge.ros.covariances import UNKNOWN_VARIANCE, OdometryCovariances, covariance_from_diagonal
 from drone_bridge.ros.frames import DroneFrameNames
 from drone_bridge.ros.standard_rows import ImuVariances, MeasuredMessages
 from drone_bridge.ros.transforms import odometry_transform, set_quaternion, set_vector, transform
@@ -45,6 +54,19 @@ class ArDroneMessages(MeasuredMessages[WireT]):
         """Return the height above ground, as the drone estimates it."""
         height = self.measurement(wire).height
         return None if height is None else self.range_of(height, stamp)
+
+    def velocity_of(
+        self, measured: Measurement, level: Triple, stamp: Time, *, has: Sequence[bool] = (True, True, True)
+    ) -> TwistWithCovarianceStamped:
+        """Return a level velocity in body axes. `has`: components that were reported."""
+        message = TwistWithCovarianceStamped()
+        message.header.stamp, message.header.frame_id = stamp, self.names.base_link
+        tilt = quaternion_from_euler(measured.roll or 0.0, measured.pitch or 0.0, 0.0)
+        set_vector(message.twist.twist.linear, rotated_back(tilt, *level))
+        of_linear = zip(has, (*TWIST_VARIANCES[:2], CLIMB_VARIANCE), strict=True)
+        variances = [variance if has_value else UNKNOWN_VARIANCE for has_value, variance in of_linear]
+        message.twist.covariance = covariance_from_diagonal([*variances, *TWIST_VARIANCES[3:]])
+        return message
 
     def range_of(self, height: float, stamp: Time) -> Range:
         """Return a height, m, as a distance by the rangefinder."""

@@ -16,7 +16,7 @@ from drone_bridge.dronegui.codec import (
     VisionDetect,
 )
 from drone_bridge.motion.ar_drone import PICTURE_UNITS
-from drone_bridge.motion.ar_drone_flight import Flight, Phase
+from drone_bridge.motion.ar_drone_flight import STATES, Flight
 from drone_bridge.motion.vectors import turned
 from drone_bridge.programs.lies import Lies
 from drone_bridge.vision.seen_tag import seen_tag
@@ -24,14 +24,6 @@ from drone_bridge.vision.seen_tag import seen_tag
 FULL_BATTERY_FLIES_S = 720.0
 #: Number of `demo` blocks per block of this type.
 DETECTION_EVERY = 5
-
-_STATES = {
-    Phase.LANDED: FlightState.LANDED,
-    Phase.TAKING_OFF: FlightState.TAKING_OFF,
-    Phase.FLYING: FlightState.FLYING,
-    Phase.LANDING: FlightState.LANDING,
-    Phase.EMERGENCY: FlightState.DEFAULT,
-}
 
 
 def blocks(flight: Flight, number: int, lies: Lies[list[Navdata]] | None = None) -> list[Navdata]:
@@ -45,7 +37,7 @@ def blocks(flight: Flight, number: int, lies: Lies[list[Navdata]] | None = None)
 
 def _demo(flight: Flight, number: int, lies: Lies[list[Navdata]]) -> Demo:
     lies.count()
-    state = _STATES[flight.phase]
+    state = STATES[flight.phase]
     if state is FlightState.FLYING and flight.is_hovering:
         state = FlightState.HOVERING
     vx, vy, vz = (lies.velocity(each) for each in flight.velocity.tolist())
