@@ -458,7 +458,7 @@ BOUNDS = {
     "velocity 0": Bounds(3.0, 1.2, 3.0, 9.0, 7.0),
     "half": Bounds(3.5, 1.0, in_fence=9.0),
     "double": Bounds(2.0, 0.5),
-    "sign": Bounds(14.0, 4.0, in_fence=15.0, drift=3.5),  # nothing distinguishes it from a strong wind
+    "sign": Bounds(14.0, 4.0, in_fence=13.0, drift=3.5),  # nothing distinguishes it from a strong wind
     "frozen, noise": Bounds(12.0, 2.0, None, 9.0, 7.0, 4.5),
     "frozen": Bounds(3.0, 1.0, 3.0, 9.0),
     "the same report": Bounds(3.0, 0.8, 2.0, 3.0),
