@@ -23,6 +23,7 @@ from drone_bridge.pictures.codec_process import MAX_DATA_BYTES, MEMORY_BYTES
 from drone_bridge.stop_signals import ignore_stop_signals
 from drone_bridge.vision.ar_drone_cameras import FRONT
 from drone_bridge.vision.h264 import H264Decoder
+from drone_bridge.vision.image_error import ImageError
 from drone_bridge.vision.jpegs import Pixels, bgr_of_jpeg, jpeg_of_rgb, opencv
 from drone_bridge.vision.raw_images import rgb_of_raw
 from drone_bridge.vision.uvlc import check, decode, encode
@@ -40,7 +41,7 @@ H264 = H264Decoder()
 def decoded(packet: bytes, request: Mapping[str, Any]) -> tuple[Facts, list[bytes]]:
     """Decode a picture; return its size and number, its pixels as rgb8, and if `jpeg` is a quality, the JPEG.
 
-    Without a JPEG, the fact `jpeg_problem` has the reason, as half a sentence. Raises RemoteProtocolError.
+    Without a JPEG, the fact `jpeg_problem` has the text of its ImageError. Raises RemoteProtocolError.
     """
     picture = decode(packet)
     facts: Facts = {"width": picture.width, "height": picture.height, "number": picture.number}
@@ -61,7 +62,7 @@ def _results(facts: Facts, pixels: Pixels, rgb8: bytes, request: Mapping[str, An
 def decoded_h264(packet: bytes, request: Mapping[str, Any]) -> tuple[Facts, list[bytes]]:
     """Decode a picture of the stream `stream`; return the same as `decoded` if `is_shown`, else nothing.
 
-    Raises ValueError with half a sentence.
+    Raises ImageError.
     """
     pixels = H264.decode(packet, request["stream"], is_shown=request["is_shown"])
     if pixels is None:
@@ -79,17 +80,17 @@ def checked(packet: bytes, _: Mapping[str, Any]) -> tuple[Facts, list[bytes]]:
 def encoded(data: bytes, request: Mapping[str, Any]) -> tuple[Facts, list[bytes]]:
     """Encode a raw image with `encoding`, `width`, `height`, `step`; `number` counts packets.
 
-    Raises ValueError with half a sentence.
+    Raises ImageError.
     """
     pixels = rgb_of_raw(data, *(request[name] for name in ("encoding", "width", "height", "step")))
     return {}, [encode(in_front_size(pixels), number=request["number"])]
 
 
 def encoded_jpeg(data: bytes, request: Mapping[str, Any]) -> tuple[Facts, list[bytes]]:
-    """Encode a JPEG as a packet. Raises ValueError with half a sentence."""
+    """Encode a JPEG as a packet. Raises ImageError."""
     width, height = jpeg.read_size(data)
     if 3 * width * height > MAX_DATA_BYTES:
-        raise ValueError(f"has {width} x {height} pixels (limit {MAX_DATA_BYTES // 3})")
+        raise ImageError(f"has {width} x {height} pixels (limit {MAX_DATA_BYTES // 3})")
     return {}, [encode(in_front_size(bgr_of_jpeg(data)[..., ::-1]), number=request["number"])]
 
 

@@ -12,6 +12,7 @@ from builtin_interfaces.msg import Time
 from sensor_msgs.msg import CompressedImage, Image
 
 from drone_bridge.ros.images import RGB8_BYTES_PER_PIXEL, ImageBytes, Rgb8Image, set_data
+from drone_bridge.vision.image_error import ImageError
 from drone_bridge.vision.jpegs import bgr_of_jpeg, jpeg_of_rgb, load_opencv, opencv
 
 
@@ -29,8 +30,7 @@ class JpegDecoder:
     def image(self, data: bytes, stamp: Time) -> Image:
         """Decode into the message, which is valid until the next call.
 
-        The caller has to check the image's size before. Raises ValueError, with a sentence without its subject, for
-        data that can't be decoded as a JPEG.
+        The caller has to check the image's size before. Raises ImageError for data that is no JPEG.
         """
         cv2, pixels = opencv(), bgr_of_jpeg(data)
         height, width, _ = pixels.shape
@@ -48,15 +48,15 @@ _TO_BGR = {"rgb8": "COLOR_RGB2BGR", "bgr8": None, "mono8": None}
 def encoded(message: Image, max_width: int, quality: int) -> bytes:
     """Encode a raw image as a JPEG, scaled down to `max_width`.
 
-    Raises ValueError, with a sentence without its subject, for an image that can't be encoded.
+    Raises ImageError for an image that can't be encoded.
     """
     if message.encoding not in _TO_BGR:
-        raise ValueError(f"has the encoding {message.encoding!r}, and {', '.join(_TO_BGR)} can be encoded")
+        raise ImageError(f"has the encoding {message.encoding!r}, and {', '.join(_TO_BGR)} can be encoded")
     channels = 1 if message.encoding == "mono8" else RGB8_BYTES_PER_PIXEL
     row = message.width * channels
     data = np.frombuffer(message.data, np.uint8)
     if not message.width or not message.height or message.step < row or data.size != message.step * message.height:
-        raise ValueError(f"has {data.size} bytes, and not {message.height} rows of {message.step}")
+        raise ImageError(f"has {data.size} bytes, and not {message.height} rows of {message.step}")
     pixels: Any = data.reshape(message.height, message.step)[:, :row].reshape(message.height, message.width, channels)
     cv2 = opencv()
     try:
@@ -67,9 +67,9 @@ def encoded(message: Image, max_width: int, quality: int) -> bytes:
             pixels = cv2.cvtColor(pixels, getattr(cv2, conversion))
         is_done, jpeg_data = cv2.imencode(".jpg", pixels, [cv2.IMWRITE_JPEG_QUALITY, quality])
     except cv2.error as error:
-        raise ValueError(f"can't be encoded: {error.err}") from error
+        raise ImageError(f"can't be encoded: {error.err}") from error
     if not is_done:
-        raise ValueError("can't be encoded")
+        raise ImageError("can't be encoded")
     return bytes(jpeg_data)
 
 
@@ -88,7 +88,7 @@ class JpegEncoder:
         self._message.header.frame_id = frame_id
 
     def image(self, pixels: ImageBytes, stamp: Time) -> CompressedImage:
-        """Encode into the message, which is valid until the next call. Raises ValueError, without a subject."""
+        """Encode into the message, which is valid until the next call. Raises ImageError."""
         data = jpeg_of_rgb(np.frombuffer(pixels, np.uint8).reshape(self._shape), self._quality)
         self._message.header.stamp = stamp
         set_data(self._message, data)

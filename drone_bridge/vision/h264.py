@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from drone_bridge.vision.image_error import ImageError
+
 #: How to install PyAV.
 INSTALL_PYAV = "pip install 'av>=10'"
 #: Largest picture, pixels.
@@ -30,12 +32,12 @@ class H264Decoder:
             stream: identifies the stream; another one begins with an IDR.
             is_shown: whether the pixels are needed.
 
-        Raises ValueError, with half a sentence.
+        Raises ImageError.
         """
         try:
             av = importlib.import_module("av")
         except ImportError as error:
-            raise ValueError(f"is H.264, which needs PyAV ({error}): {INSTALL_PYAV}") from error
+            raise ImageError(f"is H.264, which needs PyAV ({error}): {INSTALL_PYAV}") from error
         if self._context is None or stream != self._stream:
             self._context, self._stream = av.CodecContext.create("h264", "r"), stream
             self._context.thread_type = "SLICE"  # threads for whole pictures are late by as many pictures
@@ -43,12 +45,12 @@ class H264Decoder:
             frames = self._context.decode(av.Packet(data))
         except Exception as error:  # FFmpegError, which older versions do not export
             self._context = None
-            raise ValueError(f"can't be decoded: {error}") from error
+            raise ImageError(f"can't be decoded: {error}") from error
         if not frames:
-            raise ValueError("is incomplete")
+            raise ImageError("is incomplete")
         frame = frames[-1]
         if frame.width > MAX_WIDTH or frame.height > MAX_HEIGHT:
-            raise ValueError(f"has {frame.width} x {frame.height} pixels (limit {MAX_WIDTH} x {MAX_HEIGHT})")
+            raise ImageError(f"has {frame.width} x {frame.height} pixels (limit {MAX_WIDTH} x {MAX_HEIGHT})")
         if not is_shown:
             return None
         pixels: npt.NDArray[np.uint8] = frame.to_ndarray(format="rgb24")

@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from drone_bridge.vision.image_error import ImageError
+
 #: Byte offsets of red, green and blue in a pixel, for the supported encodings.
 _RGB_IN = {"rgb8": (0, 1, 2), "bgr8": (2, 1, 0), "rgba8": (0, 1, 2), "bgra8": (2, 1, 0), "mono8": (0, 0, 0)}
 _BYTES_PER_PIXEL = {"rgb8": 3, "bgr8": 3, "rgba8": 4, "bgra8": 4, "mono8": 1}
@@ -14,15 +16,15 @@ _BYTES_PER_PIXEL = {"rgb8": 3, "bgr8": 3, "rgba8": 4, "bgra8": 4, "mono8": 1}
 def check_layout(encoding: str, width: int, height: int, step: int, size: int) -> int:
     """Return the bytes of a row without padding.
 
-    Raises ValueError with half a sentence for an unsupported encoding (more than 8 bits per channel, other colour
-    spaces), and if the size of the data does not match the image.
+    Raises ImageError for an unsupported encoding (more than 8 bits per channel, other colour spaces), and if the size
+    of the data does not match the image.
     """
     if encoding not in _RGB_IN:
         known = ", ".join(_RGB_IN)
-        raise ValueError(f"is {encoding!r:.40} but must be one of {known}: image_proc and cv_bridge convert.")
+        raise ImageError(f"is {encoding!r:.40} but must be one of {known}: image_proc and cv_bridge convert.")
     row = width * _BYTES_PER_PIXEL[encoding]
     if row <= 0 or step < row or size != step * height:
-        raise ValueError(f"has {size} bytes, step {step}, and claims to be {width} x {height} pixels.")
+        raise ImageError(f"has {size} bytes, step {step}, and claims to be {width} x {height} pixels.")
     return row
 
 

@@ -46,6 +46,7 @@ from drone_bridge.testbed.session.framed_drone import BLACK, FramedDrone, RatesA
 from drone_bridge.testbed.session.frames import ATTITUDE, LEFT, FrameSynchronizer
 from drone_bridge.testbed.session.output_choice import RATES
 from drone_bridge.testbed.topics import SIDES
+from drone_bridge.vision.image_error import ImageError
 
 _SUBSCRIBER_CHECK_PERIOD_S = 0.5
 #: More than the single reply that an autopilot may send.
@@ -56,10 +57,10 @@ _NO_SUBSCRIBERS = "commands_without_subscribers"
 
 
 def read_pixels(image: Image, constants: Constants) -> ImageBytes:
-    """Return an image's pixels as on the wire. Raises ValueError with half a sentence."""
+    """Return an image's pixels as on the wire. Raises ImageError."""
     if (image.width, image.height) != (constants.width, constants.height):
         announced = f"{constants.width} x {constants.height}"
-        raise ValueError(f"has {image.width} x {image.height} pixels, but the drone's properties announce {announced}.")
+        raise ImageError(f"has {image.width} x {image.height} pixels, but the drone's properties announce {announced}.")
     return rgb8_pixels(image)
 
 

@@ -45,7 +45,7 @@ class FramedDrone:
         Args:
             frames: source of frames.
             read_attitude: reads an attitude or pose as a frame without images; raises ValueError.
-            read_pixels: returns an image's pixels as on the wire; raises ValueError with half a sentence.
+            read_pixels: returns an image's pixels as on the wire; raises a ValueError such as ImageError.
             stamps_are_simulated: send the stamps as the time on the wire, instead of counting from the first frame.
         """
         self.frames = frames
