@@ -75,11 +75,11 @@ def test_the_first_packets_begin_with_number_1():
 
 
 def test_settings_are_written_one_by_one_and_read_back():
-    talk = Talk(TILT, Wish(setting("control:outdoor", False))).connected()
+    talk = Talk(Wish(setting("control:outdoor", False)), TILT).connected()
     assert talk.drone.settings["control:euler_angle_max"] == "0.3"
     assert [settings.number("control:euler_angle_max") for settings in talk.used] == [0.3]
     configs = [each.key for each in talk.sent() if isinstance(each, Config)]
-    assert configs == ["general:navdata_demo", "control:euler_angle_max", "control:outdoor"]
+    assert configs == ["general:navdata_demo", "control:outdoor", "control:euler_angle_max"]
 
 
 @pytest.mark.parametrize("lost", [1, 4])
