@@ -5,6 +5,7 @@ import os
 import signal
 import time
 
+import alone
 import pytest
 from processes import TIMEOUT_S, has_ended
 from ros_session import wait_until
@@ -16,6 +17,8 @@ from drone_bridge.kind import Side
 kind, pair = each_kind(), shared(BridgePair)
 #: Time for which a bridge is suspended whose child says nothing.
 SUSPENDED_S = 2.0
+#: Limit of the time from the first neutral command of a bridge, beside a suspended one, to its first moving command.
+FOLLOWED_S = 1.0
 #: Kinds whose vehicle serves one bridge, until its connection has ended.
 EXCLUSIVE = ("testbed",)
 
@@ -101,7 +104,12 @@ def test_another_bridge_takes_over_from_a_suspended_one(pair):
         time.sleep(SUSPENDED_S)
         started_s = time.monotonic()
         pair.start_program()
-        pair.works_after(started_s, TIMEOUT_S)
+        word_s = started_s + pair.first_word_after(started_s)
+        followed_s = pair.works_after(word_s, TIMEOUT_S)
+        alone.say(
+            f"{pair.kind.name}: a bridge is followed {followed_s:.2f} s after its first word, beside a suspended one"
+        )
+        assert followed_s <= FOLLOWED_S
     finally:
         first.send(signal.SIGKILL)
         first.wait()

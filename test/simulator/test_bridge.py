@@ -90,6 +90,30 @@ def test_a_vehicle_turned_while_paused_has_a_known_heading_and_is_steered(ros, e
     assert velocity(client) == near(0, 0, 0)
 
 
+def test_a_vehicle_whose_simulator_is_restarted_and_unpaused_at_once_is_steered(ros, emulate, connect):
+    """Its rotation can't be learned again, as it is never paused. It is at its first place, far from its last one."""
+    world = ("--quirks", "real", "--btom", BODY_TO_MODEL)
+    emulator = emulate(*world)
+    port, odom = emulator.port, ros.subscribe(Odometry, "odom")
+    with bridge(emulator) as process:
+        process.wait_for_line(LEARNED)
+        call(ros, "run", srv.Run)
+        publisher = ros.publisher(Twist, "cmd_vel")
+        for restarts in range(1, 4):
+            client = connect(emulator)
+            odom.clear()
+            client.get(sim.SetEntity(VEHICLE, Attribute.POSITION, (50.0, 20.0, 5.0)))
+            client.get(sim.SetEntity(VEHICLE, Attribute.ORIENTATION, EAST))
+            odom.wait(lambda message: message.pose.pose.position.y > 40.0)
+            client.close()
+            emulator.send(signal.SIGKILL)
+            emulator.wait()
+            emulator = emulate("--port", port, "--running", *world)
+            process.wait_for_count("Connected to", 1 + restarts)
+            assert steer(connect(emulator), publisher) == near(1, 0, 0)  # north, as at its start
+        assert process.count_lines("can't be learned") == 0
+
+
 def test_a_server_that_dies_of_closed_connections_survives_its_own_suspension(ros, emulate):
     emulator = emulate("--quirks", "real", "--fragile", "--running")
     odom = ros.subscribe(Odometry, "odom")
