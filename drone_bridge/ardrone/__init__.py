@@ -34,6 +34,18 @@ KIND = ProtocolKind(
         },
         at_once={"in-the-air": True, "bootstrapped": True},
     ),
+    operator=Program(
+        "ardrone",
+        "a client of an AR.Drone",
+        "drone_bridge.ardrone.operator:main",
+        agreed={
+            "host": "host",
+            "port": "port",
+            "navdata_port": "navdata-port",
+            "control_port": "control-port",
+        },
+        at_once={"in-the-air": True},
+    ),
     emergencies={"emergency": Emergency("cut motors", "the motors stop immediately, and the drone falls")},
     launch_file="ardrone.launch.xml",
     watchdog_s=0.25,  # of the emulated drone; real ones have 0.05 to 0.25 s

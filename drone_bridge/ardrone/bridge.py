@@ -284,15 +284,7 @@ class ArdroneBridge(ProtocolNode):
 
     def _use_settings(self, settings: Settings) -> None:
         """Fly with the maxima that the drone has answered."""
-        tilt, climb, yaw = (
-            settings.number(key) for key in ("control:euler_angle_max", "control:control_vz_max", "control:control_yaw")
-        )
-        drone = replace(
-            self._drone,
-            max_tilt=tilt or self._drone.max_tilt,
-            max_climb=climb / 1000 if climb else self._drone.max_climb,
-            max_yaw_rate=yaw or self._drone.max_yaw_rate,
-        )
+        drone = settings.maxima(self._drone)
         if drone != self._drone:
             self._drone = drone
             self._pilot.use(drone)
@@ -376,12 +368,7 @@ class ArdroneBridge(ProtocolNode):
             (NO_NAVDATA, navdata, DiagnosticStatus.WARN),
             (MOTORS_OFF, emergency, DiagnosticStatus.ERROR),
         ):
-            if not problem:
-                self.report.end_condition(name)
-                continue
-            if name not in self.report.conditions:
-                self.report.warn(f"{problem[0].upper()}{problem[1:]}.")
-            self.report.begin_condition(name, problem, level)
+            self.report.show_condition(name, problem, level)
 
 
 def main() -> int:

@@ -336,12 +336,7 @@ class DroneGuiBridge(ProtocolNode):
             (MOTORS_OFF, emergency, DiagnosticStatus.ERROR),
             (OTHER_CONTROLLER, other, DiagnosticStatus.ERROR),
         ):
-            if not problem:
-                self.report.end_condition(name)
-                continue
-            if name not in self.report.conditions:
-                self.report.warn(f"{problem[0].upper()}{problem[1:]}.")
-            self.report.begin_condition(name, problem, level)
+            self.report.show_condition(name, problem, level)
 
 
 def main() -> int:

@@ -21,11 +21,11 @@ from drone_bridge.net.connector import Cancellation
 from drone_bridge.net.link_loop import LinkLoop
 from drone_bridge.programs.options import ProgramParser, add_run, port
 from drone_bridge.programs.program import CANNOT_START, TrajectoryFile, print_event, run_program
+from drone_bridge.programs.session_output import SessionOutput
 from drone_bridge.robot_class.body import Body
 from drone_bridge.robot_class.links import robots_link
 from drone_bridge.robot_class.robot import Command, Robot, Telemetry
 from drone_bridge.robot_class.robot_session import RobotSession
-from drone_bridge.robot_class.session_output import SessionOutput
 from drone_bridge.wire.addresses import address_name
 
 STEP_S = 0.02

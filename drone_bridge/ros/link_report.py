@@ -160,6 +160,15 @@ class LinkReport:
         """Remove a problem from diagnostics."""
         self.conditions.pop(name, None)
 
+    def show_condition(self, name: str, problem: str, level: bytes) -> None:
+        """Show a problem, a clause, and log it once, or end it if it is empty."""
+        if not problem:
+            self.end_condition(name)
+            return
+        if name not in self.conditions:
+            self.warn(f"{problem[0].upper()}{problem[1:]}.")
+        self.begin_condition(name, problem, level)
+
     def update_condition(self, name: str, problem: str | None, advice: str) -> None:
         """Show and log a problem, or end it if it is None or empty.
 

@@ -15,7 +15,7 @@ KITS = {
     "net": {"wire", "session"},
     "motion": {"wire", "parameter_fields"},
     "vision": {"wire", "motion", "parameter_fields"},
-    "programs": {"wire", "net", "motion", "standard_files", "stop_signals"},
+    "programs": {"wire", "net", "session", "motion", "standard_files", "stop_signals"},
     "ros": {
         *("wire", "net", "session", "motion", "vision"),
         *("parameter_fields", "msg", "srv", "standard_files", "stop_signals"),

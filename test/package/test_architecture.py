@@ -38,7 +38,10 @@ PARTS = {
         {"wire", "net", "motion", "vision", "programs"},
         ("codec", "device", "discovery", "ports", "units"),
     ),
-    "operator": ({"wire", "net", "motion", "vision", "programs"}, ("codec", "device", "discovery", "units")),
+    "operator": (
+        {"wire", "net", "session", "motion", "vision", "programs"},
+        ("codec", "device", "discovery", "ports", "session", "units"),
+    ),
     "topics": ({"wire", "motion", "pictures", "ros", "msg", "srv"}, ("codec", "pictures", "units")),
     "session": ({"wire", "motion", "session"}, ("codec", "device", "units")),
     "bridge": (

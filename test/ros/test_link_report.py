@@ -98,6 +98,15 @@ def test_a_condition_is_reported_for_as_long_as_it_lasts(report):
     assert report.status("a link", "").level == DiagnosticStatus.OK
 
 
+def test_a_problem_is_logged_when_it_begins(make_report):
+    said = []
+    report = make_report(logger=SimpleNamespace(**{**vars(LOGGER), "warning": said.append}))
+    for problem in ("the drone is silent", "the drone is still silent", "", "", "the drone is silent"):
+        report.show_condition("navdata", problem, DiagnosticStatus.ERROR)
+        assert ("navdata" in report.conditions) is bool(problem)
+    assert said == ["The drone is silent."] * 2
+
+
 class Peer:
     """Peer of a session, with a report that the link's thread updates."""
 

@@ -16,9 +16,10 @@ connection of its own, since one to a drone that was switched off meanwhile stay
 import math
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from drone_bridge.ardrone.codec import Command, Config, Control, ControlMode, Navdata, State
+from drone_bridge.motion.tilted_drone import TiltedDrone
 
 REPEAT_S = 0.5
 READ_S = 1.0
@@ -134,6 +135,18 @@ class Settings:
         except ValueError:
             return None
         return value if 0.0 < value <= PLAUSIBLE.get(key, math.inf) and math.isfinite(value) else None
+
+    def maxima(self, drone: TiltedDrone) -> TiltedDrone:
+        """Return the drone with the maxima that it has answered."""
+        tilt, climb, yaw = map(
+            self.number, ("control:euler_angle_max", "control:control_vz_max", "control:control_yaw")
+        )
+        return replace(
+            drone,
+            max_tilt=tilt or drone.max_tilt,
+            max_climb=climb / 1000 if climb else drone.max_climb,
+            max_yaw_rate=yaw or drone.max_yaw_rate,
+        )
 
     def _settle(self) -> None:
         if self._current:

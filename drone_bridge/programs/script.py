@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Script: operator that follows a plan by the session of a bridge.
+
+There are two threads. The thread of a LinkLoop runs the session, with the plan's velocity in place of the arbiter's.
+The main thread prints the legs and waits.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Collection
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from drone_bridge.motion.body_velocity import BodyVelocity
+from drone_bridge.motion.limits import LimitParameters, Limits
+from drone_bridge.motion.measurement import Measurement
+from drone_bridge.motion.observed_motion import ObservedMotion
+from drone_bridge.net.clock import elapsed_s
+from drone_bridge.net.connector import Cancellation, LinkCancelledError, LinkError
+from drone_bridge.net.link_loop import Link, LinkLoop
+from drone_bridge.programs.operator import Operator
+from drone_bridge.programs.plan import Leg
+from drone_bridge.programs.program import print_event
+from drone_bridge.programs.session_output import SessionOutput
+from drone_bridge.session.arbiter import Decision, Rank
+from drone_bridge.session.feedback import Feedback
+from drone_bridge.session.session import Outcome
+
+LOOK_S = 0.05
+#: Time after a takeoff until the plan starts, even if the drone does not report that it flies.
+TAKEOFF_S = 15.0
+
+
+@dataclass(slots=True)
+class _Request:
+    """Request with its outcome."""
+
+    name: str
+    asked_s: float
+
+
+class _SeenFeedback(Feedback):
+    """Feedback that keeps the newest report."""
+
+    newest: Measurement | None = None
+
+    def measured(self, measured: Measurement, now_s: float) -> None:
+        self.newest = measured
+        super().measured(measured, now_s)
+
+
+class Wish(SessionOutput):
+    """Arbiter of the session with the plan's velocity, and receiver of its outcomes."""
+
+    def __init__(self) -> None:
+        observed = ObservedMotion(elapsed_s)
+        self.velocity = BodyVelocity()
+        self.limits = Limits(LimitParameters(), observed)
+        #: For the session. A drone by tilt sets its pilot.
+        self.feedback = _SeenFeedback(observed, self.limits)
+        self.outcome: Outcome | None = None
+
+    @property
+    def newest(self) -> Measurement | None:
+        """Newest report of the vehicle."""
+        return self.feedback.newest
+
+    def decide(self, now_s: float) -> Decision[Any]:
+        return Decision(Rank.COMMAND, self.velocity)
+
+    def rank(self, now_s: float) -> Rank:
+        return Rank.COMMAND
+
+    def start(self, now_s: float) -> None:
+        """Do nothing: the plan continues."""
+
+    def forget(self) -> None:
+        """Do nothing, likewise."""
+
+    def resolve(self, outcome: Outcome) -> None:
+        self.outcome = outcome
+
+
+class Script(Operator):
+    """Operator that follows a plan by a session."""
+
+    #: Timeout of the first report before the plan starts, s: some vehicles report nothing.
+    first_report_s = 3.0
+
+    def __init__(
+        self,
+        name: str,
+        link: Link,
+        session: Any,
+        wish: Wish,
+        *,
+        options: argparse.Namespace,
+        cancellation: Cancellation,
+        requests: Collection[str],
+    ) -> None:
+        """Start the session, whose `ask` makes these requests. `options` has a plan, and perhaps `in_the_air`."""
+        super().__init__(options.plan, cancellation)
+        self._wish, self._session, self._requests = wish, session, requests
+        self._loop = LinkLoop(f"{name} operator", link, session, wish)
+        self._loop.start()
+        self._flies = "takeoff" in requests and not getattr(options, "in_the_air", False)
+
+    def prepare(self) -> None:
+        """Wait for the vehicle, and take off if supported. Raises LinkError on a refusal."""
+        while not self._session.is_open:
+            self.listen(LOOK_S)
+        self.wait(self.first_report_s, until=lambda: self._wish.newest is not None)
+        print_event(f"connected to {self._session.peer}")
+        if self._flies:
+            self._ask("takeoff")
+            self.wait(TAKEOFF_S, until=lambda: not (newest := self._wish.newest) or newest.is_flying is not False)
+
+    def steer(self, leg: Leg) -> str:
+        self._wish.velocity = BodyVelocity(leg.forward, leg.left, leg.up, turn=leg.turn)
+        if self.is_report_due():
+            print_event(f"reports {described(self._wish.newest)}")
+        return described(self._wish.newest)
+
+    def finish(self) -> None:
+        self._wish.velocity = BodyVelocity()
+        if self._flies and "land" in self._requests:
+            self._ask("land")
+
+    def leave(self) -> None:
+        self._loop.stop()
+        print_event(f"ended: {described(self._wish.newest)}")
+
+    def listen(self, timeout_s: float) -> None:
+        if self.cancellation.wait(min(timeout_s, LOOK_S)):
+            raise LinkCancelledError("Waiting was cancelled.")
+
+    def _ask(self, name: str) -> None:
+        """Send a request and wait for its outcome. Raises LinkError."""
+        self._wish.outcome = None
+        self._loop.post(partial(self._session.ask, _Request(name, elapsed_s())), is_kept=True)
+        while (outcome := self._wish.outcome) is None:
+            self.listen(LOOK_S)
+        print_event(f"{name}: {outcome.sentence}")
+        if not outcome.is_success:
+            raise LinkError(f"{name} was refused: {outcome.sentence}")
+
+
+def described(measured: Measurement | None) -> str:
+    """Return a report as text, in m, rad, m/s and percent, without missing values."""
+    if measured is None:
+        return "no telemetry"
+    parts, velocity = [], measured.velocity
+    if measured.position:
+        parts.append("at {:.2f} {:.2f} {:.2f} m".format(*measured.position))
+    for name, value, scale, unit in (
+        ("yaw", measured.yaw, 1.0, "rad"),
+        ("height", measured.height, 1.0, "m"),
+        ("forward", velocity.forward if velocity else None, 1.0, "m/s"),
+        ("left", velocity.left if velocity else None, 1.0, "m/s"),
+        ("battery", measured.charge, 100.0, "%"),
+    ):
+        if value is not None:
+            parts.append(f"{name} {scale * value:.2f} {unit}")
+    if measured.is_flying is not None:
+        parts.append("flying" if measured.is_flying else "not flying")
+    return ", ".join(parts) or "telemetry"

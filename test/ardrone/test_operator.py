@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The scripted operator with the emulated drone."""
+
+import pytest
+from ports import free_ports
+from processes import Process
+
+NAMES = ("--port", "--navdata-port", "--control-port")
+
+
+@pytest.fixture
+def ports():
+    return [word for pair in zip(NAMES, map(str, free_ports(3)), strict=True) for word in pair]
+
+
+def emulator(ports, *options):
+    return Process.module("drone_bridge.ardrone.emulator", *ports, "--video-port", "0", *options)
+
+
+def operator(ports, plan, *options):
+    return Process.module("drone_bridge.ardrone.operator", *ports, "--plan", plan, *options)
+
+
+def test_it_takes_off_flies_its_plan_and_lands(ports):
+    with emulator(ports) as drone:
+        drone.wait_for_line("listening on")
+        with operator(ports, "1s up 0.3, 3s forward 0.5, 1s") as program:
+            program.wait_for_line("leg 3s forward 0.5: .*, flying")
+            assert program.wait() == 0, program.output
+            program.wait_for_line("takeoff: The drone takes off")
+            program.wait_for_line("ended: .*, not flying")
+        drone.wait_for_line("taking off -> flying")
+        drone.wait_for_line(r"landing -> landed: .* x=(0\.[5-9]|[1-9])")
+
+
+def test_it_refuses_to_take_off_in_the_air(ports):
+    with emulator(ports, "--in-the-air", "--bootstrapped") as drone:
+        drone.wait_for_line("listening on")
+        with operator(ports, "1s forward 0.5") as program:
+            assert program.wait() == 2
+            program.wait_for_line("takeoff was refused: The drone is flying")
+        assert not drone.count_lines("landing")
+
+
+def test_a_signal_leaves_the_drone_hovering(ports):
+    with emulator(ports, "--in-the-air", "--bootstrapped") as drone:
+        drone.wait_for_line("listening on")
+        with operator(ports, "60s forward 0.5", "--in-the-air") as program:
+            program.wait_for_line("forward 0.[3-9]")
+            assert program.stop() == 0
+            program.wait_for_line("ended: .*, flying")
+        assert not drone.count_lines("landing")
