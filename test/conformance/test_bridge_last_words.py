@@ -17,8 +17,9 @@ from drone_bridge.kind import Side
 kind, pair = each_kind(), shared(BridgePair)
 #: Time for which a bridge is suspended whose child says nothing.
 SUSPENDED_S = 2.0
-#: Limit of the time from the first neutral command of a bridge, beside a suspended one, to its first moving command.
-FOLLOWED_S = 1.0
+#: Limit of the time from the first neutral command of a bridge, beside a suspended one, to its first moving command:
+#: within 1 s on an idle machine, with the middleware's discovery of the commander.
+FOLLOWED_S = 5.0
 #: Kinds whose vehicle serves one bridge, until its connection has ended.
 EXCLUSIVE = ("testbed",)
 
