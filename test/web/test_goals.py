@@ -2,6 +2,7 @@
 """Goals of the page: sending them to a controller, and reporting their state."""
 
 import math
+from types import SimpleNamespace
 
 from played_vehicle import Vehicle
 from processes import Process
@@ -12,6 +13,29 @@ from drone_bridge.tools.web.goals import Goals, Place, goal_of
 
 def action_of(ros):
     return goal_of("", dict(ros.node.get_service_names_and_types()), ros.node)
+
+
+class Graph:
+    """Node that lists the publishers and subscriptions of topics."""
+
+    def __init__(self, odometry=(), goals=()):
+        self.odometry, self.goals = odometry, goals
+
+    def get_publishers_info_by_topic(self, topic):
+        return [SimpleNamespace(topic_type=each) for each in self.odometry if topic == "/d1/odom"]
+
+    def get_subscriptions_info_by_topic(self, topic):
+        return [SimpleNamespace(topic_type=each) for each in self.goals if topic == "/d1/goal_pose"]
+
+
+def test_goals_are_accepted_only_with_odometry():
+    action = {"/d1/go_to/_action/send_goal": ["drone_bridge/action/GoTo_SendGoal"]}
+    odometry, pose = ("nav_msgs/msg/Odometry",), ("geometry_msgs/msg/PoseStamped",)
+    assert goal_of("/d1", action, Graph()) == ""
+    assert goal_of("/d1", {}, Graph(goals=pose)) == ""
+    assert goal_of("/d1", action, Graph(odometry=pose)) == ""
+    assert goal_of("/d1", action, Graph(odometry)) == "/d1/go_to"
+    assert goal_of("/d1", {}, Graph(odometry, pose)) == "/d1/goal_pose"
 
 
 def test_a_goal_of_the_page_is_an_action_that_reports_its_progress(ros):

@@ -11,6 +11,7 @@ import pytest
 import yaml
 from composition import launch
 from geometry_msgs.msg import PointStamped, PoseStamped
+from nav_msgs.msg import Odometry
 from ports import free_ports
 from ros_session import wait_until
 from std_msgs.msg import Bool
@@ -211,11 +212,12 @@ def test_parameters_show_changes_and_are_exported_as_yaml(page):
     assert {"/telemetry_bridge", "/drone_controller"} <= parameters.keys()
 
 
-def test_a_tap_on_the_ground_sets_a_goal_if_a_controller_accepts_it(page, ros):
+def test_a_tap_on_the_ground_sets_a_goal_if_a_controller_accepts_it_and_there_is_odometry(page, ros):
     page.wait("document.querySelector('.take') !== null")
     button = "[...document.querySelectorAll('#scene button')].find(each => each.innerText === 'Set a goal')"
     assert page.evaluate(f"{button}?.checkVisibility() ?? false") is False
     goals = ros.subscribe(PoseStamped, "/goal_pose")
+    ros.node.create_publisher(Odometry, "/odom", 1)
     page.wait(f"{button}?.checkVisibility() ?? false")
     page.evaluate(f"{button}.click()")
     page.wait("document.querySelector('.goal').innerText.includes('Tap the target')")

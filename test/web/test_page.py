@@ -81,10 +81,29 @@ def test_the_end_of_a_launch_is_shown_with_how_its_vehicle_ended(browser):
     with launch("robot.launch.xml", emulate=True, view=True, view_port=0, robot_port=port) as composition:
         browser.open(address_of(composition))
         browser.wait(f"/x .* y /.test({cell.format('position')})")
+        grows(browser, '[data-plot="Speed"]', "points")
+        browser.wait("document.querySelector('#scene').dataset.models === '1'")
         composition.send(signal.SIGINT)
         browser.wait(f"/launch has ended/.test({cell.format('connection')})")
         browser.wait(f"/Stopped/.test({cell.format('doing')})")
         composition.wait()
+    browser.wait("document.querySelector('[data-plot=Speed].old')?.innerText.includes('ago')")
+    assert browser.evaluate("document.querySelector('[data-plot=Speed] .uplot') !== null")
+    assert browser.evaluate("document.querySelector('#scene').dataset.old === '1'")
+    assert not browser.evaluate("document.querySelector('[data-cell=health] .lamp').classList.contains('ok')")
+
+
+def test_a_killed_bridge_leaves_its_values_and_the_jump_of_its_restart_is_marked(browser, ros):
+    (port,) = free_ports(1)
+    with launch("robot.launch.xml", emulate=True, control=True, view=True, view_port=0, robot_port=port) as composition:
+        bridge = int(composition.wait_for_line(r"robot_bridge-\d+ started \(pid (\d+)\)")[1])
+        browser.open(address_of(composition))
+        grows(browser, '[data-plot="Speed"]', "points")
+        os.kill(bridge, signal.SIGKILL)
+        browser.wait("Number(document.querySelector('[data-plot=Speed]')?.dataset.gaps) >= 1", timeout_s=60)
+        grows(browser, '[data-plot="Speed"]', "points")
+        browser.wait("document.querySelector('.scene-key').innerText.includes('restarted')")
+        assert browser.console_errors == []
 
 
 def test_the_page_shows_the_camera_of_an_ar_drone_and_follows_the_switch_of_its_cameras(browser):
@@ -130,6 +149,12 @@ def check_overview(browser):
     browser.click("[data-card=simulator]")
     browser.wait("document.querySelector('.overview').hidden")
     assert browser.text(".vehicles [aria-pressed=true]") == "simulator"
+    browser.evaluate(f"{all_vehicles}.click()")
+    browser.wait("document.querySelectorAll('.card').length === 2")
+    right = "[...document.querySelectorAll('.card')].map(each => each.getBoundingClientRect().right)"
+    assert browser.evaluate(f"innerWidth - Math.max(...{right}) < 40")  # the cards use the window
+    browser.click("[data-vehicle=simulator]")  # also that of the vehicle that was shown before
+    browser.wait("document.querySelector('.overview').hidden && document.querySelector('main').checkVisibility()")
 
 
 def check_service(browser):

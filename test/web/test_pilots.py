@@ -800,3 +800,31 @@ def test_garbage_at_the_helm_is_refused_and_nothing_else(clock, garbage):
         assert server.page.told["vehicles"][0]["pilot"] == "you"
 
     conversation(run)
+
+
+def test_the_end_of_a_goal_has_its_age_also_for_a_page_that_opens_later(clock):
+    async def run(server):
+        await server.ask(op="goal", vehicle=TOPIC, frame="odom", x=1.0, y=0.0, z=0.0)
+        server.pilots.set_goal_state(TOPIC, {"state": "done", "text": "Reached."})
+        clock[0] += 3600.0
+        late = Page()
+        looking = asyncio.ensure_future(server.pilots(late, True))
+        await server.settle()
+        (vehicle,) = late.told["vehicles"]
+        assert vehicle["goal"]["state"] == "done"
+        assert vehicle["goal"]["age_s"] == pytest.approx(3600.0)
+        late.leave()
+        await looking
+
+    conversation(run)
+
+
+def test_a_page_gets_the_runs_of_a_vehicles_nodes(clock):
+    async def run(server):
+        await server.see(REPORTING)
+        await server.report(run="1")
+        assert [each["runs"] for each in server.page.told["vehicles"]] == [{NODE: "1"}]
+        await server.report(run="2")
+        assert [each["runs"] for each in server.page.told["vehicles"]] == [{NODE: "2"}]
+
+    conversation(run)

@@ -348,6 +348,8 @@ def test_a_phone_on_its_side_is_the_pilot_s_view(browser, server, camera):
     browser.click(".take")
     browser.wait("!document.querySelector('.banner').hidden")
     assert faults(browser, width, height) == []
+    browser.evaluate("document.querySelector('.why').textContent = 'a reason of many words '.repeat(20)")
+    assert browser.evaluate("document.querySelector('.banner').getBoundingClientRect().height") < height / 8
     browser.click(".resume")
     browser.wait("document.querySelector('.banner').hidden")
 

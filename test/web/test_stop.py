@@ -11,7 +11,8 @@ from processes import Process
 from ros_session import module_ros, repeating, wait_until
 from twists import twist
 from web_boxes import faults
-from web_viewer import web_bridge
+from web_page import take_the_helm
+from web_viewer import Network, web_bridge
 
 PERIOD_S = 0.05
 #: Packets, 30 ms each: after 1 s a helm counts as ended.
@@ -179,6 +180,43 @@ def test_typing_does_not_stop_and_escape_clears_a_search_first(page, peer):
     nothing_moves(peer)
 
 
+FORM = "#details .service:has(.service-body *)"
+IS_OPEN = f"document.querySelector('{FORM}')?.open === true"
+
+
+def open_a_form(page):
+    page.click("#details [role=tab]:nth-child(3)")
+    page.click("#details .service:not([hidden]) summary")
+    page.wait(IS_OPEN)
+
+
+def test_escape_closes_a_form_first_but_is_stop_for_who_steers(page, peer):
+    open_a_form(page)
+    press(page, "Escape")
+    page.wait(f"!({IS_OPEN})")
+    assert page.evaluate(MOVES_ON)
+    moves_again(peer)
+    press(page, "Escape")
+    page.wait(HOLDS)
+    page.click(".resume")
+    page.wait(MOVES_ON)
+    take_the_helm(page)
+    page.click("#details .service:not([hidden]) summary")
+    page.wait(IS_OPEN)
+    press(page, "Escape")
+    page.wait(HOLDS)
+    nothing_moves(peer)
+    assert page.evaluate(IS_OPEN)
+
+
+def test_a_view_only_page_says_how_one_may_steer(browser, strangers):
+    with web_bridge(host="0.0.0.0") as server, Network(server.address, forwarded_for="192.0.2.9") as network:
+        browser.open(network.address)
+        browser.wait("document.querySelector('.who').innerText === 'view only'")
+        assert "steer:=true" in browser.text(".view-only")
+    assert browser.evaluate("document.querySelector('.set-goal').hidden")
+
+
 def test_stop_without_a_server_is_sent_after_the_reconnection(browser, strangers, peer):
     with web_bridge() as first:
         port = int(first.address.rstrip("/").rpartition(":")[2])
@@ -213,6 +251,8 @@ def test_a_browser_without_a_feature_has_stop_and_names_the_feature(browser, ser
     browser.open(server.address, before=before)
     browser.wait("document.querySelector('.who').innerText === 'the helm is free'")
     assert browser.text(".missing")
+    if before == LACKS["WebGL"]:  # nobody can tap a target in a scene that is not drawn
+        assert browser.evaluate("document.querySelector('.set-goal').disabled")
     browser.click(".stop")
     browser.wait(HOLDS)
     nothing_moves(peer)

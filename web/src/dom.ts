@@ -107,7 +107,8 @@ export function setValue(element: Element, text: string, silentS: number): void 
   setText(element, silentS > 0 ? `${text} · ${ageText(silentS)}` : text);
 }
 
-function ageText(seconds: number): string {
+/** Age of a value in a few words. */
+export function ageText(seconds: number): string {
   return seconds < 100 ? `${Math.floor(seconds)} s ago` : `${Math.floor(seconds / 60)} min ago`;
 }
 

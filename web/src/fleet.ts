@@ -12,7 +12,7 @@ export interface Subject {
   vehicle?: Vehicle;
 }
 
-/** Sends "change" when subjects appear or disappear, or another one is chosen. */
+/** Sends "change" when subjects appear or disappear, or another one is chosen, and "chosen" when a person chooses one, perhaps the same. */
 export class Fleet extends EventTarget {
   subjects: Subject[] = [];
   #chosen = "";
@@ -35,6 +35,7 @@ export class Fleet extends EventTarget {
   choose(prefix: string): void {
     this.#chosen = prefix;
     this.dispatchEvent(new Event("change"));
+    this.dispatchEvent(new Event("chosen"));
   }
 
   /** Whether a topic or service is in a namespace, and not in that of another vehicle within it. */

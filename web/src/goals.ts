@@ -5,9 +5,10 @@ import {
   BufferGeometry, Camera, Group, Line, LineBasicMaterial, Mesh, MeshBasicMaterial, Object3D, Plane, Raycaster, RingGeometry, Vector2,
   Vector3, type Matrix4, type Scene as World,
 } from "three";
-import { decimal, h, setText } from "./dom";
+import { ageText, decimal, h, setText } from "./dom";
 import type { Fleet } from "./fleet";
 import type { Helm } from "./helm";
+import { opened } from "./open_forms";
 import type { Stream } from "./stream";
 
 /** Distance of mouse movement above which a press rotates the view. */
@@ -17,7 +18,7 @@ const IS_OVER = new Set(["done", "refused", "ended"]);
 const SHOWN_MS = 15_000;
 
 export class Goals {
-  readonly button = h("button.small", { "aria-pressed": "false", hidden: true, onclick: () => this.#arm(!this.#isArmed) }, "Set a goal");
+  readonly button = h("button.small.set-goal", { "aria-pressed": "false", hidden: true, onclick: () => this.#arm(!this.#isArmed) }, "Set a goal");
   readonly element = h("div.goal", { hidden: true, role: "status" });
   #text = h("span.goal-text");
   #height = h("input", { type: "number", step: 0.01, "aria-label": "Height of the goal, m" });
@@ -46,6 +47,13 @@ export class Goals {
     this.element.append(this.#text, this.#heightLabel, this.#go, this.#cancel);
     helm.addEventListener("change", () => this.#show());
     fleet.addEventListener("change", () => this.#show());
+    setInterval(() => this.element.hidden || this.#show(), 1000); // for the age of a goal that is over
+  }
+
+  /** Offer no goals, for lack of a drawn scene. */
+  disable(reason: string): void {
+    this.button.disabled = true;
+    this.button.title = reason;
   }
 
   /** Handle taps on the drawn scene. */
@@ -88,6 +96,7 @@ export class Goals {
     this.#frame = "";
     this.#endFrame = isArmed ? this.stream.subscribe(`${this.fleet.subject.prefix}odom`, ({ value }) => (this.#frame = value.header.frame_id)) : () => undefined;
     this.button.setAttribute("aria-pressed", String(isArmed));
+    if (isArmed) opened(this.button, () => this.#isArmed && this.#arm(false));
     this.#show();
   }
 
@@ -131,7 +140,7 @@ export class Goals {
     const state = `${vehicle?.topic} ${goal?.state} ${goal?.text}`;
     if (state !== this.#shown) {
       this.#shown = state;
-      this.#overMs = goal && IS_OVER.has(goal.state) ? performance.now() : Infinity;
+      this.#overMs = goal && IS_OVER.has(goal.state) ? performance.now() - 1000 * goal.age_s : Infinity;
       if (this.#overMs !== Infinity) setTimeout(() => this.#show(), SHOWN_MS + 100);
     }
     const isGone = !goal || (IS_OVER.has(goal.state) && performance.now() - this.#overMs > SHOWN_MS);
@@ -146,7 +155,7 @@ export class Goals {
     } else if (this.#isArmed) setText(this.#text, "Tap the target on the ground");
     else if (goal) {
       const left = [goal.distance != null ? `${decimal(goal.distance, 1)} m` : "", goal.left_s != null ? `${decimal(goal.left_s, 0)} s` : ""].filter(Boolean).join(", ");
-      setText(this.#text, `${{ asked: "Goal", sent: "Goal", going: "On its way", done: "Arrived", refused: "Goal refused", ended: "Goal ended" }[goal.state]}: ${goal.text}${left && ` (${left} left)`}`);
+      setText(this.#text, `${{ asked: "Goal", sent: "Goal", going: "On its way", done: "Arrived", refused: "Goal refused", ended: "Goal ended" }[goal.state]}: ${goal.text}${left && ` (${left} left)`}${IS_OVER.has(goal.state) ? `, ${ageText((performance.now() - this.#overMs) / 1000)}` : ""}`);
     }
   }
 }

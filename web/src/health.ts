@@ -2,13 +2,14 @@
 // Diagnostics as lamps, each with its message.
 
 import { h, panel, setText } from "./dom";
+import type { Helm } from "./helm";
 import type { Stream } from "./stream";
 
 export const LEVELS = ["ok", "warn", "error", "stale"] as const;
 export type Level = (typeof LEVELS)[number];
 const WORD: Record<Level, string> = { ok: "OK", warn: "Warning", error: "Error", stale: "Silent" };
 /** Diagnostics arrive once per second. After several missing ones, a source is silent. */
-const STALE_MS = 5_000;
+export const DIAGNOSTICS_SILENT_S = 3;
 const FORGOTTEN_MS = 60_000;
 const MOST = 64;
 
@@ -30,7 +31,7 @@ export class Health extends EventTarget {
   #statuses = new Map<string, Status>();
   #last = "";
 
-  constructor(private stream: Stream) {
+  constructor(private stream: Stream, private helm: Helm) {
     super();
     this.element = panel("health", "Health", [], this.#nothing, this.#list);
     stream.subscribe("/diagnostics", ({ value }) => {
@@ -44,10 +45,15 @@ export class Health extends EventTarget {
     stream.addEventListener("status", () => this.#age());
   }
 
+  /** Whether the server is gone, or does not respond. */
+  get #isLost(): boolean {
+    return this.stream.status !== "open" || this.helm.silentSeconds > 0;
+  }
+
   /** The worst lamp with its message and source. */
   get verdict(): { level: Level; text: string; source: string } {
     const all = [...this.#statuses];
-    if (this.stream.status !== "open") return { level: "stale", text: "Unknown", source: all.length > 0 ? "no connection" : "" };
+    if (this.#isLost) return { level: "stale", text: "Unknown", source: all.length > 0 ? "no connection" : "" };
     if (all.length === 0) return { level: "stale", text: "No diagnostics yet", source: "" };
     const worst = (["error", "warn", "stale"] as const).flatMap((level) => all.filter(([, each]) => each.level === level));
     const [first] = worst;
@@ -95,11 +101,11 @@ export class Health extends EventTarget {
     const nowMs = performance.now();
     for (const [name, status] of this.#statuses) {
       const ageMs = nowMs - status.receivedMs;
-      const isLost = this.stream.status !== "open";
+      const isLost = this.#isLost;
       if (ageMs > FORGOTTEN_MS && !isLost) {
         status.element.remove();
         this.#statuses.delete(name);
-      } else if (ageMs > STALE_MS || isLost) {
+      } else if (ageMs > 1000 * DIAGNOSTICS_SILENT_S || isLost) {
         this.#show(status, "stale", `silent for ${Math.round(ageMs / 1000)} s`);
       }
     }

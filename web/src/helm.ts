@@ -31,6 +31,8 @@ export interface Vehicle {
   commanders: string[];
   /** Its emergencies, by service. */
   emergencies: Record<string, Emergency>;
+  /** Random IDs of its nodes' runs, by node: a node that restarts has a new one. */
+  runs: Record<string, string>;
   takes_goals: boolean;
   goal: Goal | null;
 }
@@ -74,6 +76,8 @@ export interface Goal {
   by: string;
   distance: number | null;
   left_s: number | null;
+  /** Time since its last change, when the server sent it, s. */
+  age_s: number;
 }
 
 /** From the server; `op` determines the fields. */

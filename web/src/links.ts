@@ -3,7 +3,7 @@
 
 import type { Fleet } from "./fleet";
 import type { Helm } from "./helm";
-import { LEVELS, type Level } from "./health";
+import { DIAGNOSTICS_SILENT_S, LEVELS, type Level } from "./health";
 import type { Stream } from "./stream";
 
 export interface Link {
@@ -15,8 +15,6 @@ export interface Link {
   ageS?: number;
 }
 
-/** Diagnostics arrive once per second. After three missing ones, the state of a bridge is unknown. */
-const BRIDGE_SILENT_S = 3;
 const PERIOD_MS = 500;
 /** States of a working link in bridges and servers. */
 const WORKING = new Set(["connected", "sending", "listening", "serving"]);
@@ -66,7 +64,7 @@ export class Links extends EventTarget {
     const report = [...this.#reports].find(([each]) => `${each}: `.startsWith(name))?.[1];
     if (!report) return [page];
     const ageS = (performance.now() - report.receivedMs) / 1000;
-    const bridge: Link = ageS > BRIDGE_SILENT_S
+    const bridge: Link = ageS > DIAGNOSTICS_SILENT_S
       ? { name: node, level: "error", text: "silent", ageS }
       : { name: node, level: "ok", text: "running", ageS };
     return bridge.level === "error" ? [page, bridge] : [page, bridge, vehicle(report, ageS)];

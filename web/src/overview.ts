@@ -23,8 +23,14 @@ export class Overview {
 
   constructor(private stream: Stream, private helm: Helm, private fleet: Fleet, private links: Links) {
     fleet.addEventListener("change", () => this.#arrange());
+    fleet.addEventListener("chosen", () => this.close());
     document.addEventListener("visibilitychange", () => this.#arrange());
     setInterval(() => this.#cards.forEach((card) => card.show()), PERIOD_MS);
+  }
+
+  /** Show the chosen vehicle again. */
+  close(): void {
+    if (this.#isOpen) this.#open(false);
   }
 
   #open(isOpen: boolean): void {
@@ -50,10 +56,7 @@ export class Overview {
     for (const subject of wanted) {
       let card = this.#cards.get(subject.prefix);
       if (!card) {
-        card = new Card(this.stream, this.helm, this.links, subject, () => {
-          this.fleet.choose(subject.prefix);
-          this.#open(false);
-        });
+        card = new Card(this.stream, this.helm, this.links, subject, () => this.fleet.choose(subject.prefix));
         this.#cards.set(subject.prefix, card);
         this.element.append(card.element);
       }

@@ -92,7 +92,7 @@ function vehicleSwitch(fleet: Fleet): HTMLElement {
 }
 
 /** A phone shows one part of the page at a time. */
-function sections(): HTMLElement {
+function sections(onChoose: () => void): HTMLElement {
   const names: [string, string][] = [["look", "Look"], ["steer", "Steer"], ["plots", "Plots"], ["more", "More"]];
   const buttons = names.map(([name, label]) => h("button", {
     "data-section": name,
@@ -100,6 +100,7 @@ function sections(): HTMLElement {
       document.body.dataset["section"] = name;
       for (const button of buttons) button.setAttribute("aria-pressed", String(button.dataset["section"] === name));
       window.scrollTo(0, 0);
+      onChoose();
     },
   }, label));
   document.body.dataset["section"] = "look";
@@ -128,20 +129,22 @@ interface Base {
 
 /** Add everything except STOP and its banner, which exist already. */
 export function addParts(page: HTMLElement, { stream, helm, fleet, stop }: Base): void {
-  const health = new Health(stream);
+  const health = new Health(stream, helm);
   const links = new Links(stream, helm, fleet);
   const cameras = new Cameras(stream, fleet);
   const feel = new Feel(helm, fleet, new Alarm(helm, links));
   let addPlot: (topic: string, path: string) => void = () => say("Plots are not available.");
   const plots = part("Plots", () => {
-    const made = new Plots(stream, fleet);
+    const made = new Plots(stream, fleet, helm);
     addPlot = (topic, path) => made.add(topic, path);
     return made.element;
   });
   let overviewButton: HTMLElement | undefined;
+  let closeOverview = (): void => undefined;
   const overview = part("All vehicles", () => {
     const made = new Overview(stream, helm, fleet, links);
     overviewButton = made.button;
+    closeOverview = () => made.close();
     return made.element;
   });
   const details = (): HTMLElement => tabs("details", [
@@ -164,7 +167,7 @@ export function addParts(page: HTMLElement, { stream, helm, fleet, stop }: Base)
       h("div.column.middle", {}, part("Scene", () => new Scene(stream, fleet, helm).element), part("Steering", () => new Steering(stream, helm, fleet, links, feel, say).element)),
       h("div.column.right", {}, health.element, part("Details", details))),
     part("Timeline", () => new Timeline(stream).element),
-    sections(),
+    sections(() => closeOverview()),
   );
   // They have missed earlier events.
   if (helm.isOpen) helm.dispatchEvent(new Event("open"));

@@ -3,11 +3,14 @@
 
 import uPlot from "uplot";
 import { storage } from "./browser_features";
-import { decimal, h, icon, panel, setText, setValue } from "./dom";
+import { h, icon, panel, setText, setValue } from "./dom";
 import { drawing } from "./drawing_budget";
 import { numericPaths } from "./fields";
 import type { Fleet } from "./fleet";
-import { QUANTITIES, fieldQuantity, quantitiesOf, type Entry, type Quantity } from "./quantities";
+import type { Helm } from "./helm";
+import { opened } from "./open_forms";
+import { QUANTITIES, fieldQuantity, quantitiesOf, textOf, turned, type Entry, type Quantity } from "./quantities";
+import { whenRestarted } from "./restarts";
 import type { Stream, When } from "./stream";
 
 const SPAN_S = 60;
@@ -48,8 +51,11 @@ export class Plots {
   #path = h("select", { "aria-label": "Field to plot" });
   #axis: Axis;
   #layout?: Entry[];
+  /** Subject of the plots, and all topics that it has had: the values of a vehicle that has left stay. */
+  #prefix?: string;
+  #topics = new Map<string, string>();
 
-  constructor(private stream: Stream, private fleet: Fleet) {
+  constructor(private stream: Stream, private fleet: Fleet, helm: Helm) {
     this.#axis = new Axis(stream, () => Math.min(...this.#plots.filter(({ isShown }) => isShown).map(({ firstS }) => firstS)));
     this.#pause = h("button.small", { onclick: () => this.#setPaused(!this.#isPaused) }, "Pause");
     this.#reset = h("button.small", { title: "Back to the default plots", onclick: () => this.#store(undefined) }, "Reset");
@@ -57,12 +63,14 @@ export class Plots {
       this.#add.hidden = !this.#add.hidden;
       adding.setAttribute("aria-expanded", String(!this.#add.hidden));
       this.#listTopics();
+      if (!this.#add.hidden) opened(this.#add, () => adding.click());
     } }, "Add …");
     this.#add = h("div.tab-tools.add-plot", { hidden: true }, this.#topic, this.#path,
       h("button.primary", { onclick: () => this.#path.value && this.add(this.#topic.value, this.#path.value) }, "Add"));
     this.element = panel("plots", "Plots", [this.#reset, adding, this.#pause],
       this.#add, this.#nothing, this.#list);
     fleet.addEventListener("change", () => this.#arrange());
+    whenRestarted(helm, (topic) => topic === this.fleet.subject.vehicle?.topic && this.#plots.forEach((plot) => plot.interrupt()));
     stream.addEventListener("seek", () => this.#plots.forEach((plot) => plot.forget()));
     // Time advances without values, too.
     setInterval(() => this.#plots.forEach((plot) => plot.tick()), REFRESH_PERIOD_MS);
@@ -138,12 +146,17 @@ export class Plots {
   }
 
   #arrange(): void {
-    const topics = this.fleet.topics();
-    const { prefix, vehicle } = this.fleet.subject;
+    const { subject, subjects } = this.fleet;
+    if (subjects.length === 0 && this.#plots.length > 0) return;
+    const { prefix, vehicle } = subject;
+    if (prefix !== this.#prefix) this.#topics = new Map();
+    this.#prefix = prefix;
+    const topics = this.#topics;
+    for (const [topic, type] of this.fleet.topics()) topics.set(topic, type);
     this.#layout = this.#stored();
     const entries = this.#layout ?? quantitiesOf(vehicle, topics).map(({ name }): Entry => ({ quantity: name }));
     const chosen = entries.flatMap((entry): { entry: Entry; quantity: Quantity; sources: string[] }[] => {
-      if ("topic" in entry) return this.stream.topics.has(entry.topic) ? [{ entry, quantity: fieldQuantity(entry.topic, entry.path), sources: [entry.topic] }] : [];
+      if ("topic" in entry) return this.stream.topics.has(entry.topic) || this.#plots.some((plot) => "topic" in plot.entry && plot.entry.topic === entry.topic) ? [{ entry, quantity: fieldQuantity(entry.topic, entry.path), sources: [entry.topic] }] : [];
       const quantity = QUANTITIES.find(({ name }) => name === entry.quantity);
       const sources = quantity?.sources.filter(({ topic }) => topics.has(topic)) ?? [];
       return quantity && sources.length > 0 ? [{ entry, quantity: { ...quantity, sources }, sources: sources.map(({ topic }) => prefix + topic) }] : [];
@@ -193,7 +206,8 @@ class Plot {
   #latest?: When & { value: number };
   #chart: HTMLElement = h("div.chart");
   #times: number[] = [];
-  #values: number[] = [];
+  /** Null where the vehicle has restarted: no line joins the values before and after. */
+  #values: (number | null)[] = [];
   #spoken = Infinity;
   #plot?: uPlot;
   #ends: (() => void)[];
@@ -260,6 +274,14 @@ class Plot {
     this.#spoken = Infinity;
   }
 
+  /** Mark a restart of the vehicle by a gap. */
+  interrupt(): void {
+    if (this.stream.isRecording || this.#values.length === 0 || this.#values.at(-1) === null) return;
+    this.#times.push(Math.max(this.stream.nowS, this.#times.at(-1)!));
+    this.#values.push(null);
+    this.element.dataset["gaps"] = String(Number(this.element.dataset["gaps"] ?? 0) + 1);
+  }
+
   tick(): void {
     this.#showValue();
     this.#placeCursor();
@@ -278,9 +300,11 @@ class Plot {
 
   #showValue(): void {
     if (this.isPaused) return;
-    const { unit, places } = this.quantity;
-    const value = this.#latest && `${decimal(this.#latest.value, places)}${unit === "°" ? "" : "\u00a0"}${unit}`;
-    setValue(this.#value, value ?? "–", this.#latest ? this.stream.silentS(this.#latest) : 0);
+    const { unit } = this.quantity;
+    const value = this.#latest && `${textOf(this.quantity, this.#latest.value)}${unit === "°" ? "" : "\u00a0"}${unit}`;
+    const silentS = this.#latest ? this.stream.silentS(this.#latest) : 0;
+    setValue(this.#value, value ?? "–", silentS);
+    this.element.classList.toggle("old", silentS > 0);
   }
 
   /** Mark the current time of a recording. */
@@ -305,7 +329,7 @@ class Plot {
     if (value === undefined) return;
     const last = this.#values.at(-1);
     // An angle that passes the end of a turn continues, by whole turns.
-    this.#values.push(this.quantity.turnsAt !== undefined && last !== undefined ? value + 360 * Math.round((last - value) / 360) : value);
+    this.#values.push(this.quantity.turnsAt !== undefined && last !== undefined && last !== null ? value + 360 * Math.round((last - value) / 360) : value);
     this.#times.push(timeS);
     if (this.#values.length === 1) this.events.onFirst();
     if (this.#times.length > MAX_POINTS) {
@@ -372,11 +396,6 @@ class Plot {
       },
     }, [[], []], this.#chart);
   }
-}
-
-/** Wrap an angle to one turn from `least` on. Other values are unchanged. */
-function turned(value: number, least: number | undefined): number {
-  return least === undefined ? value : ((value - least) % 360 + 360) % 360 + least;
 }
 
 /** Whether a tick is far enough from the right edge for its label. */

@@ -5,6 +5,7 @@ import { h, icon, setText } from "./dom";
 import { formFor, type Form } from "./forms";
 import type { Helm } from "./helm";
 import { AXES, STILL } from "./helm";
+import { opened } from "./open_forms";
 import { documentAddress, type Message, type Stream } from "./stream";
 
 /** Topic with a subscriber, with the definition of its type. */
@@ -68,6 +69,7 @@ export class Publisher {
     if (first) this.#topic.value = first;
     void this.#readLimits();
     this.element.hidden = false;
+    opened(this.element, () => this.#close());
     this.element.scrollIntoView({ block: "nearest" });
     if (isKept) this.#show();
     else this.#fill();
@@ -111,6 +113,7 @@ export class Publisher {
     const may = this.stream.capabilities.includes("clientPublish");
     this.button.hidden = !may;
     document.body.classList.toggle("may-publish", may);
+    document.body.classList.toggle("publishing", this.#timer !== 0);
     const refusal = this.#refusalOf(this.#taker);
     this.#once.disabled = this.#repeat.disabled = refusal !== "";
     setText(this.#repeat, this.#timer ? "Stop publishing" : "Publish repeatedly");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Quantities of a vehicle, by the names and types of its topics; and any number that the user selects.
 
+import { decimal } from "./dom";
 import { isKnown, numberAt, unitOf } from "./fields";
 import type { Vehicle } from "./helm";
 import type { Message } from "./stream";
@@ -79,6 +80,17 @@ export const QUANTITIES: Quantity[] = [
     name: `${name} command`, unit: "%", places: 0, span: 50, sources: [{ topic: "dronegui/state", read: (m) => percent(m[field!]) }],
   })),
 ];
+
+/** Wrap an angle to one turn from `least` on. Other values are unchanged. */
+export function turned(value: number, least: number | undefined): number {
+  return least === undefined ? value : ((value - least) % 360 + 360) % 360 + least;
+}
+
+/** Text of a value without its unit. An angle is rounded before it is wrapped, so that 359.7° is 0°, not 360°. */
+export function textOf({ places, turnsAt }: Quantity, value: number, most = places): string {
+  const shown = Math.min(most, places);
+  return decimal(turned(Number(value.toFixed(shown)), turnsAt), shown);
+}
 
 /** Field of any message as a quantity, with the full topic name. */
 export function fieldQuantity(topic: string, path: string): Quantity {

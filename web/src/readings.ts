@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Newest values of some quantities of one vehicle, as text.
 
-import { decimal } from "./dom";
 import type { Subject } from "./fleet";
-import { quantitiesOf } from "./quantities";
+import { quantitiesOf, textOf } from "./quantities";
 import type { Stream, When } from "./stream";
 
 export class Readings {
@@ -22,11 +21,11 @@ export class Readings {
     if (followed === this.#followed) return;
     this.close();
     this.#followed = followed;
-    this.#ends = chosen.map(({ quantity: { name, places, unit }, source }) => this.stream.subscribe(prefix + source.topic, (arrival) => {
+    this.#ends = chosen.map(({ quantity, quantity: { name, unit }, source }) => this.stream.subscribe(prefix + source.topic, (arrival) => {
       const known = this.#latest.get(name);
       if (known && arrival.receivedMs - known.receivedMs < this.periodMs) return;
       const value = source.read(arrival.value);
-      if (value !== undefined) this.#latest.set(name, { value, text: `${decimal(value, Math.min(1, places))} ${unit}`, receivedMs: arrival.receivedMs, timeS: arrival.timeS });
+      if (value !== undefined) this.#latest.set(name, { value, text: `${textOf(quantity, value, 1)} ${unit}`, receivedMs: arrival.receivedMs, timeS: arrival.timeS });
     }));
   }
 

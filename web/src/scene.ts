@@ -9,12 +9,13 @@ import {
 import { OrbitControls } from "three/addons/controls/OrbitControls.js";
 import URDFLoader from "urdf-loader";
 import { withWebGL } from "./browser_features";
-import { h, panel } from "./dom";
+import { ageText, h, panel } from "./dom";
 import { drawing } from "./drawing_budget";
 import type { Fleet } from "./fleet";
 import { Goals } from "./goals";
 import type { Helm } from "./helm";
 import { Layers } from "./layers";
+import { whenRestarted } from "./restarts";
 import { GRID_M, SceneKey } from "./scene_key";
 import type { Stream } from "./stream";
 import { Trail } from "./trail";
@@ -23,6 +24,9 @@ import { Transforms } from "./transforms";
 const REACH_M = 25;
 /** Colours of trails, by the order in which vehicles appear. */
 const TRAIL_COLORS = [0xff8a1f, 0x3e63dd, 0x30a46c, 0xe93d82, 0x8e4ec6, 0x00a2c7];
+const DIM_OPACITY = 0.35;
+/** Vehicles that have left are kept, but not more than this number. */
+const MOST_GONE = 8;
 const FRAME_MS = 1000 / 30;
 /** Distance of the camera from its target, its factor of half the distance to the vehicle's target, and its time constant. */
 const NEAREST_M = 3;
@@ -36,6 +40,8 @@ class Body {
   readonly object = new Group();
   frame = "";
   readonly trail: Trail;
+  /** Time at which its description disappeared; undefined while it is there. */
+  goneMs?: number;
 
   constructor(world: World, color: number) {
     world.add(this.object);
@@ -50,6 +56,18 @@ class Body {
     this.frame = robot.urdfName ?? "";
     this.object.clear();
     this.object.add(robot);
+  }
+
+  /** Dim a vehicle that has left. */
+  set isOld(isOld: boolean) {
+    this.trail.isOld = isOld;
+    this.object.traverse((part) => {
+      if (!(part instanceof Mesh)) return;
+      for (const material of [part.material].flat()) {
+        material.transparent = isOld;
+        material.opacity = isOld ? DIM_OPACITY : 1;
+      }
+    });
   }
 }
 
@@ -87,7 +105,7 @@ export class Scene {
   #isToReset = true;
   #key = new SceneKey();
 
-  constructor(private stream: Stream, private fleet: Fleet, helm: Helm) {
+  constructor(private stream: Stream, private fleet: Fleet, private helm: Helm) {
     this.#transforms = new Transforms(stream);
     this.#layers = new Layers(this.#world, stream, this.#transforms);
     this.#goals = new Goals(this.#world, this.#camera, stream, helm, fleet);
@@ -98,6 +116,8 @@ export class Scene {
     this.#build();
     this.#view.append(this.#key.element);
     stream.addEventListener("graph", () => this.#findModels());
+    stream.addEventListener("status", () => this.#showAges());
+    whenRestarted(helm, (topic) => this.#bodies.get(topic.slice(0, topic.lastIndexOf("/") + 1) + DESCRIPTION)?.trail.interrupt());
     fleet.addEventListener("change", () => this.#onSubject());
     new ResizeObserver(() => this.#resize()).observe(this.#view);
     new IntersectionObserver((entries) => (this.#isVisible = entries.some((entry) => entry.isIntersecting))).observe(this.#view);
@@ -115,7 +135,9 @@ export class Scene {
     this.#world.add(this.#grid, new AxesHelper(0.5), this.#target);
     this.#renderer = withWebGL(() => new WebGLRenderer({ antialias: true, alpha: true }));
     if (!this.#renderer) {
-      this.#view.append(h("p.hint", {}, "The scene needs WebGL, which this browser does not support."));
+      const reason = "The scene needs WebGL, which this browser does not support.";
+      this.#view.append(h("p.hint", {}, reason));
+      this.#goals.disable(reason);
       return;
     }
     this.#renderer.domElement.role = "img";
@@ -142,9 +164,12 @@ export class Scene {
 
   /** Each trail with the name of its vehicle, or of its namespace. */
   #trails(): [string, Trail][] {
-    return [...this.#bodies].map(([topic, { trail }]) => {
+    return [...this.#bodies].map(([topic, { trail, goneMs }]) => {
       const prefix = topic.slice(0, -DESCRIPTION.length);
-      return [this.fleet.subjects.find((subject) => subject.prefix === prefix)?.name ?? prefix.replace(/^\/|\/$/g, ""), trail];
+      const name = this.fleet.subjects.find((subject) => subject.prefix === prefix)?.name ?? prefix.replace(/^\/|\/$/g, "");
+      const goneS = goneMs === undefined ? this.helm.link.ageS(Date.now()) : (performance.now() - goneMs) / 1000;
+      const age = goneS > 0 ? ageText(goneS) : "";
+      return [[name, age, trail.isInterrupted && "restarted"].filter(Boolean).join(" · "), trail];
     });
   }
 
@@ -156,7 +181,8 @@ export class Scene {
         const body = this.#bodies.get(topic) ?? new Body(this.#world, TRAIL_COLORS[this.#bodies.size % TRAIL_COLORS.length]!);
         this.#bodies.set(topic, body);
         body.model(arrival.value.data);
-        this.element.dataset["models"] = String(this.#bodies.size);
+        body.goneMs = undefined;
+        this.#showAges();
       }));
     }
     for (const [topic, end] of this.#ends) {
@@ -164,10 +190,28 @@ export class Scene {
       end();
       this.#ends.delete(topic);
       const body = this.#bodies.get(topic);
-      if (body) this.#world.remove(body.object);
-      body?.trail.remove();
+      if (body) body.goneMs = performance.now();
+    }
+    this.#forgetOldest();
+    this.#showAges();
+  }
+
+  /** Dim the vehicles that have left, and all without a connection. */
+  #showAges(): void {
+    const isLost = this.stream.status === "lost";
+    const bodies = [...this.#bodies.values()];
+    for (const body of bodies) body.isOld = isLost || body.goneMs !== undefined;
+    this.element.dataset["models"] = String(bodies.filter(({ goneMs }) => goneMs === undefined).length);
+    this.element.dataset["old"] = String(bodies.filter(({ goneMs }) => isLost || goneMs !== undefined).length);
+  }
+
+  /** Keep at most MOST_GONE vehicles that have left. */
+  #forgetOldest(): void {
+    const gone = [...this.#bodies].filter(([, { goneMs }]) => goneMs !== undefined).sort(([, a], [, b]) => b.goneMs! - a.goneMs!);
+    for (const [topic, body] of gone.slice(MOST_GONE)) {
+      this.#world.remove(body.object);
+      body.trail.remove();
       this.#bodies.delete(topic);
-      this.element.dataset["models"] = String(this.#bodies.size);
     }
   }
 
@@ -267,12 +311,12 @@ export class Scene {
     const isTop = chosen !== undefined && root === chosen.frame;
     const lift = isTop ? this.#levelPose : undefined;
     for (const body of this.#bodies.values()) {
-      const pose = body.frame ? this.#transforms.toRoot(body.frame, root) : undefined;
+      const pose = body.frame ? this.#transforms.toRoot(body.frame, root, body.goneMs !== undefined) : undefined;
       body.object.visible = pose !== undefined;
       if (!pose) continue;
       if (lift) pose.premultiply(lift);
       pose.decompose(body.object.position, body.object.quaternion, body.object.scale);
-      if (!isTop || body !== chosen) body.trail.add(body.object.position, performance.now());
+      if (body.goneMs === undefined && (!isTop || body !== chosen)) body.trail.add(body.object.position, performance.now());
     }
     this.#placeMarks(root, lift);
     this.#layers.place(root, lift);

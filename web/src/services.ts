@@ -5,6 +5,7 @@ import { SWITCH, nameOf, questionOf } from "./actions";
 import { h, twoUrgentPresses } from "./dom";
 import { formFor } from "./forms";
 import type { Helm } from "./helm";
+import { opened } from "./open_forms";
 import type { Stream } from "./stream";
 
 /** Services of every node: parameters and lifecycle, which have their own tab or are for tools. */
@@ -49,6 +50,7 @@ export class Services {
     // Forms are created on demand, because there may be hundreds of services.
     element.addEventListener("toggle", () => {
       if (element.open && !body.hasChildNodes()) this.#fill(name, body);
+      if (element.open) opened(body, () => (element.open = false));
     });
     return element;
   }

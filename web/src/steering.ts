@@ -19,6 +19,7 @@ export class Steering {
   readonly element: HTMLElement;
   #who = h("span.who");
   #withoutHold = h("p.hint", { hidden: true });
+  #viewOnly = h("p.hint.view-only", { hidden: true }, "This page may watch, and press STOP. To steer, open the link on the machine of the launch, or launch with steer:=true.");
   #refusal = h("p.refusal", { role: "alert", hidden: true });
   #refusalTimer = 0;
   /** State when an input or a request was refused. */
@@ -37,7 +38,7 @@ export class Steering {
     this.#inputs = new Inputs(feel);
     this.#crew = new Crew(helm, fleet, () => this.#leave());
     this.element = panel("steering", "Steering", [this.#who, this.#crew.button],
-      this.#withoutHold, this.#crew.element, new Actions(stream, helm, fleet, say).element,
+      this.#withoutHold, this.#viewOnly, this.#crew.element, new Actions(stream, helm, fleet, say).element,
       h("div.sticks", {}, this.#inputs.left.element,
         h("div.centre", {}, this.#refusal, h("label.speed", {}, "speed", this.#speed, this.#share), this.#keys, this.#pad),
         this.#inputs.right.element));
@@ -130,6 +131,7 @@ export class Steering {
     this.element.classList.toggle("rover", isRover);
     setText(this.#keys, `Hold to move: stick, gamepad, or keys. W A S D to ${isRover ? "drive" : "move, Q E to turn, R F to climb"}.`);
     this.element.classList.toggle("idle", !vehicle);
+    this.#viewOnly.hidden = !vehicle || this.helm.maySteer || !this.helm.isOpen || this.helm.limit !== "";
     this.#withoutHold.hidden = !vehicle || vehicle.holds.length > 0;
     setText(this.#withoutHold, `${vehicle?.node ?? ""} can't be held. Once the helm is released, it follows the next command from any node.`);
     setText(this.#who, !vehicle ? "no vehicle accepts commands" : problem ? problem : isMine ? (this.helm.isStopped(vehicle) ? "on hold" : "you are steering") : vehicle.pilot ? `${vehicle.pilot_name} is steering`

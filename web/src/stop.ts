@@ -5,6 +5,7 @@ import { whenFullScreenLeft } from "./browser_features";
 import { h, onPress, setText } from "./dom";
 import type { Fleet } from "./fleet";
 import type { Held, Helm, Vehicle } from "./helm";
+import { closeNewest } from "./open_forms";
 import type { Stream } from "./stream";
 
 /** Fields for text input, unlike lists, sliders or check boxes. */
@@ -69,9 +70,16 @@ export class Stop {
     return others.length > 0 ? undefined : (first?.topic ?? this.helm.unanswered[0]?.topic);
   }
 
-  /** Whether a key means STOP: a recording's timeline uses Space, and text input uses both. */
+  /** Whether this page steers, or commands by another of its parts. */
+  get #commands(): boolean {
+    const goal = this.#vehicle?.goal?.state;
+    return this.helm.mine !== undefined || document.body.classList.contains("publishing") || goal === "asked" || goal === "going";
+  }
+
+  /** Whether a key means STOP. A recording's timeline uses Space, and text input uses it, too. Escape leaves a field only while this page commands nothing. */
   #isOurs({ code, target }: KeyboardEvent): boolean {
     if (this.stream.isRecording || (code !== "Space" && code !== "Escape")) return false;
+    if (code === "Escape" && this.#commands) return true;
     const field = target instanceof Element ? target.closest<HTMLInputElement>(TYPED_IN) : null;
     return !field || (code === "Escape" && field.type === "search" && field.value === "");
   }
@@ -81,7 +89,7 @@ export class Stop {
     if (this.#isOurs(event)) {
       event.preventDefault(); // so that a focused button, especially Resume, is not pressed
       event.stopPropagation();
-      if (!repeat) this.press();
+      if (!repeat && !(code === "Escape" && !this.#commands && closeNewest())) this.press();
     } else if (code === "Escape" && target instanceof HTMLInputElement && !this.stream.isRecording) {
       if (target.type === "search") {
         event.preventDefault();

@@ -47,13 +47,13 @@ export class Transforms {
     return top;
   }
 
-  /** Transform from a frame to the root; undefined if another tree or a stale transform is between. */
-  toRoot(frame: string, root: string): Matrix4 | undefined {
+  /** Transform from a frame to the root; undefined if another tree is between or, unless `mayBeOld`, a stale transform. */
+  toRoot(frame: string, root: string, mayBeOld = false): Matrix4 | undefined {
     const pose = new Matrix4();
     let at = frame;
     for (let depth = 0; depth < DEEPEST && at !== root; depth++) {
       const edge = this.#edges.get(at);
-      if (!edge || (!edge.isStatic && !this.stream.isRecording && this.stream.status === "open" && performance.now() - edge.receivedMs > STALE_MS)) return undefined;
+      if (!edge || (!mayBeOld && !edge.isStatic && !this.stream.isRecording && this.stream.status === "open" && performance.now() - edge.receivedMs > STALE_MS)) return undefined;
       pose.premultiply(edge.toParent);
       at = edge.parent;
     }

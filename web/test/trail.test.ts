@@ -36,3 +36,17 @@ test("a trail is a line for a motion, dots for jumps, and empty after it is clea
 test("north is up while the camera looks along y", () => {
   assert.deepEqual([[0, 1], [1, 0], [0, -1]].map(([x, y]) => headingOf({ x: x!, y: y! })), [0, 90, 180]);
 });
+
+test("a restarted vehicle's path has two marks and no line between, and its last position begins none", () => {
+  const trail = new Trail(new Scene(), 0);
+  for (let ms = 0; ms < 2_000; ms += 33) trail.add(at(ms / 500), ms);
+  assert.equal(trail.isInterrupted, false);
+  trail.interrupt();
+  trail.add(at(1980 / 500), 2_010); // the last transform, drawn again
+  assert.equal(trail.look, "line");
+  for (let ms = 3_000; ms < 4_000; ms += 33) trail.add(at(100 + ms / 500), ms);
+  assert.equal(trail.isInterrupted, true);
+  assert.equal(trail.look, "line"); // no dot for the jump
+  trail.clear();
+  assert.equal(trail.isInterrupted, false);
+});

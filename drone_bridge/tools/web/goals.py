@@ -17,6 +17,8 @@ from drone_bridge.wire.json_numbers import is_number
 
 ACTION, ACTION_TYPE = "go_to", "drone_bridge/action/GoTo_SendGoal"
 TOPIC, TOPIC_TYPE = "goal_pose", "geometry_msgs/msg/PoseStamped"
+#: Odometry, without which a vehicle can't reach a place.
+ODOMETRY, ODOMETRY_TYPE = "odom", "nav_msgs/msg/Odometry"
 FEEDBACK_PERIOD_S = 0.5
 
 Tell = Callable[[str, dict[str, Any]], None]
@@ -63,7 +65,10 @@ class Place:
 
 
 def goal_of(namespace: str, services: Mapping[str, Sequence[str]], node: Node) -> str:
-    """Return the action or topic that accepts goals for the vehicle of a namespace, or ""."""
+    """Return the action or topic that accepts goals for the vehicle of a namespace; "" without, or without odometry."""
+    publishers = node.get_publishers_info_by_topic(f"{namespace}/{ODOMETRY}")
+    if not any(each.topic_type == ODOMETRY_TYPE for each in publishers):
+        return ""
     action, topic = f"{namespace}/{ACTION}", f"{namespace}/{TOPIC}"
     if ACTION_TYPE in services.get(f"{action}/_action/send_goal", ()):
         return action

@@ -146,6 +146,7 @@ class Pilots:
         self._kept: set[str] = set()  # those that were held before their bridge started
         self._ended: dict[str, str] = {}  # name of the last pilot, by vehicle
         self._goals: dict[str, dict[str, Any]] = {}
+        self._goals_changed_s: dict[str, float] = {}  # time of the last change of each
         self._max_speed_m_s: float | None = None
         self.set_goal: Callable[[str, Place], None] = lambda topic, place: None
         self.cancel_goal: Callable[[str], None] = lambda topic: None
@@ -360,12 +361,14 @@ class Pilots:
             raise RefusedError("The vehicle is steered manually (helm). Goals are accepted once the helm is released.")
         wanted = {"frame": place.frame, "x": place.x, "y": place.y, "z": place.z, "by": pilot.name}
         self._goals[topic] = {**wanted, "state": "asked", "text": "Requested."}
+        self._goals_changed_s[topic] = elapsed_s()
         self._announce()
         self.set_goal(topic, place)
 
     def set_goal_state(self, topic: str, state: dict[str, Any]) -> None:
         """Record the state of a vehicle's goal."""
         self._goals[topic] = {**self._goals.get(topic, {}), "distance": None, "left_s": None, **state}
+        self._goals_changed_s[topic] = elapsed_s()
         self._announce()
 
     def _known(self, topic: object) -> str:
@@ -613,8 +616,9 @@ class Pilots:
                 "held": self._hold_of(vehicle, pilot),
                 "commanders": vehicle.commanders,
                 "emergencies": {service: asdict(each) for service, each in vehicle.emergencies.items()},
+                "runs": {name: each.run for name in vehicle.reporters if (each := self._statuses.get(name))},
                 "takes_goals": bool(vehicle.goal),
-                "goal": self._goals.get(vehicle.topic),
+                "goal": self._goal_of(vehicle.topic),
             }
             for vehicle in sorted(self._vehicles.values(), key=lambda each: each.topic)
         ]
@@ -644,6 +648,11 @@ class Pilots:
             {"number": number, "name": self._name_of(number), "is_you": number == pilot.number, "left_s": left_s}
             for number, left_s in self._helm.asked(topic, elapsed_s()).items()
         ]
+
+    def _goal_of(self, topic: str) -> dict[str, Any] | None:
+        """Return the state of a vehicle's goal, with its age, s; None without a goal."""
+        goal = self._goals.get(topic)
+        return goal and {**goal, "age_s": elapsed_s() - self._goals_changed_s[topic]}
 
     def _hold_of(self, vehicle: Vehicle, pilot: Pilot) -> dict[str, Any] | None:
         """Return for a page since when and why a vehicle is held or stopped, and any problem."""
