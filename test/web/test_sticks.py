@@ -237,6 +237,25 @@ def test_a_service_with_a_bool_is_a_switch_with_exceptions(page, ros):
         ros.node.destroy_service(service)
 
 
+def test_a_trim_is_a_button_of_one_press(page, ros):
+    asked = []
+
+    def trim(_, response):
+        asked.append(True)
+        response.success, response.message = False, "in the air"
+        return response
+
+    service = ros.node.create_service(Trigger, "/dronegui_bridge/flat_trim", trim)
+    button = "[data-call='/dronegui_bridge/flat_trim']"
+    try:
+        page.click(button)
+        page.wait("document.querySelector('.notice').innerText === 'in the air'")
+        assert asked == [True]
+        assert page.evaluate(f"document.querySelector({button!r}).innerText") == "flat trim"
+    finally:
+        ros.node.destroy_service(service)
+
+
 EMERGENCY = "/dronegui_bridge/emergency"
 BUTTON = f'[data-call="{EMERGENCY}"]'
 FALLS = dronegui.KIND.emergencies["emergency"].effect

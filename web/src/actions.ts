@@ -7,7 +7,7 @@ import type { Emergency, Helm } from "./helm";
 import type { Stream } from "./stream";
 
 /** Names of services without a request that become buttons, in this order. */
-const BUTTONS = ["takeoff", "land", "land_on_pad", "reset", "emergency", "run", "pause", "bind", "unbind"];
+const BUTTONS = ["takeoff", "land", "land_on_pad", "flat_trim", "reset", "emergency", "run", "pause", "bind", "unbind"];
 /** Actions that a held vehicle does not carry out, although a controller may accept them. */
 const MOVES = new Set(["takeoff", "land on pad"]);
 /** Actions that can't be undone. */
