@@ -16,6 +16,8 @@ export interface Link {
 }
 
 const PERIOD_MS = 500;
+/** Less than the time after which middleware removes a node that is killed, 10 s or more. One that ends leaves at once. */
+const LEAST_LEASE_S = 6;
 /** States of a working link in bridges and servers. */
 const WORKING = new Set(["connected", "sending", "listening", "serving"]);
 
@@ -60,14 +62,24 @@ export class Links extends EventTarget {
   of(prefix: string, node: string | undefined): Link[] {
     const page = this.#page();
     if (page.level === "error" || !node) return [page];
-    const name = `${prefix}${node}: `.replace(/^\//, "");
-    const report = [...this.#reports].find(([each]) => `${each}: `.startsWith(name))?.[1];
+    const report = this.#report(prefix, node);
     if (!report) return [page];
     const ageS = (performance.now() - report.receivedMs) / 1000;
     const bridge: Link = ageS > DIAGNOSTICS_SILENT_S
       ? { name: node, level: "error", text: "silent", ageS }
       : { name: node, level: "ok", text: "running", ageS };
     return bridge.level === "error" ? [page, bridge] : [page, bridge, vehicle(report, ageS)];
+  }
+
+  /** Whether a node that has left had been silent before, so it has not ended by itself. */
+  wasSilent(prefix: string, node: string | undefined): boolean {
+    const report = node ? this.#report(prefix, node) : undefined;
+    return report !== undefined && performance.now() - report.receivedMs > 1000 * LEAST_LEASE_S;
+  }
+
+  #report(prefix: string, node: string): Report | undefined {
+    const name = `${prefix}${node}: `.replace(/^\//, "");
+    return [...this.#reports].find(([each]) => `${each}: `.startsWith(name))?.[1];
   }
 
   #page(): Link {

@@ -63,7 +63,7 @@ export class Summary {
       this.#departure.came();
       this.#vehicle = this.fleet.subject;
     } else if (before) {
-      const isSilent = this.links.of(before.prefix, before.vehicle?.node).some(({ level }) => level === "error");
+      const isSilent = this.links.wasSilent(before.prefix, before.vehicle?.node);
       this.#departure.left(Date.now(), this.#activity.movement, isSilent);
     }
   }
