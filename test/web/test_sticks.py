@@ -251,7 +251,7 @@ def test_a_trim_is_a_button_of_one_press(page, ros):
         page.click(button)
         page.wait("document.querySelector('.notice').innerText === 'in the air'")
         assert asked == [True]
-        assert page.evaluate(f"document.querySelector({button!r}).innerText") == "flat trim"
+        assert page.evaluate(f"document.querySelector({button!r}).textContent") == "flat trim"
     finally:
         ros.node.destroy_service(service)
 
