@@ -144,8 +144,10 @@ class Limits:
         Neither doubted odometry nor a stall of this process is a reason to land.
         """
         parameters = self.parameters
+        if not parameters.land_after or not parameters.need_odometry:
+            return math.inf
         needed = self._needed(parameters)
-        if not parameters.land_after or not needed or _missing(needed):
+        if _missing(needed):
             return math.inf
         observed = self._observed
         reported_at = max(min(needed.values()), observed.newest.doubted_at, observed.settled_at())

@@ -153,7 +153,12 @@ class Arbiter(Generic[RawT]):
         if arrival is None or not (rank is Rank.COMMAND or (rank is Rank.HELM and arrival.is_helm)):
             return Decision(rank)
         asked = arrival.command
-        limited = self._limited(asked, rank, now_s) if isinstance(asked, BodyVelocity) else asked
+        limited = asked
+        if isinstance(asked, BodyVelocity):
+            # A person at the helm may leave the limits while they are blind.
+            is_returning = rank is Rank.COMMAND and self.limits.is_blind(now_s)
+            returning = self.limits.returning(asked, now_s) if is_returning else None
+            limited = returning or self.limits.limited(asked, now_s)
         followed = self.within_maxima(limited)
         if arrival is not self._followed:
             self._followed = arrival
@@ -179,11 +184,6 @@ class Arbiter(Generic[RawT]):
         if isinstance(asked, BodyVelocity) and limits.is_blind(now_s) and not limits.returning(asked, now_s):
             return Rank.BLIND
         return Rank.COMMAND
-
-    def _limited(self, asked: BodyVelocity, rank: Rank, now_s: float) -> BodyVelocity:
-        """Return a velocity within the limits, which a person at the helm may leave while they are blind."""
-        is_returning = rank is Rank.COMMAND and self.limits.is_blind(now_s)
-        return (self.limits.returning(asked, now_s) if is_returning else None) or self.limits.limited(asked, now_s)
 
     def _fresh(self, now_s: float) -> Arrival[RawT] | None:
         newest = self.newest

@@ -3,7 +3,6 @@
 
 Checks, control laws, estimators and codecs run beside them. Before velocities were one class and nodes one layer, 13
 functions handed on a command of robot_bridge and 7 a measurement; 112 and 94 ran.
-storey, 13 functions handed on a command of robot_bridge and 7 a measurement; 112 and 94 ran.
 """
 
 import contextlib
