@@ -91,8 +91,8 @@ class KeepAlives:
 
         A keep-alive older than an answered one is ignored, since the robot has handled it.
         """
-        sent_by_s, newest_s = now_s - self.typical_s - LATE_S, self._answered_s
-        return any(times.begun_s >= newest_s and times.sent_s < sent_by_s for times in self._in_flight)
+        allowed_s, answered_s = self.typical_s + LATE_S, self._answered_s
+        return any(times.begun_s >= answered_s and now_s - times.sent_s > allowed_s for times in self._in_flight)
 
     def note_safe_mode(self, now_s: float) -> None:
         """Record that the robot has stopped its motors."""
