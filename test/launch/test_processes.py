@@ -103,9 +103,9 @@ def test_a_controller_that_cannot_start_ends_everything(launch, tmp_path):
         program(tmp_path / "some_controller", f"until [ -e {ready} ]; do sleep 0.05; done; echo no cv2 >&2; exit 2"),
     )
     assert runner.wait(PATIENCE_S) == 2
-    assert "[launch] some_controller-2 can't start: stopping everything" in runner.lines
+    assert runner.count_lines(r"\[launch\] some_controller-2 can't start") == 1
     assert "[waits-1] neutral" in runner.lines
-    assert runner.lines[-1] == "[launch] some_controller-2 failed with exit status 2: no cv2"
+    assert re.fullmatch(r"\[launch\] some_controller-2 .* 2: no cv2", runner.lines[-1])
 
 
 def test_a_controller_that_fails_later_does_not_end_the_others(launch, tmp_path):
@@ -160,7 +160,7 @@ def test_failed_processes_are_listed_again_at_the_end(launch):
     runner.wait_for_line(r"\[waits-1\] ready")
     runner.wait_for_line(r"\[launch\] emulator-2 failed")
     assert runner.stop(signal.SIGINT) == 130
-    assert runner.lines[-1] == "[launch] emulator-2 failed with exit status 2: port taken"
+    assert re.fullmatch(r"\[launch\] emulator-2 .* 2: port taken", runner.lines[-1])
 
 
 def test_a_hangup_is_ignored_under_nohup(launch):

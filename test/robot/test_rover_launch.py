@@ -53,9 +53,8 @@ def test_the_rover_controller_follows_odometry_and_stops_at_its_end(ros):
         assert "stationary, linear, circular, random, square" in refused.reason
         (refused,) = ros.set_parameters("rover_controller", seed=10)
         # It has no lifecycle, so only a restart helps.
-        assert refused.reason == (
-            "seed can be changed only when the node starts, and it is running: restart it with the new value."
-        )
+        assert refused.reason.startswith("seed ")
+        assert "restart" in refused.reason
         commands.clear()
         assert process.stop() == 0
     commands.wait(lambda twist: twist == Twist())

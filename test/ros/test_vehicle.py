@@ -91,9 +91,7 @@ def test_a_script_without_a_vehicle_ends_with_the_reason_and_one_traceback(ros):
     )
     done = subprocess.run([sys.executable, "-c", script], check=False, capture_output=True, text=True, timeout=60)
     lines = done.stderr.splitlines()
-    assert lines[-1].endswith(
-        "VehicleError: No node serves /nobody/take_off: start a controller (goals:=true in launch files)."
-    )
+    assert "VehicleError: No node serves /nobody/take_off" in lines[-1]
     assert sum("Traceback" in line for line in lines) == 1
 
 

@@ -2,6 +2,7 @@
 """Playback of bags: published messages and their times."""
 
 import os
+import re
 import struct
 import threading
 import time
@@ -276,8 +277,8 @@ class TestCommand:
         assert clock.wait().clock.sec == START // SECOND
         assert player.wait() == 0
         assert "'/odd' is skipped" in player.output
-        assert "'/cmd_vel' was recorded with another type as well, 'std_msgs/msg/String'" in player.output
-        assert "/clock is published by /test_session, too: time will jump back and forth." in player.output
+        assert re.search(r"'/cmd_vel' .* another type .*'std_msgs/msg/String'", player.output)
+        assert "/clock is published by /test_session, too" in player.output
 
     def test_leaves_out_topics_of_live_vehicles_also_of_those_that_start_later(self, ros, tmp_path, start_child):
         messages = [
