@@ -96,7 +96,7 @@ def test_another_bridge_is_followed_while_the_first_one_is_suspended(ros, drone)
         first.wait()
 
 
-def test_a_bridge_that_stood_still_while_the_drone_landed_does_not_make_it_fly(ros, drone):
+def test_stalled_bridge_does_not_restart_motors_of_a_landed_drone(ros, drone):
     with bridge(drone) as process:
         takes_off(ros, drone)
         process.send(signal.SIGSTOP)

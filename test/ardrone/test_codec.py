@@ -152,7 +152,7 @@ def test_shorter_options_of_an_older_drone_are_read():
     assert navdata.magnetometer is None
 
 
-def test_a_drone_that_takes_off_is_airborne_before_its_flight_state_says_so():
+def test_takeoff_is_airborne_before_the_flight_state_reports_it():
     navdata = navdata_of("arbdrone_flying.bin")
     assert navdata.demo.flight_state is FlightState.LANDED
     assert navdata.is_airborne

@@ -286,7 +286,7 @@ def test_after_a_stall_nothing_is_asserted_until_the_drone_reports(lands, watchd
     assert talk.session.level is not lands
 
 
-def test_between_the_drones_watchdog_and_the_rate_it_never_hovers_by_itself():
+def test_send_rates_between_the_drones_watchdog_and_its_limit_never_hover():
     talk = Talk(watchdog_s=0.05).flying()
     talk.pilot.wanted = FORWARD
     talk.run(0.5)
@@ -344,7 +344,7 @@ def test_numbers_start_over_when_another_client_has_higher_ones():
 
 
 @pytest.mark.parametrize("newest_only", [True, False])
-def test_a_second_client_that_asks_for_navdata_does_not_silence_it_for_long(newest_only):
+def test_second_navdata_client_does_not_silence_the_bridge_for_long(newest_only):
     talk = Talk(serves_newest_only=newest_only).flying()
     OtherClient(talk).ask()
     talk.run(1.0)

@@ -74,7 +74,7 @@ def test_drawn_frames_show_the_view_of_the_chosen_camera(flight):
             assert np.abs(picture.astype(int) - drawn).mean() < 6  # four pixels share their colour
 
 
-def test_each_camera_has_a_stream_of_its_own_which_begins_with_a_whole_picture(flight):
+def test_each_camera_stream_is_separate_and_begins_with_a_key_frame(flight):
     pictures, frames = DrawnFrames(0), []
     for channel in (FRONT_CHANNEL, DOWN_CHANNEL, FRONT_CHANNEL):
         running = view_of(flight, channel)
@@ -97,7 +97,7 @@ def view_of(flight, channel):
     return View(channel == DOWN_CHANNEL, flight.position.copy(), flight.rotation, False)
 
 
-def test_an_emergency_ends_the_connection_and_the_newest_client_gets_the_video(flight):
+def test_emergency_ends_the_connection_and_newest_client_gets_the_video(flight):
     outlet = StreamOutlet("127.0.0.1", 0)
     with video(outlet, lambda: CapturedFrames(CAPTURED)) as running, client_of(outlet) as first:
         running.show(flight, FRONT_CHANNEL, False)

@@ -98,7 +98,7 @@ def test_the_camera_changes_with_the_first_frame_of_the_next_stream(drone):
         assert [each.camera for each in drone.frames(2)] == ["front", "down"]
 
 
-def test_nobody_is_connected_without_a_subscriber_or_before_the_camera_is_set(drone):
+def test_connects_only_with_a_subscriber_and_a_selected_camera(drone):
     drone.video.keep_open(False)
     drone.is_ready = False
     drone.video.keep_open(True)

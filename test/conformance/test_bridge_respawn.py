@@ -83,7 +83,7 @@ def test_a_killed_bridge_restarts_with_neutral(launched):
     assert_nothing_moved(launched.commands, neutral_s)  # data of the killed one may be read only now
 
 
-def test_a_bridge_with_a_blocked_interpreter_ends_and_restarts_with_neutral(launched):
+def test_blocked_interpreter_ends_and_the_respawned_bridge_sends_neutral(launched):
     def hold(pid):
         os.kill(pid, signal.SIGUSR1)
         launched.stop()

@@ -98,7 +98,7 @@ def test_only_clients_of_its_services_are_created(clock, points, called):
     assert Vehicle(clock, points=points).node.clients == called
 
 
-def test_nothing_is_commanded_before_there_is_odometry_and_zero_when_it_is_stale(clock):
+def test_no_command_before_odometry_and_zero_once_it_is_stale(clock):
     vehicle = Vehicle(clock, points=["x=1000"], odometry_timeout=0.3)
     node = vehicle.node
     node.run(1.0)

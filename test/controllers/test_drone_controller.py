@@ -205,7 +205,7 @@ def test_only_odometry_of_the_frame_is_read(clock, ago_s, answers):
     assert len(pilot.node.published["cmd_rates"]) == answers
 
 
-def test_odometry_that_comes_before_the_frame_before_is_answered_is_kept_for_its_own(clock):
+def test_early_odometry_is_kept_for_its_own_frame(clock):
     pilot = Pilot(clock)
     odometry = Odometry()
     odometry.header.stamp = time_from_seconds(pilot.time_s + 2 * STEP_S)

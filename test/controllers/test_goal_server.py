@@ -305,7 +305,7 @@ BAD = (
 
 
 @pytest.mark.parametrize(("fields", "sentence"), BAD)
-def test_an_infeasible_goal_is_refused_with_a_sentence_without_effect_on_others(make_world, fields, sentence):
+def test_infeasible_goal_is_refused_without_effect_on_others(make_world, fields, sentence):
     world = make_world(patience=0.3, **SLOW)
     good = world.send("go_to", pose=pose_at(1000, 0))
     world.run(1.0)
@@ -316,7 +316,7 @@ def test_an_infeasible_goal_is_refused_with_a_sentence_without_effect_on_others(
     assert moves(world.step())
 
 
-def test_without_odometry_no_goal_starts_and_a_current_one_waits_and_times_out(make_world):
+def test_goals_wait_and_time_out_without_odometry(make_world):
     world = make_world(**SLOW)
     world.speaks = False
     sent = world.send("go_to", pose=pose_at(1, 0))

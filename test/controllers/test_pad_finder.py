@@ -71,7 +71,7 @@ def test_our_own_messages_are_recognized_once_each_and_up_to_a_limit():
 # Pairs of image and attitude.
 
 
-def test_an_image_waits_for_an_attitude_that_is_not_older_and_gets_the_nearest():
+def test_image_waits_for_a_later_attitude_and_gets_the_nearest():
     pairs, photo = NearestAttitude(), image(1.0)
     assert pairs.take_imu(felt(0.5)) is None
     nearest = felt(0.9)
@@ -81,7 +81,7 @@ def test_an_image_waits_for_an_attitude_that_is_not_older_and_gets_the_nearest()
     assert pairs.take_imu(felt(2.0)) is None  # each image once
 
 
-def test_a_newer_image_replaces_the_pending_one_which_gets_the_nearest_attitude():
+def test_newer_image_replaces_the_pending_one_which_gets_its_attitude():
     pairs, first, second, imu = NearestAttitude(), image(9.0), image(9.5), felt(1.0)
     assert pairs.take_image(first) is None
     assert pairs.take_image(first) is None  # no attitude at all

@@ -86,7 +86,7 @@ def test_without_odometry_the_rover_is_where_it_was_told_to_go():
     assert estimate.pose == PlanarPose(1.0, 0.0, 0.0)
 
 
-def test_odometry_counts_from_where_the_rover_is_when_it_begins_and_when_it_comes_back():
+def test_odometry_restarts_at_the_rovers_pose_when_it_comes_back():
     estimate = PoseEstimate(odometry_timeout_s=0.5)
     estimate.commanded(2.0, BodyVelocity(0.5), now_s=0.0)
     estimate.measured(PlanarPose(10, 10, math.pi / 2), now_s=0.1)

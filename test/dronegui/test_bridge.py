@@ -96,7 +96,7 @@ def test_a_reset_from_before_a_stall_stops_no_motors(ros, drone):
 
 
 @pytest.mark.parametrize("drone", [("--drone-patience", "1")], indirect=True)
-def test_a_bridge_restarted_in_flight_stops_motors_by_emergency_also_on_hold_but_not_by_reset(ros, drone):
+def test_bridge_restarted_in_flight_stops_motors_by_emergency_not_reset(ros, drone):
     """The drone considers the GUI disconnected, so that no navdata arrives."""
     with bridge(drone) as process:
         assert press(ros, "takeoff").success

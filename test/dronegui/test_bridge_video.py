@@ -118,7 +118,7 @@ def test_camera_info_is_that_of_the_calibration_file(ros, gui, video, tmp_path):
         assert (info.p[0], info.header.frame_id) == (165, "front_camera_optical_frame")
 
 
-def test_packets_come_unchanged_for_a_relay_and_no_child_is_started_without_a_subscriber_to_pictures(ros, gui, video):
+def test_packets_are_relayed_unchanged_and_no_decoder_starts_unsubscribed(ros, gui, video):
     packets, reports = ros.subscribe(UInt8MultiArray, "dronegui/video"), values(ros)
     with bridge(gui, video) as process:
         video.keep_sending(FRONT_PACKET)
@@ -166,7 +166,7 @@ def test_a_stopped_child_is_reported_and_replaced_and_blocks_no_command(ros, gui
     assert not is_running(other)
 
 
-def test_a_bridge_that_was_stopped_publishes_no_picture_from_before_as_a_new_one(ros, gui, video):
+def test_stopped_bridge_publishes_no_stale_picture_as_new(ros, gui, video):
     images, reports = ros.subscribe(Image, "image_raw"), values(ros)
     with bridge(gui, video) as process:
         video.keep_sending(FRONT_PACKET)

@@ -279,7 +279,7 @@ def test_a_bridge_without_a_link_ends_at_once():
     assert (talk.session.end(talk.now_s), talk.session.is_over) == ([], True)
 
 
-def test_a_lost_link_ends_with_hover_and_the_next_one_starts_with_it_and_continues_the_numbers(talk):
+def test_lost_link_ends_with_hover_and_numbers_continue_after_it(talk):
     talk.pilot.wanted = FORWARD
     seq = packets(talk.run(0.05))[-1]["seq"]
     assert states(talk.session.lost(talk.now_s)) == [HOVER] * FINAL_REPEATS
@@ -396,7 +396,7 @@ def test_an_emergency_is_a_problem_until_reset(talk):
 # Presses.
 
 
-def test_a_press_lasts_press_time_and_its_release_is_repeated_before_the_response(blind):
+def test_press_lasts_press_time_and_is_released_before_the_response(blind):
     blind.parameters["press_time"] = 0.49
     actions = [*blind.ask("takeoff"), *blind.run(0.62)]
     assert outcomes(actions) == []
@@ -564,7 +564,7 @@ def test_land_succeeds_when_the_drone_lands(talk):
     assert outcome(talk.ask("land"))[0]
 
 
-def test_a_take_off_is_refused_with_motors_off_or_a_battery_that_would_land_it(talk):
+def test_takeoff_is_refused_with_motors_off_or_a_low_battery(talk):
     talk.show(FlightState.DEFAULT)
     assert "call reset" in refusal(talk.ask("takeoff"))
     talk.show(FlightState.LANDED)
@@ -574,7 +574,7 @@ def test_a_take_off_is_refused_with_motors_off_or_a_battery_that_would_land_it(t
     assert presses([*talk.ask("takeoff"), *talk.run(0.1)]) == ["take_off"]
 
 
-def test_takeoff_fails_if_the_drone_stays_on_the_ground_and_packets_restart(talk):
+def test_takeoff_fails_if_the_drone_stays_down_and_packets_restart(talk):
     talk.show(FlightState.LANDED)
     talk.ask("takeoff")
     assert outcomes(talk.show_on(FlightState.LANDED, 5.4)) == []
@@ -786,7 +786,7 @@ ENDS = (navdata_ceases, port_refuses, port_refuses_without_navdata)
 
 
 @pytest.mark.parametrize("ends", ENDS)
-def test_the_state_is_unknown_after_the_gui_is_gone_until_a_person_states_it(talk, ends):
+def test_state_is_unknown_after_the_gui_is_gone_until_a_person_states_it(talk, ends):
     """A person may have landed it with the GUI's own Land: the next press of take_off would be a take-off.
 
     People also press reset to make a fresh GUI request navdata, and in the air it stops the motors.
@@ -845,7 +845,7 @@ def test_reset_cuts_no_motors_but_emergency_does(talk, become):
     assert (presses(actions), outcome(actions)[0]) == (["reset"], True)
 
 
-def test_reset_is_pressed_where_the_drone_is_seen_or_stated_to_be_on_the_ground(talk):
+def test_reset_is_pressed_if_the_drone_is_seen_or_stated_on_the_ground(talk):
     talk.say(is_flying=False)
     assert presses([*talk.ask("reset"), *talk.run(0.8)]) == ["reset"]
     talk.refuse()
@@ -921,7 +921,7 @@ def test_an_emergency_ends_a_takeoff_that_has_not_begun(talk, seconds):
     assert sorted(done for done, _ in outcomes(actions)) == [False, True]
 
 
-def test_an_emergency_is_answered_when_the_link_is_lost_and_is_not_kept_for_the_next_one(talk):
+def test_emergency_is_answered_on_link_loss_and_not_kept_for_the_next(talk):
     talk.ask("emergency")
     assert "call emergency again" in refusal(talk.lose())
     assert presses(talk.open_again()) == []
@@ -944,7 +944,7 @@ def test_another_fresh_gui_is_bootstrapped_after_assume_flying_false(talk):
     assert presses([*talk.ask("takeoff"), *talk.run(0.1)]) == ["reset"]
 
 
-def test_a_silent_gui_is_bootstrapped_again_although_it_sent_navdata_before(talk):
+def test_silent_gui_is_bootstrapped_again_after_earlier_navdata(talk):
     """It may be another one."""
     talk.watch.was_reset_pressed = True
     navdata_ceases(talk)
@@ -986,7 +986,7 @@ def test_requests_from_before_an_interruption_are_refused(talk, interrupt, why):
 
 
 @pytest.mark.parametrize(("interrupt", "why"), INTERRUPTIONS)
-def test_a_landing_from_before_an_interruption_is_executed_after_new_navdata(talk, interrupt, why):
+def test_landing_before_an_interruption_is_executed_after_new_navdata(talk, interrupt, why):
     for is_seen in (False, True):
         talk.show(FlightState.HOVERING)
         asked_s = talk.now_s
@@ -1016,7 +1016,7 @@ def test_a_stall_cancels_a_press_before_its_first_packet(blind):
     assert presses(blind.run(1.0)) == []
 
 
-def test_a_press_does_not_begin_after_a_stall_that_dropped_its_first_packet(blind):
+def test_press_is_cancelled_after_a_stall_that_dropped_its_first_packet(blind):
     blind.ask("takeoff")
     (sent,) = [action for action in blind.run(0.05) if isinstance(action, Send)]
     blind.now_s += 3.0

@@ -118,7 +118,7 @@ def test_a_state_is_published_at_once_then_repeated_and_ends_in_one_zero(talk):
 
 
 @pytest.mark.parametrize("state", [{"hover": True, "pitch": -1}, {}])
-def test_hover_and_a_level_state_are_zero_and_silence_after_them_is_no_loss(talk, state):
+def test_hover_and_level_state_are_zero_and_later_silence_is_no_loss(talk, state):
     assert published(talk.say(**state)) == [LEVEL]
     assert notes(talk.run(60.0), OPERATORS_LOST) == []
 
@@ -238,7 +238,7 @@ def later(talk):
 
 
 @pytest.mark.parametrize("is_flying", [None, True])
-def test_reset_of_an_operator_who_has_been_heard_is_an_emergency_unless_the_drone_stands(talk, is_flying):
+def test_reset_by_a_known_operator_is_an_emergency_except_on_the_ground(talk, is_flying):
     if is_flying is not None:
         talk.fly(is_flying)
     assert presses(later(talk).press("reset")) == ["emergency"]
@@ -277,7 +277,7 @@ def test_a_sender_that_joins_with_higher_numbers_has_just_started(talk):
     assert presses(talk.say(OPERATOR, reset=True)) == ["emergency"]  # it is not a new sender
 
 
-def test_operators_with_a_port_for_each_packet_or_one_number_for_all_can_cut_the_motors(talk):
+def test_operators_with_any_ports_and_numbers_can_cut_the_motors(talk):
     talk.fly(True)
     for port in range(50000, 50020):
         talk.say((OPERATOR[0], port))
@@ -313,7 +313,7 @@ def test_a_press_that_comes_to_nothing_is_counted_and_not_repeated(talk, answer,
 # Whether it flies.
 
 
-def test_a_node_that_was_started_in_flight_is_not_believed_that_it_has_landed(talk):
+def test_node_started_in_flight_does_not_assume_a_landing(talk):
     talk.fly(True)
     talk.publishers = {SECOND_BRIDGE}
     assert len(notes(talk.fly(False), DOUBTFUL)) == 1
@@ -427,13 +427,13 @@ def test_hover_is_called_again_where_it_came_to_nothing(talk):
     assert calls(talk.say(hover=True)) == [(HOVER, True)]
 
 
-def test_a_call_of_hover_that_another_one_displaced_does_not_have_it_called_again(talk):
+def test_displaced_hover_call_is_not_repeated(talk):
     talk.say(hover=True)
     talk.answer(HOVER, replace(NO_ANSWER, was_displaced=True), tag=True)
     assert calls([*talk.say(hover=True), *talk.run(0.3)]) == []
 
 
-def test_an_unanswered_call_of_hover_that_is_not_wanted_any_more_does_not_have_it_called_again(talk):
+def test_unanswered_hover_call_is_not_repeated_once_unwanted(talk):
     talk.say(hover=True)
     talk.say()
     talk.answer(HOVER, NO_ANSWER, tag=True)
@@ -452,7 +452,7 @@ def test_hover_that_may_be_held_is_let_go(talk, leave):
     assert calls(actions) == [(HOVER, False)]
 
 
-def test_a_refused_hover_is_counted_and_called_again_by_the_next_packet_once_per_period(talk):
+def test_refused_hover_is_counted_and_repeated_once_per_period(talk):
     talk.is_neutral_last = True
     talk.say(hover=True)
     for _ in range(2):
@@ -468,7 +468,7 @@ def test_a_refused_hover_is_counted_and_called_again_by_the_next_packet_once_per
     assert calls([*talk.say(hover=True), *talk.say(hover=True)]) == []
 
 
-def test_a_drone_that_refuses_to_be_released_after_a_stall_of_its_bridge_follows_packets_later(talk):
+def test_drone_that_refuses_release_after_a_stall_follows_later_packets(talk):
     talk.say(hover=True)
     assert calls(talk.forward()) == [(HOVER, False)]
     talk.answer(HOVER, Answer(False, "The request may be stale: the bridge was stalled."), tag=False)
@@ -478,7 +478,7 @@ def test_a_drone_that_refuses_to_be_released_after_a_stall_of_its_bridge_follows
     assert calls(talk.forward()) == []
 
 
-def test_hover_is_held_in_a_silence_until_somebody_else_commands_and_for_an_operator_that_is_back(talk):
+def test_silent_operators_hover_lasts_until_another_command_or_its_return(talk):
     talk.forward()
     assert calls(talk.run(0.502)) == [(HOVER, True)]  # because zero has just been sent
     talk.is_neutral_last = True
@@ -500,7 +500,7 @@ def test_an_operator_does_not_let_go_of_the_hover_of_a_held_drone(talk):
 # Navdata.
 
 
-def test_a_bridges_block_goes_on_byte_for_byte_to_the_own_machine_and_to_who_controls(talk):
+def test_bridge_block_is_relayed_unchanged_to_own_host_and_controller(talk):
     datagram = b'{"type": "checksum",  "value": 1}'
     block = OtherNavdata("checksum", {"value": 1})
     assert talk.session.forward(block, datagram, talk.now_s) == [Send(datagram, OWN, UNSENT, ("other_navdata",))]
@@ -538,7 +538,7 @@ def test_a_demo_that_is_sent_is_published_for_diagnostics(talk):
     assert [action.if_sent for action in actions if isinstance(action, Send)] == [("navdata",)]
 
 
-def test_detections_are_sent_as_they_come_and_what_no_block_carries_is_counted(talk):
+def test_detections_are_sent_on_arrival_and_unsendable_ones_counted(talk):
     found = VisionDetect((Feature(500, 250, 120, 80, 150),))
     assert documents(talk.session.send_detections(found, talk.now_s), OWN)[0]["features"][0]["dist"] == 150
     too_many = VisionDetect(found.features * (MAX_FEATURES + 1))

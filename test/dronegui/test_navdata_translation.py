@@ -140,7 +140,7 @@ def test_numbers_that_do_not_fit_the_wire_are_left_out(nonsense):
 
 
 @pytest.mark.parametrize("topic", ["velocity", "odom"])
-def test_velocities_of_a_tilted_drone_are_level_on_the_wire_and_along_its_body_on_topics(topic):
+def test_tilted_velocities_are_level_on_the_wire_and_body_axes_on_topics(topic):
     """It flies ahead with its nose 12 degrees down: its body's axes point below its way."""
     tilted = {**LEVEL, "theta": -12_000.0, "vx": 3000.0}
     velocity, odometry = TRANSLATION.velocity(Demo(**tilted), STAMP), TRANSLATION.odometry(walk(0.0, **tilted), STAMP)

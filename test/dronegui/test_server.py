@@ -119,7 +119,7 @@ def test_navdata_follows_the_topics_and_ends_with_them(ros, serve, operator):
     reports.wait(lambda report: "no topic provides the drone's motion" in report.status[0].message)
 
 
-def test_a_press_of_reset_in_flight_calls_emergency_and_reset_where_there_is_none(ros, serve, operator):
+def test_reset_in_flight_calls_emergency_or_else_reset(ros, serve, operator):
     drone = Drone(ros)
     serve()
     operator.keep_sending()

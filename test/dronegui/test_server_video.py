@@ -128,7 +128,7 @@ def test_packets_that_would_harm_the_operator_are_counted_and_not_sent(ros, serv
         assert screen.recv(LARGEST) == captured("qcif_q30")
 
 
-def test_a_child_that_is_killed_or_stopped_blocks_no_command_and_is_replaced(ros, server, operator, screen):
+def test_killed_or_stopped_child_blocks_no_command_and_is_replaced(ros, server, operator, screen):
     publisher, reports = (
         ros.node.create_publisher(Image, "image_raw", 1),
         ros.subscribe(DiagnosticArray, "/diagnostics"),

@@ -111,7 +111,7 @@ PATIENCE_S = max(PARAMETERS["confirm_timeout"], OVERRULED_S)
 
 
 @pytest.mark.parametrize("theirs", [{"hover": True}, {"pitch": 0.3}])
-def test_a_packet_with_a_higher_number_locks_the_bridge_out_for_some_seconds_only(theirs):
+def test_packet_with_a_higher_number_locks_out_the_bridge_briefly(theirs):
     """After that the drone hovers until a person resumes steering."""
     scene = Scene()
     scene.follow_us()
@@ -178,7 +178,7 @@ def test_no_flight_of_its_own_is_taken_for_another_controllers(late_s, period_s)
 
 
 @pytest.mark.parametrize("late_s", [0.0, 2.5])
-def test_axes_that_are_next_to_zero_now_and_then_hide_no_other_controller_and_make_none(late_s):
+def test_nearly_zero_axes_neither_hide_nor_fake_another_controller(late_s):
     scene = Scene(late_s)
     for wanted in (FORWARD, None, FORWARD):
         scene.wanted = wanted

@@ -52,7 +52,7 @@ def test_a_lowered_nose_accelerates_forward_and_a_bank_to_the_right():
     assert measured(phi=10_000.0).motion.pull == pytest.approx(-1j * GRAVITY * math.tan(math.radians(10)))
 
 
-def test_a_turn_to_the_right_is_negative_and_velocities_are_forward_left_up():
+def test_right_turn_is_negative_and_velocities_are_forward_left_up():
     found = measured(psi=90_000.0, vx=1500.0, vy=250.0, vz=-100.0)
     assert found.yaw == pytest.approx(-math.pi / 2)
     assert found.level_velocity == pytest.approx((1.5, -0.25, 0.1))

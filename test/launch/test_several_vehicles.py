@@ -26,7 +26,7 @@ def file(tmp_path):
     return path
 
 
-def test_each_has_its_names_and_its_port_and_all_have_one_recorder_and_one_page(file, tmp_path):
+def test_each_vehicle_has_its_names_and_port_and_all_share_one_page(file, tmp_path):
     given = dict.fromkeys(("emulate", "control", "record", "view"), "true")
     processes = evaluate(file, given, tmp_path)
     started = [(" ".join(process.command), "".join(process.files.values())) for process in processes]

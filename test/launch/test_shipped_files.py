@@ -131,7 +131,7 @@ def test_observers_have_names_that_servers_recognize(path):
 
 
 @by_name(LAUNCH_FILES)
-def test_bridges_and_servers_respawn_and_emulators_and_operators_end_the_launch(path):
+def test_bridges_and_servers_respawn_and_emulators_end_the_launch(path):
     """No process does both: ros2 launch would restart the one that has ended it."""
     for element in ElementTree.parse(path).iter():
         if element.tag not in ("node", "executable"):

@@ -31,7 +31,7 @@ VEHICLES = (GuiDrone, LandingDrone)
 # Beliefs and levels.
 
 
-def test_a_contradiction_is_doubted_after_a_while_and_agreement_ends_the_doubt():
+def test_contradiction_is_doubted_after_a_while_until_agreement():
     belief = Belief()
     for _ in range(round(DOUBT_S / STEP_S)):
         belief.judge("wrong", STEP_S)
@@ -376,7 +376,7 @@ def lied_to(drone, lie, speed, seconds=12.0):
 @settings(max_examples=30)
 @given(drone=drones, lie=lies, speed=st.floats(0.0, 2.0))
 @example(drone=TiltedDrone(0.5, 2.5, 0.5), lie=Lie(0.0, 0.0, 0.0, 0.0, 1, 0), speed=0.3)
-def test_with_any_reports_the_drone_stays_slow_and_its_tilt_is_bounded_in_doubt(drone, lie, speed):
+def test_drone_stays_slow_and_bounds_its_tilt_with_any_doubted_reports(drone, lie, speed):
     gentle = GRAVITY * math.tan(BLIND_TILT_SHARE * drone.max_tilt)
     strongest = 0.0
     for velocity, commanded, is_doubted, wind in lied_to(drone, lie, speed):

@@ -57,7 +57,7 @@ def test_a_drone_in_a_wind_that_begins_at_once_holds_its_velocity_again(drone):
     assert max(error for time_s, error in errors.items() if time_s > 24.0) < 0.5
 
 
-def test_a_drone_that_reports_no_motion_leaves_a_fence_by_a_bounded_distance():
+def test_drone_without_motion_reports_leaves_a_fence_by_a_bounded_distance():
     lie = "velocity 0, noise 20 mm/s"
     assert FENCE_M < farthest_in_fence("landing drone", lie) <= bounds_of(lie).in_fence
 

@@ -79,7 +79,7 @@ def test_feedback_that_is_lost_in_flight_stops_it_by_the_estimate(make, gusts):
     assert measuring.farthest(flight[round(4.0 / measuring.STEP_S) :]) < 2.0
 
 
-def test_without_feedback_a_drone_tilts_gently_and_reaches_the_commanded_speed():
+def test_drone_tilts_gently_to_the_commanded_speed_without_feedback():
     control = TiltControl(DRONE)
     told = [control.command(BodyVelocity(forward=0.3), 0.05, is_blind=True) for _ in range(200)]
     assert 0.9 * BLIND_TILT_SHARE < max(shares.pitch for shares in told) <= BLIND_TILT_SHARE

@@ -206,7 +206,7 @@ def test_a_message_that_was_written_in_part_is_completed(child, stream):
     assert set(data.split(b"\n")) == {MOVE.strip(), NEUTRAL.strip(), b""}
 
 
-def test_a_stalled_process_does_not_get_a_message_completed_that_it_is_writing(child, stream):
+def test_stalled_process_does_not_complete_a_message_it_is_writing(child, stream):
     link, peer = stream
     child.keeper.command_timeout = lambda: -0.1
     child.keeper.is_writing(True)

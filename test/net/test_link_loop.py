@@ -235,9 +235,7 @@ def test_a_datagram_read_just_before_a_stall_is_detected_is_dropped(loop, link, 
     assert session.calls == [("receive", b"new"), ("resume",)]
 
 
-def test_packets_decided_just_before_a_stall_are_not_sent_and_publications_keep_their_age(
-    loop, link, session, stage, clock
-):
+def test_stall_drops_decided_packets_and_publications_keep_their_age(loop, link, session, stage, clock):
     outcome, call = Outcome("request", False, "too late"), Call("land", "tag")
 
     def decide_then_stop(now_s):
@@ -682,9 +680,7 @@ def test_a_stream_is_closed_after_its_last_data(stream_loop, streams, stream_ses
     assert streams.sent == [(b"full", "a"), "the end of a"]
 
 
-def test_a_stream_is_read_further_after_a_stall_once_the_session_has_resumed(
-    stream_loop, streams, stream_session, stage, clock
-):
+def test_stream_is_read_after_a_stall_once_the_session_has_resumed(stream_loop, streams, stream_session, stage, clock):
     stream_loop.post(lambda now_s: stream_session._called("posted"))
     streams.waiting = [Received(b"1", "a"), Disconnected("a", "It has gone.")]
     clock.time_s += STALL_S
@@ -693,9 +689,7 @@ def test_a_stream_is_read_further_after_a_stall_once_the_session_has_resumed(
     assert stage.counts == {DROPPED_BY_STALL: 1}  # what was posted
 
 
-def test_data_decided_just_before_a_stall_are_sent_on_a_stream_before_the_session_resumes(
-    stream_loop, streams, stream_session, clock
-):
+def test_stream_data_decided_before_a_stall_is_sent_before_resuming(stream_loop, streams, stream_session, clock):
     """Otherwise, a peer would wait for the rest of a message, and a session for an answer to lost data."""
 
     def decide_then_stop(now_s):
@@ -723,9 +717,7 @@ def test_a_session_can_replace_a_stale_message_on_a_stream(stream_loop, streams,
     assert streams.sent == [(b"go", "a"), (b"stop", "a")]
 
 
-def test_a_chunk_read_just_before_a_stall_is_detected_is_received_after_the_resumption(
-    stream_loop, streams, stream_session, clock
-):
+def test_chunk_read_before_a_detected_stall_arrives_after_resuming(stream_loop, streams, stream_session, clock):
     def read_then_stopped():
         clock.time_s += STALL_S
         return Received(b"old", "a")
@@ -752,7 +744,7 @@ def test_a_peer_may_prove_useful_by_its_disconnection(stream_loop, streams, stre
     assert resets == [True]
 
 
-def test_a_disconnected_peer_is_no_fault_and_reconnecting_backs_off_until_it_is_proven(streams, stream_session, stage):
+def test_disconnect_is_no_fault_and_reconnecting_backs_off_until_proven(streams, stream_session, stage):
     delays_s = []
     streams.backoff.next_delay_s = lambda: delays_s.append("delay") or 0.0
     streams.backoff.reset = lambda: delays_s.append("reset")

@@ -291,7 +291,7 @@ def is_exclusive(line):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux reports it")
-def test_programs_without_a_lock_are_excluded_but_not_from_pseudo_terminals(line, device, monkeypatch):
+def test_programs_without_a_lock_are_excluded_except_on_pseudo_terminals(line, device, monkeypatch):
     assert not is_exclusive(line), "after SIGKILL it would stay so until the other end closes"
     line.disconnect(None)
     monkeypatch.setattr(serial_line, "_is_pseudo_terminal", lambda path: False)

@@ -63,7 +63,7 @@ def hear(link):
     return wait_until(link.receive, "something on the link")
 
 
-def test_both_directions_of_a_tcp_connection_and_its_end_are_logged_with_times(make_log, closing):
+def test_tcp_connection_is_logged_in_both_directions_with_times_and_end(make_log, closing):
     log = make_log()
     with socket.create_server(("127.0.0.1", 0)) as server:
         began_ns = time.time_ns()

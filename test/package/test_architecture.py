@@ -157,7 +157,7 @@ def test_codecs_and_sessions_have_no_socket_no_thread_no_clock():
     assert not found
 
 
-def test_a_robot_in_one_class_and_its_sessions_have_no_socket_no_thread_no_clock_and_no_ros():
+def test_robot_class_sessions_have_no_socket_thread_clock_or_ros():
     pure = ("robot", "connection", "client_session", "robot_session", "body")
     names = {name for stem in pure for name in imported_names(PACKAGE / "robot_class" / f"{stem}.py")}
     assert not {name for name in names if name.split(".")[0] in FORBIDDEN_IN_PROTOCOLS}

@@ -144,7 +144,7 @@ def test_through_the_relay_a_client_flies_the_drone_as_it_does_directly(start, d
     assert "height=1" in operator.output  # the state came through, too: about 1 m, in cm
 
 
-def test_its_launch_file_starts_bridge_emulator_and_page_and_its_wire_log_is_read(start, drone_bridge, ros, tmp_path):
+def test_launch_file_starts_bridge_emulator_and_page_with_a_wire_log(start, drone_bridge, ros, tmp_path):
     (port,) = free_ports(1)
     mine = tmp_path / "mine.yaml"
     mine.write_text(f"/**/kestrel_bridge:\n  ros__parameters: {{wire_log: {tmp_path}/wire}}\n")

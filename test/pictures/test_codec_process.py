@@ -140,7 +140,7 @@ def test_a_packet_is_checked_and_nothing_comes_back(child):
     assert (reply.refusal, reply.data, reply.facts) == ("", [], {"width": 320, "height": 240})
 
 
-def test_a_child_that_was_killed_is_reported_once_and_another_one_takes_its_place(child):
+def test_killed_child_is_reported_once_and_replaced(child):
     child.ask("decode", PACKET)
     reply_of(child)
     first = child.pid
@@ -157,7 +157,7 @@ def test_a_child_that_was_killed_is_reported_once_and_another_one_takes_its_plac
     assert not is_running(first)
 
 
-def test_children_that_fail_are_restarted_less_and_less_often_until_one_replies(child, monkeypatch):
+def test_failing_children_restart_ever_less_often_until_one_replies(child, monkeypatch):
     now_s = [0.0]
     monkeypatch.setattr(codec_process, "elapsed_s", lambda: now_s[0])
 
@@ -212,7 +212,7 @@ def test_a_child_is_late_2_s_after_a_request_until_it_replies(child, monkeypatch
 
 
 @pytest.mark.parametrize("step", ["_memory_file", "socket.socketpair", "mmap.mmap", "subprocess.Popen"])
-def test_a_child_that_can_not_be_started_is_reported_and_leaves_nothing_open(child, monkeypatch, step):
+def test_child_that_fails_to_start_is_reported_and_leaks_nothing(child, monkeypatch, step):
     def fails(*_, **__):
         raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
 

@@ -63,7 +63,7 @@ def test_it_never_holds_more_than_the_limit():
         assert len(queue) <= MOST_WAITING
 
 
-def test_the_newest_of_pictures_that_need_no_other_replaces_those_that_wait():
+def test_newest_independent_picture_replaces_queued_ones():
     queue = PacketQueue()
     assert put(queue, 1, 2, 3, key={1, 2, 3}) == 0
     assert taken(queue) == [3]

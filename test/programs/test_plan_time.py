@@ -13,7 +13,7 @@ def test_a_plan_goes_by_the_drones_timestamps():
     assert clock.elapsed_s == pytest.approx(0.8)
 
 
-def test_a_drone_without_timestamps_or_with_new_ones_leaves_it_to_the_wall_clock():
+def test_plan_uses_the_wall_clock_without_steady_drone_timestamps():
     clock = PlanClock()
     for wall_s, timestamp_s in [(50.0, None), (50.1, None), (50.2, 7.0), (50.3, 2.0), (50.4, 2.5)]:
         clock.update(wall_s, timestamp_s)

@@ -34,7 +34,7 @@ def peer():
     peer.close()
 
 
-def test_sensors_become_topics_and_lights_are_switched_by_service_and_topic(ros, peer):
+def test_sensors_become_topics_and_lights_switch_by_service_and_topic(ros, peer):
     inboxes = (
         ros.subscribe(BatteryState, "battery_state"),
         ros.subscribe(Temperature, "temperature/left_motor"),

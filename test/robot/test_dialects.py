@@ -66,7 +66,7 @@ def speeds(robot):
 # The specified dialect.
 
 
-def test_nothing_is_sent_on_connect_and_a_query_is_answered_in_robotd_s_order(make_control):
+def test_nothing_is_sent_on_connect_and_queries_follow_robotd_order(make_control):
     driver = Driver(make_control())
     assert driver.heard() == []
     sensors, subsystems, firmware = driver.say(codec.QuerySubsystems())
@@ -161,7 +161,7 @@ def test_robotd_lists_whole_volts_and_sends_no_readings(make_control, robot, kin
 
 
 @pytest.mark.parametrize("kind", [RobotdControl, FaultyRobotdControl])
-def test_robotd_disconnects_on_an_update_of_an_unknown_subsystem_and_others_ignore_it(make_control, kind):
+def test_only_robotd_disconnects_on_an_update_of_an_unknown_subsystem(make_control, kind):
     nothing = codec.OpaqueUpdate(7, bytes(4))
     assert "subsystem 7" in Driver(make_control(kind), "alice").refused(nothing)
     assert Driver(make_control(), "alice").say(nothing, codec.KeepAlive(1)) == [codec.KeepAlive(1)]
@@ -194,7 +194,7 @@ def test_robotd_refuses_every_bind_once_a_driver_has_disconnected(make_control, 
     assert {type(event) for event in watcher.heard()} == {codec.LogMessage}
 
 
-def test_robotd_frees_a_disconnected_driver_s_former_subsystems_even_if_others_hold_them(make_control, robot):
+def test_robotd_frees_former_subsystems_of_a_driver_even_if_rebound(make_control, robot):
     control = make_control(FaultyRobotdControl)
     alice, bob = Driver(control, "alice"), Driver(control, "bob")
     alice.say(codec.BindSubsystem(TRACKS), codec.UnbindSubsystem(TRACKS))
@@ -210,7 +210,7 @@ def test_robotd_frees_a_disconnected_driver_s_former_subsystems_even_if_others_h
 # Protocol 1, as recorded from an NXT adapter.
 
 
-def test_protocol_1_lists_batteries_and_sends_readings_without_ids_or_firmware(make_control):
+def test_protocol_1_lists_batteries_and_sends_readings_without_ids(make_control):
     control = make_control(Protocol1Control)
     driver = Driver(control)
     assert driver.say(codec.RegisterDriver("alice")) == [codec.LogMessage("Hello, alice")]

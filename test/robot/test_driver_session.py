@@ -225,7 +225,7 @@ def test_cleared_commands_cause_an_immediate_stop(bound):
     assert bound.speeds() == [FORWARD, STOPPED]
 
 
-def test_without_a_subsystem_commands_are_undeliverable_and_the_reason_is_reported(talk):
+def test_commands_without_a_subsystem_are_undeliverable_with_a_reason(talk):
     assert talk.session.undrivable is None
     talk.connect()
     talk.run(0.1)
@@ -293,7 +293,7 @@ def test_slowing_down_is_not_withheld_for_late_answers(late):
         lambda s: BACK if int(20 * s + 0.5) % 2 else FORWARD,
     ],
 )
-def test_other_changes_are_withheld_for_late_answers_and_become_a_stop_after_the_timeout(late, wanted):
+def test_late_answers_withhold_changes_which_become_a_stop_on_timeout(late, wanted):
     assert late.drive(COMMAND_TIMEOUT_S - 0.05, wanted) == []
     assert late.drive(0.2, wanted) == [STOPPED]
 
@@ -348,7 +348,7 @@ def test_the_timeout_of_the_first_answer_is_10_s(talk):
     assert "link_timeout" in notes(actions, "lost_connections")[0]
 
 
-def test_a_robot_that_never_answers_is_disconnected_and_the_log_names_the_parameter(talk):
+def test_unresponsive_robot_is_disconnected_and_the_log_names_a_parameter(talk):
     talk.is_answering = False
     talk.connect()
     assert "link_timeout" in notes(talk.run(FIRST_ANSWER_S + 0.1), "lost_connections")[0]
@@ -443,7 +443,7 @@ def test_a_pending_bind_fails_when_the_connection_ends(talk):
     assert [success for success, _ in outcomes(actions)] == [False]
 
 
-def test_lights_are_switched_now_and_when_they_are_bound_again_but_not_on_the_next_connection(bound):
+def test_lights_switch_now_and_on_rebinding_but_not_on_reconnection(bound):
     assert outcomes(bound.ask(bound.session.switch_light, True)) == [(True, ANY)]
     assert codec.LightUpdate(LAMP, True) in bound.heard
     bound.ask(bound.session.unbind, LAMP)

@@ -193,7 +193,7 @@ def test_every_packet_of_a_robot_is_laid_out_as_documented(event, expected):
 # Layouts of other programs.
 
 
-def test_a_short_list_that_fits_both_layouts_is_the_one_that_reads_like_text():
+def test_short_list_that_fits_both_layouts_is_read_as_text():
     """One motor with a name of two letters in robotd's layout is a null sensor with control characters by the other."""
     info = codec.SensorInfo((codec.Sensor(codec.SensorType.MOTOR_PWM, "ab"),), codec.SensorLayout.ROBOTD_1_2)
     assert driver_reads(codec.RobotConnection(()).send(info)) == [info]
@@ -357,7 +357,7 @@ def test_batteries_of_protocol_1_match_no_other_layout(listed):
 
 
 @given(st.lists(robotd_sensors, min_size=1, max_size=5).map(tuple))
-def test_robotd_s_sensors_with_readable_names_never_match_the_specified_layout(listed):
+def test_robotd_sensors_with_readable_names_never_match_the_specification(listed):
     info = codec.SensorInfo(listed, codec.SensorLayout.ROBOTD_1_2)
     assert driver_reads(codec.RobotConnection(()).send(info)) == [info]
 

@@ -89,7 +89,7 @@ def test_readings_without_ids_are_in_the_order_of_the_list(node, topics):
     assert [count for count, _ in node.warnings] == ["unknown_sensors"]
 
 
-def test_renamed_sensors_get_a_limited_number_of_topics_and_returning_ones_keep_theirs(node, topics):
+def test_renamed_sensors_get_limited_topics_and_returning_ones_keep_theirs(node, topics):
     """DDS never frees all memory of a topic."""
     for number in range(200):
         topics.update(thermometers("same", *(f"sensor {number} {i}" for i in range(10))))

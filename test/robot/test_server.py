@@ -127,7 +127,7 @@ with socket.create_connection((source[0], int(port)), float(seconds)) as driving
 FOUND = ["shelly", "000a07"]  # and the start of its response to a query: the list of sensors
 
 
-def test_local_drivers_find_the_robot_by_any_route_and_others_only_if_configured():
+def test_local_drivers_discover_the_robot_and_others_only_if_configured():
     def find(machine, address, seconds):
         arguments = (address, "238.160.102.2", 25601, 25600, seconds)
         command = machine.command(sys.executable, "-c", FIND, *arguments)

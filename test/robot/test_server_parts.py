@@ -63,7 +63,7 @@ def test_parameters_list_sensors_and_assign_them_to_sides():
     assert listing_from_parameters("none", ["none"], ["none"], 12.6) == (Listing(), ())
 
 
-def test_the_default_listing_is_a_skid_steer_only_since_the_java_driver_fails_on_lights():
+def test_default_list_has_only_a_skid_steer_as_java_driver_fails_on_lights():
     default = {declaration.name: declaration.default for declaration in PARAMETERS}
     names = ("skid_steer", "lights", "sensors", "full_voltage")
     listing, _ = listing_from_parameters(*(default[name] for name in names))
@@ -71,7 +71,7 @@ def test_the_default_listing_is_a_skid_steer_only_since_the_java_driver_fails_on
 
 
 @pytest.mark.parametrize("are_of_bridge", [True, False])
-def test_a_late_subscriber_receives_the_bridge_s_battery_and_others_may_offer_less(
+def test_late_subscriber_receives_the_battery_with_weaker_qos_allowed(
     are_of_bridge,
 ):
     requested, logger = [], SimpleNamespace(info=lambda line: None)
@@ -113,7 +113,7 @@ def test_values_can_be_cleared_while_they_are_taken(monkeypatch):
     assert found.take() == {2: 6}
 
 
-def test_behind_a_bridge_the_robot_is_available_while_connected_and_reported(monkeypatch):
+def test_robot_behind_a_bridge_is_available_while_connected_and_reported(monkeypatch):
     watch, heard, stamp = SimpleNamespace(is_gone=False, is_vehicle_silent=True), {}, Time()
     monkeypatch.setattr(sources, "BridgeWatch", lambda node, bridges, on_change: watch)
     node = SimpleNamespace(make_subscription=lambda kind, topic, callback, qos: heard.__setitem__(topic, callback))

@@ -137,7 +137,7 @@ def driving(talk, alice):
 # Driving.
 
 
-def test_an_update_is_published_at_once_and_repeated_while_its_driver_is_active(talk, driving):
+def test_update_is_published_at_once_and_repeated_for_an_active_driver(talk, driving):
     for _ in range(10):
         assert published(talk.run(0.4)) == [Speeds(512, 512)] * 8
         driving.alive()
@@ -154,7 +154,7 @@ def test_speeds_beyond_full_speed_are_clamped(talk, driving):
 
 
 @pytest.mark.parametrize("how", ["closes", "unbinds", "talks nonsense", "is cut short"])
-def test_the_motors_stop_when_their_driver_disconnects_and_can_be_bound_again(talk, driving, how):
+def test_motors_stop_on_driver_disconnect_and_can_be_bound_again(talk, driving, how):
     bob = talk.connect("bob")
     if how == "closes":
         actions = driving.leave()
@@ -185,7 +185,7 @@ def test_only_the_binding_driver_switches_lights(talk, alice):
 # Silence.
 
 
-def test_a_silent_driver_is_halted_keeps_its_subsystems_and_resumes_with_its_next_update(talk, driving):
+def test_silent_driver_is_halted_and_resumes_with_its_next_update(talk, driving):
     actions = talk.run(3.0)
     assert published(actions)[-STOPS:] == [STOPPED] * STOPS
     assert published(actions)[:-STOPS] == [Speeds(512, 512)] * 20
@@ -208,7 +208,7 @@ def test_a_driver_is_halted_right_after_the_timeout(talk, driving):
 
 
 @pytest.mark.parametrize("how", ["silence", "one more silence", "stall"])
-def test_possibly_stale_updates_are_withheld_and_the_newest_applies_after_a_keep_alive(talk, driving, how):
+def test_stale_updates_are_withheld_and_the_newest_applies_on_keep_alive(talk, driving, how):
     driving.alive()
     if how == "stall":
         talk.now_s += 0.6
@@ -257,7 +257,7 @@ def test_a_silent_driver_is_eventually_dropped_and_its_subsystems_freed(talk, dr
     assert talk.session.peer == "bob"
 
 
-def test_a_silent_driver_without_subsystems_stays_until_its_place_is_needed(talk):
+def test_silent_driver_without_subsystems_stays_until_its_place_is_needed(talk):
     """Keep-alives are not required before driving."""
     idle = [talk.connect(f"d{number}") for number in range(MAX_DRIVERS)]
     for driver in idle[1:]:
@@ -276,7 +276,7 @@ def test_a_changed_driver_timeout_applies_at_once(talk, driving):
     assert driving.is_closed
 
 
-def test_without_a_driver_timeout_only_drivers_without_a_first_packet_are_dropped(talk, driving):
+def test_only_drivers_without_a_first_packet_drop_without_driver_timeout(talk, driving):
     talk.parameters["driver_timeout"] = 0.0
     mute = talk.connect("mute")
     talk.run(FIRST_MESSAGE_S - 0.1)
@@ -298,7 +298,7 @@ def test_a_trickle_of_bytes_does_not_keep_a_place(talk, alice):
 # Places.
 
 
-def test_a_new_driver_replaces_one_without_packets_or_the_longest_silent_one(talk):
+def test_new_driver_replaces_one_without_packets_or_the_longest_silent_one(talk):
     talk.parameters["driver_timeout"] = 0.0
     drivers = [talk.connect(f"d{number}") for number in range(MAX_DRIVERS)]
     for driver in drivers[1:]:
@@ -320,7 +320,7 @@ def test_a_new_driver_replaces_one_without_packets_or_the_longest_silent_one(tal
 # Stalls, faults and shutdown.
 
 
-def test_a_stall_stops_all_motors_until_new_packets_and_disconnects_no_driver(talk, driving):
+def test_stall_stops_all_motors_until_new_packets_without_disconnecting(talk, driving):
     mute = talk.connect("mute")
     talk.now_s += 30.0
     actions = talk.take(talk.session.resume(talk.now_s))
@@ -367,7 +367,7 @@ def test_a_fault_stops_and_disconnects_and_drivers_may_reconnect(talk, driving):
 # Sensors and the log.
 
 
-def test_each_value_is_sent_once_to_all_and_unknown_ones_are_listed_as_null(talk, alice):
+def test_values_are_sent_once_to_all_and_unknown_ones_listed_as_null(talk, alice):
     bob = talk.connect("bob")
     alice.say(codec.QuerySubsystems())
     assert [sensor.type for sensor in alice.heard[0].sensors] == [0, 0]

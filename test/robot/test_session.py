@@ -148,7 +148,7 @@ def test_a_refused_subsystem_is_requested_again_when_it_is_released(scene):
     assert scene.wait(0.0) == [codec.BindSubsystem(0)]
 
 
-def test_a_revoked_subsystem_is_not_driven_and_is_bound_again_after_a_pause(bound):
+def test_revoked_subsystem_is_not_driven_and_is_bound_again_after_a_pause(bound):
     bound.drive(5, 5)
     bound.hear(codec.SubsystemBound(0, "bob"))
     assert bound.drive(6, 6) == []
@@ -333,7 +333,7 @@ def test_a_stop_is_in_force_once_a_later_keep_alive_is_answered(bound, how):
     assert bound.wait(10 * KEEP_ALIVE_PERIOD_S) == []  # it is not repeated
 
 
-def test_a_new_command_or_another_driver_ends_the_wait_for_the_acknowledgement_of_a_stop(bound):
+def test_new_command_or_driver_ends_the_wait_for_a_stops_acknowledgement(bound):
     bound.drive(0, 0)
     bound.drive(5, 5)
     assert bound.session.moving == Speeds(5, 5)
@@ -493,7 +493,7 @@ def test_while_another_driver_holds_a_subsystem_the_list_is_queried(scene):
         assert scene.wait(0.5) == []
 
 
-def test_a_driver_that_robotd_reports_lost_but_still_lists_has_disconnected():
+def test_driver_lost_but_still_listed_by_robotd_has_disconnected():
     scene = refused("h2")
     before, is_error = scene.session.bindings.obstruction
     assert is_error
@@ -542,7 +542,7 @@ def test_requests_bind_and_unbind(bound):
     assert bound.wait(BIND_PAUSE_S) == []
 
 
-def test_requested_subsystems_are_kept_across_connections_to_the_same_robot(bound):
+def test_requested_subsystems_persist_across_connections_to_one_robot(bound):
     bound.ask(bound.session.bindings.unbind, 0)
     bound.ask(bound.session.bindings.bind, 2, bound.now_s)
     assert Scene(desired=bound.desired).hear(ROBOT) == [codec.BindSubsystem(1), codec.BindSubsystem(2)]

@@ -50,7 +50,7 @@ def test_files_kept_for_a_restart_are_removed_at_the_next_boot():
     assert "ROS_HOME=/run/drone_bridge" in service()["Environment"].split()
 
 
-def test_the_unit_restarts_except_after_an_interrupt_or_with_a_refused_file():
+def test_unit_restarts_except_after_an_interrupt_or_a_refused_file():
     unit = service()
     assert (unit["Restart"], unit["RestartPreventExitStatus"]) == ("on-failure", str(REFUSED))
     assert unit["SuccessExitStatus"] == str(INTERRUPTED)

@@ -42,7 +42,7 @@ def test_excessive_speeds_are_scaled_down_on_both_sides():
 
 
 @given(finite, finite, st.floats(0.01, 10), st.floats(0.01, 100))
-def test_any_finite_command_gives_speeds_within_the_range_that_turn_the_right_way(forward, turn, separation, fastest):
+def test_finite_commands_give_speeds_in_range_that_turn_the_right_way(forward, turn, separation, fastest):
     steer = SkidSteer(separation, fastest)
     speeds = steer.speeds(steer.within_maxima(BodyVelocity(forward, turn=turn)))
     assert max(map(abs, speeds)) <= 2048

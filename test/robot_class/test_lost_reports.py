@@ -172,7 +172,7 @@ def test_sinking_is_repeated_at_the_rate_of_commands():
 
 
 @pytest.mark.parametrize("is_held", [False, True])
-def test_a_height_that_does_not_change_in_a_climb_is_noticed_and_limits_nothing(is_held):
+def test_constant_height_in_a_climb_is_noticed_and_limits_nothing(is_held):
     talk = LandingTalk(Kite)
     talk.fly(b"hi\n", b"2\n")
     if is_held:

@@ -180,7 +180,7 @@ class Line:
         self._robot.close()
 
 
-def test_a_robot_on_a_serial_line_is_driven_again_after_the_device_is_replugged(drone_bridge, node, ros, tmp_path):
+def test_serial_robot_is_driven_again_after_replugging_the_device(drone_bridge, node, ros, tmp_path):
     emulator, port = emulated(drone_bridge, "pioneer")
     line = Line(port, tmp_path / "ttyUSB0")
     try:
@@ -224,7 +224,7 @@ def test_a_robot_on_a_serial_line_is_stopped_when_its_bridge_is_killed(drone_bri
         line.close()
 
 
-def test_a_second_client_of_a_server_is_refused_without_effect_on_the_first(drone_bridge, node, ros):
+def test_second_client_is_refused_without_effect_on_the_first(drone_bridge, node, ros):
     port = free_port()
     server = node("pioneer", "server", port=port)
     commands = ros.subscribe(Twist, "cmd_vel")

@@ -391,7 +391,7 @@ def test_the_decided_velocity_is_clamped_and_sent_at_a_steady_rate(greeted):
     assert sent(actions)[0].data == command(VEL, 300) + command(RVEL, -498)
 
 
-def test_telemetry_is_published_and_a_silent_robot_is_disconnected_after_neutral(greeted):
+def test_telemetry_is_published_and_silent_robot_dropped_after_neutral(greeted):
     actions = greeted.hear(SIP_PACKET)
     (told,) = published(actions)
     assert told.meaning.velocity.forward == pytest.approx(0.1)
@@ -827,7 +827,7 @@ def test_a_stall_of_the_server_is_no_silence_of_its_client():
     assert sent(talk.run(1.0))
 
 
-def test_reports_continue_to_a_silent_client_of_a_stream_and_of_a_simulated_robot():
+def test_reports_continue_to_silent_stream_and_simulated_robot_clients():
     stream, body = RobotTalk(Pioneer), RobotTalk(Tello, is_body=True)
     stream.session.connected(ONE, stream.now_s)
     stream.hear(packet(0) + packet(1) + packet(2) + packet(OPEN))

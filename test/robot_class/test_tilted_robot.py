@@ -98,7 +98,7 @@ def test_velocities_are_flown_by_tilt_and_the_drone_is_believed(robot, wanted):
     assert math.hypot(*flight.body.velocity.linear) < 0.1, "it stops, as no command is left"
 
 
-def test_a_drone_that_reports_a_wrong_speed_is_doubted_and_blinds_the_limits():
+def test_drone_with_wrong_speed_reports_is_doubted_and_limits_are_blind():
     flight = Flight()
     flight.fly(3.0, BodyVelocity(1.0))
     stuck = flight.body.telemetry().velocity
@@ -110,7 +110,7 @@ def test_a_drone_that_reports_a_wrong_speed_is_doubted_and_blinds_the_limits():
     assert flight.vehicle.observed.newest.is_doubted
 
 
-def test_without_reports_velocities_are_flown_by_an_estimate_which_is_noted():
+def test_velocities_are_flown_by_a_noted_estimate_without_reports():
     flight = Flight()
     flight.vehicle.arbiter.limits.parameters = LimitParameters()
     flight.fly(1.0, BodyVelocity(1.0))

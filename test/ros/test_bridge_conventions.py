@@ -41,7 +41,7 @@ def fly(peer):
     return peer.exchange(roll=0.0, yaw=0.0, position=(0.0, 0.0, 0.0))
 
 
-def test_dumped_parameters_can_be_loaded_those_as_well_that_can_not_be_changed_now(ros, free_port):
+def test_dumped_parameters_load_even_those_not_settable_now(ros, free_port):
     node = "robot_bridge"
     with Process.node(node, port=free_port):
         wait_until(lambda: state(ros, node) == "active", "the bridge to be active")
@@ -59,7 +59,7 @@ def state(ros, node):
 
 
 @pytest.mark.parametrize("launched", ["", "true"])
-def test_a_process_ends_with_its_lifecycle_unless_a_launch_file_would_start_it_again(ros, free_port, launched):
+def test_process_ends_with_its_lifecycle_unless_launch_would_restart_it(ros, free_port, launched):
     node = "robot_bridge"
     with Process.node(node, port=free_port, env={**os.environ, LAUNCHED: launched}) as process:
         wait_until(lambda: state(ros, node) == "active", "the bridge to be active")
@@ -104,7 +104,7 @@ def test_tf_and_map_to_odom_can_be_switched_off_and_frames_named(ros, peer):
         assert static is not None
 
 
-def test_a_node_whose_parameter_is_refused_stays_up_and_starts_once_it_is_set(ros, free_port):
+def test_node_with_a_refused_parameter_stays_up_and_starts_once_it_is_set(ros, free_port):
     reports = ros.subscribe(DiagnosticArray, "/diagnostics")
     with Process.node("robot_bridge", port=70000, wheel_separation="'wide'") as node:
         status = reports.wait().status[0]
@@ -121,7 +121,7 @@ def test_a_node_whose_parameter_is_refused_stays_up_and_starts_once_it_is_set(ro
         wait_until(lambda: state(ros, "robot_bridge") == "active", "the node to start by itself")
 
 
-def test_requests_are_passed_on_as_soon_as_a_bridge_says_that_it_is_connected(ros, monkeypatch, start_child):
+def test_requests_are_forwarded_once_a_bridge_reports_connected(ros, monkeypatch, start_child):
     """In this process, where a bridge can be delayed at that moment, until the call has been accepted or refused.
 
     If the call arrives so late that the link's thread counts as stalled, it is refused as stale.

@@ -94,7 +94,7 @@ def test_a_message_that_is_no_command_leaves_the_executor_to_take(node, taken):
     assert (taken.took(), node.posted, node.wakes) == ([FIRST], [], 0)
 
 
-def test_what_the_executor_has_taken_when_the_link_s_thread_takes_over_is_left_out(node, flowing):
+def test_messages_taken_by_the_executor_are_skipped_by_the_link_thread(node, flowing):
     node.take["cmd_vel"](FIRST)  # the executor was waiting for it
     assert flowing.took() == []
 

@@ -86,7 +86,7 @@ def test_a_depth_is_enough_and_many_publishers_are_warned_of_once(ros, topic, he
 
 
 @pytest.mark.parametrize("offered", [qos(), qos(NOT_KEPT, BEST_EFFORT)])
-def test_a_polled_topic_has_the_newest_message_of_any_publisher_and_has_it_once(ros, topic, offered):
+def test_polled_topic_returns_the_newest_message_of_any_publisher_once(ros, topic, offered):
     polled = Stream(ros.node, Int32, topic)
     assert polled.take() is None
     publisher = ros.node.create_publisher(Int32, topic, offered)

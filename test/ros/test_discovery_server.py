@@ -33,7 +33,7 @@ def test_a_node_says_that_its_discovery_server_tells_it_of_nobody(start_child, d
     assert node.stop() == 0
 
 
-def test_a_bridge_a_subscriber_and_a_recorder_meet_through_a_discovery_server(start_child, domain, free_port, tmp_path):
+def test_bridge_subscriber_and_recorder_connect_by_a_discovery_server(start_child, domain, free_port, tmp_path):
     """A participant with a server uses no other discovery."""
     start_child(sys.executable, PROGRAM, free_port).wait_for_line("serving")
     server = {"ROS_DISCOVERY_SERVER": f"127.0.0.1:{free_port}"}

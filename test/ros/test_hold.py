@@ -133,7 +133,7 @@ def test_however_the_page_s_helm_ends_the_vehicle_holds(ros, peer, bridge, way):
         peer.wait(is_moving)
 
 
-def test_stop_of_all_stops_vehicles_without_a_hold_too_until_they_are_resumed(ros, peer, bridge):
+def test_stop_all_stops_vehicles_without_a_hold_until_they_are_resumed(ros, peer, bridge):
     followed = ros.subscribe(TwistStamped, "/other/cmd_vel_stamped")
     with web_bridge() as server, Pilot(server.address) as pilot:
         pilot.wait_for(lambda: len(pilot.vehicles) == 2, "two vehicles")
@@ -179,7 +179,7 @@ def test_a_stop_outlives_the_bridge_whose_file_can_t_be_written(ros, peer, tmp_p
             peer.wait(is_moving)
 
 
-def test_stop_all_reaches_a_bridge_that_was_away_and_outlives_the_page_s_server(ros, peer):
+def test_stop_all_reaches_an_absent_bridge_and_outlives_the_page_server(ros, peer):
     with web_bridge() as server, Pilot(server.address) as pilot:
         pilot.send(op="stop", number=1)
         pilot.wait_for(lambda: pilot.acknowledged == 1, "that STOP is acknowledged")

@@ -60,7 +60,7 @@ def test_it_is_below_ros_home_by_default_that_of_ros(home, monkeypatch):
     assert HoldFile(7, "/d1/bridge").path.parent == home / ".ros" / "held"
 
 
-def test_hold_ends_with_the_boot_whose_files_the_host_removes_from_a_home_that_it_shares(monkeypatch):
+def test_hold_in_a_shared_home_ends_with_the_boot_of_its_host(monkeypatch):
     HoldFile(7, "/d1/bridge").write("ours, of the boot before")
     with monkeypatch.context() as on:
         on.setattr(platform, "node", lambda: "other")
@@ -164,7 +164,7 @@ def test_it_is_written_only_on_changes(home):
     assert list((home / "held").iterdir()) == []
 
 
-def test_if_the_file_can_t_be_written_the_response_reports_it_and_the_vehicle_is_held(home):
+def test_unwritable_hold_file_is_reported_and_the_vehicle_is_held(home):
     (home / "held").write_text("no folder")
     node = Node()
     assert not node.hold.is_held  # a path without a folder never had a file
@@ -179,7 +179,7 @@ def test_if_the_file_can_t_be_written_the_response_reports_it_and_the_vehicle_is
     assert Node().hold.is_held
 
 
-def test_if_the_file_can_t_be_removed_the_response_reports_it_and_the_vehicle_is_released(home):
+def test_unremovable_hold_file_is_reported_and_the_vehicle_released(home):
     node = Node()
     node.call(True)
     file = HoldFile(7, "/d1/bridge").path

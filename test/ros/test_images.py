@@ -83,7 +83,7 @@ def test_the_axis_meets_the_centre_of_the_image():
 
 
 @pytest.mark.parametrize(("side", "edge"), [(1, WIDTH - 0.5), (-1, -0.5)])
-def test_half_the_horizontal_angle_of_view_is_the_outer_edge_of_the_last_pixel(side, edge):
+def test_half_of_the_horizontal_view_ends_at_the_outer_edge_of_a_pixel(side, edge):
     assert project(pinhole(), (side * math.tan(math.radians(60)), 0, 1))[0] == pytest.approx(edge)
 
 

@@ -56,7 +56,7 @@ def test_durations_are_means_of_one_period_and_counts_grow_for_ever(make_report)
     assert "round_trip_ms" not in values_of(second)
 
 
-def test_what_happened_in_a_period_that_nobody_asked_for_is_not_reported_as_new(make_report, clock):
+def test_events_of_an_unrequested_period_are_not_reported_as_new(make_report, clock):
     report = make_report(rates=("frames",), problems=("lost_connections",))
     report.counts.update({"frames": 600, "lost_connections": 1})
     report.record_duration("round_trip", 0.5)

@@ -64,7 +64,7 @@ def lines_of(limiter, clock, seconds, period_s=1.0):
     return said_s
 
 
-def test_a_condition_is_logged_when_it_begins_and_then_at_growing_intervals(clock):
+def test_condition_is_logged_at_its_start_and_then_at_growing_intervals(clock):
     assert lines_of(OngoingLogLimiter(), clock, 700) == [0, 10, 30, 70, 150, 310, 630]
 
 
@@ -73,7 +73,7 @@ def test_the_intervals_grow_to_a_longest_one(clock):
     assert said_s[-1] - said_s[-2] == LONGEST_INTERVAL_S
 
 
-def test_an_ongoing_condition_is_logged_with_the_number_of_suppressed_lines(clock):
+def test_ongoing_condition_is_logged_with_the_number_of_suppressed_lines(clock):
     limiter = OngoingLogLimiter()
     assert [limiter.admit("It is so.") for _ in range(3)] == ["It is so.", None, None]
     clock[0] += 10
@@ -89,7 +89,7 @@ def test_a_condition_that_has_ended_is_logged_at_once_when_it_begins_again(clock
     assert lines_of(limiter, clock, 2) == [0]
 
 
-def test_a_condition_that_begins_and_ends_without_pause_does_not_fill_the_log(clock):
+def test_flapping_condition_does_not_fill_the_log(clock):
     limiter, said = OngoingLogLimiter(), []
     for _ in range(200):  # 20 times per second
         said.append(limiter.admit("Nobody listens."))

@@ -55,7 +55,7 @@ def test_a_traceback_and_a_status_are_those_of_a_program_without_it(tmp_path):
     assert done.returncode == 1
 
 
-def test_an_output_that_takes_nothing_delays_nothing_and_its_tail_is_shown_once_it_does(tmp_path):
+def test_blocked_output_delays_nothing_and_shows_its_tail_once_unblocked(tmp_path):
     """The program exits while its output is not read. The first lines, a count of dropped ones, and the last remain."""
     text = f"""
         import fcntl, termios
@@ -175,7 +175,7 @@ HELD = """
 """
 
 
-def test_a_held_interpreter_is_ended_while_its_output_is_blocked_and_its_traceback_is_shown(tmp_path, monkeypatch):
+def test_held_interpreter_with_blocked_output_ends_and_shows_its_traceback(tmp_path, monkeypatch):
     monkeypatch.delenv(watchdog.SECONDS)
     reading, writing = full_pipe()
     command = [sys.executable, "-c", textwrap.dedent(HELD)]
@@ -254,7 +254,7 @@ def test_the_oldest_lines_are_dropped_and_counted_while_an_output_blocks():
     assert dropped + sum(each == line for each in read) == count
 
 
-def test_an_output_whose_other_end_is_closed_is_told_once_and_takes_nothing_more():
+def test_output_closed_by_its_reader_is_reported_once_and_takes_nothing():
     reading, writing = os.pipe()
     os.close(reading)
     failures = []

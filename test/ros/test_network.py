@@ -51,7 +51,7 @@ def activated(**before):
         ("OFF", CLOSED, "OFF"),
     ],
 )
-def test_the_activated_environment_stays_on_this_machine_unless_asked_to_reach_further(asked, profile, reach):
+def test_activated_environment_stays_on_this_machine_unless_asked(asked, profile, reach):
     environment, _ = activated(**({RANGE: asked} if asked else {}))
     assert Path(environment[PROFILE]).samefile(profile[PROFILE])
     assert environment[RANGE] == reach
@@ -160,7 +160,7 @@ def test_processes_that_share_no_memory_exchange_calls_and_images(command_of, st
         assert probe.wait() == 0, probe.output
 
 
-def test_the_link_of_the_page_has_the_network_s_address_without_a_default_route():
+def test_page_link_has_the_network_address_without_a_default_route():
     show = "from drone_bridge.tools.web import address; print(address._outward_address())"
     with two_machines() as (ours, _):
         shown = subprocess.run(

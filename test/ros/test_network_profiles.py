@@ -15,7 +15,7 @@ CONFIG = Path(get_package_share_directory("drone_bridge"), "config")
 CLOSED, OPEN = str(CONFIG / "fastdds_loopback.xml"), str(CONFIG / "fastdds.xml")
 
 
-def test_profiles_announce_no_types_for_which_others_would_ask_before_they_see_an_endpoint():
+def test_profiles_announce_no_types_before_an_endpoint_is_discovered():
     for profile in (CLOSED, OPEN):
         properties = ElementTree.parse(profile).getroot().iterfind(".//{*}participant//{*}property")
         named = {each.findtext("{*}name"): each.findtext("{*}value") for each in properties}

@@ -113,7 +113,7 @@ def test_a_server_begins_with_neutral_beside_a_silent_commander(node, unknown):
     assert node.wait(2) == []
 
 
-def test_an_operator_that_commands_at_once_replaces_the_first_neutral_command(node, word):
+def test_immediate_operator_replaces_the_first_neutral_command(node, word):
     node.followers = ["tello_bridge"]
     assert node.wait(3) == []
 
@@ -160,7 +160,7 @@ def test_a_neutral_command_while_repeating_ends_is_repeated(node, word):
     assert word.age_s is not None
 
 
-def test_while_the_vehicle_is_held_neutral_is_repeated_and_the_operator_refused(node, word):
+def test_neutral_is_repeated_and_the_operator_refused_while_held(node, word):
     node.parameters["neutral_time"] = 0.0
     node.hold.set(True)
     assert node.published[-1] == ("/cmd_vel", ZERO)
@@ -172,7 +172,7 @@ def test_while_the_vehicle_is_held_neutral_is_repeated_and_the_operator_refused(
     assert node.published[-1] == ("/cmd_vel", FORWARD)
 
 
-def test_a_server_that_comes_back_held_says_neutral_although_nobody_has_commanded(node):
+def test_server_that_restarts_held_sends_neutral_without_a_commander(node):
     node.hold.set(True)
     node.rivals = 1
     publisher = node.make_publisher(Twist, "cmd_vel", 1)
@@ -181,7 +181,7 @@ def test_a_server_that_comes_back_held_says_neutral_although_nobody_has_commande
     assert node.wait(3) == [ZERO] * 3
 
 
-def test_no_command_comes_after_the_neutral_one_of_a_hold_that_begins_meanwhile(node, word):
+def test_no_command_follows_the_neutral_one_of_a_simultaneous_hold(node, word):
     def admits(topic):
         node.hold.set(True)  # the executor runs when the link's thread has just checked
         return True
@@ -192,7 +192,7 @@ def test_no_command_comes_after_the_neutral_one_of_a_hold_that_begins_meanwhile(
     assert word.age_s is not None
 
 
-def test_shares_go_to_who_takes_them_and_who_followed_velocities_is_not_left_flying(node, clock, monkeypatch):
+def test_shares_go_to_subscribers_and_velocity_followers_get_zero(node, clock, monkeypatch):
     are_taken = [False]
     monkeypatch.setattr(velocity_publisher, "has_followers", lambda node, topic: are_taken[0])
     commands = VelocityPublisher(node, "base_link")

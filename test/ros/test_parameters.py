@@ -66,7 +66,7 @@ def test_an_empty_list_is_accepted_or_refused_with_a_sentence(make, tmp_path):
 
 
 @pytest.mark.parametrize("node", NODES)
-def test_defaults_are_read_again_as_they_are_printed_and_lists_may_be_empty_but_by_default(node):
+def test_printed_defaults_are_read_back_and_only_set_lists_may_be_empty(node):
     """`ros2 param load` treats Python's 1e-06 as text. An empty list has no type."""
     for each in declared(node).values():
         assert each.default != []

@@ -215,7 +215,7 @@ def segments_of(pid):
 @pytest.mark.parametrize(
     ("error", "status"), [("program.rclpy_implementation.RCLError('no room')", 1), ("ValueError('port is 0')", 2)]
 )
-def test_a_launch_file_restarts_after_a_failure_of_the_middleware_and_not_after_refused_settings(error, status):
+def test_launch_restarts_after_middleware_failure_not_refused_settings(error, status):
     done = run_program(REFUSED_NODE.format(error=error))
     assert done.returncode == status
     assert "Traceback" not in done.stderr
@@ -288,9 +288,7 @@ def test_executables_without_an_environment_open_no_socket_to_others(start_child
         ("OFF", "/mine.xml", "/of_2.xml"),
     ],
 )
-def test_executables_without_an_environment_create_that_of_the_activated_shell(
-    monkeypatch, reach, profile, profile_of_2
-):
+def test_executables_create_the_environment_of_the_activated_shell(monkeypatch, reach, profile, profile_of_2):
     if not (ROOT / ".venv" / "bin" / "drone-bridge").exists():
         pytest.skip("env/activate belongs to 'make setup', and ROS is installed otherwise here")
     for name, value in zip(UNSET, (None, profile, reach, profile_of_2), strict=True):
@@ -306,7 +304,7 @@ def test_executables_without_an_environment_create_that_of_the_activated_shell(
 
 
 @pytest.mark.parametrize(("executable_name", "other"), [("robot_bridge", "rclpy"), ("drone-bridge", "prefix")])
-def test_a_ros_distribution_other_than_that_of_the_messages_is_refused_by_name(tmp_path, executable_name, other):
+def test_other_ros_distribution_than_the_messages_is_refused_by_name(tmp_path, executable_name, other):
     if not Path(sys.prefix, "share", "drone_bridge").is_dir():
         pytest.skip("the environment of ROS is installed otherwise here")
     (tmp_path / "rclpy").mkdir()
@@ -372,7 +370,7 @@ def test_ctrl_c_during_the_imports_of_an_executable_shows_no_traceback(tmp_path)
     assert errors == ""
 
 
-def test_executables_open_closed_files_first_and_those_of_nodes_import_rclpy_before_anything_else(tmp_path):
+def test_executables_open_closed_files_first_and_nodes_import_rclpy_next(tmp_path):
     write = [sys.executable, ROOT / "cmake/write_executables.py", ROOT / "setup.cfg", tmp_path / "bin"]
     subprocess.run(write, check=True, timeout=60)
 

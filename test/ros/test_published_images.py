@@ -18,7 +18,7 @@ def pattern(seed, size=SIZE):
     return array("B", np.random.default_rng(seed).integers(0, 256, size, np.uint8).tobytes())
 
 
-def test_images_published_from_the_same_memory_arrive_with_exactly_their_bytes(ros):
+def test_images_published_from_the_same_memory_arrive_byte_for_byte(ros):
     """publish() does not use the array after it returns, with this rclpy and middleware."""
     reliable = QoSProfile(depth=20, reliability=ReliabilityPolicy.RELIABLE)
     inbox = ros.subscribe(Image, "images", reliable)

@@ -104,7 +104,7 @@ def test_an_outcome_is_the_response(node):
     assert (call.response.success, call.response.message) == (True, "takeoff is done")
 
 
-def test_a_request_waits_for_the_link_of_a_bridge_that_has_just_been_activated(node):
+def test_request_waits_for_the_link_of_a_just_activated_bridge(node):
     call = Call(node, "takeoff")
     look(node)
     call.go_on()
@@ -133,7 +133,7 @@ def test_waiting_for_a_link_is_bounded(node, ends):
     assert (node.kept, node.refused) == ([], [("refused_commands", f"takeoff: {call.response.message}")])
 
 
-def test_a_link_that_ends_between_waiting_and_posting_is_told_to_the_caller(node):
+def test_link_that_ends_between_waiting_and_posting_is_reported(node):
     node.report.is_open, node.has_link = True, False
     call = Call(node, "takeoff")
     assert call.response is not None
@@ -165,7 +165,7 @@ def test_an_emergency_is_as_old_as_it_may_have_waited(monkeypatch, node, waited_
     assert outcome.request.asked_s == 100.0 - waited_s
 
 
-def test_what_waited_for_the_link_through_a_stall_is_refused_but_a_landing_which_knows_when_it_was(monkeypatch, node):
+def test_request_stalled_before_the_link_is_refused_except_a_timed_landing(monkeypatch, node):
     calls = [Call(node, name) for name in ("takeoff", LAND)]
     monkeypatch.setattr(PROCESS, "stalled_since", lambda moment_s: True)
     monkeypatch.setattr(request_services, "elapsed_s", lambda: 1e12)  # much later

@@ -64,7 +64,7 @@ def test_an_answer_comes_with_its_sentence():
 
 
 @pytest.mark.parametrize("why", ["", "the vehicle is held", "the server has just resumed after a stall"])
-def test_only_what_is_safe_is_called_on_hold_and_when_decided_before_a_stall(monkeypatch, why):
+def test_only_safe_services_are_called_on_hold_or_after_a_stall(monkeypatch, why):
     vehicle, asked = Vehicle(), set()
     vehicle.node.hold.set("held" in why)
     monkeypatch.setattr(PROCESS, "stalled_since", lambda moment_s: asked.add(moment_s) or "stall" in why)

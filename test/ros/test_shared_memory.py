@@ -12,7 +12,7 @@ from drone_bridge.ros import shared_memory
 FINISHED = (2).to_bytes(4, sys.byteorder) + bytes(60)
 
 
-def test_a_program_removes_what_killed_ones_have_left_only_where_it_lacks_room(tmp_path, monkeypatch):
+def test_files_of_killed_programs_are_removed_only_for_lack_of_room(tmp_path, monkeypatch):
     left = [tmp_path / "fastdds_0123456789abcdef", tmp_path / "fastdds_0123456789abcdef_el"]
     for file in left:
         file.touch()
@@ -41,7 +41,7 @@ def test_a_program_waits_for_a_port_that_is_in_the_making(tmp_path, half, monkey
     assert half.exists()
 
 
-def test_a_program_removes_ports_that_were_never_finished_as_all_would_wait_at_them(tmp_path, half, monkeypatch):
+def test_unfinished_ports_that_would_block_everyone_are_removed(tmp_path, half, monkeypatch):
     monkeypatch.setattr(shared_memory, "_YOUNG_S", 0.1)
     others = set(tmp_path.iterdir()) - {half}
     shared_memory.make_room(tmp_path)

@@ -67,7 +67,7 @@ def test_a_request_after_a_stall_may_have_waited_since_before_it(clock):
     assert watch.waited_s() == pytest.approx(0.5)
 
 
-def test_a_thread_that_is_delayed_between_reading_the_time_and_noting_it_makes_no_stall():
+def test_thread_delayed_while_reading_the_time_is_no_stall():
     times_s = {"delayed": 100.0, "other": 100.0 + STALL_S}
 
     def read():

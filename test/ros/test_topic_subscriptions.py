@@ -28,7 +28,7 @@ def number(_, message):
 @pytest.mark.parametrize(
     ("row", "counts_for_s"), [({}, 1.0), ({"fresh_s": 0.25}, 0.25), ({"fresh_s": 0.25, "lasts": True}, 1e6)]
 )
-def test_a_message_counts_while_it_is_fresh_and_a_suspended_machine_does_not_stop_that(monkeypatch, row, counts_for_s):
+def test_message_counts_while_fresh_even_on_a_suspended_machine(monkeypatch, row, counts_for_s):
     now_s = [100.0]
     monkeypatch.setattr(topic_subscriptions, "elapsed_s", lambda: now_s[0])
     node = Node()

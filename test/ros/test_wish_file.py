@@ -96,7 +96,7 @@ def test_no_reader_removes_a_file_that_is_replaced_meanwhile(file, monkeypatch):
     assert WishFiles(7).read() == [DRONE]
 
 
-def test_a_file_that_can_t_be_written_keeps_its_last_wishes_and_is_reported(file, held, monkeypatch):
+def test_unwritable_wish_file_keeps_its_last_wishes_and_is_reported(file, held, monkeypatch):
     file.write([DRONE])
 
     def fail(*_):

@@ -160,7 +160,7 @@ def test_a_command_is_limited_by_the_current_limits():
     assert vehicle.decided()[1].forward < 1.0
 
 
-def test_the_vehicle_s_maxima_apply_after_the_limits_and_count_each_command_once():
+def test_vehicle_maxima_apply_after_limits_and_count_each_command_once():
     def within_maxima(command):
         return BodyVelocity(3.0) if command == BodyVelocity(5.0) else RAW if command == "too much" else command
 

@@ -59,7 +59,7 @@ def test_a_stall_of_this_process_restarts_the_timeouts():
     assert idle.received_s == 100.0
 
 
-def test_a_new_client_replaces_one_without_messages_or_the_longest_silent_one():
+def test_new_client_replaces_one_without_messages_or_the_longest_silent():
     clients = Clients(3)
     first, _, third = add(clients, "first", "mute", "third")
     assert Clients(4).admit("next", 0.0) == Admission()
@@ -75,7 +75,7 @@ def test_a_new_client_replaces_one_without_messages_or_the_longest_silent_one():
     assert clients.admit("next", 2.7) == Admission([Note(REFUSED, ANY, is_ongoing=True), Close("next")])
 
 
-def test_a_single_client_has_the_caller_s_timeout_and_a_shorter_one_without_a_message():
+def test_single_client_times_out_sooner_without_a_first_message():
     clients = Clients(1, keeps_place_s=lambda: 10.0, mute_keeps_place_s=2.0)
     (only,) = add(clients, "only")
     refused = Admission([Note(REFUSED, ANY, is_ongoing=True), Close("next")])

@@ -100,7 +100,7 @@ def test_a_repeated_hold_clears_the_helm_whose_timeout_then_does_not_hold():
     assert seen(state, 10.1) == seen(state, 20.0) == FREE
 
 
-def test_a_hold_requested_after_the_timeout_of_a_helm_lasts_until_its_release():
+def test_hold_requested_after_a_helm_timeout_lasts_until_its_release():
     state = HoldState()
     state.steer(10.0)
     assert state.hold(CALLED)

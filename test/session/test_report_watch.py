@@ -58,7 +58,7 @@ def test_a_number_that_is_not_finite_counts_as_not_reported():
         ("height", lambda x: Measurement(height=2.0), BodyVelocity(up=0.5)),
     ],
 )
-def test_numbers_that_do_not_change_are_reported_while_the_vehicle_has_to_move(name, report, velocity):
+def test_constant_reports_are_noticed_while_the_vehicle_has_to_move(name, report, velocity):
     vehicle = Vehicle()
     assert vehicle.run(10.0, BodyVelocity(), report) == []
     assert vehicle.run(UNCHANGED_S - 0.5, velocity, report) == []

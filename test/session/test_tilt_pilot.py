@@ -67,7 +67,7 @@ def test_shares_are_sent_unchanged_and_no_command_is_neutral(flight):
 
 
 @pytest.mark.parametrize("hovers", [False, True])
-def test_a_landed_drone_commanded_to_sink_stops_its_motors_unless_it_does_so_by_itself(hovers):
+def test_landed_drone_stops_its_motors_when_sinking_unless_autonomous(hovers):
     flight = Flight(hovers=hovers)
     flight.wanted = BodyVelocity(forward=1.0, up=-0.1)
     assert flight.fly(1.0, measured=AT_REST).thrust > -1.0
@@ -237,7 +237,7 @@ def test_neutral_brakes_like_a_commanded_zero_while_motion_is_reported():
     assert not stopped.pilot.is_drifting
 
 
-def test_neutral_without_measurements_is_level_and_reported_as_drifting_in_flight(flight):
+def test_neutral_without_measurements_is_level_and_reported_as_drifting(flight):
     assert flight.fly(1.0) is None
     assert not flight.pilot.is_drifting  # it may be on the ground
     assert flight.fly(0.5, measured=DRIFTING) is not None

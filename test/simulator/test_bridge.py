@@ -116,7 +116,7 @@ def test_a_vehicle_whose_simulator_is_restarted_and_unpaused_at_once_is_steered(
         assert process.count_lines("can't be learned") == 0
 
 
-def test_a_server_that_dies_of_closed_connections_survives_its_own_suspension(ros, emulate):
+def test_server_that_crashes_on_closed_connections_survives_suspension(ros, emulate):
     emulator = emulate("--quirks", "real", "--fragile", "--running")
     odom = ros.subscribe(Odometry, "odom")
     with bridge(emulator, body_to_model=[1.0, 0.0, 0.0, 0.0], request_timeout=0.5) as process:

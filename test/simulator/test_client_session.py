@@ -59,7 +59,7 @@ def spying(**parameters):
 # First requests.
 
 
-def test_zero_is_sent_first_and_requests_and_streams_have_separate_connections(talk):
+def test_zero_is_sent_first_and_streams_have_separate_connections(talk):
     kinds = [type(each) for each in talk.asked["requests"][:10]]
     assert talk.asked["requests"][:2] == NEUTRAL
     assert kinds[2:] == [sim.GetConfig, *[sim.GetExtended] * 2, *[sim.GetEntity] * 5]
@@ -218,7 +218,7 @@ def test_an_unanswered_spy_is_omitted_on_the_next_connection_only():
     assert talk.published(DiagnosticValue)[-1] == DiagnosticValue("item_events", "spy")
 
 
-def test_a_disconnect_on_spy_reconnects_at_once_unless_the_simulator_never_answers():
+def test_disconnect_on_spy_reconnects_unless_the_simulator_never_answers():
     talk = SimulatorTalk()
     is_proven = []
     for is_silent in (False, True, False):
@@ -649,7 +649,7 @@ def test_an_item_whose_request_timed_out_is_not_restored(talk):
     assert [each.id for each in talk.of(sim.StreamEntity, "streams")] == [VEHICLE, BUOY]
 
 
-def test_a_camera_stream_without_a_target_warns_once_and_starts_with_the_target(talk):
+def test_camera_stream_without_a_target_warns_once_and_starts_with_it(talk):
     talk.world.answers[sim.StreamCamera] = lambda request: (
         talk.world.usual_answer(request) if request.target in talk.world.entities else sim.Error(1, "No entity.")
     )
@@ -775,7 +775,7 @@ def test_a_simulation_with_long_steps_does_not_count_as_paused():
 
 
 @pytest.mark.parametrize("answer", [sim.Ok(), sim.Error(0, "Simulator is not running.")])
-def test_the_rotation_is_learned_in_a_pause_requested_here_before_the_next_run(answer):
+def test_rotation_is_measured_in_a_pause_requested_before_the_next_run(answer):
     talk = learning()
     talk.step({Attribute.ORIENTATION: TURNED})
     talk.run(10.0)
@@ -902,7 +902,7 @@ def test_a_run_waits_until_the_heading_is_settled():
     assert talk.outcome(asked).is_success
 
 
-def test_a_simulation_that_the_bridge_unpauses_runs_once_the_heading_is_known():
+def test_simulation_that_the_bridge_unpauses_runs_with_known_heading():
     talk = learning(run_on_connect=True)
     assert not talk.of(sim.Run)
     talk.run(LEARNED_S)
@@ -1062,7 +1062,7 @@ def test_an_added_entity_without_a_stream_is_a_success_with_a_warning(talk):
     assert "not published" in spawned.sentence
 
 
-def test_an_entity_added_before_the_connection_ends_is_a_success_with_a_warning(talk):
+def test_entity_added_before_the_connection_ends_succeeds_with_a_warning(talk):
     talk.world.answers[sim.StreamEntity] = lambda request: None
     spawning = talk.ask(procedures.spawn, ball(), "", True, 1)
     waiting = talk.ask(procedures.ask, sim.Reassure())
@@ -1108,7 +1108,7 @@ def test_only_requests_that_move_the_vehicle_are_refused_on_hold(talk):
         ball(attributes=(sim.ExtendedAttribute("note", b""),)),
     ],
 )
-def test_requests_on_which_real_simulators_disconnect_are_refused_for_those(talk, request_):
+def test_requests_that_disconnect_real_simulators_are_refused(talk, request_):
     refused = talk.outcome(talk.ask(procedures.ask, request_))
     assert refused.sentence.startswith("The CUAUV server ")
     assert request_ not in talk.asked["requests"]

@@ -27,7 +27,7 @@ def connect(closing):
     return lambda emulator, **options: closing(SimulatorClient(emulator.port, **options))
 
 
-def test_a_run_notifies_all_clients_after_its_steps_and_a_pause_ends_it_silently(emulate, connect):
+def test_run_notifies_all_clients_after_its_steps_and_a_pause_is_silent(emulate, connect):
     emulator = emulate()
     alice, bob = connect(emulator), connect(emulator)
     bob.settle()
@@ -51,7 +51,7 @@ def test_a_run_notifies_all_clients_after_its_steps_and_a_pause_ends_it_silently
 # Misbehaving and disconnecting clients.
 
 
-def test_clients_that_send_garbage_or_do_not_read_are_dropped_and_the_world_continues(emulate, connect):
+def test_clients_that_send_garbage_or_do_not_read_are_dropped(emulate, connect):
     emulator = emulate()
     alice, bob, eve = connect(emulator), connect(emulator, receive_buffer=4096), connect(emulator)
     eve.send_bytes(b"GET / HTTP/1.1\r\n\r\n" * 2000)

@@ -91,7 +91,7 @@ def test_whether_the_world_runs_follows_the_simulator_s_own_answers(server):
         assert server.is_running is is_running
 
 
-def test_an_entity_already_published_by_the_bridge_is_streamed_under_its_name(server):
+def test_entity_published_by_the_bridge_is_streamed_under_its_name(server):
     server.bridge.responses = {
         "stream_entity": PUBLISHED,
         "list_entities": {"success": True, "ids": [BUOY], "names": ["red_buoy"]},
@@ -228,7 +228,7 @@ def test_items_of_clients_end_with_the_simulation_and_own_ones_stay(server):
 CURRENT = sim.Turbulence((-1.0, 0.0, 0.5), (1.0, 0.0, 2.0), -3.0, 4.0, (0.0,) * 3, (0.0,) * 3, 0.0, 0.5)
 
 
-def test_turbulence_is_added_by_the_bridge_and_unsupported_objects_are_refused(server):
+def test_turbulence_is_added_by_the_bridge_and_other_objects_are_refused(server):
     server.bridge.responses = {"add_turbulence": {"success": True, "id": 7}}
     assert server.ask(sim.AddObject("turbulence", CURRENT.encode())) == sim.Added(sim.ItemType.OBJECT, 7)
     ((_, asked),) = server.bridge.asked

@@ -114,7 +114,7 @@ def turbulence(limits, seed=0):
     return TurbulenceForce(limits=limits, random=random.Random(seed))
 
 
-def test_equal_limits_make_a_constant_wrench_in_the_world_on_every_corporeal_body():
+def test_equal_limits_make_a_constant_world_wrench_on_corporeal_bodies():
     constant = turbulence(wire.Turbulence((3, 0, 0), (3, 0, 0), 0, 0, (0, 0, 0.5), (0, 0, 0.5), 0, 0))
     light = run(Body(mass=2, q=about((0, 1, 0), 90)), 100, constant)  # its x axis points up
     assert light.v == pytest.approx((1.5, 0, 0))

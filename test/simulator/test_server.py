@@ -32,7 +32,7 @@ def place(client, entity):
     return answer.value if isinstance(answer, sim.EntityGot) else None
 
 
-def test_states_come_from_topics_and_the_end_notifies_clients_and_stops_the_vehicle(ros):
+def test_states_come_from_topics_and_the_end_stops_the_vehicle(ros):
     commands = ros.subscribe(Twist, "cmd_vel")
     with server(entities=["3:buoy pose=/buoy/pose render=red_buoy radius=0.15"]) as (process, client):
         odometry = ros.publisher(Odometry, "odom", 10)

@@ -308,7 +308,7 @@ def test_v_and_w_of_one_chunk_are_one_command_and_silence_ends_it(world):
     assert world.commands[1:] == [NEUTRAL]  # the node repeats it for late subscribers
 
 
-def test_a_velocity_that_is_not_finite_or_has_no_known_direction_is_refused(world):
+def test_velocity_without_finite_value_or_known_direction_is_refused(world):
     assert world.ask(steer()) == UNKNOWN
     assert world.ask(steer((math.nan, 0.0, 0.0), W)).code == 16
     assert (world.counted(UNSTEERED), world.counted(REFUSED_COMMANDS)) == (1, 1)
@@ -623,7 +623,7 @@ def test_a_camera_of_the_bridge_s_simulator_is_changed_only_there(world):
     assert "stream_camera" in world.ask(sim.StreamCamera(4, 1, VEHICLE)).message
 
 
-def test_a_camera_of_the_bridge_s_simulator_replaces_an_own_one_with_its_id():
+def test_camera_of_the_bridges_simulator_replaces_an_own_one_by_id():
     """Happens when the bridge has restarted."""
     world = ServedWorld(others=[ConfiguredEntity(BUOY, 0.15)])
     assert world.ask(sim.AddCamera(VEHICLE, LEVEL, STANDING, 1.0)) == sim.Added(ItemType.CAMERA, 0)

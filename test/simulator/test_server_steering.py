@@ -121,7 +121,7 @@ def test_steering_by_a_service_may_continue_by_topics():
 
 
 @pytest.mark.parametrize("by_service", [False, True])
-def test_the_command_of_a_disconnected_client_is_not_repeated_by_another_client_s(by_service):
+def test_command_of_a_disconnected_client_is_not_repeated_by_another(by_service):
     world = Steered()
     if not by_service:
         world.move()
@@ -204,7 +204,7 @@ def do(world, what, *how):
         getattr(world, what)(*how)
 
 
-def test_a_velocity_keeps_its_direction_in_the_world_while_the_vehicle_turns():
+def test_velocity_keeps_its_world_direction_while_the_vehicle_turns():
     world, rate_rad_s, period_s = Steered(), 0.8, 0.01
     world.move(turned(0.0))
     world.order(0, V)

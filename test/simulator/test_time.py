@@ -27,7 +27,7 @@ def test_more_frequent_steps_are_throttled(time):
     assert 499 <= sum(time.step(1000.0 + number / 1000.0).is_due for number in range(5000)) <= 501  # 5 s
 
 
-def test_the_last_step_before_a_pause_is_published_when_due_and_then_repeated(time):
+def test_last_step_before_a_pause_is_published_when_due_then_repeated(time):
     assert [time.step(1000.0).is_due for _ in range(3)] == [True, False, False]
     assert 1000.0 < time.due_s <= 1000.0 + 1 / RATE
     due_s = time.due_s

@@ -91,7 +91,7 @@ def test_rotations_are_equivalent_in_both_frames(q, v):
 # The model and the principal axes.
 
 
-def test_the_model_points_north_when_its_principal_axes_are_turned_as_they_are_built_in():
+def test_model_points_north_with_rotated_principal_axes():
     built_in = BodyToModel(EAST)
     assert forward(state(q=EAST, body_to_model=built_in).orientation) == near(0, 1, 0)
 
@@ -381,7 +381,7 @@ def test_invalid_entities_of_the_server_are_refused(lines, error):
 # Sensors of an underwater vehicle.
 
 
-def test_depth_pressure_and_speed_over_ground_are_what_an_underwater_vehicle_measures():
+def test_depth_pressure_and_speed_over_ground_match_underwater_sensors():
     """10 m deep, with the nose east, moving east: forward."""
     translation, at = Translation(FrameNames("d1/")), state(x=(5.0, 6.0, 10.0), v=(0.0, 1.5, 0.0), q=EAST)
     depth = translation.depth(at, STAMP)

@@ -253,7 +253,7 @@ def test_removing_an_entity_removes_its_dependents(simulator):
     assert simulator.step() == []
 
 
-def test_streams_triggers_and_spies_end_with_their_client_and_the_world_persists(simulator):
+def test_streams_triggers_and_spies_end_with_their_client(simulator):
     other = RecordingClient()
     number = simulator.add(entity(), other)
     camera = simulator.add(sim.AddCamera(number, LEVEL, ZERO, 1.0), other)

@@ -21,7 +21,7 @@ from drone_bridge.telemetry.session.controller import PROVEN_S
 PICTURE = jpeg()
 
 
-def test_jpegs_are_decoded_only_for_subscribers_and_a_damaged_one_costs_only_itself(ros):
+def test_jpegs_are_decoded_only_if_subscribed_and_bad_ones_skipped(ros):
     process, peer = start_with_peer()
     clock = Clock()
     reports = ros.subscribe(DiagnosticArray, "/diagnostics")

@@ -244,7 +244,7 @@ def port(number):
     return ("127.0.0.1", number)
 
 
-def test_documents_from_a_new_port_each_are_one_drones_and_commands_go_to_the_newest():
+def test_documents_from_changing_ports_are_one_drone_commanded_at_newest():
     talk = Talk()
     talk.pilot.command = FORWARD
     actions = []
@@ -351,7 +351,7 @@ def test_telemetry_ends_the_contacts_and_silence_restarts_them(calling):
     assert calling.session.state == "connected"
 
 
-def test_it_may_send_from_any_port_of_its_host_and_is_commanded_at_its_own_port(calling):
+def test_drone_may_send_from_any_port_and_is_commanded_at_its_own(calling):
     actions = [*calling.hear(B), *calling.run(0.21, telemetry=port(7000))]
     assert len(published(actions)) == 6
     assert {action.to for action in session_talk.sent(actions)} == {A}

@@ -66,7 +66,7 @@ def talk():
 FORWARD_DOCUMENT = command(0.25, 0.5, 0.0, -0.25)
 
 
-def test_a_command_is_published_at_once_then_repeated_and_ends_in_one_neutral_one(talk):
+def test_command_is_published_then_repeated_and_ends_in_one_neutral(talk):
     assert published(talk.hear(FORWARD_DOCUMENT)) == [FORWARD]
     actions = talk.run(0.5)
     assert published(actions) == [FORWARD] * 10

@@ -60,7 +60,7 @@ def rover_document(x, y):
     return RoverConnection().send(RoverTelemetry(Vector(x, y, 0.15), Vector(0.0, 0.0, 0.0), "linear", 1.0))
 
 
-def test_telemetry_is_sent_25_times_per_second_with_an_image_in_every_fifth(emulate, bridge):
+def test_telemetry_is_sent_25_times_per_second_with_every_fifth_an_image(emulate, bridge):
     drone = emulate("--seed", "2")
     drone.wait_for_line(rf"^sending to 127\.0\.0\.1:{bridge.port}$")
 

@@ -38,7 +38,7 @@ def test_a_square_rover_visits_the_corners_in_turn():
     assert visited[:6] == [(2, -2), (2, 2), (-2, 2), (-2, -2), (2, -2), (2, 2)]
 
 
-def test_a_random_rover_stays_within_its_amplitude_and_repeats_with_its_seed():
+def test_random_rover_stays_within_its_amplitude_and_repeats_by_seed():
     positions = drive(Pattern.RANDOM, seed=3)
     assert np.abs(positions).max() < AMPLITUDE + 0.1
     assert positions.std(axis=0).min() > 0.3
@@ -46,7 +46,7 @@ def test_a_random_rover_stays_within_its_amplitude_and_repeats_with_its_seed():
     assert not np.array_equal(positions, drive(Pattern.RANDOM, seed=4))
 
 
-def test_a_led_rover_moves_from_the_given_position_and_stops_without_documents():
+def test_led_rover_moves_from_a_given_position_and_stops_without_documents():
     rover = Rover(Pattern.FOLLOW)
     rover.advance(1.0)
     assert not rover.position.any()

@@ -82,7 +82,7 @@ def test_the_pad_is_given_forward_left_and_down():
     assert pads.mean(axis=0) == pytest.approx([1.0, -0.5, 3.7], abs=0.01)
 
 
-def test_the_pad_is_seen_inside_the_image_and_from_neither_too_near_nor_too_far():
+def test_pad_is_seen_inside_the_image_within_its_range_of_distances():
     """4.7 m below, the image shows 2.71 m to each side and 2.04 m ahead and behind."""
     for x, y, visible in ((0, 2.5, True), (0, 2.9, False), (0, -2.9, False), (1.9, 0, True), (2.2, 0, False)):
         assert bool(seen(hovering(x, y))) is visible

@@ -236,7 +236,7 @@ def test_the_edge_of_the_image_is_half_the_field_of_view_from_its_middle():
     assert info.k[5] == (240 - 1) / 2
 
 
-def test_a_camera_that_changes_is_followed_and_the_size_is_that_of_the_image():
+def test_changed_camera_is_followed_and_the_size_is_that_of_the_image():
     made = messages()
 
     def seen(**camera):

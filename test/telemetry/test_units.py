@@ -86,7 +86,7 @@ def test_a_tilted_drone_that_goes_ahead_has_a_level_velocity_ahead(is_levelled):
     assert measured.yaw == pytest.approx(math.pi / 2)
 
 
-def test_a_drone_that_has_landed_is_not_flying_and_an_unknown_state_stays_unknown():
+def test_landed_drone_is_not_flying_and_an_unknown_state_stays_unknown():
     flying = [Units().measurement(replace(TELEMETRY, landed=landed)).is_flying for landed in (True, False, None)]
     assert flying == [False, True, None]
 
@@ -109,6 +109,6 @@ def test_velocity_in_body_axes_is_turned_by_the_tilt_alone(angles, velocity):
     assert turned == pytest.approx(in_world, abs=1e-9)
 
 
-def test_a_measurement_without_attitude_rates_velocity_or_height_is_no_document():
+def test_measurement_without_a_required_part_is_no_document():
     with pytest.raises(ValueError, match="attitude, rates, velocity and height"):
         Units().telemetry(Measurement(yaw=1.0, height=1.0), CAMERA, None)

@@ -91,7 +91,7 @@ def test_a_rover_comes_back_and_one_that_turns_moves_where_it_looks():
     assert TRANSLATION.wire_rover(message, "?").velocity == pytest.approx((0.0, 1.0, 0.0))
 
 
-def test_the_climb_is_the_altimeter_s_own_and_a_drone_that_flies_has_not_landed():
+def test_climb_is_the_altimeters_and_a_flying_drone_has_not_landed():
     messages = {"imu/data": Imu(), "height": PointStamped(), "velocity": TwistWithCovarianceStamped(), "flying": Bool()}
     messages["velocity"].twist.twist.linear.z = 0.5
 

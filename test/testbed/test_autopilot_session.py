@@ -182,7 +182,7 @@ def closed(actions):
 # A conversation.
 
 
-def test_the_constants_are_announced_and_a_frame_is_answered_before_it_is_published():
+def test_constants_are_announced_and_frames_answered_before_publishing():
     talk = Talk()
     assert (talk.session.state, talk.session.is_open) == (WAITING, False)
     assert notes(talk.connect(), "connections") == ["Connected to a."]
@@ -233,7 +233,7 @@ def test_the_last_reply_is_not_replaced():
     assert talk.session.outdated(last) == last
 
 
-def test_a_command_that_the_wire_can_not_carry_is_answered_by_the_neutral_one():
+def test_unencodable_command_is_answered_by_neutral():
     talk = talking()
     talk.command(math.nan)
     actions = talk.show()
@@ -256,7 +256,7 @@ def test_commands_of_before_are_not_for_this_drone():
     assert answers(talk.show()) == [NEUTRAL.thrust]
 
 
-def test_time_0_is_a_new_simulation_and_commands_for_the_one_before_are_discarded():
+def test_time_0_starts_a_new_simulation_and_discards_earlier_commands():
     talk = talking()
     talk.command(9.0)
     talk.show()
@@ -271,7 +271,7 @@ def test_time_0_is_a_new_simulation_and_commands_for_the_one_before_are_discarde
 # The layout, detected from the first frame.
 
 
-def test_a_pose_is_found_by_silence_or_at_once_and_reported_before_the_frame():
+def test_pose_layout_is_found_by_silence_and_reported_before_the_frame():
     talk = talking(layout=None, speaks=POSE)
     actions = talk.show() + talk.run(FRAME_END_SILENCE_S + 0.001)
     assert kinds(actions) == ["LayoutFound", "Send", "SensorFrame"] or kinds(actions) == [
@@ -329,7 +329,7 @@ def test_a_layout_that_may_be_wrong_is_named():
 # Lockstep.
 
 
-def test_in_lockstep_a_frame_is_published_and_waits_for_the_command_with_its_stamp():
+def test_lockstep_frame_waits_for_the_command_with_its_stamp():
     talk = talking(is_lockstep=True)
     assert kinds(talk.show()) == ["SensorFrame"]
     assert talk.command(5.0) == talk.command(6.0, stamp=(1, 2)) == []
@@ -352,7 +352,7 @@ def test_a_frame_whose_command_does_not_come_is_answered_by_the_newest_one():
     assert talk.run(60.0) == []
 
 
-def test_the_command_that_a_frame_waits_for_is_its_answer_though_what_was_posted_of_it_was_dropped():
+def test_awaited_command_answers_its_frame_though_its_note_was_dropped():
     talk = talking(is_lockstep=True)
     talk.show()
     talk.commands.newest = Arrival(7.0, talk.now_s, stamp=talk.stamp)
@@ -416,7 +416,7 @@ def test_the_end_while_a_command_is_awaited_leaves_one_neutral_answer():
 # Ends.
 
 
-def test_a_testbed_that_leaves_between_two_frames_has_ended_the_conversation():
+def test_testbed_that_leaves_between_frames_has_ended_the_conversation():
     talk = talking()
     talk.show()
     actions = talk.session.left("a", "a has closed the connection.", talk.now_s)
@@ -450,7 +450,7 @@ def test_a_connection_that_is_lost_is_another_conversation():
     assert answers(talk.say(talk.frame("b"), "b")) == [NEUTRAL.thrust]
 
 
-def test_what_no_testbed_says_leaves_the_neutral_answer_and_ends_the_conversation():
+def test_bytes_that_no_testbed_sends_end_the_conversation_with_neutral():
     talk = talking()
     talk.command(9.0)
     talk.show()
@@ -502,7 +502,7 @@ def test_a_message_has_to_come_within_silence_timeout_however_it_trickles():
         assert answers(actions) == []
 
 
-def test_the_rest_of_a_frame_has_to_come_and_the_next_one_may_take_its_time():
+def test_rest_of_a_frame_times_out_and_the_next_frame_does_not():
     talk = talking()
     talk.show()
     assert talk.run(600.0) == []

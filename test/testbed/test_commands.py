@@ -71,7 +71,7 @@ def make(monkeypatch):
     return lambda **options: Vehicle(monkeypatch, **options)
 
 
-def test_rates_have_the_body_frame_and_the_stamp_of_the_frame_that_they_answer(make):
+def test_rates_have_the_body_frame_and_the_stamp_of_their_frame(make):
     vehicle = make()
     vehicle.publisher.publish(RatesAnswer(MotionParameters(10.0, -20.0, 30.0, 12.5), 3_500_000_000), 100.0)
     ((topic, message),) = vehicle.told()
@@ -151,7 +151,7 @@ def test_no_command_is_published_before_drone_properties(make):
 
 
 @pytest.mark.parametrize(("sync", "stamp_s"), [("lockstep", 5), ("latest", 6)])
-def test_where_stamps_are_simulated_time_the_neutral_command_has_one_of_a_frame(make, sync, stamp_s):
+def test_neutral_has_a_frame_stamp_in_simulated_time(make, sync, stamp_s):
     """In lockstep it is the command to the last frame."""
     vehicle = make(sync=sync, stamp_source="wire")
     vehicle.publisher.publish_neutral(RATES)

@@ -321,7 +321,7 @@ def test_an_answer_is_ignored_until_its_frame_is_read():
 
 
 @pytest.mark.parametrize("answers", [True, False])
-def test_an_autopilot_that_stops_reading_gets_one_frame_and_is_replaced_by_the_next_one(answers):
+def test_stalled_autopilot_gets_one_frame_and_is_replaced_by_the_next(answers):
     talk = talking()
     talk.answer()
     talk.reads, actions = False, []
@@ -393,7 +393,7 @@ def test_unmatched_stamps_are_reported():
 # Lockstep.
 
 
-def test_in_lockstep_the_time_runs_from_each_frame_and_the_neutral_command_is_its_command():
+def test_lockstep_time_runs_from_each_frame_with_neutral_as_its_command():
     talk = talking(is_lockstep=True)
     assert commands(talk.answer()) == [rates(talk)]
     talk.parameters["source_timeout"] = 60.0
@@ -478,7 +478,7 @@ def test_the_link_and_the_node_end_with_neutral():
     assert (talk.session.state, talk.session.is_over, talk.session.is_open) == (CLOSED, True, False)
 
 
-def test_new_properties_are_announced_on_a_new_connection_and_the_same_ones_are_a_new_simulation():
+def test_new_properties_are_announced_on_a_new_connection():
     talk = talking()
     talk.answer()
     talk.show()
@@ -583,7 +583,7 @@ def test_the_topic_changes_between_frames_and_the_former_one_gets_neutral():
     assert talk.drone.flight is None
 
 
-def test_a_vehicle_that_follows_velocities_gets_the_models_and_the_autopilot_the_models_tilt():
+def test_velocity_vehicle_gets_model_velocity_and_autopilot_model_tilt():
     talk = talking(allowed=(VELOCITY,))
     dive = pack_reply(MotionParameters(20.0, 0.0, 0.0, 9.8125))
     velocities = commands(talk.answer(dive))
@@ -601,7 +601,7 @@ def test_a_vehicle_that_follows_velocities_gets_the_models_and_the_autopilot_the
 
 
 @pytest.mark.parametrize(("topics", "warnings"), [(TOPICS, 1), ({"attitude": "/odom"}, 0)])
-def test_an_autopilot_with_images_is_warned_once_that_they_do_not_show_the_models_tilt(topics, warnings):
+def test_autopilot_with_images_is_warned_once_about_the_models_tilt(topics, warnings):
     talk = Talk(allowed=(VELOCITY,), topics=topics)
     talk.drone.learn(CONSTANTS)
     talk.connect()
@@ -640,7 +640,7 @@ def test_in_lockstep_it_is_followed_since_no_time_passes_for_the_vehicle():
     assert commands(talk.answer()) == [rates(talk)]
 
 
-def test_commands_from_before_a_long_stall_end_at_once_without_counting_as_silence():
+def test_commands_before_a_long_stall_end_at_once_without_silence():
     talk = talking()
     talk.answer()
     talk.now_s += 5.0

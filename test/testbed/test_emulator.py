@@ -17,7 +17,7 @@ HOVER = MotionParameters(0, 0, 0, 9.81)
 
 
 @pytest.mark.parametrize("has_default_sockets", [False, True])
-def test_an_answer_in_pieces_is_acknowledged_at_once_unless_sockets_are_as_by_default(has_default_sockets):
+def test_split_answer_is_acknowledged_at_once_unless_default_sockets(has_default_sockets):
     # Otherwise the pieces of a Java autopilot's reply, with Nagle's algorithm, cost 40 ms per step.
     options = stream_options(parse(["--default-sockets"] * has_default_sockets))
     assert options.acknowledges_at_once is not has_default_sockets

@@ -87,7 +87,7 @@ def test_a_turn_that_a_stall_has_cut_short_is_not_made_up_for(layout):
     assert turned[19:].max() < 0.05
 
 
-def test_velocities_are_bounded_before_the_flight_and_raw_commands_in_the_answer():
+def test_velocities_are_bounded_before_the_flight_and_raw_ones_in_replies():
     flight, fast = make_flight(), BodyVelocity(forward=30.0, left=40.0, up=-9.0, turn=99.0)
     allowed = flight.within_maxima(fast)
     limits = VelocityParameters()

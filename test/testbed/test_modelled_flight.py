@@ -197,7 +197,7 @@ def fly(flown):
         ({"lag_s": 0.3}, "without"),
     ],
 )
-def test_an_autopilot_that_is_tuned_for_testbeds_steers_a_vehicle_that_lags(vehicle, layout):
+def test_testbed_tuned_autopilot_steers_a_vehicle_that_lags(vehicle, layout):
     """The scripted autopilot estimates by the announced model, like many others."""
     flown = Flown(Vehicle(**vehicle), has_position=layout != "without")
     farthest = fly(flown)
@@ -237,7 +237,7 @@ def test_a_quadrotor_that_is_located_flies_the_plan(layout, rate_hz):
         assert math.remainder(quadrotor.yaw - yaw, math.tau) == pytest.approx(1.0, abs=0.05)
 
 
-def test_a_vehicle_that_was_blown_away_is_brought_back_where_the_autopilot_is_not_told():
+def test_vehicle_blown_away_is_brought_back_unknown_to_the_autopilot():
     flight = ModelledFlight(CONSTANTS, AngleUnit.DEGREES, AttitudeLayout.PITCH_ROLL, LIMITS)
     frame = SensorFrame(b"", b"", 0.0, 0.0, 0.0, 0.0, (0.0, 0.0, 0.0))
     flight.observe(frame)

@@ -56,7 +56,7 @@ def stream_cases(draw):
 
 @settings(max_examples=150)
 @given(stream_cases())
-def test_any_bytes_in_any_split_give_the_autopilot_the_same_events_or_an_error(case):
+def test_any_bytes_in_any_split_give_the_same_events_or_an_error(case):
     layout, unit, data, cuts = case
     outcomes = []
     for pieces, feed, reuses_images in (

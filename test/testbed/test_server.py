@@ -66,7 +66,7 @@ def test_one_camera_and_parameters_do_where_there_is_no_more(ros):
         assert server.wait() == 0
 
 
-def test_camera_infos_are_not_heard_any_more_once_drone_properties_are_there(ros):
+def test_camera_infos_are_ignored_once_drone_properties_are_there(ros):
     """Each costs as much as an attitude."""
     ros.run(TestbedServer, port=0, source_timeout=0.05)
     infos = [ros.node.create_publisher(CameraInfo, f"{side}/camera_info", 1) for side in ("left", "right")]

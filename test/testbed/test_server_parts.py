@@ -97,7 +97,7 @@ def test_two_cameras_that_run_freely_make_pairs_within_the_tolerance(tolerance_s
     assert len(stamps_s) == frames
 
 
-def test_cameras_that_run_freely_make_pairs_after_two_stamps_were_the_same_by_chance():
+def test_free_running_cameras_pair_after_two_equal_stamps_by_chance():
     inputs = Inputs(tolerance_s=0.015)
     for right_s in (1.0, 1.11):
         inputs.add_image("left", round(right_s, 1))

@@ -51,7 +51,7 @@ def test_what_was_sent_again_keeps_its_place(at):
     assert times[1:] == [START, START + 9, START + 9, START + 20]
 
 
-def test_simulated_time_may_go_forward_but_a_new_simulation_follows_the_one_before():
+def test_simulated_time_may_advance_but_simulations_stay_in_order():
     times = iter([0, 100, 500, 0, 3, 2.9, 3])
     clock = arrival.ArrivalClock(lambda: round(next(times) * SECOND))
     said = [0, 100, 500, 500, 503, 502.9, 503]  # and jitter remains
@@ -92,7 +92,7 @@ def test_a_gap_that_is_played_soon_is_none(tmp_path):
     assert played(numbers(tmp_path / "bag", [0, round(2 * LONGEST_GAP_S)]), rate=1e4) == ([0, 1], [])
 
 
-def test_what_is_before_the_time_that_is_played_comes_at_once_in_the_bags_order():
+def test_messages_before_the_played_time_come_at_once_in_bag_order():
     class Back:
         """A bag in the order of arrival, whose clock was set back by an hour."""
 

@@ -49,7 +49,7 @@ def test_hashes_are_those_of_the_build_and_none_where_it_made_none():
         assert type_hash(type_name) == rosbags.hash_rihs01(type_name)
 
 
-def test_a_definition_is_the_file_and_then_each_dependency_once_under_a_heading():
+def test_definition_is_the_file_then_each_dependency_once():
     text = message_text("drone_bridge/msg/CommandRates").text
     own = Path(get_package_share_directory("drone_bridge"), "msg/CommandRates.msg").read_text()
     assert text.startswith(own)

@@ -93,7 +93,7 @@ def test_qos_by_which_nothing_arrives_is_said_with_what_differs():
     assert "ransient" in sentence
 
 
-def test_a_needed_topic_with_a_silent_publisher_is_said_and_one_that_is_heard_is_not():
+def test_needed_topic_with_a_silent_publisher_is_reported():
     node_topic = taken("imu/data", IMU, vehicle(IMU))
     node_topic.is_silent = True
     (sentence,) = said(changed=node_topic)
@@ -149,7 +149,7 @@ def node(level=DiagnosticStatus.OK, message="connected", topics=()):
         ),
     ],
 )
-def test_the_doctor_has_a_line_for_each_node_and_for_each_thing_that_does_not_fit(found, lines, is_fatal):
+def test_doctor_prints_a_line_for_each_node_and_each_mismatch(found, lines, is_fatal):
     findings = list(judge(found))
     assert [line.strip() for finding in findings for line in str(finding).splitlines()] == lines
     assert any(finding.is_fatal for finding in findings) == is_fatal

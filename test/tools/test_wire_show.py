@@ -171,7 +171,7 @@ def test_a_stream_that_breaks_inside_a_message_is_shown_with_its_bytes(write, ca
     assert lines[3].startswith("    00000030  ")
 
 
-def test_a_file_that_is_damaged_anywhere_is_shown_or_refused_with_a_sentence(write, tmp_path, capsys):
+def test_damaged_file_is_shown_or_refused_with_a_sentence(write, tmp_path, capsys):
     whole = log_of(write, "robot").read_bytes()
     for offset in range(0, len(whole), 8):
         (tmp_path / "damaged.mcap").write_bytes(whole[:offset] + b"\xff" * 8 + whole[offset + 8 :])

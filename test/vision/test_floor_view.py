@@ -68,7 +68,7 @@ def test_a_tag_behind_the_camera_is_not_in_the_picture(pose):
     assert tag_in(picture(FRONT, flight_at(**pose))) is None
 
 
-def test_the_forward_camera_sees_the_sky_above_the_horizon_and_banks_with_the_drone():
+def test_forward_camera_sees_sky_above_the_horizon_and_banks():
     level = picture(FRONT, flight_at(-8.0, 0.0, 1.0))
     assert sky_share(level[:110]) > 0.97
     assert sky_share(level[150:]) < 0.05
@@ -78,7 +78,7 @@ def test_the_forward_camera_sees_the_sky_above_the_horizon_and_banks_with_the_dr
     assert sky_share(nose_down) < sky_share(level) - 0.1
 
 
-def test_the_ground_runs_down_the_picture_of_the_downward_camera_in_forward_flight():
+def test_ground_runs_down_the_downward_picture_in_forward_flight():
     pixels, height = 24, 2.0
     step = pixels * (height + CAMERA_HEIGHT) / DOWN.focal_length
     before, after = (picture(DOWN, flight_at(x, 0.0, height)).astype(int) for x in (0.0, step))

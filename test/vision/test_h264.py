@@ -78,7 +78,7 @@ def test_a_picture_that_is_not_shown_is_decoded_for_the_next_one():
         assert np.array_equal(picture, expected) if is_shown else picture is None
 
 
-def test_a_decoder_that_joins_in_the_middle_refuses_until_a_picture_that_needs_no_other():
+def test_decoder_that_joins_midway_refuses_until_a_key_frame():
     decoder, of_drone = H264Decoder(), frames("uavpilot_video.bin")
     assert of_drone[1].type == FrameType.PREDICTED
     with pytest.raises(ValueError, match="decoded"):

@@ -43,7 +43,7 @@ def own_page(tmp_path):
         server.shutdown()
 
 
-def test_the_page_in_the_documentation_shows_a_camera_and_a_value_and_steers(browser, ros, own_page):
+def test_documented_page_shows_a_camera_and_a_value_and_steers(browser, ros, own_page):
     address, folder = own_page
     page = re.search(r"```html\n(.*?)```", (ROOT / "docs" / "view.md").read_text(), re.DOTALL)[1]
     came = []

@@ -106,7 +106,7 @@ def test_a_killed_bridge_leaves_its_values_and_the_jump_of_its_restart_is_marked
         assert browser.console_errors == []
 
 
-def test_the_page_shows_the_camera_of_an_ar_drone_and_follows_the_switch_of_its_cameras(browser):
+def test_page_shows_the_ar_drone_camera_and_follows_its_switch(browser):
     ports = dict(zip(("dronegui_port", "navdata_port", "video_port"), free_ports(3), strict=True))
     with launch("dronegui.launch.xml", emulate=True, view=True, view_port=0, **ports) as composition:
         emulator = int(composition.wait_for_line(r"dronegui-\d+ started \(pid (\d+)\)")[1])

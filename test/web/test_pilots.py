@@ -188,7 +188,7 @@ def test_whoever_watches_for_pilots_sleeps_until_somebody_comes(clock, monkeypat
     asyncio.run(converse())
 
 
-def test_a_vehicle_that_comes_after_stop_all_is_stopped_repeatedly_though_no_page_is_there(clock, monkeypatch):
+def test_vehicle_that_appears_after_stop_all_is_stopped_without_a_page(clock, monkeypatch):
     monkeypatch.setattr(pilots, "TOKEN_PERIOD_S", 0.0)
 
     async def converse():
@@ -214,7 +214,7 @@ def test_a_vehicle_that_comes_after_stop_all_is_stopped_repeatedly_though_no_pag
 
 
 @pytest.mark.parametrize("request_of_stop", [{"op": "stop"}, {"op": "stop", "vehicle": TOPIC}])
-def test_a_stop_that_is_not_answered_within_a_second_is_a_problem_until_it_is(clock, request_of_stop):
+def test_stop_unanswered_within_a_second_is_a_problem_until_answered(clock, request_of_stop):
     async def run(server):
         await server.ask(**request_of_stop)
         assert server.asked[-1][:2] == (TOPIC, True)
@@ -228,7 +228,7 @@ def test_a_stop_that_is_not_answered_within_a_second_is_a_problem_until_it_is(cl
     conversation(run)
 
 
-def test_a_vehicle_without_reports_gets_neutral_and_calls_of_its_service_until_that_answers(clock):
+def test_vehicle_without_reports_gets_neutral_and_repeated_calls(clock):
     async def run(server):
         await server.ask(op="stop", vehicle=TOPIC)
         for _ in range(2):
@@ -241,7 +241,7 @@ def test_a_vehicle_without_reports_gets_neutral_and_calls_of_its_service_until_t
     conversation(run)
 
 
-def test_a_wish_is_published_until_it_is_reported_and_ends_with_a_resume_here(clock):
+def test_wish_is_published_until_reported_and_ends_with_a_resume_here(clock):
     async def run(server):
         await server.see(REPORTING)
         await server.ask(op="stop", vehicle=TOPIC, number=3)
@@ -277,7 +277,7 @@ def test_the_wish_file_has_a_wish_until_it_is_resumed_here_or_elsewhere(clock):
     conversation(run)
 
 
-def test_a_stop_is_acknowledged_once_the_wish_file_is_written_or_after_a_while(clock, monkeypatch):
+def test_stop_is_acknowledged_once_the_wish_file_is_written_or_later(clock, monkeypatch):
     async def run(server):
         await server.see(REPORTING)
         server.keeper.is_written = False
@@ -329,7 +329,7 @@ def test_a_wish_outlives_a_restarted_bridge_that_says_that_it_is_not_held(clock)
     conversation(run)
 
 
-def test_a_release_by_other_means_ends_the_wish_and_releases_nothing_itself(clock):
+def test_release_by_other_means_ends_the_wish_and_releases_nothing(clock):
     async def run(server):
         await server.see(REPORTING)
         await server.ask(op="stop", vehicle=TOPIC)
@@ -345,7 +345,7 @@ def test_a_release_by_other_means_ends_the_wish_and_releases_nothing_itself(cloc
     conversation(run)
 
 
-def test_a_vehicle_that_a_new_server_has_not_found_yet_is_stopped_once_it_has(clock):
+def test_vehicle_not_yet_found_by_a_new_server_is_stopped_once_found(clock):
     async def run(server):
         await server.see()
         await server.ask(op="stop", vehicles=[TOPIC, "/no_vehicle"], number=1)
@@ -366,7 +366,7 @@ def test_vehicles_that_never_were_are_bounded(clock):
     conversation(run)
 
 
-def test_a_resume_waits_until_a_helm_that_was_left_just_now_has_ended_at_the_bridge(clock, monkeypatch):
+def test_resume_waits_until_a_just_released_helm_has_ended_at_the_bridge(clock, monkeypatch):
     """Its end would hold the vehicle again."""
     monkeypatch.setattr(pilots, "HELM_ENDS_WITHIN_S", 0.05)
 
@@ -545,7 +545,7 @@ def test_vehicles_that_are_no_list_of_topics_are_refused(clock, named):
     conversation(run)
 
 
-def test_neutral_is_all_that_stops_a_vehicle_of_another_make_and_does_not_end(clock):
+def test_foreign_vehicle_is_stopped_by_endless_neutral_alone(clock):
     async def run(server):
         await server.see(OF_ANOTHER_MAKE)
         await server.ask(op="stop")
@@ -567,7 +567,7 @@ def test_a_stop_that_is_refused_is_a_problem_of_the_vehicle_s_own_words(clock):
     conversation(run)
 
 
-def test_a_vehicle_that_goes_without_an_answer_is_named_until_it_is_back_and_is_then_stopped(clock):
+def test_vehicle_lost_without_an_answer_is_named_and_stopped_on_return(clock):
     async def run(server):
         await server.ask(op="stop")
         assert server.unanswered == []
@@ -738,7 +738,7 @@ def test_pages_read_the_speed_at_full_deflection_and_each_change_of_it(clock):
     conversation(run)
 
 
-def test_pages_beyond_a_number_may_only_stop_and_read_so_and_more_are_refused(clock, monkeypatch):
+def test_pages_beyond_a_limit_may_only_stop_and_more_are_refused(clock, monkeypatch):
     monkeypatch.setattr(pilots, "MAX_PILOTS", 1)
     monkeypatch.setattr(pilots, "MAX_STOPPERS", 1)
 
@@ -764,7 +764,7 @@ def test_pages_beyond_a_number_may_only_stop_and_read_so_and_more_are_refused(cl
     conversation(run)
 
 
-def test_all_requests_beyond_a_bound_are_dropped_until_the_next_token_but_a_stop(clock):
+def test_requests_beyond_a_rate_are_dropped_except_a_stop(clock):
     async def run(server):
         for _ in range(pilots.MAX_REQUESTS_PER_TOKEN):
             await server.ask(op="hello", name="Anne")
@@ -779,7 +779,7 @@ def test_all_requests_beyond_a_bound_are_dropped_until_the_next_token_but_a_stop
     conversation(run)
 
 
-def test_the_helm_is_released_behind_all_commands_of_a_second_in_which_the_network_stood_still(clock):
+def test_helm_is_released_behind_all_commands_of_a_stalled_second(clock):
     async def run(server):
         await server.ask(op="take", vehicle=TOPIC)
         for _ in range(2 * pilots.MAX_REQUESTS_PER_TOKEN):

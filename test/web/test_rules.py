@@ -36,7 +36,7 @@ def test_on_this_machine_all_is_allowed_without_a_secret(host):
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "192.0.2.7", "::", "example.org", ""])
-def test_beyond_this_machine_viewing_needs_a_secret_and_steering_has_to_be_allowed(host):
+def test_remote_viewing_needs_a_secret_and_steering_has_to_be_allowed(host):
     access = Access.of(host, steer=False)
     assert len(access.secret) >= 20
     assert access.secret not in repr(access)
@@ -46,7 +46,7 @@ def test_beyond_this_machine_viewing_needs_a_secret_and_steering_has_to_be_allow
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "::1", "::ffff:127.0.0.1", "192.0.2.7", "::ffff:192.0.2.7"])
-def test_who_is_on_this_machine_may_steer_but_not_who_comes_through_its_proxy(address):
+def test_local_viewer_may_steer_but_not_one_through_the_proxy(address):
     assert BEYOND.may_change(address, address, None)
     assert BEYOND.may_change("192.0.2.7", "127.0.0.1", None)
     assert BEYOND.may_change("192.0.2.7", "::ffff:127.0.0.1", None)
@@ -132,7 +132,7 @@ def test_of_pictures_only_the_newest_waits_and_each_camera_gets_its_turn():
     assert outbox.woken == 1
 
 
-def test_where_not_all_pictures_have_room_each_camera_gets_its_turn_as_well():
+def test_cameras_take_turns_where_not_all_pictures_have_room():
     """They arrive simultaneously, and the viewer reads one for ten of each."""
     outbox, sent = Box(), []
     for number in range(60):
@@ -143,7 +143,7 @@ def test_where_not_all_pictures_have_room_each_camera_gets_its_turn_as_well():
     assert sorted(sent) == [1, 1, 2, 2, 3, 3]
 
 
-def test_small_messages_go_before_pictures_in_order_and_what_is_said_about_channels_before_all():
+def test_small_messages_precede_pictures_and_channel_news_precede_all():
     outbox = Box()
     outbox.receive(1, PICTURE)
     outbox.receive(2, b"small")
@@ -154,7 +154,7 @@ def test_small_messages_go_before_pictures_in_order_and_what_is_said_about_chann
     assert outbox.empty() == [*said, (2, b"small"), (3, b"other"), (1, PICTURE)]
 
 
-def test_a_frame_has_the_subscription_and_the_time_in_front_of_the_message_whole_or_in_pieces():
+def test_frame_header_has_subscription_and_time_whole_or_in_pieces():
     header = bytes([1, 7, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0])
     assert Frame(b"small", 7, 9).content() == header + b"small"
     data = bytes(range(256)) * 3000
@@ -203,7 +203,7 @@ def test_a_channel_is_subscribed_to_once_and_a_number_given_once():
     assert f"{MAX_SUBSCRIPTIONS} subscriptions" in outbox.subscribe(100_000, 100_000)
 
 
-def test_a_recording_where_nothing_can_be_written_is_refused_with_the_folder(monkeypatch, tmp_path):
+def test_recording_to_an_unwritable_folder_is_refused_by_name(monkeypatch, tmp_path):
     node = Mock()
     Recording(node)
     _, _, record = node.create_service.call_args.args
@@ -214,7 +214,7 @@ def test_a_recording_where_nothing_can_be_written_is_refused_with_the_folder(mon
     assert str(tmp_path) in response.message
 
 
-def test_of_an_image_that_is_there_compressed_as_well_only_that_is_recorded():
+def test_only_the_compressed_topic_of_an_image_is_recorded():
     node = Mock()
     node.get_topic_names_and_types.return_value = [
         (name, []) for name in ("/a/image", "/a/image/compressed", "/b/image", "/a/image_info")

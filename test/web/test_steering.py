@@ -103,7 +103,7 @@ def test_a_command_is_published_with_a_stamp_and_in_the_units_of_ros(pilot, comm
     ros.set_parameters("web_bridge", max_speed=1.0)
 
 
-def test_a_network_that_stops_stops_the_vehicle_and_delayed_commands_move_nothing(bridge, commands):
+def test_stopped_network_stops_the_vehicle_and_late_commands_are_ignored(bridge, commands):
     with Network(bridge.address) as network, Pilot(network.address) as pilot:
         pilot.take(TOPIC)
         steer_until_it_moves(pilot, commands)

@@ -164,7 +164,7 @@ def set_feel(browser, name, value):
     )
 
 
-def test_trim_expo_and_limit_apply_while_pushed_and_a_released_stick_is_neutral(helm):
+def test_trim_expo_and_limit_apply_while_pushed_and_release_is_neutral(helm):
     set_feel(helm, "limit x", 40)
     set_feel(helm, "trim y", 10)
     press, let_go = (functools.partial(helm.key, FORWARD, down=down) for down in (True, False))
@@ -178,7 +178,7 @@ def test_trim_expo_and_limit_apply_while_pushed_and_a_released_stick_is_neutral(
     helm.drop()
 
 
-def test_a_gamepad_s_axes_are_shown_and_can_be_changed_and_its_button_is_stop(helm, peer):
+def test_gamepad_axes_are_shown_and_changeable_and_its_button_is_stop(helm, peer):
     pad = """window.reads = 0; navigator.getGamepads = () => { window.reads += 1; return
       [{ id: 'pad', mapping: 'standard', connected: true, axes: [0, 0, 0, %s], buttons: [{}, { pressed: %s }] }]; }"""
     pad = " ".join(pad.split())  # a newline after `return` would end the statement
@@ -265,7 +265,7 @@ def says(text):
     return f"document.querySelector({BUTTON!r})?.textContent === {text!r}"
 
 
-def test_an_emergency_shows_its_effect_and_is_called_once_by_the_second_press(page, ros, peer):
+def test_emergency_shows_its_effect_and_is_called_by_a_second_press(page, ros, peer):
     """By its button next to the sticks, and by its service's form; on hold, and in any state of the drone."""
     assert ros.switch("dronegui_bridge/hold", True).success
     peer.forget()

@@ -80,7 +80,7 @@ def press(browser, key):
     browser.key(key, down=False)
 
 
-def test_stop_by_button_and_keys_holds_the_vehicle_against_all_commands_until_it_is_resumed(page, peer):
+def test_stop_holds_the_vehicle_against_all_commands_until_resumed(page, peer):
     for stop in (lambda: page.click(".stop"), lambda: press(page, "Space"), lambda: press(page, "Escape")):
         stop()
         page.wait(HOLDS)
@@ -263,7 +263,7 @@ def test_a_browser_without_a_feature_has_stop_and_names_the_feature(browser, ser
 NEVER_OPENS = "window.WebSocket = class extends EventTarget { static OPEN = 1; readyState = 0; close() {} send() {} }"
 
 
-def test_until_the_server_has_answered_the_page_shows_stop_and_that_it_connects(browser, server):
+def test_page_shows_stop_and_connecting_until_the_server_answers(browser, server):
     browser.open(server.address, before=NEVER_OPENS)
     browser.wait("document.querySelector('main') !== null")
     assert browser.text(".connecting").startswith(f"Connecting to {server.address.partition('/')[0]}")

@@ -64,7 +64,7 @@ def test_a_viewer_subscribes_by_numbers_without_a_fraction(number, is_taken):
     assert repr(subscribed) == repr([(1, 3, True)] * is_taken)
 
 
-def test_a_viewer_s_next_request_waits_until_the_one_before_has_been_followed_but_for_who_leaves():
+def test_next_request_waits_for_the_one_before_except_after_leaving():
     subscribed = []
 
     class Viewer:
@@ -106,7 +106,7 @@ def test_calls_without_an_answer_end_in_time_and_give_their_places_back(monkeypa
             under_way.call("/silent", SetBool, SetBool.Request())
 
 
-def test_each_call_of_a_hold_may_answer_however_often_it_was_repeated_meanwhile():
+def test_each_repeated_call_of_a_hold_may_answer():
     fleet, answers, asked = fleets.Fleet(Mock(), Mock(), Mock()), [], []
     fleet.vehicles = [Vehicle("/cmd_vel_stamped", "robot_bridge", holds=("/robot_bridge/hold",))]
     client = fleet._clients["/robot_bridge/hold"] = Mock()
@@ -119,7 +119,7 @@ def test_each_call_of_a_hold_may_answer_however_often_it_was_repeated_meanwhile(
     assert answers == [("/robot_bridge/hold: the link is down", True), ("", False)]
 
 
-def test_a_wish_of_the_event_loop_may_come_while_the_executor_looks_for_vehicles():
+def test_event_loop_wish_may_come_while_the_executor_finds_vehicles():
     fleet = fleets.Fleet(Mock(), Mock(), Mock())
 
     class Id(str):

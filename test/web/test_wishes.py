@@ -91,7 +91,7 @@ def test_another_run_does_not_end_it_and_has_to_take_it_as_well(talk):
     assert talk.is_reached
 
 
-def test_a_release_after_it_was_taken_ends_it_also_where_the_report_of_that_was_lost(talk):
+def test_release_after_an_unreported_take_ends_the_wish(talk):
     talk.want()
     talk.insist()
     talk.node.release()
@@ -110,7 +110,7 @@ def test_a_release_before_it_was_taken_does_not_end_it(talk):
     assert talk.is_reached
 
 
-def test_a_wish_of_another_server_changes_nothing_and_a_release_after_both_ends_it(talk):
+def test_wish_of_another_server_changes_nothing_and_later_release_ends_it(talk):
     talk.want()
     talk.insist()
     talk.report()
@@ -193,7 +193,7 @@ STEPS = ["want", "insist", "report", "restart", "release", "end", "go"]
 
 
 @given(st.lists(st.sampled_from(STEPS), max_size=40))
-def test_whatever_happens_a_wanted_vehicle_is_held_in_the_end_unless_a_person_released_it(steps):
+def test_wanted_vehicle_is_always_held_in_the_end_unless_released(steps):
     """Reports and wishes may be lost, late or repeated. The node may be restarted at any time."""
     talk, was_released = Talk(), False
     for step in steps:
@@ -221,7 +221,7 @@ def test_whatever_happens_a_wanted_vehicle_is_held_in_the_end_unless_a_person_re
         assert talk.node.held
 
 
-def test_a_wish_that_two_nodes_report_as_released_while_they_were_not_its_own_ends_once(talk):
+def test_wish_released_by_two_foreign_nodes_ends_once(talk):
     nodes, other = [NODE, "/d1/other"], Node()
     talk.wishes.meet(DRONE, nodes)
     talk.wishes.want(DRONE, nodes, wish := talk.make_wish())
