@@ -178,7 +178,7 @@ class Drone:
     # The clients.
 
     def ask(self, client: Any, now_s: float) -> None:
-        """Handle a datagram to the port of navdata: its sender gets navdata from now on."""
+        """Register the sender of a datagram to the port of navdata, who receives navdata from now on."""
         if self.behaviour.serves_newest_only:
             self._clients.clear()
         self._clients[client] = now_s
@@ -186,7 +186,7 @@ class Drone:
             del self._clients[next(iter(self._clients))]
 
     def receive(self, datagram: bytes, now_s: float) -> None:
-        """Handle a datagram of commands."""
+        """Execute a datagram of commands."""
         if self._is_lost and self.behaviour.any_number_after_loss:
             self._connection.restart()
         self._connection.receive_data(datagram)

@@ -161,7 +161,7 @@ class _ClientPorts(ClientConnection):
             self._found.put(error)
 
     def receive_eof(self) -> None:
-        """Handle the end of a text. An incomplete one is shown as such."""
+        """Ignore the end of a text. An incomplete one is shown as such."""
 
     def next_event(self) -> Navdata | NeedData | Configuration:  # type: ignore[override]
         return self._found.next_event() if self._is_text else super().next_event()

@@ -88,7 +88,7 @@ class Way:
         self._published.append((stamp.sec, stamp.nanosec))
 
     def hear(self, stamp: Time, now_s: float) -> None:
-        """Handle a message received on the topic, our own or another node's."""
+        """Note the time of another node's message. Our own ones are recognized by their stamps."""
         if (stamp.sec, stamp.nanosec) in self._published:
             self._published.remove((stamp.sec, stamp.nanosec))
         else:

@@ -95,7 +95,7 @@ class Gui:
         self.hears_drone_from_s = min(self.hears_drone_from_s, now_s + BOOTSTRAP_S)
 
     def receive(self, datagram: bytes, source: Any, now_s: float) -> ControlPacket | LatePacket:
-        """Handle a datagram. `source` is a socket address.
+        """Execute a datagram. `source` is a socket address.
 
         Raises RemoteProtocolError for a refused datagram, which changes nothing.
         """

@@ -34,7 +34,7 @@ class Belief:
         return self._believed_s >= SETTLED_TIMES * self._needed_s
 
     def judge(self, problem: str, step_s: float) -> None:
-        """Handle a measurement, `step_s` after the last one. `problem` is empty if it agrees with the model."""
+        """Update the belief by a measurement, `step_s` after the last one. `problem` is empty if it agrees."""
         step_s = min(step_s, LONGEST_STEP_S)
         if problem:
             self._agreed_s = 0.0

@@ -165,7 +165,7 @@ class Limits:
             self._low_since_s = None
 
     def charged(self, charge: float, now_s: float) -> None:
-        """Handle a report of the battery's charge, a share."""
+        """Record a report of the battery's charge, a share."""
         self._charge, self._charged_at = charge, now_s
         if charge >= self.parameters.low_battery:
             self._low_since_s = None

@@ -171,7 +171,7 @@ class MotionObserver:
     # Inputs.
 
     def commanded(self, shares: Shares | None, wanted: BodyVelocity | Shares | None, now_s: float) -> None:
-        """Handle a sent command. `shares` is None in autonomous hover; `wanted` is None for a stop."""
+        """Update the model by a sent command. `shares` is None in autonomous hover; `wanted` is None for a stop."""
         pull, before, drone = None, self._newest, self._drone
         climb = yaw_rate = 0.0
         if isinstance(wanted, BodyVelocity):

@@ -87,7 +87,7 @@ class ObservedMotion:
         velocity: Triple | None = None,
         height: float | None = None,
     ) -> None:
-        """Handle a report of the vehicle.
+        """Update the motion by a report of the vehicle.
 
         Args:
             yaw: see `Motion`.
@@ -118,7 +118,7 @@ class ObservedMotion:
         self.newest = motion._replace(velocity=moving) if moving else motion
 
     def doubted(self, yaw: float | None = None, velocity: tuple[float, float] | None = None) -> None:
-        """Handle an implausible report of the vehicle.
+        """Mark the motion as doubted after an implausible report of the vehicle.
 
         Args:
             yaw: its heading, if that is plausible.

@@ -46,7 +46,7 @@ class ProvenWind:
     def measured(
         self, velocity: complex, commanded: complex, wind: complex, step_s: float, *, is_settled: bool
     ) -> None:
-        """Handle a velocity, m/s, `step_s` after the last one. `wind` is the estimated acceleration, m/s^2."""
+        """Update by a velocity, m/s, `step_s` after the last one. `wind` is the estimated acceleration, m/s^2."""
         strength = abs(wind)
         self._velocity += (velocity - self._velocity) * -math.expm1(-step_s / AVERAGED_S)
         self._before += (self._velocity - self._before) * -math.expm1(-step_s / CHANGED_S)
@@ -67,6 +67,6 @@ class ProvenWind:
         return used / max(needed, 1e-9)
 
     def doubted(self, step_s: float) -> None:
-        """Handle a doubted velocity: it proves nothing."""
+        """Discard the proof after a doubted velocity."""
         self.strength = 0.0
         self._unanswered_s = max(0.0, self._unanswered_s - 2.0 * step_s)

@@ -89,7 +89,7 @@ class VelocityControl:
         return reasons
 
     def measured(self, time_s: float, attitude: MeasuredAttitude, position: Sequence[float] | None) -> None:
-        """Handle a measurement at a time (s), under the command that was `flown` since the last one.
+        """Update the estimate by a measurement at a time (s), under the command that was `flown` since the last one.
 
         `position` is in m, in the reference frame of the measured yaw.
         """

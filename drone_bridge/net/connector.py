@@ -69,7 +69,7 @@ class Tap(Protocol):
     """Callback for the bytes of one connection. Called from any thread; it neither blocks nor raises."""
 
     def __call__(self, direction: str, data: bytes | memoryview, who: str = ..., /) -> None:
-        """Handle a chunk of a stream (empty at its end) or a datagram. `who` is the peer, on a link with several."""
+        """Log a chunk of a stream (empty at its end) or a datagram. `who` is the peer, on a link with several."""
 
 
 #: Factory of taps: transport, our address, and the peer's address (empty for a port that serves several peers).

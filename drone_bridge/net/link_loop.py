@@ -164,7 +164,7 @@ class Stage(Protocol):
         """Answer a request."""
 
     def link_opened(self) -> None:
-        """Handle the opening of the link."""
+        """Called when the link has opened."""
 
     def turn_ended(self, session: Session) -> None:
         """Update the node from the session's state. Called at the end of each turn of the loop."""
@@ -179,13 +179,13 @@ class Intake:
         return math.inf
 
     def opened(self) -> None:
-        """Handle the opening of the link."""
+        """Called when the link has opened."""
 
     def look(self, now_s: float) -> None:
-        """Handle waiting commands and report, at the end of each turn."""
+        """Pass queued commands to the session and report. Called at the end of each turn."""
 
     def closed(self) -> None:
-        """Handle the end of the link, which may be reopened later."""
+        """Called when the link has closed; it may reopen later."""
 
 
 class LinkLoop:

@@ -129,7 +129,7 @@ WORK: Mapping[str, Callable[[bytes, Mapping[str, Any]], tuple[Facts, list[bytes]
 
 
 def answer(line: bytes, memory: mmap.mmap) -> bytes:
-    """Handle one request; return the reply."""
+    """Execute one request; return the reply."""
     request = json.loads(line)
     try:
         facts, results = WORK[request["work"]](memory[: request["bytes"]], request)

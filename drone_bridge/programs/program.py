@@ -99,7 +99,7 @@ class Retries:
         self._last, self._failed_s, self._advice_s = "", -math.inf, math.inf
 
     def __call__(self, failure: LinkError, delay_s: float) -> None:
-        """Handle a failed attempt. `delay_s`: time until the next one."""
+        """Print the failure of an attempt unless it repeats. `delay_s`: time until the next one."""
         now_s = time.monotonic()
         begins = str(failure) != self._last or now_s - self._failed_s > ADVICE_AFTER_S + delay_s
         self._last, self._failed_s = str(failure), now_s

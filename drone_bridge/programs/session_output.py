@@ -13,7 +13,7 @@ class SessionOutput:
     _limited = LimitedReports()
 
     def publish_event(self, message: Any) -> None:
-        """Handle an event that the session publishes."""
+        """Publish an event of the session."""
 
     def note(self, note: Note) -> None:
         """Print a note with a sentence. A repeated one is limited to once per second."""
@@ -24,10 +24,10 @@ class SessionOutput:
         """Execute a request that the session received."""
 
     def resolve(self, outcome: Outcome) -> None:
-        """Handle the outcome of a request."""
+        """Pass the outcome of a request to its caller."""
 
     def link_opened(self) -> None:
-        """Handle the opening of the link."""
+        """Called when the link has opened."""
 
     def turn_ended(self, session: Session) -> None:
-        """Handle the session's state after each turn of the loop."""
+        """Called after each turn of the loop, to update from the session's state."""

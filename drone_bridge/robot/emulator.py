@@ -262,7 +262,7 @@ class RobotEmulator:
         self._drivers: dict[StreamPeer, ServedDriver] = {}
 
     def receive(self) -> None:
-        """Handle received data and connections."""
+        """Accept connections and execute received data."""
         while event := self.port.receive():
             peer = event.source
             if isinstance(event, Connected):
@@ -284,7 +284,7 @@ class RobotEmulator:
         )
 
     def _converse(self, peer: StreamPeer, data: bytes) -> None:
-        """Handle a driver's data. Empty data is the end of its stream."""
+        """Execute the packets in a driver's data. Empty data is the end of its stream."""
         if not (driver := self._drivers.get(peer)):
             return
         try:

@@ -260,7 +260,7 @@ class ClientSession(Session):
         return self._ended() if self._end else []
 
     def refused(self, sentence: str, now_s: float) -> Actions:
-        """Handle a closed port: the steps sent so far have reached nobody, and will not be answered."""
+        """Forget the steps sent so far, which reached a closed port and will not be answered."""
         self._refused_at, self._repeats = now_s, []
         return super().refused(sentence, now_s)
 
@@ -366,7 +366,7 @@ class ClientSession(Session):
         return self.state == CONNECTED and not (self._hears and is_silent)
 
     def _heard(self, now_s: float) -> None:
-        """Handle a sign of life."""
+        """Record that the robot is responsive."""
         self.received_s, self._moved_at, self._withholds = now_s, math.inf, False
 
     def _reported(self, now_s: float) -> None:

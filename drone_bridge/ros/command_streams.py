@@ -104,11 +104,11 @@ class CommandStreams(Intake):
         return self._taken_s + (self._period_s or 0.0) if self._group.is_polled else math.inf
 
     def opened(self) -> None:
-        """Handle the opening of the link."""
+        """Prepare for the link, which has opened."""
         self._has_link = self._period_s is not None
 
     def closed(self) -> None:
-        """Handle the end of the link: the executor takes over."""
+        """Hand over to the executor, as the link has closed."""
         self._has_link = False
         self._report_all()
         self._hand_back()

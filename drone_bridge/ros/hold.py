@@ -142,7 +142,7 @@ class Hold:
                 self._held()
 
     def look(self) -> None:
-        """Handle new wishes in files, and read a stored hold again that could not be read.
+        """Follow new wishes in files, and retry reading a stored hold.
 
         Call this periodically, in a separate thread, as it may wait for a disk.
         """
@@ -171,7 +171,7 @@ class Hold:
         self._held_for = reason
 
     def _take_helm(self) -> bool:
-        """Handle a command from the helm. Return whether it is followed."""
+        """Take the helm by a command, or keep it. Return whether the command is followed."""
         with self._lock:
             if self.state.steer(elapsed_s()):
                 self._keeper.keep(AT_HELM)  # in case the bridge is killed meanwhile

@@ -28,7 +28,7 @@ class Pilot(Protocol):
         """Velocity by a model while the position is doubted: forward, left, m/s. None if there is none."""
 
     def reported(self, measured: Measurement, now_s: float) -> None:
-        """Handle a report of the vehicle."""
+        """Update the estimate by a report of the vehicle."""
 
 
 class Feedback:
@@ -41,7 +41,7 @@ class Feedback:
         self.pilot = pilot
 
     def measured(self, measured: Measurement, now_s: float) -> None:
-        """Handle a report. Motion or height that the pilot doubts is withheld from the limits."""
+        """Pass a report to pilot and limits. Motion or height that the pilot doubts is withheld from the limits."""
         if measured.charge is not None:
             self._limits.charged(measured.charge, now_s)
         height = measured.height

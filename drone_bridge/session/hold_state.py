@@ -58,7 +58,7 @@ class HoldState:
     # Transitions.
 
     def steer(self, now_s: float) -> bool:
-        """Handle a command from the helm. Return whether it takes the helm, and so begins to steer."""
+        """Record a command from the helm. Return whether it takes the helm, and so begins to steer."""
         reason, received_s = self.now
         is_new = received_s is None or _has_ended(received_s, now_s)
         begins = is_new and reason in NOT_REQUESTED

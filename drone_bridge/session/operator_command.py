@@ -36,7 +36,7 @@ class OperatorCommand:
         return self._command is not None
 
     def command(self, command: Any, now_s: float) -> Actions:
-        """Handle a new command."""
+        """Publish a new command at once."""
         self._command, self._commanded_s = command, now_s
         self.due_s = now_s + 1 / self.rate
         return [Publish(command)]

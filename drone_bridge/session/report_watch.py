@@ -36,11 +36,11 @@ class ReportWatch:
         self._velocity = (0.0, 0.0, 0.0)
 
     def commanded(self, velocity: BodyVelocity | None) -> None:
-        """Handle a command that is sent; None is neutral."""
+        """Record a command that is sent; None is neutral."""
         self._velocity = velocity.linear if velocity else (0.0, 0.0, 0.0)
 
     def measured(self, report: Measurement, now_s: float) -> None:
-        """Handle a report."""
+        """Compare a report with the command and with the last report."""
         speed = math.hypot(*self._velocity)
         if report.position is not None:
             self._judge("position", report.position, speed, now_s)

@@ -207,26 +207,26 @@ class Session(ABC):
         return []
 
     def filled(self, size: int, peer: Any, now_s: float) -> Actions:
-        """Handle bytes of a stream that were read into the session's own buffers. `size` is their number."""
+        """Decode bytes of a stream that were read into the session's own buffers. `size` is their number."""
         raise NotImplementedError(f"{type(self).__name__} hands out no memory.")
 
     @abstractmethod
     def receive(self, data: bytes | str, source: Any, now_s: float) -> Actions:
-        """Handle a whole datagram or document, or the next chunk of a stream.
+        """Decode a whole datagram or document, or the next chunk of a stream.
 
         `source` is a socket address, a topic, or the peer of the stream, whose `str` is its name.
         """
 
     def connected(self, peer: Any, now_s: float) -> Actions:
-        """Handle the start of a stream to a peer."""
+        """Start a conversation on a new stream to a peer."""
         return []
 
     def disconnected(self, peer: Any, sentence: str, now_s: float) -> Actions:
-        """Handle the end of a stream that was not caused by `Close`. `sentence` is the reason."""
+        """End the conversation on a stream whose end was not caused by `Close`. `sentence` is the reason."""
         return []
 
     def left(self, peer: Any, sentence: str, now_s: float) -> Actions:
-        """Handle the regular end of a stream by the peer. By default the same as `disconnected`."""
+        """End the conversation after the peer has closed its stream. By default the same as `disconnected`."""
         return self.disconnected(peer, sentence, now_s)
 
     @abstractmethod
@@ -246,7 +246,7 @@ class Session(ABC):
         return []
 
     def lost(self, now_s: float) -> Actions:
-        """Handle a failure of the link, or an internal error: command neutral if that is still possible."""
+        """End after a failure of the link, or an internal error: command neutral if that is still possible."""
         return []
 
     @abstractmethod
@@ -261,18 +261,18 @@ class Session(ABC):
         return None
 
     def neutral_sent(self, now_s: float) -> Actions:
-        """Handle that `neutral` of the last words, and the rest of a Send, were sent while this process was stalled.
+        """Record that `neutral` of the last words, and the rest of a Send, were sent while this process was stalled.
 
         `resume` follows.
         """
         return []
 
     def refused(self, sentence: str, now_s: float) -> Actions:
-        """Handle a refused datagram. `sentence` names the destination."""
+        """Report a refused datagram. `sentence` names the destination."""
         return [Note(REFUSED_DATAGRAMS, sentence, is_ongoing=True, is_usual_at_start=True)]
 
     def unsent(self, action: Send, sentence: str, now_s: float) -> Actions:
-        """Handle a packet that was not sent, after a link error or a stall of this process; `sentence` names it."""
+        """Report a packet that was not sent, after a link error or a stall of this process; `sentence` names it."""
         return [Note(action.if_lost, sentence)]
 
     def outdated(self, action: Send) -> Send:

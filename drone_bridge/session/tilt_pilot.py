@@ -102,14 +102,14 @@ class TiltPilot:
         return None if self._is_neutral else (self._control.velocity.real, self._control.velocity.imag)
 
     def reported(self, measured: Measurement, now_s: float) -> None:
-        """Handle a report of the drone."""
+        """Update the estimate by a report of the drone."""
         if measured.is_flying is False:
             self.stands(now_s)
         elif motion := measured.motion:
             self.measured(motion, now_s)
 
     def measured(self, motion: Motion, now_s: float) -> None:
-        """Handle a measurement of the drone in flight."""
+        """Update the estimate by a measurement of the drone in flight."""
         if self._is_on_ground and now_s - self._landed_s > FORGOTTEN_S:
             self._observer.restart()
         self._is_on_ground = False
@@ -123,7 +123,7 @@ class TiltPilot:
         self._newest = self._observer.believed(motion), now_s
 
     def stands(self, now_s: float) -> None:
-        """Handle a report that the drone is not in flight. The references restart when it flies."""
+        """Reset the estimate while the drone is not in flight. The references restart when it flies."""
         if not self._is_on_ground:
             self._landed_s = now_s
             self._observer.begin()

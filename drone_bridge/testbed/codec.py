@@ -465,7 +465,7 @@ class AutopilotConnection(EventSource[Constants | SimulationRestarted | SensorFr
             rest = rest[count:]
 
     def receive_eof(self) -> None:
-        """Handle the end of the peer's stream: regular between frames, an error anywhere else."""
+        """End the stream as the peer has: regular between frames, an error anywhere else."""
         if self._ended or self._failure:
             return
         self.peer_waits()
@@ -667,7 +667,7 @@ class TestbedConnection(EventSource[MotionParameters | ConnectionClosed]):
             self._failure = f"The autopilot sent more than one reply ({REPLY.size} bytes) ahead of a frame."
 
     def receive_eof(self) -> None:
-        """Handle the end of the peer's stream: regular between replies, an error inside a reply."""
+        """End the stream as the peer has: regular between replies, an error inside a reply."""
         self._ended = True
 
     def next_event(self) -> MotionParameters | ConnectionClosed | NeedData:

@@ -90,7 +90,7 @@ class Pilot(Operator):
                 self._stream.leave(self._connection.finish(hover))
 
     def listen(self, timeout_s: float) -> None:
-        """Handle one event, or receive more bytes."""
+        """Process one event, or receive more bytes."""
         event = self._connection.next_event()
         if isinstance(event, Constants):
             print_event(f"constants: {event}")

@@ -41,7 +41,7 @@ class StreamConnection(EventSource[EventT]):
         self._buffer += data
 
     def receive_eof(self) -> None:
-        """Handle the end of the peer's stream: regular between messages, an error inside one."""
+        """End the stream as the peer has: regular between messages, an error inside one."""
         self._has_ended = True
 
     def next_event(self) -> EventT | NeedData:

@@ -445,7 +445,7 @@ class ClientSession(Session):
     # Requests.
 
     def ask(self, request: Any, now_s: float) -> Actions:
-        """Handle a request of a waiting caller; its name is one of TAKE_OFF, LAND, EMERGENCY, RESET, FLAT_TRIM."""
+        """Start a request of a waiting caller; its name is one of TAKE_OFF, LAND, EMERGENCY, RESET, FLAT_TRIM."""
         handle = {
             TAKE_OFF: self._ask_to_take_off,
             LAND: self._ask_to_land,

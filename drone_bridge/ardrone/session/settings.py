@@ -116,7 +116,7 @@ class Settings:
         return (READ,)
 
     def read(self, settings: Mapping[str, str], wishes: Sequence[Wish]) -> None:
-        """Handle the drone's answer, and compare it with the wishes."""
+        """Compare the drone's answer with the wanted settings."""
         if not settings:
             return  # a list of ids
         self.answered, self._reads_left = dict(settings), 0

@@ -201,7 +201,7 @@ class LandOnPadBehaviour(Behaviour):
         self._pad_publisher.publish(pad_message(sighting, attitude(imu), imu.header.frame_id, imu.header.stamp))
 
     def _on_measured(self, messages: dict[str, Any]) -> None:
-        """Handle a complete set of measurements: decide, and publish the command."""
+        """Decide by a complete set of measurements, and publish the command."""
         self._measured_s = time.monotonic()
         header = messages[IMU].header
         if self._land is None:

@@ -153,7 +153,7 @@ class SeekTargetBehaviour(Behaviour):
             self._errors.log(f"The drone on drone_properties can't be flown: {error}.")
 
     def _on_frame(self, messages: dict[str, Any]) -> None:
-        """Handle a complete frame: decide, and publish the command."""
+        """Decide by a complete frame, and publish the command."""
         if self._has_left or self._drone is None:
             return
         self._newest_odometry = odometry = self._odometry.take() or self._newest_odometry

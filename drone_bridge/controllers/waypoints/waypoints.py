@@ -98,7 +98,7 @@ class Waypoints:
         return self._has_begun
 
     def answered(self, now_s: float, success: bool, message: str) -> None:
-        """Handle the response to the newest call."""
+        """Continue the tour after the response to the newest call, or end it."""
         self._call.answered(now_s, success, message)
 
     def give_up(self, problem: str) -> None:

@@ -102,7 +102,7 @@ class GuiProgram:
         self._gui, self._was_hearing, self._was_reset = self._started(), False, False
 
     def receive(self, datagram: bytes, source: Any) -> None:
-        """Handle a datagram. `source` is a socket address."""
+        """Execute a datagram. `source` is a socket address."""
         sender = peer_name(source)
         try:
             event = self._gui.receive(datagram, source, self._flight.time)

@@ -301,7 +301,7 @@ class ControllerSession(Session):
         return self._taken(now_s)
 
     def refused(self, sentence: str, now_s: float) -> Actions:
-        """Handle a closed port at the GUI."""
+        """Report that the GUI's port is closed, and cancel presses."""
         if self.state != SENDING:
             return []  # it may have closed before us
         self._refused = sentence, now_s
@@ -320,7 +320,7 @@ class ControllerSession(Session):
         return refused[0] if refused and now_s - refused[1] <= REFUSED_S else None
 
     def unsent(self, action: Send, sentence: str, now_s: float) -> Actions:
-        """Handle a packet that was not sent: presses are cancelled, unless they may still begin."""
+        """Cancel presses whose packet was not sent, unless they may still begin."""
         assert isinstance(action, _SendPacket)
         assert action.packet
         action.packet.is_out = False
@@ -447,7 +447,7 @@ class ControllerSession(Session):
     # Navdata.
 
     def receive(self, data: bytes | str, source: Any, now_s: float) -> Actions:
-        """Handle a datagram of navdata."""
+        """Decode a datagram of navdata, and publish it."""
         assert isinstance(data, bytes)
         name = peer_name(source)
         if source[0] != self._gui_host():

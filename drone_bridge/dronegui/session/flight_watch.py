@@ -69,7 +69,7 @@ class FlightWatch:
         self._listening_since_s = now_s
 
     def note(self, state: FlightState | None, now_s: float) -> None:
-        """Handle a state in navdata, None if missing or unknown."""
+        """Record a state in navdata, None if missing or unknown."""
         self.was_reset_pressed = False  # if the GUI is silent after this, it may be a new one
         if state is not None:
             self.state, self.state_s = state, now_s

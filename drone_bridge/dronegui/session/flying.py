@@ -35,7 +35,7 @@ class FlyingState:
         self._is_stopped = False  # by an emergency
 
     def heard(self, is_flying: bool, now_s: float) -> Actions:
-        """Handle a message on `flying`."""
+        """Record a message on `flying`, unless its publisher may be wrong about a landing."""
         self._is_seen = True
         publishers = self._publishers()
         if self.is_flying and not is_flying and publishers - self._vouching:
@@ -49,7 +49,7 @@ class FlyingState:
         return []
 
     def shown(self, is_flying: bool) -> None:
-        """Handle the state in the drone's navdata."""
+        """Record the state in the drone's navdata."""
         self._is_seen = True
         if is_flying is not self.is_flying:
             self._know(is_flying, self._publishers())

@@ -119,7 +119,7 @@ class GuiSession(Session):
     # Operators.
 
     def receive(self, data: bytes | str, source: Any, now_s: float) -> Actions:
-        """Handle a packet."""
+        """Follow a packet of the controller."""
         name = peer_name(source)
         if not self._allowed.allows(source[0]):
             return [Note("refused_peers", f"{name} was refused: it is not in allowed_peers.")]
@@ -187,7 +187,7 @@ class GuiSession(Session):
     # Services of the drone.
 
     def answered(self, name: str, tag: Any, answer: Answer, now_s: float) -> Actions:
-        """Handle the result of a call."""
+        """Record the result of a call. A failed hover may be called again."""
         if name == HOVER and not answer.is_success and not answer.was_displaced and tag == self._hover:
             if answer.has_come:
                 self._is_hover_refused = True

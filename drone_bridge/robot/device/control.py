@@ -42,7 +42,7 @@ class Control:
         self.drivers.append(driver)
 
     def handle(self, driver: Driver, packet: codec.FromDriver, now: Instant) -> None:
-        """Handle a packet. Updates of subsystems not bound by the driver are ignored. Raises DisconnectPeerError."""
+        """Execute a packet. Updates of subsystems not bound by the driver are ignored. Raises DisconnectPeerError."""
         driver.last_received_s = now.steady_s
         if driver.is_behind:
             driver.is_behind, driver.up_to_date_s = False, now.steady_s + BACKLOG_S

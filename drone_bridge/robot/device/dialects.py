@@ -37,7 +37,7 @@ class RobotdControl(Control):
     firmware: codec.FirmwareInfo = ROBOTD
 
     def handle(self, driver: Driver, packet: codec.FromDriver, now: Instant) -> None:
-        """Handle a packet. Raises DisconnectPeerError, even for a nonexistent subsystem."""
+        """Execute a packet. Raises DisconnectPeerError, even for a nonexistent subsystem."""
         if isinstance(packet, _OF_A_SUBSYSTEM) and packet.id >= len(self.vehicle.subsystems):
             raise DisconnectPeerError(f"subsystem {packet.id} does not exist")
         Control.handle(self, driver, packet, now)
@@ -94,7 +94,7 @@ class FaultyRobotdControl(RobotdControl):
     _desynchronized: set[Driver] = field(default_factory=set)
 
     def handle(self, driver: Driver, packet: codec.FromDriver, now: Instant) -> None:
-        """Handle a packet. Raises DisconnectPeerError."""
+        """Execute a packet. Raises DisconnectPeerError."""
         if driver in self._desynchronized:
             driver.last_received_s = now.steady_s
         else:
@@ -169,7 +169,7 @@ class Protocol1Control(Control):
     _listed: tuple[object, ...] | None = None  # contents of the lists that were sent last
 
     def handle(self, driver: Driver, packet: codec.FromDriver, now: Instant) -> None:
-        """Handle a packet. Raises DisconnectPeerError."""
+        """Execute a packet. Raises DisconnectPeerError."""
         Control.handle(self, driver, packet, now)
         if isinstance(packet, codec.RegisterDriver):
             driver.send(codec.LogMessage(f"Hello, {driver.name}"))

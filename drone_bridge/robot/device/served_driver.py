@@ -59,7 +59,7 @@ class ServedDriver:
         self._has_read = True
 
     def handle_next(self) -> bool:
-        """Handle the next received packet. Return False if there was none.
+        """Execute the next received packet. Return False if there was none.
 
         Raises RemoteProtocolError and DisconnectPeerError, which end the connection.
         """
@@ -73,7 +73,7 @@ class ServedDriver:
         return True
 
     def receive_eof(self) -> None:
-        """Handle the end of the driver's stream. Raises RemoteProtocolError if it is inside a packet."""
+        """Execute the rest of an ended stream. Raises RemoteProtocolError if it ends inside a packet."""
         self._connection.receive_eof()
         self._reads_one_packet = False  # the remaining packets are handled at once
         while self.handle_next():

@@ -128,7 +128,7 @@ class Bindings:
         return self.info is None or bool(self._wanted - self.bound - self._attempts.keys() - self._to_bind.keys())
 
     def tick(self, now_s: float) -> None:
-        """Handle timeouts, and send due requests."""
+        """Check timeouts, and send due requests."""
         if self._is_incomplete and now_s >= self._query_due_s:
             self._query_due_s = now_s + QUERY_PERIOD_S
             self._outbox.append(codec.QuerySubsystems())
@@ -150,7 +150,7 @@ class Bindings:
     # Packets of the robot.
 
     def handle_list(self, info: codec.SubsystemInfo, now_s: float) -> None:
-        """Handle the list of subsystems."""
+        """Update the bindings by the robot's list of subsystems."""
         before, self.info = self.info, info
         is_other = before is not None and self._forget_others(before, info)
         if self._others.is_robotd:  # which announces no release
@@ -179,7 +179,7 @@ class Bindings:
         return True
 
     def handle_success(self, number: int) -> None:
-        """Handle a granted bind."""
+        """Mark a subsystem as bound, or unbind it if it is no longer wanted."""
         if number not in self._wanted:
             if number in self._attempts:  # no longer desired
                 self._outbox.append(codec.UnbindSubsystem(number))
@@ -199,7 +199,7 @@ class Bindings:
         self._end_attempt(number, True, sentence)
 
     def handle_failure(self, number: int) -> None:
-        """Handle a refused bind."""
+        """End an attempt that the robot refused, and note the reason."""
         if number not in self._attempts:
             self._warn("unexpected_packets", f"The robot refused {self._label(number)}, which was not requested.")
             return
@@ -211,7 +211,7 @@ class Bindings:
         self._end_attempt(number, False, sentence)
 
     def handle_bound(self, packet: codec.SubsystemBound, now_s: float) -> None:
-        """Handle a subsystem's new driver."""
+        """Record a subsystem's new driver, which may end our binding."""
         number, driver = packet.id, packet.driver
         if self.subsystem(number) is None:
             self._warn(

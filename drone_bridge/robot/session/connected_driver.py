@@ -160,7 +160,7 @@ class ConnectedDriver:
         self.bindings.resume(now_s)
 
     def tick(self, now_s: float, clock_ms: int) -> None:
-        """Handle timeouts. `clock_ms` is the time of day, for keep-alives. Raises SilentRobotError."""
+        """Check timeouts. `clock_ms` is the time of day, for keep-alives. Raises SilentRobotError."""
         if now_s >= self._silent_from_s:
             kept = "has not answered yet" if self.received_s is None else "has been silent"
             raise SilentRobotError(
@@ -225,7 +225,7 @@ class ConnectedDriver:
     # Packets of the robot.
 
     def handle(self, packet: codec.FromRobot, now_s: float) -> None:
-        """Handle a packet."""
+        """Update the lists and bindings by a packet, and publish it."""
         if isinstance(packet, codec.UnknownPacket):  # which may mean anything, so it is no sign of life
             sentence = f"The robot sent {len(packet.payload)} bytes of unknown type 0x{packet.type:02x}."
             self._out.append(Note("unknown_packets", sentence))

@@ -145,7 +145,7 @@ class DriverSession(Session):
         return self._turn(now_s)
 
     def receive(self, data: bytes | str, source: Any, now_s: float) -> Actions:
-        """Handle a chunk of the robot's data."""
+        """Decode a chunk of the robot's data, and publish its packets."""
         assert isinstance(data, bytes)
         if not (driver := self._driver):
             return []
@@ -160,7 +160,7 @@ class DriverSession(Session):
         return self._turn(now_s)
 
     def disconnected(self, peer: Any, sentence: str, now_s: float) -> Actions:
-        """Handle a lost connection, or one that the robot has closed."""
+        """End the session with a robot whose connection was lost or closed."""
         if not self._driver:
             return []
         try:
@@ -173,7 +173,7 @@ class DriverSession(Session):
         return self._ended(sentence, now_s, is_gone=True)
 
     def tick(self, now_s: float) -> Actions:
-        """Handle timeouts, and send due packets."""
+        """Check timeouts, and send due packets."""
         return self._turn(now_s) if now_s >= self.due_s else []
 
     def resume(self, now_s: float) -> Actions:
@@ -211,7 +211,7 @@ class DriverSession(Session):
     # Requests.
 
     def commanded(self, now_s: float) -> Actions:
-        """Handle a new command or its timeout."""
+        """Send due packets after a new command or its timeout."""
         return self._turn(now_s)
 
     def bind(self, request: Request, number: int, now_s: float) -> Actions:
@@ -245,7 +245,7 @@ class DriverSession(Session):
     # A turn of the session.
 
     def _turn(self, now_s: float) -> Actions:
-        """Handle all that is due, and return the gathered actions."""
+        """Check timeouts, and return the gathered actions."""
         if driver := self._driver:
             try:
                 driver.tick(now_s, self._wall_ms())

@@ -141,7 +141,7 @@ class RobotSession(Session):
         return self._done(now_s)
 
     def receive(self, data: bytes | str, source: Any, now_s: float) -> Actions:
-        """Handle a chunk of a driver's data, or a discovery request."""
+        """Execute the packets in a driver's data, or answer a discovery request."""
         assert isinstance(data, bytes)
         if isinstance(source, tuple):
             return self._answer_discovery(source, now_s)
@@ -218,7 +218,7 @@ class RobotSession(Session):
     # The robot.
 
     def follow(self, listing: Listing | None, now_s: float, *, is_silent: bool = False) -> Actions:
-        """Handle the robot's current parts, None if it is not connected, and whether it is silent."""
+        """Update the robot's parts, None if it is not connected, and whether it is silent."""
         self._begin(now_s)
         had_robot, self._has_robot, self._is_silent = self._has_robot, listing is not None, is_silent
         before = self._listing
@@ -237,7 +237,7 @@ class RobotSession(Session):
         return self._done(now_s)
 
     def take(self, values: Mapping[int, int | None], now_s: float) -> Actions:
-        """Handle new values of sensors by number. None: no longer known."""
+        """Send new values of sensors by number. None: no longer known."""
         self._begin(now_s)
         for sensor, value in values.items():
             if value is None:

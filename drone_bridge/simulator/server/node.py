@@ -172,7 +172,7 @@ class SimulatorServer(ProtocolNode):
             self._queue_work(partial(session.moved, entity, wire_state(state)))
 
     def _take_event(self, row: Topic, message: Any) -> None:
-        """Handle an event of the bridge's simulator."""
+        """Pass an event of the bridge's simulator to the session."""
         assert row.from_ros
         event = row.from_ros(self._translation, message)
         if event is not None and (session := self._session):

@@ -119,7 +119,7 @@ class ClientSession(Session):
         return self._turn(now_s)
 
     def receive(self, data: bytes | str, source: Any, now_s: float) -> Actions:
-        """Handle a chunk of the simulator's data."""
+        """Decode a chunk of the simulator's data, and continue what waits for it."""
         assert isinstance(data, bytes)
         if not (client := self._client):
             return []
@@ -133,7 +133,7 @@ class ClientSession(Session):
         return self._turn(now_s)
 
     def disconnected(self, peer: Any, sentence: str, now_s: float) -> Actions:
-        """Handle a lost connection, or one that the simulator has closed. All connections end together."""
+        """End the session after a lost or closed connection. All connections end together."""
         self._peers.clear()
         if not (client := self._client):
             return []
@@ -151,7 +151,7 @@ class ClientSession(Session):
         return self._ended(sentence, now_s, gone=peer)
 
     def tick(self, now_s: float) -> Actions:
-        """Handle timeouts, and send due messages."""
+        """Check timeouts, and send due messages."""
         return self._turn(now_s) if now_s >= self.due_s else []
 
     def resume(self, now_s: float) -> Actions:
@@ -184,7 +184,7 @@ class ClientSession(Session):
     # Requests.
 
     def commanded(self, now_s: float) -> Actions:
-        """Handle a new command or its timeout."""
+        """Send due messages after a new command or its timeout."""
         self._steering.due_s = now_s
         return self._turn(now_s)
 
@@ -202,7 +202,7 @@ class ClientSession(Session):
     # A turn of the session.
 
     def _turn(self, now_s: float) -> Actions:
-        """Handle all that is due, and return the gathered actions."""
+        """Check timeouts, and return the gathered actions."""
         if not (client := self._client):
             return []
         exchange = client.exchange

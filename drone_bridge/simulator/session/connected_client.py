@@ -129,7 +129,7 @@ class ConnectedClient:
     # Events. Each is followed by `turn`.
 
     def receive(self, channel: Channel, data: bytes) -> None:
-        """Handle a chunk of a connection's data. Raises RemoteProtocolError after earlier messages."""
+        """Decode a chunk of a connection's data. Raises RemoteProtocolError after earlier messages."""
         exchange = self.exchange
         self._received_s = exchange.now_s
         try:
@@ -184,7 +184,7 @@ class ConnectedClient:
             self._resolve(call, False, reason)
 
     def turn(self) -> None:
-        """Handle all that is due. While the simulator is suspended, send nothing."""
+        """Send due messages and advance procedures. While the simulator is suspended, send nothing."""
         time = self.simulation.time
         if clock_time := time.tick(self.exchange.now_s):
             self.exchange.publish(clock_time)
@@ -414,7 +414,7 @@ class ConnectedClient:
             yield from self.keeper.restore(event.id)
 
     def removed(self, kind: int, number: int) -> Procedure[None]:
-        """Handle the removal of an item at our request."""
+        """Forget an item that was removed at our request."""
         if kind == ItemType.ENTITY and number in self._known:
             yield from self._handle_spied(sim.Spied(False, kind, number))
         else:

@@ -155,7 +155,7 @@ class DesiredItems:
         self._all.remove(item)
 
     def removed(self, kind: int, number: int, *, is_ours: bool = False) -> None:
-        """Handle the removal of an item and its dependents. `is_ours`: at our request."""
+        """Mark an item and its dependents as removed. `is_ours`: at our request."""
         item = self.find(kind, number)
         streams = [each for each in self._all if isinstance(each, DesiredCameraStream) and kind == ItemType.CAMERA]
         gone = [item] if item else []

@@ -122,7 +122,7 @@ class Channel:
         return pending, data
 
     def receive(self, data: bytes, now_s: float) -> Iterator[Pending | Response]:
-        """Handle a chunk. Yield the answered requests and the out-of-band messages.
+        """Decode a chunk. Yield the answered requests and the out-of-band messages.
 
         Raises RemoteProtocolError.
         """

@@ -232,7 +232,7 @@ class Forwarder:
         return kind in _FORWARDED_ITEMS and isinstance(self.world.items.of(ItemType(kind)).get(number), ForwardedItem)
 
     def _steer(self, client: ItemOwner, request: sim.SetEntity) -> None:
-        """Handle a command. Zero is published even if the vehicle's state is unknown. Raises RefusedError."""
+        """Publish a command. Zero is published even if the vehicle's state is unknown. Raises RefusedError."""
         is_known = self.scene.is_current(self._vehicle)
         if any(cast(tuple[float, ...], request.value)):
             self._check_moves()

@@ -110,7 +110,7 @@ class ItemKeeper:
     # Removed items.
 
     def forget(self, kind: int, number: int, *, is_ours: bool = False) -> Procedure[None]:
-        """Handle the removal of an item. `is_ours`: at our request."""
+        """Forget a removed item. `is_ours`: at our request."""
         self.items.removed(kind, number, is_ours=is_ours)
         if kind == ItemType.ENTITY and not any(number in item.entities for item in self.items):
             self._entities.forget(number)

@@ -177,7 +177,7 @@ class SimulatorSession(Session):
         return self._done(now_s)
 
     def receive(self, data: bytes | str, source: Any, now_s: float) -> Actions:
-        """Handle a chunk of a client's stream."""
+        """Execute the requests in a chunk of a client's stream."""
         assert isinstance(data, bytes)
         if source not in self._clients:
             return []
@@ -188,7 +188,7 @@ class SimulatorSession(Session):
         return self._done(now_s)
 
     def left(self, peer: Any, sentence: str, now_s: float) -> Actions:
-        """Handle the end of a client's stream."""
+        """Remove a client whose stream has ended."""
         return self._gone(peer, Note("", sentence, is_expected=True), now_s)
 
     def disconnected(self, peer: Any, sentence: str, now_s: float) -> Actions:
@@ -252,7 +252,7 @@ class SimulatorSession(Session):
     # Services of the bridge.
 
     def answered(self, question: Question, answer: Answer, now_s: float) -> Actions:
-        """Handle the result of a call, which may be late."""
+        """Answer the waiting client by the result of a call, which may be late."""
         self._begin(now_s)
         if waiting := self._waiting.pop(question, None):
             self._continue(waiting.asking, waiting.served, answer)
@@ -263,7 +263,7 @@ class SimulatorSession(Session):
     # Topics.
 
     def moved(self, entity: int, state: State, now_s: float) -> Actions:
-        """Handle a state of an entity. Each state is a step of it."""
+        """Update an entity. Each state is a step of it."""
         self._begin(now_s)
         self._out.append(Note("states"))
         self._scene.update(entity, state)
@@ -275,7 +275,7 @@ class SimulatorSession(Session):
         return self._done(now_s)
 
     def reported(self, event: sim.Response, now_s: float) -> Actions:
-        """Handle an event of the bridge's simulator."""
+        """Forward an event of the bridge's simulator to the clients."""
         self._begin(now_s)
         if isinstance(event, sim.Completed):
             self._control.follow(is_running=False)
@@ -292,13 +292,13 @@ class SimulatorSession(Session):
         return self._done(now_s)
 
     def reset(self, now_s: float) -> Actions:
-        """Handle the start of another simulation behind the bridge."""
+        """Reset after another simulation has started behind the bridge."""
         self._begin(now_s)
         self._forwarder.reset()
         return self._done(now_s)
 
     def hold_changed(self, now_s: float) -> Actions:
-        """Handle the start or end of hold: earlier velocities are not published again."""
+        """Discard velocities from before the start or end of a hold."""
         self._begin(now_s)
         self._commands.stop()
         return self._done(now_s)

@@ -36,7 +36,7 @@ class Streams:
         self._states: dict[int, tuple[Any, ...]] = {}  # of this step, not yet published
 
     def handle(self, event: sim.Response) -> None:
-        """Handle a message. Call `flush` after the last received one."""
+        """Collect a message. Call `flush` after the last received one."""
         if isinstance(event, sim.EntityData):
             self._take_state(event)
         elif isinstance(event, sim.CameraData):

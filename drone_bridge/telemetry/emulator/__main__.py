@@ -165,7 +165,7 @@ class Broadcast:
         self.sent += 1
 
     def _receive_until(self, due: float) -> None:
-        """Handle datagrams until the deadline, and a few if it has already passed."""
+        """Receive datagrams until the deadline, and a few if it has already passed."""
         late = 0
         with contextlib.suppress(LinkTimeoutError):
             while (left_s := due - time.monotonic()) > 0 or late < DOCUMENTS_WHEN_LATE:

@@ -155,7 +155,7 @@ class ControllerSession(Session):
         return []
 
     def receive(self, data: bytes | str, source: Any, now_s: float) -> Actions:
-        """Handle a document from a datagram's source or a topic."""
+        """Decode a document from a datagram's source or a topic, and publish it."""
         name = source if source in _SENDERS else peer_name(source)
         if refusal := self._source_refusal(source):
             return [_refusal(name, refusal)]
@@ -187,7 +187,7 @@ class ControllerSession(Session):
         return [Publish(event), *self._heard(event, now_s), *noted]
 
     def refused(self, sentence: str, now_s: float) -> Actions:
-        """Handle a closed port at the called drone. It is logged once, until telemetry arrives."""
+        """Log that the port of the called drone is closed: once, until telemetry arrives."""
         is_new, self._was_refused = not self._was_refused, True
         is_not_up_yet = self.received_s is None
         hint = " If the simulation sends first, set role: listen." if is_not_up_yet else ""
@@ -267,7 +267,7 @@ class ControllerSession(Session):
         return self._ports.is_changing and same_host(source, self._drone)
 
     def _lose_telemetry(self) -> Actions:
-        """Handle the drone's silence. Over UDP, the last commands follow."""
+        """Change to the silent state. Over UDP, the last commands follow."""
         self.state = SILENT
         self._from_drone = ControllerConnection()  # it may have restarted, so that its timestamps are not late
         after = "Still sending commands."

@@ -118,7 +118,7 @@ class DroneSession(Session):
     # The operator.
 
     def receive(self, data: bytes | str, source: Any, now_s: float) -> Actions:
-        """Handle a document of the operator: a command, or telemetry of a rover."""
+        """Decode a document of the operator, a command or telemetry of a rover, and publish it."""
         name = self.peer
         if self._callers or self._called:
             name = peer_name(source)
@@ -170,7 +170,7 @@ class DroneSession(Session):
         return [Note("takeovers", sentence, is_ongoing=True)]
 
     def refused(self, sentence: str, now_s: float) -> Actions:
-        """Handle a closed port at the operator. Documents are still sent."""
+        """Log that the operator's port is closed. Documents are still sent."""
         is_new = self.state != UNREACHABLE
         self._refused_until_s = now_s + REFUSAL_HOLDS_S
         self._update_open(now_s)

@@ -104,7 +104,7 @@ class Flight(Pilot, Protocol):
         """Return the reply to the frame, and whether the command, if any, was within the wire's range."""
 
     def replaced(self) -> None:
-        """Handle that `neutral` was sent instead of the last reply."""
+        """Record that `neutral` was sent instead of the last reply."""
 
 
 class AutopilotSession(Session):
@@ -180,7 +180,7 @@ class AutopilotSession(Session):
         return self._clients[peer].handler.get_buffers()
 
     def filled(self, size: int, peer: Any, now_s: float) -> Actions:
-        """Handle bytes that were read into `memory`."""
+        """Decode bytes that were read into `memory`."""
         client = self._clients[peer]
         self._received_s = now_s
         client.handler.buffer_updated(size)
@@ -189,7 +189,7 @@ class AutopilotSession(Session):
         return self._events(client, now_s)
 
     def receive(self, data: bytes | str, source: Any, now_s: float) -> Actions:
-        """Handle bytes, with a copy."""
+        """Decode bytes, with a copy."""
         assert isinstance(data, bytes)
         client = self._clients[source]
         self._received_s = now_s
@@ -197,7 +197,7 @@ class AutopilotSession(Session):
         return self._events(client, now_s)
 
     def left(self, peer: Any, sentence: str, now_s: float) -> Actions:
-        """Handle the end of the testbed's stream, which is regular between two frames."""
+        """End the testbed's stream, which is regular between two frames."""
         client = self._clients[peer]
         client.handler.receive_eof()
         return self._events(client, now_s)
@@ -211,7 +211,7 @@ class AutopilotSession(Session):
         return Landing.SILENT if is_silent else super().landing(now_s)
 
     def commanded(self, arrival: Arrival[Any] | None, now_s: float) -> Actions:
-        """Handle a new command, or its timeout. A frame may be waiting for it."""
+        """Answer the frame that waits for a new command, or for its timeout."""
         if self._pending_stamp is None or arrival is None:
             is_held = self._pending_stamp is not None and self._arbiter.rank(now_s) is Rank.HOLD
             return self._answered_in_lockstep(None, now_s) if is_held else []
@@ -268,7 +268,7 @@ class AutopilotSession(Session):
     # The conversation.
 
     def _events(self, client: Client[AutopilotConnection], now_s: float) -> Actions:
-        """Handle the messages that the testbed has sent."""
+        """Publish and answer the messages that the testbed has sent."""
         connection, actions, has_spoken = client.handler, list[Action](), False
         try:
             while (event := connection.next_event()) is not NEED_DATA:

@@ -180,7 +180,7 @@ class DroneSession(Session):
         return [*actions, note, *self.step(now_s)]
 
     def receive(self, data: bytes | str, source: Any, now_s: float) -> Actions:
-        """Handle bytes of the autopilot."""
+        """Decode bytes of the autopilot, and follow its replies."""
         assert isinstance(data, bytes)
         client = self._clients[source]
         client.handler.receive_data(data)
@@ -188,7 +188,7 @@ class DroneSession(Session):
         return self.step(now_s)
 
     def left(self, peer: Any, sentence: str, now_s: float) -> Actions:
-        """Handle the end of the autopilot's stream, which is regular unless it is inside a reply."""
+        """End the autopilot's stream, which is regular unless it is inside a reply."""
         self._clients[peer].handler.receive_eof()
         return self.step(now_s)
 

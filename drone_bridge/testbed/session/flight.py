@@ -93,7 +93,7 @@ class TestbedFlight:
         return motion, was_within
 
     def replaced(self) -> None:
-        """Handle that `neutral` was sent instead of the last reply. There is no lag to make up for then."""
+        """Record that `neutral` was sent instead of the last reply. There is no lag to make up for then."""
         self._fly_raw(self.neutral)
 
     def _fly_raw(self, motion: MotionParameters) -> None:

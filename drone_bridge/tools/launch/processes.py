@@ -82,7 +82,7 @@ class _Job:
         return err or out
 
     def end(self, status: int) -> None:
-        """Handle the end of the leader. `status`: exit status, or minus the signal that ended it."""
+        """Record the end of the leader. `status`: exit status, or minus the signal that ended it."""
         self.has_ended = True
         self.leader.returncode = status
         for output in self._outputs:
@@ -178,7 +178,7 @@ class _Supervisor:
         self._print(f"{process.label} started (pid {leader.pid})")
 
     def _reap(self) -> None:
-        """Handle the end of children, including adopted ones."""
+        """Collect the exit statuses of ended children, including adopted ones."""
         while (ended := _next_ended_child()) is not None:
             pid, status = ended
             for job in self._jobs:
@@ -208,7 +208,7 @@ class _Supervisor:
             task.add_done_callback(self._clearing.discard)
 
     def _count(self, process: Process, status: int) -> None:
-        """Handle the effect of a process's end on the launch."""
+        """Stop the launch, or count a failure, if the end of a process requires that."""
         if self._stopping:
             return
         if process.is_required:

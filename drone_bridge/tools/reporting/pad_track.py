@@ -19,7 +19,7 @@ class PadTrack:
         self._have_odometry: set[str] = set()
 
     def note(self, topic: str, type_name: str, message: Any) -> tuple[float, float, float] | None:
-        """Handle the next message. Return the drone's x, y, z in m if this message determines them, or None."""
+        """Collect the next message. Return the drone's x, y, z in m if this message determines them, or None."""
         if type_name == _ODOMETRY and topic.endswith(f"/{_ROVER}"):
             self._rovers[topic.removesuffix(_ROVER)] = message.pose.pose.position
         elif type_name == _ODOMETRY and topic.endswith(f"/{_DRONE}"):

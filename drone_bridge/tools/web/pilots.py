@@ -184,7 +184,7 @@ class Pilots:
         self._note_held(topic, None if since_ns is None else since_ns / 1e9, is_kept=is_kept)
 
     def set_status(self, node: str, status: HoldStatus) -> None:
-        """Handle the report of a node."""
+        """Update the wishes by the report of a node, and announce changes."""
         before = dict(self._wishes.all())
         self._statuses[node] = status
         self._wishes.reported(node, Report(status.run, status.wish, status.releases_before_wish, status.releases))

@@ -163,7 +163,7 @@ class Relay:
                 await self._followed()
 
     def _subscribe(self, frame: str, viewer: int, outbox: Outbox) -> bool:
-        """Handle a request to subscribe or unsubscribe. Other requests are left to the server."""
+        """Execute a request to subscribe or unsubscribe. Other requests are left to the server."""
         if "ubscribe" not in frame:
             return False
         try:

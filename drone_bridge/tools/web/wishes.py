@@ -129,13 +129,13 @@ class Wishes:
         self._all = None
 
     def reported(self, node: str, report: Report) -> None:
-        """Handle a report of a node."""
+        """Update the wishes by a report of a node."""
         self._reports[node] = report
         for vehicle in [vehicle for vehicle, wish in self._wishes.items() if node in wish.nodes]:
             self._follow(vehicle, node)
 
     def confirm(self, vehicle: str, wish: Wish, problem: str) -> None:
-        """Handle the response of ~/hold of a node without reports. Without a problem, the vehicle is held."""
+        """Record the response of ~/hold of a node without reports. Without a problem, the vehicle is held."""
         if self._wishes.get(vehicle) is wish:
             wish.problem = problem
             if not problem:
