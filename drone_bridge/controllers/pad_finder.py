@@ -87,7 +87,7 @@ class Way:
         """Record a message of our own, which the subscription will also receive."""
         self._published.append((stamp.sec, stamp.nanosec))
 
-    def hear(self, stamp: Time, now_s: float) -> None:
+    def received(self, stamp: Time, now_s: float) -> None:
         """Note the time of another node's message. Our own ones are recognized by their stamps."""
         if (stamp.sec, stamp.nanosec) in self._published:
             self._published.remove((stamp.sec, stamp.nanosec))
@@ -164,7 +164,7 @@ class PadFinder(Node):
         self._declared = DeclaredParameters(self, PARAMETERS)
         self._pad_images = PadImages(read(MarkerParameters, PAD, self._declared))
         self._errors = ErrorLog(self)
-        self._way = Way(time.monotonic())
+        self._other_finder = Way(time.monotonic())
         self._pairs = NearestAttitude()
         self._info: CameraInfo | None = None
         self._decoder = JpegDecoder("")
@@ -177,7 +177,7 @@ class PadFinder(Node):
         kind, topic = (Image, IMAGE) if is_raw else (CompressedImage, f"{IMAGE}/compressed")
         attitudes = QoSProfile(depth=ATTITUDES_KEPT, reliability=ReliabilityPolicy.BEST_EFFORT)
         # The executor handles pending messages in the order of these subscriptions.
-        subscribe(self, LandingPad, LANDING_PAD, self._hear, qos_profile_sensor_data)
+        subscribe(self, LandingPad, LANDING_PAD, self._pad_received, qos_profile_sensor_data)
         subscribe(self, CameraInfo, CAMERA_INFO, self._take_info, qos_profile_sensor_data)
         subscribe(self, kind, topic, lambda image: self._search(self._pairs.take_image(image)), 1)
         subscribe(self, Imu, IMU, lambda imu: self._search(self._pairs.take_imu(imu)), attitudes)
@@ -186,8 +186,8 @@ class PadFinder(Node):
     def leave(self) -> None:
         """Do nothing. Subscribers detect by themselves that landing_pad has ended."""
 
-    def _hear(self, message: LandingPad) -> None:
-        self._way.hear(message.header.stamp, time.monotonic())
+    def _pad_received(self, message: LandingPad) -> None:
+        self._other_finder.received(message.header.stamp, time.monotonic())
 
     def _take_info(self, info: CameraInfo) -> None:
         self._info = info
@@ -195,7 +195,7 @@ class PadFinder(Node):
     def _search(self, photo: Photo | None) -> None:
         """Search an image and publish the result, unless another node publishes landing_pad."""
         began_s = time.monotonic()
-        is_free = self._way.is_free(began_s, self._declared["source_timeout"])
+        is_free = self._other_finder.is_free(began_s, self._declared["source_timeout"])
         if photo is None or not is_free or began_s < self._resting_until_s:
             return
         try:
@@ -205,7 +205,7 @@ class PadFinder(Node):
             return
         finally:
             self._resting_until_s = 2 * time.monotonic() - began_s
-        self._way.publish(message.header.stamp)
+        self._other_finder.publish(message.header.stamp)
         with contextlib.suppress(*PUBLISHER_ERRORS):
             self._publisher.publish(message)
 

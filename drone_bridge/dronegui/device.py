@@ -72,7 +72,7 @@ class Gui:
         self.controls = Controls()  # in force
         self.received_s = -math.inf  # time of the last packet that took effect
         #: Start time of navdata; infinite before it is requested.
-        self.hears_drone_from_s = -math.inf if dialect.is_bootstrapped else math.inf
+        self.receives_navdata_from_s = -math.inf if dialect.is_bootstrapped else math.inf
         self._drone = drone
         self._dialect = dialect
         self._protocol = ReceiverConnection(dialect.python_literals, dialect.complete_states_only)
@@ -83,16 +83,16 @@ class Gui:
         self._controllers: dict[str, tuple[Any, float]] = {}
         self._heard: tuple[tuple[Any, float], ...] = ()  # all of these, including the own host
 
-    def hears_drone(self, now_s: float) -> bool:
+    def receives_navdata(self, now_s: float) -> bool:
         """Return whether the drone sends navdata, which reports whether it flies."""
         if math.isfinite(self.received_s) and now_s > self.received_s + self._dialect.drone_patience_s:
-            self.hears_drone_from_s = math.inf
-        return now_s >= self.hears_drone_from_s
+            self.receives_navdata_from_s = math.inf
+        return now_s >= self.receives_navdata_from_s
 
     def start_navdata(self, now_s: float) -> None:
         """Request navdata from the drone, as "Stream Navdata" and a press of reset do."""
         self.received_s = max(self.received_s, now_s)
-        self.hears_drone_from_s = min(self.hears_drone_from_s, now_s + BOOTSTRAP_S)
+        self.receives_navdata_from_s = min(self.receives_navdata_from_s, now_s + BOOTSTRAP_S)
 
     def receive(self, datagram: bytes, source: Any, now_s: float) -> ControlPacket | LatePacket:
         """Execute a datagram. `source` is a socket address.
@@ -104,7 +104,7 @@ class Gui:
         if not isinstance(event, ControlPacket):
             assert isinstance(event, LatePacket)
             return event
-        knows_flight = self.hears_drone(now_s)  # before this packet ends a silence
+        knows_flight = self.receives_navdata(now_s)  # before this packet ends a silence
         self.received_s = now_s
         self._remember(source, now_s)
         before, self.controls = self.controls, event.controls
@@ -121,7 +121,7 @@ class Gui:
 
     def navdata_is_due(self, now_s: float) -> bool:
         """Return whether navdata is due; true once per period."""
-        return self.hears_drone(now_s) and self._rate_limit.is_due(now_s, NAVDATA_RATE)
+        return self.receives_navdata(now_s) and self._rate_limit.is_due(now_s, NAVDATA_RATE)
 
     def navdata(self, block: Navdata) -> bytes:
         """Return the datagram of a block for its `receivers`. Raises LocalProtocolError."""

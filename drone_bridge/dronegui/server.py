@@ -292,7 +292,7 @@ class DroneGuiServer(ProtocolNode):
 
     def _take_flying(self, message: Bool) -> None:
         """Store the state, which is latched, also without a session."""
-        heard = partial(self._flying.heard, message.data)
+        heard = partial(self._flying.received, message.data)
         if self.has_link:
             self.post(heard, is_kept=True)
         else:

@@ -98,7 +98,7 @@ class VelocityControl:
         self._repeats = self._repeats + 1 if self._stands_still else 0
         if self._stands_still:
             self._attitude.replace(attitude)
-            self._look()
+            self._update_directions()
             return
         self._time_s = time_s
         if not 0 < step_s <= LONGEST_STEP_S:
@@ -180,7 +180,7 @@ class VelocityControl:
         """Restart the estimate, at rest."""
         self._flown = hover(self._drone)
         self._attitude = AttitudeEstimator(attitude)
-        self._look()
+        self._update_directions()
         self._position = [0.0, 0.0, 0.0] if position is None else list(position)
         self._velocity = [0.0, 0.0, 0.0]
         self._disturbance = [0.0, 0.0, 0.0]
@@ -188,7 +188,7 @@ class VelocityControl:
         #: Position and heading of an ideal drone.
         self._reference, self._yaw_reference = self._position.copy(), self._yaw
 
-    def _look(self) -> None:
+    def _update_directions(self) -> None:
         """Update the directions of the thrust and the nose."""
         attitude = self._attitude.attitude
         self._up = rotated(attitude, 0.0, 0.0, 1.0)
@@ -203,7 +203,7 @@ class VelocityControl:
         before = self._up
         self._attitude.predict(self._flown.rates, step_s)
         self._attitude.correct(attitude)
-        self._look()
+        self._update_directions()
         middle = [one + other for one, other in zip(before, self._up, strict=True)]
         length = max(math.hypot(*middle), 1e-9)
         push = self._flown.thrust / self._drone.mass

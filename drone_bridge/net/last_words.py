@@ -114,7 +114,7 @@ class LastWordsKeeper:
         if not self._put(WORDS, WORDS_SLOTS, told, first=1):
             self.disarm()
         elif not was_armed:
-            self._tell(ARMED)
+            self._send(ARMED)
 
     def disarm(self) -> None:
         """Disarm: the vehicle is neutral."""
@@ -134,7 +134,7 @@ class LastWordsKeeper:
         """Begin or end writing one or several pieces."""
         self._memory[BUSY] = is_busy
 
-    def was_said(self) -> bool:
+    def was_written(self) -> bool:
         """Return whether the neutral command was sent since the last call. Wait until the child has finished."""
         self.moved_on()
         end_s = time.monotonic() + RELEASE_S
@@ -151,7 +151,7 @@ class LastWordsKeeper:
         if self._outlet.stream:
             self._outlet.stream.on_write = None
         self._outlet = None
-        self._tell(RELEASE)
+        self._send(RELEASE)
         poll = select.poll()
         poll.register(self._control, select.POLLIN)
         if poll.poll(RELEASE_S * 1000):
@@ -177,7 +177,7 @@ class LastWordsKeeper:
             self.release()
         self._outlet = outlet
         self._number += 1
-        self._tell(FILE, outlet.file.fileno())
+        self._send(FILE, outlet.file.fileno())
         self._base = None
         entry = Entry(0, b"", False)
         if stream := outlet.stream:
@@ -202,7 +202,7 @@ class LastWordsKeeper:
         self._memory[selected] = first + slot
         return True
 
-    def _tell(self, message: bytes, *files: int) -> None:
+    def _send(self, message: bytes, *files: int) -> None:
         message += self._number.to_bytes(NUMBER_BYTES, "little")
         with contextlib.suppress(OSError):  # the child was killed: there are no last words until it is restarted
             socket.send_fds(self._control, [message], files, socket.MSG_DONTWAIT)

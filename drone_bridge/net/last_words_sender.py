@@ -118,7 +118,7 @@ class Sender:
             try:
                 message, attached, _, _ = self._control.recvmsg(MESSAGE_BYTES, _socket.CMSG_SPACE(4))
             except TimeoutError:
-                wait_s = self._look()
+                wait_s = self._check_stall()
                 continue
             except OSError:
                 break
@@ -134,7 +134,7 @@ class Sender:
                     self._control.send(RELEASE)
                 except OSError:
                     break
-            wait_s = self._look()
+            wait_s = self._check_stall()
         try:
             self._end()
         finally:
@@ -158,7 +158,7 @@ class Sender:
     def _is_stream(self) -> bool:
         return not self._socket or self._socket.type == _socket.SOCK_STREAM
 
-    def _look(self) -> float | None:
+    def _check_stall(self) -> float | None:
         """Send the neutral command if the node stalls. Return the time until the next look, None if nothing is armed.
 
         The node, when it continues, moves the deadline first, and then waits until this process is not SPEAKING.

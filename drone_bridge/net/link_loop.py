@@ -175,13 +175,13 @@ class Intake:
 
     @property
     def due_s(self) -> float:
-        """Time of the next call of `look`, s."""
+        """Time of the next call of `after_turn`, s."""
         return math.inf
 
     def opened(self) -> None:
         """Called when the link has opened."""
 
-    def look(self, now_s: float) -> None:
+    def after_turn(self, now_s: float) -> None:
         """Pass queued commands to the session and report. Called at the end of each turn."""
 
     def closed(self) -> None:
@@ -341,7 +341,7 @@ class LinkLoop:
         self._do_posted()
         self._read()
         self._tick()
-        self._intake.look(self._clock.now_s())
+        self._intake.after_turn(self._clock.now_s())
         self._stage.turn_ended(self.session)
         if self._keeper:
             self._keeper.moved_on()
@@ -404,7 +404,7 @@ class LinkLoop:
         self._posted.clear()
         dropped += self._drain()
         self.session.fresh_since_s = now_s
-        if self._keeper and self._keeper.was_said():
+        if self._keeper and self._keeper.was_written():
             self._notes.put(Note(LAST_WORDS, SAID))
             self._act(self.session.neutral_sent(now_s), now_s)
         self._act(self.session.resume(now_s), now_s)

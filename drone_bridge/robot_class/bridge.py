@@ -33,7 +33,7 @@ from drone_bridge.session.tilt_pilot import TiltPilot
 from drone_bridge.wire.addresses import address_name
 
 
-def tells_velocity(robot: type[Robot]) -> bool:
+def reports_velocity(robot: type[Robot]) -> bool:
     """Return whether a topic of the robot has its velocity."""
     return not {"odom", "velocity"}.isdisjoint(robot.tells)
 
@@ -56,7 +56,7 @@ def parameters(robot: type[Robot]) -> Sequence[ParameterDeclaration]:
             ),
             ParameterDeclaration("baud", robot.baud, "Baud rate of the serial line.", range=(50, 4_000_000)),
         )
-    if tells_velocity(robot):
+    if reports_velocity(robot):
         x, y, z, *about = TWIST_VARIANCES
         covariance = (twist_covariance_parameter((x, y, x if "z" in robot.axes else z, *about)),)
     return (
@@ -96,7 +96,9 @@ class RobotBridge(ProtocolNode):
         translation = Translation(
             names,
             robot.image,
-            twist_variances=self.parameters["twist_covariance_diagonal"] if tells_velocity(robot) else TWIST_VARIANCES,
+            twist_variances=self.parameters["twist_covariance_diagonal"]
+            if reports_velocity(robot)
+            else TWIST_VARIANCES,
             refuse_image=partial(self.report.count_and_warn, REFUSED_IMAGES),
         )
         self._topics = TopicPublishers(self, make_rows(robot), translation)

@@ -173,7 +173,7 @@ class ClientSession(Session):
             self._watch.restart()
         self._moved_at = math.inf
         began = Note("connections", f"Connected to {self.peer}.", is_expected=True)
-        return [*self._neutral_of_datagrams(), *self._greet(now_s), began]
+        return [*self._neutral_of_datagrams(), *self._handshake(now_s), began]
 
     def receive(self, data: bytes | str, source: Any, now_s: float) -> Actions:
         assert isinstance(data, bytes)
@@ -185,10 +185,10 @@ class ClientSession(Session):
             while (packet := self._end.next_event()) is not NEED_DATA:
                 assert not isinstance(packet, ConnectionClosed)  # the stream has not ended
                 if is_of_greeting := self._answers(packet.data):
-                    self._heard(now_s)
-                    actions += self._greet(now_s)
+                    self._received(now_s)
+                    actions += self._handshake(now_s)
                 if isinstance(packet, Told):
-                    self._heard(now_s)
+                    self._received(now_s)
                     self._reported(now_s)
                     if self.state == CONNECTED:
                         self.is_proven = True
@@ -198,7 +198,7 @@ class ClientSession(Session):
                             self._watch.measured(packet.meaning, now_s)
                         actions += [Publish(packet), Note(REPORTS)]
                 elif isinstance(packet.meaning, Answer):
-                    self._heard(now_s)
+                    self._received(now_s)
                     if not is_of_greeting and not self._answers_repeat(packet, now_s):
                         actions += self._answered(packet.meaning)
         except RemoteProtocolError as error:
@@ -239,7 +239,7 @@ class ClientSession(Session):
         """Send one of the robot's `requests`."""
         if self._end is None or self.state == CLOSED:
             return [Outcome(request, False, "No robot is connected.")]
-        if not self._is_heard(now_s) and request.name != "land":
+        if not self._is_responsive(now_s) and request.name != "land":
             return [Outcome(request, False, f"{self.peer} is not connected yet, or silent.")]
         if request.asked_s < self.fresh_since_s and request.name != "land":
             return [Outcome(request, False, "The request is stale: the bridge was suspended meanwhile. Call again.")]
@@ -291,7 +291,7 @@ class ClientSession(Session):
         self.due_s = math.inf if self.is_over else now_s + FINAL_GAP_S
         return [*self._drive(None), *(self._left() if self.is_over else [])]
 
-    def _greet(self, now_s: float) -> Actions:
+    def _handshake(self, now_s: float) -> Actions:
         """Continue the greeting to the next step with an answer, or to its end, which is neutral."""
         actions: list[Action] = []
         if self._test is not None:
@@ -360,12 +360,12 @@ class ClientSession(Session):
                 return True
         return False
 
-    def _is_heard(self, now_s: float) -> bool:
+    def _is_responsive(self, now_s: float) -> bool:
         """Return whether the robot is connected and not silent."""
         is_silent = self.received_s is None or self.silent_s(now_s) > self._parameter("link_timeout")
         return self.state == CONNECTED and not (self._hears and is_silent)
 
-    def _heard(self, now_s: float) -> None:
+    def _received(self, now_s: float) -> None:
         """Record that the robot is responsive."""
         self.received_s, self._moved_at, self._withholds = now_s, math.inf, False
 

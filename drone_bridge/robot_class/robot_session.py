@@ -100,21 +100,21 @@ class RobotSession(Session):
             actions += self.connected(source, now_s)
         if source not in self._clients:
             return actions
-        client, has_spoken = self._clients[source], False
+        client, has_sent_message = self._clients[source], False
         client.handler.receive_data(data)
         try:
             while (packet := client.handler.next_event()) is not NEED_DATA:
                 assert not isinstance(packet, ConnectionClosed)
-                has_spoken = True
-                actions += self._obeyed(packet.meaning, source, now_s)
+                has_sent_message = True
+                actions += self._execute(packet.meaning, source, now_s)
         except RemoteProtocolError as error:
             actions.append(Note("rejected_input", str(error)))
             if self._is_stream:
                 return [*self._left(source), *actions]
-        if has_spoken:
+        if has_sent_message:
             self.received_s = now_s
         inside = client.handler.inside_message
-        self._clients.heard(client, now_s, is_inside_message=inside, has_spoken=has_spoken)
+        self._clients.data_received(client, now_s, is_inside_message=inside, has_sent_message=has_sent_message)
         self._set_due()
         return actions
 
@@ -157,7 +157,7 @@ class RobotSession(Session):
         self.state, self.is_over = CLOSED, True
         return actions
 
-    def _obeyed(self, meaning: Any, source: Any, now_s: float) -> Actions:
+    def _execute(self, meaning: Any, source: Any, now_s: float) -> Actions:
         if isinstance(meaning, bytes):
             return [Send(meaning, source)]
         if isinstance(meaning, Request):

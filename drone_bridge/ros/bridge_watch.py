@@ -46,7 +46,7 @@ class BridgeWatch:
         self._bridges, self._on_change = bridges, on_change
         self._received_s: float | None = None  # time of the last report, by `elapsed_s`
         node.make_subscription(DiagnosticArray, "/diagnostics", self._take, _DEPTH)
-        node.make_timer(_PERIOD_S, self._look)
+        node.make_timer(_PERIOD_S, self._check_reports)
 
     def _take(self, message: DiagnosticArray) -> None:
         names: Collection[str] | None = None
@@ -58,7 +58,7 @@ class BridgeWatch:
                 self._received_s = elapsed_s()
                 self._update(is_gone=False, is_vehicle_silent=_silence_s(status) >= SILENT_AFTER_S)
 
-    def _look(self) -> None:
+    def _check_reports(self) -> None:
         # A stalled process receives no reports.
         if self._received_s is not None and min(elapsed_s() - self._received_s, PROCESS.running_s()) > GONE_AFTER_S:
             self._update(is_gone=True, is_vehicle_silent=False)

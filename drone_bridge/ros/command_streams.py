@@ -134,7 +134,7 @@ class CommandStreams(Intake):
         finally:
             self._taking.release()
 
-    def look(self, now_s: float) -> None:
+    def after_turn(self, now_s: float) -> None:
         """Take if due, and report. Without commands for IDLE_S, hand over to the executor."""
         if now_s >= self.due_s and self.take(now_s):
             self._on_command()

@@ -29,7 +29,7 @@ def warn_if_alone(node: Node) -> None:
     if not server:
         return
 
-    def look() -> None:
+    def check_nodes() -> None:
         timer.cancel()
         if len(node.get_node_names()) <= 1:
             node.get_logger().warning(
@@ -38,4 +38,4 @@ def warn_if_alone(node: Node) -> None:
                 "start now discover no others, and are not discovered."
             )
 
-    timer = node.create_timer(_ALONE_S, look, clock=Clock(clock_type=ClockType.STEADY_TIME))
+    timer = node.create_timer(_ALONE_S, check_nodes, clock=Clock(clock_type=ClockType.STEADY_TIME))

@@ -106,12 +106,12 @@ class Hold:
         self._publish()
         if stored:
             node.get_logger().warning(f"It was holding when it ended ({reason}), and still holds: {_ADVICE}.")
-        self.look()
+        self.poll_files()
 
     @property
     def is_held(self) -> bool:
         """Whether the vehicle must be neutral."""
-        return self.state.look(elapsed_s())[0]
+        return self.state.snapshot(elapsed_s())[0]
 
     def when_set(self, call: Callable[[], None]) -> None:
         """Register a callback, until cleanup, for when commands are to be dropped. Called in the executor."""
@@ -141,7 +141,7 @@ class Hold:
             if self.state.hold(reason):
                 self._held()
 
-    def look(self) -> None:
+    def poll_files(self) -> None:
         """Follow new wishes in files, and retry reading a stored hold.
 
         Call this periodically, in a separate thread, as it may wait for a disk.

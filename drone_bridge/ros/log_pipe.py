@@ -124,7 +124,7 @@ def _start_child(outputs: tuple[int, int]) -> socket.socket:
     return kept
 
 
-def look() -> None:
+def respawn_writer() -> None:
     """Replace the child if it has died. To be called each second."""
     with _CHANGING:
         if not (_PIPE.original and _PIPE.keeper) or elapsed_s() - _PIPE.started_s < RESTART_S:

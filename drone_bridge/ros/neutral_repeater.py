@@ -90,7 +90,7 @@ class NeutralRepeater:
         self._own = {publisher.topic_name for publisher in publishers}
         others = {f"{folder}/{name}": kind for name, kind in COMMAND_TOPICS.items()}
         self._topics = {**others, **{publisher.topic_name: publisher.msg_type for publisher in publishers}}
-        self._heard: set[str] = set()  # subscribed topics
+        self._subscribed: set[str] = set()  # subscribed topics
         for publisher in publishers:
             node.each_second(OtherTypes(node, publisher.topic_name, publisher.msg_type).warn_of_subscriptions)
         node.hold.when_set(self.publish_neutral)
@@ -158,12 +158,12 @@ class NeutralRepeater:
             return
         count = self._node.count_publishers
         # Subscribe to topics with other publishers before the next repeat.
-        new = {topic for topic in self._topics if count(topic) > (topic in self._own)} - self._heard
+        new = {topic for topic in self._topics if count(topic) > (topic in self._own)} - self._subscribed
         for topic in new:
             self._node.keep_subscription(
                 self._node.create_subscription(self._topics[topic], topic, self._take, qos_profile_sensor_data)
             )
-        self._heard |= new
+        self._subscribed |= new
         if self._unknown_since_s is not None:
             self._decide(has_new=bool(new))
         if not new or not self._published:
@@ -188,6 +188,6 @@ class NeutralRepeater:
                 self._since_s = self._unknown_since_s = None
 
     def _end_listening(self) -> None:
-        for topic in self._heard:
+        for topic in self._subscribed:
             self._node.end_subscriptions(topic)
-        self._heard.clear()
+        self._subscribed.clear()

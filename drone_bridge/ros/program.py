@@ -118,7 +118,7 @@ class _Run:
             warn_if_alone(self._node)
             self._executor = executor_of(self._node)
             PROCESS.start()  # a slow start is not a stall: no commands wait meanwhile
-            watchdog.start(log_pipe.look)
+            watchdog.start(log_pipe.respawn_writer)
             return True
 
     def serve(self) -> int:

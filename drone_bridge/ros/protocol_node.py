@@ -13,8 +13,8 @@ Reconnecting happens in the state active. A node that can't start stays unconfig
 
 There are three threads. The executor's thread runs transitions and callbacks, and passes work to the session by `post`.
 The loop's thread, while active, alone accesses link and session, and calls `publish_event`. The thread of the reports
-runs from configure to cleanup. Two more threads read wish files (`Hold.look`), and wait for signals: that one may call
-`leave`. A lock is therefore held while the link is started or ended.
+runs from configure to cleanup. Two more threads read wish files (`Hold.poll_files`), and wait for signals: that one may
+call `leave`. A lock is therefore held while the link is started or ended.
 """
 
 import contextlib
@@ -328,7 +328,7 @@ class ProtocolNode(LifecycleNode):
         super().destroy_node()
 
     def _look_for_wishes(self) -> None:
-        self.hold.look()
+        self.hold.poll_files()
         self._wish_looks += 1
         if self._wish_looks * FIRST_LOOK_S >= FIRST_LOOKS_S:
             self._wish_ticker.period_s = LOOK_S

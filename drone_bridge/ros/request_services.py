@@ -117,19 +117,19 @@ class RequestServices:
 
     async def _wait_for_link(self) -> None:
         """Wait until the link, which opens in its own thread after activation, is open, or for LINK_TIMEOUT_S."""
-        looks_left = round(LINK_TIMEOUT_S / _LOOK_S)
+        checks_left = round(LINK_TIMEOUT_S / _LOOK_S)
         if self._is_decided():
             return
         over: Future[None] = Future(executor=self._node.executor)
 
-        def look() -> None:
-            nonlocal looks_left
-            looks_left -= 1
-            if not over.done() and (self._is_decided() or looks_left <= 0):
+        def check_link() -> None:
+            nonlocal checks_left
+            checks_left -= 1
+            if not over.done() and (self._is_decided() or checks_left <= 0):
                 over.set_result(None)
 
         clock = Clock(clock_type=ClockType.STEADY_TIME)
-        timer = self._node.create_timer(_LOOK_S, look, callback_group=self.group, clock=clock)
+        timer = self._node.create_timer(_LOOK_S, check_link, callback_group=self.group, clock=clock)
         await over
         self._node.destroy_timer(timer)
 

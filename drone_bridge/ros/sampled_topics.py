@@ -43,7 +43,7 @@ class SampledTopics(Intake):
     def due_s(self) -> float:
         return self._due_s
 
-    def look(self, now_s: float) -> None:
+    def after_turn(self, now_s: float) -> None:
         """Take the newest message of each topic if due."""
         if now_s < self._due_s:
             return

@@ -58,7 +58,7 @@ class ServiceCaller:
         self._clients = {name: node.make_client(kinds[name], service) for name, service in services.items()}
         # Futures with the time of the call, by `elapsed_s`, and its callback; the oldest first.
         self._pending: dict[str, dict[Any, tuple[float, Finish]]] = {name: {} for name in services}
-        node.make_timer(CHECK_PERIOD_S, self._look)
+        node.make_timer(CHECK_PERIOD_S, self._check_calls)
 
     def call(
         self, name: str, finish: Finish, request: Any = None, *, moves: bool = True, even_if_gone: bool = False
@@ -104,7 +104,7 @@ class ServiceCaller:
         if pending and response is not None:
             pending[1](Answer(response.success, response.message, response=response))
 
-    def _look(self) -> None:
+    def _check_calls(self) -> None:
         """Report unavailable services, and time out pending calls. In the executor."""
         missing = [name for name in self._clients if not self.offers(name)]
         for name in missing:

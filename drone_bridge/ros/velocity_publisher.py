@@ -50,7 +50,7 @@ class VelocityPublisher:
     def publish(self, velocity: BodyVelocity, shares: Shares, decided_s: float) -> None:
         """Publish a command. `decided_s` is its decision time, see `ProtocolNode.publish`."""
         if self._axes_frame_id is not None:
-            self._look()
+            self._select_topic()
         self._moves = velocity != STILL or shares != Shares()
         self._repeater.publish(*self._message(velocity, shares), decided_s)
         self._node.report.counts["commands"] += 1
@@ -60,7 +60,7 @@ class VelocityPublisher:
         for publisher in self._publishers:
             wait_for_delivery(publisher)
 
-    def _look(self) -> None:
+    def _select_topic(self) -> None:
         """Select the topic by its subscribers. After a change, the former topic gets zero."""
         now_s = time.monotonic()
         if self._moves and now_s - self._looked_s < _LOOK_PERIOD_S:

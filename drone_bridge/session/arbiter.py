@@ -171,7 +171,7 @@ class Arbiter(Generic[RawT]):
 
     def rank(self, now_s: float, arrival: Arrival[RawT] | None = None) -> Rank:
         """Return the rank that decides, where `arrival` is the newest fresh command. For any thread."""
-        is_held, is_at_helm = self._hold.look(now_s)
+        is_held, is_at_helm = self._hold.snapshot(now_s)
         if is_held:
             return Rank.HOLD
         if is_at_helm:

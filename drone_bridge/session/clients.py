@@ -34,7 +34,7 @@ class Client(Generic[HandlerT]):
     """Time of its last complete message; before the first one, the time of its connection."""
     deadline_s: float
     """Deadline of the current message, or of the first one; infinity for none."""
-    has_spoken: bool = False
+    has_sent_message: bool = False
     """Whether it has ever completed a message."""
 
 
@@ -92,9 +92,9 @@ class Clients(Generic[HandlerT]):
         """Decide whether to admit a further peer. The caller removes the loser, then adds the peer."""
         if len(self._by_peer) < self._most:
             return Admission()
-        idle = min(self._by_peer.values(), key=lambda each: (each.has_spoken, each.received_s))
+        idle = min(self._by_peer.values(), key=lambda each: (each.has_sent_message, each.received_s))
         silence_s, keeps_s = now_s - idle.received_s, self._keeps_place_s()
-        if silence_s >= (keeps_s if idle.has_spoken else min(keeps_s, self._mute_keeps_place_s)):
+        if silence_s >= (keeps_s if idle.has_sent_message else min(keeps_s, self._mute_keeps_place_s)):
             return Admission(loser=idle.peer, reason=f"was silent for {silence_s:.1f} s, and is replaced by {peer}")
         full = f"{self._most} clients are connected already."
         if self._most == 1:
@@ -110,10 +110,12 @@ class Clients(Generic[HandlerT]):
         """Remove the client of a peer, and return it. Return None for an unknown peer."""
         return self._by_peer.pop(peer, None)
 
-    def heard(self, client: Client[HandlerT], now_s: float, *, is_inside_message: bool, has_spoken: bool) -> None:
+    def data_received(
+        self, client: Client[HandlerT], now_s: float, *, is_inside_message: bool, has_sent_message: bool
+    ) -> None:
         """Update the timeouts after a chunk: whether it completed a message, and whether another one has begun."""
-        if has_spoken:
-            client.has_spoken, client.received_s, client.deadline_s = True, now_s, math.inf
+        if has_sent_message:
+            client.has_sent_message, client.received_s, client.deadline_s = True, now_s, math.inf
         if is_inside_message:
             client.deadline_s = min(client.deadline_s, now_s + self._whole_message_s)
 
@@ -122,7 +124,7 @@ class Clients(Generic[HandlerT]):
         for client in self._by_peer.values():
             client.received_s = now_s
             if math.isfinite(client.deadline_s):
-                within_s = self._whole_message_s if client.has_spoken else self._first_message_s
+                within_s = self._whole_message_s if client.has_sent_message else self._first_message_s
                 client.deadline_s = now_s + within_s
 
     @property
@@ -136,6 +138,6 @@ class Clients(Generic[HandlerT]):
         return [(client, f"has not completed {self._expected(client)}") for client in late]
 
     def _expected(self, client: Client[HandlerT]) -> str:
-        if client.has_spoken:
+        if client.has_sent_message:
             return f"a message within {self._whole_message_s:g} s"
         return f"a first message within {self._first_message_s:g} s"

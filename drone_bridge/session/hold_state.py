@@ -36,7 +36,7 @@ class HoldState:
 
     # For any thread.
 
-    def look(self, now_s: float) -> tuple[bool, bool]:
+    def snapshot(self, now_s: float) -> tuple[bool, bool]:
         """Return whether the vehicle must be neutral, and whether a person is at its helm, from one snapshot.
 
         The helm counts only if the vehicle need not be neutral.

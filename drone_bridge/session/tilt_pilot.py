@@ -104,7 +104,7 @@ class TiltPilot:
     def reported(self, measured: Measurement, now_s: float) -> None:
         """Update the estimate by a report of the drone."""
         if measured.is_flying is False:
-            self.stands(now_s)
+            self.grounded(now_s)
         elif motion := measured.motion:
             self.measured(motion, now_s)
 
@@ -122,7 +122,7 @@ class TiltPilot:
         self._observer.observe(motion, now_s)
         self._newest = self._observer.believed(motion), now_s
 
-    def stands(self, now_s: float) -> None:
+    def grounded(self, now_s: float) -> None:
         """Reset the estimate while the drone is not in flight. The references restart when it flies."""
         if not self._is_on_ground:
             self._landed_s = now_s

@@ -70,7 +70,7 @@ class World:
         subscribe = lambda node, kind, topic, heard, qos: self.heard.__setitem__(topic, heard)  # noqa: E731
         monkeypatch.setattr(module, "subscribe", subscribe)
         monkeypatch.setattr(frame_tree, "subscribe", subscribe)
-        monkeypatch.setattr(module, "Stream", lambda node, kind, topic: SimpleNamespace(take=self._take_odometry))
+        monkeypatch.setattr(module, "TopicStream", lambda node, kind, topic: SimpleNamespace(take=self._take_odometry))
         monkeypatch.setattr(module, "ActionServer", self._serve)
         monkeypatch.setattr(module.PROCESS, "running_s", lambda: math.inf)
         self.server = GoalServer(self._node(), GoalParameters(**{**FAST, **parameters}), flies=flies)

@@ -46,26 +46,26 @@ def felt(stamp_s=1.0, roll=0.0, pitch=0.0, yaw=0.0):
 
 
 def test_another_publisher_takes_precedence_until_its_timeout():
-    way = Way(now_s=10.0)
-    assert not way.is_free(11.0, timeout_s=1.0)  # other publishers are not known yet
-    assert way.is_free(11.1, timeout_s=1.0)
-    way.hear(Time(sec=5), now_s=12.0)
-    assert not way.is_free(13.0, timeout_s=1.0)
-    assert way.is_free(13.1, timeout_s=1.0)
+    finder = Way(now_s=10.0)
+    assert not finder.is_free(11.0, timeout_s=1.0)  # other publishers are not known yet
+    assert finder.is_free(11.1, timeout_s=1.0)
+    finder.received(Time(sec=5), now_s=12.0)
+    assert not finder.is_free(13.0, timeout_s=1.0)
+    assert finder.is_free(13.1, timeout_s=1.0)
 
 
 def test_our_own_messages_are_recognized_once_each_and_up_to_a_limit():
-    way = Way(now_s=0.0)
+    finder = Way(now_s=0.0)
     for second in range(100):
-        way.publish(Time(sec=second))
-        way.hear(Time(sec=second), now_s=10.0 + second)
-        assert way.is_free(10.0 + second, timeout_s=1.0)
-    way.hear(Time(sec=99), now_s=200.0)  # another node's, with the stamp of the image
-    assert not way.is_free(200.0, timeout_s=1.0)
+        finder.publish(Time(sec=second))
+        finder.received(Time(sec=second), now_s=10.0 + second)
+        assert finder.is_free(10.0 + second, timeout_s=1.0)
+    finder.received(Time(sec=99), now_s=200.0)  # another node's, with the stamp of the image
+    assert not finder.is_free(200.0, timeout_s=1.0)
     for second in range(1000):  # without a subscriber
-        way.publish(Time(sec=second))
-    way.hear(Time(sec=0), now_s=300.0)
-    assert not way.is_free(300.0, timeout_s=1.0)
+        finder.publish(Time(sec=second))
+    finder.received(Time(sec=0), now_s=300.0)
+    assert not finder.is_free(300.0, timeout_s=1.0)
 
 
 # Pairs of image and attitude.

@@ -71,7 +71,7 @@ class Talk(SessionTalk):
         return list(self.session.answered(name, tag, answer, self.now_s))
 
     def fly(self, is_flying):
-        return list(self.flying.heard(is_flying, self.now_s))
+        return list(self.flying.received(is_flying, self.now_s))
 
     def send_navdata(self):
         """Send data from topics, a period of navdata later; return the data for the GUI's own machine."""

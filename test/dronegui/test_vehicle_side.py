@@ -84,16 +84,16 @@ def test_a_drone_without_packets_stops_navdata_until_the_next_bootstrap():
     controller = Controller(is_bootstrapped=True, drone_patience_s=2.0)
     controller.press("take_off")
     controller.wait(1.9)
-    assert controller.gui.hears_drone(controller.now_s)
+    assert controller.gui.receives_navdata(controller.now_s)
     controller.say()
     controller.wait(2.1)
     controller.press("take_off")  # like a GUI that has just been started
-    assert not controller.gui.hears_drone(controller.now_s)
+    assert not controller.gui.receives_navdata(controller.now_s)
     assert controller.drone.told == ["take off", "take off"]
     controller.wait(2.1)
     controller.gui.start_navdata(controller.now_s)
     controller.wait(BOOTSTRAP_S)
-    assert controller.gui.hears_drone(controller.now_s)
+    assert controller.gui.receives_navdata(controller.now_s)
     controller.press("take_off")
     assert controller.drone.told[2:] == ["land"]
 

@@ -138,8 +138,8 @@ def test_neutral_is_sent_during_a_stall_and_reported_afterwards(child, datagrams
     child.keeper.command_timeout = lambda: -0.1
     child.keeper.keep(LastWords((NEUTRAL,), (BYE,), link.peer), link.outlet_to(link.peer))
     assert peer.recv(100) == NEUTRAL
-    assert child.keeper.was_said()
-    assert not child.keeper.was_said()
+    assert child.keeper.was_written()
+    assert not child.keeper.was_written()
 
 
 def test_a_released_port_can_be_bound_again(child, datagrams):
@@ -212,7 +212,7 @@ def test_stalled_process_does_not_complete_a_message_it_is_writing(child, stream
     child.keeper.is_writing(True)
     link.send(MOVE[:4], link.peer, MOVE[4:])
     child.keeper.keep(LastWords((NEUTRAL,), (), link.peer), link.outlet_to(link.peer))
-    assert not child.keeper.was_said()
+    assert not child.keeper.was_written()
     child.keeper.is_writing(False)
     child.keeper.moved_on()
     data = b""

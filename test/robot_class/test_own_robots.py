@@ -284,7 +284,7 @@ def test_the_launch_file_starts_all_nodes_and_the_fence_applies(start, drone_bri
     assert launched.stop(signal.SIGINT) == 128 + signal.SIGINT
     shown = [drone_bridge("wire", "show", log) for log in tmp_path.glob("wire/*")]
     assert [each.wait() for each in shown] == [0] * len(shown) != []
-    assert any(": pioneer over tcp, " in each.output and " Told " in each.output for each in shown)
+    assert any(": pioneer over tcp, " in each.output and " StatePacket " in each.output for each in shown)
 
 
 @pytest.mark.parametrize("role", ["bridge", "server", "emulator"])

@@ -45,7 +45,7 @@ class Taken:
 
     def look(self, after_s=0.0):
         self.node.now_s += after_s
-        self.streams.look(self.node.now_s)
+        self.streams.after_turn(self.node.now_s)
 
     def took(self):
         """Return the messages since the last call."""

@@ -54,7 +54,7 @@ def test_executor_and_link_take_in_turn(ros, topic):
         assert link.takes
         wait_until(lambda: publisher.publish(Twist()) or link.streams.take(elapsed_s()), "the link to take a command")
         assert link.received[-1] == Twist()
-        wait_until(lambda: link.streams.look(elapsed_s()) or not link.takes, f"{IDLE_S} s without commands")
+        wait_until(lambda: link.streams.after_turn(elapsed_s()) or not link.takes, f"{IDLE_S} s without commands")
         link.posted.clear()
         link.received.clear()
 
@@ -71,7 +71,7 @@ def test_a_single_command_whose_publisher_has_gone_does_not_come_later(ros, topi
     (subscription,) = link.subscriptions
     began_s = elapsed_s()
     wait_until(lambda: elapsed_s() > began_s + 2 * LATE_S, "the link's thread to be late")
-    link.streams.look(elapsed_s())
+    link.streams.after_turn(elapsed_s())
     assert link.received == []
     assert not link.streams.take(elapsed_s())
     ros.node.destroy_subscription(subscription)

@@ -333,10 +333,10 @@ def test_a_file_that_can_t_be_read_holds_until_it_turns_out_to_be_absent(unreada
     status = node.statuses[-1]
     assert str(unreadable) in status.reason
     assert "rm -r" in status.reason
-    node.hold.look()
+    node.hold.poll_files()
     assert node.hold.is_held
     unreadable.rmdir()
-    node.hold.look()
+    node.hold.poll_files()
     assert not node.hold.is_held
     assert node.published[-1] is False
     assert node.statuses[-1].releases == 0  # no person has released it
@@ -346,7 +346,7 @@ def test_a_file_that_can_be_read_again_holds_for_its_own_reason(unreadable):
     node = Node()
     unreadable.rmdir()
     HoldFile(7, "/d1/bridge").write("STOP was pressed")
-    node.hold.look()
+    node.hold.poll_files()
     assert node.hold.state.reason(elapsed_s()) == "STOP was pressed"
 
 
@@ -359,14 +359,14 @@ def test_an_absent_file_releases_no_hold_that_a_person_has_requested(unreadable,
         node.call(True)
     node.hold._keeper.wait(10.0)
     unreadable.rmdir()
-    node.hold.look()
+    node.hold.poll_files()
     assert node.hold.is_held
 
 
 def test_a_person_may_release_a_vehicle_whose_file_can_t_be_read(unreadable):
     node = Node()
     assert "it will hold again" in node.call(False)
-    node.hold.look()
+    node.hold.poll_files()
     assert not node.hold.is_held
 
 
@@ -431,11 +431,11 @@ def test_a_wish_that_is_written_later_holds_at_the_next_look(wish_file):
     dropped = []
     node.hold.when_set(lambda: dropped.append(1))
     wish_file.write([FiledWish("/d1/bridge", "7", "")])
-    node.hold.look()
+    node.hold.poll_files()
     assert node.hold.is_held
     assert dropped
     count = len(node.statuses)
-    node.hold.look()
+    node.hold.poll_files()
     node.wish("7")  # the same one, by DDS
     assert len(node.statuses) == count + 1
     assert len(dropped) == 1
@@ -445,12 +445,12 @@ def test_a_wish_in_a_file_does_not_outlive_a_release_in_that_run(wish_file):
     wish_file.write([FiledWish("/d1/bridge", "7", "")])
     node = Node()
     node.call(False)
-    node.hold.look()
+    node.hold.poll_files()
     assert not node.hold.is_held
     status = node.statuses[-1]
     assert (status.wish, status.releases_before_wish, status.releases) == ("7", 0, 1)  # which ends the wish
     wish_file.write([FiledWish("/d1/bridge", "8", "")])
-    node.hold.look()
+    node.hold.poll_files()
     assert node.hold.is_held
 
 

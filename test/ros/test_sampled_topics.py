@@ -31,7 +31,7 @@ class Sampled:
 
     def look(self, after_s=1 / RATE):
         self.node.now_s += after_s
-        self.sampled.look(self.node.now_s)
+        self.sampled.after_turn(self.node.now_s)
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ def add(clients, *peers, now_s=0.0):
 
 
 def speak(clients, client, now_s):
-    clients.heard(client, now_s, has_spoken=True, is_inside_message=False)
+    clients.data_received(client, now_s, has_sent_message=True, is_inside_message=False)
 
 
 def test_a_client_times_out_without_a_first_message():
@@ -30,14 +30,14 @@ def test_a_trickle_of_bytes_does_not_extend_the_timeout_of_a_message():
     speak(clients, slow, 1.0)
     assert clients.due_s == math.inf
     for now_s in (10.0, 11.0, 12.0):
-        clients.heard(slow, now_s, has_spoken=False, is_inside_message=True)
+        clients.data_received(slow, now_s, has_sent_message=False, is_inside_message=True)
     assert clients.overdue(13.0) == [(slow, ANY)]
 
 
 def test_an_incomplete_first_message_does_not_extend_its_timeout():
     clients = Clients(2, first_message_s=5.0, whole_message_s=3.0)
     (slow,) = add(clients, "slow")
-    clients.heard(slow, 4.0, has_spoken=False, is_inside_message=True)
+    clients.data_received(slow, 4.0, has_sent_message=False, is_inside_message=True)
     assert clients.due_s == 5.0
 
 
@@ -45,14 +45,14 @@ def test_each_message_has_its_own_timeout():
     clients = Clients(2, whole_message_s=3.0)
     (busy,) = add(clients, "busy")
     for now_s in (1.0, 3.5, 6.0):
-        clients.heard(busy, now_s, has_spoken=True, is_inside_message=True)
+        clients.data_received(busy, now_s, has_sent_message=True, is_inside_message=True)
         assert clients.due_s == now_s + 3.0
 
 
 def test_a_stall_of_this_process_restarts_the_timeouts():
     clients = Clients(3, first_message_s=5.0, whole_message_s=3.0)
     mute, slow, idle = add(clients, "mute", "slow", "idle")
-    clients.heard(slow, 1.0, has_spoken=True, is_inside_message=True)
+    clients.data_received(slow, 1.0, has_sent_message=True, is_inside_message=True)
     speak(clients, idle, 1.0)
     clients.resume(100.0)
     assert [client.deadline_s for client in (mute, slow, idle)] == [105.0, 103.0, math.inf]

@@ -70,13 +70,13 @@ def test_a_doubted_height_blinds_the_maximum_height_only():
 
 def test_a_report_on_the_ground_is_not_flown_by_but_has_a_place(monkeypatch):
     pilot, calls = TiltPilot(SimpleNamespace(), AR_DRONE, hovers=True), []
-    monkeypatch.setattr(pilot, "stands", lambda now_s: calls.append("stands"))
+    monkeypatch.setattr(pilot, "grounded", lambda now_s: calls.append("grounded"))
     monkeypatch.setattr(pilot, "measured", lambda motion, now_s: calls.append((motion, now_s)))
     made = vehicle(pilot)
     grounded = Measurement(yaw=0.5, velocity=BodyVelocity(), height=0.0, is_flying=False)
     for report in (grounded, REPORT, Measurement(yaw=0.5, height=4.0)):
         made.feedback.measured(report, NOW_S)
-    assert calls == ["stands", (REPORT.motion, NOW_S)], "an incomplete report steers nothing"
+    assert calls == ["grounded", (REPORT.motion, NOW_S)], "an incomplete report steers nothing"
     assert made.observed.newest.yaw == 0.5
 
 

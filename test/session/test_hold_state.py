@@ -10,7 +10,7 @@ LATER_S = HELM_ENDS_AFTER_S + 0.01
 
 def seen(state, now_s):
     """Return whether it is on hold, whether the helm is taken, the reason, and whether other commands are accepted."""
-    return *state.look(now_s), state.reason(now_s), state.is_free
+    return *state.snapshot(now_s), state.reason(now_s), state.is_free
 
 
 FREE, AT_THE_HELM = (False, False, "", True), (False, True, "", False)
@@ -105,7 +105,7 @@ def test_hold_requested_after_a_helm_timeout_lasts_until_its_release():
     state.steer(10.0)
     assert state.hold(CALLED)
     assert not state.steer(20.0)
-    assert state.look(20.0)[0]
+    assert state.snapshot(20.0)[0]
 
 
 def test_a_resumed_machine_has_no_helm():
@@ -129,7 +129,7 @@ def test_an_unread_hold_is_replaced_by_the_stored_one(unread, stored, is_held):
     assert unread.is_unread
     unread.settle(stored, 1.0)
     assert not unread.is_unread
-    assert unread.look(1.0)[0] == is_held
+    assert unread.snapshot(1.0)[0] == is_held
     assert unread.reason(1.0) == stored
 
 

@@ -71,7 +71,7 @@ def test_landed_drone_stops_its_motors_when_sinking_unless_autonomous(hovers):
     flight = Flight(hovers=hovers)
     flight.wanted = BodyVelocity(forward=1.0, up=-0.1)
     assert flight.fly(1.0, measured=AT_REST).thrust > -1.0
-    flight.pilot.stands(flight.now_s)
+    flight.pilot.grounded(flight.now_s)
     assert (flight.fly(PERIOD_S) == Shares(thrust=-1.0)) == (not hovers)
     flight.wanted = CLIMB
     assert flight.fly(PERIOD_S).thrust > 0.0
@@ -156,7 +156,7 @@ def test_a_doubt_is_forgotten_only_after_a_while_on_the_ground(flight, ground_s,
         flight.fly(PERIOD_S, measured=DRIFTING._replace(forward=(-1) ** number * 5.0))
     assert flight.pilot.doubts
     assert flight.pilot.is_position_doubted
-    flight.pilot.stands(flight.now_s)
+    flight.pilot.grounded(flight.now_s)
     flight.fly(ground_s)
     assert not flight.pilot.doubts
     assert not flight.pilot.is_position_doubted
@@ -187,7 +187,7 @@ def test_without_measurements_velocities_are_flown_by_an_estimate(flight):
 def test_on_the_ground_references_wait_and_the_estimate_is_suspended(flight):
     flight.wanted = CLIMB
     flight.fly(0.5, measured=AT_REST)
-    flight.pilot.stands(flight.now_s)
+    flight.pilot.grounded(flight.now_s)
     flight.fly(PERIOD_S)
     first = flight.fly(PERIOD_S)
     assert flight.fly(2.0) == pytest.approx(first)
@@ -214,7 +214,7 @@ def test_a_hovering_drone_stops_by_itself_once_it_is_at_rest():
     flight = Flight(hovers=True)
     flight.wanted = BodyVelocity()
     assert flight.fly(0.5, measured=AT_REST) is not None
-    flight.pilot.stands(flight.now_s)
+    flight.pilot.grounded(flight.now_s)
     assert flight.fly(PERIOD_S) is None
 
 
@@ -243,7 +243,7 @@ def test_neutral_without_measurements_is_level_and_reported_as_drifting(flight):
     assert flight.fly(0.5, measured=DRIFTING) is not None
     assert flight.fly(2 * FEEDBACK_TIMEOUT_S) is None
     assert flight.pilot.is_drifting
-    flight.pilot.stands(flight.now_s)
+    flight.pilot.grounded(flight.now_s)
     assert flight.fly(PERIOD_S) is None
     assert not flight.pilot.is_drifting
 
@@ -271,7 +271,7 @@ def test_another_drone_starts_without_earlier_state(flight):
     fresh = Flight()
     fresh.wanted = flight.wanted = CLIMB
     flight.fly(1.0, measured=AT_REST)
-    flight.pilot.stands(flight.now_s)
+    flight.pilot.grounded(flight.now_s)
     flight.is_forgotten = False
     flight.pilot.restart(flight.now_s)
     assert flight.is_forgotten

@@ -270,7 +270,7 @@ def fly(drone: str, conditions: Conditions, duration_s: float) -> Flown:
 class _Hold:
     held = False
 
-    def look(self, now_s: float) -> tuple[bool, bool]:
+    def snapshot(self, now_s: float) -> tuple[bool, bool]:
         return self.held, False
 
 

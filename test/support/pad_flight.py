@@ -32,7 +32,7 @@ class BridgePilot:
     def command(self, telemetry, velocity):
         """Return the command for a velocity, given the drone's measurements."""
         if telemetry.landed:
-            self._pilot.stands(telemetry.timestamp)
+            self._pilot.grounded(telemetry.timestamp)
         else:
             self._pilot.measured(self._units.measurement(telemetry).motion, telemetry.timestamp)
         self._velocity = velocity

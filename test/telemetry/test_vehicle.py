@@ -112,7 +112,7 @@ def test_a_good_landing_ends_it_a_second_later(tmp_path, capsys):
     flight, path = PadFlight("circular", 1), tmp_path / "flight.csv"
     with ExitStack() as stack:
         watch = Watch(flight.vehicle, math.inf, True, TrajectoryFile.wanted(path, COLUMNS, stack))
-        while watch.goes_on():
+        while watch.is_to_continue():
             flight.advance()
     assert watch.has_landed_well
     touchdown = flight.vehicle.touchdown

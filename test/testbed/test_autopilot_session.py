@@ -261,7 +261,7 @@ def test_time_0_starts_a_new_simulation_and_discards_earlier_commands():
     talk.command(9.0)
     talk.show()
     actions = talk.show(time=0.0)
-    assert kinds(actions) == ["Restarted", "Send", "SensorFrame"]
+    assert kinds(actions) == ["SimulationRestart", "Send", "SensorFrame"]
     assert published(actions)[0] == Restarted(CONSTANTS)
     assert answers(actions) == [NEUTRAL.thrust]
     assert len(notes(actions, "new_simulations")) == 1
@@ -457,7 +457,7 @@ def test_bytes_that_no_testbed_sends_end_the_conversation_with_neutral():
     data = bytearray(talk.frame())
     data[-4:] = b"\x7f\xc0\0\0"  # an invalid time
     actions = talk.say(bytes(data))
-    assert kinds(actions) == ["Send", "Ended", "Close"]
+    assert kinds(actions) == ["Send", "ConversationEnd", "Close"]
     assert answers(actions) == [NEUTRAL.thrust]
     (sentence,) = notes(actions, REJECTED)
     assert "can't be trusted" in sentence
@@ -510,7 +510,7 @@ def test_rest_of_a_frame_times_out_and_the_next_frame_does_not():
     assert talk.run(4.9) == []
     actions = talk.run(0.2)
     assert notes(actions, LOST) != []
-    assert kinds(actions) == ["Send", "Ended", "Close"]
+    assert kinds(actions) == ["Send", "ConversationEnd", "Close"]
 
 
 def test_a_stall_of_ours_gives_a_testbed_its_time_anew():
@@ -549,7 +549,7 @@ def test_one_that_was_silent_for_too_long_is_left_neutral_and_replaced():
     assert len(notes(actions, "refused_peers")) == 1
     talk.run(0.2)
     actions = talk.take(talk.connect("c"))
-    assert kinds(actions) == ["Send", "Ended", "Close"]
+    assert kinds(actions) == ["Send", "ConversationEnd", "Close"]
     assert answers(actions) == [NEUTRAL.thrust]
     assert closed(actions) == ["a"]
     assert len(notes(actions, LOST)) == 1

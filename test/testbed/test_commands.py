@@ -50,7 +50,7 @@ class Vehicle:
             stamps_are_simulated=False,
         )
         if is_known:
-            self.drone.learn(CONSTANTS)
+            self.drone.set_constants(CONSTANTS)
         self.publisher = CommandPublisher(self.node, self.drone, AngleUnit.DEGREES, "imu/data")
 
     def show(self, stamp_s, *, is_sent=True):

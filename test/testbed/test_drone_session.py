@@ -134,7 +134,7 @@ class Talk(SessionTalk):
 def talking(**options):
     """Talk with an autopilot that has answered a frame."""
     talk = Talk(**options)
-    talk.drone.learn(CONSTANTS)
+    talk.drone.set_constants(CONSTANTS)
     talk.connect()
     talk.show()
     assert [type(event) for event in talk.frames()] == [Constants, SensorFrame]
@@ -162,7 +162,7 @@ def test_the_constants_and_the_first_frame_are_sent_as_soon_as_complete():
     assert (talk.session.state, talk.session.peer, talk.session.is_open) == (CONNECTED, "a", True)
     talk.show()
     assert talk.frames() == []
-    talk.drone.learn(CONSTANTS)
+    talk.drone.set_constants(CONSTANTS)
     talk.take(talk.session.step(talk.now_s))
     constants, frame = talk.frames()
     assert constants == CONSTANTS
@@ -179,7 +179,7 @@ def test_missing_data_are_reported_after_source_timeout():
     for topic in ("/left/image_raw", "/right/image_raw", "/imu/data"):
         assert topic in talk.session.waits_for
     assert "Set the mass." in talk.session.waits_for
-    talk.drone.learn(CONSTANTS)
+    talk.drone.set_constants(CONSTANTS)
     talk.add("attitude", 1, ATTITUDE)
     assert "/right/image_raw" in talk.session.waits_for
     assert "/imu/data" not in talk.session.waits_for
@@ -199,7 +199,7 @@ def test_a_drone_without_cameras_shows_black_with_each_attitude():
 def test_a_fresh_frame_from_before_the_connection_is_sent():
     """A drone in lockstep sends no other frame before it has its command."""
     talk = Talk(is_lockstep=True)
-    talk.drone.learn(CONSTANTS)
+    talk.drone.set_constants(CONSTANTS)
     talk.session.lost(talk.now_s)
     talk.show(marker=7)
     talk.run(0.9)
@@ -484,11 +484,11 @@ def test_new_properties_are_announced_on_a_new_connection():
     talk.show()
     talk.answer()
     assert [frame.time for frame in talk.frames()] == [0.5]
-    talk.drone.learn(CONSTANTS)
+    talk.drone.set_constants(CONSTANTS)
     assert talk.session.step(talk.now_s) == []
     talk.show()
     assert [frame.time for frame in talk.frames()[-1:]] == [0.0]
-    talk.drone.learn(OTHER)  # while a reply is due
+    talk.drone.set_constants(OTHER)  # while a reply is due
     actions = talk.session.step(talk.now_s)
     (sentence,) = notes(actions, LOST)
     assert "properties" in sentence
@@ -501,7 +501,7 @@ def test_the_model_of_another_drone_ends_with_the_conversation():
     talk = talking(allowed=(VELOCITY,))
     hover = {constants: MotionParameters(0.0, 0.0, 0.0, 9.8125 * constants.weight) for constants in (CONSTANTS, OTHER)}
     talk.answer(pack_reply(hover[CONSTANTS]))
-    talk.drone.learn(OTHER)
+    talk.drone.set_constants(OTHER)
     talk.session.step(talk.now_s)
     talk.connect("b")
     talk.show()
@@ -513,9 +513,9 @@ def test_the_model_of_another_drone_ends_with_the_conversation():
 
 def test_properties_may_change_before_they_are_announced():
     talk = Talk()
-    talk.drone.learn(CONSTANTS)
+    talk.drone.set_constants(CONSTANTS)
     talk.connect()
-    talk.drone.learn(OTHER)
+    talk.drone.set_constants(OTHER)
     assert talk.session.step(talk.now_s) == []
     talk.show()
     assert talk.frames()[0] == OTHER
@@ -603,7 +603,7 @@ def test_velocity_vehicle_gets_model_velocity_and_autopilot_model_tilt():
 @pytest.mark.parametrize(("topics", "warnings"), [(TOPICS, 1), ({"attitude": "/odom"}, 0)])
 def test_autopilot_with_images_is_warned_once_about_the_models_tilt(topics, warnings):
     talk = Talk(allowed=(VELOCITY,), topics=topics)
-    talk.drone.learn(CONSTANTS)
+    talk.drone.set_constants(CONSTANTS)
     talk.connect()
     actions = talk.show()
     actions += talk.session.disconnected("a", "It was reset.", talk.now_s)

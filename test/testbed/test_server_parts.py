@@ -260,7 +260,7 @@ class Flown:
             read_pixels=read_pixels,
             stamps_are_simulated=stamps_are_simulated,
         )
-        self.drone.learn(CONSTANTS)
+        self.drone.set_constants(CONSTANTS)
 
     def sense(self):
         """Next frame, with earlier refusals."""

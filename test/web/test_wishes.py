@@ -42,7 +42,7 @@ class Talk:
 
     def __init__(self):
         self.wishes, self.node, self._ids = Wishes(), Node(), 0
-        self.wishes.meet(DRONE, [NODE])
+        self.wishes.vehicle_appeared(DRONE, [NODE])
 
     def make_wish(self, by="Anne"):
         self._ids += 1
@@ -143,8 +143,8 @@ def test_a_vehicle_without_nodes_is_never_reached(talk):
 
 def test_a_wish_for_all_has_ids_and_reports_apart_for_each_vehicle(talk):
     talk.wishes.want_all(talk.make_wish())
-    talk.wishes.meet(DRONE, [NODE])
-    talk.wishes.meet("/d2/cmd_vel_stamped", ["/d2/bridge"])
+    talk.wishes.vehicle_appeared(DRONE, [NODE])
+    talk.wishes.vehicle_appeared("/d2/cmd_vel_stamped", ["/d2/bridge"])
     talk.insist()
     talk.report()
     assert [wish.is_reached for wish in talk.wishes.all().values()] == [True, False]
@@ -203,7 +203,7 @@ def test_wanted_vehicle_is_always_held_in_the_end_unless_released(steps):
         elif step == "end":
             talk.wishes.end(DRONE)
         elif step == "go":
-            talk.wishes.meet(DRONE, [NODE])
+            talk.wishes.vehicle_appeared(DRONE, [NODE])
         elif step == "release":
             was_released |= talk.node.held
             talk.node.release()
@@ -223,14 +223,14 @@ def test_wanted_vehicle_is_always_held_in_the_end_unless_released(steps):
 
 def test_wish_released_by_two_foreign_nodes_ends_once(talk):
     nodes, other = [NODE, "/d1/other"], Node()
-    talk.wishes.meet(DRONE, nodes)
+    talk.wishes.vehicle_appeared(DRONE, nodes)
     talk.wishes.want(DRONE, nodes, wish := talk.make_wish())
     for name, node in zip(nodes, (talk.node, other), strict=True):
         node.take(wish.id)
         talk.wishes.reported(name, node.report)
-    talk.wishes.meet(DRONE, ["/d1/bridge/hold"])  # discovery has briefly lost their reports
+    talk.wishes.vehicle_appeared(DRONE, ["/d1/bridge/hold"])  # discovery has briefly lost their reports
     for name, node in zip(nodes, (talk.node, other), strict=True):
         node.release()
         talk.wishes.reported(name, node.report)
-    talk.wishes.meet(DRONE, nodes)
+    talk.wishes.vehicle_appeared(DRONE, nodes)
     assert DRONE not in talk.wishes

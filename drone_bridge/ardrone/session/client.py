@@ -283,7 +283,7 @@ class ClientSession(Session):
         if self._first_left:
             self._first_left -= 1
             self._connection.restart()
-        elif self._is_unheard(now_s):
+        elif self._ignores_commands(now_s):
             self._connection.restart()
             self._unheard_since_s = now_s
             self._effects.append(Note(RESTARTS, f"{self.peer} does not obey: numbering commands from 1 again."))
@@ -320,13 +320,13 @@ class ClientSession(Session):
             self._presses_again, self._press = False, _Press(EMERGENCY, now_s + PRESS_S, None)
         return False
 
-    def _is_unheard(self, now_s: float) -> bool:
+    def _ignores_commands(self, now_s: float) -> bool:
         """Return whether the drone has shown for UNHEARD_S that it does not obey."""
         navdata = self.navdata
         if self.state != CONNECTED or navdata is None:
             return False
         is_echoed = self.level is None or self._press is not None or navdata.has(State.START_BUTTON) is self.level
-        is_obeyed = is_echoed and not navdata.has(State.WATCHDOG) and not self.settings.is_unheard
+        is_obeyed = is_echoed and not navdata.has(State.WATCHDOG) and not self.settings.is_unacknowledged
         if is_obeyed:
             self._unheard_since_s = math.inf
         self._unheard_since_s = min(self._unheard_since_s, now_s if not is_obeyed else math.inf)

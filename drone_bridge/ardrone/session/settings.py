@@ -80,7 +80,7 @@ class Settings:
         return not self._wishes and self._current is None
 
     @property
-    def is_unheard(self) -> bool:
+    def is_unacknowledged(self) -> bool:
         """Whether the drone has not acknowledged a setting for several tries."""
         return self._tries >= 3
 

@@ -175,7 +175,7 @@ class SeekTarget:
         if place is not None:
             self._target.correct_by_place(np.array(place))
         self._target.correct(outlines, self._attitude.rotation)
-        self._look(outlines, stamp)
+        self._update_sight(outlines, stamp)
 
         attitude, position, velocity = self._steering.predicted(self._step)
         if self._target.is_tracking:
@@ -208,7 +208,7 @@ class SeekTarget:
             self._height += float(self._target.velocity[2]) * step
         self._step = step
 
-    def _look(self, outlines: tuple[Outline | None, Outline | None], stamp: float) -> None:
+    def _update_sight(self, outlines: tuple[Outline | None, Outline | None], stamp: float) -> None:
         """Update whether the target is in sight, and discard it when coast_time has passed without a sighting."""
         seen = [outline for outline in outlines if outline is not None]
         self._sees = bool(seen)

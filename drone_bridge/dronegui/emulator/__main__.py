@@ -143,7 +143,7 @@ class GuiProgram:
 
     def send_navdata(self) -> None:
         """Send due navdata to all controllers."""
-        is_hearing = self._gui.hears_drone(self._flight.time)
+        is_hearing = self._gui.receives_navdata(self._flight.time)
         if self._was_hearing and not is_hearing:
             print_event("the drone considers the GUI disconnected, and stops sending navdata")
         self._was_hearing = is_hearing

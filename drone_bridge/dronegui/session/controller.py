@@ -517,7 +517,7 @@ class ControllerSession(Session):
         """Accept a person's statement."""
         if reason := self._age_reason(request):
             return [Outcome(request, False, reason)]
-        if self._watch.sees_drone(now_s):
+        if self._watch.has_drone_state(now_s):
             return [Outcome(request, False, f"There is no need to assume: navdata reports {self._state_name}.")]
         self._assume(is_flying, Source.PERSON)
         sentence = f"Assuming that the drone {'flies' if is_flying else 'is on the ground'}."
@@ -564,10 +564,10 @@ class ControllerSession(Session):
 
     def _first_navdata_s(self, now_s: float) -> float:
         """Return the time until which to wait for navdata, which may show that the drone is flying."""
-        if self._port_problem is None or self._watch.hears_gui(now_s):
+        if self._port_problem is None or self._watch.receives_navdata(now_s):
             return now_s
         timeout_s: float = self._parameter("navdata_timeout")
-        return now_s + max(0.0, timeout_s - self._watch.listened_s(now_s))
+        return now_s + max(0.0, timeout_s - self._watch.listening_s(now_s))
 
     def _go_on(self, now_s: float) -> None:
         """Continue each request whose step has ended."""
@@ -622,7 +622,7 @@ class ControllerSession(Session):
         if self._pilot.arbiter.rank(now_s) is Rank.HOLD:
             raise ValueError(HELD_SINCE)
         self._check_on_ground("the button take_off would land a flying drone", now_s)
-        if self._watch.sees_drone(now_s) and self._watch.state is FlightState.DEFAULT:
+        if self._watch.has_drone_state(now_s) and self._watch.state is FlightState.DEFAULT:
             raise ValueError("The drone's motors are off, as after an emergency: call reset first.")
         if refusal := self._pilot.arbiter.limits.takeoff_refusal:
             raise ValueError(refusal)
@@ -645,10 +645,10 @@ class ControllerSession(Session):
 
     def _may_land(self, flight: _Flight, reason: str, now_s: float) -> str | None:
         """Press the button. A stale request, which has a reason, needs current navdata."""
-        sees_drone = self._watch.sees_drone(now_s)
-        if reason and not sees_drone:  # navdata from before the stall or the link does not count
+        has_drone_state = self._watch.has_drone_state(now_s)
+        if reason and not has_drone_state:  # navdata from before the stall or the link does not count
             raise ValueError(reason)
-        if sees_drone and self._watch.state is FlightState.LANDING:
+        if has_drone_state and self._watch.state is FlightState.LANDING:
             return "The drone is already landing."
         self._check_in_the_air(now_s)
         self._press(flight, Step.PRESSING, "take_off", now_s)
@@ -672,7 +672,7 @@ class ControllerSession(Session):
             raise ValueError(f"{button} can't be pressed {NOT_SENDING}")
         flight.press = self._buttons.press(button, self._parameter("press_time"), begins_until_s)
         flight.step, flight.since_s, flight.until_s = step, now_s, math.inf
-        flight.was_seen = self._watch.sees_drone(now_s)
+        flight.was_seen = self._watch.has_drone_state(now_s)
 
     def _check_pressed(self, flight: _Flight, button: str, now_s: float) -> None:
         """Raise ValueError with a sentence if a completed press had no effect, or an unknown one."""
@@ -690,7 +690,7 @@ class ControllerSession(Session):
         if not press.was_released:
             is_flying = self._watch.is_flying(now_s)
             changes_nothing = is_flying is None or (button == "reset" and not is_flying)
-            if not changes_nothing and not self._watch.sees_drone(now_s):
+            if not changes_nothing and not self._watch.has_drone_state(now_s):
                 self._assume(None, Source.PRESS)
             raise ValueError(f"{button} was pressed, and then the link was lost.")
 
@@ -702,7 +702,7 @@ class ControllerSession(Session):
     def _has_pressed(self, flight: _Flight, now_s: float) -> str | None:
         if flight.request.name in (RESET, EMERGENCY):
             self._check_pressed(flight, "reset", now_s)
-            if self._watch.is_flying(now_s) and not self._watch.sees_drone(now_s):
+            if self._watch.is_flying(now_s) and not self._watch.has_drone_state(now_s):
                 self._assume(None if self._receives_navdata else False, Source.PRESS)
             return "reset was pressed and released."
         self._check_pressed(flight, "take_off", now_s)
@@ -730,16 +730,18 @@ class ControllerSession(Session):
         is_landing = flight.request.name == LAND
         if self._is_confirmed(flight):
             return f"take_off was pressed and released, and the drone {'lands' if is_landing else 'takes off'}."
-        is_seen_flying = self._watch.sees_drone(now_s) and self._watch.state in FOLLOWING
+        is_seen_flying = self._watch.has_drone_state(now_s) and self._watch.state in FOLLOWING
         if is_landing and is_seen_flying and not flight.has_begun_again and now_s - flight.since_s >= OVERRULED_S:
             self._begin_again("The drone does not land", now_s)
             self._press(flight, Step.PRESSING, "take_off", now_s)
             flight.has_begun_again = True
             return None
-        reported = f"its navdata reports {self._state_name}." if self._watch.sees_drone(now_s) else "navdata has ended."
+        reported = (
+            f"its navdata reports {self._state_name}." if self._watch.has_drone_state(now_s) else "navdata has ended."
+        )
         outcome = f"the drone does not {'land' if is_landing else 'take off'}: {reported}"
         advice = ' If it still flies, choose "Land" in the GUI.'
-        if not is_landing and self._watch.sees_drone(now_s):
+        if not is_landing and self._watch.has_drone_state(now_s):
             self._connection = ControllerConnection()
             advice = f" Restarted from packet 1, because {self._other_controller}. Call takeoff again."
         elif not is_landing:
@@ -753,7 +755,7 @@ class ControllerSession(Session):
     def _needs_bootstrap(self, now_s: float) -> bool:
         """Return whether a take-off starts by pressing reset, which in the air would stop the motors."""
         watch = self._watch
-        if not self._parameter("bootstrap") or watch.hears_gui(now_s) or watch.was_reset_pressed:
+        if not self._parameter("bootstrap") or watch.receives_navdata(now_s) or watch.was_reset_pressed:
             return False
         return watch.source is Source.PERSON and not watch.is_flying(now_s)
 
@@ -762,7 +764,7 @@ class ControllerSession(Session):
         is_flying = self._watch.is_flying(now_s)
         if is_flying is None:
             raise ValueError(f"{self._unknown(now_s)} {harm[0].upper()}{harm[1:]}. {self._advice_sentence}{instead}")
-        if is_flying and self._watch.sees_drone(now_s):
+        if is_flying and self._watch.has_drone_state(now_s):
             raise ValueError(f"The drone is flying, by its navdata, and {harm}.{instead}")
         if is_flying:
             raise ValueError(
@@ -774,7 +776,7 @@ class ControllerSession(Session):
         is_flying = self._watch.is_flying(now_s)
         if is_flying is None:
             raise ValueError(f"{self._unknown(now_s)} {HARM_ON_GROUND} {self._advice_sentence}")
-        if not is_flying and self._watch.sees_drone(now_s):
+        if not is_flying and self._watch.has_drone_state(now_s):
             raise ValueError("The drone is on the ground, by its navdata, and the button take_off would make it fly.")
         if not is_flying:
             raise ValueError(
@@ -793,11 +795,11 @@ class ControllerSession(Session):
     def _found_problems(self, now_s: float) -> tuple[str, str, str]:
         watch, navdata, emergency = self._watch, "", ""
         if self.is_open and self._receives_navdata:
-            if not watch.hears_gui(now_s) and watch.listened_s(now_s) > self._parameter("navdata_timeout"):
+            if not watch.receives_navdata(now_s) and watch.listening_s(now_s) > self._parameter("navdata_timeout"):
                 navdata = self._blind_reason(now_s)
                 if watch.is_flying(now_s) is None:
                     navdata += f", so it is unknown whether the drone flies: {self.advice}"
-            if watch.sees_drone(now_s) and watch.state is FlightState.DEFAULT:
+            if watch.has_drone_state(now_s) and watch.state is FlightState.DEFAULT:
                 emergency = "the drone's motors are off, as after an emergency. Call reset when it is on the ground"
         other = f"{self._other_controller}. The drone hovers until hover is called with false" * self._is_overruled
         return navdata, emergency, other
@@ -824,7 +826,7 @@ class ControllerSession(Session):
         port = self._parameter("navdata_port")
         if self._port_problem():
             return f"port {port} for navdata can't be bound"
-        if self._watch.hears_gui(now_s):
+        if self._watch.receives_navdata(now_s):
             return "navdata has no known state"
         if self._watch.was_reset_pressed:
             return f"the GUI sends no navdata to port {port}, although reset was pressed"

@@ -46,20 +46,20 @@ class FlightWatch:
         #: Last known state in navdata, of any age.
         self.state: FlightState | None = None
 
-    def sees_drone(self, now_s: float) -> bool:
+    def has_drone_state(self, now_s: float) -> bool:
         """Return whether navdata currently reports the drone's state."""
         return now_s - self.state_s <= self._navdata_timeout_s()
 
-    def hears_gui(self, now_s: float) -> bool:
+    def receives_navdata(self, now_s: float) -> bool:
         """Return whether navdata currently arrives, with any content."""
         return now_s - self.received_s <= self._navdata_timeout_s()
 
     def is_flying(self, now_s: float) -> bool | None:
         """Return whether the drone flies; None if unknown."""
-        is_outdated = self.source is Source.NAVDATA and not self.sees_drone(now_s)
+        is_outdated = self.source is Source.NAVDATA and not self.has_drone_state(now_s)
         return None if is_outdated else self._is_flying
 
-    def listened_s(self, now_s: float) -> float:
+    def listening_s(self, now_s: float) -> float:
         """Return how long we have been listening for navdata, since the last stall or loss of the link."""
         return now_s - self._listening_since_s
 

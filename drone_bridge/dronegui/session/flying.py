@@ -34,7 +34,7 @@ class FlyingState:
         self._was_commanded_to_land = False
         self._is_stopped = False  # by an emergency
 
-    def heard(self, is_flying: bool, now_s: float) -> Actions:
+    def received(self, is_flying: bool, now_s: float) -> Actions:
         """Record a message on `flying`, unless its publisher may be wrong about a landing."""
         self._is_seen = True
         publishers = self._publishers()
@@ -45,14 +45,14 @@ class FlyingState:
                 "flight: take_off means land until navdata shows that it has landed, or land or emergency succeeds."
             )
             return [Note(DOUBTFUL, sentence, is_ongoing=True)]
-        self._know(is_flying, publishers)
+        self._set_flying(is_flying, publishers)
         return []
 
     def shown(self, is_flying: bool) -> None:
         """Record the state in the drone's navdata."""
         self._is_seen = True
         if is_flying is not self.is_flying:
-            self._know(is_flying, self._publishers())
+            self._set_flying(is_flying, self._publishers())
 
     def pressed(self, name: str) -> None:
         """Record a press of takeoff, land, reset or emergency, which stops the motors in the air."""
@@ -62,7 +62,7 @@ class FlyingState:
         """Record that the drone carries out a press."""
         self._was_commanded_to_land = name == "land"
         if not self._is_seen or (self._is_landed_doubtful and name != "takeoff"):
-            self._know(name == "takeoff", self._publishers())
+            self._set_flying(name == "takeoff", self._publishers())
 
     def state(self, is_hovering: bool) -> FlightState | None:
         """Return the state for navdata."""
@@ -74,7 +74,7 @@ class FlyingState:
             return FlightState.LANDING
         return FlightState.HOVERING if is_hovering else FlightState.FLYING
 
-    def _know(self, is_flying: bool, publishers: frozenset[bytes]) -> None:
+    def _set_flying(self, is_flying: bool, publishers: frozenset[bytes]) -> None:
         self.is_flying, self._is_landed_doubtful, self._vouching = is_flying, False, publishers
         self._is_stopped &= not is_flying
         self._was_commanded_to_land &= is_flying

@@ -150,19 +150,21 @@ class RobotSession(Session):
         self._begin(now_s)
         self._halt_silent()  # before its next packets count
         client = self._clients[source]
-        served, has_spoken = client.handler, False
+        served, has_sent_message = client.handler, False
         try:
             served.receive_data(data)
             while served.handle_next():
-                has_spoken = True
+                has_sent_message = True
         except ProtocolError as error:
             self._reject(served, error)
             self._leave(source, str(error))
         except DisconnectPeerError as error:
             self._leave(source, str(error))
-        if has_spoken:
+        if has_sent_message:
             self.received_s = now_s
-        self._clients.heard(client, now_s, is_inside_message=served.inside_message, has_spoken=has_spoken)
+        self._clients.data_received(
+            client, now_s, is_inside_message=served.inside_message, has_sent_message=has_sent_message
+        )
         return self._done(now_s)
 
     def disconnected(self, peer: Any, sentence: str, now_s: float) -> Actions:

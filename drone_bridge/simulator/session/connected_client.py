@@ -234,7 +234,7 @@ class ConnectedClient:
             return _ActiveProcedure(self._poll())
         learning_due_s = self.heading.update(self.streams.sees_steps)
         if now_s >= learning_due_s:
-            return _ActiveProcedure(self.heading.learn())
+            return _ActiveProcedure(self.heading.measure())
         if self._calls:
             call = self._calls.popleft()
             return _ActiveProcedure(self._execute(call), call)
@@ -261,7 +261,7 @@ class ConnectedClient:
             if self.heading.is_settled:
                 return
             if self.exchange.now_s >= due_s:
-                yield from self.heading.learn()
+                yield from self.heading.measure()
             elif self.exchange.now_s >= self._received_s + PROBE_AFTER_S:
                 yield from self.exchange.ask(sim.Reassure())
             else:

@@ -373,7 +373,7 @@ class Forwarder:
     def _set_entity(self, client: ItemOwner, request: sim.SetEntity) -> ServiceProcedure:
         is_steering = self._is_steering(request)
         if is_steering:
-            self.commands.hear(client, self.now_s)  # otherwise, nothing would stop it
+            self.commands.service_called(client, self.now_s)  # otherwise, nothing would stop it
         orientation = self.scene.orientation(request.id)
         if orientation is None and request.attribute == Attribute.VELOCITY:
             got = yield from self._ask(sim.GetEntity(request.id, Attribute.ORIENTATION))

@@ -106,7 +106,7 @@ class Heading:
         self._exchange.publish(BodyToModelKnown(rotation.rotation if rotation else None))
 
     def update(self, sees_steps: Callable[[], bool]) -> float:
-        """Determine whether it can be learned, and warn if not. Return the time at which `learn` is due."""
+        """Determine whether it can be learned, and warn if not. Return the time at which `measure` is due."""
         if self._entities.is_heading_known:
             self.is_settled = True
             return math.inf
@@ -129,10 +129,10 @@ class Heading:
         quiet_since_s = max(since_s, self._exchange.resumed_s)  # steps during a stall of this process were not seen
         return max(quiet_since_s + quiet_s + self._jitter_s, self._learning_not_before_s)
 
-    def learn(self) -> Procedure[None]:
+    def measure(self) -> Procedure[None]:
         """Set q to its own value and read it back."""
         try:
-            learned, q = yield from self._learn()
+            learned, q = yield from self._measure()
         except REFUSALS as error:
             self._learning_not_before_s = self._exchange.now_s + _RETRY_S
             self._warn(f"The rotation from the vehicle's principal axes to its model is unknown: {error}")
@@ -150,7 +150,7 @@ class Heading:
         data = sim.EntityGot(Attribute.ORIENTATION, rotation.rotation).encode()[1:]
         self._exchange.send(sim.SetExtended(self._entities.vehicle, BODY_TO_MODEL_KEY, data))
 
-    def _learn(self) -> Procedure[tuple[BodyToModel, Any]]:
+    def _measure(self) -> Procedure[tuple[BodyToModel, Any]]:
         """Return the rotation, and the vehicle's q."""
         exchange, vehicle, began_s = self._exchange, self._entities.vehicle, self._exchange.now_s
         ask = sim.GetEntity(vehicle, Attribute.ORIENTATION)

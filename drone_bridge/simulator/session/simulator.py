@@ -375,7 +375,7 @@ class SimulatorSession(Session):
             self._drop(peer, str(error))
             return
         has_begun = served.protocol.inside_message and not (served.is_waiting or served.is_behind)
-        self._clients.heard(client, self._now_s, is_inside_message=has_begun, has_spoken=count > 0)
+        self._clients.data_received(client, self._now_s, is_inside_message=has_begun, has_sent_message=count > 0)
 
     def _continue(
         self, asking: ServiceProcedure, served: _SessionClient | None = None, answer: Answer | None = None

@@ -61,13 +61,13 @@ class VelocityCommands:
         """Time of the next `end_silent`."""
         return min(self._received_s.values(), default=math.inf) + self._timeout_s()
 
-    def hear(self, client: Any, now_s: float) -> None:
+    def service_called(self, client: Any, now_s: float) -> None:
         """Record that a client steers by a service call, which may be executed even without a response."""
         self._received_s[client] = now_s
 
     def note(self, client: Any, request: SetEntity, now_s: float) -> None:
         """Record v or w as set by a client through a service."""
-        self.hear(client, now_s)
+        self.service_called(client, now_s)
         self._velocity[request.attribute] = cast(Vector, request.value)
 
     def set(self, client: Any, request: SetEntity, now_s: float) -> None:

@@ -122,8 +122,8 @@ class Broadcast:
         self._reports = LimitedReports()
         self._is_heard = True
 
-    def run(self, speed: float, goes_on: Callable[[], bool]) -> None:
-        """Fly at `speed` simulated seconds per second until `goes_on` returns False after a frame.
+    def run(self, speed: float, is_to_continue: Callable[[], bool]) -> None:
+        """Fly at `speed` simulated seconds per second until `is_to_continue` returns False after a frame.
 
         Raises LinkError, including LinkCancelledError.
         """
@@ -134,7 +134,7 @@ class Broadcast:
             for document in self._documents(frame, telemetry):
                 for arriving in self._network.carry(document):
                     self._send(arriving)
-            if not goes_on():
+            if not is_to_continue():
                 return
             due = max(due + PERIOD_S / speed, time.monotonic() - LONGEST_CATCH_UP_S)
             self._receive_until(due)
@@ -232,7 +232,7 @@ class Watch:
         self._touchdown: Touchdown | None = None
         self._report_due_s = REPORT_PERIOD_S
 
-    def goes_on(self) -> bool:
+    def is_to_continue(self) -> bool:
         """Record a frame; return whether the flight goes on."""
         world = self._flight.world
         if self._trajectory:
@@ -282,7 +282,7 @@ def fly(options: argparse.Namespace, cancellation: Cancellation, stack: contextl
             fresh_sockets=options.fresh_sockets,
             lies=Lies(dict(options.lie)),
         )
-        broadcast.run(options.speed, watch.goes_on)
+        broadcast.run(options.speed, watch.is_to_continue)
     if broadcast:
         print_event(
             f"ended: {flight.world.describe()}; {broadcast.sent} documents sent, "

@@ -184,7 +184,7 @@ class ControllerSession(Session):
                 noted.append(Note("", f"{self.peer} now sends from {name}. Commands are sent there.", is_expected=True))
         if source != DRONE_TOPIC:
             noted += self._noted_port(source, name, event.timestamp)
-        return [Publish(event), *self._heard(event, now_s), *noted]
+        return [Publish(event), *self._received(event, now_s), *noted]
 
     def refused(self, sentence: str, now_s: float) -> Actions:
         """Log that the port of the called drone is closed: once, until telemetry arrives."""
@@ -201,7 +201,7 @@ class ControllerSession(Session):
         if self._final_left:
             return self._final(now_s)
         if self.state != CONNECTED and not self._by_topics:
-            return self._unheard(now_s)
+            return self._silent(now_s)
         silences: Actions = []
         if self.state == CONNECTED and self.silent_s(now_s) > self._parameter("telemetry_timeout"):
             silences = self._lose_telemetry()
@@ -283,7 +283,7 @@ class ControllerSession(Session):
         limits, height = self._pilot.arbiter.limits, self._height or 0.0
         return limits.land_at + min(height / LANDING_SPEED + _LANDING_MARGIN_S, LONGEST_LANDING_S)
 
-    def _unheard(self, now_s: float) -> Actions:
+    def _silent(self, now_s: float) -> Actions:
         """Land a silent drone if that is required, or call the drone."""
         is_required = self.state == SILENT and self._pilot.arbiter.rank(now_s) is Rank.LANDING
         if is_required and self.landing(now_s) is Landing.LANDS:
@@ -347,7 +347,7 @@ class ControllerSession(Session):
         self._from_drone, self._from_others = self._from_others, ControllerConnection()
         begun = self._begin(source, name, now_s)
         self._ports.record(source[1], telemetry.timestamp)
-        return [*begun, Publish(telemetry), *self._heard(telemetry, now_s), *takeovers]
+        return [*begun, Publish(telemetry), *self._received(telemetry, now_s), *takeovers]
 
     def _begin(self, drone: Any, name: str, now_s: float) -> Actions:
         """Start commanding a drone, with the neutral command first."""
@@ -360,7 +360,7 @@ class ControllerSession(Session):
         self.due_s = now_s + 1 / self._parameter("rate")
         return [Note("connections", f"Connected to {name}.", is_expected=True), *self._sent(HOVER)]
 
-    def _heard(self, telemetry: DroneTelemetry, now_s: float) -> Actions:
+    def _received(self, telemetry: DroneTelemetry, now_s: float) -> Actions:
         """Pass telemetry to pilot and limits, and end a silence."""
         self._feedback.measured(self._units.measurement(telemetry), now_s)
         self.received_s, self._was_refused = now_s, False

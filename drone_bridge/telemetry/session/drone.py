@@ -134,7 +134,7 @@ class DroneSession(Session):
         if now_s < self.settled_s:
             return [Note(AFTER_STALLS, MAY_HAVE_WAITED)]
         self._refused_until_s = -math.inf
-        begun = self._heard(source, name, now_s) if self._callers else []
+        begun = self._received(source, name, now_s) if self._callers else []
         self._update_open(now_s)
         if isinstance(event, RoverTelemetry):
             return [*begun, Publish(event)]
@@ -154,7 +154,7 @@ class DroneSession(Session):
             return f"the operator is {self.peer}, and documents from other hosts are not accepted."
         return ""
 
-    def _heard(self, source: Any, name: str, now_s: float) -> Actions:
+    def _received(self, source: Any, name: str, now_s: float) -> Actions:
         """Adopt a caller as the operator."""
         before, silent_s = self._audience.operator, self._audience.silent_s(now_s)
         self._audience.record(source, now_s)

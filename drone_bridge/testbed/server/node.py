@@ -110,7 +110,7 @@ class TestbedServer(ProtocolNode):
             is_lockstep,
             {kind: self.resolve_topic_name(topic) for kind, topic in needed.items()},
         )
-        self._properties = PropertiesSource(self, self._learn)
+        self._properties = PropertiesSource(self, self._apply_properties)
         self.report.facts["attitude_layout"] = layout.value
         self.make_timer(_SUBSCRIBER_CHECK_PERIOD_S, self._check_subscribers)
         self.each_second(self._report_frames)
@@ -195,9 +195,9 @@ class TestbedServer(ProtocolNode):
             return
         self._drone.locate(seconds_of(odometry.header.stamp), pose)
 
-    def _learn(self, properties: DroneProperties) -> None:
+    def _apply_properties(self, properties: DroneProperties) -> None:
         try:
-            self._drone.learn(read_properties(properties, self._unit))
+            self._drone.set_constants(read_properties(properties, self._unit))
         except ValueError as error:
             self.report.count_and_warn("rejected_input", f"The drone's properties were refused: {error}")
             return

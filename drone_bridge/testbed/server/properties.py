@@ -25,11 +25,11 @@ class PropertiesSource:
     After the first drone_properties, the fallback is disabled. For the executor.
     """
 
-    def __init__(self, node: ProtocolNode, learn: Callable[[DroneProperties], None]) -> None:
-        """`learn` is called with new or changed properties."""
+    def __init__(self, node: ProtocolNode, on_properties: Callable[[DroneProperties], None]) -> None:
+        """`on_properties` is called with new or changed properties."""
         self._node = node
         self._sides = SIDES_OF[node.parameters["cameras"]]
-        self._learn = learn
+        self._on_properties = on_properties
         self._assumed = assumed_drone(node.parameters)
         self._infos: dict[str, CameraInfo] = {}
         self._learned: DroneProperties | None = None  # from the fallback
@@ -56,7 +56,7 @@ class PropertiesSource:
             for side in self._sides:
                 self._node.end_subscriptions(f"{side}/camera_info")
         self._node.report.facts["constants"] = "from drone_properties"
-        self._learn(properties)
+        self._on_properties(properties)
 
     def _check_timeout(self) -> None:
         """Subscribe to camera_info only if needed, as each image has one."""
@@ -87,7 +87,7 @@ class PropertiesSource:
         self._learned = properties
         self._node.report.facts["constants"] = source
         self._node.report.inform(f"No publisher on drone_properties: using the parameters {DRONE}.*.")
-        self._learn(properties)
+        self._on_properties(properties)
 
 
 def read_properties(properties: DroneProperties, unit: AngleUnit) -> Constants:

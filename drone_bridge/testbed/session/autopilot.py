@@ -269,10 +269,10 @@ class AutopilotSession(Session):
 
     def _events(self, client: Client[AutopilotConnection], now_s: float) -> Actions:
         """Publish and answer the messages that the testbed has sent."""
-        connection, actions, has_spoken = client.handler, list[Action](), False
+        connection, actions, has_sent_message = client.handler, list[Action](), False
         try:
             while (event := connection.next_event()) is not NEED_DATA:
-                has_spoken = True
+                has_sent_message = True
                 if isinstance(event, SensorFrame):
                     actions += self._served(client, event, now_s)
                 elif isinstance(event, Constants):
@@ -288,10 +288,12 @@ class AutopilotSession(Session):
             distrust = f"{sentence} Closed the connection: its bytes can't be trusted."
             return [*actions, *self._closed(client.peer, Note(REJECTED, distrust))]
         is_inside_message = connection.inside_message
-        if has_spoken or is_inside_message:
-            self._clients.heard(client, now_s, is_inside_message=is_inside_message, has_spoken=has_spoken)
+        if has_sent_message or is_inside_message:
+            self._clients.data_received(
+                client, now_s, is_inside_message=is_inside_message, has_sent_message=has_sent_message
+            )
         self._set_due()
-        self._is_in_middle = is_inside_message and not self._is_layout_open and not has_spoken
+        self._is_in_middle = is_inside_message and not self._is_layout_open and not has_sent_message
         return actions
 
     def _announced(self, constants: Constants) -> Actions:

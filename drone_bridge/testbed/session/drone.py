@@ -184,7 +184,7 @@ class DroneSession(Session):
         assert isinstance(data, bytes)
         client = self._clients[source]
         client.handler.receive_data(data)
-        self._clients.heard(client, now_s, is_inside_message=False, has_spoken=True)
+        self._clients.data_received(client, now_s, is_inside_message=False, has_sent_message=True)
         return self.step(now_s)
 
     def left(self, peer: Any, sentence: str, now_s: float) -> Actions:

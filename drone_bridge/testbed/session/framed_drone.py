@@ -30,7 +30,7 @@ class RatesAnswer:
 
 
 class FramedDrone:
-    """Provides frames of a ROS drone and converts replies to commands. Single-threaded except `learn` and `locate`."""
+    """Provides frames of a ROS drone and converts replies to commands. Single-threaded except `set_constants` and `locate`."""
 
     def __init__(
         self,
@@ -73,7 +73,7 @@ class FramedDrone:
     def is_known(self) -> bool:
         return self._constants is not None
 
-    def learn(self, constants: Constants) -> None:
+    def set_constants(self, constants: Constants) -> None:
         """Set the drone's properties. Setting them again starts a new simulation. Thread-safe."""
         self._constants = constants
         self._is_first = True

@@ -36,16 +36,16 @@ class LiveTopics:
         self._guarded = set(names) - set(_OF_EVERY_NODE)
         self._left_out: set[str] = set()
         self._services = HoldServices(node, lambda _: False)
-        self._look_at_s = 0.0
+        self._refresh_at = 0.0
 
     def allows(self, name: str) -> bool:
         """Return whether to publish on a topic. Looks at the graph if that was long ago."""
-        if (now_s := time.monotonic()) >= self._look_at_s:
-            self._look_at_s = now_s + LOOK_PERIOD_S
-            self.look()
+        if (now_s := time.monotonic()) >= self._refresh_at:
+            self._refresh_at = now_s + LOOK_PERIOD_S
+            self.refresh()
         return name not in self._left_out
 
-    def look(self) -> None:
+    def refresh(self) -> None:
         """Look at the graph, and report topics that are left out now."""
         found: dict[str, list[str]] = {}
         vehicles = {node_of(service) for service in self._services.all()}

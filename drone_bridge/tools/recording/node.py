@@ -75,7 +75,7 @@ class Recorder(Node):
         self._timer = self.create_timer(DISCOVERY_PERIOD_S, self._discover, clock=steady)
         take: Any = self.take_all
         self.create_timer(TAKING_PERIOD_S, take, clock=steady)
-        self.create_timer(LOG_WRITER_PERIOD_S, log_pipe.look, clock=steady)  # other nodes' watchdogs do that
+        self.create_timer(LOG_WRITER_PERIOD_S, log_pipe.respawn_writer, clock=steady)  # other nodes' watchdogs do that
 
     def stop(self) -> None:
         """Stop discovery. Subscribed topics are still received."""

@@ -139,7 +139,7 @@ class Pilots:
         self._vehicles: dict[str, Vehicle] = {}
         self._wishes = Wishes()
         self._wanted: dict[str, Vehicle] = {}  # last seen state: a vehicle may disappear before it responds
-        self._insisted_s = -math.inf
+        self._wishes_sent_at = -math.inf
         self._statuses: dict[str, HoldStatus] = {}  # by node
         self._commanded_s: dict[str, float] = {}  # time of the last command from here, by vehicle
         self._held: dict[str, float] = {}  # start time, by the wall clock
@@ -162,12 +162,12 @@ class Pilots:
         self._held = {topic: since for topic, since in self._held.items() if topic in self._vehicles}
         self._commanded_s = {topic: at_s for topic, at_s in self._commanded_s.items() if topic in self._vehicles}
         for topic, vehicle in self._vehicles.items():
-            self._wishes.meet(topic, _nodes_of(vehicle))
+            self._wishes.vehicle_appeared(topic, _nodes_of(vehicle))
             if topic in self._wishes:
                 self._wanted[topic] = vehicle
                 self._wakeup.set()  # for a wish for all: `watch` sleeps without pages and wishes
         self._file_wishes()
-        self._insist(elapsed_s())
+        self._resend_wishes(elapsed_s())
         self._announce()
 
     def set_max_speed(self, speed_m_s: float) -> None:
@@ -260,8 +260,8 @@ class Pilots:
         if expired:
             self._announce()
         if is_for_token:
-            if now_s - self._insisted_s >= STOP_PERIOD_S:
-                self._insist(now_s)
+            if now_s - self._wishes_sent_at >= STOP_PERIOD_S:
+                self._resend_wishes(now_s)
             for topic in self._helm.silent(now_s):  # they have a pilot, so no other may steer
                 self._command(topic, NEUTRAL)
             self._hand_out_token(now_s)
@@ -308,7 +308,7 @@ class Pilots:
         elif operation == "release":
             self._release(pilot)
         elif operation == "hello":
-            self._greet(pilot, request.get("name"))
+            self._set_name(pilot, request.get("name"))
         elif operation not in ("take", "ask", "keep", "hand_over", "resume"):
             raise RefusedError("The request is malformed.")
         elif not pilot.may_steer:
@@ -376,7 +376,7 @@ class Pilots:
             raise RefusedError("The vehicle does not exist.")
         return topic
 
-    def _greet(self, pilot: Pilot, name: object) -> None:
+    def _set_name(self, pilot: Pilot, name: object) -> None:
         if isinstance(name, str) and (name := "".join(filter(str.isprintable, name[: 4 * MAX_NAME])).strip()):
             pilot.name = name[:MAX_NAME]
             self._announce()
@@ -429,7 +429,7 @@ class Pilots:
             nodes = _nodes_of(self._wanted[topic]) if topic in self._wanted else ()
             self._wishes.want(topic, nodes, self._wish_of(pilot, now_s))
         self._wakeup.set()
-        self._insist(now_s)
+        self._resend_wishes(now_s)
         self._file_wishes()
         if (number := whole_number(request.get("number"))) is not None:
             _run_soon(self._acknowledge(pilot, number))
@@ -464,9 +464,9 @@ class Pilots:
     def _wish_of(pilot: Pilot, now_s: float) -> Wish:
         return Wish(uuid.uuid4().hex, pilot.name, time.time(), now_s)
 
-    def _insist(self, now_s: float) -> None:
+    def _resend_wishes(self, now_s: float) -> None:
         """Publish wishes that are not reached, and stop vehicles that can't report a hold."""
-        self._insisted_s, is_late = now_s, False
+        self._wishes_sent_at, is_late = now_s, False
         for topic, wish in self._wishes.all().items():
             vehicle = self._vehicles.get(topic)
             if wish.is_reached or vehicle is None:

@@ -110,7 +110,7 @@ class Wishes:
         self._all = wish
         self._resumed.clear()
 
-    def meet(self, vehicle: str, nodes: Collection[str]) -> None:
+    def vehicle_appeared(self, vehicle: str, nodes: Collection[str]) -> None:
         """Record a present vehicle with its nodes; it may be new, or have come back."""
         if self._all and vehicle not in self._wishes and vehicle not in self._resumed:
             self._wishes[vehicle] = replace(self._all, reached={})
