@@ -24,8 +24,8 @@ from drone_bridge.simulator.emulator.scene import SimulatedScene, add_default_en
 from drone_bridge.simulator.topics import set_velocity
 from drone_bridge.testbed.codec import REPLY, AngleUnit, MotionParameters, pack_reply
 from drone_bridge.testbed.device.drone_state import Airframe
-from drone_bridge.testbed.device.drone_state import Motion as TestbedMotion
-from drone_bridge.testbed.emulator.world import Sphere, World
+from drone_bridge.testbed.device.drone_state import DroneInput as TestbedMotion
+from drone_bridge.testbed.emulator.world import Sphere, SphereWorld
 from drone_bridge.testbed.emulator.world import WorldFlight as TestbedEmulator
 
 
@@ -48,7 +48,7 @@ class TestbedDrone:
 
     def __init__(self, gusts: float = 0.0, seed: int = 0) -> None:
         self._bridge = make_flight()
-        world = World((Sphere((0.0, 0.0, 1e6), 1.0),))
+        world = SphereWorld((Sphere((0.0, 0.0, 1e6), 1.0),))
         self._flight = TestbedEmulator(world, Airframe(), self.step_s, gusts, seed)
 
     def advance(self, wanted: BodyVelocity) -> None:

@@ -33,7 +33,7 @@ from web_viewer import Viewer
 
 from drone_bridge.kind import Side
 from drone_bridge.robot.codec import FULL_SPEED, SkidSteerUpdate
-from drone_bridge.tools.wire.decoding import Decoder, Message
+from drone_bridge.tools.wire.decoding import DecodedMessage, Decoder
 from drone_bridge.tools.wire.log_file import LogFile
 
 EACH = {True: 1, False: 4}  # vehicles of each kind, by whether it is the short form
@@ -145,7 +145,7 @@ def speeds_sent(robot: str, folder: Path) -> list[tuple[int, int]]:
             for entry in log.entries():
                 decoder = decoders.setdefault(entry.connection.number, Decoder(log.source, is_stream=True))
                 for outcome in decoder.feed(entry):
-                    if isinstance(outcome, Message) and isinstance(outcome.meaning, SkidSteerUpdate):
+                    if isinstance(outcome, DecodedMessage) and isinstance(outcome.meaning, SkidSteerUpdate):
                         assert outcome.sender is Side.OPERATOR
                         sent.append((entry.time_ns, outcome.meaning.left))
     return sent

@@ -23,7 +23,7 @@ from web_viewer import Viewer, web_bridge
 from written_bags import write_bag
 
 from drone_bridge.net.connector import wait_readable
-from drone_bridge.net.link_loop import Received
+from drone_bridge.net.link_loop import ReceivedData
 from drone_bridge.net.tcp_connection import TcpConnection
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.bridge.node import OPTIONS
@@ -110,7 +110,7 @@ def answers_in_pieces(session: Any, folder: Path, *, short: bool) -> str:
             while connection.outstanding:
                 wait_readable([stream], TIMEOUT_S)
                 if received := stream.read():
-                    assert isinstance(received, Received)
+                    assert isinstance(received, ReceivedData)
                     connection.receive_data(received.data)
                     list(connection.events())
             taken_s.append(time.monotonic() - began_s)

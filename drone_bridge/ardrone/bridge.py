@@ -34,12 +34,12 @@ from drone_bridge.ardrone.session.client import (
     SILENCES,
     TAKE_OFF,
     UNHEARD,
-    ClientSession,
-    Flying,
-    Received,
+    AirborneReport,
+    ArdroneClientSession,
+    MeasuredNavdata,
 )
-from drone_bridge.ardrone.session.settings import Settings, Wish
-from drone_bridge.ardrone.topics import TOPICS, Translation
+from drone_bridge.ardrone.session.settings import DroneSettings, WantedSetting
+from drone_bridge.ardrone.topics import TOPICS, ArdroneTranslation
 from drone_bridge.motion.ar_drone import AR_DRONE
 from drone_bridge.motion.dead_reckoning import DeadReckoning
 from drone_bridge.motion.tilted_drone import TiltedDrone
@@ -167,7 +167,7 @@ class ArdroneBridge(ProtocolNode):
 
     def __init__(self, **options: Any) -> None:
         super().__init__("ardrone_bridge", PARAMETERS, **options)
-        self._session: ClientSession | None = None  # until the node is active
+        self._session: ArdroneClientSession | None = None  # until the node is active
         self._flying: Publisher[Any] | None = None  # until the node is configured
         self._is_hover_held = False
         # They exist before the node is configured, and explain their refusal.
@@ -186,7 +186,7 @@ class ArdroneBridge(ProtocolNode):
         self._flying = self.make_publisher(Bool, "flying", latched())
         names = frame_names(self.parameters, DroneFrameNames)
         transforms = [*static_transforms(names), *camera_transforms(names)]
-        self._topics = TopicPublishers(self, TOPICS, Translation(names), transforms)
+        self._topics = TopicPublishers(self, TOPICS, ArdroneTranslation(names), transforms)
         self._drone = self._wanted_drone()
         self._commands = TiltCommands(self, self._drone, has_landing_button=True)
         self._pilot = TiltPilot(self._commands.arbiter, self._drone, hovers=True)
@@ -203,12 +203,12 @@ class ArdroneBridge(ProtocolNode):
         self._link = DronePeer(get("host"), ports, self._connecting_failed, self.wire_log)
         return self._link
 
-    def make_session(self) -> ClientSession:
+    def make_session(self) -> ArdroneClientSession:
         get = self.parameters.__getitem__
         self._dead_reckoning, self._rate_limit = DeadReckoning(), RateLimit()
         self._camera = get("camera")
         self._topics.restart()
-        self._session = ClientSession(
+        self._session = ArdroneClientSession(
             address_name(get("host"), get("port")),
             get,
             self._pilot,
@@ -252,15 +252,15 @@ class ArdroneBridge(ProtocolNode):
 
     # The drone's settings.
 
-    def _wishes(self) -> Sequence[Wish]:
+    def _wishes(self) -> Sequence[WantedSetting]:
         """Return the settings to write, by the parameters."""
         get, wishes = self.parameters.__getitem__, []
         if get("navdata") == "full":
-            wishes.append(Wish(setting("general:navdata_options", full_options())))
-        wishes.append(Wish(setting("general:navdata_demo", get("navdata") == "demo"), is_required=True))
+            wishes.append(WantedSetting(setting("general:navdata_options", full_options())))
+        wishes.append(WantedSetting(setting("general:navdata_demo", get("navdata") == "demo"), is_required=True))
         wishes.append(self._channel())
         if get("drone.outdoor") != KEEP:  # before the maxima, which the drone replaces by those for outdoors or indoors
-            wishes.append(Wish(setting("control:outdoor", get("drone.outdoor") == "true"), needs_ground=True))
+            wishes.append(WantedSetting(setting("control:outdoor", get("drone.outdoor") == "true"), needs_ground=True))
         for name, key, unit in (
             ("max_tilt", "control:euler_angle_max", 1.0),
             ("max_climb", "control:control_vz_max", 1000.0),
@@ -269,12 +269,12 @@ class ArdroneBridge(ProtocolNode):
         ):
             if value := get(f"drone.{name}"):
                 whole = round(unit * value) if unit > 1 else float(value)
-                wishes.append(Wish(setting(key, whole), needs_ground=True))
+                wishes.append(WantedSetting(setting(key, whole), needs_ground=True))
         if get("drone.hull") != KEEP:
             has_none = get("drone.hull") == "false"
-            wishes.append(Wish(setting("control:flight_without_shell", has_none), needs_ground=True))
+            wishes.append(WantedSetting(setting("control:flight_without_shell", has_none), needs_ground=True))
         if frequency := get("drone.ultrasound_freq"):
-            wishes.append(Wish(setting("pic:ultrasound_freq", frequency), needs_ground=True))
+            wishes.append(WantedSetting(setting("pic:ultrasound_freq", frequency), needs_ground=True))
         return wishes
 
     def _wanted_drone(self) -> TiltedDrone:
@@ -282,7 +282,7 @@ class ArdroneBridge(ProtocolNode):
         wanted = {name: self.parameters[f"drone.{name}"] for name in ("max_tilt", "max_climb", "max_yaw_rate")}
         return replace(AR_DRONE, **{name: value for name, value in wanted.items() if value})
 
-    def _use_settings(self, settings: Settings) -> None:
+    def _use_settings(self, settings: DroneSettings) -> None:
         """Fly with the maxima that the drone has answered."""
         drone = settings.maxima(self._drone)
         if drone != self._drone:
@@ -297,20 +297,20 @@ class ArdroneBridge(ProtocolNode):
         if camera != self._camera and session and self.post(partial(session.add_setting, self._channel())):
             self._camera = camera
 
-    def _channel(self) -> Wish:
-        return Wish(setting(CHANNEL, CHANNELS[self.parameters["camera"]]))
+    def _channel(self) -> WantedSetting:
+        return WantedSetting(setting(CHANNEL, CHANNELS[self.parameters["camera"]]))
 
     # Events of the session, on the link's thread.
 
-    def publish_event(self, message: Received | Flying) -> None:
+    def publish_event(self, message: MeasuredNavdata | AirborneReport) -> None:
         """Publish navdata, or whether the drone flies."""
-        if isinstance(message, Flying):
+        if isinstance(message, AirborneReport):
             if self._flying:
                 self.publish(self._flying, Bool(data=message.is_flying))
             return
         self._publish_navdata(message.navdata, message)
 
-    def _publish_navdata(self, navdata: Navdata, received: Received) -> None:
+    def _publish_navdata(self, navdata: Navdata, received: MeasuredNavdata) -> None:
         now_s, stamp = self.decided_s, self.now()
         pose = self._dead_reckoning.update(received.measured, now_s)
         if not self._rate_limit.is_due(now_s, SLOW_RATE):

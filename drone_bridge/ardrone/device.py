@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Drone: how an AR.Drone answers its clients, and flies. Pure, with the time as an input.
+"""EmulatedArdrone: how an AR.Drone answers its clients, and flies. Pure, with the time as an input.
 
 By Parrot's guides and SDK, by captures, and by the programs of others. What no source settles is an attribute of
-`Behaviour`, and each is tested both ways.
+`FirmwareBehaviour`, and each is tested both ways.
 
 - **Commands** of any client count: there is no owner. Their numbers have to grow, see the codec.
 - **Watchdog**: without a command for `watchdog_s`, the drone hovers and sets WATCHDOG. Any command steers again; only
@@ -56,7 +56,7 @@ from drone_bridge.ardrone.codec.navdata import (
     ultrasound_option,
     wifi_option,
 )
-from drone_bridge.motion.ar_drone_flight import STATES, Flight, Phase, Sticks
+from drone_bridge.motion.ar_drone_flight import STATES, ArDroneFlight, FlightPhase, Sticks
 from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.motion.measurement import Measurement
 from drone_bridge.wire.events import RemoteProtocolError
@@ -122,7 +122,7 @@ _OF_SESSIONS = frozenset({"video:video_codec", "video:bitrate", "video:max_bitra
 
 
 @dataclass(frozen=True, slots=True)
-class Behaviour:
+class FirmwareBehaviour:
     """What firmwares do differently, or no source settles."""
 
     version: int = 2  # of the hardware, 1 or 2
@@ -138,11 +138,11 @@ class Behaviour:
 
 
 @dataclass(slots=True)
-class Drone:
+class EmulatedArdrone:
     """Drone and its firmware. Single-threaded."""
 
-    flight: Flight = field(default_factory=Flight)
-    behaviour: Behaviour = Behaviour()
+    flight: ArDroneFlight = field(default_factory=ArDroneFlight)
+    behaviour: FirmwareBehaviour = FirmwareBehaviour()
     charge: float = 1.0
     is_bootstrapped: bool = False
     is_acknowledging: bool = False
@@ -266,14 +266,14 @@ class Drone:
             flight.steer(Sticks())
         if silence_s > LOST_S and not self._is_lost:
             self._lose_client()
-        if self.charge <= 0.0 and flight.phase in (Phase.TAKING_OFF, Phase.FLYING):
+        if self.charge <= 0.0 and flight.phase in (FlightPhase.TAKING_OFF, FlightPhase.FLYING):
             self._land_itself("the battery is empty")
         if flight.is_flying:
             self.charge = max(0.0, self.charge - left_s / FLIES_S)
         while left_s > 1e-9:
             flight.advance(min(left_s, STEP_S))
             left_s -= STEP_S
-        if flight.phase is Phase.EMERGENCY and not self._is_emergency:
+        if flight.phase is FlightPhase.EMERGENCY and not self._is_emergency:
             flight.reset()
 
     def land_itself(self) -> None:
@@ -326,9 +326,9 @@ class Drone:
         flight = self.flight
         if not ref.is_flying:
             self._has_landed_itself = False
-            if flight.phase in (Phase.TAKING_OFF, Phase.FLYING):
+            if flight.phase in (FlightPhase.TAKING_OFF, FlightPhase.FLYING):
                 flight.land()
-        elif flight.phase is Phase.LANDED and self._may_take_off(before):
+        elif flight.phase is FlightPhase.LANDED and self._may_take_off(before):
             self._took_off_at = flight.time
             flight.take_off()
             self.events.append("takes off")

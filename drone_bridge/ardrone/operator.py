@@ -18,14 +18,14 @@ from typing import Any
 
 from drone_bridge.ardrone.codec import CONTROL_PORT, DEFAULT_PORT, NAVDATA_PORT, setting
 from drone_bridge.ardrone.ports import DronePeer
-from drone_bridge.ardrone.session.client import LAND, TAKE_OFF, ClientSession
-from drone_bridge.ardrone.session.settings import Wish as Setting
+from drone_bridge.ardrone.session.client import LAND, TAKE_OFF, ArdroneClientSession
+from drone_bridge.ardrone.session.settings import WantedSetting as Setting
 from drone_bridge.motion.ar_drone import AR_DRONE
 from drone_bridge.net.connector import Cancellation
 from drone_bridge.programs.operator_options import OperatorParser
 from drone_bridge.programs.options import port
 from drone_bridge.programs.program import print_retry, run_program
-from drone_bridge.programs.script import Script, Wish
+from drone_bridge.programs.script import PlannedCommands, Script
 from drone_bridge.session.tilt_pilot import TiltPilot
 from drone_bridge.wire.addresses import address_name
 
@@ -34,7 +34,7 @@ PARAMETERS = {"rate": 30.0, "navdata_timeout": 1.0, "confirm_timeout": 5.0}
 LANDING_S = 15.0
 
 
-class Client(Script):
+class ArdroneScriptedClient(Script):
     """Script of a drone, which reports always, and takes a while to land."""
 
     first_report_s = math.inf
@@ -48,9 +48,9 @@ class Client(Script):
 def operate(options: argparse.Namespace, cancellation: Cancellation, _: contextlib.ExitStack) -> int:
     """Fly until the plan is complete, and always leave the drone hovering or landed. Raises LinkError."""
     ports = options.port, options.navdata_port, options.control_port
-    wish: Any = Wish()
+    wish: Any = PlannedCommands()
     wish.feedback.pilot = pilot = TiltPilot(wish, AR_DRONE, hovers=True)
-    session = ClientSession(
+    session = ArdroneClientSession(
         address_name(options.host, options.port),
         PARAMETERS.__getitem__,
         pilot,
@@ -59,7 +59,9 @@ def operate(options: argparse.Namespace, cancellation: Cancellation, _: contextl
         use_settings=lambda settings: pilot.use(settings.maxima(AR_DRONE)),
     )
     link = DronePeer(options.host, ports, print_retry)
-    Client("ardrone", link, session, wish, options=options, cancellation=cancellation, requests=(TAKE_OFF, LAND)).run()
+    ArdroneScriptedClient(
+        "ardrone", link, session, wish, options=options, cancellation=cancellation, requests=(TAKE_OFF, LAND)
+    ).run()
     return 0
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from drone_bridge.ardrone.codec import CONNECT, CONTROL, NAVDATA
 from drone_bridge.net.connector import RECEIVED, LinkError, MakeTap, Selectable, Tap
 from drone_bridge.net.datagram_link import DatagramPeer
-from drone_bridge.net.link_loop import Received
+from drone_bridge.net.link_loop import ReceivedData
 from drone_bridge.wire.addresses import peer_name
 
 #: Bytes of settings that are read at a time.
@@ -52,15 +52,15 @@ class DronePeer(DatagramPeer):
     def files(self) -> Sequence[Selectable]:
         return (*super().files(), *self._navdata.files(), *((self._control,) if self._control else ()))
 
-    def receive(self) -> Received | None:
+    def receive(self) -> ReceivedData | None:
         """See Link. Navdata come first. Datagrams from the port of commands are dropped: a drone sends none."""
         for _ in range(MAX_UNREAD):
             if not super().receive():
                 break
         if received := self._navdata.receive():
-            return Received(received.data, NAVDATA)
+            return ReceivedData(received.data, NAVDATA)
         chunk = self._read_control()
-        return Received(chunk, CONTROL) if chunk else None
+        return ReceivedData(chunk, CONTROL) if chunk else None
 
     def send(self, data: bytes | memoryview, to: Any) -> None:
         """See Link. CONNECT to CONTROL makes a new connection, DISCONNECT ends it; nothing is sent over it."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Translation: navdata of an AR.Drone to topics and back; the table of topics. `units` has the signs.
+"""ArdroneTranslation: navdata of an AR.Drone to topics and back; the table of topics. `units` has the signs.
 
 What navdata does not report gives no message, or an unknown in it. On topics, velocities are along the body's axes.
 """
@@ -19,19 +19,19 @@ from drone_bridge.ardrone.codec.navdata import demo_option, physical_option
 from drone_bridge.motion.ar_drone import (
     PICTURE_UNITS,
 )
-from drone_bridge.motion.dead_reckoning import Pose
+from drone_bridge.motion.dead_reckoning import DeadReckonedPose
 from drone_bridge.motion.measurement import Measurement
 from drone_bridge.msg import DetectionArray
 from drone_bridge.pictures.topics import PICTURE_ROWS, front_frame
 from drone_bridge.ros.ar_drone_rows import ArDroneMessages
-from drone_bridge.ros.detections import Found, detection_array
+from drone_bridge.ros.detections import DetectedObject, detection_array
 from drone_bridge.ros.frames import DroneFrameNames
 from drone_bridge.ros.topics import Topic, TopicTable
 from drone_bridge.ros.transforms import set_vector
 from drone_bridge.wire.flight_state import MAJOR_STATE_SHIFT
 
 
-class Translation(ArDroneMessages[Navdata]):
+class ArdroneTranslation(ArDroneMessages[Navdata]):
     """Converter between navdata and ROS. `wire_*` return the fields of a Measurement in a message."""
 
     def __init__(self, names: DroneFrameNames) -> None:
@@ -84,9 +84,9 @@ class Translation(ArDroneMessages[Navdata]):
         return self._last[1]
 
 
-def _found(detected: Detected) -> Found:
+def _found(detected: Detected) -> DetectedObject:
     x, y, width, height = (v / PICTURE_UNITS for v in (detected.xc, detected.yc, detected.width, detected.height))
-    return Found(x, y, width, height, detected.distance / 100)
+    return DetectedObject(x, y, width, height, detected.distance / 100)
 
 
 def assembled_navdata(value: Callable[[str], Any], state: FlightState = FlightState.HOVERING) -> Navdata:
@@ -104,8 +104,8 @@ TOPICS = (
         "imu/data",
         Imu,
         of=Navdata,
-        to_ros=Translation.imu,
-        from_ros=Translation.wire_imu,
+        to_ros=ArdroneTranslation.imu,
+        from_ros=ArdroneTranslation.wire_imu,
         meaning="attitude; rates and accelerations with full navdata, else marked as unknown",
     ),
     # The others are published at most 30 times per second: `is_slow` tells them apart.
@@ -113,8 +113,8 @@ TOPICS = (
         "battery_state",
         BatteryState,
         of=Navdata,
-        to_ros=Translation.battery_state,
-        from_ros=Translation.wire_charge,
+        to_ros=ArdroneTranslation.battery_state,
+        from_ros=ArdroneTranslation.wire_charge,
         is_slow=True,
         meaning="charge, the only value on the wire",
     ),
@@ -122,8 +122,8 @@ TOPICS = (
         "height",
         PointStamped,
         of=Navdata,
-        to_ros=Translation.height,
-        from_ros=Translation.wire_height,
+        to_ros=ArdroneTranslation.height,
+        from_ros=ArdroneTranslation.wire_height,
         is_slow=True,
         meaning="height above the ground below, m",
     ),
@@ -131,7 +131,7 @@ TOPICS = (
         "altitude",
         Range,
         of=Navdata,
-        to_ros=Translation.altitude,
+        to_ros=ArdroneTranslation.altitude,
         is_slow=True,
         meaning="height as the drone estimates it, by ultrasound and pressure, m",
     ),
@@ -139,7 +139,7 @@ TOPICS = (
         "range",
         Range,
         of=Navdata,
-        to_ros=Translation.range,
+        to_ros=ArdroneTranslation.range,
         is_slow=True,
         meaning="height by the ultrasound rangefinder alone, m; full navdata only",
     ),
@@ -147,7 +147,7 @@ TOPICS = (
         "velocity",
         TwistWithCovarianceStamped,
         of=Navdata,
-        to_ros=Translation.velocity,
+        to_ros=ArdroneTranslation.velocity,
         is_slow=True,
         meaning="velocity in body axes, m/s; the vertical one is not measured",
     ),
@@ -155,7 +155,7 @@ TOPICS = (
         "magnetic_field",
         MagneticField,
         of=Navdata,
-        to_ros=Translation.magnetic_field,
+        to_ros=ArdroneTranslation.magnetic_field,
         is_slow=True,
         meaning="magnetic field in body axes, T; full navdata of an AR.Drone 2 only",
     ),
@@ -163,7 +163,7 @@ TOPICS = (
         "fluid_pressure",
         FluidPressure,
         of=Navdata,
-        to_ros=Translation.fluid_pressure,
+        to_ros=ArdroneTranslation.fluid_pressure,
         is_slow=True,
         meaning="pressure of the air, Pa; full navdata of an AR.Drone 2 only",
     ),
@@ -171,23 +171,23 @@ TOPICS = (
         "detections",
         DetectionArray,
         of=Navdata,
-        to_ros=Translation.detections,
+        to_ros=ArdroneTranslation.detections,
         is_slow=True,
         meaning="detections of the drone's vision, as shares of the image",
     ),
     Topic(
         "odom",
         Odometry,
-        of=Pose,
-        to_ros=Translation.odometry,
+        of=DeadReckonedPose,
+        to_ros=ArdroneTranslation.odometry,
         if_parameter="publish_odometry",
         meaning="pose by integrated velocities, with measured height and attitude",
     ),
-    Topic("/tf", TFMessage, of=Pose, to_ros=Translation.transforms, if_parameter="publish_tf"),
+    Topic("/tf", TFMessage, of=DeadReckonedPose, to_ros=ArdroneTranslation.transforms, if_parameter="publish_tf"),
 )
 
 TABLE = TopicTable(
     (*TOPICS, *PICTURE_ROWS),
-    lambda: Translation(DroneFrameNames()),
+    lambda: ArdroneTranslation(DroneFrameNames()),
     {Navdata: lambda translation, value, stamp: assembled_navdata(value)},
 )

@@ -75,7 +75,7 @@ ATTITUDES_KEPT = 200
 _PUBLISHED_KEPT = 16
 
 
-class Way:
+class OtherPadFinder:
     """Detects whether another node publishes landing_pad, in which case this one must not. Steady clock, s."""
 
     def __init__(self, now_s: float) -> None:
@@ -164,7 +164,7 @@ class PadFinder(Node):
         self._declared = DeclaredParameters(self, PARAMETERS)
         self._pad_images = PadImages(read(MarkerParameters, PAD, self._declared))
         self._errors = ErrorLog(self)
-        self._other_finder = Way(time.monotonic())
+        self._other_finder = OtherPadFinder(time.monotonic())
         self._pairs = NearestAttitude()
         self._info: CameraInfo | None = None
         self._decoder = JpegDecoder("")

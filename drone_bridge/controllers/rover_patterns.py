@@ -42,14 +42,14 @@ class Pattern(ABC):
         return max(-limit, min(limit, TURN_GAIN_PER_S * error))
 
 
-class Stationary(Pattern):
+class StationaryPattern(Pattern):
     """Pattern without motion."""
 
     def velocity(self, pose: PlanarPose, time_s: float) -> BodyVelocity:
         return STILL
 
 
-class Circular(Pattern):
+class CircularPattern(Pattern):
     """Circle to the left through the start, with the amplitude as its radius."""
 
     def velocity(self, pose: PlanarPose, time_s: float) -> BodyVelocity:
@@ -82,7 +82,7 @@ def approach(
     return BodyVelocity(direction * speed * math.cos(aside), turn=turn)
 
 
-class ToTargets(Pattern):
+class TargetPattern(Pattern):
     """Sequence of targets. The next one follows on arrival, or every `period_s` if given."""
 
     def __init__(
@@ -122,27 +122,27 @@ class ToTargets(Pattern):
 def linear(limits: PatternLimits, _: int) -> Pattern:
     """Line along x, to the amplitude on both sides. The rover returns in reverse."""
     ends = itertools.cycle([(limits.amplitude, 0.0), (-limits.amplitude, 0.0)])
-    return ToTargets(limits, ends, may_reverse=True)
+    return TargetPattern(limits, ends, may_reverse=True)
 
 
 def square(limits: PatternLimits, _: int) -> Pattern:
     """Square with its corners at the amplitude along both axes."""
     a = limits.amplitude
-    return ToTargets(limits, itertools.cycle([(a, a), (-a, a), (-a, -a), (a, -a)]))
+    return TargetPattern(limits, itertools.cycle([(a, a), (-a, a), (-a, -a), (a, -a)]))
 
 
 def wandering(limits: PatternLimits, seed: int) -> Pattern:
     """Random targets within the amplitude along both axes, a new one every RANDOM_PERIOD_S."""
     source, a = random.Random(seed), limits.amplitude
     places = ((source.uniform(-a, a), source.uniform(-a, a)) for _ in itertools.count())
-    return ToTargets(limits, places, period_s=RANDOM_PERIOD_S)
+    return TargetPattern(limits, places, period_s=RANDOM_PERIOD_S)
 
 
 #: Factories of patterns by name. The integer is the random seed.
 PATTERNS: dict[str, Callable[[PatternLimits, int], Pattern]] = {
-    "stationary": lambda limits, _: Stationary(limits),
+    "stationary": lambda limits, _: StationaryPattern(limits),
     "linear": linear,
-    "circular": lambda limits, _: Circular(limits),
+    "circular": lambda limits, _: CircularPattern(limits),
     "random": wandering,
     "square": square,
 }

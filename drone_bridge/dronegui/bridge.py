@@ -29,20 +29,20 @@ from drone_bridge.dronegui.session.controller import (
     SENDING,
     TAKE_OFF,
     UNHEARD,
-    ControllerSession,
-    Flying,
-    Received,
+    DroneGuiControllerSession,
+    FlyingReport,
+    NavdataBlock,
     SentPacket,
 )
 from drone_bridge.dronegui.topics import (
     TOPICS,
-    Translation,
+    DroneGuiTranslation,
     charge_note,
     drone_gui_state,
     navdata_facts,
 )
 from drone_bridge.motion.ar_drone import AR_DRONE
-from drone_bridge.motion.dead_reckoning import DeadReckoning, Pose
+from drone_bridge.motion.dead_reckoning import DeadReckonedPose, DeadReckoning
 from drone_bridge.msg import DroneGuiState
 from drone_bridge.net.clock import Clock, elapsed_s
 from drone_bridge.pictures.camera import CAMERA_PROBLEMS, CAMERA_RATES, CameraTopics, camera_parameters
@@ -153,7 +153,7 @@ class DroneGuiBridge(ProtocolNode):
 
     def __init__(self, **options: Any) -> None:
         super().__init__("dronegui_bridge", PARAMETERS, **options)
-        self._session: ControllerSession | None = None  # until the node is active
+        self._session: DroneGuiControllerSession | None = None  # until the node is active
         self._flying: Publisher[Any] | None = None  # until the node is configured
         self._is_hover_held = False
         self._has_noted_charge = False
@@ -175,9 +175,9 @@ class DroneGuiBridge(ProtocolNode):
         self._frame_id = names.base_link
         self._camera = CameraTopics(self, names, VIDEO_ROW) if get("video_port") else None
         if get("receive_navdata"):
-            table = [row for row in TOPICS if get("publish_odometry") or row.of is not Pose]
+            table = [row for row in TOPICS if get("publish_odometry") or row.of is not DeadReckonedPose]
             transforms = [*static_transforms(names), *camera_transforms(names)]  # detections are in the front one
-            self._topics = TopicPublishers(self, table, Translation(names), transforms)
+            self._topics = TopicPublishers(self, table, DroneGuiTranslation(names), transforms)
         drone = read_drone(self.parameters, AR_DRONE)
         commands = TiltCommands(self, drone, has_landing_button=True)
         self._pilot = TiltPilot(commands.arbiter, drone, hovers=True)
@@ -200,13 +200,13 @@ class DroneGuiBridge(ProtocolNode):
         )
         return self._link_to_gui
 
-    def make_session(self) -> ControllerSession:
+    def make_session(self) -> DroneGuiControllerSession:
         """Start a session, which numbers packets from 1."""
         get, link = self.parameters.__getitem__, self._link_to_gui
         self._dead_reckoning = DeadReckoning()
         if get("receive_navdata"):
             self._topics.restart()
-        self._session = ControllerSession(
+        self._session = DroneGuiControllerSession(
             address_name(get("host"), get("port")),
             get,
             self._pilot,
@@ -236,18 +236,18 @@ class DroneGuiBridge(ProtocolNode):
 
     # Events of the session, on the link's thread.
 
-    def publish_event(self, message: Received | SentPacket | Flying) -> None:
+    def publish_event(self, message: NavdataBlock | SentPacket | FlyingReport) -> None:
         """Publish navdata, a sent packet, or whether the drone flies."""
-        if isinstance(message, Received):
+        if isinstance(message, NavdataBlock):
             self._publish_navdata(message)
-        elif isinstance(message, Flying):
+        elif isinstance(message, FlyingReport):
             self._publish_flying(message.is_flying)
         elif message.is_out and self.is_wanted(self._sent_states):
             state = drone_gui_state(message.seq, message.controls, self.get_clock().now().to_msg())
             state.header.frame_id = self._frame_id
             self.publish(self._sent_states, state)
 
-    def _publish_navdata(self, received: Received) -> None:
+    def _publish_navdata(self, received: NavdataBlock) -> None:
         received_s, block, pose = self.decided_s, received.block, None
         if isinstance(block, Demo):
             self.report.facts |= navdata_facts(block) | {"navdata_source": received.source}

@@ -31,7 +31,7 @@ MAX_CONTROLLERS = 8
 CONTROLLER_TIMEOUT_S = 2.0
 
 
-class Drone(Protocol):
+class GuiDrone(Protocol):
     """Drone behind the GUI."""
 
     @property
@@ -52,7 +52,7 @@ class Drone(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Dialect:
+class GuiDialect:
     """Differences between the GUI and the document, and its initial state."""
 
     python_literals: bool = False  # accept True, False and None, which the document shows although they are not JSON
@@ -67,7 +67,7 @@ class Dialect:
 class Gui:
     """Receiver of packets and sender of navdata. Times are seconds of any one clock. Single-threaded."""
 
-    def __init__(self, drone: Drone, dialect: Dialect, own_host: str = "127.0.0.1") -> None:
+    def __init__(self, drone: GuiDrone, dialect: GuiDialect, own_host: str = "127.0.0.1") -> None:
         """`own_host` is the GUI's own address, in the address family of navdata."""
         self.controls = Controls()  # in force
         self.received_s = -math.inf  # time of the last packet that took effect

@@ -32,7 +32,7 @@ from drone_bridge.dronegui.codec import (
 from drone_bridge.net.blocking import receive
 from drone_bridge.net.connector import Cancellation, LinkCancelledError, LinkError, LinkRefusedError
 from drone_bridge.net.datagram_link import DatagramPeer, DatagramPort
-from drone_bridge.programs.operator import FAREWELLS, Operator
+from drone_bridge.programs.operator import LAST_PACKET_COPIES, Operator
 from drone_bridge.programs.operator_options import OperatorParser
 from drone_bridge.programs.options import not_negative, port, positive
 from drone_bridge.programs.plan import Leg
@@ -52,7 +52,7 @@ HOVER = Controls()
 IN_THE_AIR = frozenset({FlightState.FLYING, FlightState.HOVERING})
 
 
-class Client(Operator):
+class DroneGuiClient(Operator):
     """Sends states and receives navdata."""
 
     period_s = SEND_PERIOD_S
@@ -116,7 +116,7 @@ class Client(Operator):
             self._hover(LANDING_PATIENCE_S, until=lambda: self.state is FlightState.LANDED)
 
     def leave(self) -> None:
-        for _ in range(FAREWELLS):
+        for _ in range(LAST_PACKET_COPIES):
             self._send(HOVER)
         print_event("leaving the drone in hover" if self.state is not FlightState.LANDED else "the drone has landed")
 
@@ -226,7 +226,7 @@ def operate(options: argparse.Namespace, cancellation: Cancellation, stack: cont
             stack.callback(navdata.close)
         video = open_video(gui.own_host, options.video_port, stack)
         print_event(f"sending to {gui.peer}")
-        Client(gui, navdata, video, options, cancellation).run()
+        DroneGuiClient(gui, navdata, video, options, cancellation).run()
     return 0
 
 

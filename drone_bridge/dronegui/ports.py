@@ -9,7 +9,7 @@ from typing import Any
 from drone_bridge.net.clock import Clock
 from drone_bridge.net.connector import LinkError, MakeTap, Selectable
 from drone_bridge.net.datagram_link import DatagramPeer, DatagramPort
-from drone_bridge.net.link_loop import Received
+from drone_bridge.net.link_loop import ReceivedData
 from drone_bridge.wire.addresses import address_name
 
 
@@ -104,7 +104,7 @@ class NavdataPeer(DatagramPeer):
     def files(self) -> Sequence[Selectable]:
         return (*super().files(), *(self._state.files() if self._state else ()))
 
-    def receive(self) -> Received | None:
+    def receive(self) -> ReceivedData | None:
         """Return the next datagram received on the port. Raises LinkRefusedError if an earlier sent one was refused."""
         for _ in range(MAX_UNREAD):
             if not super().receive():

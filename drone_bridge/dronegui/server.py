@@ -25,7 +25,7 @@ from drone_bridge.dronegui.codec import (
     Demo,
     FlightState,
 )
-from drone_bridge.dronegui.device import NAVDATA_RATE, Dialect
+from drone_bridge.dronegui.device import NAVDATA_RATE, GuiDialect
 from drone_bridge.dronegui.pictures.gui_video import (
     GUI_VIDEO_PARAMETERS,
     GUI_VIDEO_PROBLEMS,
@@ -204,7 +204,7 @@ class DroneGuiServer(ProtocolNode):
 
     def make_session(self) -> GuiSession:
         get = self.parameters.__getitem__
-        dialect = Dialect(
+        dialect = GuiDialect(
             python_literals=get("python_literals"),
             is_bootstrapped=True,
             navdata_port=get("navdata_port"),

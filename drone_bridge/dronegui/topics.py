@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Translation: dronegui packets and navdata to topics and back; the table of topics.
+"""DroneGuiTranslation: dronegui packets and navdata to topics and back; the table of topics.
 
 `units` has the signs. Values missing in a block give no message, or an unknown in it. Values without a message are left
 out of a block. On topics, velocities are along the body's axes, and on the wire along level ones.
@@ -35,7 +35,7 @@ from drone_bridge.dronegui.pictures.packets import VIDEO_ROW
 from drone_bridge.motion.ar_drone import (
     PICTURE_UNITS,
 )
-from drone_bridge.motion.dead_reckoning import Pose
+from drone_bridge.motion.dead_reckoning import DeadReckonedPose
 from drone_bridge.motion.measurement import Measurement
 from drone_bridge.motion.quaternions import (
     euler_from_quaternion,
@@ -47,7 +47,7 @@ from drone_bridge.msg import DetectionArray, DroneGuiState
 from drone_bridge.pictures.topics import PICTURE_ROWS, front_frame
 from drone_bridge.ros.ar_drone_rows import ArDroneMessages
 from drone_bridge.ros.covariances import is_measured
-from drone_bridge.ros.detections import Found, detection_array, found_in
+from drone_bridge.ros.detections import DetectedObject, detection_array, found_in
 from drone_bridge.ros.frames import DroneFrameNames
 from drone_bridge.ros.qos import queued
 from drone_bridge.ros.topics import Topic, TopicTable
@@ -86,7 +86,7 @@ def charge_note(demo: Demo) -> str:
     return f"The drone reports a battery of {charge:g} %: using {CHARGE.clamped(charge):g} %."
 
 
-class Translation(ArDroneMessages[Demo]):
+class DroneGuiTranslation(ArDroneMessages[Demo]):
     """Converter between navdata and ROS. `wire_*` return the fields of `demo` in a message."""
 
     def measurement(self, wire: Demo) -> Measurement:
@@ -163,9 +163,9 @@ def assembled_demo(value: Callable[[str], Any], state: FlightState | None = None
     return Demo(ctrl_state=None if state is None else state << MAJOR_STATE_SHIFT, **known)
 
 
-def _found(feature: Feature) -> Found:
+def _found(feature: Feature) -> DetectedObject:
     x, y, width, height = (v / PICTURE_UNITS for v in (feature.xc, feature.yc, feature.width, feature.height))
-    return Found(x, y, width, height, None if feature.dist is None else feature.dist / 100)
+    return DetectedObject(x, y, width, height, None if feature.dist is None else feature.dist / 100)
 
 
 def _finite(vector: Vector3) -> list[float | None]:
@@ -200,8 +200,8 @@ TOPICS = (
         NAVDATA_TOPIC,
         String,
         of=bytes,
-        to_ros=Translation.raw,
-        from_ros=Translation.wire_raw,
+        to_ros=DroneGuiTranslation.raw,
+        from_ros=DroneGuiTranslation.wire_raw,
         qos=_blocks,
         requested=_blocks,
         meaning="each block of navdata as received, for `dronegui_server`",
@@ -210,8 +210,8 @@ TOPICS = (
         DETECTIONS_TOPIC,
         DetectionArray,
         of=VisionDetect,
-        to_ros=Translation.detections,
-        from_ros=Translation.wire_detections,
+        to_ros=DroneGuiTranslation.detections,
+        from_ros=DroneGuiTranslation.wire_detections,
         requested=queued,
         meaning="detections of the drone's vision, as shares of the image",
     ),
@@ -219,8 +219,8 @@ TOPICS = (
         "battery_state",
         BatteryState,
         of=Demo,
-        to_ros=Translation.battery_state,
-        from_ros=Translation.wire_charge,
+        to_ros=DroneGuiTranslation.battery_state,
+        from_ros=DroneGuiTranslation.wire_charge,
         fresh_s=30.0,  # charge changes slowly, and many drivers publish it rarely
         meaning="charge, the only value on the wire",
     ),
@@ -228,49 +228,49 @@ TOPICS = (
         "height",
         PointStamped,
         of=Demo,
-        to_ros=Translation.height,
-        from_ros=Translation.wire_height,
+        to_ros=DroneGuiTranslation.height,
+        from_ros=DroneGuiTranslation.wire_height,
         meaning="height above the ground below, m",
     ),
     Topic(
         "altitude",
         Range,
         of=Demo,
-        to_ros=Translation.altitude,
-        from_ros=Translation.wire_range,
+        to_ros=DroneGuiTranslation.altitude,
+        from_ros=DroneGuiTranslation.wire_range,
         meaning="height by the ultrasound rangefinder, m",
     ),
     Topic(
         "velocity",
         TwistWithCovarianceStamped,
         of=Demo,
-        to_ros=Translation.velocity,
-        from_ros=Translation.wire_velocity,
+        to_ros=DroneGuiTranslation.velocity,
+        from_ros=DroneGuiTranslation.wire_velocity,
         meaning="velocity in body axes, m/s; rates and missing components have the variance 1e6",
     ),
     Topic(
         "imu/data",
         Imu,
         of=Demo,
-        to_ros=Translation.imu,
-        from_ros=Translation.wire_imu,
+        to_ros=DroneGuiTranslation.imu,
+        from_ros=DroneGuiTranslation.wire_imu,
         meaning="attitude; rates and accelerations are marked as unknown",
     ),
     Topic(
         "odom",
         Odometry,
-        of=Pose,
-        to_ros=Translation.odometry,
-        from_ros=Translation.wire_odometry,
+        of=DeadReckonedPose,
+        to_ros=DroneGuiTranslation.odometry,
+        from_ros=DroneGuiTranslation.wire_odometry,
         if_parameter="publish_odometry",
         meaning="pose by integrated velocities, with measured height and attitude",
     ),
-    Topic("/tf", TFMessage, of=Pose, to_ros=Translation.transforms, if_parameter="publish_tf"),
+    Topic("/tf", TFMessage, of=DeadReckonedPose, to_ros=DroneGuiTranslation.transforms, if_parameter="publish_tf"),
 )
 
 TABLE = TopicTable(
     (*TOPICS, VIDEO_ROW, *PICTURE_ROWS),
-    lambda: Translation(DroneFrameNames()),
+    lambda: DroneGuiTranslation(DroneFrameNames()),
     {
         Demo: lambda translation, value, stamp: assembled_demo(value),
         VisionDetect: lambda translation, value, stamp: value(DETECTIONS_TOPIC),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Flight: dynamics of an emulated AR.Drone.
+"""ArDroneFlight: dynamics of an emulated AR.Drone.
 
 World and body have the axes of REP 103: x forward (at the start), y left, z up, yaw + to the left.
 """
@@ -35,7 +35,7 @@ LOWEST_FLIGHT = 0.1  # m: a lower height needs a landing
 COLUMNS = ("time", "phase", "x", "y", "z", "yaw", "pitch", "roll", "vx", "vy", "vz")
 
 
-class Phase(str, Enum):
+class FlightPhase(str, Enum):
     """The phases of a flight."""
 
     LANDED = "landed"
@@ -47,15 +47,15 @@ class Phase(str, Enum):
 
 #: State in navdata, by phase.
 STATES = {
-    Phase.LANDED: FlightState.LANDED,
-    Phase.TAKING_OFF: FlightState.TAKING_OFF,
-    Phase.FLYING: FlightState.FLYING,
-    Phase.LANDING: FlightState.LANDING,
-    Phase.EMERGENCY: FlightState.DEFAULT,
+    FlightPhase.LANDED: FlightState.LANDED,
+    FlightPhase.TAKING_OFF: FlightState.TAKING_OFF,
+    FlightPhase.FLYING: FlightState.FLYING,
+    FlightPhase.LANDING: FlightState.LANDING,
+    FlightPhase.EMERGENCY: FlightState.DEFAULT,
 }
 
 
-class Steering(Protocol):
+class ArDroneSteering(Protocol):
     """Command of a drone: hover, or shares of its full deflections, -1 to 1."""
 
     @property
@@ -100,13 +100,13 @@ DRAG = 0.4  # 1/s: deceleration per unit of air speed, in any direction
 CEILING = 3.0  # m
 
 
-class Flight:
+class ArDroneFlight:
     """Drone, initially on the ground."""
 
     def __init__(self, gusts: float = 0.0, seed: int = 0) -> None:
         """`gusts` is their standard deviation per axis, m/s. They are reproducible with the seed."""
         self.time = 0.0  # s
-        self.phase = Phase.LANDED
+        self.phase = FlightPhase.LANDED
         self.position = np.zeros(3)  # m
         self.velocity = np.zeros(3)  # m/s
         self.roll = self.pitch = self.yaw = 0.0  # rad: + banks right, + lowers the nose, + turns left
@@ -118,7 +118,7 @@ class Flight:
         #: Error of what counts as level, rad: roll and pitch. It makes the drone drift unless it hovers.
         self.level_error = (0.0, 0.0)
         self._wind = Wind((0.0, 0.0, 0.0), gusts, seed=seed)
-        self._controls: Steering = Sticks()
+        self._controls: ArDroneSteering = Sticks()
         self._place: Triple | None = None  # position that hover holds, m
 
     @property
@@ -134,40 +134,40 @@ class Flight:
     @property
     def is_hovering(self) -> bool:
         """Whether the drone holds its position."""
-        return self.phase is Phase.FLYING and self._controls.hover
+        return self.phase is FlightPhase.FLYING and self._controls.hover
 
     @property
     def is_steered(self) -> bool:
         """Whether the drone follows shares of its deflections."""
-        return self.phase is Phase.FLYING and not self._controls.hover
+        return self.phase is FlightPhase.FLYING and not self._controls.hover
 
     @property
     def is_flying(self) -> bool:
         """Whether the motors carry the drone, which includes the landing."""
-        return self.phase in (Phase.TAKING_OFF, Phase.FLYING, Phase.LANDING)
+        return self.phase in (FlightPhase.TAKING_OFF, FlightPhase.FLYING, FlightPhase.LANDING)
 
-    def steer(self, controls: Steering) -> None:
+    def steer(self, controls: ArDroneSteering) -> None:
         self._controls = controls
 
     def take_off(self) -> None:
         """Take off; no effect in the air or in an emergency."""
-        if self.phase in (Phase.LANDED, Phase.LANDING):
-            self.phase, self._place = Phase.TAKING_OFF, None
+        if self.phase in (FlightPhase.LANDED, FlightPhase.LANDING):
+            self.phase, self._place = FlightPhase.TAKING_OFF, None
 
     def land(self) -> None:
         if self.is_flying:
-            self.phase, self._place = Phase.LANDING, None
+            self.phase, self._place = FlightPhase.LANDING, None
 
     def stop(self) -> None:
         """Stop the motors, also on the ground: an emergency."""
-        self.phase = Phase.EMERGENCY
+        self.phase = FlightPhase.EMERGENCY
 
     def reset(self) -> None:
         """Stop the motors in the air. On the ground, end an emergency."""
         if self.is_flying:
-            self.phase = Phase.EMERGENCY
-        elif self.phase is Phase.EMERGENCY and self.height <= 0:
-            self.phase = Phase.LANDED
+            self.phase = FlightPhase.EMERGENCY
+        elif self.phase is FlightPhase.EMERGENCY and self.height <= 0:
+            self.phase = FlightPhase.LANDED
 
     def advance(self, step: float) -> None:
         """Fly for `step` seconds under the current controls."""
@@ -196,9 +196,9 @@ class Flight:
     def _steer(self, step: float) -> None:
         """Move attitude and climb rate towards their targets."""
         controls = self._controls
-        climb = {Phase.TAKING_OFF: TAKE_OFF_SPEED, Phase.LANDING: -LANDING_SPEED}.get(self.phase, 0.0)
+        climb = {FlightPhase.TAKING_OFF: TAKE_OFF_SPEED, FlightPhase.LANDING: -LANDING_SPEED}.get(self.phase, 0.0)
         yaw_rate = 0.0
-        if self.phase is not Phase.FLYING or controls.hover:
+        if self.phase is not FlightPhase.FLYING or controls.hover:
             roll, pitch = self._tilt_of_hover()
         else:
             self._place = None
@@ -206,10 +206,10 @@ class Flight:
             roll, pitch = roll + self.level_error[0], pitch + self.level_error[1]
             yaw_rate = -controls.yaw * self.max_yaw_rate
             climb = controls.gas * self.max_climb
-        if self.phase is Phase.FLYING:
+        if self.phase is FlightPhase.FLYING:
             lowest, highest = (APPROACH * (limit - self.height) for limit in (LOWEST_FLIGHT, self.ceiling))
             climb = max(lowest, min(highest, climb))
-        elif self.phase is Phase.TAKING_OFF:
+        elif self.phase is FlightPhase.TAKING_OFF:
             climb = min(climb, APPROACH * (TAKE_OFF_HEIGHT - self.height) + 0.1)
         self.roll += (roll - self.roll) * -math.expm1(-step / TILT_LAG_S)
         self.pitch += (pitch - self.pitch) * -math.expm1(-step / TILT_LAG_S)
@@ -231,7 +231,7 @@ class Flight:
         return max(-most, min(most, roll)), max(-most, min(most, pitch))
 
     def _move(self, step: float) -> None:
-        if self.phase is Phase.LANDED:
+        if self.phase is FlightPhase.LANDED:
             return
         wind = self._wind.velocity
         drag = -DRAG * (self.velocity - wind)
@@ -250,11 +250,11 @@ class Flight:
         self.yaw = math.remainder(self.yaw + self.yaw_rate * step, 2 * math.pi)
 
     def _change_phase(self) -> None:
-        if self.phase is Phase.TAKING_OFF and self.height >= TAKE_OFF_HEIGHT:
-            self.phase, self._place = Phase.FLYING, None
-        if self.height <= 0 and self.phase is not Phase.TAKING_OFF:
+        if self.phase is FlightPhase.TAKING_OFF and self.height >= TAKE_OFF_HEIGHT:
+            self.phase, self._place = FlightPhase.FLYING, None
+        if self.height <= 0 and self.phase is not FlightPhase.TAKING_OFF:
             self.position[2] = 0.0
             self.velocity[:] = 0.0
             self.roll = self.pitch = 0.0
-            if self.phase is Phase.LANDING:
-                self.phase = Phase.LANDED
+            if self.phase is FlightPhase.LANDING:
+                self.phase = FlightPhase.LANDED

@@ -15,7 +15,7 @@ LONGEST_GAP_S = 0.5
 GREATEST_SPEED = 5.0
 
 
-class Pose(NamedTuple):
+class DeadReckonedPose(NamedTuple):
     """Pose of the drone in odom, by dead reckoning."""
 
     x: float  # m
@@ -37,7 +37,7 @@ class DeadReckoning:
         self._gap_variance = 0.0  # m^2
         self._before_s: float | None = None
 
-    def update(self, measured: Measurement, now_s: float) -> Pose | None:
+    def update(self, measured: Measurement, now_s: float) -> DeadReckonedPose | None:
         """Return the pose at a time, s of any one clock, None if the report lacks a required value."""
         roll, pitch, yaw, height, velocity = (
             measured.roll,
@@ -58,4 +58,4 @@ class DeadReckoning:
             self._distance += math.hypot(forward, left) * step_s
         variance = (DRIFT * self._distance) ** 2 + self._gap_variance
         self._pose = pose
-        return Pose(pose.x, pose.y, height, roll, pitch, yaw, velocity, variance)
+        return DeadReckonedPose(pose.x, pose.y, height, roll, pitch, yaw, velocity, variance)

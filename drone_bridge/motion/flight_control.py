@@ -46,7 +46,7 @@ class DroneModel:
         return self.drag / self.mass
 
 
-class Command(NamedTuple):
+class RatesAndThrust(NamedTuple):
     """Body rates about REP 103 axes in rad/s, and thrust along body z in N."""
 
     roll_rate: float  # about x: positive banks right
@@ -64,9 +64,9 @@ class Command(NamedTuple):
         return all(map(math.isfinite, self))
 
 
-def hover(drone: DroneModel) -> Command:
+def hover(drone: DroneModel) -> RatesAndThrust:
     """Return the command that keeps a level drone in place in calm air."""
-    return Command(0.0, 0.0, 0.0, min(drone.mass * drone.gravity, drone.max_thrust))
+    return RatesAndThrust(0.0, 0.0, 0.0, min(drone.mass * drone.gravity, drone.max_thrust))
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,7 @@ class FlightControl:
         yaw_error: float,
         step: float,
         drift: Triple,
-    ) -> Command:
+    ) -> RatesAndThrust:
         """Return the command for a wanted thrust per mass (levelled frame, m/s^2) and a turn to the left, rad.
 
         `step` is the duration of the command, s. `drift` is the uncommanded rotation, rad/s about the levelled axes.
@@ -111,7 +111,7 @@ class FlightControl:
         rate = min(rate, limits.max_turn_rate) / max(sideways, 1e-9)
         yaw_rate = _clamp(_share(self._yaw_gain, step) * yaw_error, limits.max_yaw_rate)
         drift_x, drift_y, drift_z = rotated_back(attitude, *drift)
-        return Command(
+        return RatesAndThrust(
             roll_rate=_clamp(-y * rate - drift_x, drone.max_roll_rate),
             pitch_rate=_clamp(x * rate - drift_y, drone.max_pitch_rate),
             yaw_rate=_clamp(yaw_rate - drift_z, drone.max_yaw_rate),

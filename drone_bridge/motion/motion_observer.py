@@ -86,7 +86,7 @@ class Trust(NamedTuple):
     is_settled: bool = True  # false for a while after a doubt of the speed or the time
 
 
-class _Commanded(NamedTuple):
+class _TimedCommand(NamedTuple):
     """Command at a time."""
 
     at_s: float
@@ -109,7 +109,7 @@ class MotionObserver:
         self.height = JudgedLevel("height", HEIGHT_JUMP_M, LEAST_CLIMB_M)
         self.heading = JudgedLevel("heading", YAW_JUMP_RAD, LEAST_TURN_RAD)
         self._time, self._climb = Belief(), Belief()
-        self._history: deque[_Commanded] = deque(maxlen=128)
+        self._history: deque[_TimedCommand] = deque(maxlen=128)
         self._newest = _NOTHING
         self._finest = math.inf  # least change of a component of the velocity, m/s
         self._pulls: deque[tuple[float, complex]] = deque(maxlen=128)  # with times, since the velocity repeats
@@ -182,7 +182,7 @@ class MotionObserver:
             kept = math.exp(-max(now_s - before.at_s, 0.0) / drone.tilt_lag)
             full = pull_of(shares.roll * drone.max_tilt, shares.pitch * drone.max_tilt)
             pull = full + kept * ((self._pull if before.pull is None else before.pull) - full)
-        self._newest = _Commanded(now_s, pull, climb, yaw_rate)
+        self._newest = _TimedCommand(now_s, pull, climb, yaw_rate)
         if not self._history or now_s - self._history[-1].at_s > KEPT_EVERY_S:
             self._history.append(self._newest)
 
@@ -286,12 +286,12 @@ class MotionObserver:
             "its own vertical speed can't be right: its height changes otherwise" if is_apart else "", step_s
         )
 
-    def _commanded_at(self, at_s: float) -> _Commanded:
+    def _commanded_at(self, at_s: float) -> _TimedCommand:
         """Return the command at a time, or _NOTHING if it is unknown."""
         return next((each for each in reversed(self._history) if each.at_s <= at_s), _NOTHING)
 
 
-_NOTHING = _Commanded(-math.inf, None, 0.0, 0.0)
+_NOTHING = _TimedCommand(-math.inf, None, 0.0, 0.0)
 
 
 def _bounded(value: float) -> float:

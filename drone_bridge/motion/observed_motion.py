@@ -29,7 +29,7 @@ FRESH_S = 1.0
 LONGEST_GAP_S = 10.0
 
 
-class Motion(NamedTuple):
+class LatestMotion(NamedTuple):
     """Last reported value of each quantity, in world axes (ENU, as in `odom`). None: not reported.
 
     Times are by the clock of `ObservedMotion`, s; -inf: not reported so far.
@@ -68,7 +68,7 @@ class ObservedMotion:
         """
         self._clock = clock
         self.settled_at = settled_at
-        self.newest = Motion()
+        self.newest = LatestMotion()
         #: First position of the configuration, m.
         self.start: Triple | None = None
         #: Longest gap that dead reckoning has bridged since the last reported position, s; 0 if all were short.
@@ -78,7 +78,7 @@ class ObservedMotion:
 
     def restart(self) -> None:
         """Forget the times, for a new link or vehicle: no quantity is reported so far."""
-        self.newest = Motion(position=self.newest.position, velocity=self.newest.velocity)
+        self.newest = LatestMotion(position=self.newest.position, velocity=self.newest.velocity)
 
     def measured(
         self,
@@ -90,8 +90,8 @@ class ObservedMotion:
         """Update the motion by a report of the vehicle.
 
         Args:
-            yaw: see `Motion`.
-            position: see `Motion`.
+            yaw: see `LatestMotion`.
+            position: see `LatestMotion`.
             velocity: velocity in level axes with the vehicle's heading: forward, left, up, m/s.
             height: height above the ground, m.
         """
@@ -139,7 +139,7 @@ class ObservedMotion:
         """Heading, rad; None if it is unknown or stale."""
         return _fresh_yaw(self.newest, self._clock())
 
-    def _dead_reckoned(self, last: Motion, velocity: Triple, height: float | None, now_s: float) -> Triple | None:
+    def _dead_reckoned(self, last: LatestMotion, velocity: Triple, height: float | None, now_s: float) -> Triple | None:
         """Return the position after moving to `now_s`; None if the velocities are too large for a float."""
         position = last.position or (0.0, 0.0, 0.0)
         if last.position:
@@ -161,7 +161,7 @@ class ObservedMotion:
         return max(position, modelled, key=lambda place: math.dist(place[:2], start[:2]))
 
 
-def _fresh_yaw(motion: Motion, now_s: float) -> float | None:
+def _fresh_yaw(motion: LatestMotion, now_s: float) -> float | None:
     return motion.yaw if now_s - max(motion.yaw_at, motion.doubted_at) <= FRESH_S else None
 
 

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 from drone_bridge.motion.attitude_estimator import AttitudeEstimator
 from drone_bridge.motion.body_velocity import BodyVelocity
-from drone_bridge.motion.flight_control import Command, CommandLimits, DroneModel, FlightControl, hover
+from drone_bridge.motion.flight_control import CommandLimits, DroneModel, FlightControl, RatesAndThrust, hover
 from drone_bridge.motion.judged_position import JudgedPosition
 from drone_bridge.motion.quaternions import MeasuredAttitude, rotated
 from drone_bridge.parameter_fields import parameter
@@ -112,7 +112,7 @@ class VelocityControl:
         if not self._is_led:  # another controller's motion leaves no lag to make up for
             self._reference, self._yaw_reference = self._position.copy(), self._yaw
 
-    def command(self, wanted: BodyVelocity) -> Command:
+    def command(self, wanted: BodyVelocity) -> RatesAndThrust:
         """Return the command until the next measurement, for a velocity within the maxima."""
         parameters, step_s, most = self._parameters, self._step_s, self._parameters.max_acceleration
         if self._stands_still or step_s > _LONGEST_FLOWN_STEP_S:
@@ -150,14 +150,14 @@ class VelocityControl:
         )
         turn = yaw_error + self._control.yaw_turn(yaw_rate, step_s)
         command = self._control.command(self._attitude.attitude, (x, y, z), turn, step_s, self._attitude.drift)
-        return Command(*(round(value, _DECIMALS) for value in command))
+        return RatesAndThrust(*(round(value, _DECIMALS) for value in command))
 
-    def _level(self) -> Command:
+    def _level(self) -> RatesAndThrust:
         """Return the command that levels the drone until the next measurement, with the thrust that carries it."""
         self._reference, self._yaw_reference = self._position.copy(), self._yaw
         upward, estimated = (0.0, 0.0, self._drone.gravity), self._attitude
         command = self._control.command(estimated.attitude, upward, 0.0, self._step_s, estimated.drift)
-        return Command(*(round(value, _DECIMALS) for value in command))
+        return RatesAndThrust(*(round(value, _DECIMALS) for value in command))
 
     def within_maxima(self, wanted: BodyVelocity) -> BodyVelocity:
         """Clamp a velocity to the maxima. The horizontal direction is kept."""
@@ -171,7 +171,7 @@ class VelocityControl:
             turn=max(-yaw, min(yaw, wanted.turn)),
         )
 
-    def flown(self, command: Command, is_velocity: bool) -> None:
+    def flown(self, command: RatesAndThrust, is_velocity: bool) -> None:
         """Set the command that acts until the next measurement, and whether `command` computed it."""
         self._flown = command
         self._is_led = is_velocity

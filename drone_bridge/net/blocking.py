@@ -13,7 +13,7 @@ TURN_S = 0.1
 ArrivedT_co = TypeVar("ArrivedT_co", covariant=True)
 
 
-class Receiving(Protocol[ArrivedT_co]):
+class ReceivingLink(Protocol[ArrivedT_co]):
     """Receiving half of a Link."""
 
     def files(self) -> Sequence[Selectable]:
@@ -23,7 +23,7 @@ class Receiving(Protocol[ArrivedT_co]):
         """See Link."""
 
 
-def receive(link: Receiving[ArrivedT_co], cancellation: Cancellation, timeout_s: float = math.inf) -> ArrivedT_co:
+def receive(link: ReceivingLink[ArrivedT_co], cancellation: Cancellation, timeout_s: float = math.inf) -> ArrivedT_co:
     """Return the next event of a link, waiting for it if necessary.
 
     Raises LinkCancelledError, LinkTimeoutError, and the errors of `link.receive`.

@@ -157,7 +157,7 @@ LONGEST_REFUSED_DELAY_S = 1.0
 ConnectedT = TypeVar("ConnectedT")
 
 
-class Retrying:
+class RetryingLink:
     """Base class for links that are opened with retries, and whose retries can be cancelled."""
 
     def __init__(
@@ -200,7 +200,7 @@ class Retrying:
                     raise LinkCancelledError("Connecting was cancelled.") from error
 
 
-class Connector(Retrying, ABC):
+class Connector(RetryingLink, ABC):
     """Base class that connects a socket to a peer, with unlimited retries. Subclasses implement the transport."""
 
     kind: ClassVar[socket.SocketKind]
@@ -213,7 +213,7 @@ class Connector(Retrying, ABC):
         backoff: Backoff | None = None,
         cancellation: Cancellation | None = None,
     ) -> None:
-        """See Retrying."""
+        """See RetryingLink."""
         super().__init__(on_failure, backoff, cancellation)
         self._host = host
         self._port = port

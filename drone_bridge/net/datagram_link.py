@@ -28,17 +28,17 @@ from drone_bridge.net.connector import (
 )
 from drone_bridge.net.datagram_sockets import LONGEST_DELAY_S, MAX_DATAGRAM_BYTES, bound_socket, ipv4_first
 from drone_bridge.net.last_words import Outlet
-from drone_bridge.net.link_loop import Received
+from drone_bridge.net.link_loop import ReceivedData
 from drone_bridge.wire.addresses import address_name, peer_name
 
 
-class _Reader:
+class _SocketReader:
     """Reader of a non-blocking socket."""
 
     def __init__(self) -> None:
         self._buffer = memoryview(bytearray(MAX_DATAGRAM_BYTES))
 
-    def read(self, opened: socket.socket, peer: str, tap: Tap | None) -> Received | None:
+    def read(self, opened: socket.socket, peer: str, tap: Tap | None) -> ReceivedData | None:
         """Return the next datagram, None if there is none. Raises LinkRefusedError and LinkError."""
         try:
             size, source = opened.recvfrom_into(self._buffer)
@@ -50,7 +50,7 @@ class _Reader:
             raise LinkError(f"Receiving from {peer} failed: {error.strerror}.") from error
         if tap:
             tap(RECEIVED, self._buffer[:size], peer_name(source))
-        return Received(bytes(self._buffer[:size]), source)
+        return ReceivedData(bytes(self._buffer[:size]), source)
 
 
 class DatagramPort:
@@ -60,7 +60,7 @@ class DatagramPort:
         """Bind the socket; port 0 picks a free one. Raises LinkError if the address is not available."""
         self._socket = bound_socket(host, port)
         self._socket.setblocking(False)
-        self._reader = _Reader()
+        self._reader = _SocketReader()
         self._tap = wire_log("udp", peer_name(self._socket.getsockname()), "") if wire_log else None
 
     @property
@@ -83,7 +83,7 @@ class DatagramPort:
     def files(self) -> Sequence[Selectable]:
         return (self._socket,)
 
-    def receive(self) -> Received | None:
+    def receive(self) -> ReceivedData | None:
         return self._reader.read(self._socket, "anybody", self._tap)
 
     def send(self, data: bytes | memoryview, to: Any) -> None:
@@ -132,7 +132,7 @@ class DatagramPeer(Connector):
         self._socket: socket.socket | None = None
         #: The peer's socket address, once it is known.
         self.address: Any = None
-        self._reader = _Reader()
+        self._reader = _SocketReader()
         self._tap: Tap | None = None
         self._failing_since_s = math.inf  # when sending began to fail
 
@@ -168,7 +168,7 @@ class DatagramPeer(Connector):
     def files(self) -> Sequence[Selectable]:
         return (self._socket,) if self._socket else ()
 
-    def receive(self) -> Received | None:
+    def receive(self) -> ReceivedData | None:
         """See Link."""
         if elapsed_s() - self._failing_since_s > FAILING_S:
             raise LinkError(f"Sending to {self._name} has failed for {FAILING_S:g} s: reopening the link.")
@@ -231,7 +231,7 @@ class DatagramCaller(DatagramPeer):
     each datagram, and decides which ones to accept. Refused ports are reported on Linux only.
     """
 
-    def receive(self) -> Received | None:
+    def receive(self) -> ReceivedData | None:
         """See Link."""
         try:
             return super().receive()

@@ -49,7 +49,7 @@ ENTRY_BYTES = SLOT_BYTES - 64
 _NUMBER = struct.Struct("<q")
 
 
-class Entry(NamedTuple):
+class LastWordsEntry(NamedTuple):
     """What is written next to a stream: the rest of a message, or a whole one."""
 
     position: int
@@ -63,9 +63,9 @@ class KeptStream(Protocol):
     """Stream that reports its writes."""
 
     #: Callback before and after each write, while its peer has last words.
-    on_write: Callable[[Entry], None] | None
+    on_write: Callable[[LastWordsEntry], None] | None
 
-    def next_entry(self) -> Entry:
+    def next_entry(self) -> LastWordsEntry:
         """Return what is written next."""
 
 
@@ -179,7 +179,7 @@ class LastWordsKeeper:
         self._number += 1
         self._send(FILE, outlet.file.fileno())
         self._base = None
-        entry = Entry(0, b"", False)
+        entry = LastWordsEntry(0, b"", False)
         if stream := outlet.stream:
             entry = stream.next_entry()
             if outlet.connection and sys.platform == "linux":
@@ -187,7 +187,7 @@ class LastWordsKeeper:
             stream.on_write = self._write
         self._write(entry)
 
-    def _write(self, entry: Entry) -> None:
+    def _write(self, entry: LastWordsEntry) -> None:
         data = entry.data if len(entry.data) <= ENTRY_BYTES else b""
         self._put(ENTRY, ENTRY_SLOTS, (entry.position, data, len(entry.data), entry.has_begun), first=0)
 

@@ -66,14 +66,14 @@ OUTDATED = "Dropped stale data: the process was stalled between the decision and
 Work = Callable[[float], Actions]
 
 
-class Received(NamedTuple):
+class ReceivedData(NamedTuple):
     """Received datagram, document, or chunk of a stream."""
 
     data: bytes
     source: Any  # as passed to the session
 
 
-class Filled(NamedTuple):
+class FilledBuffer(NamedTuple):
     """Received bytes of a stream, in a buffer that the session has provided."""
 
     size: int
@@ -110,7 +110,7 @@ class Link(Protocol):
     def files(self) -> Sequence[Selectable]:
         """Return the files that become readable when data arrive."""
 
-    def receive(self) -> Received | Filled | Connected | Disconnected | None:
+    def receive(self) -> ReceivedData | FilledBuffer | Connected | Disconnected | None:
         """Return the oldest event that has not been returned yet, or None.
 
         Raises LinkRefusedError if a sent datagram was refused, and LinkError if the link must be reopened.
@@ -370,7 +370,7 @@ class LinkLoop:
             self._act(self._taken(received, now_s), now_s)
             self._tick()
 
-    def _taken(self, received: Received | Filled | Connected | Disconnected, now_s: float) -> Actions:
+    def _taken(self, received: ReceivedData | FilledBuffer | Connected | Disconnected, now_s: float) -> Actions:
         """Pass a received event to the session."""
         if isinstance(received, Connected):
             return self.session.connected(received.source, now_s)
@@ -378,7 +378,7 @@ class LinkLoop:
             take = self.session.left if received.is_regular else self.session.disconnected
             actions = take(received.source, received.sentence, now_s)
             self._release(received.source)
-        elif isinstance(received, Filled):
+        elif isinstance(received, FilledBuffer):
             actions = self.session.filled(received.size, received.source, now_s)
         else:
             actions = self.session.receive(received.data, received.source, now_s)

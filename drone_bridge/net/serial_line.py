@@ -26,13 +26,13 @@ from drone_bridge.net.connector import (
     LinkError,
     LinkInUseError,
     MakeTap,
-    Retrying,
+    RetryingLink,
     Selectable,
     Tap,
 )
 from drone_bridge.net.file_users import users_of
-from drone_bridge.net.last_words import Entry, Outlet
-from drone_bridge.net.link_loop import Connected, Disconnected, Received
+from drone_bridge.net.last_words import LastWordsEntry, Outlet
+from drone_bridge.net.link_loop import Connected, Disconnected, ReceivedData
 
 READ_BYTES = 65536
 #: Packets that a slow or stalled line has kept waiting for longer are stale, and dropped. The system's buffer gets no
@@ -60,7 +60,7 @@ class _Device(NamedTuple):
         return int(count)
 
 
-class _Waiting(NamedTuple):
+class _QueuedPacket(NamedTuple):
     """Packet that waits for the line, or the rest of one."""
 
     data: bytes
@@ -70,7 +70,7 @@ class _Waiting(NamedTuple):
     is_begun: bool = False
 
 
-class SerialLine(Retrying):
+class SerialLine(RetryingLink):
     """Serial link to one peer, connected while the device is open.
 
     Eight data bits, no parity, one stop bit, no flow control. No call blocks, but `disconnect` for LEAVING_S.
@@ -101,12 +101,12 @@ class SerialLine(Retrying):
         self._device: _Device | None = None
         self._tap: Tap | None = None
         self._is_new = False
-        self._unsent: deque[_Waiting] = deque()
+        self._unsent: deque[_QueuedPacket] = deque()
         self._dropped = 0  # packets since the last report
         self._sent_bytes = 0
         self._begun: bytes | None = None  # rest of a message of which a part was sent
         #: See KeptStream.
-        self.on_write: Callable[[Entry], None] | None = None
+        self.on_write: Callable[[LastWordsEntry], None] | None = None
 
     def open(self) -> None:
         """Open the device, with retries. Raises LinkCancelledError."""
@@ -116,7 +116,7 @@ class SerialLine(Retrying):
     def files(self) -> Sequence[Selectable]:
         return (self._device,) if self._device else ()
 
-    def receive(self) -> Received | Connected | Disconnected | None:
+    def receive(self) -> ReceivedData | Connected | Disconnected | None:
         """See Link. Raises LinkClosedError once the device has disappeared or was closed."""
         if self._device is None:
             raise LinkClosedError(f"{self._path} is closed.")
@@ -137,16 +137,16 @@ class SerialLine(Retrying):
             return Disconnected(self._path, f"{self._path} can't be used any more: {reason}.")
         if self._tap:
             self._tap(RECEIVED, data)
-        return Received(data, self._path)
+        return ReceivedData(data, self._path)
 
     def outlet_to(self, to: Any) -> Outlet | None:
         """See OutletLink."""
         return Outlet(self._device, stream=self) if self._device else None
 
-    def next_entry(self) -> Entry:
+    def next_entry(self) -> LastWordsEntry:
         """See KeptStream."""
-        first = self._unsent[0] if self._unsent else _Waiting(b"", 0.0, self._begun or b"")
-        return Entry(self._sent_bytes, first.data + first.rest, self._begun is not None)
+        first = self._unsent[0] if self._unsent else _QueuedPacket(b"", 0.0, self._begun or b"")
+        return LastWordsEntry(self._sent_bytes, first.data + first.rest, self._begun is not None)
 
     def send(self, data: bytes | memoryview, to: Any, rest: bytes = b"") -> None:
         """Send a packet, or queue it while the line is busy.
@@ -155,7 +155,7 @@ class SerialLine(Retrying):
         """
         if self._device is None:
             raise LinkError(f"Can't send to {self._path}: it is closed.")
-        self._unsent.append(_Waiting(bytes(data), elapsed_s(), rest))
+        self._unsent.append(_QueuedPacket(bytes(data), elapsed_s(), rest))
         if self._tap:
             self._tap(SENT, data)
         with contextlib.suppress(OSError):  # reported by the next read

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from drone_bridge.net import tcp
 from drone_bridge.net.connector import RECEIVED, SENT, LinkError, MakeTap, reason
-from drone_bridge.net.last_words import Entry, Outlet
-from drone_bridge.net.link_loop import Filled, Received
+from drone_bridge.net.last_words import LastWordsEntry, Outlet
+from drone_bridge.net.link_loop import FilledBuffer, ReceivedData
 from drone_bridge.wire.addresses import peer_name
 
 #: Limit of the send buffer of a peer, beside the system's own buffer.
@@ -91,7 +91,7 @@ class TcpConnection:
         self._sent_bytes = 0
         self._begun: bytes | None = None  # rest of a message of which a part was sent
         #: See KeptStream.
-        self.on_write: Callable[[Entry], None] | None = None
+        self.on_write: Callable[[LastWordsEntry], None] | None = None
         self._failure = ""  # of sending
         self._is_shut = False
         #: Whether the peer has closed for writing too, while this side leaves.
@@ -107,15 +107,15 @@ class TcpConnection:
         """See OutletLink."""
         return Outlet(self, stream=self, connection=self._socket)
 
-    def next_entry(self) -> Entry:
+    def next_entry(self) -> LastWordsEntry:
         """See KeptStream."""
         data, rest = self._unsent[0] if self._unsent else (b"", self._begun or b"")
-        return Entry(self._sent_bytes, b"".join((data, rest)), self._begun is not None)
+        return LastWordsEntry(self._sent_bytes, b"".join((data, rest)), self._begun is not None)
 
     def fileno(self) -> int:
         return self._socket.fileno()
 
-    def read(self) -> Received | Filled | None:
+    def read(self) -> ReceivedData | FilledBuffer | None:
         """Return the next chunk, or None if nothing has arrived. Raises LinkError when the connection has ended."""
         buffers = self._memory(self.peer) if self._memory else ()
         try:
@@ -133,7 +133,7 @@ class TcpConnection:
             raise StreamEndedError(f"{self.peer} has closed the connection.")
         if self._quickacks and count < (sum(map(len, buffers)) if buffers else self._chunk_bytes):
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)  # Linux resets it by itself
-        return Filled(count, self.peer) if buffers else Received(data, self.peer)
+        return FilledBuffer(count, self.peer) if buffers else ReceivedData(data, self.peer)
 
     def flush(self, piece: bytes | memoryview = b"", rest: bytes = b"") -> None:
         """Append a piece to the send queue, and write as much of the queue as the system accepts.

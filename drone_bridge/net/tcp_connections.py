@@ -13,7 +13,7 @@ from functools import partial
 
 from drone_bridge.net.connector import LinkError, MakeTap, Selectable
 from drone_bridge.net.last_words import Outlet
-from drone_bridge.net.link_loop import Connected, Disconnected, Filled, Received
+from drone_bridge.net.link_loop import Connected, Disconnected, FilledBuffer, ReceivedData
 from drone_bridge.net.tcp_connection import LEAVE_S, StreamEndedError, StreamOptions, StreamPeer, TcpConnection
 from drone_bridge.net.tcp_leaving import LeavingConnections
 
@@ -30,7 +30,7 @@ class TcpConnections:
         self._by_peer: dict[StreamPeer, TcpConnection] = {}
         self._ready: deque[TcpConnection] = deque()  # connections that are readable
         self._calls: list[Callable[[], None]] = []  # pending callbacks of other watched files
-        self._events: deque[Received | Filled | Connected | Disconnected] = deque()
+        self._events: deque[ReceivedData | FilledBuffer | Connected | Disconnected] = deque()
         self._leaving = LeavingConnections(self._options.linger_s, self._options.max_lingering)
         self._has_looked = False  # since the last None of `receive`
         self._read_before = 0  # chunks read while a callback was pending
@@ -62,7 +62,7 @@ class TcpConnections:
         self._events.append(Connected(connection.peer))
         return connection.peer
 
-    def receive(self) -> Received | Filled | Connected | Disconnected | None:
+    def receive(self) -> ReceivedData | FilledBuffer | Connected | Disconnected | None:
         """See Link."""
         if not self._events and not self._ready and not self._calls:
             if self._has_looked:  # later data wake the loop again, and a second select would cost as much as a read

@@ -7,7 +7,7 @@ from typing import Any
 
 from drone_bridge.net import tcp
 from drone_bridge.net.connector import Cancellation, Connector, LinkClosedError, LinkError, MakeTap
-from drone_bridge.net.link_loop import Connected, Disconnected, Filled, Received
+from drone_bridge.net.link_loop import Connected, Disconnected, FilledBuffer, ReceivedData
 from drone_bridge.net.tcp_connection import StreamOptions
 from drone_bridge.net.tcp_connections import TcpConnections
 from drone_bridge.wire.addresses import address_name
@@ -42,7 +42,7 @@ class TcpPeer(Connector, TcpConnections):
         """Connect, with retries. Raises LinkCancelledError."""
         self._retried(self._connect_all)
 
-    def receive(self) -> Received | Filled | Connected | Disconnected | None:
+    def receive(self) -> ReceivedData | FilledBuffer | Connected | Disconnected | None:
         """See Link. Raises LinkClosedError once the peer has disconnected or was disconnected."""
         received = super().receive()
         if received is None and not self.has_peers:

@@ -10,7 +10,7 @@ import socket
 
 from drone_bridge.net.clock import elapsed_s
 from drone_bridge.net.connector import Backoff, MakeTap
-from drone_bridge.net.link_loop import Connected, Disconnected, Filled, Received
+from drone_bridge.net.link_loop import Connected, Disconnected, FilledBuffer, ReceivedData
 from drone_bridge.net.tcp import listening_socket
 from drone_bridge.net.tcp_connection import StreamOptions
 from drone_bridge.net.tcp_connections import TcpConnections
@@ -65,7 +65,7 @@ class TcpPort(TcpConnections):
     def cancel(self) -> None:
         """Do nothing: `open` never waits."""
 
-    def receive(self) -> Received | Filled | Connected | Disconnected | None:
+    def receive(self) -> ReceivedData | FilledBuffer | Connected | Disconnected | None:
         """See Link."""
         if self._accepts_from_s < math.inf and elapsed_s() >= self._accepts_from_s:
             self._accepts_from_s = math.inf

@@ -40,7 +40,7 @@ _ENTRY_BYTES = 256  # overhead of each queued message
 STOP_TIMEOUT_S = 2.0
 
 
-class _Entry(NamedTuple):
+class _QueuedEntry(NamedTuple):
     """Queued entry of the log."""
 
     topic: str
@@ -92,7 +92,7 @@ class WireLog:
         except OSError as error:
             raise LinkError(f"The wire log can't be written to {folder}: {error.strerror}.") from error
         self._lock = threading.Lock()
-        self._queue: list[_Entry] = []
+        self._queue: list[_QueuedEntry] = []
         self._queued_bytes = 0  # including those being written
         self._connections = 0  # number of the last one
         self._is_over = False
@@ -130,7 +130,7 @@ class WireLog:
         """Queue an entry. The caller holds the lock."""
         if self._is_over:
             return
-        self._queue.append(_Entry(topic, connection, time.time_ns(), data))
+        self._queue.append(_QueuedEntry(topic, connection, time.time_ns(), data))
         self._queued_bytes += _ENTRY_BYTES + len(data)
         if self._queued_bytes > QUEUED_BYTES:
             self._end(f"The disk is too slow: {self._queued_bytes >> 20} MiB wait for it.")
@@ -162,7 +162,7 @@ class WireLog:
         if self._reason:
             self._on_end(f"The wire log {self._path} ends here. {self._reason}")
 
-    def _write(self, entries: list[_Entry]) -> bool:
+    def _write(self, entries: list[_QueuedEntry]) -> bool:
         """Write entries. Return False once the file has reached its size limit. Raises OSError."""
         for entry in entries:
             if self._file.tell() >= self._most_bytes:

@@ -39,7 +39,7 @@ from drone_bridge.ros.parameters import ParameterDeclaration
 from drone_bridge.ros.qos import latched
 from drone_bridge.ros.topics import Topic
 from drone_bridge.session.stall_detector import StallDetector
-from drone_bridge.vision.ar_drone_cameras import CAMERAS, Camera, camera_of
+from drone_bridge.vision.ar_drone_cameras import CAMERAS, ArDroneCamera, camera_of
 from drone_bridge.vision.jpegs import OPENCV_PACKAGES
 from drone_bridge.wire.rate_limit import RateLimit
 
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from drone_bridge.ros.protocol_node import ProtocolNode
 
 
-def camera_parameters(*cameras: Camera, most_rate: float = 30.0) -> tuple[ParameterDeclaration, ...]:
+def camera_parameters(*cameras: ArDroneCamera, most_rate: float = 30.0) -> tuple[ParameterDeclaration, ...]:
     """Return the parameters of the topics of these cameras, front and downward."""
     meaning = "Maximum rate of pictures, Hz."
     rate = ParameterDeclaration("video_rate", most_rate, meaning, range=(0.1, 60.0), live=True)
@@ -81,7 +81,7 @@ class CameraTopics:
         node: "ProtocolNode",
         names: DroneFrameNames,
         packets: Topic | None = None,
-        cameras: Sequence[Camera] = CAMERAS,
+        cameras: Sequence[ArDroneCamera] = CAMERAS,
     ) -> None:
         """Create the publishers.
 

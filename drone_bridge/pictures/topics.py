@@ -21,13 +21,13 @@ from drone_bridge.ros.parameters import ParameterDeclaration
 from drone_bridge.ros.qos import newest
 from drone_bridge.ros.topics import Topic
 from drone_bridge.ros.transforms import transform
-from drone_bridge.vision.ar_drone_cameras import CAMERAS, DOWN, FRONT, Camera
+from drone_bridge.vision.ar_drone_cameras import CAMERAS, DOWN, FRONT, ArDroneCamera
 
 #: Most cameras with messages at a time. The sizes of an AR.Drone 2's pictures are its own choice.
 MOST_CAMERAS = 4
 
 
-def calibration_parameters(*cameras: Camera) -> dict[str, ParameterDeclaration]:
+def calibration_parameters(*cameras: ArDroneCamera) -> dict[str, ParameterDeclaration]:
     """Return the parameters with calibration files, by the camera's name."""
     return {
         camera.name: ParameterDeclaration(
@@ -51,7 +51,7 @@ class CameraPicture:
         jpeg: the picture as JPEG, or None.
     """
 
-    camera: Camera
+    camera: ArDroneCamera
     rgb8: array[int]
     jpeg: bytes | None = None
 
@@ -63,7 +63,7 @@ class VideoPacket:
     data: bytes
 
 
-def optical_frame(names: DroneFrameNames, camera: Camera) -> str:
+def optical_frame(names: DroneFrameNames, camera: ArDroneCamera) -> str:
     """Return the camera's optical frame."""
     return f"{names.prefix}{camera.name}_camera_optical_frame"
 
@@ -91,7 +91,7 @@ class CameraTranslation:
     """Converts pictures to messages, which are created once per camera, and valid until the next call."""
 
     def __init__(
-        self, names: DroneFrameNames, calibrations: Mapping[str, str], cameras: Sequence[Camera] = CAMERAS
+        self, names: DroneFrameNames, calibrations: Mapping[str, str], cameras: Sequence[ArDroneCamera] = CAMERAS
     ) -> None:
         """Read calibration files.
 
@@ -108,7 +108,7 @@ class CameraTranslation:
             for name, path in calibrations.items()
             if path
         }
-        self._messages: dict[Camera, _Messages] = {}
+        self._messages: dict[ArDroneCamera, _Messages] = {}
 
     def image(self, picture: CameraPicture, stamp: Time) -> Image:
         return self._of(picture.camera).image.filled(picture.rgb8, stamp)
@@ -133,7 +133,7 @@ class CameraTranslation:
         message._data = array("B", packet.data)
         return message
 
-    def _of(self, camera: Camera) -> _Messages:
+    def _of(self, camera: ArDroneCamera) -> _Messages:
         if camera not in self._messages:
             if len(self._messages) >= MOST_CAMERAS:
                 self._messages.clear()
@@ -144,7 +144,7 @@ class CameraTranslation:
             self._messages[camera] = _Messages(image, compressed, self._info(camera, frame))
         return self._messages[camera]
 
-    def _info(self, camera: Camera, frame_id: str) -> CameraInfo:
+    def _info(self, camera: ArDroneCamera, frame_id: str) -> CameraInfo:
         """Return the CameraInfo of the calibration file, or of the data sheet."""
         info = self._calibrations.get(camera.name)
         if info is None or (info.width, info.height) != (camera.width, camera.height):
@@ -154,7 +154,7 @@ class CameraTranslation:
         return info
 
 
-def _read_calibration(path: str, cameras: Sequence[Camera]) -> CameraInfo:
+def _read_calibration(path: str, cameras: Sequence[ArDroneCamera]) -> CameraInfo:
     """Return the CameraInfo of a file for one of these cameras of the same name. Raises ValueError."""
     info = read_camera_info(path)
     if all((info.width, info.height) != (each.width, each.height) for each in cameras):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lies: faults of sensors in the reports of an emulated vehicle, for the option --lie."""
+"""FaultyReports: faults of sensors in the reports of an emulated vehicle, for the option --lie."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ JUMP_EVERY, JUMP_M, JUMP_DEGREES = 10, 0.6, 15.0
 
 
 @dataclass(slots=True)
-class Lies(Generic[ReportT]):
+class FaultyReports(Generic[ReportT]):
     """Faults of a vehicle's reports. Call `count` once per report."""
 
     kinds: dict[str, float] = field(default_factory=dict)

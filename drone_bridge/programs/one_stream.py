@@ -9,7 +9,7 @@ from typing import Any
 
 from drone_bridge.net.blocking import receive
 from drone_bridge.net.connector import Cancellation, LinkCancelledError, LinkError
-from drone_bridge.net.link_loop import Connected, Disconnected, Received, StreamLink
+from drone_bridge.net.link_loop import Connected, Disconnected, ReceivedData, StreamLink
 from drone_bridge.net.tcp_connection import StreamOptions
 from drone_bridge.net.tcp_peer import TcpPeer
 from drone_bridge.net.tcp_port import TcpPort
@@ -62,7 +62,7 @@ class OneStream:
                 self._link.disconnect(arrived.source)
         if isinstance(arrived, Disconnected) and not arrived.is_regular:
             raise LinkError(arrived.sentence)
-        return arrived.data if isinstance(arrived, Received) else b""
+        return arrived.data if isinstance(arrived, ReceivedData) else b""
 
     def send(self, *pieces: bytes | memoryview) -> None:
         """Send pieces one by one, without waiting for the peer."""

@@ -26,7 +26,7 @@ from drone_bridge.programs.program import print_event
 
 REPORT_PERIOD_S = 1.0
 #: Repetitions of the last datagram, since datagrams get lost.
-FAREWELLS = 3
+LAST_PACKET_COPIES = 3
 
 
 class Operator(ABC):

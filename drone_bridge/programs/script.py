@@ -51,7 +51,7 @@ class _SeenFeedback(Feedback):
         super().measured(measured, now_s)
 
 
-class Wish(SessionOutput):
+class PlannedCommands(SessionOutput):
     """Arbiter of the session with the plan's velocity, and receiver of its outcomes."""
 
     def __init__(self) -> None:
@@ -94,7 +94,7 @@ class Script(Operator):
         name: str,
         link: Link,
         session: Any,
-        wish: Wish,
+        wish: PlannedCommands,
         *,
         options: argparse.Namespace,
         cancellation: Cancellation,

@@ -129,7 +129,7 @@ MAX_STRING_BYTES = 0xFFFF  # limit of a string's uint16 length
 PacketT = TypeVar("PacketT", bound="Packet")
 
 
-class Reader(layouts.Reader):
+class Reader(layouts.LayoutReader):
     """Reader of one packet's payload."""
 
     #: Whether each string read so far looks like text, without control characters.
@@ -137,7 +137,7 @@ class Reader(layouts.Reader):
 
 
 class _String(Text):
-    def read(self, reader: layouts.Reader, meaning: str) -> Any:
+    def read(self, reader: layouts.LayoutReader, meaning: str) -> Any:
         assert isinstance(reader, Reader)
         text = self.read_bytes(reader, meaning).decode(errors="replace")
         reader.is_readable &= text.isprintable()
@@ -195,7 +195,7 @@ class _OnOff(Layout):
     def pack(self, value: Any, meaning: str) -> bytes:
         return self._flag.pack(value, meaning)
 
-    def read(self, reader: layouts.Reader, meaning: str) -> Any:
+    def read(self, reader: layouts.LayoutReader, meaning: str) -> Any:
         state = self._byte.read(reader, meaning)
         if state > 1:
             raise MisfitError(f"{meaning} is {state}, but must be 0 or 1")
@@ -724,7 +724,7 @@ def in_pieces(packets: Iterable[bytes]) -> list[bytes]:
     return [piece for piece in pieces if piece]
 
 
-class _Connection(StreamConnection[EventT]):
+class _PacketConnection(StreamConnection[EventT]):
     """Base class for both roles. `_sent` and `_received` are the packet types of either direction."""
 
     _header = _HEADER
@@ -765,7 +765,7 @@ _FROM_ROBOT = {packet.ID: packet for packet in get_args(FromRobot) if hasattr(pa
 _LISTS = (SubsystemInfo, SensorInfo, SensorUpdate)
 
 
-class DriverConnection(_Connection[FromRobot | ConnectionClosed]):
+class DriverConnection(_PacketConnection[FromRobot | ConnectionClosed]):
     """Connection of a driver.
 
     `next_event` returns the robot's packets, UnknownPacket for undocumented types, and UnreadableList for unknown
@@ -821,7 +821,7 @@ class DriverConnection(_Connection[FromRobot | ConnectionClosed]):
         return received
 
 
-class RobotConnection(_Connection[FromDriver | ConnectionClosed]):
+class RobotConnection(_PacketConnection[FromDriver | ConnectionClosed]):
     """Connection of the robot to one driver. `next_event` returns the driver's packets."""
 
     _peer, _us = "driver", "robot"

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from drone_bridge.net.connector import Cancellation
-from drone_bridge.net.link_loop import Connected, Disconnected, Received
+from drone_bridge.net.link_loop import Connected, Disconnected, ReceivedData
 from drone_bridge.net.tcp_connection import StreamOptions, StreamPeer
 from drone_bridge.net.tcp_port import TcpPort
 from drone_bridge.programs.options import (
@@ -33,8 +33,8 @@ from drone_bridge.programs.options import (
 )
 from drone_bridge.programs.program import TrajectoryFile, cancelled_or_after, print_event, run_program
 from drone_bridge.robot import codec
-from drone_bridge.robot.device.control import MAX_DRIVERS, Control
-from drone_bridge.robot.device.dialects import CONTROLS, Dialect, FaultyRobotdControl
+from drone_bridge.robot.device.control import MAX_DRIVERS, RobotControl
+from drone_bridge.robot.device.dialects import CONTROLS, FaultyRobotdControl, RobotDialect
 from drone_bridge.robot.device.drivers import Instant
 from drone_bridge.robot.device.served_driver import ServedDriver
 from drone_bridge.robot.device.vehicle import HEADLIGHT, TRACKS, DrivenSubsystem
@@ -243,7 +243,7 @@ class RobotEmulator:
     def __init__(
         self,
         robot: SimulatedRobot,
-        control: Control,
+        control: RobotControl,
         host: str,
         port: int,
         *,
@@ -267,7 +267,7 @@ class RobotEmulator:
             peer = event.source
             if isinstance(event, Connected):
                 self._begin(peer)
-            elif isinstance(event, Received):
+            elif isinstance(event, ReceivedData):
                 self._converse(peer, event.data)
             elif isinstance(event, Disconnected):
                 self._converse(peer, b"")
@@ -358,8 +358,8 @@ async def _serve(options: argparse.Namespace, cancellation: Cancellation, trajec
     chassis = Chassis(options.wheel_separation, options.max_wheel_speed)
     vehicle = TrackedRobot(chassis)
     robot = SimulatedRobot(vehicle, options.subsystems, appears_s=options.appear_after, is_verbose=options.verbose)
-    control = {**CONTROLS, Dialect.ROBOTD_1_2: FaultyRobotdControl}[options.dialect](robot, print_event)
-    if options.dialect is Dialect.DOCUMENT:
+    control = {**CONTROLS, RobotDialect.ROBOTD_1_2: FaultyRobotdControl}[options.dialect](robot, print_event)
+    if options.dialect is RobotDialect.DOCUMENT:
         control.firmware = codec.FirmwareInfo("emulator", "1", codec.PROTOCOL_VERSION)
     silence_s = options.silence_timeout or math.inf
     server = RobotEmulator(
@@ -419,7 +419,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = ProgramParser("emulate", "robot", "A simulated tracked robot, in real time.", "after --duration")
     link = parser.add_argument_group("link")
     add_address(link, codec.TCP_PORT)
-    add_choice(link, "--dialect", Dialect.DOCUMENT, "variant of the protocol")
+    add_choice(link, "--dialect", RobotDialect.DOCUMENT, "variant of the protocol")
     link.add_argument(
         "--silence-timeout",
         type=not_negative,

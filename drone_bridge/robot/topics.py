@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Translation: conversion between a robot's packets and ROS messages, and the table of topics.
+"""RobotTranslation: conversion between a robot's packets and ROS messages, and the table of topics.
 
 Wire values are integers: thousandths (mV, mA), and hundredths of a degree Celsius. For speeds see `units`.
 """
@@ -68,7 +68,7 @@ class ListedSubsystem(NamedTuple):
     is_bound: bool
 
 
-class Translation:
+class RobotTranslation:
     """Conversion between a robot's packets and topics. Unknown values, and those beyond the wire's range, are None."""
 
     def __init__(
@@ -208,8 +208,8 @@ TOPICS = (
         "sensors",
         SensorArray,
         of=codec.SensorInfo,
-        to_ros=Translation.sensors,
-        from_ros=Translation.wire_sensors,
+        to_ros=RobotTranslation.sensors,
+        from_ros=RobotTranslation.wire_sensors,
         qos=latched,
         requested=latched,
         meaning="the robot's list, with the topic of each",
@@ -218,8 +218,8 @@ TOPICS = (
         "subsystems",
         SubsystemArray,
         of=codec.SubsystemInfo,
-        to_ros=Translation.subsystems,
-        from_ros=Translation.wire_subsystems,
+        to_ros=RobotTranslation.subsystems,
+        from_ros=RobotTranslation.wire_subsystems,
         qos=latched,
         requested=latched,
         meaning="the robot's list, with the driver of each",
@@ -228,8 +228,8 @@ TOPICS = (
         "battery_state",
         BatteryState,
         of=codec.Sensor,
-        to_ros=Translation.battery,
-        from_ros=Translation.wire_battery,
+        to_ros=RobotTranslation.battery,
+        from_ros=RobotTranslation.wire_battery,
         qos=latched,
         meaning="the first battery's voltage, and its share of the full voltage",
     ),
@@ -237,8 +237,8 @@ TOPICS = (
         "battery_state/{name}",
         BatteryState,
         of=codec.Sensor,
-        to_ros=Translation.battery,
-        from_ros=Translation.wire_battery,
+        to_ros=RobotTranslation.battery,
+        from_ros=RobotTranslation.wire_battery,
         qos=latched,
         meaning="the same for each further battery",
     ),
@@ -246,47 +246,47 @@ TOPICS = (
         "temperature/{name}",
         Temperature,
         of=codec.Sensor,
-        to_ros=Translation.temperature,
-        from_ros=Translation.wire_temperature,
+        to_ros=RobotTranslation.temperature,
+        from_ros=RobotTranslation.wire_temperature,
         meaning="temperature of each thermometer, degrees Celsius",
     ),
     Topic(
         "current/{name}",
         SensorValue,
         of=codec.Sensor,
-        to_ros=Translation.current,
-        from_ros=Translation.wire_current,
+        to_ros=RobotTranslation.current,
+        from_ros=RobotTranslation.wire_current,
         meaning="current of each ammeter, A",
     ),
     Topic(
         "motor_pwm/{name}",
         SensorValue,
         of=codec.Sensor,
-        to_ros=Translation.motor_pwm,
-        from_ros=Translation.wire_motor_pwm,
+        to_ros=RobotTranslation.motor_pwm,
+        from_ros=RobotTranslation.wire_motor_pwm,
         meaning="each motor's duty cycle, from -1 to 1",
     ),
     Topic(
         "odom",
         Odometry,
         of=Measurement,
-        to_ros=Translation.odometry,
+        to_ros=RobotTranslation.odometry,
         meaning="dead reckoning from the commanded speeds",
     ),
     Topic(
         "/tf",
         TFMessage,
         of=Measurement,
-        to_ros=Translation.odometry_transform,
+        to_ros=RobotTranslation.odometry_transform,
         qos=lambda: QoSProfile(depth=100),
         if_parameter="publish_tf",
     ),
 )
 TABLE = TopicTable(
     TOPICS,
-    Translation,
-    {codec.SensorInfo: Translation.assemble_sensors, codec.SubsystemInfo: Translation.assemble_subsystems},
-    parts=Translation.parts,
+    RobotTranslation,
+    {codec.SensorInfo: RobotTranslation.assemble_sensors, codec.SubsystemInfo: RobotTranslation.assemble_subsystems},
+    parts=RobotTranslation.parts,
 )
 #: First level of the topics of each type of sensor.
 TOPIC_OF_TYPE: dict[int, str] = {

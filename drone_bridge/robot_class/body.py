@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Body: a simulated robot that follows a velocity, or a drone that is steered by tilt. Only its actuators lag."""
+"""EmulatedBody: a robot that follows a velocity, or a drone that is steered by tilt. Only its actuators lag."""
 
 import cmath
 import math
@@ -19,7 +19,7 @@ FULL_V, EMPTY_V = 12.6, 9.6
 STANDS, RISES, FOLLOWS, LANDS = "standing", "rising", "following", "landing"
 
 
-class Body:
+class EmulatedBody:
     """State of one robot. x east, y north, z up, m. Heading from east to the left, rad."""
 
     def __init__(self, robot: type[Robot]) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""RobotBridge: the bridge node of a Robot."""
+"""RobotClassBridge: the bridge node of a Robot."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any, ClassVar
 
 from drone_bridge.net.clock import elapsed_s
 from drone_bridge.net.link_loop import Link
-from drone_bridge.robot_class.client_session import REPORTS, SENT, UNSENT, WITHHELD, ClientSession
-from drone_bridge.robot_class.connection import Told
+from drone_bridge.robot_class.client_session import REPORTS, SENT, UNSENT, WITHHELD, RobotClassOperatorSession
+from drone_bridge.robot_class.connection import StatePacket
 from drone_bridge.robot_class.links import client_link
 from drone_bridge.robot_class.robot import AXES, Robot, clamped, has_last_words
-from drone_bridge.robot_class.topics import REFUSED_IMAGES, Translation, make_rows
+from drone_bridge.robot_class.topics import REFUSED_IMAGES, RobotClassTranslation, make_rows
 from drone_bridge.ros.command_topics import TWIST_AXES, CommandTopics
 from drone_bridge.ros.common_parameters import common_parameters, frame_names, frame_parameters
 from drone_bridge.ros.covariances import twist_covariance_parameter
@@ -22,7 +22,7 @@ from drone_bridge.ros.frames import DroneFrameNames
 from drone_bridge.ros.limits import limit_parameters
 from drone_bridge.ros.parameters import ParameterDeclaration
 from drone_bridge.ros.protocol_node import ProtocolNode
-from drone_bridge.ros.request_services import Request, RequestServices
+from drone_bridge.ros.request_services import PendingRequest, RequestServices
 from drone_bridge.ros.tilt_commands import TiltCommands, drone_parameters, read_drone
 from drone_bridge.ros.topic_publishers import TopicPublishers
 from drone_bridge.ros.wheel_odometry import TWIST_VARIANCES
@@ -80,7 +80,7 @@ def parameters(robot: type[Robot]) -> Sequence[ParameterDeclaration]:
     )
 
 
-class RobotBridge(ProtocolNode):
+class RobotClassBridge(ProtocolNode):
     """Topics and parameters of one Robot, its link, and the session of a client."""
 
     robot: ClassVar[type[Robot]]
@@ -93,7 +93,7 @@ class RobotBridge(ProtocolNode):
     def set_up(self) -> None:
         robot = self.robot
         names = frame_names(self.parameters, DroneFrameNames)
-        translation = Translation(
+        translation = RobotClassTranslation(
             names,
             robot.image,
             twist_variances=self.parameters["twist_covariance_diagonal"]
@@ -146,7 +146,7 @@ class RobotBridge(ProtocolNode):
 
     def make_session(self) -> Session:
         self._topics.restart()
-        self._session = ClientSession(
+        self._session = RobotClassOperatorSession(
             self.robot,
             self._commands.arbiter,
             self.parameters.__getitem__,
@@ -158,8 +158,8 @@ class RobotBridge(ProtocolNode):
         )
         return self._session
 
-    def _ask(self, request: Request, now_s: float) -> Actions:
+    def _ask(self, request: PendingRequest, now_s: float) -> Actions:
         return self._session.ask(request, now_s)
 
-    def publish_event(self, message: Told) -> None:
+    def publish_event(self, message: StatePacket) -> None:
         self._topics.publish(message, self.now())

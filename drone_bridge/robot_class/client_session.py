@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ClientSession: the session of a client with a Robot. Pure.
+"""RobotClassOperatorSession: the session of a client with a Robot. Pure.
 
 | state | begins | sends |
 |---|---|---|
@@ -30,10 +30,10 @@ from typing import Any, Protocol
 
 from drone_bridge.kind import Side
 from drone_bridge.motion.body_velocity import BodyVelocity
-from drone_bridge.robot_class.connection import Connection, Packet, Told
+from drone_bridge.robot_class.connection import Packet, RobotClassConnection, StatePacket
 from drone_bridge.robot_class.robot import (
+    DECODE_ERRORS,
     NEUTRALS,
-    SENSELESS,
     Answer,
     Command,
     Robot,
@@ -81,7 +81,7 @@ Test = Callable[[bytes], bool]
 SENT, REPORTS, UNSENT, WITHHELD = "sent_commands", "reports", "unsent_packets", "withheld_commands"
 
 
-class Decides(Protocol):
+class CommandSource(Protocol):
     """Interface of an arbiter for a client."""
 
     def decide(self, now_s: float) -> Decision[Any]:
@@ -101,13 +101,13 @@ class RequestLike(Protocol):
     asked_s: float
 
 
-class ClientSession(Session):
+class RobotClassOperatorSession(Session):
     """Session of a client with one robot."""
 
     def __init__(
         self,
         robot: type[Robot],
-        arbiter: Decides,
+        arbiter: CommandSource,
         parameter: Callable[[str], float],
         peer: str,
         feedback: Feedback | None = None,
@@ -132,7 +132,7 @@ class ClientSession(Session):
         self._pilot, self._watch = pilot, watch
         self._robot, self._arbiter, self._parameter, self._is_stream = robot, arbiter, parameter, is_stream
         self._hears = robot.decode is not Robot.decode or robot.decode_state is not Robot.decode_state
-        self._end: Connection | None = None
+        self._end: RobotClassConnection | None = None
         self._to: Any = None
         self._greeting: Iterator[Step] = iter(())
         self._step: bytes | Callable[[], bytes] = b""
@@ -155,7 +155,7 @@ class ClientSession(Session):
         return [] if self._is_stream else self.connected(None, now_s)
 
     def connected(self, peer: Any, now_s: float) -> Actions:
-        self._end, self._to = Connection(self._robot, Side.OPERATOR), peer
+        self._end, self._to = RobotClassConnection(self._robot, Side.OPERATOR), peer
         if peer is not None:
             self.peer = str(peer)
         self._greeting, self._test = self._end.robot.handshake(), None
@@ -187,7 +187,7 @@ class ClientSession(Session):
                 if is_of_greeting := self._answers(packet.data):
                     self._received(now_s)
                     actions += self._handshake(now_s)
-                if isinstance(packet, Told):
+                if isinstance(packet, StatePacket):
                     self._received(now_s)
                     self._reported(now_s)
                     if self.state == CONNECTED:
@@ -305,7 +305,7 @@ class ClientSession(Session):
                 if self._test is not None:
                     self.due_s = now_s + AGAIN_S
                     return actions
-        except SENSELESS as error:
+        except DECODE_ERRORS as error:
             actions.append(Note(UNENCODABLE, f"The rest of the greeting can't be encoded: {error}"))
         self._test, self.state, self.is_open = None, CONNECTED, True
         self.due_s = now_s + 1 / self._parameter("rate")
@@ -326,7 +326,7 @@ class ClientSession(Session):
         self._sent_s = [*(each for each in self._sent_s if now_s - each < ANSWERS_S), now_s]
         try:
             return [*commands, *self._sent(step_bytes(self._step))]
-        except SENSELESS as error:
+        except DECODE_ERRORS as error:
             return [*commands, Note(UNENCODABLE, f"A step of the handshake can't be encoded: {error}")]
 
     def _decision(self, now_s: float) -> Decision[Any]:
@@ -423,7 +423,7 @@ class ClientSession(Session):
                 sent = self._sent(encoded(self._end.robot, each), (SENT,))
                 self._is_neutral = each in (None, *NEUTRALS)
                 return [*sent, *faults]
-            except SENSELESS as error:
+            except DECODE_ERRORS as error:
                 faults.append(Note(UNENCODABLE, f"{each or 'Neutral'} can't be encoded: {error}"))
         return faults
 
@@ -431,7 +431,7 @@ class ClientSession(Session):
         assert self._end
         try:
             return self._sent(self._end.robot.encode_goodbye())
-        except SENSELESS as error:
+        except DECODE_ERRORS as error:
             return [Note(UNENCODABLE, f"The last packet can't be sent: {error}")]
 
     def _sent(self, data: bytes, counters: tuple[str, ...] = ()) -> Actions:
@@ -442,7 +442,7 @@ def _passes(test: Test, data: bytes) -> bool:
     """Return whether a packet passes a description's test. One that fails is not passed."""
     try:
         return test(data)
-    except SENSELESS:
+    except DECODE_ERRORS:
         return False
 
 

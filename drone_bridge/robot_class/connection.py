@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Connection: codec of one end of a connection with a Robot.
+"""RobotClassConnection: codec of one end of a connection with a Robot.
 
 A stream is split into packets by the description's `split`, and so is a datagram. `decode` and `parse_command`
-decode a packet. If they raise an error for a packet (SENSELESS), it becomes a RemoteProtocolError. After an error,
+decode a packet. If they raise an error for a packet (DECODE_ERRORS), it becomes a RemoteProtocolError. After an error,
 nothing more is read from a stream, but the next datagram is.
 """
 
@@ -17,8 +17,8 @@ from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.motion.tilted_drone import Shares
 from drone_bridge.robot_class.robot import (
     AXES,
+    DECODE_ERRORS,
     NEUTRALS,
-    SENSELESS,
     Answer,
     Command,
     Robot,
@@ -48,7 +48,7 @@ class Packet:
 
 
 @dataclass(frozen=True, slots=True)
-class Told(Packet):
+class StatePacket(Packet):
     """Packet with telemetry, the source of topics."""
 
 
@@ -59,7 +59,7 @@ def is_neutral(packets: Iterable[Packet | ConnectionClosed]) -> Iterator[bool]:
             yield packet.meaning in NEUTRALS
 
 
-class Connection(EventSource[Packet | ConnectionClosed]):
+class RobotClassConnection(EventSource[Packet | ConnectionClosed]):
     """One end of a connection. `robot` is an instance of the description, for its other methods at this end."""
 
     def __init__(self, robot: type[Robot], side: Side) -> None:
@@ -120,8 +120,8 @@ class Connection(EventSource[Packet | ConnectionClosed]):
             if is_one and self._side is Side.OPERATOR:
                 type(self.robot)().parse_command(data)
             elif is_one:
-                is_one = type(packet) is type(Connection(type(self.robot), Side.OPERATOR)._outcome(data))
-        except SENSELESS:
+                is_one = type(packet) is type(RobotClassConnection(type(self.robot), Side.OPERATOR)._outcome(data))
+        except DECODE_ERRORS:
             is_one = False
         if not is_one:
             raise LocalProtocolError(f"{packet!r:.100} is not a packet.")
@@ -132,7 +132,7 @@ class Connection(EventSource[Packet | ConnectionClosed]):
         while True:
             try:
                 size = self.robot.split(data) if data else 0
-            except SENSELESS as error:
+            except DECODE_ERRORS as error:
                 self._queue.put(RemoteProtocolError(f"Received data are not a packet: {_sentence(error)}"))
                 return
             if data and not 0 < size <= len(data):
@@ -149,7 +149,7 @@ class Connection(EventSource[Packet | ConnectionClosed]):
         while len(self._buffer) >= self._wanted:
             try:
                 size = self.robot.split(bytes(self._buffer))
-            except SENSELESS as error:
+            except DECODE_ERRORS as error:
                 raise self._failed(f"Received data are not a packet: {_sentence(error)}") from None
             self._wanted = 1
             if 0 < size <= min(len(self._buffer), self.robot.longest):
@@ -165,15 +165,15 @@ class Connection(EventSource[Packet | ConnectionClosed]):
     def _outcome(self, data: bytes, is_state: bool | None = None) -> Packet | RemoteProtocolError:
         if is_state is None and self.robot.state_port and self._side is Side.OPERATOR:
             outcome = self._outcome(data, is_state=True)
-            return outcome if isinstance(outcome, Told) else self._outcome(data, is_state=False)
+            return outcome if isinstance(outcome, StatePacket) else self._outcome(data, is_state=False)
         try:
             if self._side is Side.VEHICLE:
                 meaning: Any = self.robot.parse_command(data)
                 return Packet(data, finite_command(meaning) if isinstance(meaning, Command) else meaning)
             meaning = self.robot.decode_state(data) if is_state else self.robot.decode(data)
             if isinstance(meaning, Telemetry):
-                return Told(data, finite_telemetry(meaning))
-        except SENSELESS as error:
+                return StatePacket(data, finite_telemetry(meaning))
+        except DECODE_ERRORS as error:
             return RemoteProtocolError(f"Invalid packet: {_sentence(error)}")
         return Packet(data, meaning)
 
@@ -195,14 +195,14 @@ def as_read(robot: type[Robot], data: bytes) -> Packet:
         try:
             meaning = decode(bytes(data))
             if isinstance(meaning, Telemetry):
-                return Told(data, finite_telemetry(meaning))
-        except SENSELESS:
+                return StatePacket(data, finite_telemetry(meaning))
+        except DECODE_ERRORS:
             continue
     return Packet(data)
 
 
 def packets(robot: Robot, data: bytes) -> Iterator[bytes]:
-    """Yield the packets in bytes of this end. Raises SENSELESS."""
+    """Yield the packets in bytes of this end. Raises DECODE_ERRORS."""
     while data:
         size = robot.split(data)
         if size <= 0:

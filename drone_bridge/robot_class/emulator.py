@@ -22,10 +22,10 @@ from drone_bridge.net.link_loop import LinkLoop
 from drone_bridge.programs.options import ProgramParser, add_run, port
 from drone_bridge.programs.program import CANNOT_START, TrajectoryFile, print_event, run_program
 from drone_bridge.programs.session_output import SessionOutput
-from drone_bridge.robot_class.body import Body
+from drone_bridge.robot_class.body import EmulatedBody
 from drone_bridge.robot_class.links import robots_link
 from drone_bridge.robot_class.robot import Command, Robot, Telemetry
-from drone_bridge.robot_class.robot_session import RobotSession
+from drone_bridge.robot_class.robot_session import RobotClassVehicleSession
 from drone_bridge.wire.addresses import address_name
 
 STEP_S = 0.02
@@ -38,9 +38,9 @@ class _World(SessionOutput):
     """Body as used by its session."""
 
     def __init__(self, robot: type[Robot]) -> None:
-        self.body, self._robot = Body(robot), robot
+        self.body, self._robot = EmulatedBody(robot), robot
         self.loop: LinkLoop | None = None
-        self.session: RobotSession
+        self.session: RobotClassVehicleSession
 
     def parameter(self, name: str) -> float:
         if name == "silence_warning":
@@ -72,7 +72,9 @@ def emulate(
     if getattr(options, "in_the_air", False):
         body.begin_in_the_air()
     state_port = options.state_port if robot.state_port else 0
-    world.session = RobotSession(robot, world.parameter, world.telemetry, state_port=state_port, is_body=True)
+    world.session = RobotClassVehicleSession(
+        robot, world.parameter, world.telemetry, state_port=state_port, is_body=True
+    )
     world.loop = LinkLoop(f"{robot.name} emulator", link, world.session, world)
     world.loop.start()
     stack.callback(world.loop.stop)

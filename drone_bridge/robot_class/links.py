@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from drone_bridge.net.connector import Cancellation, LinkError, MakeTap, Selectable
 from drone_bridge.net.datagram_link import DatagramPeer, DatagramPort
-from drone_bridge.net.link_loop import Link, Received
+from drone_bridge.net.link_loop import Link, ReceivedData
 from drone_bridge.net.serial_line import SerialLine
 from drone_bridge.net.tcp_connection import StreamOptions
 from drone_bridge.net.tcp_peer import TcpPeer
@@ -50,13 +50,13 @@ class PeerWithStatePort(DatagramPeer):
     def files(self) -> Sequence[Selectable]:
         return (*super().files(), *(self._state.files() if self._state else ()))
 
-    def receive(self) -> Received | None:
+    def receive(self) -> ReceivedData | None:
         """See Link. The source of the state is STATE. Datagrams of other hosts are dropped."""
         if (received := super().receive()) or self._state is None:
             return received
         while received := self._state.receive():
             if same_host(received.source, self.address):
-                return Received(received.data, STATE)
+                return ReceivedData(received.data, STATE)
         return None
 
     def close(self) -> None:

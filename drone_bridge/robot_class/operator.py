@@ -13,8 +13,8 @@ from drone_bridge.net.connector import Cancellation
 from drone_bridge.programs.operator_options import OperatorParser
 from drone_bridge.programs.options import port
 from drone_bridge.programs.program import print_retry, run_program
-from drone_bridge.programs.script import Script, Wish
-from drone_bridge.robot_class.client_session import ClientSession
+from drone_bridge.programs.script import PlannedCommands, Script
+from drone_bridge.robot_class.client_session import RobotClassOperatorSession
 from drone_bridge.robot_class.links import client_link
 from drone_bridge.robot_class.robot import Robot
 from drone_bridge.session.tilt_pilot import TiltPilot
@@ -36,10 +36,10 @@ def operate(
         state_port=options.state_port if robot.state_port else 0,
         serial=options.serial if robot.transport == "tcp" else "",
     )
-    wish: Any = Wish()
+    wish: Any = PlannedCommands()
     parameters = {"rate": robot.rate, "link_timeout": robot.silence_s, "command_timeout": COMMAND_TIMEOUT_S}
     wish.feedback.pilot = pilot = TiltPilot(wish, robot.drone, hovers=robot.hovers) if robot.drone else None
-    session = ClientSession(
+    session = RobotClassOperatorSession(
         robot,
         wish,
         parameters.__getitem__,

@@ -11,7 +11,7 @@ from drone_bridge.kind import NodeKind, Port, Program, ProtocolKind, Role, Sent,
 from drone_bridge.robot_class.robot import Robot
 
 if TYPE_CHECKING:
-    from drone_bridge.robot_class.connection import Connection
+    from drone_bridge.robot_class.connection import RobotClassConnection
 LAUNCH_FILE = "vehicle.launch.xml"
 
 
@@ -60,17 +60,17 @@ class Parts:
 
     # Connections, for tests and relays.
 
-    def client(self) -> Connection:
+    def client(self) -> RobotClassConnection:
         """Return a client's connection."""
-        from drone_bridge.robot_class.connection import Connection
+        from drone_bridge.robot_class.connection import RobotClassConnection
 
-        return Connection(self._robot, Side.OPERATOR)
+        return RobotClassConnection(self._robot, Side.OPERATOR)
 
-    def robots_end(self) -> Connection:
+    def robots_end(self) -> RobotClassConnection:
         """Return a robot's connection."""
-        from drone_bridge.robot_class.connection import Connection
+        from drone_bridge.robot_class.connection import RobotClassConnection
 
-        return Connection(self._robot, Side.VEHICLE)
+        return RobotClassConnection(self._robot, Side.VEHICLE)
 
     def conversation(self) -> Sequence[Sent]:
         """Return a sample conversation of both ends of the description."""
@@ -95,9 +95,9 @@ class Parts:
     @cached_property
     def bridge(self) -> type[Any]:
         """Node class of the bridge."""
-        from drone_bridge.robot_class.bridge import RobotBridge
+        from drone_bridge.robot_class.bridge import RobotClassBridge
 
-        return type(f"{self._robot.__name__}Bridge", (RobotBridge,), {"robot": self._robot})
+        return type(f"{self._robot.__name__}Bridge", (RobotClassBridge,), {"robot": self._robot})
 
     @property
     def bridge_parameters(self) -> Sequence[Any]:
@@ -109,9 +109,9 @@ class Parts:
     @cached_property
     def server(self) -> type[Any]:
         """Node class of the server."""
-        from drone_bridge.robot_class.server import RobotServer
+        from drone_bridge.robot_class.server import RobotClassServer
 
-        return type(f"{self._robot.__name__}Server", (RobotServer,), {"robot": self._robot})
+        return type(f"{self._robot.__name__}Server", (RobotClassServer,), {"robot": self._robot})
 
     @property
     def server_parameters(self) -> Sequence[Any]:

@@ -17,7 +17,7 @@ emulator, the server for the robot's original programs, and round-trip tests. An
     pioneer = "pioneer:Pioneer"
 
 An instance is one end of one connection, so it may keep state. Its methods are called by one thread. For invalid bytes,
-they may raise any of SENSELESS, such as ValueError or struct.error.
+they may raise any of DECODE_ERRORS, such as ValueError or struct.error.
 Velocities and positions are in SI units in the axes of REP 103: x forward, y left, z up, yaw to the left.
 """
 
@@ -37,7 +37,7 @@ from drone_bridge.motion.tilted_drone import Shares, TiltedDrone
 #: Bridge, server, programs and other parts of a Robot, as text, because they import this module.
 PARTS = "drone_bridge.robot_class.parts:Parts"
 #: Errors of a description for invalid bytes. AssertionError is how ROS messages refuse a value out of range.
-SENSELESS = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, AssertionError, struct.error)
+DECODE_ERRORS = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, AssertionError, struct.error)
 #: Field of BodyVelocity for each axis.
 AXES = {"x": "forward", "y": "left", "z": "up", "yaw": "turn"}
 STANDARD_TOPICS = ("odom", "battery_state", "height", "velocity", "imu/data", "flying")
@@ -131,7 +131,7 @@ class Robot:
     def split(self, data: bytes) -> int:
         """Return the size of the first packet. 0: incomplete. Negative: number of bytes to skip.
 
-        Any of SENSELESS ends a stream. A datagram has whole packets only; by default, one.
+        Any of DECODE_ERRORS ends a stream. A datagram has whole packets only; by default, one.
         """
         return len(data)
 
@@ -145,7 +145,7 @@ class Robot:
     def encode_command(self, velocity: BodyVelocity) -> bytes:
         """Return the packets for a velocity within `fastest`. BodyVelocity() is neutral. A datagram is one packet.
 
-        For any of SENSELESS, neutral is sent instead.
+        For any of DECODE_ERRORS, neutral is sent instead.
         """
         raise NotImplementedError(f"{type(self).__name__} has no encode_command().")
 
@@ -168,13 +168,13 @@ class Robot:
     def decode(self, packet: bytes) -> Telemetry | Answer | None:
         """Decode a packet of the robot. None: no report.
 
-        Any of SENSELESS rejects the packet. A stream is then closed and reconnected.
+        Any of DECODE_ERRORS rejects the packet. A stream is then closed and reconnected.
         Without reports, the bridge can't detect that a robot has stopped reading, and commands wait for it.
         """
         return None
 
     def decode_state(self, packet: bytes) -> Telemetry | None:
-        """Decode a datagram to the state port. Any of SENSELESS rejects it."""
+        """Decode a datagram to the state port. Any of DECODE_ERRORS rejects it."""
         raise ValueError("it has no state port")
 
     # The robot's end.
@@ -182,7 +182,7 @@ class Robot:
     def parse_command(self, packet: bytes) -> Command | Request | bytes | None:
         """Decode a client's packet: to a command, to a request, or to the packet that answers it. None: neither.
 
-        Any of SENSELESS rejects the packet. A stream is then closed.
+        Any of DECODE_ERRORS rejects the packet. A stream is then closed.
         """
         raise NotImplementedError(f"{type(self).__name__} has no parse_command().")
 
@@ -259,17 +259,17 @@ def has_last_words(robot: type[Robot]) -> bool:
     end = robot()
     try:
         return encoded(end, None) == encoded(end, None)
-    except SENSELESS:
+    except DECODE_ERRORS:
         return False
 
 
 def step_bytes(step: bytes | Callable[[], bytes]) -> bytes:
-    """Return the bytes of a step of a handshake to send now. Raises SENSELESS."""
+    """Return the bytes of a step of a handshake to send now. Raises DECODE_ERRORS."""
     return step if isinstance(step, bytes) else step()
 
 
 def encoded(end: Robot, command: Command | None) -> bytes:
-    """Return the packets for a command within the robot's maxima. None is neutral. Raises SENSELESS."""
+    """Return the packets for a command within the robot's maxima. None is neutral. Raises DECODE_ERRORS."""
     if end.drone is None:
         assert not isinstance(command, Shares)
         return end.encode_command(clamped(type(end), command or BodyVelocity()))
@@ -296,7 +296,7 @@ def finite_velocity(velocity: BodyVelocity) -> BodyVelocity:
 
 
 def finite_telemetry(telemetry: Telemetry) -> Telemetry:
-    """Return telemetry with float numbers, and None for those that are not finite. Raises SENSELESS for others."""
+    """Return telemetry with float numbers, and None for those that are not finite. Raises DECODE_ERRORS for others."""
     numbers = {name: value for name in _NUMBERS if (value := getattr(telemetry, name)) is not None}
     known: dict[str, Any] = {name: _finite(value) for name, value in numbers.items()}
     for name in _VECTORS:

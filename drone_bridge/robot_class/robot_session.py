@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""RobotSession: session of a Robot's end with its client. Pure.
+"""RobotClassVehicleSession: session of a Robot's end with its client. Pure.
 
 There is a place for one client. Over TCP, another one is refused, unless the first has been silent for
 `silence_warning`. Over datagrams, any sender is the client. A velocity is published at once, and repeated for
@@ -20,8 +20,8 @@ from typing import Any
 
 from drone_bridge.kind import Side
 from drone_bridge.motion.body_velocity import BodyVelocity
-from drone_bridge.robot_class.connection import Connection
-from drone_bridge.robot_class.robot import NEUTRALS, SENSELESS, Answer, Command, Request, Robot, Telemetry, clamped
+from drone_bridge.robot_class.connection import RobotClassConnection
+from drone_bridge.robot_class.robot import DECODE_ERRORS, NEUTRALS, Answer, Command, Request, Robot, Telemetry, clamped
 from drone_bridge.session import session
 from drone_bridge.session.clients import REFUSED, Client, Clients
 from drone_bridge.session.operator_command import OperatorCommand
@@ -46,7 +46,7 @@ WAITING, SERVING, CLOSED = "waiting for a peer", "serving", "closed"
 REPORTS = "reports"
 
 
-class RobotSession(Session):
+class RobotClassVehicleSession(Session):
     """Session of a robot with its client."""
 
     def __init__(
@@ -74,7 +74,7 @@ class RobotSession(Session):
         self._parameter = parameter
         self._allowed, self._is_body = allowed_peers, is_body
         self._is_stream = robot.transport == "tcp"
-        self._clients: Clients[Connection] = Clients(1, keeps_place_s=lambda: parameter("silence_warning"))
+        self._clients: Clients[RobotClassConnection] = Clients(1, keeps_place_s=lambda: parameter("silence_warning"))
         self._command = OperatorCommand(
             NEUTRALS[robot.drone is not None], lambda: parameter("command_timeout"), REPEAT_RATE
         )
@@ -85,7 +85,7 @@ class RobotSession(Session):
         if refusal:
             return refusal if self._is_stream else [each for each in refusal if isinstance(each, Note)]
         left = [] if loser is None else self._left(loser, f"{_name(loser)} {reason}.")
-        self._clients.add(peer, Connection(self._robot, Side.VEHICLE), now_s)
+        self._clients.add(peer, RobotClassConnection(self._robot, Side.VEHICLE), now_s)
         self.state, self.peer, self.is_open = SERVING, _name(peer), True
         self.since_s, self._tell_s = now_s, now_s
         self._set_due()
@@ -171,7 +171,7 @@ class RobotSession(Session):
             return self._command.command(command, now_s)
         return []
 
-    def _is_awaited(self, client: Client[Connection], now_s: float) -> bool:
+    def _is_awaited(self, client: Client[RobotClassConnection], now_s: float) -> bool:
         """Return whether a client may still be waiting for telemetry."""
         is_silent = now_s - client.received_s >= self._parameter("silence_warning")
         return self._is_stream or self._is_body or not is_silent
@@ -180,7 +180,7 @@ class RobotSession(Session):
         """Send the bytes that a description encodes, if any."""
         try:
             data = pack()
-        except SENSELESS as error:
+        except DECODE_ERRORS as error:
             return [Note(UNENCODABLE, f"A packet can't be encoded: {error}")]
         return [Send(data, to, if_sent=counters)] if data else []
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""RobotServer: the server node by which a client of a Robot drives a ROS vehicle."""
+"""RobotClassServer: the server node by which a client of a Robot drives a ROS vehicle."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from drone_bridge.motion.tilted_drone import Shares
 from drone_bridge.net.link_loop import Link
 from drone_bridge.robot_class.links import robots_link
 from drone_bridge.robot_class.robot import Command, Robot, Telemetry
-from drone_bridge.robot_class.robot_session import REPORTS, RobotSession
-from drone_bridge.robot_class.topics import REFUSED_IMAGES, Translation, assemble, make_rows
+from drone_bridge.robot_class.robot_session import REPORTS, RobotClassVehicleSession
+from drone_bridge.robot_class.topics import REFUSED_IMAGES, RobotClassTranslation, assemble, make_rows
 from drone_bridge.ros.command_axes import FullScale, velocity_from_shares
 from drone_bridge.ros.common_parameters import (
     ALLOWED_PEERS,
@@ -64,7 +64,7 @@ def parameters(robot: type[Robot]) -> Sequence[ParameterDeclaration]:
     )
 
 
-class RobotServer(ProtocolNode):
+class RobotClassServer(ProtocolNode):
     """Server of one Robot."""
 
     robot: ClassVar[type[Robot]]
@@ -80,7 +80,7 @@ class RobotServer(ProtocolNode):
         get = self.parameters.__getitem__
         self._allowed_peers = read_allowed_peers(self.parameters) if self.robot.transport == "udp" else None
         names, refuse_image = DroneFrameNames(get("frame_prefix")), partial(self.report.count_and_warn, REFUSED_IMAGES)
-        self._translation = Translation(names, self.robot.image, refuse_image=refuse_image)
+        self._translation = RobotClassTranslation(names, self.robot.image, refuse_image=refuse_image)
         self._sources = TopicSubscriptions(self, make_rows(self.robot), self._translation)
         self._velocities = VelocityPublisher(self, names.base_link if self.robot.drone else None)
         targets = {name: get(f"target.{name}") for name in self.robot.requests}
@@ -91,7 +91,7 @@ class RobotServer(ProtocolNode):
 
     def make_session(self) -> Session:
         state_port = self.parameters["state_port"] if self.robot.state_port else 0
-        self._session = RobotSession(
+        self._session = RobotClassVehicleSession(
             self.robot,
             self.parameters.__getitem__,
             self._telemetry,

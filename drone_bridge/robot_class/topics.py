@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Translation: topics of a Robot: standard ones with its telemetry, those of its camera, and its own."""
+"""RobotClassTranslation: topics of a Robot: standard ones with its telemetry, those of its camera, and its own."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from drone_bridge.motion.quaternions import (
     rotated_back,
 )
 from drone_bridge.motion.vectors import Triple
-from drone_bridge.robot_class.connection import Told
+from drone_bridge.robot_class.connection import StatePacket
 from drone_bridge.robot_class.robot import Robot, Telemetry, finite_telemetry
 from drone_bridge.ros.covariances import UNKNOWN_VARIANCE, OdometryCovariances, covariance_from_diagonal, is_measured
 from drone_bridge.ros.frames import DroneFrameNames
@@ -49,7 +49,7 @@ IN_BODY = "in_body"
 REFUSED_IMAGES = "refused_images"
 
 
-class Translation(MeasuredMessages[Told]):
+class RobotClassTranslation(MeasuredMessages[StatePacket]):
     """Conversion of telemetry to messages, and back to fields of telemetry. For one thread."""
 
     def __init__(
@@ -77,14 +77,14 @@ class Translation(MeasuredMessages[Told]):
         self._pixels: Rgb8Image | None = None
         self._size = (0, 0)
 
-    def measurement(self, wire: Told) -> Measurement:
+    def measurement(self, wire: StatePacket) -> Measurement:
         return wire.meaning  # type: ignore[no-any-return]
 
     @property
     def battery_frame(self) -> str:
         return ""
 
-    def odometry(self, told: Told, stamp: Time) -> Odometry | None:
+    def odometry(self, told: StatePacket, stamp: Time) -> Odometry | None:
         """Return pose and velocity, the latter along and about the body's axes."""
         telemetry: Telemetry = told.meaning
         if telemetry.position is None or telemetry.yaw is None:
@@ -109,7 +109,7 @@ class Translation(MeasuredMessages[Told]):
         attitude = {"roll": roll, "pitch": pitch, "yaw": yaw}
         return {"position": (p.x, p.y, p.z), **attitude, IN_BODY: _velocity(message.twist.twist)}
 
-    def transform(self, told: Told, stamp: Time) -> TFMessage | None:
+    def transform(self, told: StatePacket, stamp: Time) -> TFMessage | None:
         odometry = self.odometry(told, stamp)
         return TFMessage(transforms=[odometry_transform(odometry)]) if odometry else None
 
@@ -117,7 +117,7 @@ class Translation(MeasuredMessages[Told]):
         values = {"voltage": message.voltage, "charge": message.percentage}
         return {name: value for name, value in values.items() if math.isfinite(value)}
 
-    def velocity(self, told: Told, stamp: Time) -> TwistWithCovarianceStamped | None:
+    def velocity(self, told: StatePacket, stamp: Time) -> TwistWithCovarianceStamped | None:
         """Return the velocity along and about level axes."""
         velocity = told.meaning.velocity
         if velocity is None:
@@ -136,13 +136,13 @@ class Translation(MeasuredMessages[Told]):
         is_level = message.header.frame_id == self.names.footprint
         return {"velocity" if is_level else IN_BODY: _velocity(message.twist.twist)}
 
-    def flying(self, told: Told, _: Time) -> Bool | None:
+    def flying(self, told: StatePacket, _: Time) -> Bool | None:
         return None if told.meaning.is_flying is None else Bool(data=told.meaning.is_flying)
 
     def wire_flying(self, message: Bool) -> dict[str, Any]:
         return {"is_flying": message.data}
 
-    def compressed(self, told: Told, stamp: Time) -> CompressedImage | None:
+    def compressed(self, told: StatePacket, stamp: Time) -> CompressedImage | None:
         if not isinstance(told.meaning.image, bytes):
             return None
         message = CompressedImage(format="jpeg")
@@ -153,7 +153,7 @@ class Translation(MeasuredMessages[Told]):
     def wire_compressed(self, message: CompressedImage) -> dict[str, Any]:
         return {"image": bytes(message.data)}
 
-    def raw(self, told: Told, stamp: Time) -> Image | None:
+    def raw(self, told: StatePacket, stamp: Time) -> Image | None:
         """Return an image, decoded if it is a JPEG; None if that fails. Valid until the next call."""
         image = told.meaning.image
         try:
@@ -202,53 +202,68 @@ def _own(name: str, type_name: str) -> Topic:
     """Return the row of an own topic. Raises ImportError and AttributeError if its type is not installed."""
     package, _, message_type = type_name.partition("/")
 
-    def make(translation: Translation, told: Told, stamp: Time) -> Any:
+    def make(translation: RobotClassTranslation, told: StatePacket, stamp: Time) -> Any:
         message = told.meaning.extra.get(name)
         if hasattr(message, "header"):
             message.header.stamp = stamp
             message.header.frame_id = message.header.frame_id or translation.names.base_link
         return message
 
-    def take(translation: Translation, message: Any) -> dict[str, Any]:
+    def take(translation: RobotClassTranslation, message: Any) -> dict[str, Any]:
         return {name: message}
 
     kind = getattr(importlib.import_module(f"{package}.msg"), message_type)
-    return Topic(name, kind, Told, make, take, meaning="its own")
+    return Topic(name, kind, StatePacket, make, take, meaning="its own")
 
 
 #: Rows by name in `Robot.tells`.
 _STANDARD = {
     "odom": Topic(
-        "odom", Odometry, Told, Translation.odometry, Translation.wire_odometry, meaning="its pose and velocity"
+        "odom",
+        Odometry,
+        StatePacket,
+        RobotClassTranslation.odometry,
+        RobotClassTranslation.wire_odometry,
+        meaning="its pose and velocity",
     ),
     "battery_state": Topic(
-        "battery_state", BatteryState, Told, Translation.battery_state, Translation.wire_battery, meaning="its battery"
+        "battery_state",
+        BatteryState,
+        StatePacket,
+        RobotClassTranslation.battery_state,
+        RobotClassTranslation.wire_battery,
+        meaning="its battery",
     ),
     "height": Topic(
-        "height", PointStamped, Told, Translation.height, Translation.wire_height, meaning="its height above the ground"
+        "height",
+        PointStamped,
+        StatePacket,
+        RobotClassTranslation.height,
+        RobotClassTranslation.wire_height,
+        meaning="its height above the ground",
     ),
     "velocity": Topic(
         "velocity",
         TwistWithCovarianceStamped,
-        Told,
-        Translation.velocity,
-        Translation.wire_velocity,
+        StatePacket,
+        RobotClassTranslation.velocity,
+        RobotClassTranslation.wire_velocity,
         meaning="its velocity along and about level axes",
     ),
     "imu/data": Topic(
         "imu/data",
         Imu,
-        Told,
-        Translation.imu,
-        Translation.wire_imu,
+        StatePacket,
+        RobotClassTranslation.imu,
+        RobotClassTranslation.wire_imu,
         meaning="its attitude, rates and acceleration; unknown covariances",
     ),
     "flying": Topic(
         "flying",
         Bool,
-        Told,
-        Translation.flying,
-        Translation.wire_flying,
+        StatePacket,
+        RobotClassTranslation.flying,
+        RobotClassTranslation.wire_flying,
         latched,
         latched,
         only_changes=True,
@@ -256,16 +271,31 @@ _STANDARD = {
         meaning="whether it is in the air; latched",
     ),
 }
-_TF = Topic("/tf", TFMessage, Told, Translation.transform, if_parameter="publish_tf")
+_TF = Topic("/tf", TFMessage, StatePacket, RobotClassTranslation.transform, if_parameter="publish_tf")
 #: Rows by `Robot.image`. The decoded image of a JPEG is only for its subscribers, and created last.
 _IMAGES = {
     "": (),
-    "rgb8": (Topic(RAW, Image, Told, Translation.raw, Translation.wire_raw, newest, meaning="images of its camera"),),
+    "rgb8": (
+        Topic(
+            RAW,
+            Image,
+            StatePacket,
+            RobotClassTranslation.raw,
+            RobotClassTranslation.wire_raw,
+            newest,
+            meaning="images of its camera",
+        ),
+    ),
     "jpeg": (
         Topic(
-            COMPRESSED, CompressedImage, Told, Translation.compressed, Translation.wire_compressed, meaning="as sent"
+            COMPRESSED,
+            CompressedImage,
+            StatePacket,
+            RobotClassTranslation.compressed,
+            RobotClassTranslation.wire_compressed,
+            meaning="as sent",
         ),
-        Topic(RAW, Image, Told, Translation.raw, qos=newest, is_slow=True, meaning="decoded"),
+        Topic(RAW, Image, StatePacket, RobotClassTranslation.raw, qos=newest, is_slow=True, meaning="decoded"),
     ),
 }
 
@@ -278,7 +308,9 @@ def make_rows(robot: type[Robot]) -> tuple[Topic, ...]:
     return (*standard, *_IMAGES[robot.image], *(_own(*each) for each in robot.topics.items()))
 
 
-def assemble(robot: type[Robot], translation: Translation, value: Callable[[str], Any], stamp: Time) -> Told:
+def assemble(
+    robot: type[Robot], translation: RobotClassTranslation, value: Callable[[str], Any], stamp: Time
+) -> StatePacket:
     """Return the values of topics as telemetry. Raises MissingTopicError without odometry, or without any value."""
     fields: dict[str, Any] = {}
     for row in make_rows(robot):
@@ -291,11 +323,13 @@ def assemble(robot: type[Robot], translation: Translation, value: Callable[[str]
         extra |= value(name) or {}
     if not (fields or extra) and (robot.tells or robot.topics):
         raise MissingTopicError(" or ".join((*robot.tells, *robot.topics)))
-    return Told(b"", finite_telemetry(Telemetry(**_levelled(fields), extra=extra)))
+    return StatePacket(b"", finite_telemetry(Telemetry(**_levelled(fields), extra=extra)))
 
 
 def make_table(robot: type[Robot]) -> TopicTable:
     """Return the table of a robot's topics."""
     return TopicTable(
-        make_rows(robot), lambda: Translation(DroneFrameNames(), robot.image), {Told: partial(assemble, robot)}
+        make_rows(robot),
+        lambda: RobotClassTranslation(DroneFrameNames(), robot.image),
+        {StatePacket: partial(assemble, robot)},
     )

@@ -18,7 +18,7 @@ from drone_bridge.motion.ar_drone import (
     TILT_DEVIATION,
     YAW_DEVIATION,
 )
-from drone_bridge.motion.dead_reckoning import Pose
+from drone_bridge.motion.dead_reckoning import DeadReckonedPose
 from drone_bridge.motion.measurement import Measurement
 from drone_bridge.motion.quaternions import quaternion_from_euler, rotated_back
 from drone_bridge.motion.vectors import Triple
@@ -75,7 +75,7 @@ class ArDroneMessages(MeasuredMessages[WireT]):
         message.range = height
         return message
 
-    def odometry(self, pose: Pose, stamp: Time) -> Odometry:
+    def odometry(self, pose: DeadReckonedPose, stamp: Time) -> Odometry:
         """Return the pose, with the drift added to the covariances of x and y."""
         message = Odometry(child_frame_id=self.names.base_link)
         message.header.stamp, message.header.frame_id = stamp, self.names.odom
@@ -88,7 +88,7 @@ class ArDroneMessages(MeasuredMessages[WireT]):
             message.pose.covariance[diagonal] += pose.variance
         return message
 
-    def transforms(self, pose: Pose, stamp: Time) -> TFMessage:
+    def transforms(self, pose: DeadReckonedPose, stamp: Time) -> TFMessage:
         """Return the transforms from odom to base_link, and to the ground below it."""
         flown = odometry_transform(self.odometry(pose, stamp))
         heading = quaternion_from_euler(0.0, 0.0, pose.yaw)

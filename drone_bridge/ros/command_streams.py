@@ -27,7 +27,7 @@ from typing import Any
 
 from drone_bridge.net.link_loop import Intake
 from drone_bridge.ros.protocol_node import ProtocolNode
-from drone_bridge.ros.streams import Polled, newest_of, subscribe_to_stream
+from drone_bridge.ros.streams import PolledCallbackGroup, newest_of, subscribe_to_stream
 from drone_bridge.session.session import Actions
 
 #: Longest time between two takes of the link's thread, s.
@@ -57,7 +57,7 @@ class CommandStreams(Intake):
             period_s: longest time between two takes of the link's thread, s; None: only the executor takes.
         """
         self._node, self._on_command, self._period_s = node, on_command, period_s
-        self._group = Polled(is_polled=False)
+        self._group = PolledCallbackGroup(is_polled=False)
         self._streams: list[tuple[Any, Receive]] = []
         self._taking = threading.Lock()
         self._has_link = self._must_drop = False

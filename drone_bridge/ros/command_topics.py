@@ -24,7 +24,7 @@ from drone_bridge.ros.limits import LimitReports, read_limits
 from drone_bridge.ros.other_types import OtherTypes
 from drone_bridge.ros.protocol_node import ProtocolNode
 from drone_bridge.ros.qos import stream
-from drone_bridge.ros.stall_watch import StreamSettling
+from drone_bridge.ros.stall_watch import StaleStreamFilter
 from drone_bridge.ros.time import stamp_numbers
 from drone_bridge.ros.velocity_messages import cmd_vel_type, velocity_frames
 from drone_bridge.session.arbiter import Arbiter, Arrival
@@ -83,7 +83,7 @@ class CommandTopics(Generic[RawT]):
         LimitReports(node, self.arbiter)
         self._streams = CommandStreams(node, on_command, period_s)
         self._report = self._streams.report
-        self._settling = StreamSettling()
+        self._settling = StaleStreamFilter()
         self.arbiter.take, node.intake = self._streams.take, self._streams
         self._follows = ""  # supported axes of a Twist
         self._unsupported: dict[str, str] = {}  # unsupported axes, with their fields

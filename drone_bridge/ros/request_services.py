@@ -22,7 +22,7 @@ AGED = frozenset({LAND, EMERGENCY})
 LINK_TIMEOUT_S, _LOOK_S = 1.0, 0.05
 
 
-class Request:
+class PendingRequest:
     """Service call that waits for its outcome. `finish` is thread-safe."""
 
     def __init__(self, node: ProtocolNode, name: str) -> None:
@@ -43,7 +43,7 @@ class Request:
             self._executor.wake()
 
 
-Ask = Callable[[Request, float], Actions]
+Ask = Callable[[PendingRequest, float], Actions]
 
 
 class RequestServices:
@@ -97,7 +97,7 @@ class RequestServices:
             raise ValueError(f"The request {name} is stale: the process was stalled meanwhile. Please call again.")
         if reason := self._refusal(name):
             raise ValueError(reason)
-        request = Request(self._node, name)
+        request = PendingRequest(self._node, name)
         if name in AGED:
             request.asked_s = asked_s
         if not self._node.post(partial(ask or self._ask, request), is_kept=True):

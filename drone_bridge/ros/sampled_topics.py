@@ -12,7 +12,7 @@ from typing import Any
 
 from drone_bridge.net.link_loop import Intake
 from drone_bridge.ros.protocol_node import ProtocolNode
-from drone_bridge.ros.streams import Polled, newest_of, subscribe_to_stream
+from drone_bridge.ros.streams import PolledCallbackGroup, newest_of, subscribe_to_stream
 from drone_bridge.ros.topic_subscriptions import TopicSubscriptions
 from drone_bridge.ros.topics import Topic
 from drone_bridge.session.session import next_due
@@ -31,7 +31,7 @@ class SampledTopics(Intake):
     ) -> None:
         """Subscribe. `topics` stores the messages. `on_taken` is called after each sample with a new message."""
         self._topics, self._period_s, self._on_taken = topics, 1 / rate, on_taken
-        group = Polled()
+        group = PolledCallbackGroup()
         self._streams: list[tuple[str, Any]] = [
             (row.name, subscription)
             for row in rows

@@ -106,7 +106,7 @@ class StallWatch:
 PROCESS = StallWatch()
 
 
-class StreamSettling:
+class StaleStreamFilter:
     """Refuses commands of streams that may have waited during a stall of this process.
 
     Commands are followed again SETTLING_S after the first query that follows a stall, since a thread may run late.

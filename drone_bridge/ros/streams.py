@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stream: polled subscription, whose messages wake no executor.
+"""TopicStream: polled subscription, whose messages wake no executor.
 
 rclpy's executor rebuilds its wait set for each message, over all entities of its node. That costs 0.7 ms of CPU for a
 command that only replaces a field, and limits a node with 800 subscriptions to 46 of 1,280 messages per second.
-Subscriptions to streams therefore belong to the callback group `Polled`, for which no executor waits. Their owner polls
-them at its own rate: goals and controllers before they decide, the recorder and the page by a timer, and a link's
-thread before it sends (`CommandStreams`, `SampledTopics`). Taking is safe in any thread.
+Subscriptions to streams therefore belong to the callback group `PolledCallbackGroup`, for which no executor waits.
+Their owner polls them at its own rate: goals and controllers before they decide, the recorder and the page by a timer,
+and a link's thread before it sends (`CommandStreams`, `SampledTopics`). Taking is safe in any thread.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ SUBSCRIPTION_ERRORS = (rclpy_implementation.RCLError, InvalidHandle)
 MAX_PASSED_OVER = 100
 
 
-class Polled(CallbackGroup):
+class PolledCallbackGroup(CallbackGroup):
     """Callback group of polled subscriptions. No executor waits for them while `is_polled`."""
 
     def __init__(self, *, is_polled: bool = True) -> None:
@@ -83,12 +83,12 @@ def newest_of(subscription: Any) -> Any:
     return newest
 
 
-class Stream:
+class TopicStream:
     """Polled newest message of a topic, best effort, from publishers of any QoS."""
 
     def __init__(self, node: Node, message_type: type, topic: str) -> None:
         self._subscription: Any = node.create_subscription(
-            message_type, topic, ignore, stream(), callback_group=Polled(), event_callbacks=UNWATCHED
+            message_type, topic, ignore, stream(), callback_group=PolledCallbackGroup(), event_callbacks=UNWATCHED
         )
 
     def take(self) -> Any:
@@ -101,7 +101,11 @@ def ignore(_: Any) -> None:
 
 
 def subscribe_to_stream(
-    node: ProtocolNode, message_type: type, topic: str, group: Polled, callback: Callable[[Any], None] = ignore
+    node: ProtocolNode,
+    message_type: type,
+    topic: str,
+    group: PolledCallbackGroup,
+    callback: Callable[[Any], None] = ignore,
 ) -> list[Any]:
     """Create the subscriptions to a stream, whose QoS can be overridden by parameters.
 

@@ -8,7 +8,7 @@ from rclpy.publisher import Publisher
 from std_msgs.msg import String
 
 from drone_bridge.net.connector import Selectable
-from drone_bridge.net.link_loop import Received
+from drone_bridge.net.link_loop import ReceivedData
 
 
 class TextLink:
@@ -31,7 +31,7 @@ class TextLink:
     def files(self) -> Sequence[Selectable]:
         return ()
 
-    def receive(self) -> Received | None:
+    def receive(self) -> ReceivedData | None:
         return None
 
     def send(self, data: bytes | memoryview, to: str) -> None:

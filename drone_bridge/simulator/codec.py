@@ -74,10 +74,10 @@ from drone_bridge.wire.layouts import (
     Float32,
     Float64,
     Layout,
+    LayoutReader,
     ListOf,
     MisfitError,
     Numbers,
-    Reader,
     RestOfBody,
     Text,
     UInt8,
@@ -344,7 +344,7 @@ class Spied(Response, id=136):
         )
 
     @classmethod
-    def read(cls, reader: Reader) -> "Spied":
+    def read(cls, reader: LayoutReader) -> "Spied":
         id_bytes = reader.remaining - 2
         id_numbers = _SPIED_IDS.get(id_bytes)
         if id_numbers is None:
@@ -594,7 +594,7 @@ class EntityData(Response, id=129):
         return data
 
     @classmethod
-    def read(cls, reader: Reader) -> "EntityData":
+    def read(cls, reader: LayoutReader) -> "EntityData":
         stream, attributes, values = _STREAM.read(reader, "id"), [], []
         for _ in range(_ATTRIBUTE.read(reader, "count of attributes")):
             attribute = _ATTRIBUTE.read(reader, "attribute")
@@ -783,7 +783,7 @@ class _TriggerLayout(Layout):
             raise LocalProtocolError(f"The {meaning} is {value!r:.200}, but must be a trigger or an UnknownTrigger.")
         return self._type.pack(value.type, f"type of the {meaning}") + value.encode()
 
-    def read(self, reader: Reader, meaning: str) -> Any:
+    def read(self, reader: LayoutReader, meaning: str) -> Any:
         kind = self._type.read(reader, meaning)
         trigger = _TRIGGERS.get(kind)
         return trigger.read(reader) if trigger else UnknownTrigger(kind, reader.take(reader.remaining, meaning))
@@ -968,7 +968,7 @@ def frame(message: Message) -> bytes:
     return _HEADER.pack(message.ID, len(body)) + body
 
 
-class _Connection(StreamConnection[EventT]):
+class _MessageConnection(StreamConnection[EventT]):
     """Base class for both roles."""
 
     _header = _HEADER
@@ -998,7 +998,7 @@ class _Connection(StreamConnection[EventT]):
         """Return the event of a received message. Raises the errors of `_fail`."""
 
 
-class ClientConnection(_Connection[Answer | Response | ConnectionClosed]):
+class ClientConnection(_MessageConnection[Answer | Response | ConnectionClosed]):
     """Connection of a client. `next_event` returns Answers in the order of the requests, and out-of-band messages.
 
     A server disconnects instead of answering a rejected request, so `outstanding` may be above 0 at the end.
@@ -1064,7 +1064,7 @@ class ClientConnection(_Connection[Answer | Response | ConnectionClosed]):
         return Answer(request, response)
 
 
-class ServerConnection(_Connection[Request | ConnectionClosed]):
+class ServerConnection(_MessageConnection[Request | ConnectionClosed]):
     """Connection of the server to one client. `next_event` returns requests, to be answered in order.
 
     It raises RemoteProtocolError, again at each call, for data that violate the specification, including unknown

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ScriptedClient: operator of the underwater simulator, which follows a plan and prints the streamed state.
+"""ScriptedSimulatorClient: operator of the underwater simulator, which follows a plan and prints the streamed state.
 
     drone-bridge operate simulator --plan '4s forward 0.5, 3s turn 0.5'
 
@@ -73,7 +73,7 @@ class OperatorConnection:
         return answers
 
 
-class ScriptedClient(Operator):
+class ScriptedSimulatorClient(Operator):
     """Operator that steers the vehicle and tracks its state."""
 
     period_s = SEND_PERIOD_S
@@ -182,7 +182,7 @@ def operate(options: argparse.Namespace, cancellation: Cancellation, stack: cont
     with contextlib.suppress(LinkCancelledError):
         requests, streams = (OperatorConnection(_connected(options, cancellation, stack)) for _ in range(2))
         print_event(f"connected to {address_name(options.host, options.port)}")
-        ScriptedClient(requests, streams, VEHICLE, options.plan, cancellation).run()
+        ScriptedSimulatorClient(requests, streams, VEHICLE, options.plan, cancellation).run()
     return 0
 
 

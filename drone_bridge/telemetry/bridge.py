@@ -47,14 +47,20 @@ from drone_bridge.telemetry.codec import (
     RoverConnection,
     RoverTelemetry,
 )
-from drone_bridge.telemetry.session.controller import BAD_IMAGES, CONNECTED, LOST_ROVERS, UNANSWERED, ControllerSession
+from drone_bridge.telemetry.session.controller import (
+    BAD_IMAGES,
+    CONNECTED,
+    LOST_ROVERS,
+    UNANSWERED,
+    TelemetryControllerSession,
+)
 from drone_bridge.telemetry.topics import (
     DEFAULT_FOV,
     OPPOSITE_SIGNS,
     TOPICS,
     TRANSPORT,
     LandingFrameNames,
-    Translation,
+    TelemetryTranslation,
     static_transforms,
 )
 from drone_bridge.telemetry.units import Units
@@ -124,14 +130,14 @@ class TelemetryBridge(ProtocolNode):
 
     def __init__(self, **options: Any) -> None:
         super().__init__("telemetry_bridge", PARAMETERS, **options)
-        self._session: ControllerSession | None = None  # until the node is active
+        self._session: TelemetryControllerSession | None = None  # until the node is active
 
     def set_up(self) -> None:
         get = self.parameters.__getitem__
         self._stamps = Stamps(self.parameters, self.now)
         names = frame_names(self.parameters, LandingFrameNames)
         self._units = Units(get("opposite_signs"), is_levelled=get("is_levelled"))
-        self._translation = translation = Translation(
+        self._translation = translation = TelemetryTranslation(
             names,
             self._units,
             get("default_fov"),
@@ -161,10 +167,10 @@ class TelemetryBridge(ProtocolNode):
             self._link = TextLink(self.publish, {COMMAND_TOPIC: self._command_publisher})
         return self._link
 
-    def make_session(self) -> ControllerSession:
+    def make_session(self) -> TelemetryControllerSession:
         get, link = self.parameters.__getitem__, self._link
         self._topics.restart()
-        self._session = ControllerSession(
+        self._session = TelemetryControllerSession(
             self._pilot,
             Feedback(self.observed, self._pilot.arbiter.limits, self._pilot),
             self._units,

@@ -19,7 +19,7 @@ from typing import Any
 from drone_bridge.net.blocking import receive
 from drone_bridge.net.connector import Cancellation, LinkCancelledError, LinkError, LinkRefusedError
 from drone_bridge.net.datagram_link import DatagramCaller, DatagramPort
-from drone_bridge.programs.operator import FAREWELLS, Operator
+from drone_bridge.programs.operator import LAST_PACKET_COPIES, Operator
 from drone_bridge.programs.operator_options import OperatorParser
 from drone_bridge.programs.options import positive
 from drone_bridge.programs.plan import Leg
@@ -74,7 +74,7 @@ class PlanClock:
         self._last = wall_s, timestamp_s
 
 
-class Pilot(Operator):
+class LandingPilot(Operator):
     """Replies to each telemetry document with a command, from the first one on."""
 
     def __init__(
@@ -114,7 +114,7 @@ class Pilot(Operator):
     def leave(self) -> None:
         print_event(f"leaving the drone in hover: {self._documents} documents, {self._images} images")
         with contextlib.suppress(LinkError):
-            for _ in range(FAREWELLS if self._drone else 0):
+            for _ in range(LAST_PACKET_COPIES if self._drone else 0):
                 self._send(HOVER)
 
     def listen(self, timeout_s: float) -> None:
@@ -169,7 +169,7 @@ def operate(options: argparse.Namespace, cancellation: Cancellation, stack: cont
         link.open()
     except LinkCancelledError:
         return 0
-    Pilot(link, options, cancellation).run()
+    LandingPilot(link, options, cancellation).run()
     return 0
 
 

@@ -57,14 +57,14 @@ from drone_bridge.telemetry.codec import (
     RoverConnection,
     RoverTelemetry,
 )
-from drone_bridge.telemetry.session.drone import CLAMPED, CONNECTED, TOO_LARGE, UNHEARD, UNSENT, DroneSession
+from drone_bridge.telemetry.session.drone import CLAMPED, CONNECTED, TOO_LARGE, UNHEARD, UNSENT, TelemetryDroneSession
 from drone_bridge.telemetry.topics import (
     DEFAULT_FOV,
     OPPOSITE_SIGNS,
     TOPICS,
     TRANSPORT,
     LandingFrameNames,
-    Translation,
+    TelemetryTranslation,
 )
 from drone_bridge.telemetry.units import Units
 from drone_bridge.wire.addresses import address_name
@@ -124,7 +124,7 @@ STAMPED = [
 class DroneSources:
     """Subscribes to the drone's topics, and reports when the messages of one moment are complete."""
 
-    def __init__(self, node: ProtocolNode, translation: Translation, on_telemetry: Callable[[], None]) -> None:
+    def __init__(self, node: ProtocolNode, translation: TelemetryTranslation, on_telemetry: Callable[[], None]) -> None:
         """Create the subscriptions. The executor calls `on_telemetry` when a moment is complete."""
         get = node.parameters.__getitem__
         self._node = node
@@ -210,14 +210,14 @@ class TelemetryServer(ProtocolNode):
 
     def __init__(self, **options: Any) -> None:
         super().__init__("telemetry_server", PARAMETERS, **options)
-        self._session: DroneSession | None = None  # until the node is active
+        self._session: TelemetryDroneSession | None = None  # until the node is active
 
     def set_up(self) -> None:
         get = self.parameters.__getitem__
         self._units = Units(get("opposite_signs"), is_levelled=get("is_levelled"))
         names = LandingFrameNames(get("frame_prefix"))
         self._velocities = VelocityPublisher(self, names.base_link if get("command_output") != CMD_VEL else None)
-        self._translation = Translation(names, self._units)
+        self._translation = TelemetryTranslation(names, self._units)
         self._sources = DroneSources(self, self._translation, self._send_telemetry)
         self.make_subscription(Odometry, "rover/odom", self._send_rover, qos_profile_sensor_data)
         self._allowed_peers = read_allowed_peers(self.parameters)
@@ -237,9 +237,9 @@ class TelemetryServer(ProtocolNode):
             self._link = TextLink(self.publish, self._texts)
         return self._link
 
-    def make_session(self) -> DroneSession:
+    def make_session(self) -> TelemetryDroneSession:
         get, link = self.parameters.__getitem__, self._link
-        self._session = DroneSession(
+        self._session = TelemetryDroneSession(
             address_name(get("host"), link.port) if self._is_udp else COMMAND_TOPIC,
             get,
             MAX_DATAGRAM_BYTES if self._is_udp else math.inf,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Translation: telemetry documents to topics and back; the table of topics. `units` has the signs.
+"""TelemetryTranslation: telemetry documents to topics and back; the table of topics. `units` has the signs.
 
 Velocity and landing pad are in base_stabilized, or in base_link if they are not measured in level axes.
 """
@@ -141,7 +141,7 @@ def static_transforms(names: LandingFrameNames) -> list[TransformStamped]:
     ]
 
 
-class Translation:
+class TelemetryTranslation:
     """Converter between telemetry and ROS. A message is valid until the next one of its kind."""
 
     def __init__(
@@ -417,13 +417,20 @@ class Translation:
 
 #: In the order in which the executor handles simultaneous messages: the Imu, which starts a moment, is last.
 TOPICS = (
-    Topic(CLOCK_TOPIC, Clock, of=DroneTelemetry, to_ros=Translation.clock, qos=newest, if_parameter="publish_clock"),
+    Topic(
+        CLOCK_TOPIC,
+        Clock,
+        of=DroneTelemetry,
+        to_ros=TelemetryTranslation.clock,
+        qos=newest,
+        if_parameter="publish_clock",
+    ),
     Topic(
         "camera/camera_info",
         CameraInfo,
         of=DroneTelemetry,
-        to_ros=Translation.camera_info,
-        from_ros=Translation.wire_fov,
+        to_ros=TelemetryTranslation.camera_info,
+        from_ros=TelemetryTranslation.wire_fov,
         qos=newest,
         meaning="calibration, with the size of the image itself",
     ),
@@ -431,8 +438,8 @@ TOPICS = (
         "camera/image_raw/compressed",
         CompressedImage,
         of=DroneTelemetry,
-        to_ros=Translation.compressed_image,
-        from_ros=Translation.wire_jpeg,
+        to_ros=TelemetryTranslation.compressed_image,
+        from_ros=TelemetryTranslation.wire_jpeg,
         qos=newest,
         meaning="JPEG, unchanged",
     ),
@@ -440,7 +447,7 @@ TOPICS = (
         "camera/image_raw",
         Image,
         of=DroneTelemetry,
-        to_ros=Translation.image,
+        to_ros=TelemetryTranslation.image,
         qos=newest,
         is_slow=True,
         count="images_decoded",
@@ -450,34 +457,40 @@ TOPICS = (
         "odom",
         Odometry,
         of=DroneTelemetry,
-        from_ros=Translation.wire_odometry,
+        from_ros=TelemetryTranslation.wire_odometry,
         meaning="height and velocity of a vehicle without other topics for these",
     ),
     Topic(
         "height",
         PointStamped,
         of=DroneTelemetry,
-        to_ros=Translation.height,
-        from_ros=Translation.wire_height,
+        to_ros=TelemetryTranslation.height,
+        from_ros=TelemetryTranslation.wire_height,
         meaning="height above the ground below, m",
         needed="no document is sent",
         instead=("altitude", "odom"),
     ),
-    Topic("altitude", Range, of=DroneTelemetry, from_ros=Translation.wire_range, meaning="height by a rangefinder, m"),
+    Topic(
+        "altitude",
+        Range,
+        of=DroneTelemetry,
+        from_ros=TelemetryTranslation.wire_range,
+        meaning="height by a rangefinder, m",
+    ),
     Topic(
         "vertical_velocity",
         TwistWithCovarianceStamped,
         of=DroneTelemetry,
-        to_ros=Translation.vertical_velocity,
-        from_ros=Translation.wire_climb,
+        to_ros=TelemetryTranslation.vertical_velocity,
+        from_ros=TelemetryTranslation.wire_climb,
         meaning="climb rate by the altimeter, m/s, positive up",
     ),
     Topic(
         "velocity",
         TwistWithCovarianceStamped,
         of=DroneTelemetry,
-        to_ros=Translation.velocity,
-        from_ros=Translation.wire_velocity,
+        to_ros=TelemetryTranslation.velocity,
+        from_ros=TelemetryTranslation.wire_velocity,
         meaning="velocity of the body by optical flow, m/s, and its rates",
         needed="no document is sent",
         instead=("odom",),
@@ -486,16 +499,16 @@ TOPICS = (
         "landing_pad",
         LandingPadMessage,
         of=DroneTelemetry,
-        to_ros=Translation.landing_pad,
-        from_ros=Translation.wire_pad,
+        to_ros=TelemetryTranslation.landing_pad,
+        from_ros=TelemetryTranslation.wire_pad,
         meaning="position of the pad below the drone, or that it is not visible",
     ),
     Topic(
         "flying",
         Bool,
         of=DroneTelemetry,
-        to_ros=Translation.flying,
-        from_ros=Translation.wire_flying,
+        to_ros=TelemetryTranslation.flying,
+        from_ros=TelemetryTranslation.wire_flying,
         qos=latched,
         requested=latched,
         only_changes=True,
@@ -506,8 +519,8 @@ TOPICS = (
         "landed",
         Bool,
         of=DroneTelemetry,
-        to_ros=Translation.landed,
-        from_ros=Translation.wire_landed,
+        to_ros=TelemetryTranslation.landed,
+        from_ros=TelemetryTranslation.wire_landed,
         qos=latched,
         requested=latched,
         only_changes=True,
@@ -518,50 +531,50 @@ TOPICS = (
         "imu/data",
         Imu,
         of=DroneTelemetry,
-        to_ros=Translation.imu,
-        from_ros=Translation.wire_imu,
+        to_ros=TelemetryTranslation.imu,
+        from_ros=TelemetryTranslation.wire_imu,
         meaning="attitude, rates and acceleration",
         needed="no document is sent",
     ),
-    Topic("/tf", TFMessage, of=DroneTelemetry, to_ros=Translation.transforms, if_parameter="publish_tf"),
+    Topic("/tf", TFMessage, of=DroneTelemetry, to_ros=TelemetryTranslation.transforms, if_parameter="publish_tf"),
     Topic(
         "rover/odom",
         Odometry,
         of=RoverTelemetry,
-        to_ros=Translation.rover_odometry,
-        from_ros=Translation.wire_rover,
+        to_ros=TelemetryTranslation.rover_odometry,
+        from_ros=TelemetryTranslation.wire_rover,
         meaning="position and velocity of the rover in map",
     ),
     Topic(
         "rover/pattern",
         String,
         of=RoverTelemetry,
-        to_ros=Translation.rover_pattern,
-        from_ros=Translation.wire_pattern,
+        to_ros=TelemetryTranslation.rover_pattern,
+        from_ros=TelemetryTranslation.wire_pattern,
         qos=latched,
         requested=latched,
         only_changes=True,
         lasts=True,
         meaning="name of the rover's pattern; latched",
     ),
-    Topic("/tf", TFMessage, of=RoverTelemetry, to_ros=Translation.rover_transforms, if_parameter="publish_tf"),
+    Topic("/tf", TFMessage, of=RoverTelemetry, to_ros=TelemetryTranslation.rover_transforms, if_parameter="publish_tf"),
 )
 
 
-def _document(translation: Translation, value: Callable[[str], Any], stamp: Time) -> DroneTelemetry:
+def _document(translation: TelemetryTranslation, value: Callable[[str], Any], stamp: Time) -> DroneTelemetry:
     jpeg = value("camera/image_raw/compressed")
     camera = Camera(*(read_size(jpeg) if jpeg else (320, 240)), value("camera/camera_info"), jpeg)
     return translation.telemetry(value, camera, seconds_of(stamp))
 
 
-def _rover(_: Translation, value: Callable[[str], Any], __: Time) -> RoverTelemetry:
+def _rover(_: TelemetryTranslation, value: Callable[[str], Any], __: Time) -> RoverTelemetry:
     rover: RoverTelemetry = value("rover/odom")
     return replace(rover, pattern=value("rover/pattern") or rover.pattern)
 
 
 TABLE = TopicTable(
     TOPICS,
-    lambda: Translation(LandingFrameNames(), Units()),
+    lambda: TelemetryTranslation(LandingFrameNames(), Units()),
     {
         DroneTelemetry: _document,
         RoverTelemetry: _rover,

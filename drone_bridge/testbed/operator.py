@@ -43,8 +43,10 @@ _FRAME_END_SILENCE_S = 0.5
 UNIT = AngleUnit.DEGREES
 
 
-class Pilot(Operator):
+class TestbedPilot(Operator):
     """Replies to each frame of one connection."""
+
+    __test__ = False  # not a test, although pytest collects names that begin with Test
 
     def __init__(self, stream: OneStream, options: argparse.Namespace, cancellation: Cancellation) -> None:
         super().__init__(options.plan, cancellation)
@@ -77,7 +79,7 @@ class Pilot(Operator):
         wanted = BodyVelocity(leg.forward, leg.left, leg.up, turn=leg.turn)
         command = self._control.command(self._control.within_maxima(wanted))
         self._control.flown(command, is_velocity=True)
-        rates = units.Command(units.BodyRates(*command.rates), command.thrust)
+        rates = units.BodyRatesCommand(units.BodyRates(*command.rates), command.thrust)
         self._stream.send(self._connection.send(units.motion_parameters(rates, constants, UNIT)[0]))
         return f"t={frame.time:.2f} s"
 
@@ -141,7 +143,7 @@ def operate(options: argparse.Namespace, cancellation: Cancellation, stack: cont
     try:
         stream.open()
         print_event(f"connected to {stream.peer}")
-        Pilot(stream, options, cancellation).run()
+        TestbedPilot(stream, options, cancellation).run()
     except (ProtocolError, LinkError) as error:
         if not cancellation.is_set:
             print_event(str(error))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Translation: testbed messages to topics and back; the table of topics.
+"""TestbedTranslation: testbed messages to topics and back; the table of topics.
 
 An attitude without roll, or without yaw, is marked by its covariance. For signs and units see `units`.
 """
@@ -43,7 +43,13 @@ from drone_bridge.testbed.codec import (
     ImageBytes,
     SensorFrame,
 )
-from drone_bridge.testbed.units import BodyRates, Command, testbed_from_enu, testbed_from_orientation, wire_from_radians
+from drone_bridge.testbed.units import (
+    BodyRates,
+    BodyRatesCommand,
+    testbed_from_enu,
+    testbed_from_orientation,
+    wire_from_radians,
+)
 
 # Variance of an unknown angle: a uniform distribution over the whole circle.
 UNKNOWN_ANGLE_VARIANCE = math.pi**2 / 3  # rad^2
@@ -104,12 +110,12 @@ class StereoFrameNames(FrameNames):
 # Commands.
 
 
-def command_from_rates(rates: CommandRates) -> Command:
+def command_from_rates(rates: CommandRates) -> BodyRatesCommand:
     """Convert a cmd_rates message."""
-    return Command(BodyRates(rates.roll_rate, rates.pitch_rate, rates.yaw_rate), rates.thrust)
+    return BodyRatesCommand(BodyRates(rates.roll_rate, rates.pitch_rate, rates.yaw_rate), rates.thrust)
 
 
-def rates_from_command(command: Command, stamp: Time) -> CommandRates:
+def rates_from_command(command: BodyRatesCommand, stamp: Time) -> CommandRates:
     """Return a cmd_rates message with the stamp of the frame that it answers."""
     roll, pitch, yaw = command.rates
     message = CommandRates(roll_rate=roll, pitch_rate=pitch, yaw_rate=yaw, thrust=command.thrust)
@@ -263,8 +269,10 @@ class _Pose(NamedTuple):
     orientation: Quaternion
 
 
-class Translation:
+class TestbedTranslation:
     """Converter between testbed messages and ROS. A message is valid until the next one of its kind."""
+
+    __test__ = False  # not a test, although pytest collects names that begin with Test
 
     def __init__(
         self,
@@ -381,13 +389,15 @@ class Translation:
 
 
 TOPICS = (
-    Topic(CLOCK_TOPIC, Clock, of=SensorFrame, to_ros=Translation.clock, qos=newest, if_parameter="publish_clock"),
+    Topic(
+        CLOCK_TOPIC, Clock, of=SensorFrame, to_ros=TestbedTranslation.clock, qos=newest, if_parameter="publish_clock"
+    ),
     Topic(
         "drone_properties",
         DroneProperties,
         of=Constants,
-        to_ros=Translation.drone_properties,
-        from_ros=Translation.wire_constants,
+        to_ros=TestbedTranslation.drone_properties,
+        from_ros=TestbedTranslation.wire_constants,
         qos=latched,
         requested=latched,
         only_changes=True,
@@ -401,7 +411,7 @@ TOPICS = (
             f"{side}/camera_info",
             CameraInfo,
             of=SensorFrame,
-            to_ros=partial(Translation.camera_info, side=side),
+            to_ros=partial(TestbedTranslation.camera_info, side=side),
             qos=newest,
             meaning=f"calibration of the {side} camera, an ideal pinhole; the left camera is the reference",
         )
@@ -412,8 +422,8 @@ TOPICS = (
         "imu/data",
         Imu,
         of=SensorFrame,
-        to_ros=Translation.imu,
-        from_ros=Translation.wire_sensed,
+        to_ros=TestbedTranslation.imu,
+        from_ros=TestbedTranslation.wire_sensed,
         meaning="attitude; an angle that the wire lacks has the variance of a full circle",
         needed="no frame is sent",
     ),
@@ -421,20 +431,20 @@ TOPICS = (
         "odom",
         Odometry,
         of=SensorFrame,
-        to_ros=Translation.odometry,
-        from_ros=Translation.wire_sensed,
+        to_ros=TestbedTranslation.odometry,
+        from_ros=TestbedTranslation.wire_sensed,
         meaning="pose, if the testbed sends positions",
         needed="no frame is sent if attitude_layout is pose",
         instead=("imu/data",),
     ),
-    Topic("/tf", TFMessage, of=SensorFrame, to_ros=Translation.transforms, if_parameter="publish_tf"),
+    Topic("/tf", TFMessage, of=SensorFrame, to_ros=TestbedTranslation.transforms, if_parameter="publish_tf"),
     *(
         Topic(
             f"{side}/image_raw",
             Image,
             of=SensorFrame,
-            to_ros=partial(Translation.image, side=side),
-            from_ros=Translation.wire_pixels,
+            to_ros=partial(TestbedTranslation.image, side=side),
+            from_ros=TestbedTranslation.wire_pixels,
             qos=newest,
             count="images",
             meaning=f"{side} camera image, rgb8 as on the wire",
@@ -447,7 +457,7 @@ TOPICS = (
             f"{side}/image_raw/compressed",
             CompressedImage,
             of=SensorFrame,
-            to_ros=partial(Translation.compressed_image, side=side),
+            to_ros=partial(TestbedTranslation.compressed_image, side=side),
             qos=newest,
             is_slow=True,
             count="images_compressed",
@@ -458,7 +468,7 @@ TOPICS = (
 )
 
 
-def _frame(_: Translation, value: Callable[[str], Any], stamp: Time) -> SensorFrame:
+def _frame(_: TestbedTranslation, value: Callable[[str], Any], stamp: Time) -> SensorFrame:
     left, right = (value(f"{side}/image_raw") for side in SIDES)
     posed: SensorFrame = value("odom") or value("imu/data")
     return replace(posed, left=left, right=right, time=seconds_of(stamp))
@@ -466,6 +476,6 @@ def _frame(_: Translation, value: Callable[[str], Any], stamp: Time) -> SensorFr
 
 TABLE = TopicTable(
     TOPICS,
-    lambda: Translation(AngleUnit.DEGREES, StereoFrameNames()),
+    lambda: TestbedTranslation(AngleUnit.DEGREES, StereoFrameNames()),
     {Constants: lambda _, value, stamp: value("drone_properties"), SensorFrame: _frame},
 )

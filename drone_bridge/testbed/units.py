@@ -74,16 +74,16 @@ def body_from_testbed_rates(pitch: float, roll: float, yaw: float) -> BodyRates:
 # Commands.
 
 
-class Command(NamedTuple):
+class BodyRatesCommand(NamedTuple):
     """Command of body rates, and thrust along the body's z axis, N."""
 
     rates: BodyRates
     thrust: float
 
 
-def hover(constants: Constants) -> Command:
+def hover(constants: Constants) -> BodyRatesCommand:
     """Return the command that keeps a level drone in place: no rotation, and thrust equal to its weight."""
-    return Command(BodyRates(0.0, 0.0, 0.0), constants.weight * abs(constants.gravity))
+    return BodyRatesCommand(BodyRates(0.0, 0.0, 0.0), constants.weight * abs(constants.gravity))
 
 
 def tilt_of(attitude: Quaternion) -> float:
@@ -92,7 +92,7 @@ def tilt_of(attitude: Quaternion) -> float:
     return math.atan2(math.hypot(x, y), z)
 
 
-def levelling(constants: Constants, attitude: Quaternion) -> Command:
+def levelling(constants: Constants, attitude: Quaternion) -> BodyRatesCommand:
     """Return the command that rotates a drone to level while carrying its weight."""
     up_x, up_y, up_z = rotated_back(attitude, 0.0, 0.0, 1.0)  # in the body frame
     tilt_sine = math.hypot(up_x, up_y)
@@ -101,21 +101,23 @@ def levelling(constants: Constants, attitude: Quaternion) -> Command:
     if constants.max_thrust > 0:
         thrust = min(thrust, constants.max_thrust)
     if tilt_sine < 1e-9:
-        return Command(BodyRates(0.0, 0.0, 0.0), thrust)
-    return Command(BodyRates(-rate * up_y / tilt_sine, rate * up_x / tilt_sine, 0.0), thrust)
+        return BodyRatesCommand(BodyRates(0.0, 0.0, 0.0), thrust)
+    return BodyRatesCommand(BodyRates(-rate * up_y / tilt_sine, rate * up_x / tilt_sine, 0.0), thrust)
 
 
-def motion_parameters(command: Command, constants: Constants, unit: AngleUnit) -> tuple[MotionParameters, bool]:
+def motion_parameters(
+    command: BodyRatesCommand, constants: Constants, unit: AngleUnit
+) -> tuple[MotionParameters, bool]:
     """Convert a command to the wire, clamped to the announced maxima; return it, and whether it was within them."""
     pitch, roll, yaw = (wire_from_radians(rate, unit) for rate in testbed_rates_from_body(command.rates))
     return within_maxima(MotionParameters(pitch, roll, yaw, command.thrust), constants)
 
 
-def command_from_motion_parameters(motion: MotionParameters, unit: AngleUnit) -> Command:
+def command_from_motion_parameters(motion: MotionParameters, unit: AngleUnit) -> BodyRatesCommand:
     """Convert motion parameters back to a command."""
     wire = (motion.pitch_rate, motion.roll_rate, motion.yaw_rate)
     pitch, roll, yaw = (rate * unit.radians for rate in wire)
-    return Command(body_from_testbed_rates(pitch, roll, yaw), motion.thrust)
+    return BodyRatesCommand(body_from_testbed_rates(pitch, roll, yaw), motion.thrust)
 
 
 def body_velocity(ahead: float, right: float, up: float, yaw_rate: float) -> BodyVelocity:

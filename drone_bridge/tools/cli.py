@@ -20,7 +20,7 @@ REFUSED = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
+class Subcommand:
     """A module with `main(argv) -> exit status`, or module:function, imported on first use."""
 
     module: str
@@ -30,36 +30,40 @@ class Command:
 
 
 COMMANDS = {
-    "emulate": Command("drone_bridge.tools.emulate:emulate", "emulate a vehicle, for trials without hardware", False),
-    "operate": Command(
+    "emulate": Subcommand(
+        "drone_bridge.tools.emulate:emulate", "emulate a vehicle, for trials without hardware", False
+    ),
+    "operate": Subcommand(
         "drone_bridge.tools.emulate:operate", "steer a vehicle as a legacy operator program", needs_ros=False
     ),
-    "launch": Command("drone_bridge.tools.launch.command", "run an XML launch file without launch_ros"),
-    "demo": Command("drone_bridge.tools.demo.command", "fly without hardware, record it, and write a report"),
-    "info": Command("drone_bridge.tools.bags.info", "summarize the contents of a bag", False, ("rosbags",)),
-    "record": Command("drone_bridge.tools.record", "record topics into a bag"),
-    "play": Command("drone_bridge.tools.playing.command", "play back a bag"),
-    "report": Command(
+    "launch": Subcommand("drone_bridge.tools.launch.command", "run an XML launch file without launch_ros"),
+    "demo": Subcommand("drone_bridge.tools.demo.command", "fly without hardware, record it, and write a report"),
+    "info": Subcommand("drone_bridge.tools.bags.info", "summarize the contents of a bag", False, ("rosbags",)),
+    "record": Subcommand("drone_bridge.tools.record", "record topics into a bag"),
+    "play": Subcommand("drone_bridge.tools.playing.command", "play back a bag"),
+    "report": Subcommand(
         "drone_bridge.tools.reporting.command", "write a report of a bag as one HTML page", False, ("rosbags", "plotly")
     ),
-    "export": Command("drone_bridge.tools.bags.export", "write a bag's topics as tables", False, ("rosbags",)),
-    "recover": Command(
+    "export": Subcommand("drone_bridge.tools.bags.export", "write a bag's topics as tables", False, ("rosbags",)),
+    "recover": Subcommand(
         "drone_bridge.tools.bags.recover", "complete an .mcap file of a killed recorder", False, ("mcap",)
     ),
-    "run": Command("drone_bridge.tools.run", "run one node, as ros2 run drone_bridge does"),
-    "node": Command("drone_bridge.tools.shell.nodes", "list nodes, as ros2 node does"),
-    "topic": Command("drone_bridge.tools.shell.topic", "list, print, time or publish topics, as ros2 topic does"),
-    "service": Command("drone_bridge.tools.shell.service", "list or call services, as ros2 service does"),
-    "param": Command("drone_bridge.tools.shell.param", "list, get or set parameters, as ros2 param does"),
-    "hold": Command("drone_bridge.tools.hold:hold", "hold one vehicle, or all: neutral until they are resumed"),
-    "resume": Command("drone_bridge.tools.hold:resume", "resume one vehicle, or all: they follow commands again"),
-    "doctor": Command("drone_bridge.tools.doctor", "report what is installed and running, and whether it works", False),
-    "check": Command(
+    "run": Subcommand("drone_bridge.tools.run", "run one node, as ros2 run drone_bridge does"),
+    "node": Subcommand("drone_bridge.tools.shell.nodes", "list nodes, as ros2 node does"),
+    "topic": Subcommand("drone_bridge.tools.shell.topic", "list, print, time or publish topics, as ros2 topic does"),
+    "service": Subcommand("drone_bridge.tools.shell.service", "list or call services, as ros2 service does"),
+    "param": Subcommand("drone_bridge.tools.shell.param", "list, get or set parameters, as ros2 param does"),
+    "hold": Subcommand("drone_bridge.tools.hold:hold", "hold one vehicle, or all: neutral until they are resumed"),
+    "resume": Subcommand("drone_bridge.tools.hold:resume", "resume one vehicle, or all: they follow commands again"),
+    "doctor": Subcommand(
+        "drone_bridge.tools.doctor", "report what is installed and running, and whether it works", False
+    ),
+    "check": Subcommand(
         "drone_bridge.tools.check", "test the bridge and server of a protocol", packages=("pytest", "hypothesis")
     ),
-    "new": Command("drone_bridge.tools.new", "write the package of a new robot, described in one class", False),
-    "wire": Command("drone_bridge.tools.wire.show", "show wire logs", False, ("mcap",)),
-    "view": Command("drone_bridge.tools.view", "view and steer the running vehicles in a browser"),
+    "new": Subcommand("drone_bridge.tools.new", "write the package of a new robot, described in one class", False),
+    "wire": Subcommand("drone_bridge.tools.wire.show", "show wire logs", False, ("mcap",)),
+    "view": Subcommand("drone_bridge.tools.view", "view and steer the running vehicles in a browser"),
 }
 WITHOUT_ROS = """
 ROS 2 is not available here. Besides the commands above, Python programs can use drone_bridge.protocols (the five wire
@@ -112,7 +116,7 @@ class _PrintVersion(argparse.Action):
         parser.exit()
 
 
-def _lacking(command: Command) -> str:
+def _lacking(command: Subcommand) -> str:
     lacking = [name for name in command.packages if find_spec(name) is None]
     return f" (needs {' and '.join(lacking)})" if lacking else ""
 

@@ -19,9 +19,9 @@ from drone_bridge.stop_signals import handle_stop_signals
 from drone_bridge.tools.columns import in_columns
 
 if TYPE_CHECKING:
-    from drone_bridge.tools.recording.bag import Bag, Topic
+    from drone_bridge.tools.recording.bag import BagWriter, WrittenTopic
     from drone_bridge.tools.recording.node import Recorder
-    from drone_bridge.tools.recording.settings import Settings
+    from drone_bridge.tools.recording.settings import RecorderSettings
 
 # Limits of the shutdown, which takes well below 2 s together with that of the node.
 DRAIN_LIMIT_S = 0.3  # CPU time to drain received messages after the signal
@@ -80,13 +80,13 @@ def main(args: list[str] | None = None) -> int:
 def record(node: "Recorder", stop: StopRequest) -> int:
     """Record with the node until stopped, and return the exit status."""
     from drone_bridge.tools.recording.background import BackgroundWriter
-    from drone_bridge.tools.recording.bag import Bag, BagError
+    from drone_bridge.tools.recording.bag import BagWriteError, BagWriter
     from drone_bridge.tools.recording.settings import SettingsError, read_settings
 
     try:
         settings = read_settings(node)
-        bag = Bag(settings.bag, compress=settings.compress)
-    except (SettingsError, BagError) as error:
+        bag = BagWriter(settings.bag, compress=settings.compress)
+    except (SettingsError, BagWriteError) as error:
         node.get_logger().error(str(error))
         return 1
     node.get_logger().info(f"Recording into '{bag.path}'.")
@@ -99,7 +99,7 @@ def record(node: "Recorder", stop: StopRequest) -> int:
             writer.close(WRITE_LIMIT_S, node.topics)
             status = 0
             print(summary(bag, node.topics), flush=True)
-        except BagError as error:
+        except BagWriteError as error:
             node.get_logger().error(str(error))
             status = 1
     missing = settings.topics - node.recorded.keys()
@@ -133,7 +133,7 @@ def record_with_ros2(stop: StopRequest) -> int:
     return 0
 
 
-def ros2_command(settings: "Settings", is_simulated: bool) -> list[str]:
+def ros2_command(settings: "RecorderSettings", is_simulated: bool) -> list[str]:
     """Return the command line of `ros2 bag record`, with options that all distributions since Humble support."""
     # The options for topics and exclusions differ between distributions. --regex has C++ syntax in all of them.
     excluded = f"(?!.*(?:{settings.exclude.pattern}))" if settings.exclude else ""
@@ -159,7 +159,7 @@ def spin(node: "Recorder", stop: StopRequest) -> None:
     executor.remove_node(node)
 
 
-def summary(bag: "Bag", topics: Iterable["Topic"]) -> str:
+def summary(bag: "BagWriter", topics: Iterable["WrittenTopic"]) -> str:
     """Return a table with the number of recorded and dropped messages of each topic."""
     rows = [("topic", "type", "messages", "dropped")]
     for topic in topics:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Offers: QoS offered by the publishers of a topic, and the subscriptions that receive from all of them.
+"""TopicOffers: QoS offered by the publishers of a topic, and the subscriptions that receive from all of them.
 
 A subscription that requests latched messages (transient local) receives nothing from volatile publishers, and one that
 does not request them misses those published before. So a topic with both kinds of publishers needs one of each. Both
-receive the later messages of latched publishers, of which `Once` passes on the first copy.
+receive the later messages of latched publishers, of which `DuplicateFilter` passes on the first copy.
 """
 
 from collections import deque
@@ -19,7 +19,7 @@ COMPARED = 2000
 
 
 @dataclass(frozen=True, slots=True)
-class Offers:
+class TopicOffers:
     """QoS of a topic's publishers, as far as it determines the subscriptions."""
 
     latched_reliable: bool | None = None
@@ -28,15 +28,15 @@ class Offers:
     """Whether all other publishers are reliable; None if there are none."""
 
     @classmethod
-    def of(cls, publishers: Sequence[TopicEndpointInfo]) -> "Offers":
+    def of(cls, publishers: Sequence[TopicEndpointInfo]) -> "TopicOffers":
         """Combine the publishers of one type."""
         latched = [each for each in publishers if each.qos_profile.durability == DurabilityPolicy.TRANSIENT_LOCAL]
         volatile = [each for each in publishers if each.qos_profile.durability != DurabilityPolicy.TRANSIENT_LOCAL]
         return cls(_all_reliable(latched), _all_reliable(volatile))
 
-    def joined(self, later: "Offers") -> "Offers":
+    def joined(self, later: "TopicOffers") -> "TopicOffers":
         """Return the offers of these publishers and later ones."""
-        return Offers(
+        return TopicOffers(
             _weaker(self.latched_reliable, later.latched_reliable),
             _weaker(self.volatile_reliable, later.volatile_reliable),
         )
@@ -62,7 +62,7 @@ def is_latched(profile: QoSProfile) -> bool:
     return bool(profile.durability == DurabilityPolicy.TRANSIENT_LOCAL)
 
 
-class Once:
+class DuplicateFilter:
     """Filter for the copies of messages that several subscriptions to a topic receive."""
 
     def __init__(self) -> None:

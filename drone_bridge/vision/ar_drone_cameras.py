@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Camera: the two cameras of an AR.Drone. The wire does not name them.
+"""ArDroneCamera: the two cameras of an AR.Drone. The wire does not name them.
 
 Those of an AR.Drone 1 are distinguished by picture size. An AR.Drone 2 sends both in one size, so that the setting of
 the camera tells.
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Camera:
+class ArDroneCamera:
     """Camera by its data sheet: a pinhole with square pixels, centred in the picture."""
 
     name: str
@@ -27,18 +27,18 @@ class Camera:
 
 
 #: Forward camera in the nose.
-FRONT = Camera("front", 320, 240, 93.0)
+FRONT = ArDroneCamera("front", 320, 240, 93.0)
 #: Downward camera in the belly. The top of its picture is forward.
-DOWN = Camera("down", 176, 144, 64.0)
+DOWN = ArDroneCamera("down", 176, 144, 64.0)
 CAMERAS = (FRONT, DOWN)
 #: The same of an AR.Drone 2, as it sends them by default.
-FRONT_2 = Camera("front", 640, 360, 92.0)
-DOWN_2 = Camera("down", 640, 360, 64.0)
+FRONT_2 = ArDroneCamera("front", 640, 360, 92.0)
+DOWN_2 = ArDroneCamera("down", 640, 360, 64.0)
 
 
-def camera_of(name: str, width: int, height: int) -> Camera:
+def camera_of(name: str, width: int, height: int) -> ArDroneCamera:
     """Return the camera of a picture in any size; without a name that of an AR.Drone 1, by its size."""
     if not name:
         return next(each for each in CAMERAS if each.width == width)
     diagonal = (FRONT_2 if name == FRONT_2.name else DOWN_2).diagonal
-    return Camera(name, width, height, diagonal)
+    return ArDroneCamera(name, width, height, diagonal)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from drone_bridge.motion.matrices import Matrix, Vector
-from drone_bridge.vision.ar_drone_cameras import DOWN, Camera
+from drone_bridge.vision.ar_drone_cameras import DOWN, ArDroneCamera
 from drone_bridge.vision.drawn_camera import DOWNWARD, FORWARD, DrawnCamera
 from drone_bridge.vision.drawn_marker import draw_marker
 from drone_bridge.vision.seen_tag import TAG_POSITION_M, TAG_SIZE_M
@@ -30,7 +30,7 @@ TAG_CELLS, MARGIN_CELLS = 6, 1
 class FloorView:
     """View of one of the cameras."""
 
-    def __init__(self, camera: Camera, seed: int) -> None:
+    def __init__(self, camera: ArDroneCamera, seed: int) -> None:
         is_down = camera.name == DOWN.name
         optical = DOWNWARD if is_down else FORWARD
         self._camera = DrawnCamera(camera.width, camera.height, camera.focal_length, optical)

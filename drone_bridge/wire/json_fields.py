@@ -89,7 +89,7 @@ class JsonObject(Generic[MessageT]):
         """Build the reader and writer of a message class from its annotations."""
         self._kind = kind
         hints = get_type_hints(kind, include_extras=True)
-        self._fields = [_Entry(name, hint) for name, hint in hints.items() if NOT_SENT not in get_args(hint)]
+        self._fields = [_FieldEntry(name, hint) for name, hint in hints.items() if NOT_SENT not in get_args(hint)]
 
     def read(self, value: Any) -> MessageT:
         """Return the message of a JSON object. Raises RefusedValueError, whose text begins with a path."""
@@ -112,7 +112,7 @@ class JsonObject(Generic[MessageT]):
         return document
 
 
-class _Entry:
+class _FieldEntry:
     """Field of a message, with its name, and whether it may be missing or null."""
 
     def __init__(self, name: str, hint: Any) -> None:

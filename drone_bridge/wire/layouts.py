@@ -25,7 +25,7 @@ class MisfitError(Exception):
     """Mismatch between the bytes and the expected layout. The text is the end of a sentence, with the position."""
 
 
-class Reader:
+class LayoutReader:
     """Sequential reader of one payload. Every method raises MisfitError if bytes are missing."""
 
     def __init__(self, payload: bytes) -> None:
@@ -91,7 +91,7 @@ class Layout:
         """Return the bytes of a value."""
 
     @abstractmethod
-    def read(self, reader: Reader, meaning: str) -> Any:
+    def read(self, reader: LayoutReader, meaning: str) -> Any:
         """Read the next value."""
 
 
@@ -121,7 +121,7 @@ class Numbers(Layout):
             shown = ", ".join(map(repr, numbers))
             raise LocalProtocolError(f"The {meaning} is {shown:.200}, which does not fit the wire: {error}.") from error
 
-    def read(self, reader: Reader, meaning: str) -> Any:
+    def read(self, reader: LayoutReader, meaning: str) -> Any:
         numbers = reader.numbers(self.layout)
         return numbers if self.width > 1 else numbers[0]
 
@@ -144,10 +144,10 @@ class Bytes(Layout):
             raise LocalProtocolError(f"The {meaning} has {len(raw)} bytes, and {longest} are allowed.")
         return self._length.pack(len(raw)) + raw
 
-    def read(self, reader: Reader, meaning: str) -> Any:
+    def read(self, reader: LayoutReader, meaning: str) -> Any:
         return self.read_bytes(reader, meaning)
 
-    def read_bytes(self, reader: Reader, meaning: str) -> bytes:
+    def read_bytes(self, reader: LayoutReader, meaning: str) -> bytes:
         """Read the next bytes, undecoded."""
         if self._length is None:
             return reader.take(reader.remaining, meaning)
@@ -170,7 +170,7 @@ class Text(Bytes):
             raise LocalProtocolError(f"The {meaning} is {value!r:.200}, which would be read as something else.")
         return super().pack(raw, meaning)
 
-    def read(self, reader: Reader, meaning: str) -> Any:
+    def read(self, reader: LayoutReader, meaning: str) -> Any:
         return self.read_bytes(reader, meaning).decode(errors=self._errors)
 
 
@@ -189,7 +189,7 @@ class ListOf(Layout):
         item = f"one of the {meaning}"
         return self._count.pack(len(value)) + b"".join([self._item.pack(each, item) for each in value])
 
-    def read(self, reader: Reader, meaning: str) -> Any:
+    def read(self, reader: LayoutReader, meaning: str) -> Any:
         (count,) = reader.numbers(self._count)
         if isinstance(self._item, Numbers):  # in one go: lists of IDs are long
             numbers = self._item.layout
@@ -228,7 +228,7 @@ class Nestable:
 
     @classmethod
     @abstractmethod
-    def read(cls, reader: Reader) -> Any:
+    def read(cls, reader: LayoutReader) -> Any:
         """Read the next value."""
 
 
@@ -241,7 +241,7 @@ class _Nested(Layout):
             raise LocalProtocolError(f"The {meaning} is {value!r:.200} but must be {self._kind.__name__}.")
         return value.encode()
 
-    def read(self, reader: Reader, meaning: str) -> Any:
+    def read(self, reader: LayoutReader, meaning: str) -> Any:
         return self._kind.read(reader)
 
 

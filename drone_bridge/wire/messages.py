@@ -6,7 +6,7 @@ import struct
 from abc import abstractmethod
 from typing import Any, ClassVar, TypeVar
 
-from drone_bridge.wire.layouts import BIG_ENDIAN, UNPACKABLE, Choice, Layout, Nestable, Numbers, Reader, layout_of
+from drone_bridge.wire.layouts import BIG_ENDIAN, UNPACKABLE, Choice, Layout, LayoutReader, Nestable, Numbers, layout_of
 
 MessageT = TypeVar("MessageT", bound="Message")
 
@@ -35,7 +35,7 @@ class Message(Nestable):
         return b"".join([part.pack(self) for part in self._PARTS])
 
     @classmethod
-    def read(cls: type[MessageT], reader: Reader) -> MessageT:
+    def read(cls: type[MessageT], reader: LayoutReader) -> MessageT:
         """Decode from a reader, which may keep further bytes. Raises MisfitError."""
         values: list[Any] = []
         for part in cls._PARTS:
@@ -45,7 +45,7 @@ class Message(Nestable):
     @classmethod
     def decode(cls: type[MessageT], body: bytes) -> MessageT:
         """Decode a whole body. Raises MisfitError."""
-        reader = Reader(body)
+        reader = LayoutReader(body)
         message = cls.read(reader)
         reader.expect_end()
         return message
@@ -60,7 +60,7 @@ class _Part:
     def pack(self, message: Message) -> bytes: ...
 
     @abstractmethod
-    def read(self, reader: Reader, values: list[Any]) -> None:
+    def read(self, reader: LayoutReader, values: list[Any]) -> None:
         """Read the fields, and append their values to those of earlier fields."""
 
 
@@ -71,7 +71,7 @@ class _Field(_Part):
     def pack(self, message: Message) -> bytes:
         return self._layout.pack(getattr(message, self._name), self._meaning)
 
-    def read(self, reader: Reader, values: list[Any]) -> None:
+    def read(self, reader: LayoutReader, values: list[Any]) -> None:
         values.append(self._layout.read(reader, self._name))
 
 
@@ -83,7 +83,7 @@ class _ChosenField(_Part):
         layout = self._choice.by(getattr(message, self._choice.tag))
         return layout.pack(getattr(message, self._name), self._meaning)
 
-    def read(self, reader: Reader, values: list[Any]) -> None:
+    def read(self, reader: LayoutReader, values: list[Any]) -> None:
         values.append(self._choice.by(values[self._tag_index]).read(reader, self._name))
 
 
@@ -108,7 +108,7 @@ class _NumberFields(_Part):
         except UNPACKABLE:  # one by one, so that the error names the field
             return b"".join([field.pack(getattr(message, name), meaning) for name, meaning, field in self._fields])
 
-    def read(self, reader: Reader, values: list[Any]) -> None:
+    def read(self, reader: LayoutReader, values: list[Any]) -> None:
         numbers = reader.numbers(self._layout)
         if len(numbers) == len(self._fields):
             values.extend(numbers)

@@ -1,21 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Talk: a ClientSession and an emulated AR.Drone in virtual time, with losses and other clients."""
+"""Talk: an ArdroneClientSession and an emulated AR.Drone in virtual time, with losses and other clients."""
 
 from types import SimpleNamespace
 
 from session_talk import SessionTalk
 
 from drone_bridge.ardrone.codec import COMMANDS, CONNECT, CONTROL, NAVDATA, ClientConnection, setting
-from drone_bridge.ardrone.device import Behaviour, Drone
-from drone_bridge.ardrone.session.client import ClientSession, Flying
-from drone_bridge.ardrone.session.settings import Wish
+from drone_bridge.ardrone.device import EmulatedArdrone, FirmwareBehaviour
+from drone_bridge.ardrone.session.client import AirborneReport, ArdroneClientSession
+from drone_bridge.ardrone.session.settings import WantedSetting
 from drone_bridge.motion.observed_motion import ObservedMotion
 from drone_bridge.session.arbiter import Rank
 from drone_bridge.session.feedback import Feedback
 from drone_bridge.session.session import Outcome, Publish, Send
 
 STEP_S = 0.01
-DEMO = Wish(setting("general:navdata_demo", True), is_required=True)
+DEMO = WantedSetting(setting("general:navdata_demo", True), is_required=True)
 
 
 class Pilot:
@@ -50,14 +50,14 @@ class Talk(SessionTalk):
     """Session and drone. `loses(data)` returns whether a datagram to the drone is lost."""
 
     def __init__(self, *wishes, drone=None, **behaviour):
-        self.drone = drone or Drone(behaviour=Behaviour(**behaviour))
+        self.drone = drone or EmulatedArdrone(behaviour=FirmwareBehaviour(**behaviour))
         self.parameters = {"rate": 30.0, "navdata_timeout": 1.0, "confirm_timeout": 5.0}
         self.pilot, self.used, self.is_linked = Pilot(), [], True
         self.has_control_port, self.connected_to = True, None  # the drone to which there is a connection for settings
         self.wishes = [DEMO, *wishes]
         self.loses = lambda data: False
         self.actions, self.requests = [], []
-        session = ClientSession(
+        session = ArdroneClientSession(
             "192.168.1.1",
             self.parameters.__getitem__,
             self.pilot,
@@ -137,7 +137,7 @@ class Talk(SessionTalk):
         return [
             each.message.is_flying
             for each in self.actions
-            if isinstance(each, Publish) and isinstance(each.message, Flying)
+            if isinstance(each, Publish) and isinstance(each.message, AirborneReport)
         ]
 
     def _deliver(self):

@@ -10,7 +10,7 @@ from session_talk import notes
 from drone_bridge.ardrone.codec import NAVDATA, PROGRESSIVE, WAKE_UP, Demo, FlightState, Navdata, Pcmd, Ref, State
 from drone_bridge.ardrone.codec.navdata import demo_option, write_navdata
 from drone_bridge.ardrone.session.client import EMERGENCY_AGE_S, PRESS_S, RESTARTS
-from drone_bridge.motion.ar_drone_flight import Phase
+from drone_bridge.motion.ar_drone_flight import FlightPhase
 from drone_bridge.motion.tilted_drone import Shares
 from drone_bridge.wire.flight_state import MAJOR_STATE_SHIFT
 
@@ -20,7 +20,7 @@ FORWARD = Shares(pitch=0.5)
 def in_the_air(talk, *, bootstrapped=True):
     talk.drone.is_bootstrapped = bootstrapped
     flight = talk.drone.flight
-    flight.phase, flight.position[2] = Phase.FLYING, 1.0
+    flight.phase, flight.position[2] = FlightPhase.FLYING, 1.0
     return talk
 
 
@@ -38,7 +38,7 @@ def test_a_new_bridge_does_not_land_a_flying_drone(bootstrapped):
     talk = in_the_air(Talk(), bootstrapped=bootstrapped)
     talk.connected()
     talk.run(3.0)
-    assert talk.drone.flight.phase is Phase.FLYING
+    assert talk.drone.flight.phase is FlightPhase.FLYING
     assert talk.session.level is True
     assert all(each.is_flying for each in talk.sent() if isinstance(each, Ref))
 
@@ -58,13 +58,13 @@ def test_a_new_bridge_leaves_a_drone_on_the_ground_that_reports_looping(loops):
     before.run(8.0)
     assert land.outcome.is_success
     assert before.flights() == [False, True, False]
-    assert before.drone.flight.phase is Phase.LANDED
+    assert before.drone.flight.phase is FlightPhase.LANDED
     again = Talk()
     again.drone, again.now_s = before.drone, before.now_s
     again.connected()
     again.run(3.0)
     assert again.session.level is False
-    assert again.drone.flight.phase is Phase.LANDED
+    assert again.drone.flight.phase is FlightPhase.LANDED
     assert again.ask("flat_trim").outcome.is_success
     assert again.ask("takeoff").outcome is None  # it takes off
 
@@ -85,7 +85,7 @@ def test_after_a_landing_of_its_own_the_drone_stays_on_the_ground(again):
     talk = Talk(takes_off_again=again).flying()
     talk.drone.land_itself()
     talk.run(15.0)
-    assert talk.drone.flight.phase is Phase.LANDED
+    assert talk.drone.flight.phase is FlightPhase.LANDED
     assert talk.session.level is False
     assert talk.flights() == [False, True, False]
 
@@ -96,7 +96,7 @@ def test_a_landing_by_another_client_is_not_countermanded():
     other = OtherClient(talk)
     other.send(Ref())
     talk.run(10.0)
-    assert talk.drone.flight.phase is Phase.LANDED
+    assert talk.drone.flight.phase is FlightPhase.LANDED
 
 
 def test_a_takeoff_that_the_drone_refuses_is_withdrawn():
@@ -107,7 +107,7 @@ def test_a_takeoff_that_the_drone_refuses_is_withdrawn():
     assert not request.outcome.is_success
     del talk.drone.flight.take_off
     talk.run(3.0)
-    assert talk.drone.flight.phase is Phase.LANDED
+    assert talk.drone.flight.phase is FlightPhase.LANDED
 
 
 def test_a_takeoff_whose_answer_is_lost_is_not_repeated_later():
@@ -118,7 +118,7 @@ def test_a_takeoff_whose_answer_is_lost_is_not_repeated_later():
     assert not request.outcome.is_success
     talk.is_linked = True
     talk.run(3.0)
-    assert talk.drone.flight.phase is Phase.LANDED
+    assert talk.drone.flight.phase is FlightPhase.LANDED
 
 
 # The emergency bit toggles.
@@ -131,7 +131,7 @@ def test_emergency_cuts_the_motors_by_one_press(ignored):
     request = talk.ask("emergency")
     talk.run(3.0)
     assert request.outcome.is_success
-    assert talk.drone.flight.phase is Phase.EMERGENCY
+    assert talk.drone.flight.phase is FlightPhase.EMERGENCY
     assert presses(talk, begin) == 1
     assert talk.session.level is False
 
@@ -144,7 +144,7 @@ def test_a_second_emergency_presses_nothing_and_keeps_the_motors_off():
     third = talk.ask("emergency")
     assert third.outcome.is_success
     talk.run(2.0)
-    assert talk.drone.flight.phase is Phase.EMERGENCY
+    assert talk.drone.flight.phase is FlightPhase.EMERGENCY
     assert presses(talk) == 1
 
 
@@ -168,7 +168,7 @@ def test_emergency_without_navdata_is_sent_once_and_unconfirmed():
     talk.run(PRESS_S + 3.0)
     assert "unconfirmed" in request.outcome.sentence
     assert not request.outcome.is_success
-    assert talk.drone.flight.phase is Phase.EMERGENCY
+    assert talk.drone.flight.phase is FlightPhase.EMERGENCY
     assert presses(talk) == 1
     assert not talk.drone.ref.is_emergency  # released
 
@@ -180,7 +180,7 @@ def test_emergency_before_any_navdata_is_sent():
     talk.run(0.5)
     talk.ask("emergency")
     talk.run(2.0)
-    assert talk.drone.flight.phase is Phase.EMERGENCY
+    assert talk.drone.flight.phase is FlightPhase.EMERGENCY
 
 
 def test_an_old_emergency_is_not_carried_out():
@@ -198,13 +198,13 @@ def test_reset_ends_an_emergency_by_one_press_and_is_refused_in_flight():
     assert "emergency" in talk.ask("reset").outcome.sentence
     talk.run(0.5)
     assert presses(talk, begin) == 0
-    assert talk.drone.flight.phase is Phase.FLYING
+    assert talk.drone.flight.phase is FlightPhase.FLYING
     talk.ask("emergency")
     talk.run(3.0)
     reset = talk.ask("reset")
     talk.run(2.0)
     assert reset.outcome.is_success
-    assert talk.drone.flight.phase is Phase.LANDED
+    assert talk.drone.flight.phase is FlightPhase.LANDED
     assert presses(talk, begin) == 2
 
 
@@ -263,10 +263,10 @@ def test_a_bridge_that_was_killed_and_started_again_finds_its_drone(lands, any_n
     again.drone, again.now_s = drone, talk.now_s
     again.connected()
     again.run(8.0)
-    assert (drone.flight.phase is Phase.LANDED) == lands
+    assert (drone.flight.phase is FlightPhase.LANDED) == lands
     assert not drone.state & State.WATCHDOG
     land = again.ask("land")
-    again.run(8.0, until=lambda: drone.flight.phase is Phase.LANDED)
+    again.run(8.0, until=lambda: drone.flight.phase is FlightPhase.LANDED)
     assert land.outcome.is_success
 
 
@@ -282,7 +282,7 @@ def test_after_a_stall_nothing_is_asserted_until_the_drone_reports(lands, watchd
     assert talk.sent(talk.actions[begin:])
     talk.pilot.wanted = None
     talk.run(3.0)
-    assert (talk.drone.flight.phase is Phase.LANDED) == lands
+    assert (talk.drone.flight.phase is FlightPhase.LANDED) == lands
     assert talk.session.level is not lands
 
 
@@ -306,7 +306,7 @@ def test_a_link_that_is_lost_for_a_while_is_taken_up_again():
     talk.pilot.wanted = None
     talk.run(2.0)
     assert talk.session.level is True
-    assert talk.drone.flight.phase is Phase.FLYING
+    assert talk.drone.flight.phase is FlightPhase.FLYING
 
 
 # Numbers, and other clients.
@@ -358,5 +358,5 @@ def test_losses_of_a_third_change_nothing():
     talk.loses = lambda data: by_chance.random() < 1 / 3
     talk.flying()
     land = talk.ask("land")
-    talk.run(8.0, until=lambda: talk.drone.flight.phase is Phase.LANDED)
+    talk.run(8.0, until=lambda: talk.drone.flight.phase is FlightPhase.LANDED)
     assert land.outcome.is_success

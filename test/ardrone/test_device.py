@@ -23,8 +23,8 @@ from drone_bridge.ardrone.codec import (
     setting,
 )
 from drone_bridge.ardrone.codec.navdata import full_options
-from drone_bridge.ardrone.device import LOST_S, Behaviour, Drone
-from drone_bridge.motion.ar_drone_flight import Flight, Phase
+from drone_bridge.ardrone.device import LOST_S, EmulatedArdrone, FirmwareBehaviour
+from drone_bridge.motion.ar_drone_flight import ArDroneFlight, FlightPhase
 
 STEP_S = 0.02
 CLEAR = Control(ControlMode.CLEAR_ACKNOWLEDGEMENT)
@@ -34,7 +34,7 @@ class Client:
     """A client that repeats its commands, and reads navdata."""
 
     def __init__(self, drone=None, **behaviour):
-        self.drone = drone or Drone(behaviour=Behaviour(**behaviour))
+        self.drone = drone or EmulatedArdrone(behaviour=FirmwareBehaviour(**behaviour))
         self.connection, self.now_s, self.navdata = ClientConnection(), 10.0, None
         self.received = 0
 
@@ -115,7 +115,7 @@ def test_takeoff_is_a_level_and_flying_comes_before_the_flight_state():
 
 @pytest.mark.parametrize("charge", [0.2, 0.1])
 def test_no_takeoff_with_a_low_battery(charge):
-    client = Client(Drone(charge=charge)).ask().send(setting("general:navdata_demo", True))
+    client = Client(EmulatedArdrone(charge=charge)).ask().send(setting("general:navdata_demo", True))
     navdata = client.run(3.0, Ref(True))
     assert navdata.has(State.BATTERY_LOW)
     assert not navdata.is_airborne
@@ -147,7 +147,7 @@ def test_roll_goes_right_yaw_turns_right_and_gaz_climbs():
 
 
 def test_the_emulated_drone_has_the_stated_watchdog():
-    assert Behaviour().watchdog_s == KIND.watchdog_s
+    assert FirmwareBehaviour().watchdog_s == KIND.watchdog_s
 
 
 @pytest.mark.parametrize("watchdog_s", [0.05, 0.25])
@@ -170,7 +170,7 @@ def test_a_lost_client_gets_no_navdata_and_the_drone_stays_or_lands(lands):
     received = client.received
     client.run(6.0)
     assert client.received == received
-    assert (client.drone.flight.phase is Phase.LANDED) == lands
+    assert (client.drone.flight.phase is FlightPhase.LANDED) == lands
     client.ask()
     client.run(0.2)
     assert client.navdata.has(State.COMMUNICATION_LOST)
@@ -290,9 +290,9 @@ def test_outdoors_and_indoors_have_maxima_of_their_own():
 
 def test_a_flat_trim_on_the_ground_ends_the_drift():
     def drift(trim):
-        flight = Flight()
+        flight = ArDroneFlight()
         flight.level_error = (math.radians(3), 0.0)
-        client = Client(Drone(flight)).ask()
+        client = Client(EmulatedArdrone(flight)).ask()
         if trim:
             client.send(FlatTrim())
         client.flying()

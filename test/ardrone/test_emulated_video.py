@@ -12,15 +12,15 @@ from repository import CAPTURES
 from drone_bridge.ardrone.codec import WAKE_UP, FrameType, PaveReader
 from drone_bridge.ardrone.emulator.video import (
     GROUP,
+    ArdroneVideoSender,
     CapturedFrames,
     DatagramOutlet,
     DrawnDatagrams,
     DrawnFrames,
     StreamOutlet,
-    Video,
     View,
 )
-from drone_bridge.motion.ar_drone_flight import Flight
+from drone_bridge.motion.ar_drone_flight import ArDroneFlight
 from drone_bridge.net.connector import LinkError
 from drone_bridge.vision import uvlc
 from drone_bridge.vision.ar_drone_cameras import DOWN_2, FRONT, FRONT_2
@@ -33,14 +33,14 @@ FRONT_CHANNEL, DOWN_CHANNEL = "0", "1"
 
 @pytest.fixture
 def flight():
-    made = Flight()
+    made = ArDroneFlight()
     made.position[2] = 1.0
     return made
 
 
 @contextlib.contextmanager
 def video(outlet, pictures):
-    running = Video(outlet, pictures, lambda line: None)
+    running = ArdroneVideoSender(outlet, pictures, lambda line: None)
     try:
         yield running
     finally:

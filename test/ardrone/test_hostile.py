@@ -16,10 +16,10 @@ from drone_bridge.ardrone import units
 from drone_bridge.ardrone.codec import COMMANDS, CONTROL, NAVDATA, Option, PaveReader, Pcmd, State
 from drone_bridge.ardrone.codec.navdata import MAX_NAVDATA_BYTES, StateWord, read_navdata
 from drone_bridge.ardrone.codec.video import MAX_PAYLOAD_BYTES
-from drone_bridge.ardrone.topics import TOPICS, Translation
+from drone_bridge.ardrone.topics import TOPICS, ArdroneTranslation
 from drone_bridge.motion.ar_drone import AR_DRONE
 from drone_bridge.motion.body_velocity import BodyVelocity
-from drone_bridge.motion.dead_reckoning import DeadReckoning, Pose
+from drone_bridge.motion.dead_reckoning import DeadReckonedPose, DeadReckoning
 from drone_bridge.motion.limits import LimitParameters
 from drone_bridge.ros.frames import DroneFrameNames
 from drone_bridge.session.arbiter import Arrival
@@ -70,7 +70,7 @@ class Flown(Talk):
         self.arbiter, self.reckoning, self.translation = (
             vehicle.arbiter,
             DeadReckoning(),
-            Translation(DroneFrameNames()),
+            ArdroneTranslation(DroneFrameNames()),
         )
         self.made = 0
 
@@ -93,7 +93,7 @@ class Flown(Talk):
         wires = [received.navdata, self.reckoning.update(received.measured, self.now_s)]
         for row in TOPICS:
             for wire in wires:
-                if isinstance(wire, row.of) and row.of in (type(received.navdata), Pose) and row.to_ros:
+                if isinstance(wire, row.of) and row.of in (type(received.navdata), DeadReckonedPose) and row.to_ros:
                     self.made += row.to_ros(self.translation, wire, Time()) is not None
 
 

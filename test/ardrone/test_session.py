@@ -27,13 +27,13 @@ from drone_bridge.ardrone.session.client import (
     SILENCES,
     TRIMS,
 )
-from drone_bridge.ardrone.session.settings import MOST_TRIES, Wish
-from drone_bridge.motion.ar_drone_flight import Phase
+from drone_bridge.ardrone.session.settings import MOST_TRIES, WantedSetting
+from drone_bridge.motion.ar_drone_flight import FlightPhase
 from drone_bridge.motion.tilted_drone import Shares
 from drone_bridge.session.arbiter import Rank
 from drone_bridge.session.session import FINAL_REPEATS, Landing, Send
 
-TILT = Wish(setting("control:euler_angle_max", 0.3), needs_ground=True)
+TILT = WantedSetting(setting("control:euler_angle_max", 0.3), needs_ground=True)
 FORWARD = Shares(pitch=0.5)
 
 
@@ -75,7 +75,7 @@ def test_the_first_packets_begin_with_number_1():
 
 
 def test_settings_are_written_one_by_one_and_read_back():
-    talk = Talk(Wish(setting("control:outdoor", False)), TILT).connected()
+    talk = Talk(WantedSetting(setting("control:outdoor", False)), TILT).connected()
     assert talk.drone.settings["control:euler_angle_max"] == "0.3"
     assert [settings.number("control:euler_angle_max") for settings in talk.used] == [0.3]
     configs = [each.key for each in talk.sent() if isinstance(each, Config)]
@@ -97,13 +97,13 @@ def test_a_lost_setting_is_repeated_until_it_is_acknowledged(lost):
 
 
 def test_a_setting_that_the_drone_bounds_is_warned_of_and_its_value_used():
-    talk = Talk(Wish(setting("control:euler_angle_max", 0.9))).connected()
+    talk = Talk(WantedSetting(setting("control:euler_angle_max", 0.9))).connected()
     assert any("euler_angle_max" in each for each in notes(talk.actions, "refused_settings"))
     assert talk.used[0].number("control:euler_angle_max") == 0.52
 
 
 def test_a_setting_that_is_never_acknowledged_is_given_up():
-    talk = Talk(Wish(setting("no:such_key", 1)), acknowledges_refused=False)
+    talk = Talk(WantedSetting(setting("no:such_key", 1)), acknowledges_refused=False)
     talk.open()
     talk.run(10.0, until=lambda: notes(talk.actions, "refused_settings"))
     assert sum(isinstance(each, Config) and each.key == "no:such_key" for each in talk.sent()) == MOST_TRIES
@@ -128,7 +128,7 @@ def test_without_the_control_port_the_settings_are_said_to_be_unknown():
 def test_limits_of_the_flight_are_written_on_the_ground_only():
     talk = Talk(TILT)
     talk.drone.is_bootstrapped = True
-    talk.drone.flight.phase, talk.drone.flight.position[2] = Phase.FLYING, 1.0
+    talk.drone.flight.phase, talk.drone.flight.position[2] = FlightPhase.FLYING, 1.0
     talk.open()
     talk.run(2.0)
     assert talk.drone.settings["control:euler_angle_max"] != "0.3"
@@ -197,7 +197,7 @@ def test_maxima_that_can_not_be_right_are_not_used(value):
 def test_in_the_air_settings_are_read_and_again_once_they_are_written():
     talk = Talk(TILT)
     talk.drone.is_bootstrapped = True
-    talk.drone.flight.phase, talk.drone.flight.position[2] = Phase.FLYING, 1.0
+    talk.drone.flight.phase, talk.drone.flight.position[2] = FlightPhase.FLYING, 1.0
     talk.open()
     talk.run(5.0, until=lambda: talk.used)
     assert talk.used[0].number("control:euler_angle_max") == pytest.approx(0.2094)
@@ -212,7 +212,7 @@ def test_takeoff_and_landing_are_confirmed_by_navdata():
     talk = Talk().flying()
     assert talk.session.level is True
     land = talk.ask("land")
-    talk.run(8.0, until=lambda: talk.drone.flight.phase is Phase.LANDED)
+    talk.run(8.0, until=lambda: talk.drone.flight.phase is FlightPhase.LANDED)
     assert land.outcome.is_success
     talk.run(0.5)
     assert talk.flights() == [False, True, False]
@@ -253,7 +253,7 @@ def test_a_takeoff_that_waits_for_settings_ends_with(end):
     talk.run(8.0)
     assert takeoff.outcome is not None
     assert not takeoff.outcome.is_success
-    assert talk.drone.flight.phase in (Phase.LANDED, Phase.EMERGENCY)
+    assert talk.drone.flight.phase in (FlightPhase.LANDED, FlightPhase.EMERGENCY)
 
 
 def test_commands_steer_with_the_signs_of_rep_103():
@@ -286,17 +286,17 @@ def test_requests_without_navdata_are_refused_but_land_is_sent():
     assert "navdata" in talk.ask("reset").outcome.sentence
     land = talk.ask("land")
     talk.run(6.0)
-    assert talk.drone.flight.phase is Phase.LANDED
+    assert talk.drone.flight.phase is FlightPhase.LANDED
     assert "unconfirmed" in land.outcome.sentence
 
 
 def test_a_limit_lands_the_drone():
     talk = Talk().flying()
     talk.pilot.rank = Rank.LANDING
-    talk.run(8.0, until=lambda: talk.drone.flight.phase is Phase.LANDED)
+    talk.run(8.0, until=lambda: talk.drone.flight.phase is FlightPhase.LANDED)
     talk.pilot.rank = Rank.NEUTRAL
     talk.run(2.0)
-    assert talk.drone.flight.phase is Phase.LANDED
+    assert talk.drone.flight.phase is FlightPhase.LANDED
 
 
 def test_a_limit_lands_the_drone_without_navdata_too():
@@ -306,7 +306,7 @@ def test_a_limit_lands_the_drone_without_navdata_too():
     talk.run(1.5)
     assert talk.session.level is None
     talk.pilot.rank = Rank.LANDING
-    talk.run(8.0, until=lambda: talk.drone.flight.phase is Phase.LANDED)
+    talk.run(8.0, until=lambda: talk.drone.flight.phase is FlightPhase.LANDED)
 
 
 def test_flat_trim_is_repeated_and_refused_in_the_air():

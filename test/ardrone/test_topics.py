@@ -5,7 +5,7 @@ from builtin_interfaces.msg import Time
 
 from drone_bridge.ardrone.codec import Detected, Navdata, State
 from drone_bridge.ardrone.codec.navdata import detections_option
-from drone_bridge.ardrone.topics import Translation
+from drone_bridge.ardrone.topics import ArdroneTranslation
 from drone_bridge.pictures.topics import camera_transforms
 from drone_bridge.ros.frames import DroneFrameNames
 
@@ -14,6 +14,6 @@ NAMES = DroneFrameNames("d1/")
 
 def test_detections_are_in_a_frame_that_tf_knows():
     navdata = Navdata(State(0), 1, options=(detections_option([Detected(512, 430, 88, 61, 143)]),))
-    message = Translation(NAMES).detections(navdata, Time())
+    message = ArdroneTranslation(NAMES).detections(navdata, Time())
     assert len(message.detections) == 1
     assert message.header.frame_id in {each.child_frame_id for each in camera_transforms(NAMES)}

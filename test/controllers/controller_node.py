@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from waiting_messages import WaitingMessages
 
 from drone_bridge.controllers.drone_controller import BEHAVIOURS, PARAMETERS
-from drone_bridge.ros.streams import Polled
+from drone_bridge.ros.streams import PolledCallbackGroup
 from drone_bridge.ros.time import time_from_seconds
 
 
@@ -27,7 +27,7 @@ class ControllerNode:
     # What a node offers.
 
     def create_subscription(self, kind, topic, heard, qos, **options):
-        if not isinstance(options.get("callback_group"), Polled):
+        if not isinstance(options.get("callback_group"), PolledCallbackGroup):
             self._heard[topic] = heard
         return WaitingMessages(kind, qos, self._waiting.setdefault(topic, []))
 

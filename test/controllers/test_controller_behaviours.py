@@ -18,9 +18,9 @@ from drone_bridge.motion.quaternions import quaternion_from_euler
 from drone_bridge.ros.jpeg_images import JpegDecoder
 from drone_bridge.ros.time import time_from_seconds
 from drone_bridge.ros.transforms import set_quaternion
-from drone_bridge.telemetry.emulator.rover import Pattern
-from drone_bridge.telemetry.emulator.world import LandingFlight, Setup
-from drone_bridge.telemetry.topics import LandingFrameNames, Translation
+from drone_bridge.telemetry.emulator.rover import RoverPattern
+from drone_bridge.telemetry.emulator.world import FlightSetup, LandingFlight
+from drone_bridge.telemetry.topics import LandingFrameNames, TelemetryTranslation
 from drone_bridge.telemetry.units import Units
 
 STILL = Twist()
@@ -134,8 +134,8 @@ class Bridge:
     """Emulated vehicle, with an immediate reply to each of its frames."""
 
     def __init__(self, node, pattern="stationary", **setup):
-        self.node, self.vehicle = node, LandingFlight(Setup(1, Pattern(pattern), **setup))
-        self._messages = Translation(LandingFrameNames(), Units())
+        self.node, self.vehicle = node, LandingFlight(FlightSetup(1, RoverPattern(pattern), **setup))
+        self._messages = TelemetryTranslation(LandingFrameNames(), Units())
         self._decoder = JpegDecoder("camera_optical_frame")
         self._said_landed = None
         self._pilot, self._velocity = BridgePilot(), BodyVelocity()

@@ -16,8 +16,8 @@ from drone_bridge.controllers.land_on_pad.pilot import (
     LandOnPad,
     LandParameters,
     LandState,
-    Measured,
     PadSighting,
+    StampedMeasurements,
 )
 from drone_bridge.telemetry.codec import PERIOD_S
 from drone_bridge.telemetry.emulator.scene import PAD_HEIGHT
@@ -156,7 +156,7 @@ def test_commands_stay_within_limits_for_any_measurements(measurements):
     for step, velocity, altitude, offset, landed in measurements:
         stamp += step
         sighting = offset and PadSighting(stamp, np.array(offset), 0.05, 0.05)
-        decision = behaviour.update(Measured(stamp, LEVEL, np.array(velocity), altitude, sighting, landed))
+        decision = behaviour.update(StampedMeasurements(stamp, LEVEL, np.array(velocity), altitude, sighting, landed))
         forward, left, up = decision.command.linear
         assert math.hypot(forward, left) <= FASTEST * LandParameters().max_speed + 1e-9
         assert -LandParameters().max_descent_speed <= up <= LandParameters().max_climb_speed

@@ -13,8 +13,8 @@ from drone_bridge.motion.quaternions import quaternion_from_euler
 from drone_bridge.msg import LandingPad
 from drone_bridge.ros.time import time_from_seconds
 from drone_bridge.ros.transforms import set_quaternion
-from drone_bridge.telemetry.emulator.world import LandingFlight, Setup
-from drone_bridge.telemetry.topics import LandingFrameNames, Translation
+from drone_bridge.telemetry.emulator.world import FlightSetup, LandingFlight
+from drone_bridge.telemetry.topics import LandingFrameNames, TelemetryTranslation
 from drone_bridge.telemetry.units import Units
 
 SPOILERS = {
@@ -28,9 +28,9 @@ SPOILERS = {
 
 @pytest.mark.parametrize("sentence", SPOILERS)
 def test_unusable_messages_are_refused_with_a_sentence(sentence):
-    telemetry = LandingFlight(Setup(images=False)).advance()
+    telemetry = LandingFlight(FlightSetup(images=False)).advance()
     stamp = time_from_seconds(1.0)
-    make = Translation(LandingFrameNames(), Units())
+    make = TelemetryTranslation(LandingFrameNames(), Units())
     pad = LandingPad(detected=True, offset_x=1.0, offset_y=0.0, distance=3.0, confidence=0.9)
     pad.header.frame_id = "base_link"
     messages = {

@@ -14,13 +14,13 @@ from markers import photograph_of_pad
 from sensor_msgs.msg import CameraInfo, Imu
 
 from drone_bridge.controllers.land_on_pad.images import PadImages, attitude, heading, pad_message
-from drone_bridge.controllers.pad_finder import ATTITUDES_KEPT, NearestAttitude, Way, camera_of
+from drone_bridge.controllers.pad_finder import ATTITUDES_KEPT, NearestAttitude, OtherPadFinder, camera_of
 from drone_bridge.motion.matrices import rotation_from_angles
 from drone_bridge.motion.quaternions import quaternion_from_euler
 from drone_bridge.ros.jpeg_images import JpegDecoder
 from drone_bridge.ros.time import time_from_seconds
 from drone_bridge.ros.transforms import set_quaternion
-from drone_bridge.telemetry.topics import LandingFrameNames, Translation
+from drone_bridge.telemetry.topics import LandingFrameNames, TelemetryTranslation
 from drone_bridge.telemetry.units import Units
 from drone_bridge.tools.launch.evaluate import evaluate
 from drone_bridge.vision.markers import MarkerParameters
@@ -46,7 +46,7 @@ def felt(stamp_s=1.0, roll=0.0, pitch=0.0, yaw=0.0):
 
 
 def test_another_publisher_takes_precedence_until_its_timeout():
-    finder = Way(now_s=10.0)
+    finder = OtherPadFinder(now_s=10.0)
     assert not finder.is_free(11.0, timeout_s=1.0)  # other publishers are not known yet
     assert finder.is_free(11.1, timeout_s=1.0)
     finder.received(Time(sec=5), now_s=12.0)
@@ -55,7 +55,7 @@ def test_another_publisher_takes_precedence_until_its_timeout():
 
 
 def test_our_own_messages_are_recognized_once_each_and_up_to_a_limit():
-    finder = Way(now_s=0.0)
+    finder = OtherPadFinder(now_s=0.0)
     for second in range(100):
         finder.publish(Time(sec=second))
         finder.received(Time(sec=second), now_s=10.0 + second)
@@ -131,7 +131,7 @@ def test_the_pad_has_the_signs_of_landing_pad():
     assert pad.detected
     assert (pad.offset_x, pad.offset_y, pad.distance) == pytest.approx((0.4, 0.2, 3.0), abs=0.06)
     assert (pad.header.frame_id, pad.header.stamp) == ("base_stabilized", STAMP)
-    wire = Translation(LandingFrameNames(), Units(["telemetry.relative_y"])).wire_pad(pad)
+    wire = TelemetryTranslation(LandingFrameNames(), Units(["telemetry.relative_y"])).wire_pad(pad)
     assert (wire.relative_x, wire.relative_y, wire.distance) == pytest.approx((0.4, -0.2, 3.0), abs=0.06)
     assert 0.8 < wire.confidence <= 1.0
 
@@ -140,7 +140,7 @@ def test_an_image_without_the_pad_reports_it_as_not_visible():
     pad = pad_of(EMPTY, felt())
     assert not pad.detected
     assert math.isnan(pad.offset_x)
-    assert Translation(LandingFrameNames(), Units()).wire_pad(pad) is None
+    assert TelemetryTranslation(LandingFrameNames(), Units()).wire_pad(pad) is None
 
 
 @pytest.mark.parametrize("is_levelled", [True, False])

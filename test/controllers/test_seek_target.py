@@ -19,15 +19,23 @@ from drone_bridge.controllers.seek_target.steering import CommandsInFlight
 from drone_bridge.controllers.seek_target.target_estimator import TargetEstimator
 from drone_bridge.motion.attitude_estimator import AttitudeEstimator
 from drone_bridge.motion.flight_control import (
-    Command,
     DroneModel,
+    RatesAndThrust,
     hover,
 )
 from drone_bridge.motion.matrices import angles_from_rotation, rotation_from_vector
 from drone_bridge.motion.quaternions import MeasuredAttitude
 from drone_bridge.motion.wind import WindRotation
-from drone_bridge.testbed.device.drone_state import Airframe, DroneState, Motion
-from drone_bridge.testbed.emulator.world import GREY, REACHED_WITHIN_M, RED, Sphere, StereoCamera, World, WorldFlight
+from drone_bridge.testbed.device.drone_state import Airframe, DroneInput, DroneState
+from drone_bridge.testbed.emulator.world import (
+    GREY,
+    REACHED_WITHIN_M,
+    RED,
+    Sphere,
+    SphereWorld,
+    StereoCamera,
+    WorldFlight,
+)
 from drone_bridge.vision.pinhole import Pinhole
 
 BASELINE = 0.25  # m
@@ -106,7 +114,7 @@ def fly(
         waiting.append(decisions[-1].command)
         command = waiting.pop(0)
         flight.advance(
-            Motion(
+            DroneInput(
                 math.degrees(command.pitch_rate),
                 math.degrees(command.roll_rate),
                 -math.degrees(command.yaw_rate),
@@ -127,24 +135,24 @@ def assert_reached_and_held(outcome, rate=60):
 @pytest.mark.parametrize("layout", ["pitch_yaw", "pitch_roll", "pose"])
 @pytest.mark.parametrize(("seed", "delay"), [(3, 0), (8, 2)])
 def test_it_reaches_the_target_and_holds(layout, seed, delay):
-    assert_reached_and_held(fly(World.random(seed), layout=layout, delay=delay))
+    assert_reached_and_held(fly(SphereWorld.random(seed), layout=layout, delay=delay))
 
 
 @pytest.mark.parametrize(("seed", "rotation"), [(0, "9 8 -9"), (4, "-11 -8 6"), (7, "0 15 15 -15, 8 -15 15 15")])
 def test_it_reaches_the_target_in_wind_that_turns_the_drone(seed, rotation):
-    world = World.random(seed, wind_rotation=WindRotation.parse(rotation))
+    world = SphereWorld.random(seed, wind_rotation=WindRotation.parse(rotation))
     assert_reached_and_held(fly(world, layout="pitch_roll"))
 
 
 def test_a_narrow_view_that_the_target_fills_is_enough():
     # Looking straight at a target 0.65 m away, nothing but red would be seen.
-    outcome = fly(World.random(2), rate=30, eyes=Eyes(96, 96, 60, 60), parameters=NEAR, hold=3)
+    outcome = fly(SphereWorld.random(2), rate=30, eyes=Eyes(96, 96, 60, 60), parameters=NEAR, hold=3)
     assert_reached_and_held(outcome, rate=30)
 
 
 def test_it_looks_higher_for_what_it_can_not_see_from_here():
     # Above the view of a narrow camera at any heading.
-    world = World((Sphere((2, 4.5, -4), 0.5),))
+    world = SphereWorld((Sphere((2, 4.5, -4), 0.5),))
     outcome = fly(world, rate=30, eyes=Eyes(96, 96, 60, 60), parameters=NEAR)
     assert outcome.decisions[0].state is SeekState.SEARCHING
     assert any("higher" in decision.reason for decision in outcome.decisions)
@@ -152,21 +160,21 @@ def test_it_looks_higher_for_what_it_can_not_see_from_here():
 
 
 def test_it_finds_its_way_around_what_hides_the_target():
-    world = World((Sphere((0, 0, -6), 0.5),), (Sphere((0, 0, -2), 0.6, GREY),))
+    world = SphereWorld((Sphere((0, 0, -6), 0.5),), (Sphere((0, 0, -2), 0.6, GREY),))
     outcome = fly(world, rate=30)
     assert outcome.decisions[0].state is SeekState.SEARCHING
     assert_reached_and_held(outcome, rate=30)
 
 
 def test_it_backs_off_from_a_target_that_fills_the_view():
-    world = World((Sphere((0, 0, -0.4), 0.5),))
+    world = SphereWorld((Sphere((0, 0, -0.4), 0.5),))
     outcome = fly(world, rate=30, eyes=Eyes(64, 64, 60, 60), parameters=NEAR, hold=6)
     assert any("backing off" in decision.reason for decision in outcome.decisions)
     assert 0.55 < outcome.distances[-1] <= REACHED_WITHIN_M
 
 
 def test_the_states_follow_each_other():
-    outcome = fly(World((Sphere((3, 1, 6), 0.5),)))  # behind it
+    outcome = fly(SphereWorld((Sphere((3, 1, 6), 0.5),)))  # behind it
     states = [decision.state for decision in outcome.decisions]
     first = {state: states.index(state) for state in SeekState}
     assert sorted(first, key=first.get) == [
@@ -181,12 +189,12 @@ def test_the_states_follow_each_other():
 
 def test_an_unknown_radius_is_found_out_by_stereo():
     parameters = SeekParameters(target_radius=0.3, target_radius_deviation=0.7)
-    outcome = fly(World((Sphere((1, 0.5, -5), 0.5),)), parameters=parameters, hold=2)
+    outcome = fly(SphereWorld((Sphere((1, 0.5, -5), 0.5),)), parameters=parameters, hold=2)
     assert_reached_and_held(outcome)
 
 
 def test_without_a_target_it_stays_about_where_it_is_and_keeps_looking():
-    outcome = fly(World((Sphere((0, 0, 500), 0.01),)), rate=30, eyes=Eyes(16, 16))
+    outcome = fly(SphereWorld((Sphere((0, 0, 500), 0.01),)), rate=30, eyes=Eyes(16, 16))
     assert {(decision.state, decision.distance) for decision in outcome.decisions} == {(SeekState.SEARCHING, None)}
     positions = np.array(outcome.positions)
     heights = positions[:, 1]
@@ -210,7 +218,7 @@ def test_a_drone_that_is_told_its_pose_stands_before_it_looks_around(wind):
         decision = behaviour.update(state.time, *images, attitude, (east, -south, up))
         rates = (decision.command.pitch_rate, decision.command.roll_rate, -decision.command.yaw_rate)
         state = state.advance(
-            Airframe(), Motion(*map(math.degrees, rates), decision.command.thrust), np.array(wind), STEP
+            Airframe(), DroneInput(*map(math.degrees, rates), decision.command.thrust), np.array(wind), STEP
         )
         states.append(state)
         reasons.append(decision.reason)
@@ -303,14 +311,14 @@ def turned(rates, time, start=None):
 @pytest.mark.parametrize("delay", range(4))
 def test_late_commands_are_recognised_by_what_they_do(delay):
     generator = np.random.default_rng(delay)
-    neutral = Command(0, 0, 0, 9.81)
+    neutral = RatesAndThrust(0, 0, 0, 9.81)
     in_flight = CommandsInFlight(neutral)
     estimator = AttitudeEstimator(MeasuredAttitude(pitch=0.0, yaw=0.0))
     sent = [neutral] * delay
     truth = np.eye(3)
     right = 0
     for frame in range(100):
-        sent.append(Command(*generator.normal(0, 0.5, 3), 9.81))
+        sent.append(RatesAndThrust(*generator.normal(0, 0.5, 3), 9.81))
         in_flight.add(sent[-1])
         truth = turned(sent[-1 - delay].rates, STEP, truth)
         _, pitch, yaw = angles_from_rotation(truth)

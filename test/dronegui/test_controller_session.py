@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ControllerSession of dronegui_bridge in isolation, with a fake clock."""
+"""DroneGuiControllerSession of dronegui_bridge in isolation, with a fake clock."""
 
 import json
 import math
@@ -21,12 +21,12 @@ from drone_bridge.dronegui.session.controller import (
     REFUSED_S,
     STALLED,
     UNHEARD,
-    ControllerSession,
-    Flying,
-    Received,
+    DroneGuiControllerSession,
+    FlyingReport,
+    NavdataBlock,
     SentPacket,
 )
-from drone_bridge.dronegui.session.flight_watch import Source
+from drone_bridge.dronegui.session.flight_watch import FlyingSource
 from drone_bridge.motion.tilted_drone import Shares
 from drone_bridge.session.arbiter import Rank
 from drone_bridge.session.session import FINAL_REPEATS, Landing, Outcome, Send
@@ -83,7 +83,7 @@ class Talk(SessionTalk):
         feedback = SimpleNamespace(measured=lambda measured, now_s: self.reported.append((measured, now_s)))
         self.actions = []
         super().__init__(
-            ControllerSession(
+            DroneGuiControllerSession(
                 "127.0.0.1:5560",
                 self.parameters.__getitem__,
                 self.pilot,
@@ -182,7 +182,7 @@ def refusal(actions):
 
 
 def flying(actions):
-    return [message.is_flying for message in published(actions) if isinstance(message, Flying)]
+    return [message.is_flying for message in published(actions) if isinstance(message, FlyingReport)]
 
 
 @pytest.fixture
@@ -307,7 +307,7 @@ def test_after_a_link_without_packets_the_next_one_starts_with_packet_1():
 
 def test_navdata_is_published_unchanged(talk):
     talk.hear(b'{"type": "demo", "altitude": 400}')
-    assert Received(Demo(altitude=400.0), b'{"type": "demo", "altitude": 400}', "127.0.0.1:3456") in published(
+    assert NavdataBlock(Demo(altitude=400.0), b'{"type": "demo", "altitude": 400}', "127.0.0.1:3456") in published(
         talk.actions
     )
     assert notes(talk.actions, "navdata") == [""]
@@ -773,7 +773,7 @@ def port_refuses(talk):
 
 def port_refuses_without_navdata(talk):
     """As for a GUI without navdata: the press was the source of the state."""
-    talk.watch.assume(True, Source.PRESS)
+    talk.watch.assume(True, FlyingSource.PRESS)
     assert_lost(talk)
 
 
@@ -938,7 +938,7 @@ def test_the_loss_is_reported_once(talk):
 
 def test_another_fresh_gui_is_bootstrapped_after_assume_flying_false(talk):
     talk.watch.was_reset_pressed = True
-    talk.watch.assume(False, Source.PRESS)
+    talk.watch.assume(False, FlyingSource.PRESS)
     assert_lost(talk)
     talk.say(is_flying=False)
     assert presses([*talk.ask("takeoff"), *talk.run(0.1)]) == ["reset"]

@@ -8,7 +8,7 @@ import pytest
 from session_talk import SessionTalk, documents, notes, published
 
 from drone_bridge.dronegui.codec import MAX_FEATURES, Controls, Demo, Feature, FlightState, OtherNavdata, VisionDetect
-from drone_bridge.dronegui.device import CONTROLLER_TIMEOUT_S, Dialect
+from drone_bridge.dronegui.device import CONTROLLER_TIMEOUT_S, GuiDialect
 from drone_bridge.dronegui.session.flying import DOUBTFUL, FlyingState
 from drone_bridge.dronegui.session.gui import (
     HOVER,
@@ -46,7 +46,7 @@ class Talk(SessionTalk):
             GuiSession(
                 self.parameters.__getitem__,
                 AllowedPeers(allowed),
-                (Dialect(is_bootstrapped=True), OWN[0]),
+                (GuiDialect(is_bootstrapped=True), OWN[0]),
                 self.flying,
                 is_held=lambda: self.is_held,
                 is_neutral_last=lambda: self.is_neutral_last,

@@ -19,7 +19,7 @@ from drone_bridge.dronegui.codec import (
 )
 from drone_bridge.dronegui.topics import (
     TABLE,
-    Translation,
+    DroneGuiTranslation,
     assembled_demo,
     charge_note,
 )
@@ -32,7 +32,7 @@ from drone_bridge.ros.frames import DroneFrameNames
 
 STAMP = Time(sec=12, nanosec=34)
 NAMES = DroneFrameNames("d1/")
-TRANSLATION = Translation(NAMES)
+TRANSLATION = DroneGuiTranslation(NAMES)
 LEVEL = {"phi": 0.0, "theta": 0.0, "psi": 0.0, "altitude": 1000.0, "vx": 0.0, "vy": 0.0, "vz": 0.0}
 
 

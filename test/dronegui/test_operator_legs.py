@@ -37,7 +37,7 @@ class Flood:
 @pytest.mark.parametrize("has_picture", [False, True])
 def test_a_flood_of_video_holds_up_no_command(has_picture):
     options, video = SimpleNamespace(plan=parse_plan("1s")), Flood()
-    client = dronegui.Client(None, None, video, options, Cancellation())
+    client = dronegui.DroneGuiClient(None, None, video, options, Cancellation())
     client._has_picture = has_picture
     client.listen(0.0)
     assert video.reads == (0 if has_picture else 1)

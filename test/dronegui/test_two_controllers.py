@@ -8,11 +8,11 @@ import pytest
 from session_talk import SessionTalk, notes
 
 from drone_bridge.dronegui.codec import Controls, FlightState
-from drone_bridge.dronegui.device import Dialect, Gui
+from drone_bridge.dronegui.device import Gui, GuiDialect
 from drone_bridge.dronegui.emulator.navdata import blocks
-from drone_bridge.dronegui.session.controller import OVERRULED, OVERRULED_S, ControllerSession
+from drone_bridge.dronegui.session.controller import OVERRULED, OVERRULED_S, DroneGuiControllerSession
 from drone_bridge.dronegui.session.follow_watch import FollowWatch
-from drone_bridge.motion.ar_drone_flight import STEP_RATE, Flight, Phase
+from drone_bridge.motion.ar_drone_flight import STEP_RATE, ArDroneFlight, FlightPhase
 from drone_bridge.motion.tilted_drone import Shares
 from drone_bridge.session.arbiter import Rank
 from drone_bridge.session.session import Outcome, Send
@@ -43,7 +43,7 @@ class Scene(SessionTalk):
             arbiter=SimpleNamespace(rank=lambda now_s: self.rank, limits=SimpleNamespace(takeoff_refusal="")),
         )
         super().__init__(
-            ControllerSession(
+            DroneGuiControllerSession(
                 "127.0.0.1:5560",
                 PARAMETERS.__getitem__,
                 pilot,
@@ -53,14 +53,14 @@ class Scene(SessionTalk):
                 port_problem=lambda: "",
             )
         )
-        self.flight = Flight()
-        self.gui = Gui(self.flight, Dialect(is_bootstrapped=True))
+        self.flight = ArDroneFlight()
+        self.gui = Gui(self.flight, GuiDialect(is_bootstrapped=True))
         self.actions, self.navdata, self.other = [], [], None
         self.take(self.session.opened(self.now_s))
         self.fly(0.5 + late_s)
         self.ask("takeoff")
         self.fly(4.0 + late_s)
-        assert self.flight.phase is Phase.FLYING
+        assert self.flight.phase is FlightPhase.FLYING
 
     def take(self, actions):
         self.actions += actions
@@ -151,7 +151,7 @@ def test_a_landing_gets_through(theirs):
     scene.ask("land")
     actions = scene.fly(PATIENCE_S + 2.0)
     assert outcomes(actions) == [True]
-    assert scene.flight.phase in (Phase.LANDING, Phase.LANDED)
+    assert scene.flight.phase in (FlightPhase.LANDING, FlightPhase.LANDED)
 
 
 def test_a_controller_that_goes_on_is_not_fought():

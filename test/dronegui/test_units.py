@@ -10,7 +10,7 @@ from repository import ROOT
 from drone_bridge.dronegui import units
 from drone_bridge.dronegui.codec import ControllerConnection, Controls, Demo
 from drone_bridge.dronegui.emulator.navdata import blocks
-from drone_bridge.motion.ar_drone_flight import Flight, Phase
+from drone_bridge.motion.ar_drone_flight import ArDroneFlight, FlightPhase
 from drone_bridge.motion.tilted_drone import GRAVITY, Shares
 from drone_bridge.wire.flight_state import MAJOR_STATE_SHIFT, STEERED, FlightState
 
@@ -102,9 +102,9 @@ def test_a_pitched_drone_that_flies_ahead_keeps_its_height():
 
 
 def test_the_emulated_drone_reports_level_velocities():
-    flight = Flight()
+    flight = ArDroneFlight()
     flight.take_off()
-    while flight.phase is not Phase.FLYING:
+    while flight.phase is not FlightPhase.FLYING:
         flight.advance(0.01)
     flight.steer(units.controls(Shares(pitch=1.0, roll=-1.0)))
     for _ in range(200):

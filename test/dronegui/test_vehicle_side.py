@@ -9,8 +9,8 @@ from drone_bridge.dronegui.device import (
     BOOTSTRAP_S,
     CONTROLLER_TIMEOUT_S,
     MAX_CONTROLLERS,
-    Dialect,
     Gui,
+    GuiDialect,
 )
 from drone_bridge.wire.events import RemoteProtocolError
 
@@ -47,7 +47,7 @@ class Controller:
 
     def __init__(self, drone=None, **dialect):
         self.drone = drone or Drone()
-        self.gui = Gui(self.drone, Dialect(**dialect))
+        self.gui = Gui(self.drone, GuiDialect(**dialect))
         self.seq = 0
         self.now_s = 100.0
 
@@ -131,8 +131,8 @@ def test_navdata_goes_to_a_port_of_the_hosts_that_controlled_it_last():
 
 def test_navdata_goes_to_its_own_host_before_any_packets():
     # Like the real GUI: a controller that holds a height replies to each demo, and sends nothing before.
-    gui = Gui(Drone(), Dialect(is_bootstrapped=True, navdata_port=5561))
+    gui = Gui(Drone(), GuiDialect(is_bootstrapped=True, navdata_port=5561))
     assert gui.receivers(0.0) == ((OWN, 5561),)
     gui.receive(b'{"seq": 1}', (OWN, 40000), 0.0)
     assert gui.receivers(0.0) == gui.receivers(60.0) == ((OWN, 5561),)
-    assert Gui(Drone(), Dialect(), "::1").receivers(0.0)[0][0] == "::1"
+    assert Gui(Drone(), GuiDialect(), "::1").receivers(0.0)[0][0] == "::1"

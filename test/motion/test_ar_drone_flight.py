@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from drone_bridge.dronegui.codec import AXES, BUTTONS, Controls
-from drone_bridge.motion.ar_drone_flight import GRAVITY, TAKE_OFF_HEIGHT, Flight, Phase
+from drone_bridge.motion.ar_drone_flight import GRAVITY, TAKE_OFF_HEIGHT, ArDroneFlight, FlightPhase
 
 STEP_S = 0.01
 
@@ -31,10 +31,10 @@ def press(flight, button):
 
 
 def flying(**options):
-    flight = Flight(**options)
+    flight = ArDroneFlight(**options)
     press(flight, "take_off")
     advance(flight, 5)
-    assert flight.phase is Phase.FLYING
+    assert flight.phase is FlightPhase.FLYING
     return flight
 
 
@@ -45,12 +45,12 @@ def fly(controls, seconds=2.0, **options):
 
 
 def test_take_off_climbs_to_its_height_and_stays():
-    flight = Flight()
+    flight = ArDroneFlight()
     press(flight, "take_off")
     advance(flight, 1)
-    assert flight.phase is Phase.TAKING_OFF
+    assert flight.phase is FlightPhase.TAKING_OFF
     advance(flight, 4)
-    assert flight.phase is Phase.FLYING
+    assert flight.phase is FlightPhase.FLYING
     before = flight.height
     assert before == pytest.approx(TAKE_OFF_HEIGHT, abs=0.1)
     advance(flight, 10)
@@ -85,20 +85,20 @@ def test_hover_brakes_and_holds_position():
 def test_reset_in_flight_is_an_emergency():
     flight = flying()
     press(flight, "reset")
-    assert flight.phase is Phase.EMERGENCY
+    assert flight.phase is FlightPhase.EMERGENCY
     fall_s = math.sqrt(2 * flight.height / GRAVITY)
     advance(flight, 0.8 * fall_s)
     assert flight.height > 0
     press(flight, "reset")
-    assert flight.phase is Phase.EMERGENCY, "nothing ends it in the air"
+    assert flight.phase is FlightPhase.EMERGENCY, "nothing ends it in the air"
     advance(flight, 0.4 * fall_s)
     assert flight.height == 0
     press(flight, "take_off")
-    assert flight.phase is Phase.EMERGENCY
+    assert flight.phase is FlightPhase.EMERGENCY
     press(flight, "reset")
-    assert flight.phase is Phase.LANDED
+    assert flight.phase is FlightPhase.LANDED
     press(flight, "take_off")
-    assert flight.phase is Phase.TAKING_OFF
+    assert flight.phase is FlightPhase.TAKING_OFF
 
 
 controls = st.builds(Controls, **dict.fromkeys(BUTTONS, st.booleans()), **dict.fromkeys(AXES, st.floats(-1, 1)))
@@ -107,7 +107,7 @@ controls = st.builds(Controls, **dict.fromkeys(BUTTONS, st.booleans()), **dict.f
 @settings(max_examples=30)
 @given(st.lists(st.tuples(controls, st.integers(1, 100)), max_size=15))
 def test_whatever_is_commanded_the_drone_stays_in_the_world(commands):
-    flight = Flight(gusts=1.0)
+    flight = ArDroneFlight(gusts=1.0)
     for command, steps in commands:
         flight.steer(command)
         for button in ("take_off", "reset"):
@@ -117,5 +117,9 @@ def test_whatever_is_commanded_the_drone_stays_in_the_world(commands):
             flight.advance(0.02)
             assert np.isfinite(flight.position).all()
             assert 0 <= flight.height < 4
-            assert (flight.height > 0) or flight.phase in (Phase.LANDED, Phase.EMERGENCY, Phase.TAKING_OFF)
+            assert (flight.height > 0) or flight.phase in (
+                FlightPhase.LANDED,
+                FlightPhase.EMERGENCY,
+                FlightPhase.TAKING_OFF,
+            )
             assert np.linalg.norm(flight.velocity) < 15

@@ -11,7 +11,7 @@ from rotations import of_testbed_angles
 from testbed_velocity_flights import LAYOUTS, LEG_S, LEGS, STEP_S, WINDS, fly, speed_error
 
 from drone_bridge.motion.body_velocity import STILL, BodyVelocity
-from drone_bridge.motion.flight_control import Command, DroneModel, hover
+from drone_bridge.motion.flight_control import DroneModel, RatesAndThrust, hover
 from drone_bridge.motion.quaternions import MeasuredAttitude
 from drone_bridge.motion.velocity_control import VelocityControl, VelocityParameters
 from drone_bridge.motion.wind import WindRotation
@@ -81,13 +81,13 @@ def test_raw_rates_in_between_reset_the_position():
     control.measured(0.0, level, (0.0, 0.0, 0.0))
     control.flown(control.command(STILL), is_velocity=True)
     for step in range(1, 60):
-        control.flown(Command(0.0, 0.0, 0.0, 9.81), is_velocity=False)
+        control.flown(RatesAndThrust(0.0, 0.0, 0.0, 9.81), is_velocity=False)
         control.measured(step * STEP_S, level, (step * 0.003, 0.0, 0.0))
-    control.flown(Command(0.0, 0.0, 0.0, 9.81), is_velocity=False)
+    control.flown(RatesAndThrust(0.0, 0.0, 0.0, 9.81), is_velocity=False)
     for step in range(60, 600):
         control.measured(step * STEP_S, level, (0.18, 0.0, 0.0))
         command = control.command(STILL)
-        control.flown(Command(0.0, 0.0, 0.0, 9.81), is_velocity=True)
+        control.flown(RatesAndThrust(0.0, 0.0, 0.0, 9.81), is_velocity=True)
     assert abs(command.pitch_rate) < 0.2
     assert command.thrust == pytest.approx(9.81, abs=0.05)
 
@@ -100,7 +100,7 @@ def test_a_new_simulation_starts_over():
         control.flown(control.command(STILL), is_velocity=True)
     assert control.command(STILL).thrust > 12  # it falls
     control.measured(0.0, level, (0.0, 0.0, 0.0))
-    assert control.command(STILL) == Command(0.0, 0.0, 0.0, 9.81)
+    assert control.command(STILL) == RatesAndThrust(0.0, 0.0, 0.0, 9.81)
 
 
 @settings(max_examples=60)
@@ -134,7 +134,7 @@ def jumped(positions, step_s=STEP_S):
     for number, x in enumerate(positions):
         control.measured(number * step_s, level, (x, 0.0, 0.0))
         commands.append(control.command(STILL))
-        control.flown(Command(0.0, 0.0, 0.0, 9.81), is_velocity=True)
+        control.flown(RatesAndThrust(0.0, 0.0, 0.0, 9.81), is_velocity=True)
     return control, commands
 
 

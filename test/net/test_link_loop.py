@@ -19,7 +19,7 @@ from drone_bridge.net.link_loop import (
     Connected,
     Disconnected,
     LinkLoop,
-    Received,
+    ReceivedData,
 )
 from drone_bridge.net.note_queue import MAX_WAITING, NoteQueue
 from drone_bridge.session.session import Call, Close, Note, Outcome, Publish, Send, Session
@@ -66,7 +66,7 @@ class FakeLink:
             item = item()
         if isinstance(item, Exception):
             raise item
-        return Received(item, "peer")
+        return ReceivedData(item, "peer")
 
     def send(self, data, to):
         if self.fails:
@@ -664,7 +664,7 @@ def stream_loop(streams, stream_session, stage, clock):
 
 
 def test_connections_are_received_in_order_with_their_bytes(stream_loop, streams, stream_session):
-    streams.waiting = [Connected("a"), Received(b"1", "a"), Disconnected("a", "It has gone.")]
+    streams.waiting = [Connected("a"), ReceivedData(b"1", "a"), Disconnected("a", "It has gone.")]
     stream_loop.turn()
     assert stream_session.calls == [
         ("connected", "a"),
@@ -682,7 +682,7 @@ def test_a_stream_is_closed_after_its_last_data(stream_loop, streams, stream_ses
 
 def test_stream_is_read_after_a_stall_once_the_session_has_resumed(stream_loop, streams, stream_session, stage, clock):
     stream_loop.post(lambda now_s: stream_session._called("posted"))
-    streams.waiting = [Received(b"1", "a"), Disconnected("a", "It has gone.")]
+    streams.waiting = [ReceivedData(b"1", "a"), Disconnected("a", "It has gone.")]
     clock.time_s += STALL_S
     stream_loop.turn()
     assert names(stream_session) == ["resume", "receive", "disconnected"]
@@ -720,7 +720,7 @@ def test_a_session_can_replace_a_stale_message_on_a_stream(stream_loop, streams,
 def test_chunk_read_before_a_detected_stall_arrives_after_resuming(stream_loop, streams, stream_session, clock):
     def read_then_stopped():
         clock.time_s += STALL_S
-        return Received(b"old", "a")
+        return ReceivedData(b"old", "a")
 
     streams.waiting = [read_then_stopped]
     stream_loop.turn()
@@ -752,9 +752,9 @@ def test_disconnect_is_no_fault_and_reconnecting_backs_off_until_proven(streams,
 
     def prove():
         stream_session.is_proven = True
-        return Received(b"2", "a")
+        return ReceivedData(b"2", "a")
 
-    streams.waiting = [Received(b"1", "a"), LinkClosedError("gone"), prove, LinkClosedError("gone"), None]
+    streams.waiting = [ReceivedData(b"1", "a"), LinkClosedError("gone"), prove, LinkClosedError("gone"), None]
     run_until(LinkLoop("test", streams, stream_session, stage), lambda: streams.opened == 3)
     assert delays_s[:3] == ["delay", "reset", "delay"]
     assert stage.counts["lost_connections"] == 0

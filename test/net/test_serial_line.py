@@ -16,7 +16,7 @@ import pytest
 from drone_bridge.net import serial_line
 from drone_bridge.net.blocking import receive
 from drone_bridge.net.connector import Cancellation, LinkCancelledError, LinkClosedError, LinkError, LinkInUseError
-from drone_bridge.net.link_loop import Connected, Disconnected, Received, StreamLink
+from drone_bridge.net.link_loop import Connected, Disconnected, ReceivedData, StreamLink
 from drone_bridge.net.serial_line import STALE_S, SerialLine
 
 
@@ -76,7 +76,7 @@ def test_a_serial_line_is_a_stream_to_one_peer(line, device):
     received = b""
     while len(received) < 7:
         arrived = next_of(line)
-        assert isinstance(arrived, Received)
+        assert isinstance(arrived, ReceivedData)
         received += arrived.data
     assert received == b"hello\r\n", "eight bits, as they are"
     line.send(b"\x00\x03\n", None)

@@ -60,6 +60,17 @@ KNOWN = {
 # A protocol has no socket, no thread and no clock; its caller has.
 FORBIDDEN_IN_PROTOCOLS = {"asyncio", "datetime", "select", "selectors", "socket", "subprocess", "threading", "time"}
 
+#: Class names that stand in several modules, as these are public: a traceback names the module as well.
+DOUBLES = {
+    "Answer": "of a session's Call, of a robot in one class, and of the simulator's codec",
+    "ClientConnection": "an end in two codecs",
+    "ControllerConnection": "an end in two codecs",
+    "Demo": "a block of navdata in two codecs",
+    "DroneConnection": "an end in two codecs",
+    "Packet": "of the robot's codec, and of a robot in one class",
+    "Request": "of a session, of a robot in one class, and of the simulator's codec",
+}
+
 SOURCE_FOLDERS = (
     ".ci",
     "action",
@@ -144,6 +155,15 @@ def names_in_imports(path):
 def is_module(name):
     place = ROOT.joinpath(*name.split("."))
     return place.is_dir() or place.with_suffix(".py").is_file()
+
+
+def test_a_class_name_means_one_class():
+    modules = {}
+    for path in MODULES:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ClassDef):
+                modules.setdefault(node.name, set()).add(str(path.relative_to(PACKAGE)))
+    assert {name: found for name, found in modules.items() if len(found) > 1}.keys() == DOUBLES.keys()
 
 
 def test_codecs_and_sessions_have_no_socket_no_thread_no_clock():

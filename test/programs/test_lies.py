@@ -10,12 +10,12 @@ from drone_bridge.dronegui.codec import Demo
 from drone_bridge.dronegui.device import NAVDATA_RATE
 from drone_bridge.dronegui.emulator.__main__ import parse as parse_dronegui
 from drone_bridge.dronegui.emulator.navdata import blocks
-from drone_bridge.motion.ar_drone_flight import Flight
+from drone_bridge.motion.ar_drone_flight import ArDroneFlight
 from drone_bridge.motion.limits import LimitParameters, Limits
 from drone_bridge.motion.observed_motion import ObservedMotion
-from drone_bridge.programs.lies import JUMP_EVERY, SAG, SAG_EVERY, SAG_REPORTS, Lies
+from drone_bridge.programs.lies import JUMP_EVERY, SAG, SAG_EVERY, SAG_REPORTS, FaultyReports
 from drone_bridge.telemetry.emulator.__main__ import lying as lying_telemetry
-from drone_bridge.telemetry.emulator.world import LandingFlight, Setup
+from drone_bridge.telemetry.emulator.world import FlightSetup, LandingFlight
 from drone_bridge.testbed.codec import SensorFrame
 from drone_bridge.testbed.emulator.__main__ import lying as lying_frame
 
@@ -32,7 +32,7 @@ from drone_bridge.testbed.emulator.__main__ import lying as lying_frame
     ],
 )
 def test_velocities_are_wrong_by_a_factor(kind, factors):
-    lies, told = Lies({kind: 1.0}), []
+    lies, told = FaultyReports({kind: 1.0}), []
     for _ in factors:
         lies.count()
         told.append(lies.of_velocity)
@@ -40,7 +40,7 @@ def test_velocities_are_wrong_by_a_factor(kind, factors):
 
 
 def test_some_heights_and_headings_jump():
-    lies, told = Lies({"altitude-jumps": 1.0, "heading-jumps": 1.0}), []
+    lies, told = FaultyReports({"altitude-jumps": 1.0, "heading-jumps": 1.0}), []
     for _ in range(2 * JUMP_EVERY):
         lies.count()
         told.append((lies.height(1.0) > 1.5, lies.heading_degrees > 10.0))
@@ -49,15 +49,15 @@ def test_some_heights_and_headings_jump():
 
 
 def test_reports_are_late():
-    lies = Lies({"late": 0.6})
+    lies = FaultyReports({"late": 0.6})
     assert [lies.delayed(number, 0.2 * number) for number in range(7)] == [0, 0, 0, 0, 1, 2, 3]
 
 
 def test_navdata_lies():
-    flight = Flight()
+    flight = ArDroneFlight()
     flight.position[2], flight.velocity[0] = 1.0, 0.5
     options = parse_dronegui(["--lie", "velocity-sign", "--lie", "altitude-zero"])
-    demo = blocks(flight, 0, Lies(dict(options.lie)))[0]
+    demo = blocks(flight, 0, FaultyReports(dict(options.lie)))[0]
     assert isinstance(demo, Demo)
     assert (demo.vx, demo.altitude) == (pytest.approx(-500.0), 0)
 
@@ -69,10 +69,10 @@ def test_an_unknown_lie_is_refused(text):
 
 
 def test_telemetry_lies():
-    flight = LandingFlight(Setup(images=False))
+    flight = LandingFlight(FlightSetup(images=False))
     flight.drone.velocity[:] = 1.0, 0.0, 0.0
     true = flight.advance()
-    told = lying_telemetry(true, Lies({"velocity-zero": 1.0, "altitude-zero": 1.0}))
+    told = lying_telemetry(true, FaultyReports({"velocity-zero": 1.0, "altitude-zero": 1.0}))
     assert (*told.velocity, told.altimeter.altitude) == (0.0, 0.0, 0.0, 0.0)
     assert told.timestamp == true.timestamp
 
@@ -80,14 +80,14 @@ def test_telemetry_lies():
 def test_testbed_lies():
     frame = SensorFrame(b"", b"", 2.0, 0.0, 0.0, 0.0, (1.0, 2.0, 3.0))
     kinds = {"time-stands": 1.0, "time-hours": 1.0, "time-ms": 1.0, "position-zero": 1.0}
-    told = lying_frame(frame, Lies(kinds))
+    told = lying_frame(frame, FaultyReports(kinds))
     assert (told.time, told.position) == (3601.0 * 1000.0, (0.0, 0.0, 0.0))
-    assert lying_frame(frame, Lies()) == frame
+    assert lying_frame(frame, FaultyReports()) == frame
 
 
 @pytest.mark.parametrize("kinds", [{}, {"velocity-zero": 1.0, "altitude-zero": 1.0, "position-zero": 1.0}])
 def test_noise_is_added_to_each_lie(kinds):
-    flight, lies = LandingFlight(Setup(images=False)), Lies({**kinds, "noise": 0.02})
+    flight, lies = LandingFlight(FlightSetup(images=False)), FaultyReports({**kinds, "noise": 0.02})
     told = [lying_telemetry(flight.advance(), lies) for _ in range(100)]
     assert len({each.velocity for each in told}) == len({each.altimeter.altitude for each in told}) == 100
     if kinds:
@@ -98,7 +98,7 @@ def test_noise_is_added_to_each_lie(kinds):
 
 
 def test_a_battery_that_sags_reads_low_for_moments_and_lands_no_drone():
-    flight, lies = Flight(), Lies({"battery-sags": 1.0})
+    flight, lies = ArDroneFlight(), FaultyReports({"battery-sags": 1.0})
     limits = Limits(LimitParameters(low_battery=0.2, land_on_low_battery=True), ObservedMotion(lambda: 0.0))
     charges = [blocks(flight, number, lies)[0].charge for number in range(200)]
     assert charges.count(SAG) == 200 // SAG_EVERY * SAG_REPORTS + SAG_REPORTS - 1  # the first report is number 1

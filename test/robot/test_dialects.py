@@ -4,7 +4,7 @@
 import pytest
 
 from drone_bridge.robot import codec
-from drone_bridge.robot.device.control import Control
+from drone_bridge.robot.device.control import RobotControl
 from drone_bridge.robot.device.dialects import FaultyRobotdControl, Protocol1Control, RobotdControl
 from drone_bridge.robot.device.drivers import Instant
 from drone_bridge.robot.device.served_driver import ServedDriver
@@ -17,7 +17,7 @@ GOES = "it has closed the connection"
 
 
 class Driver:
-    """Driver of a Control, with immediate delivery in both directions."""
+    """Driver of a RobotControl, with immediate delivery in both directions."""
 
     def __init__(self, control, name=None, **options):
         self.wire = codec.DriverConnection()
@@ -56,7 +56,7 @@ def robot():
 
 @pytest.fixture
 def make_control(robot):
-    return lambda kind=Control: kind(robot, lambda line: None)
+    return lambda kind=RobotControl: kind(robot, lambda line: None)
 
 
 def speeds(robot):
@@ -138,7 +138,7 @@ def test_with_one_packet_per_read_others_wait_until_the_end_of_the_stream(make_c
 
 def test_an_unencodable_packet_is_dropped_and_the_driver_kept(robot, monkeypatch):
     lines = []
-    control = Control(robot, lines.append)
+    control = RobotControl(robot, lines.append)
     driver = Driver(control, "alice")
     monkeypatch.setattr(robot, "sensors", lambda: [codec.Sensor(codec.SensorType.BATTERY, "battery", 2**31, 1)])
     control.send_log("\ud800")

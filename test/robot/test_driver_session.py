@@ -12,7 +12,7 @@ from drone_bridge.motion.measurement import Measurement
 from drone_bridge.robot import codec
 from drone_bridge.robot.codec import HEADER_BYTES, STOPPED, Speeds
 from drone_bridge.robot.session.bindings import NOT_LISTED, QUERY_PERIOD_S
-from drone_bridge.robot.session.connected_driver import FIRST_ANSWER_S, RoundTrip
+from drone_bridge.robot.session.connected_driver import FIRST_ANSWER_S, KeepAliveRoundTrip
 from drone_bridge.robot.session.desired import DesiredSubsystems
 from drone_bridge.robot.session.driver import (
     LIST_PERIOD_S,
@@ -331,7 +331,7 @@ def test_keep_alives_with_the_same_time_of_day_are_distinguished(bound, monkeypa
     assert len({packet.time_ms for packet in asked}) == 1
     actions = bound.say(*asked)
     assert notes(actions, "unexpected_packets") == []
-    assert len(kind(actions, RoundTrip)) == 3
+    assert len(kind(actions, KeepAliveRoundTrip)) == 3
 
 
 # A robot with a slow first answer.

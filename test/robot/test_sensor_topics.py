@@ -10,7 +10,7 @@ from builtin_interfaces.msg import Time
 
 from drone_bridge.robot import codec
 from drone_bridge.robot.bridge.sensor_topics import MAX_TOPICS, SensorTopics
-from drone_bridge.robot.topics import Translation
+from drone_bridge.robot.topics import RobotTranslation
 
 
 class TopicNode:
@@ -55,7 +55,7 @@ def node():
 
 @pytest.fixture
 def topics(node):
-    return SensorTopics(node, Translation())
+    return SensorTopics(node, RobotTranslation())
 
 
 def test_batteries_are_published_at_once_since_robotd_sends_no_readings(node, topics):

@@ -16,7 +16,7 @@ from drone_bridge.robot.server.parameters import PARAMETERS
 from drone_bridge.robot.server.sources import ListedParts, SensorSubscriptions
 from drone_bridge.robot.session.drive_commands import LEAST_GAP_S, DriveCommands
 from drone_bridge.robot.session.listing import Listing
-from drone_bridge.robot.topics import SensorSource, Translation
+from drone_bridge.robot.topics import RobotTranslation, SensorSource
 
 # Drive commands.
 
@@ -86,7 +86,7 @@ def test_late_subscriber_receives_the_battery_with_weaker_qos_allowed(
     node = SimpleNamespace(create_subscription=create, get_logger=lambda: logger, resolve_topic_name=str)
     listed = ((1, "battery_state"), (2, "temperature/a"))
     listed = tuple(SensorSource(codec.Sensor(kind, ""), topic) for kind, topic in listed)
-    SensorSubscriptions(node, Translation(), lambda: None).follow(listed, are_of_bridge=are_of_bridge)
+    SensorSubscriptions(node, RobotTranslation(), lambda: None).follow(listed, are_of_bridge=are_of_bridge)
     latched, reliable = DurabilityPolicy.TRANSIENT_LOCAL, ReliabilityPolicy.RELIABLE
     assert [qos.durability == latched for qos in requested] == [are_of_bridge, False]
     assert [qos.reliability == reliable for qos in requested] == [are_of_bridge, are_of_bridge]
@@ -119,8 +119,8 @@ def test_robot_behind_a_bridge_is_available_while_connected_and_reported(monkeyp
     node = SimpleNamespace(make_subscription=lambda kind, topic, callback, qos: heard.__setitem__(topic, callback))
     followed, changes = [], []
     subscriptions = SimpleNamespace(follow=lambda listed, are_of_bridge: followed.append(listed))
-    listed = ListedParts(node, Translation(), subscriptions, lambda: changes.append(listed.newest()))
-    bridge, pack = Translation(), codec.SensorInfo((codec.Sensor(codec.SensorType.BATTERY, "pack", None, 12_000),))
+    listed = ListedParts(node, RobotTranslation(), subscriptions, lambda: changes.append(listed.newest()))
+    bridge, pack = RobotTranslation(), codec.SensorInfo((codec.Sensor(codec.SensorType.BATTERY, "pack", None, 12_000),))
     drive = codec.Subsystem(codec.SubsystemType.SKID_STEER, "drive", "me", *[codec.MotorSensors(0, 0, 0, 0)] * 2)
     lamp = codec.Subsystem(codec.SubsystemType.LIGHTS, "lamp", "bob")
     heard["sensors"](bridge.sensors(pack, stamp))

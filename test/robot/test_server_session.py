@@ -7,7 +7,7 @@ from session_talk import SessionTalk, notes, published
 from drone_bridge.robot import codec
 from drone_bridge.robot.codec import STOPPED, Speeds
 from drone_bridge.robot.device.control import MAX_DRIVERS
-from drone_bridge.robot.device.dialects import Dialect
+from drone_bridge.robot.device.dialects import RobotDialect
 from drone_bridge.robot.device.drivers import BACKLOG_S
 from drone_bridge.robot.device.vehicle import DrivenSubsystem
 from drone_bridge.robot.server.parameters import PARAMETERS
@@ -82,7 +82,7 @@ class Driver:
 class Talk(SessionTalk):
     """Session of a robot, its parameters and its drivers."""
 
-    def __init__(self, listing=LISTING, dialect=Dialect.DOCUMENT, is_silent=False, **parameters):
+    def __init__(self, listing=LISTING, dialect=RobotDialect.DOCUMENT, is_silent=False, **parameters):
         defaults = {"command_timeout": 1.0, "driver_timeout": 4.0, "source_timeout": 5.0, "sensor_period": 0.1}
         self.parameters = {**defaults, **parameters}
         self.drivers = []
@@ -514,7 +514,7 @@ def test_a_discovery_request_is_answered_at_its_source(talk):
 
 
 def test_robotd_stops_on_a_stale_keep_alive_and_announces_no_release():
-    talk = Talk(dialect=Dialect.ROBOTD_1_2)
+    talk = Talk(dialect=RobotDialect.ROBOTD_1_2)
     alice, bob = talk.connect("alice").bind(TRACKS), talk.connect("bob")
     alice.say(FORWARD)
     assert published(alice.say(codec.KeepAlive(0))) == [STOPPED]
@@ -528,7 +528,7 @@ def test_robotd_stops_on_a_stale_keep_alive_and_announces_no_release():
 
 
 def test_protocol_1_repeats_all_values_of_batteries():
-    talk = Talk(dialect=Dialect.PROTOCOL_1)
+    talk = Talk(dialect=RobotDialect.PROTOCOL_1)
     alice = talk.connect("alice")
     talk.values(_0=7654)
     talk.run(0.5)

@@ -18,7 +18,7 @@ from drone_bridge.robot.session.connected_driver import (
     ROBOTD_PATIENCE_S,
     STOP_ANSWER_S,
     ConnectedDriver,
-    RoundTrip,
+    KeepAliveRoundTrip,
     SilentRobotError,
 )
 from drone_bridge.robot.session.desired import DesiredSubsystems
@@ -356,7 +356,7 @@ def test_the_round_trip_is_measured(scene):
     scene.sent()
     scene.now_s += 0.25
     scene.hear(codec.KeepAlive(1234))
-    assert published(scene.out) == [RoundTrip(0.25)]
+    assert published(scene.out) == [KeepAliveRoundTrip(0.25)]
     scene.hear(codec.KeepAlive(1234))
     assert scene.counts() == ["unexpected_packets"]
 

@@ -14,12 +14,12 @@ from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.motion.planar_pose import PlanarPose
 from drone_bridge.robot import codec
 from drone_bridge.robot.codec import Speeds
-from drone_bridge.robot.topics import Translation, sensor_topics
+from drone_bridge.robot.topics import RobotTranslation, sensor_topics
 from drone_bridge.robot.units import SkidSteer, measurement
 from drone_bridge.ros.frames import FrameNames
 
 STAMP = Time(sec=12, nanosec=5)
-TRANSLATION = Translation()
+TRANSLATION = RobotTranslation()
 STEER = SkidSteer(separation=0.5, max_speed=2.0)
 finite = st.floats(allow_nan=False, allow_infinity=False)
 
@@ -151,7 +151,7 @@ def test_half_a_circle_to_the_left_ends_a_diameter_to_the_left():
         pose = pose.moved(math.pi / 7, forward=2.0, turn=1.0)
     assert pose[:2] == pytest.approx((0, 4))
     assert abs(pose.yaw) == pytest.approx(math.pi)
-    message = Translation(FrameNames("r1/")).odometry(measurement(pose, BodyVelocity(2.0, turn=1.0)), STAMP)
+    message = RobotTranslation(FrameNames("r1/")).odometry(measurement(pose, BodyVelocity(2.0, turn=1.0)), STAMP)
     assert (message.header.frame_id, message.child_frame_id) == ("r1/odom", "r1/base_link")
     assert (message.twist.twist.linear.x, message.twist.twist.angular.z) == (2.0, 1.0)
     assert abs(message.pose.pose.orientation.z) == pytest.approx(1)

@@ -10,7 +10,7 @@ from session_talk import SessionTalk, sent
 
 from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.robot_class import Robot
-from drone_bridge.robot_class.client_session import CONNECTED, ClientSession
+from drone_bridge.robot_class.client_session import CONNECTED, RobotClassOperatorSession
 from drone_bridge.robot_class.robot import has_last_words
 from drone_bridge.session.arbiter import Decision, Rank
 
@@ -65,7 +65,9 @@ class Talk(SessionTalk):
         self.command = None
         is_stream = robot.transport == "tcp"
         arbiter = self
-        super().__init__(ClientSession(robot, arbiter, PARAMETERS.__getitem__, "robot", is_stream=is_stream))
+        super().__init__(
+            RobotClassOperatorSession(robot, arbiter, PARAMETERS.__getitem__, "robot", is_stream=is_stream)
+        )
         self.actions = list(self.session.connected("robot" if is_stream else None, self.now_s))
         assert self.session.state == CONNECTED
 

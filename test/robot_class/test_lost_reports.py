@@ -8,7 +8,7 @@ from session_talk import SessionTalk, sent
 
 from drone_bridge.motion.limits import LONGEST_LANDING_S
 from drone_bridge.robot_class import BodyVelocity, Robot, Telemetry
-from drone_bridge.robot_class.client_session import CONNECTED, GREETING, LAND_S, STATE, ClientSession
+from drone_bridge.robot_class.client_session import CONNECTED, GREETING, LAND_S, STATE, RobotClassOperatorSession
 from drone_bridge.session.arbiter import Arrival, Rank
 from drone_bridge.session.feedback import Feedback
 from drone_bridge.session.report_watch import ReportWatch
@@ -57,7 +57,9 @@ class LandingTalk(SessionTalk):
         arbiter, get = self.vehicle.arbiter, PARAMETERS.__getitem__
         feedback = Feedback(self.vehicle.observed, arbiter.limits)
         self.watch, stream = ReportWatch(), self.is_stream
-        super().__init__(ClientSession(robot, arbiter, get, "robot", feedback, watch=self.watch, is_stream=stream))
+        super().__init__(
+            RobotClassOperatorSession(robot, arbiter, get, "robot", feedback, watch=self.watch, is_stream=stream)
+        )
 
     def connect(self):
         return self.session.connected("robot", self.now_s) if self.is_stream else self.session.opened(self.now_s)

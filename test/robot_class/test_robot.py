@@ -12,11 +12,11 @@ from session_talk import SessionTalk, published, sent
 
 from drone_bridge.kind import Side, load
 from drone_bridge.robot_class import Answer, BodyVelocity, Picture, Request, Robot, Telemetry
-from drone_bridge.robot_class.body import HOVER_HEIGHT, Body
-from drone_bridge.robot_class.client_session import CONNECTED, GREETING, WAITING, WITHHELD, ClientSession
+from drone_bridge.robot_class.body import HOVER_HEIGHT, EmulatedBody
+from drone_bridge.robot_class.client_session import CONNECTED, GREETING, WAITING, WITHHELD, RobotClassOperatorSession
 from drone_bridge.robot_class.client_session import STATE as STATE_PORT
-from drone_bridge.robot_class.connection import Connection, Packet, Told
-from drone_bridge.robot_class.robot_session import SERVING, RobotSession
+from drone_bridge.robot_class.connection import Packet, RobotClassConnection, StatePacket
+from drone_bridge.robot_class.robot_session import SERVING, RobotClassVehicleSession
 from drone_bridge.session.arbiter import Decision, Rank
 from drone_bridge.session.session import FINAL_REPEATS, SETTLING_S, Call, Close, Note, Outcome
 from drone_bridge.wire import NEED_DATA, LocalProtocolError, RemoteProtocolError
@@ -75,14 +75,14 @@ def test_the_reader_of_commands_recognizes_neutral():
 
 
 def client():
-    return Connection(Pioneer, Side.OPERATOR)
+    return RobotClassConnection(Pioneer, Side.OPERATOR)
 
 
 def test_a_stream_is_split_in_any_chunks():
     connection = client()
     for byte in SIP_PACKET + packet(0):
         connection.receive_data(bytes([byte]))
-    assert list(connection.events()) == [Told(SIP_PACKET), Packet(packet(0))]
+    assert list(connection.events()) == [StatePacket(SIP_PACKET), Packet(packet(0))]
 
 
 def test_a_negative_size_skips_to_the_next_packet():
@@ -90,7 +90,7 @@ def test_a_negative_size_skips_to_the_next_packet():
     broken = bytearray(SIP_PACKET)
     broken[10] ^= 1
     connection.receive_data(b"noise\xfa" + bytes(broken) + SIP_PACKET)
-    assert list(connection.events()) == [Told(SIP_PACKET)]
+    assert list(connection.events()) == [StatePacket(SIP_PACKET)]
     assert not connection.inside_message
 
 
@@ -105,7 +105,7 @@ class Endless(Robot):
 
 @pytest.mark.parametrize("data", [b"m", b"n" * 100, b"e", b"?"])
 def test_invalid_and_endless_packets_close_a_stream(data):
-    connection = Connection(Endless, Side.OPERATOR)
+    connection = RobotClassConnection(Endless, Side.OPERATOR)
     connection.receive_data(data)
     for _ in range(2):
         with pytest.raises(RemoteProtocolError):
@@ -122,7 +122,7 @@ def test_a_packet_with_a_known_size_is_split_once_complete():
             seen.append(len(data))
             return 1000
 
-    connection = Connection(Long, Side.OPERATOR)
+    connection = RobotClassConnection(Long, Side.OPERATOR)
     for _ in range(200):
         connection.receive_data(bytes(10))
         list(connection.events())
@@ -191,7 +191,7 @@ class Lines(Robot):
     ],
 )
 def test_a_datagram_may_have_several_packets(data, voltages, refused):
-    connection, seen, was_refused = Connection(Lines, Side.OPERATOR), [], False
+    connection, seen, was_refused = RobotClassConnection(Lines, Side.OPERATOR), [], False
     connection.receive_data(data)
     connection.receive_data(b"4\n")
     for _ in range(6):
@@ -213,7 +213,7 @@ def test_a_repeated_step_of_the_handshake_is_encoded_anew():
 
 
 def test_an_invalid_datagram_does_not_affect_others():
-    connection = Connection(Tello, Side.VEHICLE)
+    connection = RobotClassConnection(Tello, Side.VEHICLE)
     connection.receive_data(b"rc 1 2")
     connection.receive_data(b"takeoff")
     with pytest.raises(RemoteProtocolError):
@@ -223,7 +223,7 @@ def test_an_invalid_datagram_does_not_affect_others():
 
 
 def test_the_state_port_has_its_own_reader():
-    connection = Connection(Tello, Side.OPERATOR)
+    connection = RobotClassConnection(Tello, Side.OPERATOR)
     connection.receive_data(TELLO_STATE, is_state=True)
     connection.receive_data(TELLO_STATE)  # from a wire log, which does not record it
     connection.receive_data(b"ok", is_state=False)
@@ -231,15 +231,15 @@ def test_the_state_port_has_its_own_reader():
 
 
 def test_only_one_whole_packet_is_sent():
-    for wrong in (Packet(NEUTRAL), Packet(SIP_PACKET[:-1]), Packet(b""), Packet("text"), Told(packet(0))):
+    for wrong in (Packet(NEUTRAL), Packet(SIP_PACKET[:-1]), Packet(b""), Packet("text"), StatePacket(packet(0))):
         with pytest.raises(LocalProtocolError):
-            Connection(Pioneer, Side.VEHICLE).send(wrong)
+            RobotClassConnection(Pioneer, Side.VEHICLE).send(wrong)
 
 
 def test_packets_that_a_client_could_not_read_are_not_sent():
-    assert Connection(Tello, Side.VEHICLE).send(Packet(b"ok")) == b"ok"
+    assert RobotClassConnection(Tello, Side.VEHICLE).send(Packet(b"ok")) == b"ok"
     with pytest.raises(LocalProtocolError):
-        Connection(Tello, Side.VEHICLE).send(Packet(b"\x86"))
+        RobotClassConnection(Tello, Side.VEHICLE).send(Packet(b"\x86"))
 
 
 class Numbers(Robot):
@@ -260,7 +260,7 @@ class Numbers(Robot):
 def test_a_non_finite_velocity_is_no_command(wrong, place):
     numbers = [0.0] * 8
     numbers[place] = wrong
-    connection = Connection(Numbers, Side.VEHICLE)
+    connection = RobotClassConnection(Numbers, Side.VEHICLE)
     connection.receive_data(struct.pack("<8d", *numbers))
     with pytest.raises(RemoteProtocolError):
         connection.next_event()
@@ -271,7 +271,7 @@ def test_a_non_finite_velocity_is_no_command(wrong, place):
 def test_a_non_finite_number_is_not_reported(wrong, place):
     numbers = [0.5] * 8
     numbers[place] = wrong
-    connection = Connection(Numbers, Side.OPERATOR)
+    connection = RobotClassConnection(Numbers, Side.OPERATOR)
     connection.receive_data(struct.pack("<8d", *numbers))
     told = connection.next_event().meaning
     known = {"position": told.position, "yaw": told.yaw, "velocity": told.velocity}
@@ -292,7 +292,7 @@ def test_integers_are_converted_to_floats():
 
     told = []
     for side in Side:
-        connection = Connection(Whole, side)
+        connection = RobotClassConnection(Whole, side)
         connection.receive_data(b"?")
         told.append(connection.next_event().meaning)
     velocities = [each.velocity if isinstance(each, Telemetry) else each for each in told]
@@ -334,7 +334,7 @@ class ClientTalk(SessionTalk):
         self.reported = []
         feedback = SimpleNamespace(measured=lambda measured, now_s: self.reported.append((measured, now_s)))
         get = PARAMETERS.__getitem__
-        super().__init__(ClientSession(robot, self.arbiter, get, "robot", feedback, is_stream=stream))
+        super().__init__(RobotClassOperatorSession(robot, self.arbiter, get, "robot", feedback, is_stream=stream))
         self.peer = "robot" if stream else None
 
     def connect(self):
@@ -774,7 +774,7 @@ class RobotTalk(SessionTalk):
 
     def __init__(self, robot, **options):
         self.telemetry = Telemetry((1.0, 2.0, 0.0), 0.5, BodyVelocity(0.2), 12.0, 0.8, 0.7)
-        super().__init__(RobotSession(robot, PARAMETERS.__getitem__, lambda: self.telemetry, **options))
+        super().__init__(RobotClassVehicleSession(robot, PARAMETERS.__getitem__, lambda: self.telemetry, **options))
 
     def hear(self, data, source=ONE):
         return list(self.session.receive(data, source, self.now_s))
@@ -899,7 +899,7 @@ def run(body, seconds):
 
 
 def test_a_body_on_wheels_follows_at_once():
-    body = Body(Pioneer)
+    body = EmulatedBody(Pioneer)
     body.wanted = BodyVelocity(0.5, turn=0.1)
     run(body, 3.0)
     assert body.is_moving
@@ -911,7 +911,7 @@ def test_a_body_on_wheels_follows_at_once():
 
 
 def test_a_body_that_flies_takes_off_first():
-    body = Body(Tello)
+    body = EmulatedBody(Tello)
     body.wanted = BodyVelocity(0.5)
     run(body, 3.0)
     assert body.x == body.z == 0.0

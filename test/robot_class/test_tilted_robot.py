@@ -11,11 +11,11 @@ from drone_bridge.kind import Side
 from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.motion.limits import LimitParameters
 from drone_bridge.robot_class import Robot, Shares, Telemetry, TiltedDrone
-from drone_bridge.robot_class.body import Body
-from drone_bridge.robot_class.client_session import SENT, ClientSession
-from drone_bridge.robot_class.connection import Connection, conversation, is_neutral
+from drone_bridge.robot_class.body import EmulatedBody
+from drone_bridge.robot_class.client_session import SENT, RobotClassOperatorSession
+from drone_bridge.robot_class.connection import RobotClassConnection, conversation, is_neutral
 from drone_bridge.robot_class.robot import has_last_words
-from drone_bridge.robot_class.robot_session import RobotSession
+from drone_bridge.robot_class.robot_session import RobotClassVehicleSession
 from drone_bridge.session.arbiter import Arrival
 from drone_bridge.session.feedback import Feedback
 from drone_bridge.session.session import LastWords, Publish
@@ -58,7 +58,7 @@ class Flight(SessionTalk):
     """Session and body. `lie(telemetry)` returns what the drone reports."""
 
     def __init__(self, robot=Kestrel):
-        self.vehicle, self.body = LimitedVehicle(lambda: self.now_s, sinks=True), Body(robot)
+        self.vehicle, self.body = LimitedVehicle(lambda: self.now_s, sinks=True), EmulatedBody(robot)
         self.lie = lambda telemetry: telemetry
         self.body.begin_in_the_air()
         self.body.z, self.end = 10.0, robot()
@@ -67,7 +67,9 @@ class Flight(SessionTalk):
         self.pilot = TiltPilot(arbiter, robot.drone, hovers=robot.hovers)
         feedback = Feedback(self.vehicle.observed, arbiter.limits, self.pilot)
         get = PARAMETERS.__getitem__
-        super().__init__(ClientSession(robot, arbiter, get, "drone", feedback, pilot=self.pilot, is_stream=False))
+        super().__init__(
+            RobotClassOperatorSession(robot, arbiter, get, "drone", feedback, pilot=self.pilot, is_stream=False)
+        )
         self.said = [*self.session.opened(self.now_s)]
 
     def fly(self, seconds, velocity=None):
@@ -131,12 +133,12 @@ def test_a_raw_command_is_sent_unchanged_and_neutral_is_zero_shares():
 
 
 def test_the_robots_end_has_shares():
-    end = Connection(Kestrel, Side.VEHICLE)
+    end = RobotClassConnection(Kestrel, Side.VEHICLE)
     for each in conversation(Kestrel):
         if each.side is Side.OPERATOR:
             end.receive_data(each.message.data)
     assert list(is_neutral(end.events())) == [False, True]
-    server = RobotSession(Kestrel, PARAMETERS.__getitem__, lambda: None)
+    server = RobotClassVehicleSession(Kestrel, PARAMETERS.__getitem__, lambda: None)
     actions = server.receive(b"steer 0 2 0 0", ("127.0.0.1", 1), 10.0)
     assert Publish(Shares(pitch=1.0)) in actions, "within the full deflection"
     assert Publish(Shares()) in server.tick(11.0)

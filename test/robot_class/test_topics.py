@@ -11,8 +11,8 @@ from own_robots import Pioneer, Tello
 
 from drone_bridge.motion.quaternions import quaternion_from_euler, rotated_back
 from drone_bridge.robot_class import BodyVelocity, Picture, Robot, Telemetry
-from drone_bridge.robot_class.connection import Told
-from drone_bridge.robot_class.topics import RAW, Translation, assemble, make_rows
+from drone_bridge.robot_class.connection import StatePacket
+from drone_bridge.robot_class.topics import RAW, RobotClassTranslation, assemble, make_rows
 from drone_bridge.ros.covariances import UNKNOWN_VARIANCE
 from drone_bridge.ros.frames import DroneFrameNames
 from drone_bridge.ros.jpeg_images import encoded
@@ -49,14 +49,14 @@ class Climber(Drone):
 
 def made(robot, telemetry, refuse_image=pytest.fail):
     """Return the messages of telemetry by topic."""
-    translation = Translation(DroneFrameNames("own/"), robot.image, refuse_image=refuse_image)
-    rows = [(row.name, row.to_ros(translation, Told(b"", telemetry), STAMP)) for row in make_rows(robot)]
+    translation = RobotClassTranslation(DroneFrameNames("own/"), robot.image, refuse_image=refuse_image)
+    rows = [(row.name, row.to_ros(translation, StatePacket(b"", telemetry), STAMP)) for row in make_rows(robot)]
     return {name: message for name, message in rows if message is not None}
 
 
 def hop(robot, messages, refuse_image=pytest.fail):
     """Return the telemetry that a server assembles from messages."""
-    translation = Translation(DroneFrameNames("own/"), robot.image, refuse_image=refuse_image)
+    translation = RobotClassTranslation(DroneFrameNames("own/"), robot.image, refuse_image=refuse_image)
     rows = {row.name: row for row in make_rows(robot) if row.from_ros}
 
     def value(name):

@@ -8,7 +8,7 @@ from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from ros_session import Inbox, module_ros, wait_until
 from std_msgs.msg import Int32
 
-from drone_bridge.ros.streams import Stream
+from drone_bridge.ros.streams import TopicStream
 from drone_bridge.ros.subscriptions import subscribe
 
 ros = module_ros()
@@ -87,7 +87,7 @@ def test_a_depth_is_enough_and_many_publishers_are_warned_of_once(ros, topic, he
 
 @pytest.mark.parametrize("offered", [qos(), qos(NOT_KEPT, BEST_EFFORT)])
 def test_polled_topic_returns_the_newest_message_of_any_publisher_once(ros, topic, offered):
-    polled = Stream(ros.node, Int32, topic)
+    polled = TopicStream(ros.node, Int32, topic)
     assert polled.take() is None
     publisher = ros.node.create_publisher(Int32, topic, offered)
     wait_until(publisher.get_subscription_count, "the subscription")

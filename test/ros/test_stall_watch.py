@@ -11,8 +11,8 @@ from drone_bridge.ros.stall_watch import (
     LATE_TURN_S,
     SETTLING_S,
     STALL_S,
+    StaleStreamFilter,
     StallWatch,
-    StreamSettling,
     elapsed_s,
 )
 
@@ -148,7 +148,7 @@ def watch():
 
 
 def test_right_after_a_stall_no_command_is_taken(watch):
-    settling = StreamSettling(watch)
+    settling = StaleStreamFilter(watch)
     assert settling.refusal() is None
     watch.ran_s = 0.5 * SETTLING_S
     for _ in range(3):
@@ -160,7 +160,7 @@ def test_right_after_a_stall_no_command_is_taken(watch):
 def test_a_stream_settles_from_its_own_first_look_after_a_stall(clock):
     """A thread that is scheduled late takes a message that waited, and perhaps one that arrived late."""
     watch = StallWatch(clock)
-    settling = StreamSettling(watch)
+    settling = StaleStreamFilter(watch)
 
     def run(seconds):
         for _ in range(round(seconds / 0.1)):

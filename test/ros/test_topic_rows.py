@@ -21,7 +21,7 @@ from drone_bridge.motion.dead_reckoning import DeadReckoning
 from drone_bridge.motion.measurement import Measurement
 from drone_bridge.pictures.topics import CameraPicture, CameraTranslation, VideoPacket
 from drone_bridge.robot_class import Picture, Robot, Telemetry
-from drone_bridge.robot_class.connection import Told
+from drone_bridge.robot_class.connection import StatePacket
 from drone_bridge.robot_class.robot import STANDARD_TOPICS
 from drone_bridge.ros.frames import DroneFrameNames
 from drone_bridge.telemetry.codec import DroneTelemetry
@@ -71,9 +71,9 @@ def further(name):
         whole = next(sent.message for sent in sample(name) if isinstance(sent.message, DroneTelemetry))
         return [replace(whole, camera=replace(whole.camera, jpeg=jpeg()))]
     if name == WithJpegs.name:
-        return [Told(b"", told)]
+        return [StatePacket(b"", told)]
     if name == WithPixels.name:
-        return [Told(b"", replace(told, image=Picture(1, 1, bytes(3))))]
+        return [StatePacket(b"", replace(told, image=Picture(1, 1, bytes(3))))]
     return []
 
 

@@ -14,7 +14,7 @@ from drone_bridge.session.arbiter import Decision, Rank
 from drone_bridge.session.session import Close, Note, Outcome, Publish, Send
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.codec import STREAMED, Attribute
-from drone_bridge.simulator.session.client import ClientSession
+from drone_bridge.simulator.session.client import SimulatorClientSession
 from drone_bridge.simulator.session.desired_items import (
     DesiredCamera,
     DesiredCameraStream,
@@ -79,7 +79,7 @@ class SimulatorTalk(SessionTalk):
         self.attitudes = []  # for which velocities were made
         steering = Steering(self.arbiter, self.requests_of, self.parameters.__getitem__)
         super().__init__(
-            ClientSession(
+            SimulatorClientSession(
                 self.simulation,
                 steering,
                 self.parameters.__getitem__,

@@ -13,11 +13,11 @@ from drone_bridge.ros.frames import FrameNames
 from drone_bridge.ros.velocity_messages import twist_from_velocity, velocity_from_twist
 from drone_bridge.simulator import units
 from drone_bridge.simulator.codec import Attribute
-from drone_bridge.simulator.device.world import RefusedError
+from drone_bridge.simulator.device.world import RequestRefusedError
 from drone_bridge.simulator.server.sources import PairedSource
 from drone_bridge.simulator.session.mirrored_scene import MirroredEntity, MirroredScene
 from drone_bridge.simulator.topics import (
-    Translation,
+    SimulatorTranslation,
     entity_state,
     set_velocity,
     velocity_from_wire,
@@ -43,7 +43,7 @@ def random_values(seed):
 
 
 def translation():
-    return Translation(FrameNames())
+    return SimulatorTranslation(FrameNames())
 
 
 def test_a_rotation_has_one_sign_on_the_wire_whichever_it_has_in_ros():
@@ -151,14 +151,14 @@ def test_a_silent_entity_exists_without_a_state():
     scene = MirroredScene(lambda: 1.0)
     scene.add(0, MirroredEntity(has_source=True))
     assert scene.entities == [0]
-    with pytest.raises(RefusedError, match="unknown"):
+    with pytest.raises(RequestRefusedError, match="unknown"):
         scene.attribute(0, Attribute.POSITION)
     at_rest = wire_state(entity_state(random_values(1)))
     scene.update(0, at_rest)
     assert scene.attribute(0, Attribute.POSITION) == at_rest[0]
     scene.now_s = 1.1
     assert not scene.is_current(0)
-    with pytest.raises(RefusedError, match="unknown"):
+    with pytest.raises(RequestRefusedError, match="unknown"):
         scene.position(0)
     scene.update(7, at_rest)  # it has gone meanwhile
     assert not scene.has_entity(7)

@@ -21,7 +21,7 @@ from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator import topics, units
 from drone_bridge.simulator.session.entities import Entities
 from drone_bridge.simulator.session.procedures import in_body
-from drone_bridge.simulator.topics import Translation, services
+from drone_bridge.simulator.topics import SimulatorTranslation, services
 from drone_bridge.simulator.topics.parameter_lines import read_cameras, read_entities, read_entity_lines, read_triggers
 from drone_bridge.srv import AddCamera, AddTrigger, AddTurbulence, SetCamera, SetState, Spawn
 
@@ -123,7 +123,7 @@ def test_non_finite_numbers_are_no_state(field, bad):
 def test_odometry_has_the_position_in_the_world_and_velocities_in_the_body():
     # Facing east and moving east, which is forward.
     moving = state(x=(1, 2, 3), v=(0, 5, 0), q=EAST, w=(0, 0, 1))
-    translation = Translation(FrameNames())
+    translation = SimulatorTranslation(FrameNames())
     odometry, transform = translation.odometry(moving, STAMP), translation.transform(moving, STAMP)
     assert (odometry.header.frame_id, odometry.child_frame_id) == ("odom", "base_link")
     assert (transform.header.frame_id, transform.child_frame_id) == ("odom", "base_link")
@@ -136,7 +136,7 @@ def test_odometry_has_the_position_in_the_world_and_velocities_in_the_body():
 
 
 def test_an_imu_without_a_known_heading_has_an_unknown_covariance():
-    translation = Translation(FrameNames())
+    translation = SimulatorTranslation(FrameNames())
     for is_known, first in ((False, -1.0), (True, EXACT_VARIANCE)):
         translation.is_attitude_known = is_known
         imu = translation.imu(state(w=(0, 0, 1)), STAMP)
@@ -146,7 +146,7 @@ def test_an_imu_without_a_known_heading_has_an_unknown_covariance():
 
 
 def felt(**parts):
-    return xyz(Translation(FrameNames()).imu(state(**parts), STAMP).linear_acceleration)
+    return xyz(SimulatorTranslation(FrameNames()).imu(state(**parts), STAMP).linear_acceleration)
 
 
 def test_an_imu_reads_gravity_upwards_at_rest_and_zero_in_free_fall():
@@ -250,7 +250,7 @@ def test_cameras_are_set_in_the_principal_axes_where_required():
 
 
 def test_entities_behind_a_camera_are_not_visible():
-    translation = Translation(FrameNames())
+    translation = SimulatorTranslation(FrameNames())
     message = translation.camera_view(sim.CameraData(1, 0.5, -0.5, 0.0, -2.0), Time())
     assert (message.visible, message.x, message.y, message.depth) == (False, 0.5, -0.5, -2.0)
     assert translation.camera_view(sim.CameraData(1, 0.5, -0.5, 0.25, 2.0), Time()).visible
@@ -383,7 +383,7 @@ def test_invalid_entities_of_the_server_are_refused(lines, error):
 
 def test_depth_pressure_and_speed_over_ground_match_underwater_sensors():
     """10 m deep, with the nose east, moving east: forward."""
-    translation, at = Translation(FrameNames("d1/")), state(x=(5.0, 6.0, 10.0), v=(0.0, 1.5, 0.0), q=EAST)
+    translation, at = SimulatorTranslation(FrameNames("d1/")), state(x=(5.0, 6.0, 10.0), v=(0.0, 1.5, 0.0), q=EAST)
     depth = translation.depth(at, STAMP)
     assert (depth.header.frame_id, depth.pose.pose.position.z) == ("d1/odom", -10.0)
     variances = depth.pose.covariance[::7]
@@ -398,7 +398,7 @@ def test_depth_pressure_and_speed_over_ground_match_underwater_sensors():
 
 
 def test_no_covariance_of_the_imu_is_zero_which_means_unknown():
-    translation = Translation(FrameNames())
+    translation = SimulatorTranslation(FrameNames())
     message = translation.imu(state(), STAMP)
     for covariance in (
         message.orientation_covariance,

@@ -7,13 +7,13 @@ from processes import Process, executable
 from web_page import address_of
 from web_viewer import Viewer
 
-from drone_bridge.tools.bags.bag import Bag
+from drone_bridge.tools.bags.bag import BagReader
 from drone_bridge.tools.cli import main
 
 
 def every_command_reads(bag, topic, count):
     """Run info, report, export, play and view. `topic` has `count` messages."""
-    with Bag(bag) as opened:
+    with BagReader(bag) as opened:
         assert {each.name: each.count for each in opened.topics}[topic] == count
         total = sum(1 for _ in opened.messages())
         assert total == opened.count

@@ -22,7 +22,7 @@ from drone_bridge.dronegui import units
 from drone_bridge.dronegui.codec import Controls, Demo
 from drone_bridge.dronegui.emulator.navdata import blocks
 from drone_bridge.motion.ar_drone import AR_DRONE
-from drone_bridge.motion.ar_drone_flight import Flight, Phase
+from drone_bridge.motion.ar_drone_flight import ArDroneFlight, FlightPhase
 from drone_bridge.motion.body_velocity import STILL, BodyVelocity
 from drone_bridge.motion.limits import LimitParameters, Limits
 from drone_bridge.motion.matrices import Vector
@@ -36,9 +36,9 @@ from drone_bridge.session.feedback import Feedback
 from drone_bridge.session.tilt_pilot import TiltPilot
 from drone_bridge.telemetry.bridge import LANDING_DRONE
 from drone_bridge.telemetry.codec import DroneCommand
-from drone_bridge.telemetry.emulator.flight import Drone
+from drone_bridge.telemetry.emulator.flight import FlyingDrone
 from drone_bridge.testbed.codec import AngleUnit, Constants, SensorFrame
-from drone_bridge.testbed.device.drone_state import Airframe, DroneState, Motion
+from drone_bridge.testbed.device.drone_state import Airframe, DroneInput, DroneState
 from drone_bridge.testbed.session.flight import TestbedFlight
 
 STEP_S = 0.01
@@ -109,11 +109,11 @@ class ArDrone:
         return units.measurement(demo)
 
 
-class _FlightInAir(Flight):
+class _FlightInAir(ArDroneFlight):
     def __init__(self, gusts: float, seed: int, along_x: Steady) -> None:
         super().__init__(0.0, seed)
         self.take_off()
-        while self.phase is not Phase.FLYING:
+        while self.phase is not FlightPhase.FLYING:
             self.advance(STEP_S)
         self._wind = Air(gusts, seed, along_x)
 
@@ -125,7 +125,7 @@ class LandingDrone:
     hovers, rate, period_s = False, 25.0, 0.04
 
     def __init__(self, gusts: float, seed: int, along_x: Steady) -> None:
-        self.body: Any = Drone((0.0, 0.0, 5.0))
+        self.body: Any = FlyingDrone((0.0, 0.0, 5.0))
         self._air = Air(gusts, seed, along_x, 0.3)
 
     def follow(self, shares: Shares | None) -> None:
@@ -708,7 +708,7 @@ def fly_testbed(command: str, conditions: TestbedConditions, duration_s: float) 
         frame = SensorFrame(b"", b"", float(np.float32(state.time)), pitch, roll, heading, (x, y, z))
         flight.reported(flight.measurement(frame), now_s)
         wanted = TESTBED_COMMANDS[command](now_s)
-        motion = Motion.from_answer(flight.answer(wanted)[0], unit)
+        motion = DroneInput.from_answer(flight.answer(wanted)[0], unit)
         state = state.advance(Airframe(drag=conditions.drag), motion, air.velocity, step_s, np.zeros(3))
         air.advance(step_s)
         is_doubted = bool(flight.doubts)

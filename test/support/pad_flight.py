@@ -6,15 +6,21 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from drone_bridge.controllers.land_on_pad.pilot import LandOnPad, LandParameters, LandState, Measured, PadSighting
+from drone_bridge.controllers.land_on_pad.pilot import (
+    LandOnPad,
+    LandParameters,
+    LandState,
+    PadSighting,
+    StampedMeasurements,
+)
 from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.motion.matrices import rotation_from_angles
 from drone_bridge.session.arbiter import Decision, Rank
 from drone_bridge.session.tilt_pilot import TiltPilot
 from drone_bridge.telemetry.bridge import LANDING_DRONE
 from drone_bridge.telemetry.codec import PERIOD_S
-from drone_bridge.telemetry.emulator.rover import Pattern
-from drone_bridge.telemetry.emulator.world import LandingFlight, Setup
+from drone_bridge.telemetry.emulator.rover import RoverPattern
+from drone_bridge.telemetry.emulator.world import FlightSetup, LandingFlight
 from drone_bridge.telemetry.units import Units
 
 PATTERNS = ("stationary", "linear", "circular", "square", "random")
@@ -42,8 +48,8 @@ class BridgePilot:
 class PadFlight:
     """Landing from its start, in simulated time.
 
-    `setup` are fields of the emulator's Setup. `sees(flight)` returns whether a sighting is delivered. `delay` is the
-    delay of a command, steps. One of `sight_every` sightings is used, with a delay of `sight_delay` steps.
+    `setup` are fields of the emulator's FlightSetup. `sees(flight)` returns whether a sighting is delivered. `delay` is
+    the delay of a command, steps. One of `sight_every` sightings is used, with a delay of `sight_delay` steps.
     """
 
     def __init__(
@@ -60,7 +66,7 @@ class PadFlight:
         tells_landed=True,
         **setup,
     ):
-        self.vehicle = LandingFlight(Setup(seed, Pattern(pattern), images=False, **setup))
+        self.vehicle = LandingFlight(FlightSetup(seed, RoverPattern(pattern), images=False, **setup))
         if away is not None:
             self.drone.position[:2] = away
         self.behaviour = LandOnPad(parameters or LandParameters())
@@ -90,7 +96,7 @@ class PadFlight:
         while self._sightings and self._sightings[0][0] <= self.step:
             sighting = self._sightings.popleft()[1]
         self.step += 1
-        return Measured(
+        return StampedMeasurements(
             stamp=told.timestamp,
             rotation=rotation,
             velocity=turn @ np.array(told.velocity),

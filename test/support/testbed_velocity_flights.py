@@ -17,9 +17,9 @@ from drone_bridge.motion.matrices import Triple
 from drone_bridge.motion.velocity_control import VelocityParameters
 from drone_bridge.motion.wind import NO_ROTATION, Wind, WindRotation
 from drone_bridge.testbed.codec import AngleUnit, Constants, MotionParameters, SensorFrame
-from drone_bridge.testbed.device.drone_state import Airframe, DroneState, Motion
+from drone_bridge.testbed.device.drone_state import Airframe, DroneInput, DroneState
 from drone_bridge.testbed.session.flight import TestbedFlight
-from drone_bridge.testbed.units import Command
+from drone_bridge.testbed.units import BodyRatesCommand
 
 CONSTANTS = Constants(90.0, 90.0, 1, 1, 0.25, 1.0, 9.81, 0.2, 25.0, 720.0, 720.0, 720.0)
 STEP_S = 1 / 60
@@ -46,7 +46,7 @@ LEGS = (
 class Moment:
     """One step of a flight, measured from outside."""
 
-    commanded: Command | BodyVelocity | None
+    commanded: BodyRatesCommand | BodyVelocity | None
     answer: MotionParameters
     flown: BodyVelocity  # in the levelled frame that looks where the drone looks
     state: DroneState
@@ -74,7 +74,7 @@ def frame_of(layout: str, state: DroneState) -> SensorFrame:
 
 def fly(
     layout: str,
-    script: list[tuple[float, Command | BodyVelocity | None]],
+    script: list[tuple[float, BodyRatesCommand | BodyVelocity | None]],
     wind: Triple = (0.0, 0.0, 0.0),
     gusts: float = 0.0,
     *,
@@ -88,7 +88,7 @@ def fly(
         for _ in range(round(duration_s / STEP_S)):
             bridge.reported(bridge.measurement(frame_of(layout, state)), 0.0)
             answer, _ = bridge.answer(wanted)
-            motion, turned = Motion.from_answer(answer, AngleUnit.DEGREES), rotation.at(state.time + STEP_S / 2)
+            motion, turned = DroneInput.from_answer(answer, AngleUnit.DEGREES), rotation.at(state.time + STEP_S / 2)
             before, state = state, state.advance(Airframe(), motion, air.velocity, STEP_S, turned)
             air.advance(STEP_S)
             flight.append(Moment(wanted, answer, _velocity(before, state), state))

@@ -22,7 +22,7 @@ from drone_bridge.dronegui.codec import ControllerConnection, ControlPacket, Con
 from drone_bridge.dronegui.emulator.navdata import blocks
 from drone_bridge.dronegui.session.controller import HOVER
 from drone_bridge.motion.ar_drone import AR_DRONE
-from drone_bridge.motion.ar_drone_flight import Flight, Phase
+from drone_bridge.motion.ar_drone_flight import ArDroneFlight, FlightPhase
 from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.motion.matrices import Vector
 from drone_bridge.motion.tilted_drone import Motion, Shares, TiltedDrone
@@ -31,7 +31,7 @@ from drone_bridge.session.tilt_pilot import TiltPilot
 from drone_bridge.telemetry import codec as telemetry
 from drone_bridge.telemetry.bridge import LANDING_DRONE
 from drone_bridge.telemetry.codec import PERIOD_S
-from drone_bridge.telemetry.emulator.world import LandingFlight, Setup
+from drone_bridge.telemetry.emulator.world import FlightSetup, LandingFlight
 from drone_bridge.telemetry.units import Units
 from drone_bridge.wire.outgoing import encoded
 
@@ -79,10 +79,10 @@ class GuiDrone:
     drone, rate, hovers = AR_DRONE, 20.0, True
 
     def __init__(self, gusts: float, seed: int) -> None:
-        self._flight = Flight(gusts=gusts, seed=seed)
+        self._flight = ArDroneFlight(gusts=gusts, seed=seed)
         self._flight.take_off()
         self._flight.steer(HOVER)
-        while self._flight.phase is not Phase.FLYING:
+        while self._flight.phase is not FlightPhase.FLYING:
             self._flight.advance(STEP_S)
         self._told_s, self._number = -math.inf, 0
         self._bridge, self._gui = ControllerConnection(), ReceiverConnection()
@@ -114,7 +114,7 @@ class LandingDrone:
     drone, rate, hovers = LANDING_DRONE, 25.0, False
 
     def __init__(self, gusts: float, seed: int, height: float = 2.0) -> None:
-        self._flight = LandingFlight(Setup(seed=seed, gusts=gusts, height=height, images=False))
+        self._flight = LandingFlight(FlightSetup(seed=seed, gusts=gusts, height=height, images=False))
         self._units = Units()
         self._flown = 0
         self._wire = telemetry.DroneConnection()

@@ -9,7 +9,7 @@ from telemetry_documents import Clock, drone
 
 from drone_bridge.motion.tilted_drone import Shares
 from drone_bridge.session.arbiter import Rank
-from drone_bridge.telemetry.session.controller import ControllerSession
+from drone_bridge.telemetry.session.controller import TelemetryControllerSession
 from drone_bridge.telemetry.units import Units
 from drone_bridge.wire.addresses import AllowedPeers
 
@@ -53,7 +53,7 @@ class Talk:
         self.parameters = {"rate": 25.0, "telemetry_timeout": 1.0, "takeover_timeout": 5.0}
         self.pilot, self.feedback = Pilot(), Reports()
         parameter = self.parameters.__getitem__
-        self.session = ControllerSession(
+        self.session = TelemetryControllerSession(
             self.pilot, self.feedback, Units(), parameter, AllowedPeers(allowed), sinking=SINKING, **options
         )
         self.now_s = 100.0

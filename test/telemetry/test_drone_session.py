@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DroneSession of telemetry_server in isolation, with a fake clock."""
+"""TelemetryDroneSession of telemetry_server in isolation, with a fake clock."""
 
 import base64
 import json
@@ -21,7 +21,7 @@ from drone_bridge.telemetry.codec import (
     Vector,
 )
 from drone_bridge.telemetry.sample_conversation import JPEG, conversation
-from drone_bridge.telemetry.session.drone import CLAMPED, REFUSAL_HOLDS_S, TOO_LARGE, UNHEARD, DroneSession
+from drone_bridge.telemetry.session.drone import CLAMPED, REFUSAL_HOLDS_S, TOO_LARGE, UNHEARD, TelemetryDroneSession
 from drone_bridge.wire.addresses import AllowedPeers
 
 PERIOD_S = 0.04
@@ -34,7 +34,9 @@ class Talk(SessionTalk):
 
     def __init__(self, max_document_bytes=65507, **roles):
         self.parameters = {"rate": 25.0, "command_timeout": 0.5, "image_every": 5, "takeover_timeout": 5.0}
-        super().__init__(DroneSession("127.0.0.1:5555", self.parameters.__getitem__, max_document_bytes, **roles))
+        super().__init__(
+            TelemetryDroneSession("127.0.0.1:5555", self.parameters.__getitem__, max_document_bytes, **roles)
+        )
 
     def hear(self, command, source="operator"):
         data = command if isinstance(command, bytes) else json.dumps(command).encode()

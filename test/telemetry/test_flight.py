@@ -12,7 +12,7 @@ from drone_bridge.telemetry.emulator.flight import (
     HORIZONTAL_DRAG,
     THRUST_MARGIN,
     VERTICAL_DRAG,
-    Drone,
+    FlyingDrone,
 )
 from drone_bridge.telemetry.emulator.world import STEP_S
 
@@ -21,7 +21,7 @@ START = (1.0, -2.0, 5.0)
 
 
 def fly(seconds, *, heading=0.0, wind=STILL, step=STEP_S, **command):
-    drone = Drone(START, heading)
+    drone = FlyingDrone(START, heading)
     drone.command = DroneCommand(**command)
     return advance(drone, seconds, wind, step)
 

@@ -4,7 +4,7 @@
 import numpy as np
 import pytest
 
-from drone_bridge.telemetry.emulator.rover import SILENCE_S, Pattern, Rover
+from drone_bridge.telemetry.emulator.rover import SILENCE_S, Rover, RoverPattern
 
 STEP_S = 0.005
 SPEED = 0.5  # m/s
@@ -22,14 +22,14 @@ def drive(pattern, seconds=120.0, **options):
 
 
 def test_a_circular_rover_keeps_its_distance_and_turns_left_at_its_speed():
-    positions = drive(Pattern.CIRCULAR)
+    positions = drive(RoverPattern.CIRCULAR)
     assert np.linalg.norm(positions, axis=1) == pytest.approx(AMPLITUDE)
     assert np.linalg.norm(np.diff(positions, axis=0), axis=1) == pytest.approx(SPEED * STEP_S, rel=1e-3)
     assert (positions[400] > 0).all()
 
 
 def test_a_square_rover_visits_the_corners_in_turn():
-    positions = drive(Pattern.SQUARE)
+    positions = drive(RoverPattern.SQUARE)
     visited = []
     for position in positions:
         for corner in ((2, -2), (2, 2), (-2, 2), (-2, -2)):
@@ -39,15 +39,15 @@ def test_a_square_rover_visits_the_corners_in_turn():
 
 
 def test_random_rover_stays_within_its_amplitude_and_repeats_by_seed():
-    positions = drive(Pattern.RANDOM, seed=3)
+    positions = drive(RoverPattern.RANDOM, seed=3)
     assert np.abs(positions).max() < AMPLITUDE + 0.1
     assert positions.std(axis=0).min() > 0.3
-    assert np.array_equal(positions, drive(Pattern.RANDOM, seed=3))
-    assert not np.array_equal(positions, drive(Pattern.RANDOM, seed=4))
+    assert np.array_equal(positions, drive(RoverPattern.RANDOM, seed=3))
+    assert not np.array_equal(positions, drive(RoverPattern.RANDOM, seed=4))
 
 
 def test_led_rover_moves_from_a_given_position_and_stops_without_documents():
-    rover = Rover(Pattern.FOLLOW)
+    rover = Rover(RoverPattern.FOLLOW)
     rover.advance(1.0)
     assert not rover.position.any()
     rover.lead((1.0, -2.0), (0.5, 0.0))

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from drone_bridge.telemetry.codec import DroneCommand
-from drone_bridge.telemetry.emulator.flight import GRAVITY, Drone
+from drone_bridge.telemetry.emulator.flight import GRAVITY, FlyingDrone
 from drone_bridge.telemetry.emulator.scene import CAMERA, PAD_HEIGHT
 from drone_bridge.telemetry.emulator.sensors import Sensors
 from drone_bridge.telemetry.emulator.world import STEP_S
@@ -16,7 +16,7 @@ STILL = np.zeros(3)
 
 
 def hovering(x=0.0, y=0.0, height=5.0, yaw=0.0):
-    return Drone((x, y, height), yaw)
+    return FlyingDrone((x, y, height), yaw)
 
 
 def to_pad(drone):

@@ -35,7 +35,7 @@ from drone_bridge.telemetry.topics import (
     OPPOSITE_SIGNS,
     TOPICS,
     LandingFrameNames,
-    Translation,
+    TelemetryTranslation,
 )
 from drone_bridge.telemetry.units import SIGNED, Units
 from drone_bridge.vision.jpegs import MAX_SCANS
@@ -56,7 +56,7 @@ REVERSED = Units(SIGNED)
 
 
 def messages(units=None):
-    return Translation(NAMES, units or Units(), default_fov=90.0)
+    return TelemetryTranslation(NAMES, units or Units(), default_fov=90.0)
 
 
 def imu(units=None, **orientation):

@@ -22,13 +22,13 @@ from drone_bridge.telemetry.codec import (
     Vector,
 )
 from drone_bridge.telemetry.emulator.__main__ import STAYS_S, Watch
-from drone_bridge.telemetry.emulator.rover import ROVER_Z, Pattern
+from drone_bridge.telemetry.emulator.rover import ROVER_Z, RoverPattern
 from drone_bridge.telemetry.emulator.scene import PAD_HEIGHT
-from drone_bridge.telemetry.emulator.world import COLUMNS, LANDING_GEAR, PERIOD_S, LandingFlight, Setup
+from drone_bridge.telemetry.emulator.world import COLUMNS, LANDING_GEAR, PERIOD_S, FlightSetup, LandingFlight
 from drone_bridge.vision.marker_detector import MarkerDetector
 from drone_bridge.vision.markers import MarkerParameters
 
-BLIND = Setup(images=False)
+BLIND = FlightSetup(images=False)
 
 
 def frames(vehicle, count):
@@ -36,7 +36,7 @@ def frames(vehicle, count):
 
 
 def test_every_document_can_be_read_and_fits_into_a_datagram():
-    vehicle = LandingFlight(Setup(seed=2, pattern=Pattern.CIRCULAR))
+    vehicle = LandingFlight(FlightSetup(seed=2, pattern=RoverPattern.CIRCULAR))
     drone, controller = DroneConnection(), ControllerConnection()
     vehicle.follow_command(DroneCommand(thrust=-0.2, pitch=0.1, roll=-0.1, yaw=0.3))
     for telemetry in frames(vehicle, 25):
@@ -50,7 +50,7 @@ def test_every_document_can_be_read_and_fits_into_a_datagram():
 
 
 def test_the_image_shows_the_pad_where_the_telemetry_says():
-    vehicle = LandingFlight(Setup(gusts=0.0))
+    vehicle = LandingFlight(FlightSetup(gusts=0.0))
     vehicle.drone.position[:2] = (0.6, -0.4)
     vehicle.drone.yaw = 0.8
     telemetry = vehicle.advance()
@@ -64,7 +64,7 @@ def test_the_image_shows_the_pad_where_the_telemetry_says():
 
 
 def test_flights_are_reproducible():
-    setup = Setup(seed=4, pattern=Pattern.RANDOM, images=False)
+    setup = FlightSetup(seed=4, pattern=RoverPattern.RANDOM, images=False)
     one, same, other = LandingFlight(setup), LandingFlight(setup), LandingFlight(replace(setup, seed=5))
     for vehicle in (one, same, other):
         vehicle.follow_command(DroneCommand(pitch=0.1))
@@ -85,7 +85,7 @@ def test_it_starts_on_the_ground_if_configured():
 
 
 @pytest.mark.parametrize(
-    ("pattern", "expected"), [(Pattern.FOLLOW, (1.0 + 0.5 * PERIOD_S, 2.0)), (Pattern.STATIONARY, (0.0, 0.0))]
+    ("pattern", "expected"), [(RoverPattern.FOLLOW, (1.0 + 0.5 * PERIOD_S, 2.0)), (RoverPattern.STATIONARY, (0.0, 0.0))]
 )
 def test_only_a_rover_that_follows_is_led(pattern, expected):
     vehicle = LandingFlight(replace(BLIND, pattern=pattern))
@@ -95,7 +95,7 @@ def test_only_a_rover_that_follows_is_led(pattern, expected):
 
 
 def test_it_sends_the_telemetry_of_its_rover():
-    vehicle = LandingFlight(replace(BLIND, pattern=Pattern.CIRCULAR))
+    vehicle = LandingFlight(replace(BLIND, pattern=RoverPattern.CIRCULAR))
     frames(vehicle, 25)
     controller = ControllerConnection()
     controller.receive_data(RoverConnection().send(vehicle.rover_telemetry()))

@@ -20,14 +20,14 @@ from drone_bridge.ros.jpeg_images import encoded
 from drone_bridge.ros.time import time_from_seconds
 from drone_bridge.ros.transforms import set_quaternion, set_vector
 from drone_bridge.telemetry.codec import Camera, ControllerConnection
-from drone_bridge.telemetry.topics import TOPICS, LandingFrameNames, Translation
+from drone_bridge.telemetry.topics import TOPICS, LandingFrameNames, TelemetryTranslation
 from drone_bridge.telemetry.units import Units
 from drone_bridge.wire.jpeg import read_size
 from drone_bridge.wire.rate_limit import RateLimit
 
 STAMP = Time(sec=12, nanosec=34)
 NAMES = LandingFrameNames("d1/")
-TRANSLATION = Translation(NAMES, Units())
+TRANSLATION = TelemetryTranslation(NAMES, Units())
 
 
 def read(document):
@@ -51,7 +51,7 @@ def test_telemetry_at_its_rate_is_all_forwarded(jitters_s):
 def assembled(messages, *, is_levelled=True):
     """Return the document of messages on topics by name, for an operator that expects level or tilted axes."""
     rows = {row.name: row for row in TOPICS}
-    translation = Translation(NAMES, Units(is_levelled=is_levelled))
+    translation = TelemetryTranslation(NAMES, Units(is_levelled=is_levelled))
     value = {name: rows[name].from_ros(translation, message) for name, message in messages.items()}.get
     return translation.telemetry(value, Camera(320, 240), None)
 

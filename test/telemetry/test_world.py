@@ -9,8 +9,8 @@ import pytest
 
 from drone_bridge.motion.wind import Wind
 from drone_bridge.telemetry.codec import DroneCommand
-from drone_bridge.telemetry.emulator.flight import Drone
-from drone_bridge.telemetry.emulator.rover import Pattern, Rover
+from drone_bridge.telemetry.emulator.flight import FlyingDrone
+from drone_bridge.telemetry.emulator.rover import Rover, RoverPattern
 from drone_bridge.telemetry.emulator.scene import PAD_HEIGHT, ROVER_LENGTH
 from drone_bridge.telemetry.emulator.world import (
     LANDING_GEAR,
@@ -18,22 +18,22 @@ from drone_bridge.telemetry.emulator.world import (
     MAX_RELATIVE_SPEED,
     MAX_VERTICAL_SPEED,
     STEP_S,
-    Phase,
+    LandingPhase,
+    LandingWorld,
     Touchdown,
-    World,
 )
 
 ON_PAD = PAD_HEIGHT + LANDING_GEAR
 GOOD = Touchdown(time=1.0, on_rover=True, position_error=0.1, vertical_speed=0.5, relative_speed=0.2)
 
 
-def make_world(position, *, velocity=(0, 0, 0), rover_velocity=(0, 0), phase=Phase.FLYING):
+def make_world(position, *, velocity=(0, 0, 0), rover_velocity=(0, 0), phase=LandingPhase.FLYING):
     """The rover starts at the origin and keeps its velocity for a second."""
-    rover = Rover(Pattern.FOLLOW)
+    rover = Rover(RoverPattern.FOLLOW)
     rover.lead((0.0, 0.0), rover_velocity)
-    drone = Drone(position)
+    drone = FlyingDrone(position)
     drone.velocity = np.array(velocity, dtype=float)
-    return World(drone, rover, Wind((0.0, 0.0, 0.0)), phase)
+    return LandingWorld(drone, rover, Wind((0.0, 0.0, 0.0)), phase)
 
 
 def command(world, **values):
@@ -51,7 +51,7 @@ def come_down(world, seconds=3.0, thrust=-0.2):
 def test_it_lands_on_the_pad():
     world = make_world((0.1, 0.05, 0.8))
     touchdown = come_down(world)
-    assert world.phase is Phase.ON_ROVER
+    assert world.phase is LandingPhase.ON_ROVER
     assert touchdown.on_rover
     assert touchdown.position_error == pytest.approx(math.hypot(0.1, 0.05))
     assert touchdown.vertical_speed == pytest.approx(0.46, abs=0.02)  # 0.5 at the end of a longer way
@@ -69,13 +69,13 @@ def test_it_rides_on_the_rover():
     world.advance(0.4)
     assert world.drone.position - before == pytest.approx([0.2, 0, 0], abs=1e-6)
     assert world.drone.velocity.tolist() == [0.5, 0, 0]
-    assert world.phase is Phase.ON_ROVER
+    assert world.phase is LandingPhase.ON_ROVER
 
 
 def test_beside_the_rover_is_the_ground():
     world = make_world((2.0, 0.0, 0.8))
     touchdown = come_down(world)
-    assert world.phase is Phase.ON_GROUND
+    assert world.phase is LandingPhase.ON_GROUND
     assert not touchdown.on_rover
     assert not touchdown.is_good
     assert touchdown.position_error == pytest.approx(2.0)
@@ -87,19 +87,21 @@ def test_beside_the_rover_is_the_ground():
 def test_flying_into_the_rovers_side_ends_on_the_ground():
     world = make_world((-1.0, 0.0, 0.2), velocity=(2.0, 0.0, 0.0))
     world.advance(1)
-    assert world.phase is Phase.ON_GROUND
+    assert world.phase is LandingPhase.ON_GROUND
     assert not world.touchdown.is_good
     assert world.drone.position[0] == pytest.approx(-ROVER_LENGTH / 2, abs=0.02)
 
 
-@pytest.mark.parametrize(("place", "phase"), [((0.0, 0.0, 0.6), Phase.ON_ROVER), ((3.0, 0.0, 0.3), Phase.ON_GROUND)])
+@pytest.mark.parametrize(
+    ("place", "phase"), [((0.0, 0.0, 0.6), LandingPhase.ON_ROVER), ((3.0, 0.0, 0.3), LandingPhase.ON_GROUND)]
+)
 def test_it_can_take_off_again_and_land_again(place, phase):
     world = make_world(place)
     first = come_down(world)
     assert world.phase is phase
     command(world, thrust=0.5)
     world.advance(1.0)
-    assert world.phase is Phase.FLYING
+    assert world.phase is LandingPhase.FLYING
     assert world.drone.position[2] > place[2] - 0.1
     assert world.touchdown is first
     second = come_down(world, seconds=10)

@@ -27,9 +27,9 @@ from drone_bridge.testbed.session.autopilot import (
     REJECTED,
     WAITING,
     AutopilotSession,
-    Ended,
+    ConversationEnd,
     LayoutFound,
-    Restarted,
+    SimulationRestart,
 )
 
 CONSTANTS = Constants(90.0, 60.0, 4, 2, 0.25, 1.5, 9.75, 0.25, 25.0, 720.0, 360.0, 180.0)
@@ -262,7 +262,7 @@ def test_time_0_starts_a_new_simulation_and_discards_earlier_commands():
     talk.show()
     actions = talk.show(time=0.0)
     assert kinds(actions) == ["SimulationRestart", "Send", "SensorFrame"]
-    assert published(actions)[0] == Restarted(CONSTANTS)
+    assert published(actions)[0] == SimulationRestart(CONSTANTS)
     assert answers(actions) == [NEUTRAL.thrust]
     assert len(notes(actions, "new_simulations")) == 1
     assert talk.session.peer == "a"
@@ -421,7 +421,7 @@ def test_testbed_that_leaves_between_frames_has_ended_the_conversation():
     talk.show()
     actions = talk.session.left("a", "a has closed the connection.", talk.now_s)
     assert len(notes(actions, "")) == 1
-    assert [type(message) for message in published(actions)] == [Ended]
+    assert [type(message) for message in published(actions)] == [ConversationEnd]
     assert (talk.session.state, talk.session.is_open, talk.session.due_s) == (WAITING, False, math.inf)
     assert talk.session.lost(talk.now_s) == talk.session.end(talk.now_s) == []
 
@@ -444,7 +444,7 @@ def test_a_connection_that_is_lost_is_another_conversation():
     talk.show()
     actions = talk.session.disconnected("a", "It was reset.", talk.now_s)
     assert notes(actions, LOST) == ["It was reset."]
-    assert [type(message) for message in published(actions)] == [Ended]
+    assert [type(message) for message in published(actions)] == [ConversationEnd]
     talk.connect("b")
     talk.say(talk.beds["b"].send(CONSTANTS), "b")
     assert answers(talk.say(talk.frame("b"), "b")) == [NEUTRAL.thrust]

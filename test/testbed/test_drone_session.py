@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DroneSession of testbed_server in isolation, with a fake clock."""
+"""TestbedDroneSession of testbed_server in isolation, with a fake clock."""
 
 import math
 from array import array
@@ -30,10 +30,10 @@ from drone_bridge.testbed.session.drone import (
     REFUSED_FRAMES,
     REJECTED,
     WAITING,
-    DroneSession,
-    Neutral,
+    NeutralCommand,
     OutputSwitched,
-    Setup,
+    ServerSetup,
+    TestbedDroneSession,
 )
 from drone_bridge.testbed.session.framed_drone import BLACK, FramedDrone, RatesAnswer
 from drone_bridge.testbed.session.frames import ATTITUDE_TIMEOUT_S, FrameSynchronizer
@@ -46,7 +46,7 @@ MOTION = MotionParameters(10.0, -20.0, 30.0, 12.5)
 ANSWER = pack_reply(MOTION)
 LIMITS = FlightLimits(max_speed=5.0, max_climb_speed=2.5, max_tilt=1.0, max_yaw_rate=4.0)
 TOPICS = {"left": "/left/image_raw", "right": "/right/image_raw", "attitude": "/imu/data"}
-NEUTRAL = Neutral(RATES)
+NEUTRAL = NeutralCommand(RATES)
 
 
 class Talk(SessionTalk):
@@ -65,10 +65,10 @@ class Talk(SessionTalk):
             stamps_are_simulated=False,
         )
         self.output = OutputChoice(allowed)
-        session = DroneSession(
+        session = TestbedDroneSession(
             self.drone,
             self.output,
-            Setup(layout, AngleUnit.DEGREES, False, LIMITS, is_lockstep, topics),
+            ServerSetup(layout, AngleUnit.DEGREES, False, LIMITS, is_lockstep, topics),
             self.parameters.__getitem__,
             neutral_meaning=lambda: "stop",
             missing_properties=lambda: "Set the mass.",
@@ -427,7 +427,7 @@ def test_the_last_answer_before_a_disconnection_is_followed():
     talk.show()
     talk.session._clients["a"].handler.receive_data(ANSWER)  # both together
     actions = talk.session.left("a", "a has closed the connection.", talk.now_s)
-    assert [type(command) for command in commands(actions)] == [RatesAnswer, Neutral]
+    assert [type(command) for command in commands(actions)] == [RatesAnswer, NeutralCommand]
     assert not any(isinstance(action, Send) for action in actions)
 
 
@@ -577,7 +577,7 @@ def test_the_topic_changes_between_frames_and_the_former_one_gets_neutral():
     (velocity,) = commands(talk.answer())
     assert isinstance(velocity, LevelVelocity)
     talk.show()
-    assert commands(talk.run(0.6)) == [Neutral(VELOCITY)]
+    assert commands(talk.run(0.6)) == [NeutralCommand(VELOCITY)]
     talk.output.wanted = RATES
     assert commands(talk.answer()) == [OutputSwitched(RATES)]
     assert talk.drone.flight is None
@@ -595,7 +595,7 @@ def test_velocity_vehicle_gets_model_velocity_and_autopilot_model_tilt():
     assert [velocity.ahead for velocity in velocities] == sorted(velocity.ahead for velocity in velocities)
     assert velocities[-1].ahead > 1.0
     # After a stop, it starts level and at rest.
-    assert commands(talk.run(0.6)) == [Neutral(VELOCITY)]
+    assert commands(talk.run(0.6)) == [NeutralCommand(VELOCITY)]
     talk.show()
     assert talk.frames()[0].pitch == 0.0
 

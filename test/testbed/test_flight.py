@@ -13,8 +13,8 @@ from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.motion.velocity_control import VelocityParameters
 from drone_bridge.motion.wind import Wind
 from drone_bridge.testbed.codec import AngleUnit
-from drone_bridge.testbed.device.drone_state import Airframe, DroneState, Motion
-from drone_bridge.testbed.units import BodyRates, Command
+from drone_bridge.testbed.device.drone_state import Airframe, DroneInput, DroneState
+from drone_bridge.testbed.units import BodyRates, BodyRatesCommand
 
 FORWARD = BodyVelocity(forward=1.0)
 LAYOUTS = ["pitch_yaw", "pitch_roll", "pose"]
@@ -65,7 +65,7 @@ def test_a_drone_that_moves_by_itself_is_righted(layout, changes, index):
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_a_drone_that_was_turned_by_rates_is_not_turned_back_when_they_end(layout):
     """It does not take longer to come to rest at a low frame rate."""
-    answers = fly(layout, (5, None), (20, Command(BodyRates(0.0, 0.0, 0.5), 9.81)), (5, None))
+    answers = fly(layout, (5, None), (20, BodyRatesCommand(BodyRates(0.0, 0.0, 0.5), 9.81)), (5, None))
     assert abs(answers[24].yaw_rate) == pytest.approx(np.degrees(0.5))
     assert np.abs(numbers(answers[25:])[:, :3]).max() < 0.05
 
@@ -81,7 +81,7 @@ def test_a_turn_that_a_stall_has_cut_short_is_not_made_up_for(layout):
             flight.replaced()
             answer = flight.neutral
         answers.append(answer)
-        state = state.advance(Airframe(), Motion.from_answer(answer, AngleUnit.DEGREES), still, step_s, still)
+        state = state.advance(Airframe(), DroneInput.from_answer(answer, AngleUnit.DEGREES), still, step_s, still)
     turned = np.abs(numbers(answers)[:, 2])
     assert turned[18] == pytest.approx(np.degrees(0.5), abs=0.5)
     assert turned[19:].max() < 0.05
@@ -95,7 +95,7 @@ def test_velocities_are_bounded_before_the_flight_and_raw_ones_in_replies():
     assert allowed.left / allowed.forward == pytest.approx(4.0 / 3.0)
     assert (allowed.up, allowed.turn) == (-limits.max_climb_speed, math.radians(CONSTANTS.max_yaw_rate))
     assert flight.within_maxima(FORWARD) == FORWARD
-    spinning = Command(BodyRates(99.0, 0.0, 0.0), 10.0)
+    spinning = BodyRatesCommand(BodyRates(99.0, 0.0, 0.0), 10.0)
     assert flight.within_maxima(spinning) == spinning
     answer, was_within = flight.answer(spinning)
     assert (answer.roll_rate, was_within) == (CONSTANTS.max_roll_rate, False)
@@ -117,7 +117,7 @@ def test_a_drone_whose_time_stands_still_is_levelled(layout):
         frame = frame_of(layout, state)
         flight.reported(flight.measurement(replace(frame, time=min(frame.time, 1.0))), 0.0)
         answer, _ = flight.answer(BodyVelocity(forward=2.0))
-        state = state.advance(Airframe(), Motion.from_answer(answer, AngleUnit.DEGREES), still, STEP_S, still)
+        state = state.advance(Airframe(), DroneInput.from_answer(answer, AngleUnit.DEGREES), still, STEP_S, still)
         tilts.append(max(map(abs, state.angles[1:])))
     assert max(tilts) < 40.0
     assert tilts[-1] < 1.0
@@ -143,7 +143,7 @@ def flown_by(lie, seconds=14.0, wind=(0.0, 0.0, 0.0), gusts=0.0, drag=0.2):
         frame = frame_of("pose", state)
         flight.reported(flight.measurement(replace(frame, position=lie(frame.position, number))), 0.0)
         answer, _ = flight.answer(FORWARD if number < seconds / 2 / STEP_S else None)
-        motion = Motion.from_answer(answer, AngleUnit.DEGREES)
+        motion = DroneInput.from_answer(answer, AngleUnit.DEGREES)
         state = state.advance(Airframe(), motion, air.velocity, STEP_S, np.zeros(3))
         air.advance(STEP_S)
         fastest, doubts = max(fastest, float(np.linalg.norm(state.velocity))), doubts | set(flight.doubts)

@@ -13,9 +13,9 @@ from quadrotor import Quadrotor
 
 from drone_bridge.programs.plan import parse_plan
 from drone_bridge.testbed.codec import AngleUnit, AttitudeLayout, Constants, MotionParameters, SensorFrame
-from drone_bridge.testbed.device.drone_state import Airframe, DroneState, Motion
+from drone_bridge.testbed.device.drone_state import Airframe, DroneInput, DroneState
 from drone_bridge.testbed.device.modelled_flight import MAX_LEAD, FlightLimits, ModelledFlight
-from drone_bridge.testbed.operator import Pilot
+from drone_bridge.testbed.operator import TestbedPilot
 
 CONSTANTS = Constants(120.0, 90.0, 4, 4, 0.0, 1.5, 9.81, 0.2, 25.0, 720.0, 720.0, 720.0)
 LIMITS = FlightLimits(max_speed=5.0, max_climb_speed=2.5, max_tilt=1.0, max_yaw_rate=4.0)
@@ -93,7 +93,7 @@ def test_a_vehicle_that_follows_is_the_testbed_s_drone(unit):
         rates = (40 * math.cos(step / 8), 30 * math.sin(step / 11), 30.0)
         answer = MotionParameters(*(rate / scale for rate in rates), WEIGHT_N + 2)
         velocity, frame = flown.answer(answer)
-        state = state.advance(Airframe.from_constants(CONSTANTS), Motion(*rates, WEIGHT_N + 2), CALM, STEP_S)
+        state = state.advance(Airframe.from_constants(CONSTANTS), DroneInput(*rates, WEIGHT_N + 2), CALM, STEP_S)
         heading, pitch, roll = state.angles
         assert (frame.pitch * scale, frame.roll * scale) == pytest.approx((pitch, roll), abs=0.5)
         steepest = max(steepest, math.hypot(pitch, roll))
@@ -155,7 +155,7 @@ def test_a_vehicle_that_was_told_to_stop_begins_at_rest():
 PLAN = parse_plan("4s forward 0.5, 2s, 2s turn 0.5, 3s")
 
 
-class Autopilot(Pilot):
+class Autopilot(TestbedPilot):
     """The scripted autopilot, fed with frames without a connection."""
 
     def __init__(self):

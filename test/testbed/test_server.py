@@ -44,7 +44,7 @@ def test_one_camera_and_parameters_do_where_there_is_no_more(ros):
             image.encoding = "bgr8"
             images.publish(image)
             attitude = SensorFrame(b"", b"", 0.0, pitch=-3.0, yaw=30.0)
-            imus.publish(translate.Translation(UNIT, NAMES).imu(attitude, stamp))
+            imus.publish(translate.TestbedTranslation(UNIT, NAMES).imu(attitude, stamp))
             autopilot.socket.settimeout(0.1)
             with contextlib.suppress(TimeoutError):
                 return autopilot.receive()

@@ -14,7 +14,7 @@ from testbed_bytes import float32
 from drone_bridge.msg import DroneProperties
 from drone_bridge.testbed import topics as translate
 from drone_bridge.testbed.codec import AngleUnit, SensorFrame
-from drone_bridge.testbed.topics import StereoFrameNames, Translation
+from drone_bridge.testbed.topics import StereoFrameNames, TestbedTranslation
 
 DEGREES = AngleUnit.DEGREES
 NAMES = StereoFrameNames()
@@ -35,7 +35,7 @@ coordinates = st.floats(-1e6, 1e6, width=32)
 
 def through_ros(frame):
     """A frame as published by the bridge and read by the server."""
-    translation = Translation(DEGREES, NAMES)
+    translation = TestbedTranslation(DEGREES, NAMES)
     return translate.sensed(translation.odometry(frame, Time()) or translation.imu(frame, Time()), DEGREES)
 
 

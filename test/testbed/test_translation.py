@@ -16,10 +16,10 @@ from drone_bridge.ros.time import time_from_seconds
 from drone_bridge.testbed import topics as translate
 from drone_bridge.testbed import units
 from drone_bridge.testbed.codec import AngleUnit, Constants, MotionParameters, SensorFrame
-from drone_bridge.testbed.device.drone_state import Airframe, DroneState, Motion
+from drone_bridge.testbed.device.drone_state import Airframe, DroneInput, DroneState
 from drone_bridge.testbed.emulator.world import RED, Sphere, StereoCamera
-from drone_bridge.testbed.topics import StereoFrameNames, Translation
-from drone_bridge.testbed.units import BodyRates, Command
+from drone_bridge.testbed.topics import StereoFrameNames, TestbedTranslation
+from drone_bridge.testbed.units import BodyRates, BodyRatesCommand
 
 DEGREES, RADIANS = AngleUnit.DEGREES, AngleUnit.RADIANS
 CONSTANTS = Constants(120.0, 90.0, 320, 240, 0.25, 1.5, 9.81, 0.2, 25.0, 720.0, 360.0, 180.0)
@@ -31,11 +31,11 @@ VARIANCE, FULL_CIRCLE = translate.ANGLE_DEVIATION**2, math.pi**2 / 3
 
 
 def command(roll=0.0, pitch=0.0, yaw=0.0, thrust=9.81):
-    return Command(BodyRates(roll, pitch, yaw), thrust)
+    return BodyRatesCommand(BodyRates(roll, pitch, yaw), thrust)
 
 
 def imu(unit=DEGREES, **fields):
-    return Translation(unit, NAMES).imu(replace(FRAME, **fields), Time())
+    return TestbedTranslation(unit, NAMES).imu(replace(FRAME, **fields), Time())
 
 
 # Commands.
@@ -78,8 +78,8 @@ def test_hovering_is_no_rotation_and_thrust_against_the_weight(gravity):
 def test_the_drone_follows_a_command_the_way_it_was_meant():
     """A command through translation and the emulated testbed: the body rotates about ROS's axes."""
     for rates in (BodyRates(0.5, 0, 0), BodyRates(0, 0.5, 0), BodyRates(0, 0, 0.5)):
-        sent, _ = units.motion_parameters(Command(rates, 0.0), CONSTANTS, DEGREES)
-        motion = Motion(sent.pitch_rate, sent.roll_rate, sent.yaw_rate, sent.thrust)
+        sent, _ = units.motion_parameters(BodyRatesCommand(rates, 0.0), CONSTANTS, DEGREES)
+        motion = DroneInput(sent.pitch_rate, sent.roll_rate, sent.yaw_rate, sent.thrust)
         state = DroneState.at_start().advance(Airframe(), motion, np.zeros(3), 0.1)
         heading, pitch, roll = state.angles
         frame = replace(FRAME, pitch=pitch, roll=roll, yaw=heading)
@@ -153,7 +153,7 @@ def test_the_emulated_camera_sees_a_target_where_tf_and_camera_info_say(side, he
 
 
 def test_images_become_jpegs_of_the_same_colours():
-    translation, size = Translation(DEGREES, NAMES), replace(CONSTANTS, width=64, height=48)
+    translation, size = TestbedTranslation(DEGREES, NAMES), replace(CONSTANTS, width=64, height=48)
     translation.drone_properties(size, Time())
     colours = {"left": (250, 20, 90), "right": (10, 200, 60)}  # red, green, blue; flat, as a testbed's scenes are
     frame = replace(FRAME, **{side: bytes(colour) * (64 * 48) for side, colour in colours.items()})

@@ -6,8 +6,8 @@ import pytest
 from rotations import of_testbed_angles
 
 from drone_bridge.motion.wind import WindRotation
-from drone_bridge.testbed.device.drone_state import Airframe, DroneState, Motion
-from drone_bridge.testbed.emulator.world import World
+from drone_bridge.testbed.device.drone_state import Airframe, DroneInput, DroneState
+from drone_bridge.testbed.emulator.world import SphereWorld
 
 CALM = np.zeros(3)
 STEP = 1 / 60  # s
@@ -27,7 +27,7 @@ def facing(heading=0.0, pitch=0.0, roll=0.0):
 def test_falling_through_air_follows_the_exponential_at_any_step(step):
     airframe = Airframe(mass=2, drag=0.5)
     steps = round(4 / step)
-    state = fly(DroneState.at_start(), airframe, Motion(), steps, step=step)
+    state = fly(DroneState.at_start(), airframe, DroneInput(), steps, step=step)
     time, terminal, decay = steps * step, 2 * 9.81 / 0.5, 0.5 / 2
     assert state.velocity[1] == pytest.approx(-terminal * (1 - math.exp(-decay * time)), rel=1e-9)
     fallen = terminal * (time - (1 - math.exp(-decay * time)) / decay)
@@ -37,12 +37,12 @@ def test_falling_through_air_follows_the_exponential_at_any_step(step):
 def test_wind_turns_the_drone_about_the_world_s_axes_whatever_its_attitude():
     state = facing(heading=90, roll=90)  # its nose points to +x, its right side down
     for _ in range(60):
-        state = state.advance(Airframe(), Motion(), CALM, STEP, np.array([0.0, 0.0, 30.0]))
+        state = state.advance(Airframe(), DroneInput(), CALM, STEP, np.array([0.0, 0.0, 30.0]))
     assert state.angles == pytest.approx((90, -30, 90), abs=1e-9)
-    commanded = facing(pitch=20).advance(Airframe(), Motion(pitch_rate=9, roll_rate=5, yaw_rate=-7), CALM, STEP)
+    commanded = facing(pitch=20).advance(Airframe(), DroneInput(pitch_rate=9, roll_rate=5, yaw_rate=-7), CALM, STEP)
     blown = facing(pitch=20)
     rates = blown.rotation @ [-9.0, 7.0, -5.0]  # about the body's axes, right-handed
-    assert blown.advance(Airframe(), Motion(), CALM, STEP, rates).rotation == pytest.approx(commanded.rotation)
+    assert blown.advance(Airframe(), DroneInput(), CALM, STEP, rates).rotation == pytest.approx(commanded.rotation)
 
 
 @pytest.mark.parametrize("text", ["", "1 2", "1 2 3 4 5", "1 2 nan", "0 1 1 1, 0 2 2 2", "1 2 3, 4 5 6"])
@@ -54,10 +54,10 @@ def test_an_invalid_rotation_of_the_wind_is_refused(text):
 @pytest.mark.parametrize(
     ("motion", "angles"),
     [
-        (Motion(pitch_rate=30), (0, 30, 0)),
-        (Motion(roll_rate=30), (0, 0, 30)),
-        (Motion(yaw_rate=30), (30, 0, 0)),
-        (Motion(yaw_rate=-170), (-170, 0, 0)),
+        (DroneInput(pitch_rate=30), (0, 30, 0)),
+        (DroneInput(roll_rate=30), (0, 0, 30)),
+        (DroneInput(yaw_rate=30), (30, 0, 0)),
+        (DroneInput(yaw_rate=-170), (-170, 0, 0)),
     ],
 )
 def test_each_rate_turns_its_own_angle_from_level(motion, angles):
@@ -65,7 +65,7 @@ def test_each_rate_turns_its_own_angle_from_level(motion, angles):
 
 
 def test_turning_within_a_step_is_integrated_and_not_frozen():
-    motion = Motion(pitch_rate=200, roll_rate=-300, yaw_rate=500, thrust=20)
+    motion = DroneInput(pitch_rate=200, roll_rate=-300, yaw_rate=500, thrust=20)
     airframe, start, wind = Airframe(drag=0.7), facing(20, -30, 40), np.array([1.0, -2, 3])
     coarse = fly(start, airframe, motion, 6, wind, step=1 / 6)
     fine = fly(start, airframe, motion, 6000, wind, step=1 / 6000)
@@ -75,7 +75,7 @@ def test_turning_within_a_step_is_integrated_and_not_frozen():
 
 
 def test_random_worlds_are_as_promised():
-    worlds = [World.random(seed, obstacles=seed % 5) for seed in range(100)]
+    worlds = [SphereWorld.random(seed, obstacles=seed % 5) for seed in range(100)]
     bearings = []
     for world in worlds:
         (target,) = world.targets
@@ -94,4 +94,4 @@ def test_random_worlds_are_as_promised():
 
 def test_a_world_without_room_for_another_obstacle_is_refused():
     with pytest.raises(ValueError, match="no room left"):
-        World.random(0, obstacles=100000)
+        SphereWorld.random(0, obstacles=100000)

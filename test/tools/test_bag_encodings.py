@@ -6,7 +6,7 @@ import struct
 import pytest
 from mcap.writer import Writer
 
-from drone_bridge.tools.bags.bag import Bag, BagError
+from drone_bridge.tools.bags.bag import BagReader, BagReadError
 from drone_bridge.tools.bags.info import print_info, topic_rates
 
 NUMBER = ("std_msgs/msg/Float64", "ros2msg", b"float64 data")
@@ -39,7 +39,7 @@ def write(path, channels, *, count=5, period_ns=100_000_000):
 @pytest.mark.parametrize("encoding", OTHERS)
 def test_topics_of_other_encodings_are_left_out_by_name(tmp_path, encoding, capsys):
     path = write(tmp_path / "mixed.mcap", [("/x", "cdr", NUMBER), ("/note", encoding, OTHERS[encoding])])
-    with Bag(path) as bag:
+    with BagReader(path) as bag:
         assert [(topic.name, topic.count) for topic in bag.topics] == [("/x", 5)]
         assert bag.left_out == {"/note": encoding}
         assert bag.count == 5
@@ -50,14 +50,14 @@ def test_topics_of_other_encodings_are_left_out_by_name(tmp_path, encoding, caps
 
 def test_a_bag_of_nothing_else_is_refused_with_its_topics_and_encodings(tmp_path):
     path = write(tmp_path / "other.mcap", [("/note", "json", OTHERS["json"]), ("/log", "ros1", OTHERS["ros1"])])
-    with pytest.raises(BagError, match=r"has no topic in cdr, .*: '/note' is json, '/log' is ros1\.$"):
-        Bag(path)
+    with pytest.raises(BagReadError, match=r"has no topic in cdr, .*: '/note' is json, '/log' is ros1\.$"):
+        BagReader(path)
 
 
 @pytest.mark.parametrize(("count", "period_ns"), [(5, 0), (1, 0), (0, 0)])
 def test_messages_of_one_time_have_no_gap_and_no_rate(tmp_path, capsys, count, period_ns):
     path = write(tmp_path / "same.mcap", [("/x", "cdr", NUMBER)], count=count, period_ns=period_ns)
-    with Bag(path) as bag:
+    with BagReader(path) as bag:
         assert print_info(bag) == 0
         assert all(each.rate_hz is None and not each.longest_gap_ns for each in topic_rates(bag.messages()).values())
     [row] = [line.split() for line in capsys.readouterr().out.splitlines() if line.strip().startswith("/x")]

@@ -7,7 +7,7 @@ import pytest
 from std_msgs.msg import Int32
 from written_bags import write_bag
 
-from drone_bridge.tools.bags.bag import LONGEST_GAP_S, Bag, BagMessage
+from drone_bridge.tools.bags.bag import LONGEST_GAP_S, BagMessage, BagReader
 from drone_bridge.tools.playing.player import Player, Span
 from drone_bridge.tools.recording import arrival
 
@@ -72,7 +72,7 @@ class Taken(list):
 def played(path, rate=1.0):
     """Play it; return the numbers, and the gaps that were left out, s."""
     taken, gaps = Taken(), []
-    with Bag(path) as bag:
+    with BagReader(path) as bag:
         (topic,) = bag.topics
         span = Span(bag.start_ns, bag.end_ns)
         player = Player(bag, {topic: taken}, [], span, rate=rate, on_gap=lambda *gap: gaps.append(gap))

@@ -10,7 +10,7 @@ from processes import Process, executable
 from repository import ROOT
 
 from drone_bridge.telemetry.emulator.world import Touchdown
-from drone_bridge.tools.bags.bag import Bag
+from drone_bridge.tools.bags.bag import BagReader
 from drone_bridge.tools.cli import REFUSED
 from drone_bridge.tools.demo import composition
 from drone_bridge.tools.demo.command import Demonstration, main
@@ -76,7 +76,7 @@ def test_a_flight_is_recorded_drawn_and_reported(name, tmp_path):
     with Process(executable("drone-bridge"), "demo", name, "--folder", tmp_path / "demo") as demo:
         assert demo.wait(300) == 0, demo.output
     assert demo.count_lines(FLIGHTS[name].ended) == 1
-    with Bag(tmp_path / "demo" / "bag") as bag:
+    with BagReader(tmp_path / "demo" / "bag") as bag:
         counts = {topic.name: topic.count for topic in bag.topics}
     assert counts["/drone_controller/state"]
     assert any(count for topic, count in counts.items() if topic.endswith("/image_raw"))

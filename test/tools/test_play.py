@@ -15,7 +15,7 @@ from std_msgs.msg import Int32, String
 from std_srvs.srv import SetBool
 from written_bags import offer, write_bag
 
-from drone_bridge.tools.bags.bag import Bag
+from drone_bridge.tools.bags.bag import BagReader
 from drone_bridge.tools.bags.info import topic_rates
 from drone_bridge.tools.cli import main
 from drone_bridge.tools.playing import keys
@@ -68,7 +68,7 @@ def playing(bag, taken, rate=1.0, span=None, latched=(), clock=None):
 class TestPlayer:
     def test_keys_pause_step_and_go_to_another_time(self, numbers):
         taken = Taken()
-        with Bag(numbers) as bag:
+        with BagReader(numbers) as bag:
             span = Span(bag.start_ns, bag.end_ns)
             player = playing(bag, {"/number": taken})
             thread = threading.Thread(target=player.play, args=[False])
@@ -90,7 +90,7 @@ class TestPlayer:
             thread.join()
 
     def test_publishes_everything_in_order(self, numbers):
-        with Bag(numbers) as bag:
+        with BagReader(numbers) as bag:
             taken = {"/number": Taken(), "/name": Taken()}
             playing(bag, taken, rate=20.0).play(loop=False)
         assert taken["/number"].numbers == list(range(20))
@@ -98,7 +98,7 @@ class TestPlayer:
 
     def test_plays_a_part_and_says_before_it_what_was_latched(self, numbers):
         taken = {"/number": Taken(), "/name": Taken()}
-        with Bag(numbers) as bag:
+        with BagReader(numbers) as bag:
             span = Span(START + 300 * MILLISECOND, START + 500 * MILLISECOND)
             playing(bag, taken, rate=20.0, span=span, latched=["/name"]).play(loop=False)
         assert taken["/number"].numbers == [6, 7, 8, 9]
@@ -107,7 +107,7 @@ class TestPlayer:
 
     def test_loops_until_it_is_stopped(self, numbers):
         taken = Taken()
-        with Bag(numbers) as bag:
+        with BagReader(numbers) as bag:
             player = playing(bag, {"/number": taken}, rate=50.0)
             thread = threading.Thread(target=player.play, args=[True])
             thread.start()
@@ -118,7 +118,7 @@ class TestPlayer:
         assert taken.numbers[:50] == [*range(20), *range(20), *range(10)]
 
     def test_does_not_wait_any_longer_when_it_is_stopped(self, numbers):
-        with Bag(numbers) as bag:
+        with BagReader(numbers) as bag:
             player = playing(bag, {})
             assert player.wait(0.01)
             threading.Timer(0.1, player.stop).start()
@@ -126,7 +126,7 @@ class TestPlayer:
 
     def test_pauses_and_goes_on_elsewhere_as_its_control_says(self, numbers):
         taken = Taken()
-        with Bag(numbers) as bag:
+        with BagReader(numbers) as bag:
             player = playing(bag, {"/number": taken}, rate=0.001)  # the second number is due in 50 s
             thread = threading.Thread(target=player.play, args=[False])
             thread.start()
@@ -141,7 +141,7 @@ class TestPlayer:
 
     def test_tells_the_bags_time(self, numbers):
         taken, clock = Taken(), Taken()
-        with Bag(numbers) as bag:
+        with BagReader(numbers) as bag:
             playing(bag, {"/number": taken}, rate=4.0, clock=(clock, 100.0)).play(loop=False)
         times = [message.clock.sec * SECOND + message.clock.nanosec for _, message in clock.messages]
         assert times == sorted(times)
@@ -203,7 +203,7 @@ class TestBag:
             path.write_bytes(whole[:cut])
             saved.unlink(missing_ok=True)
             assert main(["recover", str(path), str(saved)]) == 0
-            with Bag(saved) as bag:
+            with BagReader(saved) as bag:
                 assert [message.data[4] for message in bag.messages()] == [0, 1, 2]
         capsys.readouterr()
         end_ns = START + 2 * SECOND
@@ -218,7 +218,7 @@ class TestBag:
         saved.unlink()
         assert main(["recover", str(path), str(saved)]) == 0
         assert saved.stat().st_size < 2 * len(whole)
-        with Bag(saved) as bag:
+        with BagReader(saved) as bag:
             assert bag.count == 3
         assert main(["recover", str(path), str(saved)]) == 1
         assert f"{saved}: File exists" in capsys.readouterr().err
@@ -237,7 +237,7 @@ class TestBag:
         assert "empty" in capsys.readouterr().out
 
     def test_counts_and_gaps(self, numbers, capsys):
-        with Bag(numbers) as bag:
+        with BagReader(numbers) as bag:
             _, number = bag.topics
             rate = topic_rates(bag.messages())[number]
         assert rate.count == 20

@@ -25,7 +25,7 @@ from std_msgs.msg import Bool, String
 from drone_bridge.msg import CommandRates
 from drone_bridge.tools.cli import main
 from drone_bridge.tools.interfaces import message_text, type_hash
-from drone_bridge.tools.recording.bag import Bag, Topic
+from drone_bridge.tools.recording.bag import BagWriter, WrittenTopic
 from drone_bridge.tools.recording.node import Recorder, lost_before
 from drone_bridge.tools.recording.settings import read_settings
 
@@ -384,8 +384,10 @@ def test_in_simulated_time_messages_carry_it_and_none_is_from_before(node, tmp_p
 
 def test_every_command_reads_a_bag_of_several_files(domain, tmp_path, monkeypatch):
     monkeypatch.setattr("drone_bridge.tools.recording.bag.MAX_FILE_BYTES", 1_000_000)
-    bag = Bag(tmp_path / "flight")
-    topic = Topic("/text", "std_msgs/msg/String", message_text("std_msgs/msg/String"), type_hash("std_msgs/msg/String"))
+    bag = BagWriter(tmp_path / "flight")
+    topic = WrittenTopic(
+        "/text", "std_msgs/msg/String", message_text("std_msgs/msg/String"), type_hash("std_msgs/msg/String")
+    )
     for number in range(250):
         time_ns = 10**18 + number * 10_000_000
         bag.write(topic, time_ns, time_ns, serialize_message(String(data="x" * 10_000)))

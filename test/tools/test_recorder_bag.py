@@ -24,7 +24,7 @@ from drone_bridge.tools import record
 from drone_bridge.tools.cli import main
 from drone_bridge.tools.interfaces import message_text, type_hash
 from drone_bridge.tools.recording.background import MESSAGE_OVERHEAD, BackgroundWriter
-from drone_bridge.tools.recording.bag import Bag, BagError, Topic
+from drone_bridge.tools.recording.bag import BagWriteError, BagWriter, WrittenTopic
 
 OFFER = QoSProfile(
     depth=5,
@@ -37,7 +37,7 @@ OFFER = QoSProfile(
 
 
 def make_topic(name="/text", type_name="std_msgs/msg/String"):
-    return Topic(name, type_name, message_text(type_name), type_hash(type_name), [OFFER])
+    return WrittenTopic(name, type_name, message_text(type_name), type_hash(type_name), [OFFER])
 
 
 def string_cdr(text):
@@ -67,7 +67,7 @@ TOPICS = {"/text", "/imu/data", "/cmd_rates"}
 @pytest.fixture(params=["none", "zstd"])
 def file(request, tmp_path):
     """The file of a bag with three topics, 300 messages of each."""
-    bag = Bag(tmp_path / "flight", compress=request.param == "zstd")
+    bag = BagWriter(tmp_path / "flight", compress=request.param == "zstd")
     topics = {
         make_topic(name, type_name): message
         for name, type_name, message in (
@@ -110,7 +110,7 @@ def test_rosbags_reads_and_decodes_all_of_it(file, tmp_path):
 
 
 def test_metadata_is_what_every_rosbag2_since_humble_reads(tmp_path):
-    bag = Bag(tmp_path / "flight")
+    bag = BagWriter(tmp_path / "flight")
     topic, silent = make_topic(), make_topic("/silent")
     bag.add(silent)
     bag.write(topic, 3_000, 1, string_cdr("x"))
@@ -157,7 +157,7 @@ def test_metadata_is_what_every_rosbag2_since_humble_reads(tmp_path):
 
 
 def test_an_empty_bag_is_a_bag(tmp_path):
-    bag = Bag(tmp_path / "flight")
+    bag = BagWriter(tmp_path / "flight")
     bag.add(make_topic())
     bag.close()
     assert messages_in(tmp_path / "flight") == []
@@ -179,7 +179,7 @@ def test_an_existing_directory_is_left_alone(tmp_path):
     (tmp_path / "flight/precious").write_text("data")
     (tmp_path / "flight_2").symlink_to(tmp_path / "nothing")
     for number in (3, 4):
-        bag = Bag(tmp_path / "flight")
+        bag = BagWriter(tmp_path / "flight")
         bag.close()
         assert bag.path == tmp_path / f"flight_{number}"
         assert (bag.path / f"flight_{number}.mcap").exists()
@@ -188,13 +188,13 @@ def test_an_existing_directory_is_left_alone(tmp_path):
 
 def test_an_unwritable_folder_is_refused(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(BagError, match=r"can't be created: Not a directory"):
-        Bag(tmp_path / "file/flight")
+    with pytest.raises(BagWriteError, match=r"can't be created: Not a directory"):
+        BagWriter(tmp_path / "file/flight")
 
 
 def test_no_room_for_the_header_leaves_nothing_behind(tmp_path):
-    with file_size_limit(20), pytest.raises(BagError, match=r"can't be created: File too large \(\d+ MiB free"):
-        Bag(tmp_path / "flight")
+    with file_size_limit(20), pytest.raises(BagWriteError, match=r"can't be created: File too large \(\d+ MiB free"):
+        BagWriter(tmp_path / "flight")
     assert not (tmp_path / "flight").exists()
 
 
@@ -204,7 +204,7 @@ MESSAGES = [string_cdr(f"{number}:" + "x" * 300_000) for number in range(20)]
 @pytest.mark.parametrize("limit", [1_200_000, 6_002_500])
 def test_a_disk_that_fills_up_leaves_a_beginning_that_recover_saves(tmp_path, limit, capsys):
     path = tmp_path / "flight"
-    bag, topic = Bag(path), make_topic()
+    bag, topic = BagWriter(path), make_topic()
     failure = None
     with file_size_limit(limit):
         try:
@@ -214,7 +214,7 @@ def test_a_disk_that_fills_up_leaves_a_beginning_that_recover_saves(tmp_path, li
             bag.close()
         except OSError as error:
             failure = bag.abandon(error)
-        except BagError as error:
+        except BagWriteError as error:
             failure = error
     new = tmp_path / "saved.mcap"
     assert str(failure).startswith(f"Writing the bag '{path}' failed: File too large (")
@@ -227,7 +227,7 @@ def test_a_disk_that_fills_up_leaves_a_beginning_that_recover_saves(tmp_path, li
     assert len(found) >= limit // (len(MESSAGES[0]) + 2000)
 
 
-class SlowBag(Bag):
+class SlowBag(BagWriter):
     """Holds every write until it is let go."""
 
     def __init__(self, path):
@@ -275,7 +275,7 @@ def test_closing_does_not_wait_for_a_disk_that_is_too_slow(tmp_path):
 
 
 def test_errors_other_than_the_disks_are_raised_at_the_end(tmp_path, monkeypatch):
-    bag = Bag(tmp_path / "flight")
+    bag = BagWriter(tmp_path / "flight")
 
     def broken(*message):
         raise ZeroDivisionError
@@ -297,7 +297,7 @@ SPLIT_BYTES = 1_000_000
 def split(tmp_path, monkeypatch):
     """Return the folder of a bag in three files, with the sent messages by topic, (time in ns, data)."""
     monkeypatch.setattr("drone_bridge.tools.recording.bag.MAX_FILE_BYTES", SPLIT_BYTES)
-    bag, latched, fast = Bag(tmp_path / "flight"), make_topic("/latched"), make_topic("/fast")
+    bag, latched, fast = BagWriter(tmp_path / "flight"), make_topic("/latched"), make_topic("/fast")
     silent = make_topic("/silent", "std_msgs/msg/Bool")
     bag.add(silent)
     latched.latched_publishers = 2
@@ -346,7 +346,7 @@ def test_each_file_has_all_definitions_and_begins_with_latched_messages(split):
 
 def test_a_full_disk_names_the_files_that_are_complete(tmp_path, monkeypatch):
     monkeypatch.setattr("drone_bridge.tools.recording.bag.MAX_FILE_BYTES", SPLIT_BYTES)
-    bag, topic = Bag(tmp_path / "flight"), make_topic()
+    bag, topic = BagWriter(tmp_path / "flight"), make_topic()
     for number in range(6):
         bag.write(topic, number, number, string_cdr("x" * 300_000))
         bag.flush()
@@ -357,7 +357,7 @@ def test_a_full_disk_names_the_files_that_are_complete(tmp_path, monkeypatch):
 
 def test_a_file_that_metadata_does_not_list_is_read_by_itself(split, capsys):
     folder, _ = split
-    other = Bag(folder.parent / "short")
+    other = BagWriter(folder.parent / "short")
     other.write(make_topic("/short"), 7, 7, string_cdr("x"))
     other.close()
     (other.path / "short.mcap").rename(folder / "short.mcap")

@@ -10,7 +10,7 @@ from mcap.reader import SeekingReader
 from mcap.writer import CompressionType, IndexType, Writer
 from rosbags.highlevel import AnyReader
 
-from drone_bridge.tools.bags.bag import Bag
+from drone_bridge.tools.bags.bag import BagReader
 from drone_bridge.tools.bags.indexing import IndexedCopy
 from drone_bridge.tools.bags.recover import recover
 from drone_bridge.tools.cli import main
@@ -93,7 +93,7 @@ def test_a_recovered_file_has_index_statistics_and_summary(tmp_path, compression
 def test_an_unindexed_file_is_read_in_the_order_of_time(tmp_path, how, capsys):
     expected = write(tmp_path / "other.mcap", **UNINDEXED[how])
     before = (tmp_path / "other.mcap").read_bytes()
-    with Bag(tmp_path / "other.mcap") as bag:
+    with BagReader(tmp_path / "other.mcap") as bag:
         times = [message.time_ns for message in bag.messages()]
         assert {topic.name: topic.count for topic in bag.topics} == {"/a": 400, "/b": 400, "/silent": 0}
         folder = bag.read_path.parent
@@ -107,7 +107,7 @@ def test_an_unindexed_file_is_read_in_the_order_of_time(tmp_path, how, capsys):
 
 def test_an_indexed_file_is_read_itself_and_not_recovered(tmp_path, capsys):
     write(tmp_path / "good.mcap")
-    with Bag(tmp_path / "good.mcap") as bag:
+    with BagReader(tmp_path / "good.mcap") as bag:
         assert bag.read_path == tmp_path / "good.mcap"
     assert main(["recover", str(tmp_path / "good.mcap"), str(tmp_path / "new.mcap")]) == 1
     assert "is complete" in capsys.readouterr().err

@@ -17,14 +17,14 @@ from std_msgs.msg import Bool, Float64, String
 from written_bags import write_bag
 
 from drone_bridge.msg import ControllerState
-from drone_bridge.tools.bags.bag import Bag, BagError, BagMessage, BagTopic
+from drone_bridge.tools.bags.bag import BagMessage, BagReader, BagReadError, BagTopic
 from drone_bridge.tools.cli import main
 from drone_bridge.tools.reporting.command import write_report
 from drone_bridge.tools.reporting.report_data import (
     MAX_POINTS,
     PICTURES,
-    Picture,
     ReportData,
+    ReportPicture,
     _note_controller,
     _note_state,
     numbers_in,
@@ -75,7 +75,7 @@ def flight(tmp_path):
 
 @pytest.fixture
 def data(flight):
-    with Bag(flight) as bag:
+    with BagReader(flight) as bag:
         return read_report_data(bag)
 
 
@@ -93,7 +93,7 @@ def test_states_become_intervals(data):
 def test_a_text_of_several_lines_or_a_long_one_is_no_state(tmp_path):
     texts = {"/mode": "landing", "/robot_description": "<robot>\n</robot>", "/document": "x" * 61}
     bag = write_bag(tmp_path / "flight", [(name, START, String(data=text)) for name, text in texts.items()])
-    with Bag(bag) as opened:
+    with BagReader(bag) as opened:
         assert list(read_report_data(opened).states) == ["/mode"]
 
 
@@ -135,7 +135,7 @@ def test_a_compressed_picture_goes_into_the_page_as_it_is(data):
 )
 def test_an_image_is_shown_by_its_encoding_however_long_its_rows_are(encoding, width, is_shown):
     message = Image(height=2, width=width, step=9, encoding=encoding, data=bytes(18))
-    uri = data_uri(Picture(0.0, "sensor_msgs/msg/Image", message))
+    uri = data_uri(ReportPicture(0.0, "sensor_msgs/msg/Image", message))
     assert (uri or "").startswith("data:image/jpeg;base64,") == is_shown
 
 
@@ -149,7 +149,7 @@ def test_a_topic_that_can_t_be_decoded_is_left_out_and_the_page_says_why(tmp_pat
     assert "/flying is left out: " in page
     assert "<h3>/number</h3>" in page
     unknown = BagTopic("/wheel", "lab_msgs/msg/Wheel", "", (), 1)
-    with Bag(path) as bag, pytest.raises(BagError, match="no definition of 'lab_msgs/msg/Wheel'"):
+    with BagReader(path) as bag, pytest.raises(BagReadError, match="no definition of 'lab_msgs/msg/Wheel'"):
         bag.deserialize(BagMessage(unknown, START, b"\0\1\0\0"))
 
 
@@ -166,7 +166,7 @@ def test_rotations_are_in_degrees_and_covariances_are_left_out(data):
 
 def test_numbers_of_a_message_that_marks_unknowns(tmp_path):
     bag_path = write_bag(tmp_path / "imu", [("/imu", START, Imu()), ("/battery", START, BatteryState())])
-    with Bag(bag_path) as bag:
+    with BagReader(bag_path) as bag:
         (message,) = bag.deserialized("/imu")
         (battery,) = bag.deserialized("/battery")
     assert "voltage" in dict(numbers_in(battery))
@@ -195,7 +195,7 @@ def test_a_camera_is_shown_once_and_what_has_no_images_not_at_all(tmp_path):
     picture = CompressedImage(format="jpeg", data=b"\xff\xd8\xff\xd9")
     messages = [(f"/{side}/image_raw", START, image(1)) for side in ("left", "right", "down")]
     messages += [(f"/{side}/image_raw/compressed", START, picture) for side in ("left", "right", "up")]
-    with Bag(write_bag(tmp_path / "cameras", messages)) as bag:
+    with BagReader(write_bag(tmp_path / "cameras", messages)) as bag:
         assert set(read_report_data(bag).pictures) == {
             *("/left/image_raw", "/right/image_raw", "/down/image_raw", "/up/image_raw/compressed"),
         }

@@ -7,7 +7,7 @@ import pytest
 from rclpy.exceptions import ParameterNotDeclaredException
 
 from drone_bridge.tools.shell import param
-from drone_bridge.tools.shell.node import FailedError
+from drone_bridge.tools.shell.node import CommandFailedError
 
 
 @pytest.mark.parametrize(
@@ -21,5 +21,5 @@ def test_a_refused_parameter_is_named(monkeypatch, reason, error):
     result = SimpleNamespace(successful=False, reason=reason)
     monkeypatch.setattr(param, "_ask", lambda *_: SimpleNamespace(results=[result]))
     words = SimpleNamespace(node="/robot_bridge", parameter="limits.fence", value="1.5")
-    with pytest.raises(FailedError, match=error):
+    with pytest.raises(CommandFailedError, match=error):
         param._set(None, words)

@@ -7,7 +7,7 @@ import pytest
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
 from drone_bridge.tools import topic_offers
-from drone_bridge.tools.topic_offers import Offers, Once, is_latched
+from drone_bridge.tools.topic_offers import DuplicateFilter, TopicOffers, is_latched
 
 
 def publisher(reliable, latched):
@@ -37,17 +37,17 @@ def requested(offers):
     ],
 )
 def test_each_durability_has_a_subscription(publishers, expected):
-    assert requested(Offers.of([publisher(*each) for each in publishers])) == expected
+    assert requested(TopicOffers.of([publisher(*each) for each in publishers])) == expected
 
 
 def test_later_publishers_only_weaken():
-    strict, loose = Offers(latched_reliable=True), Offers(latched_reliable=False, volatile_reliable=True)
+    strict, loose = TopicOffers(latched_reliable=True), TopicOffers(latched_reliable=False, volatile_reliable=True)
     assert strict.joined(loose) == loose.joined(strict) == loose
-    assert loose.joined(Offers()) == loose
+    assert loose.joined(TopicOffers()) == loose
 
 
 def test_a_copy_is_recognized_and_nothing_else():
-    once = Once()
+    once = DuplicateFilter()
     first = {"source_timestamp": 7}
     assert [once.is_new(b"a", first), once.is_new(b"a", first)] == [True, False]
     assert once.is_new(b"b", first), "of another publisher at the same moment"
@@ -57,7 +57,7 @@ def test_a_copy_is_recognized_and_nothing_else():
 
 
 def test_the_filter_is_bounded():
-    once = Once()
+    once = DuplicateFilter()
     for number in range(3 * topic_offers.COMPARED):
         assert once.is_new(b"a", {"source_timestamp": 1 + number})
     assert len(once._seen) == topic_offers.COMPARED

@@ -9,7 +9,7 @@ import pytest
 
 from drone_bridge.dronegui.emulator.navdata import blocks
 from drone_bridge.motion.ar_drone import PICTURE_UNITS
-from drone_bridge.motion.ar_drone_flight import Flight
+from drone_bridge.motion.ar_drone_flight import ArDroneFlight
 from drone_bridge.vision.ar_drone_cameras import CAMERAS, DOWN, FRONT
 from drone_bridge.vision.floor_view import CAMERA_HEIGHT, SKY, FloorView
 from drone_bridge.vision.uvlc import SIZES
@@ -18,7 +18,7 @@ view = functools.cache(lambda camera: FloorView(camera, 0))
 
 
 def flight_at(x, y, z, *, roll=0.0, pitch=0.0, yaw=0.0):
-    flight = Flight()
+    flight = ArDroneFlight()
     flight.position[:] = x, y, z
     flight.roll, flight.pitch, flight.yaw = roll, pitch, yaw
     return flight

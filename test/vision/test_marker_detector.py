@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from drone_bridge.motion.matrices import rotation_from_angles
-from drone_bridge.telemetry.emulator.scene import CAMERA, MARKERS, PAD_HEIGHT, Scene, jpeg
+from drone_bridge.telemetry.emulator.scene import CAMERA, MARKERS, PAD_HEIGHT, LandingScene, jpeg
 from drone_bridge.vision.drawn_marker import draw_marker
 from drone_bridge.vision.marker_detector import MarkerDetector
 from drone_bridge.vision.markers import MarkerParameters
@@ -24,7 +24,7 @@ PINHOLE = Pinhole(
     (CAMERA.height - 1) / 2,
 )
 DETECTOR = MarkerDetector(MarkerParameters())
-scene = functools.cache(lambda seed=0: Scene(CAMERA, seed))  # to paint the ground takes long
+scene = functools.cache(lambda seed=0: LandingScene(CAMERA, seed))  # to paint the ground takes long
 
 
 def decoded(data):

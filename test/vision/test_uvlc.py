@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from repository import CAPTURES
 
-from drone_bridge.vision.uvlc import MAX_PACKET_BYTES, SIZES, Picture, check, decode, encode
+from drone_bridge.vision.uvlc import MAX_PACKET_BYTES, SIZES, UvlcPicture, check, decode, encode
 from drone_bridge.vision.uvlc.dequantization import FACTORS, ZIGZAG
 from drone_bridge.vision.uvlc.run_level import codes_of_levels, codes_of_runs, level_of, run_of
 from drone_bridge.wire.events import LocalProtocolError, RemoteProtocolError
@@ -221,7 +221,7 @@ def test_no_packet_is_longer_than_a_datagram(quantizer):
     packet = encode(noise(320, 240), quantizer)
     assert len(packet) <= MAX_PACKET_BYTES
     assert len(packet) % 4 == 0
-    assert isinstance(decode(packet), Picture)
+    assert isinstance(decode(packet), UvlcPicture)
 
 
 @pytest.mark.parametrize("name", PICTURES)

@@ -18,7 +18,7 @@ from drone_bridge.tools.web.pilots import MAX_PILOTS, MAX_STOPPERS
 @pytest.fixture
 def connect(monkeypatch):
     """Open a connection, and admit it as a page if requested."""
-    kind = front_door._Connection
+    kind = front_door._CountedConnection
     monkeypatch.setattr(kind, "open_ones", 0)
     monkeypatch.setattr(kind, "waiting", {})
     monkeypatch.setattr(front_door.ServerConnection, "connection_made", lambda *_: None)
@@ -65,7 +65,7 @@ def test_where_the_port_is_taken_the_next_free_one_is_listened_on():
 
 def test_no_message_waits_for_the_acknowledgement_of_an_earlier_one(monkeypatch):
     waiting = {}
-    monkeypatch.setattr(front_door._Connection, "waiting", waiting)
+    monkeypatch.setattr(front_door._CountedConnection, "waiting", waiting)
     door = open_door(0)
     try:
         with socket.create_connection(("127.0.0.1", door.open())):

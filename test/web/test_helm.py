@@ -6,8 +6,8 @@ import math
 import pytest
 
 from drone_bridge import dronegui
-from drone_bridge.tools.web.helm import ASK_S, LEASE_S, MAX_AGE_S, NEUTRAL, Helm, RefusedError
-from drone_bridge.tools.web.vehicles import Vehicle, emergencies_of
+from drone_bridge.tools.web.helm import ASK_S, LEASE_S, MAX_AGE_S, NEUTRAL, Helm, HelmRefusedError
+from drone_bridge.tools.web.vehicles import SteeredVehicle, emergencies_of
 
 FORWARD = (1.0, 0.0, 0.0, 0.0)
 ANNE, BOB = 1, 2
@@ -25,9 +25,9 @@ def test_the_pilot_moves_the_vehicle_with_a_fresh_token(helm):
 
 
 def test_a_second_pilot_is_refused_until_the_first_one_releases_the_helm(helm):
-    with pytest.raises(RefusedError, match="Another pilot is steering"):
+    with pytest.raises(HelmRefusedError, match="Another pilot is steering"):
         helm.take(BOB, "drone", 0.0)
-    with pytest.raises(RefusedError, match="not at the helm"):
+    with pytest.raises(HelmRefusedError, match="not at the helm"):
         helm.steer(BOB, "drone", helm.token(0.0), {"x": 1}, 0.0)
     assert helm.release(ANNE) == ["drone"]
     helm.take(BOB, "drone", 0.0)
@@ -35,7 +35,7 @@ def test_a_second_pilot_is_refused_until_the_first_one_releases_the_helm(helm):
 
 
 def test_a_pilot_can_hand_the_helm_over_to_a_requester(helm):
-    with pytest.raises(RefusedError, match="has disconnected"):
+    with pytest.raises(HelmRefusedError, match="has disconnected"):
         helm.hand_over(ANNE, "drone", BOB, 0.0)
     helm.request(BOB, "drone", 0.0)
     assert helm.asked("drone", 3.0) == {BOB: ASK_S - 3.0}
@@ -46,7 +46,7 @@ def test_a_pilot_can_hand_the_helm_over_to_a_requester(helm):
 
 def test_a_requester_may_take_the_helm_of_an_unresponsive_pilot(helm):
     helm.request(BOB, "drone", 1.0)
-    with pytest.raises(RefusedError, match="Another pilot is steering"):
+    with pytest.raises(HelmRefusedError, match="Another pilot is steering"):
         helm.take(BOB, "drone", 0.9 + ASK_S)
     helm.take(BOB, "drone", 1.0 + ASK_S)
     assert helm.pilot_of("drone") == BOB
@@ -56,17 +56,17 @@ def test_a_refused_request_is_blocked_for_a_while(helm):
     helm.request(BOB, "drone", 0.0)
     assert helm.keep(ANNE, "drone", 5.0) == [BOB]
     for attempt in (helm.request, helm.take):
-        with pytest.raises(RefusedError, match=r"keeps the helm|Another pilot"):
+        with pytest.raises(HelmRefusedError, match=r"keeps the helm|Another pilot"):
             attempt(BOB, "drone", 4.9 + ASK_S)
     helm.request(BOB, "drone", 5.0 + ASK_S)
 
 
 def test_a_free_helm_needs_no_request_and_requests_end_with_their_page(helm):
-    with pytest.raises(RefusedError, match="take it"):
+    with pytest.raises(HelmRefusedError, match="take it"):
         helm.request(ANNE, "drone", 0.0)
     helm.request(BOB, "drone", 0.0)
     helm.forget(BOB)
-    with pytest.raises(RefusedError, match="Another pilot is steering"):
+    with pytest.raises(HelmRefusedError, match="Another pilot is steering"):
         helm.take(BOB, "drone", 2 * ASK_S)
 
 
@@ -74,34 +74,34 @@ def test_a_free_helm_needs_no_request_and_requests_end_with_their_page(helm):
 def test_a_vehicle_that_was_stopped_follows_a_stick_that_was_let_go(helm, is_held):
     helm.steer(ANNE, "drone", helm.token(0.0), {"x": 1}, 0.0)
     helm.halt("drone")
-    with pytest.raises(RefusedError, match="elease the stick"):
+    with pytest.raises(HelmRefusedError, match="elease the stick"):
         helm.steer(ANNE, "drone", helm.token(0.1), {"x": 1}, 0.1, is_held=is_held)
     assert helm.steer(ANNE, "drone", helm.token(0.2), {}, 0.2) == NEUTRAL
     assert helm.steer(ANNE, "drone", helm.token(0.3), {"x": 1}, 0.3) == FORWARD
 
 
 def test_a_pilot_steers_one_vehicle_at_a_time(helm):
-    with pytest.raises(RefusedError, match="another vehicle"):
+    with pytest.raises(HelmRefusedError, match="another vehicle"):
         helm.take(ANNE, "rover", 0.0)
 
 
 @pytest.mark.parametrize("age_s", [MAX_AGE_S + 0.001, 10.0])
 def test_a_delayed_command_has_no_effect(helm, age_s):
     token = helm.token(1.0)
-    with pytest.raises(RefusedError, match=r"s old \(limit 0\.3 s\)"):
+    with pytest.raises(HelmRefusedError, match=r"s old \(limit 0\.3 s\)"):
         helm.steer(ANNE, "drone", token, {"x": 1}, 1.0 + age_s)
 
 
 @pytest.mark.parametrize("token", [0, -1, 10**9])
 def test_an_unissued_token_has_no_effect(helm, token):
     helm.token(1.0)
-    with pytest.raises(RefusedError, match=r"more than 1\.6 s old"):
+    with pytest.raises(HelmRefusedError, match=r"more than 1\.6 s old"):
         helm.steer(ANNE, "drone", token, {"x": 1}, 1.0)
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, 10**400, -(10**400), "1", None, True, [1]])
 def test_a_command_that_is_no_number_is_refused(helm, value):
-    with pytest.raises(RefusedError, match="not a number from -1 to 1"):
+    with pytest.raises(HelmRefusedError, match="not a number from -1 to 1"):
         helm.steer(ANNE, "drone", helm.token(0.0), {"yaw": value}, 0.0)
 
 
@@ -127,7 +127,7 @@ def test_a_pilot_who_was_lost_while_moving_has_to_release_the_stick_first(helm, 
     later_s = MAX_AGE_S + 0.1
     assert helm.overdue(later_s) == ["drone"] * is_looked_at or not is_looked_at
     for _ in range(2):
-        with pytest.raises(RefusedError, match="Release the stick"):
+        with pytest.raises(HelmRefusedError, match="Release the stick"):
             helm.steer(ANNE, "drone", helm.token(later_s), {"x": 1}, later_s)
     assert helm.steer(ANNE, "drone", helm.token(later_s), {"x": 0.0}, later_s) == NEUTRAL
     assert helm.steer(ANNE, "drone", helm.token(later_s), {"x": 1}, later_s) == FORWARD
@@ -151,10 +151,10 @@ def test_a_vehicle_that_has_gone_has_no_pilot(helm):
 
 
 def test_a_rover_has_fewer_axes_than_a_drone():
-    assert Vehicle("/robot/cmd_vel_stamped", "robot_bridge").axes == ("x", "yaw")
-    assert Vehicle("/a/b/cmd_vel_stamped", "dronegui_bridge").axes == ("x", "y", "z", "yaw")
-    assert Vehicle("/a/b/cmd_vel_stamped", "any").name == "a/b"
-    assert Vehicle("/cmd_vel_stamped", "robot_bridge").name == "robot"
+    assert SteeredVehicle("/robot/cmd_vel_stamped", "robot_bridge").axes == ("x", "yaw")
+    assert SteeredVehicle("/a/b/cmd_vel_stamped", "dronegui_bridge").axes == ("x", "y", "z", "yaw")
+    assert SteeredVehicle("/a/b/cmd_vel_stamped", "any").name == "a/b"
+    assert SteeredVehicle("/cmd_vel_stamped", "robot_bridge").name == "robot"
 
 
 def test_emergencies_exist_while_a_bridge_offers_them():

@@ -17,7 +17,7 @@ from ros_session import wait_until
 from std_msgs.msg import Bool
 from web_page import address_of, grows
 
-from drone_bridge.tools.bags.bag import Bag
+from drone_bridge.tools.bags.bag import BagReader
 
 LAMP = "document.querySelector('[data-cell=connection] .lamp')?.classList.contains('%s') ?? false"
 
@@ -140,7 +140,7 @@ def test_the_recorder_writes_a_bag(page, folder):
             "messages",
         )
     (bag,) = (folder / "drone_bridge" / "bags").glob("bag_*")
-    with Bag(bag) as recorded:
+    with BagReader(bag) as recorded:
         assert recorded.count > 0
 
 

@@ -17,14 +17,14 @@ from websockets.exceptions import ConnectionClosedOK
 from drone_bridge.msg import HoldStatus
 from drone_bridge.tools.web import pilots
 from drone_bridge.tools.web.helm import NEUTRAL
-from drone_bridge.tools.web.vehicles import Vehicle
+from drone_bridge.tools.web.vehicles import SteeredVehicle
 
 TOPIC = "/dronegui/cmd_vel_stamped"
 NODE = "/dronegui/dronegui_bridge"
-DRONE = Vehicle(TOPIC, "dronegui_bridge", targets=(f"{NODE}/helm", TOPIC), holds=(f"{NODE}/hold",))
-ROVER = Vehicle("/rover/cmd_vel_stamped", "robot_bridge", holds=("/rover/robot_bridge/hold",))
+DRONE = SteeredVehicle(TOPIC, "dronegui_bridge", targets=(f"{NODE}/helm", TOPIC), holds=(f"{NODE}/hold",))
+ROVER = SteeredVehicle("/rover/cmd_vel_stamped", "robot_bridge", holds=("/rover/robot_bridge/hold",))
 REPORTING = replace(DRONE, targets=(f"{NODE}/helm",), reporters=(NODE,))
-OF_ANOTHER_MAKE = Vehicle(TOPIC, "somebodys_bridge", targets=(TOPIC,))
+OF_ANOTHER_MAKE = SteeredVehicle(TOPIC, "somebodys_bridge", targets=(TOPIC,))
 GONE = [{"topic": TOPIC, "name": "dronegui"}]
 
 
@@ -522,7 +522,7 @@ def test_a_fault_is_reported_and_the_next_tick_stops_vehicles_all_the_same(clock
         send = server.pilots._send_command
         server.pilots._send_command = lambda *_: 1 / 0
         with contextlib.suppress(ZeroDivisionError):
-            server.pilots._stop(pilots.Pilot(1, server.page, "Anne", True), {"vehicle": TOPIC})
+            server.pilots._stop(pilots.PagePilot(1, server.page, "Anne", True), {"vehicle": TOPIC})
         watching = asyncio.ensure_future(server.pilots.watch())
         monkeypatch.setattr(pilots, "STOP_PERIOD_S", 0.0)
         while not server.faults:

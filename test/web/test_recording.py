@@ -20,7 +20,7 @@ from web_boxes import faults
 from web_page import address_of
 from written_bags import offer, write_bag
 
-from drone_bridge.tools.bags.bag import Bag
+from drone_bridge.tools.bags.bag import BagReader
 from drone_bridge.tools.bags.events import events
 
 STORE = get_typestore(Stores.ROS2_JAZZY)
@@ -93,12 +93,12 @@ def test_a_landing_on_two_topics_is_one_event(tmp_path):
         for second in (0, 1)
         for topic in ("/flying", "/landed")
     ]
-    with Bag(write_bag(tmp_path / "flight", messages)) as bag:
+    with BagReader(write_bag(tmp_path / "flight", messages)) as bag:
         assert [event.text for event in events(bag)] == ["landed (/flying)"]
 
 
 def test_events_are_found(bag):
-    with Bag(bag) as opened:
+    with BagReader(bag) as opened:
         found = [((event.time_ns - BEGIN) / SECOND, event.kind, event.text) for event in events(opened)]
     assert found == [
         (4.9, "silence", "/battery_state silent for 4.1 s"),

@@ -17,8 +17,8 @@ from drone_bridge.tools.web.outbox import (
     MAX_SMALL_BYTES,
     MAX_SUBSCRIPTIONS,
     OVERHEAD_BYTES,
-    Frame,
     Outbox,
+    OutgoingMessage,
 )
 from drone_bridge.tools.web.recording import Recording
 
@@ -156,9 +156,9 @@ def test_small_messages_precede_pictures_and_channel_news_precede_all():
 
 def test_frame_header_has_subscription_and_time_whole_or_in_pieces():
     header = bytes([1, 7, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0])
-    assert Frame(b"small", 7, 9).content() == header + b"small"
+    assert OutgoingMessage(b"small", 7, 9).content() == header + b"small"
     data = bytes(range(256)) * 3000
-    pieces = list(Frame(data, 7, 9).fragments())
+    pieces = list(OutgoingMessage(data, 7, 9).fragments())
     assert b"".join(pieces) == header + data
     assert max(map(len, pieces)) <= FRAGMENT_BYTES
 

@@ -21,7 +21,7 @@ from drone_bridge.tools.web import fleet as fleets
 from drone_bridge.tools.web.clients import _value_like
 from drone_bridge.tools.web.outbox import Outbox
 from drone_bridge.tools.web.relay import Relay
-from drone_bridge.tools.web.vehicles import Vehicle
+from drone_bridge.tools.web.vehicles import SteeredVehicle
 
 KIND = Parameter.Type
 
@@ -108,7 +108,7 @@ def test_calls_without_an_answer_end_in_time_and_give_their_places_back(monkeypa
 
 def test_each_repeated_call_of_a_hold_may_answer():
     fleet, answers, asked = fleets.Fleet(Mock(), Mock(), Mock()), [], []
-    fleet.vehicles = [Vehicle("/cmd_vel_stamped", "robot_bridge", holds=("/robot_bridge/hold",))]
+    fleet.vehicles = [SteeredVehicle("/cmd_vel_stamped", "robot_bridge", holds=("/robot_bridge/hold",))]
     client = fleet._clients["/robot_bridge/hold"] = Mock()
     client.call_async = lambda request: asked.append(Future()) or asked[-1]
     for _ in range(fleets.MAX_CALLS + 1):

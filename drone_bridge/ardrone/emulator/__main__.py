@@ -23,8 +23,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from drone_bridge.ardrone.codec import CONTROL_PORT, DEFAULT_PORT, NAVDATA_PORT, VIDEO_PORT, State
-from drone_bridge.ardrone.device import LONGEST_STEP_S, Behaviour, Drone
-from drone_bridge.motion.ar_drone_flight import COLUMNS, STEP_RATE, Flight, Phase
+from drone_bridge.ardrone.device import LONGEST_STEP_S, EmulatedArdrone, FirmwareBehaviour
+from drone_bridge.motion.ar_drone_flight import COLUMNS, STEP_RATE, ArDroneFlight, FlightPhase
 from drone_bridge.net.connector import Cancellation, LinkError, wait_readable
 from drone_bridge.net.datagram_link import DatagramPort
 from drone_bridge.net.tcp import listening_socket
@@ -45,7 +45,7 @@ from drone_bridge.programs.program import LimitedReports, TrajectoryFile, print_
 from drone_bridge.wire.addresses import address_name, peer_name
 
 if TYPE_CHECKING:
-    from drone_bridge.ardrone.emulator.video import Video
+    from drone_bridge.ardrone.emulator.video import ArdroneVideoSender
 
 REPORT_PERIOD_S = 1.0
 #: Most datagrams that are read at a time.
@@ -95,7 +95,7 @@ class ControlPort:
 class DroneProgram:
     """Drone on the network: its ports, and a log of its events."""
 
-    def __init__(self, drone: Drone, options: argparse.Namespace, stack: contextlib.ExitStack) -> None:
+    def __init__(self, drone: EmulatedArdrone, options: argparse.Namespace, stack: contextlib.ExitStack) -> None:
         """Open the ports, which the stack closes. Raises LinkError."""
         self.drone = drone
         self.datagrams = 0
@@ -165,7 +165,7 @@ class DroneProgram:
                 print_event(event)
 
 
-def open_video(options: argparse.Namespace, stack: contextlib.ExitStack) -> Video | None:
+def open_video(options: argparse.Namespace, stack: contextlib.ExitStack) -> ArdroneVideoSender | None:
     """Start the camera, which the stack stops; return None without OpenCV. Raises LinkError and OSError."""
     try:
         from drone_bridge.ardrone.emulator import video as of  # the flight itself needs no OpenCV
@@ -174,11 +174,13 @@ def open_video(options: argparse.Namespace, stack: contextlib.ExitStack) -> Vide
         return None
     host, port_number, seed = options.host, options.video_port, options.seed
     if options.drone == 1:
-        video = of.Video(of.DatagramOutlet(host, port_number), partial(of.DrawnDatagrams, seed), print_event)
+        video = of.ArdroneVideoSender(
+            of.DatagramOutlet(host, port_number), partial(of.DrawnDatagrams, seed), print_event
+        )
     else:
         captured = of.CapturedFrames(options.video) if options.video else None
         outlet = of.StreamOutlet(host, port_number)
-        video = of.Video(outlet, lambda: captured or of.DrawnFrames(seed), print_event)
+        video = of.ArdroneVideoSender(outlet, lambda: captured or of.DrawnFrames(seed), print_event)
     stack.callback(video.close)
     return video
 
@@ -222,9 +224,9 @@ def fly(
 
 def serve(options: argparse.Namespace, cancellation: Cancellation, stack: contextlib.ExitStack) -> int:
     """Listen and fly until the end. Raises LinkError and OSError."""
-    flight = Flight(options.gusts, options.seed)
+    flight = ArDroneFlight(options.gusts, options.seed)
     flight.level_error = (math.radians(options.level_error), 0.0)
-    behaviour = Behaviour(
+    behaviour = FirmwareBehaviour(
         version=options.drone,
         watchdog_s=options.watchdog,
         lands_when_lost=options.lands_when_lost,
@@ -236,9 +238,9 @@ def serve(options: argparse.Namespace, cancellation: Cancellation, stack: contex
         acknowledges_refused=not options.no_acknowledgement_of_refused,
         loops_when_landed=options.looping_when_landed,
     )
-    drone = Drone(flight, behaviour, charge=options.charge, is_bootstrapped=options.bootstrapped)
+    drone = EmulatedArdrone(flight, behaviour, charge=options.charge, is_bootstrapped=options.bootstrapped)
     if options.in_the_air:
-        flight.phase, flight.position[2] = Phase.FLYING, 1.0
+        flight.phase, flight.position[2] = FlightPhase.FLYING, 1.0
     trajectory = TrajectoryFile.wanted(options.trajectory, COLUMNS, stack)
     program = DroneProgram(drone, options, stack)
     signal.signal(signal.SIGUSR1, lambda *_: drone.enter_emergency(State.CUTOUT))
@@ -276,7 +278,11 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     add_number(drone, "--gusts", 0.0, "standard deviation, m/s", not_negative)
     firmware = parser.add_argument_group("firmware: differences, and what no source settles")
     add_number(
-        firmware, "--watchdog", Behaviour().watchdog_s, "time without commands after which it hovers, s", positive
+        firmware,
+        "--watchdog",
+        FirmwareBehaviour().watchdog_s,
+        "time without commands after which it hovers, s",
+        positive,
     )
     flag: Callable[..., object] = firmware.add_argument
     flag("--lands-when-lost", action="store_true", help="land 2 s after the last command, instead of hovering")

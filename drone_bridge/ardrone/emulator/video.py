@@ -19,12 +19,12 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from drone_bridge.ardrone.codec import Frame, FrameType, PaveReader, VideoCodec, write_frame
-from drone_bridge.motion.ar_drone_flight import Flight
+from drone_bridge.motion.ar_drone_flight import ArDroneFlight
 from drone_bridge.motion.matrices import Matrix, Vector
 from drone_bridge.net.connector import Cancellation, LinkError, wait_readable
 from drone_bridge.net.datagram_link import DatagramPort
 from drone_bridge.net.tcp import listening_socket
-from drone_bridge.vision.ar_drone_cameras import DOWN, DOWN_2, FRONT, FRONT_2, Camera
+from drone_bridge.vision.ar_drone_cameras import DOWN, DOWN_2, FRONT, FRONT_2, ArDroneCamera
 from drone_bridge.vision.floor_view import FloorView
 from drone_bridge.vision.ipcm_h264 import IpcmEncoder
 from drone_bridge.vision.uvlc import encode
@@ -65,7 +65,7 @@ class DrawnFrames:
         self._cv2: Any = importlib.import_module("cv2")
         self._cv2.setNumThreads(1)  # waking other threads costs more than it gains for small images
         self._views = {camera: FloorView(camera, seed) for camera in (FRONT_2, DOWN_2)}
-        self._camera: Camera | None = None
+        self._camera: ArDroneCamera | None = None
         self._number = self._stream = self._left = 0
 
     def next(self, view: View) -> bytes:
@@ -126,7 +126,7 @@ class CapturedFrames:
         return write_frame(frame)
 
 
-class Outlet(Protocol):
+class VideoOutlet(Protocol):
     """Where pictures are sent."""
 
     @property
@@ -220,10 +220,10 @@ class DatagramOutlet:
         self._port.close()
 
 
-class Video:
+class ArdroneVideoSender:
     """Thread that draws and sends."""
 
-    def __init__(self, outlet: Outlet, pictures: Callable[[], Pictures], report: Callable[[str], None]) -> None:
+    def __init__(self, outlet: VideoOutlet, pictures: Callable[[], Pictures], report: Callable[[str], None]) -> None:
         """Start the thread. `close` stops it, and closes the outlet.
 
         Args:
@@ -237,7 +237,7 @@ class Video:
         self._thread = threading.Thread(target=self._run, name="video", daemon=True)
         self._thread.start()
 
-    def show(self, flight: Flight, channel: str, is_stopped: bool) -> None:
+    def show(self, flight: ArDroneFlight, channel: str, is_stopped: bool) -> None:
         """Draw the next picture from here, by the setting of the camera, unless it is stopped."""
         self._view = View(channel == "1", flight.position.copy(), flight.rotation, is_stopped)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ClientSession: the session of a client with one AR.Drone, with take-off, landing and emergency. Pure.
+"""ArdroneClientSession: the session of a client with one AR.Drone, with take-off, landing and emergency. Pure.
 
 | state | begins | sends |
 |---|---|---|
@@ -51,7 +51,7 @@ from drone_bridge.ardrone.codec import (
     State,
     WatchdogReset,
 )
-from drone_bridge.ardrone.session.settings import Settings, Wish
+from drone_bridge.ardrone.session.settings import DroneSettings, WantedSetting
 from drone_bridge.motion.measurement import Measurement
 from drone_bridge.session.arbiter import Rank
 from drone_bridge.session.feedback import Feedback
@@ -113,14 +113,14 @@ CAUSES = {
 }
 
 
-class Received(NamedTuple):
+class MeasuredNavdata(NamedTuple):
     """Navdata, and its measurement."""
 
     navdata: Navdata
     measured: Measurement
 
 
-class Flying(NamedTuple):
+class AirborneReport(NamedTuple):
     """Whether the drone is in the air."""
 
     is_flying: bool
@@ -143,7 +143,7 @@ class _Press:
     was_emergency: bool | None  # None: unknown
 
 
-class ClientSession(Session):
+class ArdroneClientSession(Session):
     """Client's conversation with one drone."""
 
     def __init__(
@@ -153,9 +153,9 @@ class ClientSession(Session):
         pilot: TiltPilot,
         feedback: Feedback,
         *,
-        wishes: Callable[[], Sequence[Wish]],
+        wishes: Callable[[], Sequence[WantedSetting]],
         is_hover_held: Callable[[], bool] = lambda: False,
-        use_settings: Callable[[Settings], None] = lambda settings: None,
+        use_settings: Callable[[DroneSettings], None] = lambda settings: None,
     ) -> None:
         """Start without a link.
 
@@ -172,7 +172,7 @@ class ClientSession(Session):
         self._parameter, self._pilot, self._feedback = parameter, pilot, feedback
         self._wishes, self._is_hover_held, self._use_settings = wishes, is_hover_held, use_settings
         self._connection, self._reader = ClientConnection(), ConfigurationReader()
-        self.settings = Settings()
+        self.settings = DroneSettings()
         #: The newest navdata of this connection.
         self.navdata: Navdata | None = None
         #: Level of the bit to fly, None while nothing is known.
@@ -386,7 +386,7 @@ class ClientSession(Session):
         measured = units.measurement(navdata)
         if navdata.demo is not None:
             self._feedback.measured(measured, now_s)
-        self._effects += [Publish(Received(navdata, measured)), Note(REPORTS)]
+        self._effects += [Publish(MeasuredNavdata(navdata, measured)), Note(REPORTS)]
 
     def _follow(self, navdata: Navdata, before: Navdata | None, now_s: float) -> None:
         """Adopt or withdraw the level, release the button, and answer requests."""
@@ -407,7 +407,7 @@ class ClientSession(Session):
             self._press = None
         if is_airborne is not self._published:
             self._published = is_airborne
-            self._effects.append(Publish(Flying(is_airborne)))
+            self._effects.append(Publish(AirborneReport(is_airborne)))
         shown = {
             TAKE_OFF: "The drone takes off." if is_airborne and not is_landing else "",
             LAND: "The drone lands." if is_landing or not is_airborne else "",
@@ -598,7 +598,7 @@ class ClientSession(Session):
 
     # For other threads, and for people.
 
-    def add_setting(self, wish: Wish, now_s: float) -> Actions:
+    def add_setting(self, wish: WantedSetting, now_s: float) -> Actions:
         """Write one more setting."""
         self.settings.add(wish)
         return self._taken(now_s)

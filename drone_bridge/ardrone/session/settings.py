@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Settings: writes settings one by one until the drone acknowledges them, and reads them back. Pure.
+"""DroneSettings: writes settings one by one until the drone acknowledges them, and reads them back. Pure.
 
 | the drone acknowledges | sends | ends |
 |---|---|---|
@@ -36,7 +36,7 @@ READ = Control(ControlMode.GET_CONFIGURATION)
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class WantedSetting:
     """Setting to write."""
 
     config: Config
@@ -46,7 +46,7 @@ class Wish:
     """Whether it is written on the ground only."""
 
 
-class Settings:
+class DroneSettings:
     """Settings of one drone. Times are seconds of the session's clock."""
 
     def __init__(self) -> None:
@@ -56,19 +56,19 @@ class Settings:
         self.problems: list[str] = []
         #: Keys that were written, or given up. Thread-safe to ask.
         self.settled: set[str] = set()
-        self._wishes: deque[Wish] = deque()
-        self._current: Wish | None = None
+        self._wishes: deque[WantedSetting] = deque()
+        self._current: WantedSetting | None = None
         self._due_at, self._tries = -math.inf, 0
         self._reads_left = 0
         self._is_connected = False  # for the next request for all settings
 
-    def start(self, wishes: Sequence[Wish]) -> None:
+    def start(self, wishes: Sequence[WantedSetting]) -> None:
         """Write these settings, and read all of them then."""
         self._wishes, self._current, self._reads_left = deque(wishes), None, MOST_READS
         self.settled, self._is_connected = set(), False
         self._due_at = -math.inf
 
-    def add(self, wish: Wish) -> None:
+    def add(self, wish: WantedSetting) -> None:
         """Write one more setting, in place of an earlier one of the same key."""
         self._wishes = deque(each for each in self._wishes if each.config.key != wish.config.key)
         self._wishes.append(wish)
@@ -115,7 +115,7 @@ class Settings:
             self.problems.append("The drone's settings can't be read back: those of its last user may be in force.")
         return (READ,)
 
-    def read(self, settings: Mapping[str, str], wishes: Sequence[Wish]) -> None:
+    def read(self, settings: Mapping[str, str], wishes: Sequence[WantedSetting]) -> None:
         """Compare the drone's answer with the wanted settings."""
         if not settings:
             return  # a list of ids
@@ -152,7 +152,7 @@ class Settings:
         if self._current:
             self.settled.add(self._current.config.key)
 
-    def _next(self, is_airborne: bool) -> Wish | None:
+    def _next(self, is_airborne: bool) -> WantedSetting | None:
         for wish in self._wishes:
             if not (wish.needs_ground and is_airborne):
                 self._wishes.remove(wish)

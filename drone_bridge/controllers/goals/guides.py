@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Flight, Drive, TakeOff and Land: guides that steer a vehicle to a goal. PlanarPose in, velocity out.
+"""Guides that steer a vehicle to a goal, by flight, drive, takeoff or landing. PlanarPose in, velocity out.
 
-Guides use no topics and no clock, and belong to one thread. A guide returns one Step per call. The last step has `done`
-set; a goal that can't be reached raises FailedError. TakeOff and Land first call the vehicle's own service if it has
-one, and wait for the response without steering.
+Guides use no topics and no clock, and belong to one thread. A guide returns one GuideStep per call. The last step has
+`done` set; a goal that can't be reached raises GoalFailedError. TakeOffGuide and LandGuide first call the vehicle's own
+service if it has one, and wait for the response without steering.
 """
 
 import itertools
@@ -68,7 +68,7 @@ class GoalParameters:
         )
 
 
-class Step(NamedTuple):
+class GuideStep(NamedTuple):
     """Current command, and the progress towards the goal."""
 
     velocity: BodyVelocity = STILL
@@ -92,7 +92,7 @@ class GoalError(IntEnum):
     NO_PROGRESS = 7
 
 
-class FailedError(Exception):
+class GoalFailedError(Exception):
     """Failure of a goal, with a sentence as its text."""
 
     def __init__(self, code: GoalError, sentence: str) -> None:
@@ -106,11 +106,11 @@ class Guide(Protocol):
     #: Whether the guide needs cmd_vel, which is ignored while the vehicle is on hold.
     steers: bool
 
-    def step(self, now_s: float, measured: VehiclePose) -> Step:
-        """Return the current step. `now_s` never decreases. Raises FailedError."""
+    def step(self, now_s: float, measured: VehiclePose) -> GuideStep:
+        """Return the current step. `now_s` never decreases. Raises GoalFailedError."""
 
 
-class Settling:
+class Debouncer:
     """Debouncer: detects that a condition has held without a gap for some time."""
 
     def __init__(self, time_s: float) -> None:
@@ -125,7 +125,7 @@ class Settling:
         return now_s - self._since_s >= self._time_s
 
 
-class Flight:
+class FlightGuide:
     """Guide along straight lines through waypoints, which holds the last one."""
 
     steers = True
@@ -136,18 +136,18 @@ class Flight:
         self._tolerance, self._speed = way.position_tolerance, way.max_speed
         self._last = points[-1]
         self._left_after = _left_after(points)
-        self._settling = Settling(parameters.settle_time)
+        self._settling = Debouncer(parameters.settle_time)
 
-    def step(self, now_s: float, measured: VehiclePose) -> Step:
+    def step(self, now_s: float, measured: VehiclePose) -> GuideStep:
         decision = self._waypoints.update(now_s, measured)
         is_there = decision.state is WaypointState.DONE and decision.distance <= self._tolerance
         left = decision.distance + self._left_after[self._waypoints.index]
         is_reached = self._settling.has_lasted(now_s, is_there)
         done = f"Reached {self._last}, {decision.distance:.2f} m off." if is_reached else ""
-        return Step(decision.velocity, left, left / self._speed, done=done)
+        return GuideStep(decision.velocity, left, left / self._speed, done=done)
 
 
-class Drive:
+class DriveGuide:
     """Guide for vehicles that can't move sideways. At the last point, it turns on the spot to the goal's heading."""
 
     steers = True
@@ -159,9 +159,9 @@ class Drive:
         self._points, self._left_after = points, _left_after(points)
         self._index = 0
         self._has_arrived = False
-        self._settling = Settling(parameters.settle_time)
+        self._settling = Debouncer(parameters.settle_time)
 
-    def step(self, now_s: float, measured: VehiclePose) -> Step:
+    def step(self, now_s: float, measured: VehiclePose) -> GuideStep:
         pose = PlanarPose(float(measured.position[0]), float(measured.position[1]), measured.yaw)
         is_last = self._index == len(self._points) - 1
         off = math.dist(_place(self._points[self._index]), (pose.x, pose.y))
@@ -178,12 +178,12 @@ class Drive:
         left = off + self._left_after[self._index]
         if not self._has_arrived:
             self._settling.has_lasted(now_s, False)
-            return Step(approach(pose, _place(point), self._limits), left, left / self._limits.speed)
+            return GuideStep(approach(pose, _place(point), self._limits), left, left / self._limits.speed)
         limit = self._limits.turn_rate
         turn = max(-limit, min(limit, self._way.yaw_gain * error))
         is_reached = self._settling.has_lasted(now_s, abs(error) <= self._way.yaw_tolerance)
         done = f"Reached {point}, {off:.2f} m off." if is_reached else ""
-        return Step(BodyVelocity(turn=turn), left, time_s=left / self._limits.speed, done=done)
+        return GuideStep(BodyVelocity(turn=turn), left, time_s=left / self._limits.speed, done=done)
 
 
 def _place(point: Waypoint) -> tuple[float, float]:
@@ -208,7 +208,7 @@ def _length(one: Waypoint, other: Waypoint) -> float:
 Service = Callable[[], Any]  # calls a std_srvs/Trigger, and returns the future of the response
 
 
-class _Called:
+class _RequiredCall:
     """Service call that has to succeed before a goal continues."""
 
     def __init__(self, service: Service, name: str, patience_s: float) -> None:
@@ -217,23 +217,23 @@ class _Called:
         self._called_s = math.nan
 
     def is_answered(self, now_s: float) -> bool:
-        """Call once, and return whether the response has arrived. Raises FailedError on refusal or timeout."""
+        """Call once, and return whether the response has arrived. Raises GoalFailedError on refusal or timeout."""
         if self._future is None:
             self._future, self._called_s = self._service(), now_s
         if not self._future.done():
             if now_s - self._called_s > self._patience_s:
-                raise FailedError(
+                raise GoalFailedError(
                     GoalError.REFUSED, f"The service {self._name} has not answered for {self._patience_s:g} s."
                 )
             return False
         if error := self._future.exception():
-            raise FailedError(GoalError.REFUSED, f"The service {self._name} failed: {error}")
+            raise GoalFailedError(GoalError.REFUSED, f"The service {self._name} failed: {error}")
         if not (response := self._future.result()).success:
-            raise FailedError(GoalError.REFUSED, f"The service {self._name} refused: {response.message}")
+            raise GoalFailedError(GoalError.REFUSED, f"The service {self._name} refused: {response.message}")
         return True
 
 
-class TakeOff:
+class TakeOffGuide:
     """Guide that climbs vertically to a height above the ground, and keeps the heading."""
 
     steers = True
@@ -256,66 +256,66 @@ class TakeOff:
             is_flying: returns the state that the vehicle reports, or None if it reports none.
         """
         self._parameters, self._height, self._ground = parameters, height, ground
-        self._called = _Called(service, "takeoff", parameters.answer_time) if service else None
+        self._called = _RequiredCall(service, "takeoff", parameters.answer_time) if service else None
         self._is_flying = is_flying
-        self._climb: Flight | None = None
-        self._standing = Standing()
+        self._climb: FlightGuide | None = None
+        self._standing = RestDetector()
 
-    def step(self, now_s: float, measured: VehiclePose) -> Step:
+    def step(self, now_s: float, measured: VehiclePose) -> GuideStep:
         left = self._ground + self._height - float(measured.position[2]) if self._height > 0.0 else math.nan
         if self._called and not self._called.is_answered(now_s):
-            return Step(distance=left, waiting_for="the answer of takeoff", commands=False)
+            return GuideStep(distance=left, waiting_for="the answer of takeoff", commands=False)
         if self._called and self._is_flying() is False:
-            return Step(distance=left, waiting_for="the vehicle to fly", commands=False)
+            return GuideStep(distance=left, waiting_for="the vehicle to fly", commands=False)
         if self._height <= 0.0:
             is_up = not self._called or self._standing.is_seen(now_s, measured)
             done = f"Flies {measured.position[2] - self._ground:.2f} m above the ground." if is_up else ""
-            return Step(waiting_for="" if done else "the vehicle to be up", done=done, commands=False)
+            return GuideStep(waiting_for="" if done else "the vehicle to be up", done=done, commands=False)
         if self._climb is None:
             x, y = measured.position[:2].tolist()
             point = Waypoint(x, y, self._ground + self._height, measured.yaw)
-            self._climb = Flight(self._parameters, self._parameters.waypoints(0.0, 0.0), (point,))
+            self._climb = FlightGuide(self._parameters, self._parameters.waypoints(0.0, 0.0), (point,))
         step = self._climb.step(now_s, measured)
         above = float(measured.position[2]) - self._ground
         return step._replace(done=f"Hovers {above:.2f} m above the ground." if step.done else "")
 
 
-class Land:
+class LandGuide:
     """Guide that lands, by the vehicle's own service, or by a descent until the height stays constant."""
 
     def __init__(
         self, parameters: GoalParameters, ground: float, service: Service | None, is_flying: Callable[[], bool | None]
     ) -> None:
-        """Prepare to land. Arguments as for TakeOff; a descent without ground contact ends at `ground`."""
+        """Prepare to land. Arguments as for TakeOffGuide; a descent without ground contact ends at `ground`."""
         self._parameters, self._ground, self._is_flying = parameters, ground, is_flying
-        self._called = _Called(service, "land", parameters.answer_time) if service else None
+        self._called = _RequiredCall(service, "land", parameters.answer_time) if service else None
         self.steers = service is None
-        self._standing = Standing()
+        self._standing = RestDetector()
         self._sinking_s: float | None = None
 
-    def step(self, now_s: float, measured: VehiclePose) -> Step:
+    def step(self, now_s: float, measured: VehiclePose) -> GuideStep:
         above = max(0.0, float(measured.position[2]) - self._ground)
         stands = self._standing.is_seen(now_s, measured)
         if self._called:
             if not self._called.is_answered(now_s):
-                return Step(distance=above, waiting_for="the answer of land", commands=False)
+                return GuideStep(distance=above, waiting_for="the answer of land", commands=False)
             is_flying = self._is_flying()
             is_down = stands if is_flying is None else not is_flying
-            return Step(distance=above, done="Has landed." if is_down else "", commands=False)
+            return GuideStep(distance=above, done="Has landed." if is_down else "", commands=False)
         self._sinking_s = now_s if self._sinking_s is None else self._sinking_s
         speed = self._parameters.landing_speed
         if above <= STANDING_M or (stands and now_s - self._sinking_s > 2 * STANDING_S):
-            return Step(distance=0.0, done="Is on the ground." if stands else "Is at the height where it began.")
+            return GuideStep(distance=0.0, done="Is on the ground." if stands else "Is at the height where it began.")
         down = measured.rotation.T @ np.array([0.0, 0.0, -speed])
-        return Step(BodyVelocity(*down.tolist()), distance=above, time_s=above / speed)
+        return GuideStep(BodyVelocity(*down.tolist()), distance=above, time_s=above / speed)
 
 
-class Standing:
+class RestDetector:
     """Detector of vertical rest, by the height."""
 
     def __init__(self) -> None:
         self._height = math.nan
-        self._settling = Settling(STANDING_S)
+        self._settling = Debouncer(STANDING_S)
 
     def is_seen(self, now_s: float, measured: VehiclePose) -> bool:
         """Return whether the height has hardly changed for a while."""

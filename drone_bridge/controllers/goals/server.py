@@ -22,7 +22,7 @@ from std_srvs.srv import Trigger
 
 from drone_bridge.action import FollowPath, GoTo, Land, TakeOff
 from drone_bridge.controllers.goals import guides
-from drone_bridge.controllers.goals.guides import FailedError, GoalError, GoalParameters, Guide, Step
+from drone_bridge.controllers.goals.guides import GoalError, GoalFailedError, GoalParameters, Guide, GuideStep
 from drone_bridge.controllers.messages import OdometryReader
 from drone_bridge.controllers.vehicle_pose import VehiclePose
 from drone_bridge.controllers.waypoints.waypoint import Waypoint
@@ -32,7 +32,7 @@ from drone_bridge.ros.limits import FENCE
 from drone_bridge.ros.log_limiter import LogLimiter
 from drone_bridge.ros.qos import latched
 from drone_bridge.ros.stall_watch import PROCESS
-from drone_bridge.ros.streams import Stream
+from drone_bridge.ros.streams import TopicStream
 from drone_bridge.ros.subscriptions import subscribe
 from drone_bridge.session.hold_state import HELM_ENDS_AFTER_S
 
@@ -45,10 +45,10 @@ _FARTHEST_M = 1e6
 _ORIGIN: Placed = (0.0, 0.0, 0.0), IDENTITY
 
 
-STILL = Step()
+STILL = GuideStep()
 
 
-class Outcome(NamedTuple):
+class GoalOutcome(NamedTuple):
     """Outcome of a goal."""
 
     code: GoalError
@@ -68,7 +68,7 @@ class Goal:
     request: Any
     handle: Any  # None for a goal from the topic
     began_s: float
-    outcome: Any = field(default_factory=Future)  # Future of an Outcome
+    outcome: Any = field(default_factory=Future)  # Future of a GoalOutcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ class GoalServer:
         """
         self._node, self._parameters, self._flies = node, parameters, flies
         self._frames = FrameTree(node)
-        self._odometry, self._use_odometry, self._on_goal = Stream(node, Odometry, "odom"), on_odometry, on_goal
+        self._odometry, self._use_odometry, self._on_goal = TopicStream(node, Odometry, "odom"), on_odometry, on_goal
         self._reader, self._outcomes = OdometryReader(node), LogLimiter()
         self._measured: VehiclePose | None = None
         self._frame, self._received_s = "", -math.inf  # of the odometry
@@ -141,7 +141,7 @@ class GoalServer:
 
     # Actions.
 
-    def _driving_kinds(self, way: Any = guides.Drive) -> dict[str, ActionKind]:
+    def _driving_kinds(self, way: Any = guides.DriveGuide) -> dict[str, ActionKind]:
         def along(request: Any, points: list[Waypoint]) -> Guide:
             tolerance, speed = getattr(request, "tolerance", 0.0), getattr(request, "speed", 0.0)  # not in Nav2's
             guide: Guide = way(self._parameters, self._parameters.waypoints(tolerance, speed), points)
@@ -156,19 +156,19 @@ class GoalServer:
     def _flying_kinds(self) -> Mapping[str, ActionKind]:
         def take_off(request: Any, _: list[Waypoint]) -> Guide:
             service = None if self._is_flying else self._service("takeoff")
-            return guides.TakeOff(
+            return guides.TakeOffGuide(
                 self._parameters, request.height, self._height_of_ground(), service, lambda: self._is_flying
             )
 
         def land(_: Any, __: list[Waypoint]) -> Guide:
-            return guides.Land(
+            return guides.LandGuide(
                 self._parameters, self._height_of_ground(), self._service("land"), lambda: self._is_flying
             )
 
         return {
             "take_off": ActionKind(TakeOff, lambda _: [], take_off),
             "land": ActionKind(Land, lambda _: [], land),
-            **self._driving_kinds(guides.Flight),
+            **self._driving_kinds(guides.FlightGuide),
         }
 
     def _service(self, name: str) -> guides.Service | None:
@@ -232,14 +232,14 @@ class GoalServer:
     async def _execute(self, name: str, handle: Any) -> Any:
         goal = Goal(name, handle.request, handle, time.monotonic())
         self._receive(goal)
-        outcome: Outcome = await goal.outcome
+        outcome: GoalOutcome = await goal.outcome
         getattr(handle, outcome.end)()
         self._log(goal, outcome)
         kind = self._kinds[name].type.Result
         code = outcome.code and getattr(kind, "UNKNOWN", outcome.code)  # Nav2's results have codes of their own
         return _filled(kind, message=outcome.message, error_msg=outcome.message, error_code=int(code))
 
-    def _log(self, goal: Goal, outcome: Outcome) -> None:
+    def _log(self, goal: Goal, outcome: GoalOutcome) -> None:
         line = self._outcomes.admit(f"{goal.name}: {outcome.message}")
         if line and outcome.end == "abort":  # two calls, since rclpy ties each line of code to one severity
             self._node.get_logger().warning(line)
@@ -263,7 +263,7 @@ class GoalServer:
         """Whether there is nothing to do until a goal arrives."""
         return self._next is None and self._guide is None and time.monotonic() >= self._stop_until_s
 
-    def step(self) -> Step | None:
+    def step(self) -> GuideStep | None:
         """Return the current step, or None to publish no command, so that other nodes can steer."""
         now_s = time.monotonic()
         if message := self._odometry.take():
@@ -277,11 +277,11 @@ class GoalServer:
         try:
             self._check_obstacles(self._guide, now_s)
             if self._silent_s(now_s) > self._parameters.odometry_timeout:
-                step = Step(waiting_for="odometry", commands=self._guide.steers)
+                step = GuideStep(waiting_for="odometry", commands=self._guide.steers)
             else:
                 step = self._guide.step(now_s, self._measured)
             self._check_progress(step, now_s)
-        except FailedError as error:
+        except GoalFailedError as error:
             return self._give_up(error.code, str(error), now_s)
         if self._goal:
             self._follow_up(self._goal, step)
@@ -305,7 +305,7 @@ class GoalServer:
             missing, guide = self._guide_to(goal)
             if guide:
                 self._check_obstacles(guide, now_s)
-        except FailedError as error:
+        except GoalFailedError as error:
             self._next = None
             _end(goal, error.code, str(error))
             return
@@ -314,7 +314,7 @@ class GoalServer:
                 self._next = None
                 _end(goal, GoalError.NO_ODOMETRY, f"No {missing} was received within {self._parameters.patience:g} s.")
             elif goal.handle:
-                self._publish_feedback(goal, Step(waiting_for=missing))
+                self._publish_feedback(goal, GuideStep(waiting_for=missing))
             return
         self._next = None
         if self._goal:
@@ -324,7 +324,7 @@ class GoalServer:
         self.state = (goal.name, "begins")
 
     def _guide_to(self, goal: Goal) -> tuple[str, Guide | None]:
-        """Return the missing prerequisite of a goal, or an empty string and its guide. Raises FailedError."""
+        """Return the missing prerequisite of a goal, or an empty string and its guide. Raises GoalFailedError."""
         if self._measured is None:
             return "odometry", None
         kind = self._kinds[goal.name]
@@ -341,7 +341,7 @@ class GoalServer:
         return "", kind.guide(goal.request, points)
 
     def _check_fence(self, points: Iterable[Waypoint]) -> None:
-        """Raise FailedError for a point outside of the bridge's fence, which the vehicle can't reach."""
+        """Raise GoalFailedError for a point outside of the bridge's fence, which the vehicle can't reach."""
         if self._fence is None or self._fence.header.frame_id != self._frame:
             return
         corners = [(corner.x, corner.y) for corner in self._fence.polygon.points]
@@ -351,7 +351,7 @@ class GoalServer:
             if any((bx - ax) * (y - ay) < (by - ay) * (x - ax) for (ax, ay), (bx, by) in sides):
                 lowest, highest = (tuple(map(end, zip(*corners, strict=True))) for end in (min, max))
                 reach = f"from ({lowest[0]:g}, {lowest[1]:g}) to ({highest[0]:g}, {highest[1]:g})"
-                raise FailedError(
+                raise GoalFailedError(
                     GoalError.INVALID,
                     f"{point} is outside of the fence of the vehicle's bridge, which reaches {reach} m.",
                 )
@@ -371,32 +371,34 @@ class GoalServer:
         return Waypoint(x + dx, y + dy, height if self._flies else None, yaw)
 
     def _check_obstacles(self, guide: Guide, now_s: float) -> None:
-        """Raise FailedError while a guide can't be followed: no odometry, a hold, or a person at the helm."""
+        """Raise GoalFailedError while a guide can't be followed: no odometry, a hold, or a person at the helm."""
         if self._silent_s(now_s) > self._parameters.patience:
-            raise FailedError(GoalError.NO_ODOMETRY, f"No odometry was received for {self._parameters.patience:g} s.")
+            raise GoalFailedError(
+                GoalError.NO_ODOMETRY, f"No odometry was received for {self._parameters.patience:g} s."
+            )
         if guide.steers and self._is_held:
             sentence = "The vehicle is held: run `drone-bridge resume`, or press Resume on the page."
-            raise FailedError(GoalError.HELD, sentence)
+            raise GoalFailedError(GoalError.HELD, sentence)
         if guide.steers and now_s - self._helm_s < HELM_ENDS_AFTER_S:
-            raise FailedError(GoalError.HELD, "The vehicle is steered manually (helm).")
+            raise GoalFailedError(GoalError.HELD, "The vehicle is steered manually (helm).")
 
     def _silent_s(self, now_s: float) -> float:
         """Return the age of the last odometry, s, not counting a stall, whose messages are still to be handled."""
         return min(now_s - self._received_s, PROCESS.running_s())
 
-    def _check_progress(self, step: Step, now_s: float) -> None:
-        """Raise FailedError if a goal makes no progress for stuck_time, unless it is waiting."""
+    def _check_progress(self, step: GuideStep, now_s: float) -> None:
+        """Raise GoalFailedError if a goal makes no progress for stuck_time, unless it is waiting."""
         is_on_its_way = self._goal is not None and step.commands and not step.waiting_for and not step.done
         if not is_on_its_way or step.distance < self._nearest - NEARER_M:
             self._nearest, self._nearer_s = step.distance if is_on_its_way else math.inf, now_s
         if now_s - self._nearer_s > self._parameters.stuck_time:
-            raise FailedError(
+            raise GoalFailedError(
                 GoalError.NO_PROGRESS,
                 f"No progress for {self._parameters.stuck_time:g} s, {step.distance:.1f} m from the goal: a fence or "
                 "another limit of the vehicle's bridge may be in the way.",
             )
 
-    def _give_up(self, code: GoalError, message: str, now_s: float) -> Step:
+    def _give_up(self, code: GoalError, message: str, now_s: float) -> GuideStep:
         goal, self._goal, self._guide = self._goal, None, None
         self._stop_until_s = now_s + STOPPING_S
         self.state = ("idle", message)
@@ -404,7 +406,7 @@ class GoalServer:
             _end(goal, code, message)
         return STILL
 
-    def _follow_up(self, goal: Goal, step: Step) -> None:
+    def _follow_up(self, goal: Goal, step: GuideStep) -> None:
         if step.done:
             self.state = ("holding", step.done)
             self._goal = None
@@ -416,7 +418,7 @@ class GoalServer:
         self.state = (goal.name, f"waits for {step.waiting_for}" if step.waiting_for else "on the way")
         self._publish_feedback(goal, step)
 
-    def _publish_feedback(self, goal: Goal, step: Step) -> None:
+    def _publish_feedback(self, goal: Goal, step: GuideStep) -> None:
         if goal.handle:
             left_s = step.time_s if math.isfinite(step.time_s) else 0.0
             feedback = {
@@ -447,7 +449,7 @@ def _filled(kind: Any, **values: Any) -> Any:
 
 
 def _end(goal: Goal, code: GoalError, message: str) -> None:
-    goal.outcome.set_result(Outcome(code, message))
+    goal.outcome.set_result(GoalOutcome(code, message))
 
 
 def _poses_of_path(request: Any) -> list[PoseStamped]:

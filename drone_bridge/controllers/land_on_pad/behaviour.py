@@ -32,7 +32,13 @@ from drone_bridge.controllers.land_on_pad.images import (
     axes,
     pad_message,
 )
-from drone_bridge.controllers.land_on_pad.pilot import Decision, LandOnPad, LandParameters, Measured, PadSighting
+from drone_bridge.controllers.land_on_pad.pilot import (
+    LandOnPad,
+    LandParameters,
+    PadDecision,
+    PadSighting,
+    StampedMeasurements,
+)
 from drone_bridge.controllers.messages import ErrorLog
 from drone_bridge.controllers.stamped_sets import StampedSets
 from drone_bridge.controllers.state_publisher import StatePublisher
@@ -63,7 +69,7 @@ PAD_DEVIATION = 0.02  # m
 PAD_DEVIATION_PER_METRE = 0.015
 
 
-def read_measured(messages: Mapping[str, Any], landed: bool) -> Measured:
+def read_measured(messages: Mapping[str, Any], landed: bool) -> StampedMeasurements:
     """Parse messages of one stamp, by topic; landing_pad is optional.
 
     The frames of velocity and landing_pad determine whether their axes tilt with the drone. Raises ValueError with a
@@ -86,7 +92,7 @@ def read_measured(messages: Mapping[str, Any], landed: bool) -> Measured:
             sighting = PadSighting(stamp, offset, deviation, deviation)
     turned = axes(imu, VELOCITY, messages[VELOCITY].header.frame_id)
     velocity: Vector = turned @ np.array([linear.x, linear.y, linear.z])
-    return Measured(stamp, rotation, velocity, float(height), sighting, landed)
+    return StampedMeasurements(stamp, rotation, velocity, float(height), sighting, landed)
 
 
 def _check_finite(topic: str, *values: float) -> None:
@@ -221,7 +227,7 @@ class LandOnPadBehaviour(Behaviour):
         self._commands.publish(decision.command)
         self._state_publisher.publish(decision.state.value, decision.reason, decision.distance)
 
-    def _decide(self, land: LandOnPad, measured: Measured) -> Decision:
+    def _decide(self, land: LandOnPad, measured: StampedMeasurements) -> PadDecision:
         """Return the decision. Resets the behaviour and raises ValueError if it can't be computed."""
         try:
             decision = land.update(measured)

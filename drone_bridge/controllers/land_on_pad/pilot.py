@@ -107,7 +107,7 @@ class PadSighting:
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class StampedMeasurements:
     """Measurements of one stamp. Levelled axes: z up, x along the nose at yaw 0."""
 
     stamp: float  # s
@@ -119,7 +119,7 @@ class Measured:
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class PadDecision:
     """Command, and the reason for it."""
 
     command: BodyVelocity
@@ -326,7 +326,7 @@ class LandOnPad:
         self._climbs_first = climbs_first
         self._stamp: float | None = None
 
-    def update(self, measured: Measured) -> Decision:
+    def update(self, measured: StampedMeasurements) -> PadDecision:
         """Return the decision. A stamp that goes back or jumps by more than LONGEST_GAP resets the landing."""
         if self._stamp is None or not 0 <= measured.stamp - self._stamp <= LONGEST_GAP:
             self._start(measured)
@@ -337,9 +337,9 @@ class LandOnPad:
         self._estimate(measured, seconds)
         self._decide(measured, seconds)
         command = self._cut() if self._state is LandState.LANDED else self._guide(measured.rotation)
-        return Decision(command, self._state, self._reason, self._distance())
+        return PadDecision(command, self._state, self._reason, self._distance())
 
-    def _start(self, measured: Measured) -> None:
+    def _start(self, measured: StampedMeasurements) -> None:
         self._estimator = PadEstimator()
         self._state, self._reason = LandState.SEARCHING, "nothing seen yet"
         self._since = measured.stamp  # when this state began
@@ -352,7 +352,7 @@ class LandOnPad:
 
     # Estimate.
 
-    def _estimate(self, measured: Measured, seconds: float) -> None:
+    def _estimate(self, measured: StampedMeasurements, seconds: float) -> None:
         estimator = self._estimator
         if seconds > 0:
             estimator.predict(acceleration_of_tilt(measured.rotation), seconds)
@@ -368,7 +368,7 @@ class LandOnPad:
 
     # Decision.
 
-    def _decide(self, measured: Measured, seconds: float) -> None:
+    def _decide(self, measured: StampedMeasurements, seconds: float) -> None:
         if self._state is LandState.LANDED:
             if not measured.landed and measured.altitude > self._landed_altitude + FLYING:
                 self._start(measured)  # the drone has taken off again
@@ -439,7 +439,7 @@ class LandOnPad:
         is_low = self._estimator.height_above_pad < parameters.commit_height + RISE
         return is_low and self._away() > parameters.align_radius
 
-    def _touchdown(self, measured: Measured, seconds: float) -> str:
+    def _touchdown(self, measured: StampedMeasurements, seconds: float) -> str:
         """Return the evidence of touchdown, or an empty string in flight."""
         if measured.landed and self._has_flown:
             return "touchdown was reported"

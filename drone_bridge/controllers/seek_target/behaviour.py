@@ -20,7 +20,7 @@ from drone_bridge.controllers.behaviour import Behaviour
 from drone_bridge.controllers.camera_messages import read_pinhole, read_pixels
 from drone_bridge.controllers.command_timer import make_steady_timer
 from drone_bridge.controllers.messages import ErrorLog, read_angles, read_pose
-from drone_bridge.controllers.seek_target.pilot import Decision, SeekParameters, SeekTarget
+from drone_bridge.controllers.seek_target.pilot import SeekDecision, SeekParameters, SeekTarget
 from drone_bridge.controllers.stamped_sets import StampedSets
 from drone_bridge.controllers.state_publisher import StatePublisher
 from drone_bridge.motion.flight_control import DroneModel
@@ -29,7 +29,7 @@ from drone_bridge.motion.quaternions import MeasuredAttitude
 from drone_bridge.msg import CommandRates, DroneProperties
 from drone_bridge.ros.parameters import DeclaredParameters, declarations, read
 from drone_bridge.ros.qos import latched
-from drone_bridge.ros.streams import Stream
+from drone_bridge.ros.streams import TopicStream
 from drone_bridge.ros.subscriptions import subscribe
 from drone_bridge.ros.time import seconds_of
 from drone_bridge.vision.pinhole import Image, Pinhole
@@ -129,7 +129,7 @@ class SeekTargetBehaviour(Behaviour):
         self._state_publisher.stamp = Time()
         self._commands = node.create_publisher(CommandRates, "cmd_rates", 1)
         subscribe(node, DroneProperties, PROPERTIES, self._on_properties, latched())
-        self._odometry = Stream(node, Odometry, ODOMETRY)
+        self._odometry = TopicStream(node, Odometry, ODOMETRY)
         # Kept until its frame is complete, which may come after the frame before: images are large and published last.
         self._newest_odometry: Odometry | None = None
         frames = StampedSets(TOPICS, self._on_frame)
@@ -184,7 +184,7 @@ class SeekTargetBehaviour(Behaviour):
             missing.insert(0, PROPERTIES)
         self._state_publisher.publish(WAITING, f"for {', '.join(missing) or 'messages of one stamp'}")
 
-    def _decide(self, drone: DroneModel, frame: StereoFrame) -> Decision:
+    def _decide(self, drone: DroneModel, frame: StereoFrame) -> SeekDecision:
         """Return the decision. Resets the behaviour and raises ValueError if it can't be computed."""
         cameras = (frame.pinhole, frame.baseline)
         try:

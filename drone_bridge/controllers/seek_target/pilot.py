@@ -23,10 +23,10 @@ from enum import Enum
 import numpy as np
 
 from drone_bridge.controllers.seek_target.sphere_detector import Outline, SphereDetector
-from drone_bridge.controllers.seek_target.steering import Steering
+from drone_bridge.controllers.seek_target.steering import SeekSteering
 from drone_bridge.controllers.seek_target.target_estimator import TargetEstimator
 from drone_bridge.motion.attitude_estimator import AttitudeEstimator
-from drone_bridge.motion.flight_control import Command, CommandLimits, DroneModel, FlightControl, braking_profile
+from drone_bridge.motion.flight_control import CommandLimits, DroneModel, FlightControl, RatesAndThrust, braking_profile
 from drone_bridge.motion.matrices import Triple, Vector
 from drone_bridge.motion.quaternions import MeasuredAttitude, Quaternion, rotated
 from drone_bridge.parameter_fields import parameter
@@ -120,10 +120,10 @@ class SeekState(str, Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class SeekDecision:
     """Command for a frame, and the reason for it."""
 
-    command: Command
+    command: RatesAndThrust
     state: SeekState
     reason: str  # a human-readable phrase
     distance: float | None  # estimated, m from the target's centre; None while unknown
@@ -158,7 +158,7 @@ class SeekTarget:
         right: Image,
         measured: MeasuredAttitude,
         place: Triple | None = None,
-    ) -> Decision:
+    ) -> SeekDecision:
         """Return the decision for a frame with this stamp, s.
 
         Images are height x width x 3, red green blue. `place` is the drone's position, m, in the frame to which the
@@ -190,7 +190,7 @@ class SeekTarget:
             self._parameters.target_radius,
             self._parameters.target_radius_deviation,
         )
-        self._steering = Steering(self._drone, self._control, self._attitude, self._target)
+        self._steering = SeekSteering(self._drone, self._control, self._attitude, self._target)
         self._step = 1 / 60  # s, initial value
         self._seen_at = -math.inf
         self._sees = False
@@ -222,7 +222,7 @@ class SeekTarget:
             self._searching_direction = math.copysign(1.0, towards[1])
             self._restart_search(math.copysign(1.0, self._target.position[2]))
 
-    def _approach(self, attitude: Quaternion, position: Vector, velocity: Vector) -> Decision:
+    def _approach(self, attitude: Quaternion, position: Vector, velocity: Vector) -> SeekDecision:
         parameters = self._parameters
         self._hold_distance, self._reach_distance = parameters.distances(self._pinhole, self._target.radius)
         heading = np.array(rotated(attitude, 1.0, 0.0, 0.0)[:2])
@@ -252,7 +252,7 @@ class SeekTarget:
             yaw_error = azimuth - self._off_axis(distance - max(closing, 0.0) / parameters.yaw_gain, azimuth)
         command = self._steering.command(attitude, velocity, acceleration, yaw_error, self._step)
         self._note_state(distance, bool(slowing.any()), velocity)
-        return Decision(command, self._state, self._reason(distance), distance)
+        return SeekDecision(command, self._state, self._reason(distance), distance)
 
     def _profile(self, to_go: Vector, velocity: Vector, max_speed: float) -> tuple[Vector, Vector]:
         """Return the velocity of the braking profile at a distance, and the acceleration along the profile."""
@@ -309,7 +309,7 @@ class SeekTarget:
         self._level = 0
         self._first_side = first_side
 
-    def _search(self, attitude: Quaternion, velocity: Vector) -> Decision:
+    def _search(self, attitude: Quaternion, velocity: Vector) -> SeekDecision:
         """Turn on the spot, with a new height after each full turn: 0, +1, -1, +2, -2, ... times search_height."""
         parameters = self._parameters
         if self._stood_for < STANDING_TIME:
@@ -334,9 +334,9 @@ class SeekTarget:
         command = self._steering.command(attitude, velocity, acceleration, yaw_error, self._step)
         self._state = SeekState.SEARCHING
         if not self._stood_for:
-            return Decision(command, self._state, "nothing in sight, stopping to look around", None)
+            return SeekDecision(command, self._state, "nothing in sight, stopping to look around", None)
         place = "here" if not self._level else f"{abs(goal):.0f} m {'higher' if goal > 0 else 'lower'}"
-        return Decision(command, self._state, f"nothing in sight, looking around {place}", None)
+        return SeekDecision(command, self._state, f"nothing in sight, looking around {place}", None)
 
 
 def _limited(acceleration: Vector, limit: float) -> Vector:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Steering: converts accelerations to body rates and thrust, and predicts their effect despite latency."""
+"""SeekSteering: converts accelerations to body rates and thrust, and predicts their effect despite latency."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from drone_bridge.controllers.seek_target.target_estimator import TargetEstimator
 from drone_bridge.motion.attitude_estimator import AttitudeEstimator
-from drone_bridge.motion.flight_control import Command, DroneModel, FlightControl, hover
+from drone_bridge.motion.flight_control import DroneModel, FlightControl, RatesAndThrust, hover
 from drone_bridge.motion.matrices import Vector
 from drone_bridge.motion.quaternions import MeasuredAttitude, Quaternion, multiplied, quaternion_from_vector, rotated
 
@@ -25,7 +25,7 @@ class CommandsInFlight:
     so that each step is flown with a command some frames older, which varies slightly.
     """
 
-    def __init__(self, neutral: Command) -> None:
+    def __init__(self, neutral: RatesAndThrust) -> None:
         self._commands = deque([neutral] * (LONGEST_DELAY + 1), maxlen=LONGEST_DELAY + 1)
         # Cost of each delay. Without evidence, the shortest one wins.
         self._costs: npt.NDArray[np.float64] = np.array([1e-3 * delay for delay in range(LONGEST_DELAY + 1)])
@@ -36,16 +36,16 @@ class CommandsInFlight:
         return int(np.argmin(self._costs))
 
     @property
-    def waiting(self) -> list[Command]:
+    def waiting(self) -> list[RatesAndThrust]:
         """Pending commands, which take effect before the next one, in order."""
         delay = self.usual_delay
         return list(self._commands)[len(self._commands) - delay :] if delay else []
 
-    def add(self, command: Command) -> None:
+    def add(self, command: RatesAndThrust) -> None:
         """Add the command for the newest frame."""
         self._commands.append(command)
 
-    def acted(self, attitude: AttitudeEstimator, measured: MeasuredAttitude, step: float) -> Command:
+    def acted(self, attitude: AttitudeEstimator, measured: MeasuredAttitude, step: float) -> RatesAndThrust:
         """Return the command that acted in the last step, given the attitude before it and the angles after it."""
         costs: npt.NDArray[np.float64] = np.zeros(LONGEST_DELAY + 1)
         for delay in range(LONGEST_DELAY + 1):
@@ -56,11 +56,11 @@ class CommandsInFlight:
         costs += 9.0 * (np.arange(LONGEST_DELAY + 1) != self.usual_delay)
         return self._late_by(int(np.argmin(costs)))
 
-    def _late_by(self, delay: int) -> Command:
+    def _late_by(self, delay: int) -> RatesAndThrust:
         return self._commands[-1 - delay]
 
 
-class Steering:
+class SeekSteering:
     """Converts accelerations to commands, and predicts their effect."""
 
     def __init__(
@@ -94,7 +94,7 @@ class Steering:
 
     def command(
         self, attitude: Quaternion, velocity: Vector, acceleration: Vector, yaw_error: float, step: float
-    ) -> Command:
+    ) -> RatesAndThrust:
         """Return the command for an acceleration, m/s^2, and a yaw error, rad to the left, and record it."""
         gravity = np.array([0, 0, self._drone.gravity])
         x, y, z = (acceleration + gravity + self._drone.decay * velocity - self._target.disturbance).tolist()
@@ -102,6 +102,6 @@ class Steering:
         self._in_flight.add(command)
         return command
 
-    def _acceleration(self, command: Command, up: Vector) -> Vector:
+    def _acceleration(self, command: RatesAndThrust, up: Vector) -> Vector:
         acceleration: Vector = command.thrust / self._drone.mass * up - np.array([0, 0, self._drone.gravity])
         return acceleration

@@ -19,7 +19,7 @@ from drone_bridge.controllers.messages import OdometryReader
 from drone_bridge.controllers.state_publisher import StatePublisher
 from drone_bridge.controllers.vehicle_pose import VehiclePose
 from drone_bridge.controllers.waypoints.waypoint import Waypoint
-from drone_bridge.controllers.waypoints.waypoints import Decision, WaypointParameters, Waypoints, WaypointState
+from drone_bridge.controllers.waypoints.waypoints import TourDecision, WaypointParameters, Waypoints, WaypointState
 from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration, declarations, read
 from drone_bridge.ros.qos import latched
 from drone_bridge.ros.subscriptions import subscribe
@@ -82,7 +82,7 @@ class WaypointsBehaviour(Behaviour):
             return
         if missing := [name for name, service in self._services.items() if not service.service_is_ready()]:
             if not self._waypoints.has_begun:
-                self._publish_state(Decision(WaypointState.WAITING, f"for the service {missing[0]}"))
+                self._publish_state(TourDecision(WaypointState.WAITING, f"for the service {missing[0]}"))
                 return
             self._waypoints.give_up("the bridge is gone")
         is_late = time.monotonic() - self._measured_s > self._parameters.odometry_timeout
@@ -98,7 +98,7 @@ class WaypointsBehaviour(Behaviour):
         answer = future.result()
         self._waypoints.answered(self._now(), answer.success, answer.message)
 
-    def _publish_state(self, decision: Decision) -> None:
+    def _publish_state(self, decision: TourDecision) -> None:
         self._state_publisher.publish(decision.state.value, decision.reason, decision.distance)
 
 

@@ -54,7 +54,7 @@ class WaypointState(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class TourDecision:
     """Current command, and the progress of the tour."""
 
     state: WaypointState
@@ -106,7 +106,7 @@ class Waypoints:
         if not self._is_done:
             self._problem = self._problem or problem
 
-    def update(self, now_s: float, measured: VehiclePose | None, is_flying: bool | None = None) -> Decision:
+    def update(self, now_s: float, measured: VehiclePose | None, is_flying: bool | None = None) -> TourDecision:
         """Return the current decision.
 
         Args:
@@ -116,7 +116,7 @@ class Waypoints:
         """
         if measured is None and not self._has_begun and any(each.is_place for each in self._waypoints):
             # Also before earlier legs and calls, so that missing odometry is noticed on the ground.
-            return Decision(WaypointState.WAITING, "for odometry", commands=False)
+            return TourDecision(WaypointState.WAITING, "for odometry", commands=False)
         self._has_begun = True
         before = self._waypoints[self._index]
         if self._problem or (self._is_done and not before.is_place):
@@ -162,11 +162,11 @@ class Waypoints:
         self._reached_s = None
         self._call = ServiceCall(self._waypoints[self._index].call)
 
-    def _way(self, waypoint: Waypoint, measured: VehiclePose | None) -> Decision:
+    def _way(self, waypoint: Waypoint, measured: VehiclePose | None) -> TourDecision:
         """Return the decision on the way to a place, or while holding it."""
         if measured is None:
             self._line_start = None  # the vehicle may be anywhere when odometry returns
-            return Decision(WaypointState.STOPPED, f"no odometry for {self._parameters.odometry_timeout:g} s")
+            return TourDecision(WaypointState.STOPPED, f"no odometry for {self._parameters.odometry_timeout:g} s")
         position, rotation = measured
         if self._line_start is None:
             self._line_start = position
@@ -192,7 +192,7 @@ class Waypoints:
 
     def _decision(
         self, velocity: BodyVelocity = STILL, distance: float = math.nan, *, commands: bool = True
-    ) -> Decision:
+    ) -> TourDecision:
         waypoint = self._waypoints[self._index]
         which = f"waypoint {self._index + 1} of {len(self._waypoints)}: {waypoint}"
         state, reason = WaypointState.GOING, f"to {which}"
@@ -202,7 +202,7 @@ class Waypoints:
             state, reason = WaypointState.DONE, f"{'stays at' if waypoint.is_place else 'after'} {which}"
         elif self._reached_s is not None and (waypoint.is_place or waypoint.call):
             state, reason = WaypointState.HOLDING, f"at {which}"
-        return Decision(state, reason, velocity, distance, commands)
+        return TourDecision(state, reason, velocity, distance, commands)
 
 
 class ServiceCall:

@@ -35,15 +35,15 @@ from drone_bridge.dronegui.codec import (
     Controls,
     Navdata,
 )
-from drone_bridge.dronegui.device import Dialect, Gui
+from drone_bridge.dronegui.device import Gui, GuiDialect
 from drone_bridge.dronegui.emulator.navdata import blocks
 from drone_bridge.dronegui.ports import PortWithOutlet, open_outlet
-from drone_bridge.motion.ar_drone_flight import COLUMNS, STEP_RATE, Flight
+from drone_bridge.motion.ar_drone_flight import COLUMNS, STEP_RATE, ArDroneFlight
 from drone_bridge.net.blocking import receive
 from drone_bridge.net.connector import Cancellation, LinkCancelledError, LinkError, LinkTimeoutError
-from drone_bridge.net.link_loop import Received
+from drone_bridge.net.link_loop import ReceivedData
 from drone_bridge.programs.bad_network import BadNetwork
-from drone_bridge.programs.lies import ALTITUDE, BATTERY, HEADING, LATE, NOISE, VELOCITY, Lies, add_lies
+from drone_bridge.programs.lies import ALTITUDE, BATTERY, HEADING, LATE, NOISE, VELOCITY, FaultyReports, add_lies
 from drone_bridge.programs.missing_package import explain_missing
 from drone_bridge.programs.options import (
     ProgramParser,
@@ -61,7 +61,7 @@ from drone_bridge.wire.addresses import address_name, peer_name
 from drone_bridge.wire.events import RemoteProtocolError
 
 if TYPE_CHECKING:
-    from drone_bridge.dronegui.emulator.video import Video
+    from drone_bridge.dronegui.emulator.video import GuiVideoSender
 
 
 class GuiProgram:
@@ -69,11 +69,11 @@ class GuiProgram:
 
     def __init__(
         self,
-        flight: Flight,
-        dialect: Dialect,
+        flight: ArDroneFlight,
+        dialect: GuiDialect,
         link: PortWithOutlet,
-        lies: Lies[list[Navdata]],
-        video: Video | None,
+        lies: FaultyReports[list[Navdata]],
+        video: GuiVideoSender | None,
     ) -> None:
         self.packets = self.late = self.refused = 0
         self._flight = flight
@@ -166,9 +166,9 @@ LONGEST_CATCH_UP_S = 0.25
 
 
 def fly(
-    flight: Flight,
+    flight: ArDroneFlight,
     gui: GuiProgram,
-    hear: Callable[[float], Received],
+    hear: Callable[[float], ReceivedData],
     options: argparse.Namespace,
     trajectory: TrajectoryFile | None,
 ) -> None:
@@ -176,7 +176,7 @@ def fly(
 
     Raises LinkError and LinkCancelledError.
     """
-    network: BadNetwork[Received] = BadNetwork(options.loss, options.reorder, options.seed)
+    network: BadNetwork[ReceivedData] = BadNetwork(options.loss, options.reorder, options.seed)
     duration = math.inf if options.duration is None else options.duration
     step = 1 / STEP_RATE
     due = time.monotonic()
@@ -200,10 +200,10 @@ def fly(
             print_status(flight.describe())
 
 
-def open_video(options: argparse.Namespace, stack: contextlib.ExitStack) -> Video | None:
+def open_video(options: argparse.Namespace, stack: contextlib.ExitStack) -> GuiVideoSender | None:
     """Start the camera, which the stack stops; return None without OpenCV. Raises LinkError."""
     try:
-        from drone_bridge.dronegui.emulator.video import Video  # the flight itself needs no OpenCV
+        from drone_bridge.dronegui.emulator.video import GuiVideoSender  # the flight itself needs no OpenCV
     except ModuleNotFoundError as error:
         print_event(f"video is disabled: {explain_missing('drone_bridge.dronegui.emulator', error)}")
         return None
@@ -212,15 +212,15 @@ def open_video(options: argparse.Namespace, stack: contextlib.ExitStack) -> Vide
         print_event(problem)
     network: BadNetwork[bytes] = BadNetwork(options.loss, options.reorder, options.seed)
     camera = next(each for each in CAMERAS if each.name == options.camera)
-    video = Video(camera, outlet, options.video_port, network, options.seed)
+    video = GuiVideoSender(camera, outlet, options.video_port, network, options.seed)
     stack.callback(video.close)
     return video
 
 
 def serve(options: argparse.Namespace, cancellation: Cancellation, stack: contextlib.ExitStack) -> int:
     """Listen and fly until the end. Raises LinkError and OSError."""
-    flight = Flight(options.gusts, options.seed)
-    dialect = Dialect(
+    flight = ArDroneFlight(options.gusts, options.seed)
+    dialect = GuiDialect(
         complete_states_only=options.strict_real,
         is_bootstrapped=options.bootstrapped,
         navdata_port=options.navdata_port,
@@ -232,7 +232,7 @@ def serve(options: argparse.Namespace, cancellation: Cancellation, stack: contex
     if link.problem:
         print_event(link.problem)
     video = open_video(options, stack) if options.video and options.video_port else None
-    gui = GuiProgram(flight, dialect, link, Lies(dict(options.lie)), video)
+    gui = GuiProgram(flight, dialect, link, FaultyReports(dict(options.lie)), video)
     signal.signal(signal.SIGUSR1, gui.start_navdata)
     signal.signal(signal.SIGUSR2, gui.land)
     signal.signal(signal.SIGIO, gui.switch_camera)

@@ -16,9 +16,9 @@ from drone_bridge.dronegui.codec import (
     VisionDetect,
 )
 from drone_bridge.motion.ar_drone import PICTURE_UNITS
-from drone_bridge.motion.ar_drone_flight import STATES, Flight
+from drone_bridge.motion.ar_drone_flight import STATES, ArDroneFlight
 from drone_bridge.motion.vectors import turned
-from drone_bridge.programs.lies import Lies
+from drone_bridge.programs.lies import FaultyReports
 from drone_bridge.vision.seen_tag import seen_tag
 
 FULL_BATTERY_FLIES_S = 720.0
@@ -26,16 +26,16 @@ FULL_BATTERY_FLIES_S = 720.0
 DETECTION_EVERY = 5
 
 
-def blocks(flight: Flight, number: int, lies: Lies[list[Navdata]] | None = None) -> list[Navdata]:
+def blocks(flight: ArDroneFlight, number: int, lies: FaultyReports[list[Navdata]] | None = None) -> list[Navdata]:
     """Return the blocks that the drone sends together; `number` counts these groups."""
-    result: list[Navdata] = [_demo(flight, number, lies or Lies())]
+    result: list[Navdata] = [_demo(flight, number, lies or FaultyReports())]
     if number % DETECTION_EVERY == 0:
         result += [_detection(flight), OtherNavdata("iphoneangles", {"enable": 1, "ax": 0.0, "ay": 0.0, "az": 1.0})]
     result.append(OtherNavdata("checksum", {"checksum": number}))
     return lies.delayed(result, flight.time) if lies else result
 
 
-def _demo(flight: Flight, number: int, lies: Lies[list[Navdata]]) -> Demo:
+def _demo(flight: ArDroneFlight, number: int, lies: FaultyReports[list[Navdata]]) -> Demo:
     lies.count()
     state = STATES[flight.phase]
     if state is FlightState.FLYING and flight.is_hovering:
@@ -52,7 +52,7 @@ def _demo(flight: Flight, number: int, lies: Lies[list[Navdata]]) -> Demo:
     )
 
 
-def _detection(flight: Flight) -> VisionDetect:
+def _detection(flight: ArDroneFlight) -> VisionDetect:
     """Return the tag if it is completely in the image."""
     if (tag := seen_tag(flight.position, flight.rotation)) is None:
         return VisionDetect()

@@ -12,12 +12,12 @@ from typing import Any, NamedTuple
 import cv2
 import numpy as np
 
-from drone_bridge.motion.ar_drone_flight import Flight
+from drone_bridge.motion.ar_drone_flight import ArDroneFlight
 from drone_bridge.motion.matrices import Matrix, Vector
 from drone_bridge.net.connector import LinkError
 from drone_bridge.net.datagram_link import DatagramPort
 from drone_bridge.programs.bad_network import BadNetwork
-from drone_bridge.vision.ar_drone_cameras import DOWN, FRONT, Camera
+from drone_bridge.vision.ar_drone_cameras import DOWN, FRONT, ArDroneCamera
 from drone_bridge.vision.floor_view import FloorView
 from drone_bridge.vision.uvlc import encode
 from drone_bridge.wire.rate_limit import RateLimit
@@ -28,16 +28,18 @@ VIDEO_RATE = 15.0  # pictures per second
 class Shot(NamedTuple):
     """View of the next picture, and the addresses of its receivers."""
 
-    camera: Camera
+    camera: ArDroneCamera
     position: Vector
     rotation: Matrix
     receivers: Sequence[Any]
 
 
-class Video:
+class GuiVideoSender:
     """Draws, encodes and sends in its own thread, so that the flight is not delayed."""
 
-    def __init__(self, camera: Camera, outlet: DatagramPort, port: int, network: BadNetwork[bytes], seed: int) -> None:
+    def __init__(
+        self, camera: ArDroneCamera, outlet: DatagramPort, port: int, network: BadNetwork[bytes], seed: int
+    ) -> None:
         """Start the thread, which sends from the outlet to this port of the receivers. `close` closes both."""
         self._camera, self._outlet, self._port, self._network, self._seed = camera, outlet, port, network, seed
         self._rate_limit = RateLimit()
@@ -51,12 +53,12 @@ class Video:
         """Return whether a picture is due; true once per period."""
         return self._rate_limit.is_due(now_s, VIDEO_RATE)
 
-    def show(self, flight: Flight, receivers: Sequence[Any]) -> None:
+    def show(self, flight: ArDroneFlight, receivers: Sequence[Any]) -> None:
         """Send a picture of the current view to these hosts. It replaces a picture that is not drawn yet."""
         self._next = Shot(self._camera, flight.position.copy(), flight.rotation, receivers)
         self._wakeup.set()
 
-    def switch(self) -> Camera:
+    def switch(self) -> ArDroneCamera:
         """Take the next pictures with the other camera, and return it."""
         self._camera = FRONT if self._camera is DOWN else DOWN
         return self._camera

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ControllerSession: state machine of a controller of the GUI, with take-off and landing. Pure.
+"""DroneGuiControllerSession: state machine of a controller of the GUI, with take-off and landing. Pure.
 
 Theory of operation, by the document "Network control protocol" and by real GUIs:
 
@@ -84,7 +84,7 @@ from drone_bridge.dronegui.codec import (
     VisionDetect,
 )
 from drone_bridge.dronegui.session.buttons import Buttons, Press
-from drone_bridge.dronegui.session.flight_watch import FlightWatch, Source
+from drone_bridge.dronegui.session.flight_watch import FlightWatch, FlyingSource
 from drone_bridge.dronegui.session.follow_watch import FOLLOWING, FollowWatch
 from drone_bridge.session.arbiter import Rank
 from drone_bridge.session.feedback import Feedback
@@ -157,13 +157,13 @@ class _SendPacket(Send):
     packet: SentPacket | None = None
 
 
-class Flying(NamedTuple):
+class FlyingReport(NamedTuple):
     """Whether the drone flies."""
 
     is_flying: bool
 
 
-class Received(NamedTuple):
+class NavdataBlock(NamedTuple):
     """Block of navdata."""
 
     block: Navdata
@@ -186,7 +186,7 @@ class _OwnLanding:
     name: str = LAND
 
 
-class Step(Enum):
+class RequestStep(Enum):
     """Progress of a request."""
 
     LISTENING = auto()
@@ -201,7 +201,7 @@ class _Flight:
     """Request in progress."""
 
     request: FlightRequest
-    step: Step
+    step: RequestStep
     since_s: float
     """Time at which the step began."""
     until_s: float
@@ -213,7 +213,7 @@ class _Flight:
     """Whether this is the press after packets restarted from 1."""
 
 
-class ControllerSession(Session):
+class DroneGuiControllerSession(Session):
     """Controller's conversation with one GUI."""
 
     def __init__(
@@ -469,7 +469,7 @@ class ControllerSession(Session):
             self._following.shown(block.flight_state, now_s)
             if self._following.is_overruled(max(self._parameter("confirm_timeout"), OVERRULED_S)):
                 self._begin_again("The drone does not follow commands, by its navdata", now_s)
-        self._effects.append(Publish(Received(block, data, name)))
+        self._effects.append(Publish(NavdataBlock(block, data, name)))
         return self._taken(now_s)
 
     def _begin_again(self, why: str, now_s: float) -> None:
@@ -497,7 +497,7 @@ class ControllerSession(Session):
     def _publish_flying(self, is_flying: bool | None) -> None:
         if is_flying is not None and is_flying != self._published:
             self._published = is_flying
-            self._effects.append(Publish(Flying(is_flying)))
+            self._effects.append(Publish(FlyingReport(is_flying)))
 
     @property
     def _receives_navdata(self) -> bool:
@@ -519,7 +519,7 @@ class ControllerSession(Session):
             return [Outcome(request, False, reason)]
         if self._watch.has_drone_state(now_s):
             return [Outcome(request, False, f"There is no need to assume: navdata reports {self._state_name}.")]
-        self._assume(is_flying, Source.PERSON)
+        self._assume(is_flying, FlyingSource.PERSON)
         sentence = f"Assuming that the drone {'flies' if is_flying else 'is on the ground'}."
         if self._needs_bootstrap(now_s):
             sentence += " takeoff will press reset, which stops the motors of a flying drone."
@@ -560,7 +560,7 @@ class ControllerSession(Session):
         for name in {TAKE_OFF: (TAKE_OFF, EMERGENCY), RESET: (TAKE_OFF,)}.get(request.name, ()):
             if name in under_way:
                 raise ValueError(f"{name} is in progress.")
-        self._flights.append(_Flight(request, Step.LISTENING, now_s, until_s))
+        self._flights.append(_Flight(request, RequestStep.LISTENING, now_s, until_s))
 
     def _first_navdata_s(self, now_s: float) -> float:
         """Return the time until which to wait for navdata, which may show that the drone is flying."""
@@ -583,11 +583,11 @@ class ControllerSession(Session):
 
     def _has_ended(self, flight: _Flight, now_s: float) -> bool:
         """Return whether the event of the step has occurred, or its timeout."""
-        if flight.press and flight.step in (Step.RESETTING, Step.PRESSING):
+        if flight.press and flight.step in (RequestStep.RESETTING, RequestStep.PRESSING):
             return flight.press.is_over
         if now_s >= flight.until_s or not self.is_open:
             return True
-        if flight.step is Step.CONFIRMING:
+        if flight.step is RequestStep.CONFIRMING:
             return self._is_confirmed(flight)
         if flight.request.name == EMERGENCY:
             return self._buttons.newest("reset") in (None, self._emergency_press)
@@ -617,7 +617,7 @@ class ControllerSession(Session):
             raise ValueError(reason)
         if flight.request.name == RESET:
             self._check_on_ground("the button reset would stop the motors of a flying drone", now_s, instead=f" {CUTS}")
-            self._press(flight, Step.PRESSING, "reset", now_s)
+            self._press(flight, RequestStep.PRESSING, "reset", now_s)
             return None
         if self._pilot.arbiter.rank(now_s) is Rank.HOLD:
             raise ValueError(HELD_SINCE)
@@ -626,10 +626,10 @@ class ControllerSession(Session):
             raise ValueError("The drone's motors are off, as after an emergency: call reset first.")
         if refusal := self._pilot.arbiter.limits.takeoff_refusal:
             raise ValueError(refusal)
-        if flight.step is Step.LISTENING and self._needs_bootstrap(now_s):
+        if flight.step is RequestStep.LISTENING and self._needs_bootstrap(now_s):
             self._bootstrap(flight, now_s)
         else:
-            self._press(flight, Step.PRESSING, "take_off", now_s)
+            self._press(flight, RequestStep.PRESSING, "take_off", now_s)
         return None
 
     def _cut(self, flight: _Flight, now_s: float) -> None:
@@ -638,9 +638,9 @@ class ControllerSession(Session):
         if now_s > until_s:
             raise ValueError(f"The motors were not cut: the request is {now_s - flight.request.asked_s:.1f} s old.")
         if press := self._emergency_press:
-            flight.press, flight.step, flight.since_s = press, Step.PRESSING, now_s
+            flight.press, flight.step, flight.since_s = press, RequestStep.PRESSING, now_s
         else:
-            self._press(flight, Step.PRESSING, "reset", now_s, begins_until_s=until_s)
+            self._press(flight, RequestStep.PRESSING, "reset", now_s, begins_until_s=until_s)
             self._effects.append(Note("", "Cutting the motors: emergency was called."))
 
     def _may_land(self, flight: _Flight, reason: str, now_s: float) -> str | None:
@@ -651,7 +651,7 @@ class ControllerSession(Session):
         if has_drone_state and self._watch.state is FlightState.LANDING:
             return "The drone is already landing."
         self._check_in_the_air(now_s)
-        self._press(flight, Step.PRESSING, "take_off", now_s)
+        self._press(flight, RequestStep.PRESSING, "take_off", now_s)
         return None
 
     def _bootstrap(self, flight: _Flight, now_s: float) -> None:
@@ -663,10 +663,12 @@ class ControllerSession(Session):
                 "set receive_navdata to false."
             )
         sentence = "There is no navdata: pressing reset, so that the GUI requests it from its drone."
-        self._press(flight, Step.RESETTING, "reset", now_s)
+        self._press(flight, RequestStep.RESETTING, "reset", now_s)
         self._effects.append(Note("", sentence, is_expected=True))
 
-    def _press(self, flight: _Flight, step: Step, button: str, now_s: float, begins_until_s: float = -math.inf) -> None:
+    def _press(
+        self, flight: _Flight, step: RequestStep, button: str, now_s: float, begins_until_s: float = -math.inf
+    ) -> None:
         """Press a button. Raises ValueError with a sentence if that is impossible."""
         if not self.is_open:
             raise ValueError(f"{button} can't be pressed {NOT_SENDING}")
@@ -691,36 +693,36 @@ class ControllerSession(Session):
             is_flying = self._watch.is_flying(now_s)
             changes_nothing = is_flying is None or (button == "reset" and not is_flying)
             if not changes_nothing and not self._watch.has_drone_state(now_s):
-                self._assume(None, Source.PRESS)
+                self._assume(None, FlyingSource.PRESS)
             raise ValueError(f"{button} was pressed, and then the link was lost.")
 
     def _has_reset(self, flight: _Flight, now_s: float) -> None:
         self._check_pressed(flight, "reset", now_s)
         patience_s = self._parameter("bootstrap_timeout") if self._receives_navdata else 0.0
-        flight.step, flight.since_s, flight.until_s = Step.STARTING, now_s, now_s + patience_s
+        flight.step, flight.since_s, flight.until_s = RequestStep.STARTING, now_s, now_s + patience_s
 
     def _has_pressed(self, flight: _Flight, now_s: float) -> str | None:
         if flight.request.name in (RESET, EMERGENCY):
             self._check_pressed(flight, "reset", now_s)
             if self._watch.is_flying(now_s) and not self._watch.has_drone_state(now_s):
-                self._assume(None if self._receives_navdata else False, Source.PRESS)
+                self._assume(None if self._receives_navdata else False, FlyingSource.PRESS)
             return "reset was pressed and released."
         self._check_pressed(flight, "take_off", now_s)
         if flight.was_seen:
-            flight.step = Step.CONFIRMING  # events since the press began count
+            flight.step = RequestStep.CONFIRMING  # events since the press began count
             wanted_s = self._parameter("press_time") + self._parameter("confirm_timeout")
             flight.until_s = max(flight.since_s + wanted_s, self._stalled_s + self._parameter("navdata_timeout"))
             return None
         reason = self._blind_reason(now_s)
         if flight.request.name == TAKE_OFF:
-            self._assume(True, Source.PRESS)
+            self._assume(True, FlyingSource.PRESS)
             way_down = ' Choose "Stream Navdata" in the GUI, so that land works.' if self._receives_navdata else ""
             return f"take_off was pressed and released. The take-off is not confirmed: {reason}.{way_down}"
         unseen = f"take_off was pressed and released. The landing is not confirmed: {reason}."
         if not self._receives_navdata:
-            self._assume(False, Source.PRESS)
+            self._assume(False, FlyingSource.PRESS)
             return unseen
-        self._assume(None, Source.PRESS)
+        self._assume(None, FlyingSource.PRESS)
         raise ValueError(
             f'{unseen} If the drone still flies, choose "Land" in the GUI, or "Stream Navdata" and call land again. '
             "If it is on the ground, call assume_flying with false."
@@ -733,7 +735,7 @@ class ControllerSession(Session):
         is_seen_flying = self._watch.has_drone_state(now_s) and self._watch.state in FOLLOWING
         if is_landing and is_seen_flying and not flight.has_begun_again and now_s - flight.since_s >= OVERRULED_S:
             self._begin_again("The drone does not land", now_s)
-            self._press(flight, Step.PRESSING, "take_off", now_s)
+            self._press(flight, RequestStep.PRESSING, "take_off", now_s)
             flight.has_begun_again = True
             return None
         reported = (
@@ -757,7 +759,7 @@ class ControllerSession(Session):
         watch = self._watch
         if not self._parameter("bootstrap") or watch.receives_navdata(now_s) or watch.was_reset_pressed:
             return False
-        return watch.source is Source.PERSON and not watch.is_flying(now_s)
+        return watch.source is FlyingSource.PERSON and not watch.is_flying(now_s)
 
     def _check_on_ground(self, harm: str, now_s: float, instead: str = "") -> None:
         """Raise ValueError with a sentence unless the drone is on the ground, by navdata or assume_flying."""
@@ -784,11 +786,11 @@ class ControllerSession(Session):
                 "call assume_flying with true first."
             )
 
-    def _assume(self, is_flying: bool | None, source: Source) -> None:
+    def _assume(self, is_flying: bool | None, source: FlyingSource) -> None:
         self._watch.assume(is_flying, source)
         if is_flying is not None:
             self._published = is_flying
-            self._effects.append(Publish(Flying(is_flying)))
+            self._effects.append(Publish(FlyingReport(is_flying)))
 
     # Texts for people.
 
@@ -847,12 +849,12 @@ class ControllerSession(Session):
 
 
 #: Successor of each step.
-_STEPS: dict[Step, Callable[[ControllerSession, _Flight, float], str | None]] = {
-    Step.LISTENING: ControllerSession._has_listened,
-    Step.RESETTING: ControllerSession._has_reset,
-    Step.STARTING: ControllerSession._has_listened,
-    Step.PRESSING: ControllerSession._has_pressed,
-    Step.CONFIRMING: ControllerSession._has_confirmed,
+_STEPS: dict[RequestStep, Callable[[DroneGuiControllerSession, _Flight, float], str | None]] = {
+    RequestStep.LISTENING: DroneGuiControllerSession._has_listened,
+    RequestStep.RESETTING: DroneGuiControllerSession._has_reset,
+    RequestStep.STARTING: DroneGuiControllerSession._has_listened,
+    RequestStep.PRESSING: DroneGuiControllerSession._has_pressed,
+    RequestStep.CONFIRMING: DroneGuiControllerSession._has_confirmed,
 }
 
 

@@ -19,7 +19,7 @@ from enum import Enum
 from drone_bridge.dronegui.codec import FlightState
 
 
-class Source(Enum):
+class FlyingSource(Enum):
     """Source of the state of flight."""
 
     NAVDATA = "navdata"
@@ -35,7 +35,7 @@ class FlightWatch:
         self._navdata_timeout_s = navdata_timeout_s
         self._is_flying: bool | None = None
         #: Source of the state; None without one.
-        self.source: Source | None = None
+        self.source: FlyingSource | None = None
         self._listening_since_s = -math.inf
         #: Whether the GUI was disconnected since the state became known.
         self.was_gui_gone = False
@@ -56,7 +56,7 @@ class FlightWatch:
 
     def is_flying(self, now_s: float) -> bool | None:
         """Return whether the drone flies; None if unknown."""
-        is_outdated = self.source is Source.NAVDATA and not self.has_drone_state(now_s)
+        is_outdated = self.source is FlyingSource.NAVDATA and not self.has_drone_state(now_s)
         return None if is_outdated else self._is_flying
 
     def listening_s(self, now_s: float) -> float:
@@ -73,10 +73,10 @@ class FlightWatch:
         self.was_reset_pressed = False  # if the GUI is silent after this, it may be a new one
         if state is not None:
             self.state, self.state_s = state, now_s
-            self.assume(state.is_airborne, Source.NAVDATA)
+            self.assume(state.is_airborne, FlyingSource.NAVDATA)
         self.received_s = now_s
 
-    def assume(self, is_flying: bool | None, source: Source) -> None:
+    def assume(self, is_flying: bool | None, source: FlyingSource) -> None:
         """Set whether the drone flies; None for unknown."""
         self._is_flying, self.source, self.was_gui_gone = is_flying, source, False
 

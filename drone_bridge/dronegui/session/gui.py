@@ -43,7 +43,7 @@ from drone_bridge.dronegui.codec import (
     Navdata,
     VisionDetect,
 )
-from drone_bridge.dronegui.device import MAX_CONTROLLERS, Dialect, Gui
+from drone_bridge.dronegui.device import MAX_CONTROLLERS, Gui, GuiDialect
 from drone_bridge.dronegui.session.flying import FlyingState
 from drone_bridge.session.operator_command import OperatorCommand
 from drone_bridge.session.session import (
@@ -83,7 +83,7 @@ class GuiSession(Session):
         self,
         parameter: Callable[[str], Any],
         allowed_peers: AllowedPeers,
-        gui: tuple[Dialect, str],
+        gui: tuple[GuiDialect, str],
         flying: FlyingState,
         *,
         is_held: Callable[[], bool],

@@ -20,10 +20,10 @@ from drone_bridge.robot.bridge.parameters import PARAMETERS
 from drone_bridge.robot.bridge.sensor_topics import SensorTopics
 from drone_bridge.robot.bridge.services import RobotServices
 from drone_bridge.robot.discovery import DiscoveredPeer, DiscoveryRoute
-from drone_bridge.robot.session.connected_driver import RoundTrip
+from drone_bridge.robot.session.connected_driver import KeepAliveRoundTrip
 from drone_bridge.robot.session.desired import DesiredSubsystems
 from drone_bridge.robot.session.driver import DriverSession, Lists, Problem
-from drone_bridge.robot.topics import ROBOT_LOG_PREFIX, TABLE, Translation
+from drone_bridge.robot.topics import ROBOT_LOG_PREFIX, TABLE, RobotTranslation
 from drone_bridge.robot.units import SkidSteer
 from drone_bridge.ros.command_streams import PROMPT_PERIOD_S
 from drone_bridge.ros.command_topics import CommandTopics
@@ -78,7 +78,7 @@ class RobotBridge(ProtocolNode):
         self._read_route()  # validates the route early
         self._skid_steer = SkidSteer(get("wheel_separation"), get("max_wheel_speed"))
         covariances = OdometryCovariances(POSE_VARIANCES, get("twist_covariance_diagonal"))
-        self._translation = Translation(frame_names(self.parameters, FrameNames), covariances)
+        self._translation = RobotTranslation(frame_names(self.parameters, FrameNames), covariances)
         self._robot_log = LogLimiter()
         self._sensors_publisher, self._subsystems_publisher = (
             self.make_publisher(row.message, row.name, row.qos()) for row in map(TABLE.row, ("sensors", "subsystems"))
@@ -147,7 +147,7 @@ class RobotBridge(ProtocolNode):
         """Publish a packet of the robot, or an event of the session."""
         if isinstance(message, Measurement):
             self._odometry.publish(message, self.now())
-        elif isinstance(message, RoundTrip):
+        elif isinstance(message, KeepAliveRoundTrip):
             self.report.record_duration("keep_alive_round_trip", message.duration_s)
             self._sensor_topics.publish_pending()  # 10 Hz: new subscribers get values within 0.1 s
         elif isinstance(message, codec.SensorUpdate):

@@ -7,7 +7,7 @@ from typing import Any
 from rclpy.publisher import Publisher
 
 from drone_bridge.robot import codec
-from drone_bridge.robot.topics import MAX_SENSORS, TABLE, TOPIC_OF_TYPE, Translation
+from drone_bridge.robot.topics import MAX_SENSORS, TABLE, TOPIC_OF_TYPE, RobotTranslation
 from drone_bridge.ros.protocol_node import ProtocolNode
 from drone_bridge.ros.publishers import NO_EVENTS
 
@@ -18,7 +18,7 @@ MAX_TOPICS = 128
 class SensorTopics:
     """Publishers by topic, kept until the node is cleaned up. For the loop's thread."""
 
-    def __init__(self, node: ProtocolNode, translation: Translation) -> None:
+    def __init__(self, node: ProtocolNode, translation: RobotTranslation) -> None:
         self._node, self._translation = node, translation
         self._publishers: dict[str, Publisher[Any]] = {}
         self._info = codec.SensorInfo(())  # the newest list

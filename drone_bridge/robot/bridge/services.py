@@ -17,7 +17,7 @@ from drone_bridge.net.connector import LinkError
 from drone_bridge.robot.discovery import DiscoveryRoute, DiscoverySearch
 from drone_bridge.robot.session.driver import NOT_CONNECTED, DriverSession
 from drone_bridge.ros.protocol_node import ProtocolNode
-from drone_bridge.ros.request_services import Request
+from drone_bridge.ros.request_services import PendingRequest
 from drone_bridge.srv import Bind, Discover, Unbind
 from drone_bridge.wire.printable import printable
 
@@ -70,13 +70,13 @@ class RobotServices:
             response.success, response.message = False, str(error)
         return response
 
-    def _ask(self, task: str, number: int) -> Request:
+    def _ask(self, task: str, number: int) -> PendingRequest:
         """Post a request to the session. Raises ValueError with a sentence."""
         self._node.check_age(task)
         session = self._session()
         if not session or not session.is_open:
             raise ValueError(NOT_CONNECTED)
-        request = Request(self._node, task)
+        request = PendingRequest(self._node, task)
         work = {
             BIND: partial(DriverSession.bind, session, request, number),
             UNBIND: partial(DriverSession.unbind, session, request, number),

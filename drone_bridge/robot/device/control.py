@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Control: grants subsystems to drivers and handles their packets, as specified.
+"""RobotControl: grants subsystems to drivers and handles their packets, as specified.
 
 A subsystem is free or bound by one driver. `dialects` has the behaviour of programs that deviate. All calls come from
 one thread and pass the time; nothing here waits, locks or reads a clock.
@@ -22,7 +22,7 @@ LONGEST_NAME = 255  # characters of a driver's name that fit each packet with a 
 
 
 @dataclass(slots=True)
-class Control:
+class RobotControl:
     """Robot's side of the protocol with all drivers."""
 
     #: Period of `send_readings`, s. None: on each new value.

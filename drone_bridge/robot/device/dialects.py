@@ -9,7 +9,7 @@ from enum import Enum
 from typing import ClassVar
 
 from drone_bridge.robot import codec
-from drone_bridge.robot.device.control import MAX_DRIVERS, Control
+from drone_bridge.robot.device.control import MAX_DRIVERS, RobotControl
 from drone_bridge.robot.device.drivers import Driver, Instant
 from drone_bridge.wire.events import DisconnectPeerError
 
@@ -19,7 +19,7 @@ _OF_A_SUBSYSTEM = codec.BindSubsystem | codec.UnbindSubsystem | codec.Update
 _MILLIVOLTS_PER_VOLT = 1000
 
 
-class Dialect(str, Enum):
+class RobotDialect(str, Enum):
     """Variant of the protocol that the robot uses towards its drivers."""
 
     DOCUMENT = "document"
@@ -28,7 +28,7 @@ class Dialect(str, Enum):
 
 
 @dataclass(slots=True)
-class RobotdControl(Control):
+class RobotdControl(RobotControl):
     """robotd 1.2 without its bugs: its own sensor list, no readings, releases are not announced, errors disconnect.
 
     FaultyRobotdControl adds the bugs that leave motors running, or subsystems bound by a disconnected driver.
@@ -40,11 +40,11 @@ class RobotdControl(Control):
         """Execute a packet. Raises DisconnectPeerError, even for a nonexistent subsystem."""
         if isinstance(packet, _OF_A_SUBSYSTEM) and packet.id >= len(self.vehicle.subsystems):
             raise DisconnectPeerError(f"subsystem {packet.id} does not exist")
-        Control.handle(self, driver, packet, now)
+        RobotControl.handle(self, driver, packet, now)
 
     def leave(self, driver: Driver, now: Instant) -> None:
         """Stop the motors of a driver whose connection has ended, and release its subsystems."""
-        Control.leave(self, driver, now)
+        RobotControl.leave(self, driver, now)
         self.log(f"[{driver}] lost connection", now)
 
     def send_readings(self, readings: Sequence[codec.SensorReading]) -> None:
@@ -67,7 +67,7 @@ class RobotdControl(Control):
         elif driver.name is None:
             raise DisconnectPeerError("bind before registration")
         else:
-            Control._bind(self, driver, number, now)
+            RobotControl._bind(self, driver, number, now)
 
     def _release(self, number: int, driver: Driver, now: Instant) -> None:
         """Release a subsystem without an announcement."""
@@ -114,7 +114,7 @@ class FaultyRobotdControl(RobotdControl):
 
     def silent_drivers(self, now: Instant, allowed_s: float) -> list[Driver]:
         """Return no driver, unless there are too many."""
-        return Control.silent_drivers(self, now, allowed_s) if len(self.drivers) >= MAX_DRIVERS else []
+        return RobotControl.silent_drivers(self, now, allowed_s) if len(self.drivers) >= MAX_DRIVERS else []
 
     def _driven_by(self, driver: Driver) -> list[int]:
         return [number for number in sorted(self._granted.get(driver, ())) if self._is_skid_steer(number)]
@@ -143,7 +143,7 @@ class FaultyRobotdControl(RobotdControl):
 
     def _update(self, driver: Driver, packet: codec.Update, now: Instant) -> None:
         if self._owners.get(packet.id) is driver:
-            Control._update(self, driver, packet, now)
+            RobotControl._update(self, driver, packet, now)
         else:
             # robotd parses the rest of such a packet as the next one, and can't decode anything after it.
             self._desynchronized.add(driver)
@@ -158,7 +158,7 @@ def _whole_volts(sensor: codec.Sensor) -> int | None:
 
 
 @dataclass(slots=True)
-class Protocol1Control(Control):
+class Protocol1Control(RobotControl):
     """Robot that lists only batteries, sends all their values periodically, and sends changed lists without a query.
 
     There is no firmware (0x09), and binds are not announced (0x06).
@@ -170,7 +170,7 @@ class Protocol1Control(Control):
 
     def handle(self, driver: Driver, packet: codec.FromDriver, now: Instant) -> None:
         """Execute a packet. Raises DisconnectPeerError."""
-        Control.handle(self, driver, packet, now)
+        RobotControl.handle(self, driver, packet, now)
         if isinstance(packet, codec.RegisterDriver):
             driver.send(codec.LogMessage(f"Hello, {driver.name}"))
 
@@ -233,8 +233,8 @@ class Protocol1Control(Control):
 
 
 #: Classes by dialect, without faults.
-CONTROLS: dict[Dialect, type[Control]] = {
-    Dialect.DOCUMENT: Control,
-    Dialect.ROBOTD_1_2: RobotdControl,
-    Dialect.PROTOCOL_1: Protocol1Control,
+CONTROLS: dict[RobotDialect, type[RobotControl]] = {
+    RobotDialect.DOCUMENT: RobotControl,
+    RobotDialect.ROBOTD_1_2: RobotdControl,
+    RobotDialect.PROTOCOL_1: Protocol1Control,
 }

@@ -7,17 +7,17 @@ from collections.abc import Callable
 from typing import Any
 
 from drone_bridge.robot import codec
-from drone_bridge.robot.device.control import Control
+from drone_bridge.robot.device.control import RobotControl
 from drone_bridge.robot.device.drivers import Driver, Instant
 from drone_bridge.wire.outgoing import encoded
 
 
 class ServedDriver:
-    """One connected driver. It is added to `Control` at creation, and removed by `leave`."""
+    """One connected driver. It is added to `RobotControl` at creation, and removed by `leave`."""
 
     def __init__(
         self,
-        control: Control,
+        control: RobotControl,
         peer: Any,
         send: Callable[[bytes], None],
         clock: Callable[[], Instant],

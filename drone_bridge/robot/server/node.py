@@ -20,16 +20,16 @@ from drone_bridge.net.link_loop import Link
 from drone_bridge.net.tcp_connection import StreamOptions
 from drone_bridge.net.tcp_port import TcpPort
 from drone_bridge.robot.codec import LightUpdate, Speeds
-from drone_bridge.robot.device.dialects import Dialect
+from drone_bridge.robot.device.dialects import RobotDialect
 from drone_bridge.robot.discovery import DiscoveryResponder, DiscoveryRoute
 from drone_bridge.robot.server.listing import LIGHT_TOPIC, NONE, light_topics, listing_from_parameters
 from drone_bridge.robot.server.log_lines import LogLines
-from drone_bridge.robot.server.parameters import PARAMETERS, ListsFrom
+from drone_bridge.robot.server.parameters import PARAMETERS, ListSource
 from drone_bridge.robot.server.port import RobotPort
 from drone_bridge.robot.server.sources import ListedParts, SensorSubscriptions
 from drone_bridge.robot.session.listing import Listing
 from drone_bridge.robot.session.robot import DROPPED_DRIVERS, LISTENING, SILENT_DRIVERS, UNKNOWN_VALUES, RobotSession
-from drone_bridge.robot.topics import Translation
+from drone_bridge.robot.topics import RobotTranslation
 from drone_bridge.robot.units import SkidSteer
 from drone_bridge.ros.neutral_repeater import NeutralRepeater
 from drone_bridge.ros.program import run
@@ -60,11 +60,11 @@ class RobotServer(ProtocolNode):
         self._skid_steer = SkidSteer(get("wheel_separation"), get("max_wheel_speed"))
         publisher = self._commands = self.make_publisher(cmd_vel_type(self.parameters), "cmd_vel", 10)
         self._repeater = NeutralRepeater(self, (publisher,), lambda: (publisher, Twist()))
-        is_listed = get("lists_from") == ListsFrom.TOPICS.value
+        is_listed = get("lists_from") == ListSource.TOPICS.value
         self._is_posted = False  # whether a call of `_deliver_pending` is pending
         log_nodes = [name for name in get("log_nodes") if name != NONE]
         self._log_lines = LogLines(self, log_nodes, self._post_pending, behind_bridge=is_listed)
-        translation = Translation()
+        translation = RobotTranslation()
         self._sensors = SensorSubscriptions(self, translation, self._post_pending)
         self.cleanup.callback(self._sensors.close)
         self._listed: ListedParts | None = None
@@ -101,7 +101,7 @@ class RobotServer(ProtocolNode):
     def make_session(self) -> RobotSession:
         get = self.parameters.__getitem__
         listing: Listing | None = self._listed.newest() if self._listed else self._fixed
-        dialect = Dialect(get("dialect"))
+        dialect = RobotDialect(get("dialect"))
         is_silent = self._listed is not None and self._listed.is_silent
         session = RobotSession(self._robot_name(), get, time_of_day_ms, listing, dialect, is_silent=is_silent)
         session.take(self._sensors.take(), elapsed_s())  # values received earlier

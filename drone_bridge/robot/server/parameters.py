@@ -6,7 +6,7 @@ from dataclasses import replace
 from enum import Enum
 
 from drone_bridge.robot import codec
-from drone_bridge.robot.device.dialects import Dialect
+from drone_bridge.robot.device.dialects import RobotDialect
 from drone_bridge.robot.device.vehicle import TRACKS
 from drone_bridge.robot.discovery import MAX_NAME_BYTES
 from drone_bridge.robot.server.listing import NONE, check_topics
@@ -15,7 +15,7 @@ from drone_bridge.ros.common_parameters import NEUTRAL_TIME, common_parameters
 from drone_bridge.ros.parameters import ParameterDeclaration
 
 
-class ListsFrom(str, Enum):
+class ListSource(str, Enum):
     """Source of the lists of subsystems and sensors."""
 
     PARAMETERS = "parameters"
@@ -49,9 +49,9 @@ PARAMETERS = (
     *_COMMON,
     ParameterDeclaration(
         "dialect",
-        Dialect.DOCUMENT.value,
+        RobotDialect.DOCUMENT.value,
         "Variant of the protocol towards drivers.",
-        choices=tuple(dialect.value for dialect in Dialect),
+        choices=tuple(dialect.value for dialect in RobotDialect),
     ),
     ParameterDeclaration(
         "driver_timeout",
@@ -63,10 +63,10 @@ PARAMETERS = (
     *SKID_STEER,
     ParameterDeclaration(
         "lists_from",
-        ListsFrom.PARAMETERS.value,
+        ListSource.PARAMETERS.value,
         "Source of the lists of subsystems and sensors: the parameters below, or the topics subsystems and sensors "
         "of robot_bridge.",
-        choices=tuple(lists.value for lists in ListsFrom),
+        choices=tuple(lists.value for lists in ListSource),
     ),
     ParameterDeclaration("skid_steer", TRACKS, f"Name of the skid steer as shown to drivers. {NONE}: no skid steer."),
     ParameterDeclaration(

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from drone_bridge.net.connector import Selectable
-from drone_bridge.net.link_loop import Connected, Disconnected, Filled, Received
+from drone_bridge.net.link_loop import Connected, Disconnected, FilledBuffer, ReceivedData
 from drone_bridge.net.tcp_port import TcpPort
 from drone_bridge.robot.codec import DISCOVERY_QUERY
 from drone_bridge.robot.discovery import DiscoveryResponder
@@ -32,7 +32,7 @@ class RobotPort:
     def files(self) -> Sequence[Selectable]:
         return (*self._drivers.files(), *(self._responder.sockets if self._responder else ()))
 
-    def receive(self) -> Received | Filled | Connected | Disconnected | None:
+    def receive(self) -> ReceivedData | FilledBuffer | Connected | Disconnected | None:
         self._discovery_is_next = not self._discovery_is_next
         if self._discovery_is_next:
             return self._request() or self._drivers.receive()
@@ -56,6 +56,6 @@ class RobotPort:
             self._responder.close()
         self._drivers.close()
 
-    def _request(self) -> Received | None:
+    def _request(self) -> ReceivedData | None:
         asker = self._responder.receive() if self._responder else None
-        return Received(DISCOVERY_QUERY, asker) if asker else None
+        return ReceivedData(DISCOVERY_QUERY, asker) if asker else None

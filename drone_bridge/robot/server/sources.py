@@ -9,7 +9,7 @@ from typing import Any
 from drone_bridge.msg import SensorArray, SubsystemArray
 from drone_bridge.robot.server.listing import drivable_subsystems, is_robot_connected, listing_of
 from drone_bridge.robot.session.listing import Listing
-from drone_bridge.robot.topics import MAX_SENSORS, TABLE, TOPIC_OF_TYPE, SensorSource, Translation
+from drone_bridge.robot.topics import MAX_SENSORS, TABLE, TOPIC_OF_TYPE, RobotTranslation, SensorSource
 from drone_bridge.ros.bridge_watch import BridgeWatch, publishing_nodes
 from drone_bridge.ros.protocol_node import ProtocolNode
 from drone_bridge.ros.subscriptions import subscribe
@@ -19,7 +19,7 @@ from drone_bridge.ros.topics import Topic
 class SensorSubscriptions:
     """Subscriptions to the topics of listed sensors, with their newest values until `take`."""
 
-    def __init__(self, node: ProtocolNode, translation: Translation, wake: Callable[[], None]) -> None:
+    def __init__(self, node: ProtocolNode, translation: RobotTranslation, wake: Callable[[], None]) -> None:
         """`wake` is called after each value. Its owner should call `take`."""
         self._node, self._translation, self._wake = node, translation, wake
         self._subscriptions: list[Any] = []
@@ -72,7 +72,7 @@ class ListedParts:
     def __init__(
         self,
         node: ProtocolNode,
-        translation: Translation,
+        translation: RobotTranslation,
         subscriptions: SensorSubscriptions,
         on_change: Callable[[], None],
     ) -> None:

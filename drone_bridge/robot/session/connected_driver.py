@@ -28,7 +28,7 @@ ROBOTD_PATIENCE_S = 10.0
 FIRST_ANSWER_S = 10.0
 
 
-class RoundTrip(NamedTuple):
+class KeepAliveRoundTrip(NamedTuple):
     """Round trip of a keep-alive, s."""
 
     duration_s: float
@@ -267,7 +267,7 @@ class ConnectedDriver:
             sentence = f"The robot answered keep-alive {packet.time_ms}, which was not sent."
             self._out.append(Note("unexpected_packets", sentence))
             return
-        self._out.append(Publish(RoundTrip(round_trip_s)))
+        self._out.append(Publish(KeepAliveRoundTrip(round_trip_s)))
         if round_trip_s >= SLOW_ROUND_TRIP_S:
             sentence = f"The round trip of a keep-alive took {round_trip_s:.1f} s. Robots stop if one is older than"
             self._out.append(Note("slow_keep_alives", f"{sentence} {OLDEST_KEEP_ALIVE_S:g} s."))

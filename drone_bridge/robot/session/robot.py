@@ -32,7 +32,7 @@ from typing import Any
 from drone_bridge.robot import codec
 from drone_bridge.robot.codec import Speeds
 from drone_bridge.robot.device.control import MAX_DRIVERS
-from drone_bridge.robot.device.dialects import CONTROLS, Dialect
+from drone_bridge.robot.device.dialects import CONTROLS, RobotDialect
 from drone_bridge.robot.device.drivers import BACKLOG_S, Instant
 from drone_bridge.robot.device.served_driver import ServedDriver
 from drone_bridge.robot.device.vehicle import DrivenSubsystem
@@ -77,7 +77,7 @@ class RobotSession(Session):
         parameter: Callable[[str], Any],
         wall_ms: Callable[[], int],
         listing: Listing | None,
-        dialect: Dialect = Dialect.DOCUMENT,
+        dialect: RobotDialect = RobotDialect.DOCUMENT,
         *,
         is_silent: bool = False,
     ) -> None:

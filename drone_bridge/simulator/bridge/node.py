@@ -29,7 +29,7 @@ from drone_bridge.simulator.bridge.services import SimulatorServices
 from drone_bridge.simulator.bridge.simulator_topics import SimulatorTopics
 from drone_bridge.simulator.codec import Attribute
 from drone_bridge.simulator.session import events
-from drone_bridge.simulator.session.client import CONNECTIONS, ClientSession
+from drone_bridge.simulator.session.client import CONNECTIONS, SimulatorClientSession
 from drone_bridge.simulator.session.desired_items import (
     DesiredCamera,
     DesiredCameraStream,
@@ -77,7 +77,7 @@ class SimulatorBridge(ProtocolNode):
     def __init__(self, **options: Any) -> None:
         super().__init__("simulator_bridge", PARAMETERS, **options)
         #: The session; None before the first activation.
-        self.session: ClientSession | None = None
+        self.session: SimulatorClientSession | None = None
         self._simulator_services = SimulatorServices(self, lambda: self.session)
 
     def set_up(self) -> None:
@@ -113,11 +113,11 @@ class SimulatorBridge(ProtocolNode):
         host, port, log = get("host"), get("port"), self.wire_log
         return TcpPeer(host, port, self._connecting_failed, connections=CONNECTIONS, options=OPTIONS, wire_log=log)
 
-    def make_session(self) -> ClientSession:
+    def make_session(self) -> SimulatorClientSession:
         get = self.parameters.__getitem__
         steering = Steering(self._commands.arbiter, self._requests, get)
         feedback = Feedback(self.observed, self._commands.arbiter.limits)
-        self.session = ClientSession(
+        self.session = SimulatorClientSession(
             self._simulation, steering, get, feedback, check_hold=self.hold.check, source=Random()
         )
         return self.session
@@ -155,7 +155,7 @@ class SimulatorBridge(ProtocolNode):
         """Publish an event of the session."""
         if handle := self._outputs.handlers.get(type(message)):
             handle(message)
-        if isinstance(message, events.RoundTrip):
+        if isinstance(message, events.RequestRoundTrip):
             self.report.record_duration("request_round_trip", message.duration_s)
         elif isinstance(message, events.DiagnosticValue):
             self.report.facts[message.name] = message.text

@@ -10,11 +10,11 @@ from rclpy.callback_groups import ReentrantCallbackGroup
 
 from drone_bridge.ros.parameters import DeclaredParameters
 from drone_bridge.ros.protocol_node import ProtocolNode
-from drone_bridge.ros.request_services import Request
+from drone_bridge.ros.request_services import PendingRequest
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator import units
 from drone_bridge.simulator.session import procedures
-from drone_bridge.simulator.session.client import NOT_CONNECTED, ClientSession
+from drone_bridge.simulator.session.client import NOT_CONNECTED, SimulatorClientSession
 from drone_bridge.simulator.session.desired_items import DesiredTrigger
 from drone_bridge.simulator.session.exchange import NO_ANSWER
 from drone_bridge.simulator.topics import attribute_message, entity_state
@@ -123,7 +123,7 @@ OFFERED: dict[str, Service] = {
 class SimulatorServices:
     """Services that are always available, and return an error while no simulator is connected."""
 
-    def __init__(self, node: ProtocolNode, session: Callable[[], ClientSession | None]) -> None:
+    def __init__(self, node: ProtocolNode, session: Callable[[], SimulatorClientSession | None]) -> None:
         """`session` returns the node's session, None before activation."""
         self._node, self._session = node, session
         group = ReentrantCallbackGroup()  # callbacks wait
@@ -147,7 +147,7 @@ class SimulatorServices:
             response.success, response.message = False, str(error)
         return response
 
-    def _ask(self, name: str, request: Any) -> Request:
+    def _ask(self, name: str, request: Any) -> PendingRequest:
         """Post a request to the session. Raises ValueError with a sentence."""
         node, service = self._node, OFFERED[name]
         if not service.is_never_stale:
@@ -156,7 +156,7 @@ class SimulatorServices:
         if not session or not session.is_open:
             raise ValueError(NOT_CONNECTED)
         work, *arguments = service.work(request, node.parameters)
-        asked = Request(node, name)
+        asked = PendingRequest(node, name)
         if service.is_never_stale:
             asked.asked_s = math.inf
         if not node.post(partial(session.ask, asked, work, tuple(arguments)), is_kept=True):

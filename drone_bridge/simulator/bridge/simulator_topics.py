@@ -31,7 +31,7 @@ from drone_bridge.simulator.topics import (
     VEHICLE_STATES,
     EntityState,
     Labels,
-    Translation,
+    SimulatorTranslation,
     entity_state,
 )
 
@@ -39,7 +39,7 @@ from drone_bridge.simulator.topics import (
 class EntityTopics:
     """Topics of one entity: odom and imu/data of the vehicle, pose and twist of others."""
 
-    def __init__(self, node: ProtocolNode, translation: Translation, name: str | None) -> None:
+    def __init__(self, node: ProtocolNode, translation: SimulatorTranslation, name: str | None) -> None:
         """`name` is None for the vehicle."""
         self._node = node
         self.translation = translation
@@ -97,7 +97,7 @@ class SimulatorTopics:
         self.stamps = Stamps(node.parameters, node.now)
         self._time = Time()  # simulated
         self._newest: tuple[float, Time] | None = None  # stamp of this step, and its time
-        self._topics = {vehicle: EntityTopics(node, Translation(frames), None)}  # by entity
+        self._topics = {vehicle: EntityTopics(node, SimulatorTranslation(frames), None)}  # by entity
         #: Translation of events.
         self._translation = self._topics[vehicle].translation
         self._events: dict[type, tuple[Publisher[Any], Any]] = {}
@@ -129,7 +129,7 @@ class SimulatorTopics:
             self._topics.pop(gone).close()
         for entity in scene.entities.keys() - self._topics:
             name = scene.entities[entity]
-            translation = Translation(self._frames, f"{self._frames.prefix}{name}")
+            translation = SimulatorTranslation(self._frames, f"{self._frames.prefix}{name}")
             self._topics[entity] = EntityTopics(self._node, translation, name)
         frames = {self._frames.odom, *map(self._translation.camera_frame, scene.cameras)}
         for frame in self._static_transforms.keys() - frames:

@@ -18,7 +18,6 @@ from drone_bridge.simulator.codec import ItemType
 from drone_bridge.simulator.device.world import (
     INVALID,
     UNSUPPORTED,
-    Camera,
     CameraStream,
     Collision,
     EntityStream,
@@ -26,8 +25,9 @@ from drone_bridge.simulator.device.world import (
     Item,
     ItemOwner,
     Path,
-    RefusedError,
+    RequestRefusedError,
     RunControl,
+    SimulatedCamera,
     SweepCollision,
     Timing,
     World,
@@ -153,9 +153,9 @@ Handler = Callable[[Context, ItemOwner, Any], wire.Response]
 
 
 def expect(context: Context, kind: ItemType, number: int, code: int = 0) -> None:
-    """Raise RefusedError with this code unless the item exists."""
+    """Raise RequestRefusedError with this code unless the item exists."""
     if not context.world.has(kind, number):
-        raise RefusedError(
+        raise RequestRefusedError(
             code, NO_ENTITY if kind is ItemType.ENTITY else f"{name_of(kind).capitalize()} {number} does not exist."
         )
 
@@ -184,7 +184,7 @@ def pause(context: Context, client: ItemOwner, request: wire.Pause) -> wire.Resp
 def remove(context: Context, client: ItemOwner, request: wire.Remove) -> wire.Response:
     """Remove an item and those that depend on it. Error 0: no such item; 1: no such type."""
     if request.type not in tuple(ItemType):
-        raise RefusedError(1, f"Item type {request.type} does not exist: they are 0 to {max(ItemType)}.")
+        raise RequestRefusedError(1, f"Item type {request.type} does not exist: they are 0 to {max(ItemType)}.")
     key = ItemType(request.type), request.id
     expect(context, *key)
     context.world.remove(key)
@@ -226,14 +226,14 @@ def get_extended(context: Context, client: ItemOwner, request: wire.GetExtended)
     expect(context, ItemType.ENTITY, request.id)
     data = context.world.extended(request.id).get(request.key)
     if data is None:
-        raise RefusedError(0, NO_EXTENDED)
+        raise RequestRefusedError(0, NO_EXTENDED)
     return wire.ExtendedGot(request.key, data)
 
 
 def expect_attribute(attribute: int, code: int) -> None:
-    """Raise RefusedError with this code unless entities have such an attribute."""
+    """Raise RequestRefusedError with this code unless entities have such an attribute."""
     if attribute not in tuple(wire.Attribute):
-        raise RefusedError(code, f"Attribute {attribute} does not exist: they are 0 to {max(wire.Attribute)}.")
+        raise RequestRefusedError(code, f"Attribute {attribute} does not exist: they are 0 to {max(wire.Attribute)}.")
 
 
 # Objects.
@@ -244,7 +244,9 @@ def add_object(context: Context, client: ItemOwner, request: wire.AddObject) -> 
     classes = context.world.scene.object_classes
     if request.class_name not in classes:
         there = " and ".join(map(repr, classes)) or "none"
-        raise RefusedError(0, f"Class of objects {request.class_name[:50]!r} does not exist. Available: {there}.")
+        raise RequestRefusedError(
+            0, f"Class of objects {request.class_name[:50]!r} does not exist. Available: {there}."
+        )
     return wire.Added(ItemType.OBJECT, context.world.add_object(request.class_name, request.data))
 
 
@@ -254,7 +256,7 @@ def add_object(context: Context, client: ItemOwner, request: wire.AddObject) -> 
 def add_camera(context: Context, client: ItemOwner, request: wire.AddCamera) -> wire.Response:
     """Add a camera to an entity's model frame. Error 0: no such entity."""
     expect(context, ItemType.ENTITY, request.entity)
-    camera = Camera(
+    camera = SimulatedCamera(
         entity=request.entity,
         q=unit(request.orientation),
         x=_vector(request.position),
@@ -269,7 +271,7 @@ def set_camera(context: Context, client: ItemOwner, request: wire.SetCamera) -> 
     """Set an attribute of a camera. Error 0: no such camera; 1: no such attribute."""
     expect(context, ItemType.CAMERA, request.id)
     if request.attribute not in tuple(wire.CameraAttribute):
-        raise RefusedError(
+        raise RequestRefusedError(
             1, f"Camera attribute {request.attribute} does not exist: they are 0 to {max(wire.CameraAttribute)}."
         )
     camera, value = context.world.camera(request.id), request.value
@@ -302,7 +304,7 @@ def stream_camera(context: Context, client: ItemOwner, request: wire.StreamCamer
     expect(context, ItemType.ENTITY, request.target, code=1)
     entity = context.world.camera(request.id).entity
     if entity == request.target:
-        raise RefusedError(2, f"Camera {request.id} is on entity {entity}, so it can't see it.")
+        raise RequestRefusedError(2, f"Camera {request.id} is on entity {entity}, so it can't see it.")
     stream = CameraStream(
         client=client,
         depends_on=frozenset({(ItemType.CAMERA, request.id), (ItemType.ENTITY, request.target)}),
@@ -332,7 +334,7 @@ def stream_entity(context: Context, client: ItemOwner, request: wire.StreamEntit
 def stream_extended(context: Context, client: ItemOwner, request: wire.StreamExtended) -> wire.Response:
     """Add a stream of extended attributes. Error 0: duplicate keys; 1: no such entity."""
     if len(set(request.keys)) < len(request.keys):
-        raise RefusedError(0, "The keys must be distinct.")
+        raise RequestRefusedError(0, "The keys must be distinct.")
     expect(context, ItemType.ENTITY, request.id, code=1)
     stream = ExtendedStream(
         client=client,
@@ -355,9 +357,11 @@ def add_trigger(context: Context, client: ItemOwner, request: wire.AddTrigger) -
     """
     asked = request.trigger
     if isinstance(asked, wire.UnknownTrigger):
-        raise RefusedError(0, f"Trigger type {asked.type} does not exist: they are 0 to {max(wire.TriggerType)}.")
+        raise RequestRefusedError(
+            0, f"Trigger type {asked.type} does not exist: they are 0 to {max(wire.TriggerType)}."
+        )
     if isinstance(asked, wire.BytecodeTrigger):
-        raise RefusedError(UNSUPPORTED, f"Bytecode ({len(asked.code)} bytes) is not supported.")
+        raise RequestRefusedError(UNSUPPORTED, f"Bytecode ({len(asked.code)} bytes) is not supported.")
     trigger = (
         _path(context, client, asked) if isinstance(asked, wire.PathTrigger) else _collision(context, client, asked)
     )
@@ -366,7 +370,7 @@ def add_trigger(context: Context, client: ItemOwner, request: wire.AddTrigger) -
 
 def _collision(context: Context, client: ItemOwner, asked: wire.CollisionTrigger | wire.SweepCollisionTrigger) -> Item:
     if asked.a == asked.b:
-        raise RefusedError(1, f"Entity {asked.a} can't collide with itself.")
+        raise RequestRefusedError(1, f"Entity {asked.a} can't collide with itself.")
     expect(context, ItemType.ENTITY, asked.a, code=2)
     expect(context, ItemType.ENTITY, asked.b, code=3)
     scene = context.world.scene
@@ -388,7 +392,7 @@ def _collision(context: Context, client: ItemOwner, asked: wire.CollisionTrigger
 def _path(context: Context, client: ItemOwner, asked: wire.PathTrigger) -> Item:
     expect(context, ItemType.ENTITY, asked.entity, code=1)
     if not asked.distance > 0:
-        raise RefusedError(2, f"The distance is {asked.distance:g}, but must be above 0.")
+        raise RequestRefusedError(2, f"The distance is {asked.distance:g}, but must be above 0.")
     return Path(
         client=client,
         depends_on=frozenset({(ItemType.ENTITY, asked.entity)}),
@@ -453,7 +457,7 @@ def answer(context: Context, client: ItemOwner, request: wire.Request) -> wire.R
         return wire.Error(UNSUPPORTED, f"{request.NAME} is not specified.")
     try:
         response = handler(context, client, request)
-    except RefusedError as error:
+    except RequestRefusedError as error:
         return error.answer
     except ValueError as error:  # invalid numbers
         return wire.Error(0 if isinstance(request, wire.AddEntity | wire.AddObject) else INVALID, str(error))

@@ -55,7 +55,7 @@ def name_of(kind: ItemType) -> str:
     return kind.name.lower().replace("_", " ")
 
 
-class RefusedError(Exception):
+class RequestRefusedError(Exception):
     """Refused request."""
 
     def __init__(self, code: int, message: str) -> None:
@@ -93,9 +93,9 @@ class Item:
 
 
 def check_room(kind: ItemType, count: int) -> None:
-    """Raise RefusedError if there are already too many items of a type."""
+    """Raise RequestRefusedError if there are already too many items of a type."""
     if count >= (MAX_SPIES if kind is ItemType.SPY else MAX_ITEMS):
-        raise RefusedError(FULL, f"There are already {count} items of type {name_of(kind)}, which is the limit.")
+        raise RequestRefusedError(FULL, f"There are already {count} items of type {name_of(kind)}, which is the limit.")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -112,7 +112,7 @@ class Items:
         return self._items[kind]
 
     def add(self, kind: ItemType, item: Item, number: int | None = None) -> int:
-        """Add an item with the given free ID, or the next one. Return the ID. Raises RefusedError."""
+        """Add an item with the given free ID, or the next one. Return the ID. Raises RequestRefusedError."""
         check_room(kind, len(self._items[kind]))
         if number is None:
             number = self._next[kind]
@@ -147,8 +147,8 @@ class Items:
 class Scene(Protocol):
     """Entities and objects by ID, in the units and axes of the wire: SI, north-east-down, quaternions w first.
 
-    IDs passed in must exist. A refusal raises RefusedError with the error to answer, or ValueError with a sentence if
-    the request determines the code.
+    IDs passed in must exist. A refusal raises RequestRefusedError with the error to answer, or ValueError with a
+    sentence if the request determines the code.
     """
 
     # Entities.
@@ -164,10 +164,10 @@ class Scene(Protocol):
         """Return whether the entity's state is fresh. Streams and triggers skip stale ones."""
 
     def add_entity(self, request: AddEntity) -> int:
-        """Add an entity without its extended attributes. Return its ID. Raises RefusedError and ValueError."""
+        """Add an entity without its extended attributes. Return its ID. Raises RequestRefusedError and ValueError."""
 
     def remove_entity(self, entity: int) -> None:
-        """Remove an entity. Raises RefusedError."""
+        """Remove an entity. Raises RequestRefusedError."""
 
     def position(self, entity: int) -> Vector:
         """Return the position of an entity, m."""
@@ -179,7 +179,7 @@ class Scene(Protocol):
         """Return an attribute as in EGET and streams: q of the body frame, w in the model frame."""
 
     def set_attribute(self, entity: int, attribute: int, value: AttributeValue) -> None:
-        """Set an attribute as in ESET: q of the model frame. Raises RefusedError and ValueError."""
+        """Set an attribute as in ESET: q of the model frame. Raises RequestRefusedError and ValueError."""
 
     def model_attitude(self, entity: int) -> WxyzQuaternion:
         """Return the attitude of the entity's model frame in the world."""
@@ -207,12 +207,12 @@ class Scene(Protocol):
         return False
 
     def add_object(self, class_name: str, data: bytes) -> int:
-        """Add an object of an existing class. Return its ID. Raises RefusedError."""
-        raise RefusedError(UNSUPPORTED, "Objects are not supported.")
+        """Add an object of an existing class. Return its ID. Raises RequestRefusedError."""
+        raise RequestRefusedError(UNSUPPORTED, "Objects are not supported.")
 
     def remove_object(self, number: int) -> None:
-        """Remove an object. Raises RefusedError."""
-        raise RefusedError(UNSUPPORTED, "Objects are not supported.")
+        """Remove an object. Raises RequestRefusedError."""
+        raise RequestRefusedError(UNSUPPORTED, "Objects are not supported.")
 
 
 # Extended attributes.
@@ -230,7 +230,7 @@ class ExtendedAttributes:
         self._bytes = 0
 
     def add_entity(self, entity: int, attributes: Mapping[str, bytes]) -> None:
-        """Add an entity. Raises RefusedError."""
+        """Add an entity. Raises RequestRefusedError."""
         self._take_room(_size(attributes))
         self._attributes[entity] = dict(attributes)
 
@@ -241,15 +241,15 @@ class ExtendedAttributes:
         return self._attributes[entity]
 
     def set(self, entity: int, key: str, data: bytes) -> None:
-        """Set an attribute. Raises RefusedError."""
+        """Set an attribute. Raises RequestRefusedError."""
         attributes = self._attributes[entity]
         self._take_room(_size({key: data}) - _size({key: attributes[key]} if key in attributes else {}))
         attributes[key] = data
 
     def _take_room(self, size: int) -> None:
-        """Reserve bytes. Raises RefusedError if the limit is exceeded."""
+        """Reserve bytes. Raises RequestRefusedError if the limit is exceeded."""
         if size > 0 and self._bytes + size > MAX_BYTES:
-            raise RefusedError(FULL, f"Extended attributes use {self._bytes} of at most {MAX_BYTES} bytes.")
+            raise RequestRefusedError(FULL, f"Extended attributes use {self._bytes} of at most {MAX_BYTES} bytes.")
         self._bytes += size
 
 
@@ -271,7 +271,7 @@ View = tuple[float, float, float, float]
 
 
 @dataclass(slots=True, kw_only=True)
-class Camera(Item):
+class SimulatedCamera(Item):
     """Pinhole camera that looks along its x axis, with y to the right and z down."""
 
     entity: int
@@ -484,31 +484,31 @@ class World:
     # Adding and removing.
 
     def add_entity(self, request: AddEntity) -> int:
-        """Add an entity. Return its ID. Raises RefusedError and ValueError."""
+        """Add an entity. Return its ID. Raises RequestRefusedError and ValueError."""
         check_room(ItemType.ENTITY, len(self.scene.entities))
         extended = {attribute.key: attribute.data for attribute in request.attributes}
         number = self.scene.add_entity(request)
         try:
             self.entity_added(number, extended)
-        except RefusedError:  # no room for its attributes
+        except RequestRefusedError:  # no room for its attributes
             self.scene.remove_entity(number)
             raise
         return number
 
     def entity_added(self, entity: int, extended: Mapping[str, bytes]) -> None:
-        """Register an entity that was added to the scene. Raises RefusedError."""
+        """Register an entity that was added to the scene. Raises RequestRefusedError."""
         self.extended_attributes.add_entity(entity, extended)
         self._notify_spies(True, (ItemType.ENTITY, entity))
 
     def add_object(self, class_name: str, data: bytes) -> int:
-        """Add an object. Return its ID. Raises RefusedError."""
+        """Add an object. Return its ID. Raises RequestRefusedError."""
         check_room(ItemType.OBJECT, len(self.scene.objects))
         number = self.scene.add_object(class_name, data)
         self._notify_spies(True, (ItemType.OBJECT, number))
         return number
 
     def add(self, kind: ItemType, item: Item, number: int | None = None) -> int:
-        """Add an item of another type, with the given ID or the next one. Return the ID. Raises RefusedError.
+        """Add an item of another type, with the given ID or the next one. Return the ID. Raises RequestRefusedError.
 
         An existing item with that ID is removed first, with its dependents.
         """
@@ -526,7 +526,7 @@ class World:
         return number in self.items.of(kind)
 
     def remove(self, key: Key) -> None:
-        """Remove an existing item, after its dependents. Raises RefusedError."""
+        """Remove an existing item, after its dependents. Raises RequestRefusedError."""
         kind, number = key
         for other in reversed(self.items.dependents(key)):
             self.items.remove(other)
@@ -564,10 +564,10 @@ class World:
 
     # Cameras.
 
-    def camera(self, number: int) -> Camera:
+    def camera(self, number: int) -> SimulatedCamera:
         """Return an existing camera."""
         camera = self.items.of(ItemType.CAMERA)[number]
-        assert isinstance(camera, Camera)
+        assert isinstance(camera, SimulatedCamera)
         return camera
 
     def view(self, camera: int, target: int) -> View:
@@ -606,16 +606,16 @@ class RunControl:
         self.is_running = False
 
     def run(self, steps: int) -> None:
-        """Run for `steps` steps; 0: unlimited. Raises RefusedError while running."""
+        """Run for `steps` steps; 0: unlimited. Raises RequestRefusedError while running."""
         if self.is_running:
-            raise RefusedError(0, "The simulator is not paused.")
+            raise RequestRefusedError(0, "The simulator is not paused.")
         self.steps_left, self.is_running = steps, True
         self.on_run()
 
     def pause(self) -> None:
-        """Pause. Raises RefusedError while paused."""
+        """Pause. Raises RequestRefusedError while paused."""
         if not self.is_running:
-            raise RefusedError(0, "The simulator is not running.")
+            raise RequestRefusedError(0, "The simulator is not running.")
         self.is_running = False
 
     def follow(self, *, is_running: bool) -> None:

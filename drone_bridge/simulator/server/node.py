@@ -38,7 +38,7 @@ from drone_bridge.simulator.topics import (
     EVENTS,
     SIMULATION_STARTED,
     EntityState,
-    Translation,
+    SimulatorTranslation,
     service_calls,
     velocity_from_wire,
     wire_state,
@@ -75,7 +75,7 @@ class SimulatorServer(ProtocolNode):
 
     def set_up(self) -> None:
         get = self.parameters.__getitem__
-        self._translation = Translation(FrameNames())
+        self._translation = SimulatorTranslation(FrameNames())
         publisher = self._commands = self.make_publisher(cmd_vel_type(self.parameters), "cmd_vel", 1)
         self._repeater = NeutralRepeater(self, (publisher,), lambda: (publisher, Twist()))
         self.hold.when_set(self._hold_changed)

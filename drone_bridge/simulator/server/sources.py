@@ -17,7 +17,7 @@ from drone_bridge.ros.time import seconds_between, stamp_numbers
 from drone_bridge.ros.topic_names import topic_token
 from drone_bridge.simulator.topics import (
     EntityState,
-    Translation,
+    SimulatorTranslation,
     with_motion,
     with_specific_force,
     with_twist,
@@ -102,7 +102,7 @@ class PairedSource:
 class Sources:
     """Subscriptions to the states of entities."""
 
-    def __init__(self, node: ProtocolNode, translation: Translation, on_state: OnState) -> None:
+    def __init__(self, node: ProtocolNode, translation: SimulatorTranslation, on_state: OnState) -> None:
         """`on_state` receives each state."""
         self._node, self._translation, self._on_state = node, translation, on_state
         self._before: dict[int, tuple[EntityState, Time]] = {}

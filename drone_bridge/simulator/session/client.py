@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ClientSession: a client's messages to a simulator across its connections, for simulator_bridge. Pure.
+"""SimulatorClientSession: a client's messages to a simulator across its connections, for simulator_bridge. Pure.
 
 Theory of operation, from the specification and the behaviour of real simulators:
 
@@ -44,7 +44,7 @@ from drone_bridge.session.session import (
     Session,
 )
 from drone_bridge.simulator import codec as sim
-from drone_bridge.simulator.session.connected_client import AUTO, POLL, SPY, Call, ConnectedClient
+from drone_bridge.simulator.session.connected_client import AUTO, POLL, SPY, CallerRequest, ConnectedClient
 from drone_bridge.simulator.session.exchange import NO_ANSWER, Exchange
 from drone_bridge.simulator.session.simulation import Simulation
 from drone_bridge.simulator.session.steering import Steering
@@ -58,7 +58,7 @@ CONNECTIONS = 2  # for requests and for streams
 _CONNECTION_KEPT = "It may be suspended. The connection is kept, and nothing is sent until it answers."
 
 
-class ClientSession(Session):
+class SimulatorClientSession(Session):
     """Session of a client with one simulator, across its connections."""
 
     def __init__(
@@ -194,7 +194,7 @@ class ClientSession(Session):
             return [Outcome(request, False, NOT_CONNECTED, NO_ANSWER)]
         if request.asked_s < self.fresh_since_s:
             return [Outcome(request, False, f"{MAY_HAVE_WAITED} Please call it again.", NO_ANSWER)]
-        client.ask(Call(request, work, arguments))
+        client.ask(CallerRequest(request, work, arguments))
         if self._is_overdue:
             client.fail_calls(client.exchange.overdue())
         return self._turn(now_s)

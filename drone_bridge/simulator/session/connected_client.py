@@ -70,7 +70,7 @@ class Success(NamedTuple):
     sentence: str
 
 
-class Call(NamedTuple):
+class CallerRequest(NamedTuple):
     """Request of a caller."""
 
     request: Any
@@ -85,7 +85,7 @@ class _ActiveProcedure:
     """A procedure in progress."""
 
     procedure: Procedure[None]
-    call: Call | None = None
+    call: CallerRequest | None = None
     awaited: Pending | float | None = None  # None: ready to continue
     allows_others: bool = False
 
@@ -123,7 +123,7 @@ class ConnectedClient:
         self._received_s = exchange.now_s
         self._known: set[int] = set()  # entities
         self._spied: deque[sim.Spied] = deque()
-        self._calls: deque[Call] = deque()
+        self._calls: deque[CallerRequest] = deque()
         self._running = [_ActiveProcedure(self._begin())]  # the last one may let others pass
 
     # Events. Each is followed by `turn`.
@@ -148,7 +148,7 @@ class ConnectedClient:
         finally:
             self.streams.flush()
 
-    def ask(self, call: Call) -> None:
+    def ask(self, call: CallerRequest) -> None:
         """Queue a caller's request."""
         if len(self._calls) + len(self._running) >= MAX_CALLS:
             self._resolve(call, False, f"{MAX_CALLS} requests are pending, which is the limit.")
@@ -269,7 +269,7 @@ class ConnectedClient:
 
     # Calls.
 
-    def _execute(self, call: Call) -> Procedure[None]:
+    def _execute(self, call: CallerRequest) -> Procedure[None]:
         self.exchange.asked_s = call.request.asked_s
         try:
             result = yield from call.work(self, *call.arguments)
@@ -283,7 +283,7 @@ class ConnectedClient:
         """Let other procedures run beside the one that has just started. For that procedure."""
         self._running[-1].allows_others = True
 
-    def _resolve(self, call: Call, is_success: bool, sentence: str, result: Any = NO_ANSWER) -> None:
+    def _resolve(self, call: CallerRequest, is_success: bool, sentence: str, result: Any = NO_ANSWER) -> None:
         if not is_success:
             self.exchange.note("refused_requests")
         self._out.append(Outcome(call.request, is_success, sentence, result))

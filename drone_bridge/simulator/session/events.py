@@ -73,7 +73,7 @@ class DiagnosticValue(NamedTuple):
     text: str
 
 
-class RoundTrip(NamedTuple):
+class RequestRoundTrip(NamedTuple):
     """Round trip of a request, s."""
 
     duration_s: float

@@ -30,7 +30,7 @@ from drone_bridge.simulator.codec import (
     Request,
     Response,
 )
-from drone_bridge.simulator.session.events import RoundTrip
+from drone_bridge.simulator.session.events import RequestRoundTrip
 from drone_bridge.wire.events import LocalProtocolError
 from drone_bridge.wire.printable import printable
 
@@ -223,7 +223,7 @@ class Exchange:
             for channel in self.channels:
                 channel.resume(self.now_s)
         self.note("requests")
-        self.publish(RoundTrip(self.now_s - pending.sent_s))
+        self.publish(RequestRoundTrip(self.now_s - pending.sent_s))
         pending.on_answer(pending.answer)
 
     def resume(self) -> None:

@@ -4,7 +4,7 @@
 Theory of operation:
 
 A request is answered locally, from topics, or by a service. `begin` returns an answer, or a generator that yields each
-Question for a service, receives its Answer, and returns the answer to the client. It raises RefusedError, and
+Question for a service, receives its Answer, and returns the answer to the client. It raises RequestRefusedError, and
 ValueError with a sentence. Hold is checked right before each call that may move the vehicle, since it may have begun
 after the previous call.
 
@@ -30,14 +30,23 @@ from drone_bridge.session.session import AFTER_STALLS, Action, Answer, Note, Pub
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.codec import Attribute, Error, ItemType, Request, Response
 from drone_bridge.simulator.device.requests import NO_ENTITY, NO_EXTENDED, Context, answer
-from drone_bridge.simulator.device.world import INVALID, Item, ItemOwner, Key, RefusedError, RunControl, Timing, World
+from drone_bridge.simulator.device.world import (
+    INVALID,
+    Item,
+    ItemOwner,
+    Key,
+    RequestRefusedError,
+    RunControl,
+    Timing,
+    World,
+)
 from drone_bridge.simulator.session.mirrored_scene import (
     UNKNOWN_STATE,
     ConfiguredEntity,
     MirroredEntity,
     MirroredScene,
 )
-from drone_bridge.simulator.session.velocity_commands import STEERED, VelocityCommands
+from drone_bridge.simulator.session.velocity_commands import STEERED, ClientVelocityCommands
 
 HELD = "The vehicle is on hold."
 MAY_BE_STALE = "The request may be stale: the server or its bridge was suspended meanwhile. Please send it again."
@@ -96,7 +105,7 @@ class ForwardedItem(Item):
     """Camera, trigger or stream in the bridge's simulator, with the same ID there."""
 
 
-class ServiceError(RefusedError):
+class ServiceError(RequestRefusedError):
     """Failure or timeout of a service."""
 
     def __init__(self, error: Error, *, is_simulators: bool = False) -> None:
@@ -130,7 +139,7 @@ class Forwarder:
             self.scene.add(entity.number, MirroredEntity(entity.radius, has_source=True, is_configured=True))
             self.world.entity_added(entity.number, {"render": entity.render.encode()} if entity.render else {})
         #: Commands of clients for the vehicle.
-        self.commands = VelocityCommands(
+        self.commands = ClientVelocityCommands(
             lambda: float(parameter("command_timeout")), lambda: self.scene.orientation(self._vehicle), out
         )
         #: Time, and whether the request may be stale. Set by the session.
@@ -187,7 +196,7 @@ class Forwarder:
         if self._is_steering(request) and self.scene.has_entity(self._vehicle):
             try:
                 self._steer(client, cast(sim.SetEntity, request))
-            except RefusedError as error:
+            except RequestRefusedError as error:
                 return error.answer
             return sim.Ok()
         response = answer(self._device, client, request)
@@ -232,30 +241,30 @@ class Forwarder:
         return kind in _FORWARDED_ITEMS and isinstance(self.world.items.of(ItemType(kind)).get(number), ForwardedItem)
 
     def _steer(self, client: ItemOwner, request: sim.SetEntity) -> None:
-        """Publish a command. Zero is published even if the vehicle's state is unknown. Raises RefusedError."""
+        """Publish a command. Zero is published even if the vehicle's state is unknown. Raises RequestRefusedError."""
         is_known = self.scene.is_current(self._vehicle)
         if any(cast(tuple[float, ...], request.value)):
             self._check_moves()
             if not is_known:  # also for w, since its client may have set v
                 sentence = "The vehicle can't be steered: its orientation is unknown."
                 self._out.append(Note(UNSTEERED, sentence))
-                raise RefusedError(0, UNKNOWN_STATE)
+                raise RequestRefusedError(0, UNKNOWN_STATE)
         self.commands.set(client, request, self.now_s)
         if not is_known:  # the source of its motion may have disconnected
-            raise RefusedError(0, UNKNOWN_STATE)
+            raise RequestRefusedError(0, UNKNOWN_STATE)
 
     def _check_moves(self) -> None:
-        """Raise RefusedError unless the vehicle may be moved now."""
+        """Raise RequestRefusedError unless the vehicle may be moved now."""
         if not self._admits():
-            raise RefusedError(0, HELD)
+            raise RequestRefusedError(0, HELD)
         if self.may_be_stale:
             self._out.append(Note(AFTER_STALLS))
-            raise RefusedError(INVALID, MAY_BE_STALE)
+            raise RequestRefusedError(INVALID, MAY_BE_STALE)
 
     # By services.
 
     def _call(self, request: Request, orientation: WxyzQuaternion | None = None) -> ServiceProcedure:
-        """Return the response of the service. Raises RefusedError."""
+        """Return the response of the service. Raises RequestRefusedError."""
         service = self._calls.service_of(request)
         assert service
         moves = request.moves(self._vehicle)
@@ -272,7 +281,7 @@ class Forwarder:
         return got.response
 
     def _ask(self, request: Request) -> ServiceProcedure:
-        """Return the answer of the service. Raises RefusedError."""
+        """Return the answer of the service. Raises RequestRefusedError."""
         return self._calls.answer(request, (yield from self._call(request)))
 
     def _pass_on(self, client: ItemOwner, request: Request) -> ServiceProcedure:
@@ -302,7 +311,7 @@ class Forwarder:
     def _remember(self, entity: int, key: str, data: bytes) -> None:
         """Store an extended attribute, for streams, which the bridge lacks, and for times when it does not respond."""
         if self.scene.has_entity(entity):
-            with contextlib.suppress(RefusedError):  # the limit is reached
+            with contextlib.suppress(RequestRefusedError):  # the limit is reached
                 self.world.extended_attributes.set(entity, key, data)
 
     def _run(self, client: ItemOwner | None, request: sim.Run | sim.Pause) -> ServiceProcedure:

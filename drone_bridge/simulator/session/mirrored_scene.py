@@ -10,7 +10,7 @@ from typing import NamedTuple, cast
 
 from drone_bridge.motion.wxyz import IDENTITY, Vector, WxyzQuaternion
 from drone_bridge.simulator.codec import AddEntity, Attribute, AttributeValue
-from drone_bridge.simulator.device.world import RefusedError, Scene
+from drone_bridge.simulator.device.world import RequestRefusedError, Scene
 
 #: Error for a listed entity without a state.
 UNKNOWN_STATE = "The state of this entity is unknown."
@@ -96,7 +96,7 @@ class MirroredScene(Scene):
         return self.now_s - mirrored.updated_s <= self._timeout_s()
 
     def add_entity(self, request: AddEntity) -> int:
-        raise RefusedError(0, "Entities can't be added.")
+        raise RequestRefusedError(0, "Entities can't be added.")
 
     def remove_entity(self, entity: int) -> None:
         """See Scene. The caller checks whether removal is allowed."""
@@ -111,12 +111,12 @@ class MirroredScene(Scene):
     def attribute(self, entity: int, attribute: int) -> AttributeValue:
         mirrored = self._entities[entity]
         if mirrored.state is None or not self.is_current(entity):
-            raise RefusedError(0, UNKNOWN_STATE)
+            raise RequestRefusedError(0, UNKNOWN_STATE)
         return mirrored.corporeal if attribute == Attribute.CORPOREAL else mirrored.state[attribute]
 
     def set_attribute(self, entity: int, attribute: int, value: AttributeValue) -> None:
         """See Scene. v and w of the vehicle are commands, and are handled elsewhere."""
-        raise RefusedError(1, f"{Attribute(attribute).name.capitalize()} of entity {entity} can't be set.")
+        raise RequestRefusedError(1, f"{Attribute(attribute).name.capitalize()} of entity {entity} can't be set.")
 
     def model_attitude(self, entity: int) -> WxyzQuaternion:
         return cast(WxyzQuaternion, self.attribute(entity, Attribute.ORIENTATION))

@@ -38,7 +38,7 @@ from drone_bridge.session.session import Action, Actions, Answer, Call, Close, N
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.codec import ItemType
 from drone_bridge.simulator.device.requests import ServedClient
-from drone_bridge.simulator.device.world import RefusedError
+from drone_bridge.simulator.device.world import RequestRefusedError
 from drone_bridge.simulator.session.forwarding import ForwardedItem, Forwarder, Question, ServiceCalls, ServiceProcedure
 from drone_bridge.simulator.session.heading import LONGEST_WAIT_S
 from drone_bridge.simulator.session.mirrored_scene import ConfiguredEntity, State
@@ -386,7 +386,7 @@ class SimulatorSession(Session):
             question = asking.send(answer)  # type: ignore[arg-type] # None starts it
         except StopIteration as stop:
             response = stop.value
-        except RefusedError as error:
+        except RequestRefusedError as error:
             response = error.answer
         except ValueError as error:
             response = sim.Error(0, str(error))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""VelocityCommands: the velocity commanded by clients, each part for as long as its client repeats it.
+"""ClientVelocityCommands: the velocity commanded by clients, each part for as long as its client repeats it.
 
 v is in the world frame on the wire, but in the body frame for a vehicle in ROS. While the vehicle turns, the same v is
 therefore published again for its new orientation.
@@ -32,7 +32,7 @@ class VelocityCommand(NamedTuple):
 NEUTRAL = VelocityCommand()
 
 
-class VelocityCommands:
+class ClientVelocityCommands:
     """Publishes each change of the clients' velocity, and zero when a steering client is silent or has disconnected.
 
     v and w are the last values set by any client, by topic or by service, and zero if no steering client has set them.

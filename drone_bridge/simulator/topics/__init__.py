@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Translation: conversion between the simulator's messages and ROS messages, and the table of topics.
+"""SimulatorTranslation: conversion between the simulator's messages and ROS messages, and the table of topics.
 
 On the wire, the world is north-east-down, bodies are forward-right-down, and quaternions are w, x, y, z. `units`
 converts them to REP 103 and back. q is about an entity's principal axes when received (EGOT, EDATA), and about its
@@ -199,7 +199,7 @@ class Labels(NamedTuple):
     """ID and name of the camera, and ID of the target."""
 
 
-class Translation:
+class SimulatorTranslation:
     """Conversion of the simulator's messages about one entity, or of any other kind, to ROS and back.
 
     A message for a state is valid until the next one of its kind is created.
@@ -402,8 +402,8 @@ VEHICLE_STATES = (
         "odom",
         Odometry,
         of=EntityState,
-        to_ros=Translation.odometry,
-        from_ros=Translation.wire_odometry,
+        to_ros=SimulatorTranslation.odometry,
+        from_ros=SimulatorTranslation.wire_odometry,
         meaning="the vehicle's pose and velocities",
         needed="its state is unknown, and it can't be steered",
     ),
@@ -411,29 +411,29 @@ VEHICLE_STATES = (
         "imu/data",
         Imu,
         of=EntityState,
-        to_ros=Translation.imu,
-        from_ros=Translation.wire_imu,
+        to_ros=SimulatorTranslation.imu,
+        from_ros=SimulatorTranslation.wire_imu,
         meaning="reading of a simulated IMU on the vehicle; -1 in a covariance while its heading is unknown",
     ),
     Topic(
         "depth",
         PoseWithCovarianceStamped,
         of=EntityState,
-        to_ros=Translation.depth,
+        to_ros=SimulatorTranslation.depth,
         meaning="the vehicle's depth, as a negative z in odom; other values have a large variance",
     ),
     Topic(
         "fluid_pressure",
         FluidPressure,
         of=EntityState,
-        to_ros=Translation.fluid_pressure,
+        to_ros=SimulatorTranslation.fluid_pressure,
         meaning="absolute pressure at that depth, in sea water",
     ),
     Topic(
         "velocity",
         TwistWithCovarianceStamped,
         of=EntityState,
-        to_ros=Translation.velocity,
+        to_ros=SimulatorTranslation.velocity,
         meaning="the vehicle's velocity in body axes, as of a DVL",
     ),
 )
@@ -442,16 +442,16 @@ ENTITY_STATES = (
         "entities/{name}/pose",
         PoseStamped,
         of=EntityState,
-        to_ros=Translation.pose,
-        from_ros=Translation.wire_pose,
+        to_ros=SimulatorTranslation.pose,
+        from_ros=SimulatorTranslation.wire_pose,
         meaning="pose of each further entity",
     ),
     Topic(
         "entities/{name}/twist",
         TwistStamped,
         of=EntityState,
-        to_ros=Translation.twist,
-        from_ros=Translation.wire_twist,
+        to_ros=SimulatorTranslation.twist,
+        from_ros=SimulatorTranslation.wire_twist,
         meaning="twist of each further entity, in its own frame",
     ),
 )
@@ -464,8 +464,8 @@ EVENTS = (
         "camera_view",
         CameraView,
         of=sim.CameraData,
-        to_ros=Translation.camera_view,
-        from_ros=Translation.wire_camera_data,
+        to_ros=SimulatorTranslation.camera_view,
+        from_ros=SimulatorTranslation.wire_camera_data,
         requested=_events,
         meaning="an entity's position in the image of a camera",
     ),
@@ -474,8 +474,8 @@ EVENTS = (
             "trigger_events",
             TriggerEvent,
             of=event,
-            to_ros=Translation.trigger_event,
-            from_ros=Translation.wire_trigger_event,
+            to_ros=SimulatorTranslation.trigger_event,
+            from_ros=SimulatorTranslation.wire_trigger_event,
             qos=_events,
             requested=_events,
             meaning="events of triggers",
@@ -486,8 +486,8 @@ EVENTS = (
         "item_events",
         ItemEvent,
         of=sim.Spied,
-        to_ros=Translation.item_event,
-        from_ros=Translation.wire_item_event,
+        to_ros=SimulatorTranslation.item_event,
+        from_ros=SimulatorTranslation.wire_item_event,
         qos=_events,
         requested=_events,
         meaning="items added or removed by any client",
@@ -496,25 +496,25 @@ EVENTS = (
         "completed",
         Empty,
         of=sim.Completed,
-        to_ros=Translation.completed,
-        from_ros=Translation.wire_completed,
+        to_ros=SimulatorTranslation.completed,
+        from_ros=SimulatorTranslation.wire_completed,
         requested=_events,
         meaning="completion of a run",
     ),
 )
 
 
-def _reported_on(topic: str) -> Callable[[Translation, Callable[[str], Any], Time], Any]:
+def _reported_on(topic: str) -> Callable[[SimulatorTranslation, Callable[[str], Any], Time], Any]:
     """Return a function that converts the message on one topic."""
     return lambda translation, value, stamp: value(topic)
 
 
 TABLE = TopicTable(
     (*STATES, *EVENTS),
-    lambda: Translation(FrameNames()),
+    lambda: SimulatorTranslation(FrameNames()),
     {
-        sim.EntityData: Translation.assemble,
+        sim.EntityData: SimulatorTranslation.assemble,
         **{row.of: _reported_on(row.name) for row in EVENTS},
     },
-    parts=Translation.parts,
+    parts=SimulatorTranslation.parts,
 )

@@ -34,7 +34,7 @@ from drone_bridge.net.blocking import receive
 from drone_bridge.net.connector import Cancellation, LinkCancelledError, LinkRefusedError, LinkTimeoutError
 from drone_bridge.net.datagram_link import DatagramPeer, DatagramPort
 from drone_bridge.programs.bad_network import BadNetwork
-from drone_bridge.programs.lies import ALTITUDE, HEADING, LATE, NOISE, VELOCITY, Lies, add_lies
+from drone_bridge.programs.lies import ALTITUDE, HEADING, LATE, NOISE, VELOCITY, FaultyReports, add_lies
 from drone_bridge.programs.options import (
     ProgramParser,
     add_address,
@@ -65,9 +65,16 @@ from drone_bridge.telemetry.codec import (
     Vector,
 )
 from drone_bridge.telemetry.device import Audience
-from drone_bridge.telemetry.emulator.rover import Pattern
+from drone_bridge.telemetry.emulator.rover import RoverPattern
 from drone_bridge.telemetry.emulator.scene import PAD_HEIGHT
-from drone_bridge.telemetry.emulator.world import COLUMNS, LANDING_GEAR, LandingFlight, Phase, Setup, Touchdown
+from drone_bridge.telemetry.emulator.world import (
+    COLUMNS,
+    LANDING_GEAR,
+    FlightSetup,
+    LandingFlight,
+    LandingPhase,
+    Touchdown,
+)
 from drone_bridge.wire.addresses import address_name, peer_name
 from drone_bridge.wire.events import RemoteProtocolError
 
@@ -81,7 +88,7 @@ DOCUMENTS_WHEN_LATE = 20
 SILENT_S = 5.0
 
 
-def lying(telemetry: DroneTelemetry, lies: Lies[DroneTelemetry]) -> DroneTelemetry:
+def lying(telemetry: DroneTelemetry, lies: FaultyReports[DroneTelemetry]) -> DroneTelemetry:
     """Return telemetry with the selected fault."""
     lies.count()
     altimeter, orientation = telemetry.altimeter, telemetry.imu.orientation
@@ -108,7 +115,7 @@ class Broadcast:
         *,
         publish_rover: bool = False,
         fresh_sockets: bool = False,
-        lies: Lies[DroneTelemetry],
+        lies: FaultyReports[DroneTelemetry],
     ) -> None:
         """Prepare to send through `network` on an open link. With `fresh_sockets`, each document has its own socket."""
         self._lies = lies
@@ -239,7 +246,7 @@ class Watch:
             self._trajectory.write(world.row())
         if world.touchdown and world.touchdown is not self._touchdown:
             print_event(world.touchdown.describe())
-        if world.phase is Phase.FLYING and self._phase is not Phase.FLYING:
+        if world.phase is LandingPhase.FLYING and self._phase is not LandingPhase.FLYING:
             print_event(f"took off: {world.describe()}")
         self._phase, self._touchdown = world.phase, world.touchdown
         if world.time >= self._report_due_s:
@@ -256,7 +263,7 @@ class Watch:
 def fly(options: argparse.Namespace, cancellation: Cancellation, stack: contextlib.ExitStack) -> int:
     """Fly until the end; return the exit code. Raises LinkError and OSError."""
     cv2.setNumThreads(1)  # waking other threads costs more than it gains for small images
-    flight = LandingFlight(Setup(**{each.name: getattr(options, each.name) for each in fields(Setup)}))
+    flight = LandingFlight(FlightSetup(**{each.name: getattr(options, each.name) for each in fields(FlightSetup)}))
     trajectory = TrajectoryFile.wanted(options.trajectory, COLUMNS, stack)
     link: DatagramPeer | DatagramPort
     if options.role == "listen":
@@ -280,7 +287,7 @@ def fly(options: argparse.Namespace, cancellation: Cancellation, stack: contextl
             BadNetwork(options.loss, options.reorder, options.seed),
             publish_rover=options.publish_rover,
             fresh_sockets=options.fresh_sockets,
-            lies=Lies(dict(options.lie)),
+            lies=FaultyReports(dict(options.lie)),
         )
         broadcast.run(options.speed, watch.is_to_continue)
     if broadcast:
@@ -321,7 +328,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     add_choice(
         rover,
         "--rover",
-        Pattern.STATIONARY,
+        RoverPattern.STATIONARY,
         "path, or follow: the position in received rover telemetry",
         dest="pattern",
     )

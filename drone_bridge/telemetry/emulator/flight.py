@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Drone: flight dynamics of a drone commanded by thrust, tilt and turn rate, with drag and wind, without ground.
+"""FlyingDrone: flight dynamics of a drone commanded by thrust, tilt and turn rate, with drag and wind, without ground.
 
 World and body have the axes of REP 103: x forward, y left, z up. Angles are radians: roll + banks right, pitch + lowers
 the nose, yaw + turns left; the attitude is yaw about z, then pitch about the new y, then roll about the newest x.
@@ -29,7 +29,7 @@ HORIZONTAL_DRAG = 0.4  # 1/s: deceleration per unit of air speed
 VERTICAL_DRAG = 2.0  # 1/s: propellers brake far more along their axis than the body does across it
 
 
-class Drone:
+class FlyingDrone:
     """Drone in the air. The caller calls `stand` while it is in contact with a surface."""
 
     def __init__(self, position: Triple, yaw: float = 0.0) -> None:

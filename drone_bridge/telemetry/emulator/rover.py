@@ -24,7 +24,7 @@ SILENCE_S = 1.0
 Vector2 = npt.NDArray[np.float64]  # 2 elements
 
 
-class Pattern(str, Enum):
+class RoverPattern(str, Enum):
     """Driving pattern of the rover."""
 
     STATIONARY = "stationary"  # stands at the origin
@@ -38,7 +38,7 @@ class Pattern(str, Enum):
 class Rover:
     """State of the rover."""
 
-    def __init__(self, pattern: Pattern, speed: float = 0.5, amplitude: float = 2.0, seed: int = 0) -> None:
+    def __init__(self, pattern: RoverPattern, speed: float = 0.5, amplitude: float = 2.0, seed: int = 0) -> None:
         """Start at rest; `speed` in m/s, `amplitude` in m."""
         self.pattern = pattern
         self.time = 0.0  # s
@@ -50,7 +50,7 @@ class Rover:
         self._targets = self._first_targets()
         self._next_draw_s = 0.0
         self._told_at_s = -math.inf
-        if pattern is Pattern.CIRCULAR:
+        if pattern is RoverPattern.CIRCULAR:
             self._circle()
 
     def lead(self, position: tuple[float, float], velocity: tuple[float, float]) -> None:
@@ -62,10 +62,10 @@ class Rover:
     def advance(self, step: float) -> None:
         """Drive for `step` s."""
         self.time += step
-        if self.pattern is Pattern.CIRCULAR:
+        if self.pattern is RoverPattern.CIRCULAR:
             self._circle()
             return
-        if self.pattern is Pattern.FOLLOW:
+        if self.pattern is RoverPattern.FOLLOW:
             if self.time - self._told_at_s > SILENCE_S:
                 self.velocity = np.zeros(2)
         else:
@@ -74,9 +74,9 @@ class Rover:
 
     def _first_targets(self) -> list[Vector2]:
         a = self._amplitude
-        if self.pattern is Pattern.LINEAR:
+        if self.pattern is RoverPattern.LINEAR:
             return [np.array([a, 0.0]), np.array([-a, 0.0])]
-        if self.pattern is Pattern.SQUARE:
+        if self.pattern is RoverPattern.SQUARE:
             return [np.array(corner) for corner in ((a, -a), (a, a), (-a, a), (-a, -a))]
         return [np.zeros(2)]
 
@@ -90,7 +90,7 @@ class Rover:
 
     def _steer(self, step: float) -> None:
         """Accelerate towards the target."""
-        if self.pattern is Pattern.RANDOM and self.time >= self._next_draw_s:
+        if self.pattern is RoverPattern.RANDOM and self.time >= self._next_draw_s:
             self._next_draw_s += RANDOM_PERIOD_S
             a = self._amplitude
             self._targets = [np.array([self._random.uniform(-a, a), self._random.uniform(-a, a)])]

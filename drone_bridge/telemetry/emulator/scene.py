@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scene: the ground below the emulated drone's downward camera, and the rover's top with the landing pad.
+"""LandingScene: the ground below the emulated drone's downward camera, and the rover's top with the landing pad.
 
 The pad is a white plate with two ArUco markers around its middle, one inside the other. The large one is detected from
 afar, and the small one from close by, when the large one no longer fits into the image. The four inner cells of the
@@ -61,7 +61,7 @@ STRIPE = 0.08  # m
 JPEG_QUALITY = 70  # of 100
 
 
-class Scene:
+class LandingScene:
     """Ground, which depends on the seed, and the rover."""
 
     def __init__(self, camera: DrawnCamera, seed: int = 0) -> None:

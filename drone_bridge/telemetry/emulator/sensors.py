@@ -14,7 +14,7 @@ from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.motion.matrices import Matrix, Vector
 from drone_bridge.motion.measurement import Measurement
 from drone_bridge.telemetry.codec import Camera, DroneTelemetry, LandingPad
-from drone_bridge.telemetry.emulator.flight import GRAVITY, Drone
+from drone_bridge.telemetry.emulator.flight import GRAVITY, FlyingDrone
 from drone_bridge.telemetry.units import Units
 from drone_bridge.vision.drawn_camera import DrawnCamera
 
@@ -44,7 +44,7 @@ class Sensors:
         self._camera = camera
         self._generator = np.random.default_rng([seed, 1])  # independent of the noise of wind and ground
 
-    def measure(self, drone: Drone, towards_pad: Vector) -> DroneTelemetry:
+    def measure(self, drone: FlyingDrone, towards_pad: Vector) -> DroneTelemetry:
         """Return the current readings, without an image; `towards_pad` points to the pad's centre, world frame, m.
 
         The accelerometer is in the body frame: 9.81 along z at rest and level. The altimeter is a barometer, zeroed on

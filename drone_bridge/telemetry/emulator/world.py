@@ -17,14 +17,14 @@ from drone_bridge.motion.matrices import Triple, Vector
 from drone_bridge.motion.wind import Wind
 from drone_bridge.telemetry.codec import IMAGE_EVERY, PERIOD_S, DroneCommand, DroneTelemetry, RoverTelemetry
 from drone_bridge.telemetry.codec import Vector as WireVector
-from drone_bridge.telemetry.emulator.flight import Drone
-from drone_bridge.telemetry.emulator.rover import ROVER_Z, Pattern, Rover
+from drone_bridge.telemetry.emulator.flight import FlyingDrone
+from drone_bridge.telemetry.emulator.rover import ROVER_Z, Rover, RoverPattern
 from drone_bridge.telemetry.emulator.scene import (
     CAMERA,
     PAD_HEIGHT,
     ROVER_LENGTH,
     ROVER_WIDTH,
-    Scene,
+    LandingScene,
     jpeg,
 )
 from drone_bridge.telemetry.emulator.sensors import Sensors
@@ -48,7 +48,7 @@ COLUMNS = (
 )
 
 
-class Phase(str, Enum):
+class LandingPhase(str, Enum):
     """Surface that the drone stands on, or flight."""
 
     FLYING = "flying"
@@ -91,10 +91,10 @@ class Touchdown:
         )
 
 
-class World:
+class LandingWorld:
     """All moving objects. A drone that hits the rover's sides falls to the ground."""
 
-    def __init__(self, drone: Drone, rover: Rover, wind: Wind, phase: Phase = Phase.FLYING) -> None:
+    def __init__(self, drone: FlyingDrone, rover: Rover, wind: Wind, phase: LandingPhase = LandingPhase.FLYING) -> None:
         self.drone = drone
         self.rover = rover
         self.time = 0.0  # s
@@ -102,13 +102,13 @@ class World:
         self.touchdown: Touchdown | None = None  # the last one
         self.wind = wind
         self._offset: Vector = np.zeros(2)  # m, relative to the rover while on it
-        if phase is not Phase.FLYING:
+        if phase is not LandingPhase.FLYING:
             self._stand()
 
     @property
     def has_landed(self) -> bool:
         """Whether the drone stands on the ground or the rover."""
-        return self.phase is not Phase.FLYING
+        return self.phase is not LandingPhase.FLYING
 
     @property
     def towards_pad(self) -> Vector:
@@ -142,12 +142,12 @@ class World:
         self.time += STEP_S
         self.rover.advance(STEP_S)
         self.wind.advance(STEP_S)
-        if self.phase is Phase.FLYING or self.drone.thrust > TAKE_OFF_THRUST:
-            self.phase = Phase.FLYING
+        if self.phase is LandingPhase.FLYING or self.drone.thrust > TAKE_OFF_THRUST:
+            self.phase = LandingPhase.FLYING
             height_before = float(self.drone.position[2])
             self.drone.advance(STEP_S, self.wind.velocity)
             self._check_touchdown(height_before)
-        if self.phase is not Phase.FLYING:
+        if self.phase is not LandingPhase.FLYING:
             self._stand()
 
     def _check_touchdown(self, height_before: float) -> None:
@@ -156,12 +156,12 @@ class World:
         above_rover = abs(x) <= ROVER_LENGTH / 2 and abs(y) <= ROVER_WIDTH / 2
         falling = self.drone.velocity[2] < 0
         if above_rover and foot <= PAD_HEIGHT <= foot_before and falling:
-            self._touch_down(Phase.ON_ROVER)
+            self._touch_down(LandingPhase.ON_ROVER)
         elif (above_rover and foot < PAD_HEIGHT and foot_before < PAD_HEIGHT) or (foot <= 0 and falling):
-            self._touch_down(Phase.ON_GROUND)
+            self._touch_down(LandingPhase.ON_GROUND)
 
-    def _touch_down(self, phase: Phase) -> None:
-        on_rover = phase is Phase.ON_ROVER
+    def _touch_down(self, phase: LandingPhase) -> None:
+        on_rover = phase is LandingPhase.ON_ROVER
         self.phase = phase
         self._offset = self.drone.position[:2] - self.rover.position
         across = self.drone.velocity[:2] - (self.rover.velocity if on_rover else 0.0)
@@ -174,7 +174,7 @@ class World:
         )
 
     def _stand(self) -> None:
-        if self.phase is Phase.ON_ROVER:
+        if self.phase is LandingPhase.ON_ROVER:
             x, y = self.rover.position + self._offset
             velocity = np.array([*self.rover.velocity, 0.0])
             self.drone.stand(STEP_S, np.array([x, y, PAD_HEIGHT + LANDING_GEAR]), velocity)
@@ -183,21 +183,21 @@ class World:
             self.drone.stand(STEP_S, np.array([x, y, LANDING_GEAR]), np.zeros(3))
 
 
-def drone_near(rover: Rover, height: float, seed: int) -> Drone:
+def drone_near(rover: Rover, height: float, seed: int) -> FlyingDrone:
     """Return a drone at rest 1 to 3 m beside the rover, in a random direction with a random heading; `height` in m."""
     generator = random.Random(f"start {seed}")
     bearing, yaw = generator.uniform(-math.pi, math.pi), generator.uniform(-math.pi, math.pi)
     distance = generator.uniform(NEAREST_START, FARTHEST_START)
     x, y = rover.position
-    return Drone((x + distance * math.cos(bearing), y + distance * math.sin(bearing), height), yaw)
+    return FlyingDrone((x + distance * math.cos(bearing), y + distance * math.sin(bearing), height), yaw)
 
 
 @dataclass(frozen=True, slots=True)
-class Setup:
+class FlightSetup:
     """Initial conditions of a flight. The same commands at the same frames reproduce it."""
 
     seed: int = 0  # of the start, the wind, the noise, the ground, and the rover's random pattern
-    pattern: Pattern = Pattern.STATIONARY
+    pattern: RoverPattern = RoverPattern.STATIONARY
     rover_speed: float = 0.5  # m/s
     rover_amplitude: float = 2.0  # m
     height: float = 5.0  # m: start of the drone
@@ -210,21 +210,21 @@ class Setup:
 class LandingFlight:
     """Flight, frame by frame, without wire or clock."""
 
-    def __init__(self, setup: Setup) -> None:
+    def __init__(self, setup: FlightSetup) -> None:
         self.frames = 0
         self.camera = CAMERA
         rover = Rover(setup.pattern, setup.rover_speed, setup.rover_amplitude, setup.seed)
-        self.world = World(
+        self.world = LandingWorld(
             drone=drone_near(rover, LANDING_GEAR if setup.starts_on_ground else setup.height, setup.seed),
             rover=rover,
             wind=Wind(setup.wind, setup.gusts, seed=setup.seed, third_share=VERTICAL_SHARE_OF_GUSTS),
-            phase=Phase.ON_GROUND if setup.starts_on_ground else Phase.FLYING,
+            phase=LandingPhase.ON_GROUND if setup.starts_on_ground else LandingPhase.FLYING,
         )
         self._sensors = Sensors(self.camera, setup.seed)
-        self._scene = Scene(self.camera, setup.seed) if setup.images else None
+        self._scene = LandingScene(self.camera, setup.seed) if setup.images else None
 
     @property
-    def drone(self) -> Drone:
+    def drone(self) -> FlyingDrone:
         return self.world.drone
 
     @property
@@ -237,7 +237,7 @@ class LandingFlight:
 
     def move_rover(self, rover: RoverTelemetry) -> None:
         """Move the rover to the position in its telemetry, if its pattern is `follow`."""
-        if self.world.rover.pattern is Pattern.FOLLOW:
+        if self.world.rover.pattern is RoverPattern.FOLLOW:
             self.world.rover.lead((rover.position.x, rover.position.y), (rover.velocity.x, rover.velocity.y))
 
     def advance(self) -> DroneTelemetry:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ControllerSession: state machine that commands a drone, for telemetry_bridge. Pure.
+"""TelemetryControllerSession: state machine that commands a drone, for telemetry_bridge. Pure.
 
 Theory of operation, by the document "Communication Protocol (GPS-Denied)" and by real drones:
 
@@ -92,7 +92,7 @@ _LANDING_MARGIN_S = 10.0
 _SENDERS: dict[Any, Sender] = {DRONE_TOPIC: "drone", ROVER_TOPIC: "rover"}
 
 
-class ControllerSession(Session):
+class TelemetryControllerSession(Session):
     """Controller's conversation with one drone."""
 
     def __init__(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DroneSession: state machine of a drone that sends documents to its operator and follows its commands. Pure.
+"""TelemetryDroneSession: state machine of a drone that sends documents to its operator and follows its commands. Pure.
 
 Theory of operation, by the document "Communication Protocol (GPS-Denied)":
 
@@ -68,7 +68,7 @@ UNHEARD, UNSENT, TOO_LARGE = "undelivered_documents", "unsent_documents", "image
 CLAMPED = "clamped_commands"
 
 
-class DroneSession(Session):
+class TelemetryDroneSession(Session):
     """Drone's conversation with one operator."""
 
     def __init__(

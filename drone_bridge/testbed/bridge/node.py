@@ -40,9 +40,9 @@ from drone_bridge.testbed.codec import AngleUnit, AttitudeLayout, AutopilotConne
 from drone_bridge.testbed.session.autopilot import (
     MISSED,
     AutopilotSession,
-    Ended,
+    ConversationEnd,
     LayoutFound,
-    Restarted,
+    SimulationRestart,
 )
 from drone_bridge.testbed.session.flight import TestbedFlight
 from drone_bridge.testbed.topics import (
@@ -54,7 +54,7 @@ from drone_bridge.testbed.topics import (
     StereoFrameNames,
     attitude_layout,
 )
-from drone_bridge.testbed.units import Command
+from drone_bridge.testbed.units import BodyRatesCommand
 from drone_bridge.vision.jpegs import load_opencv
 
 # Parameters.
@@ -124,7 +124,7 @@ class TestbedBridge(ProtocolNode):
         DoubtReports(self, lambda: self._flight.doubts if self._flight else ())
         self._names = frame_names(self.parameters, StereoFrameNames)
         load_opencv()
-        self._translation = translate.Translation(
+        self._translation = translate.TestbedTranslation(
             self._unit,
             self._names,
             refuse_image=partial(self.report.count_and_warn, "images_not_compressed"),
@@ -142,7 +142,7 @@ class TestbedBridge(ProtocolNode):
         self._static_tf = self.make_publisher(TFMessage, "/tf_static", latched())
         self._velocity_parameters = read(VelocityParameters, VELOCITY, self.parameters)
         clock, is_lockstep = self._stamps.command_clock, get("sync") == LOCKSTEP
-        self._commands: CommandTopics[Command] = CommandTopics(
+        self._commands: CommandTopics[BodyRatesCommand] = CommandTopics(
             self,
             clock,
             self._post_command if is_lockstep else lambda: None,
@@ -188,7 +188,7 @@ class TestbedBridge(ProtocolNode):
         self._flight = TestbedFlight(constants, self._unit, parameters, self._time_unit_s)
         return self._flight
 
-    def _within_maxima(self, command: Command | BodyVelocity) -> Command | BodyVelocity:
+    def _within_maxima(self, command: BodyRatesCommand | BodyVelocity) -> BodyRatesCommand | BodyVelocity:
         return self._flight.within_maxima(command) if self._flight else command
 
     def _stamp(self, frame: SensorFrame) -> Time:
@@ -201,7 +201,9 @@ class TestbedBridge(ProtocolNode):
         time_s = frame.time * self._time_unit_s if is_lockstep else self._flight.time.newest_s
         return self._stamps.stamp(time_from_seconds(time_s) if self._stamps.are_wire_time else None)
 
-    def publish_event(self, message: SensorFrame | Constants | LayoutFound | Restarted | Ended) -> None:
+    def publish_event(
+        self, message: SensorFrame | Constants | LayoutFound | SimulationRestart | ConversationEnd
+    ) -> None:
         """Publish a frame, or an event of the session."""
         if isinstance(message, SensorFrame):
             stamp = self._stamps.newest  # which the session has requested
@@ -214,7 +216,7 @@ class TestbedBridge(ProtocolNode):
             self._announce(message)
         elif isinstance(message, LayoutFound):
             self._report_layout(message.layout, message.constants)
-        elif isinstance(message, Restarted):
+        elif isinstance(message, SimulationRestart):
             self._topics.publish(message.constants, self.now())  # controllers start over when they receive it
         else:
             self._translation.forget()

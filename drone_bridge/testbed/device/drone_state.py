@@ -47,7 +47,7 @@ class Airframe:
 
 
 @dataclass(frozen=True, slots=True)
-class Motion:
+class DroneInput:
     """Body rates, which act immediately, and thrust along the body's up axis.
 
     Values are not clamped. Known testbeds do not clamp them either.
@@ -59,7 +59,7 @@ class Motion:
     thrust: float = 0.0  # N
 
     @classmethod
-    def from_answer(cls, answer: MotionParameters, unit: AngleUnit) -> Motion:
+    def from_answer(cls, answer: MotionParameters, unit: AngleUnit) -> DroneInput:
         """Convert a reply from the unit of the wire."""
         scale = degrees_per_unit(unit)
         return cls(answer.pitch_rate * scale, answer.roll_rate * scale, answer.yaw_rate * scale, answer.thrust)
@@ -85,7 +85,7 @@ class DroneState:
         return angles_of_testbed_rotation(self.rotation)
 
     def advance(
-        self, airframe: Airframe, motion: Motion, wind: Vector, step: float, wind_rotation: Vector = _STILL
+        self, airframe: Airframe, motion: DroneInput, wind: Vector, step: float, wind_rotation: Vector = _STILL
     ) -> DroneState:
         """Return the state after `step` seconds of constant rates, thrust and wind (m/s).
 

@@ -34,7 +34,7 @@ from drone_bridge.testbed.codec import (
     MotionParameters,
     SensorFrame,
 )
-from drone_bridge.testbed.device.drone_state import Airframe, DroneState, Motion, degrees_per_unit
+from drone_bridge.testbed.device.drone_state import Airframe, DroneInput, DroneState, degrees_per_unit
 
 LONGEST_STEP_S = 1.0  # between frames; after a longer gap the model restarts at rest
 #: Rate at which the model's position converges to the vehicle's, 1/s.
@@ -100,7 +100,7 @@ class ModelledFlight:
         self._leads = False  # the vehicle is steered to the model
         self._time_s: float | None = None
         self._step_s = 0.0
-        self._motion: Motion | None = None  # since the last frame; None means at rest
+        self._motion: DroneInput | None = None  # since the last frame; None means at rest
         self._state = DroneState.at_start()
         self._heading = 0.0  # of the vehicle, degrees
         #: Distance of a leading model from the vehicle, m and rad.
@@ -144,7 +144,7 @@ class ModelledFlight:
             position=None if vehicle is None else (x, y, z),
         )
 
-    def _advance(self, motion: Motion, vehicle: Vector | None, step_s: float, begins_to_lead: bool) -> None:
+    def _advance(self, motion: DroneInput, vehicle: Vector | None, step_s: float, begins_to_lead: bool) -> None:
         self._step_s = step_s
         flown = self._state.advance(self._airframe, motion, _ZERO, step_s)
         if begins_to_lead and vehicle is not None:
@@ -156,7 +156,7 @@ class ModelledFlight:
     def follow(self, answer: MotionParameters) -> LevelVelocity:
         """Apply the answer to the last frame; return the vehicle's velocity until the next one."""
         fastest = self._limits.max_yaw_rate
-        motion = Motion.from_answer(answer, self._unit)
+        motion = DroneInput.from_answer(answer, self._unit)
         motion = replace(motion, yaw_rate=_clamp(motion.yaw_rate, math.degrees(fastest)))
         self._motion = motion
         # Assumes that the next step is as long as the last one.

@@ -20,7 +20,7 @@ from dataclasses import replace
 from drone_bridge.motion.wind import NO_ROTATION, WindRotation
 from drone_bridge.net.connector import Cancellation, LinkCancelledError, LinkError
 from drone_bridge.net.tcp_connection import StreamOptions
-from drone_bridge.programs.lies import NOISE, Lies, add_lies
+from drone_bridge.programs.lies import NOISE, FaultyReports, add_lies
 from drone_bridge.programs.one_stream import OneStream, make_link
 from drone_bridge.programs.options import (
     ProgramParser,
@@ -44,7 +44,7 @@ from drone_bridge.testbed.codec import (
     TestbedConnection,
 )
 from drone_bridge.testbed.device.drone_state import Airframe
-from drone_bridge.testbed.emulator.world import COLUMNS, SimulatedDrone, StereoCamera, World
+from drone_bridge.testbed.emulator.world import COLUMNS, SimulatedDrone, SphereWorld, StereoCamera
 from drone_bridge.wire.events import ProtocolError
 
 #: Typical constants of real testbeds: camera separation, m; thrust, N; rates about each axis, degrees/s, not enforced.
@@ -58,7 +58,7 @@ POSITION_JUMPS, POSITION_ZERO = "position-jumps", "position-zero"
 JUMP_M = 50.0
 
 
-def lying(frame: SensorFrame, lies: Lies[SensorFrame]) -> SensorFrame:
+def lying(frame: SensorFrame, lies: FaultyReports[SensorFrame]) -> SensorFrame:
     """Return a frame with the selected fault."""
     lies.count()
     kinds, time_s, position = lies.kinds, frame.time, frame.position
@@ -82,7 +82,7 @@ def converse(options: argparse.Namespace, drone: SimulatedDrone, stream: OneStre
     connection = TestbedConnection(options.layout)
     most_steps = math.inf if options.duration is None else round(options.duration * options.rate)
     stream.send(connection.send(drone.constants))
-    lies = Lies[SensorFrame](dict(options.lie))
+    lies = FaultyReports[SensorFrame](dict(options.lie))
     due_s = time.monotonic()
     while drone.steps < most_steps and not (options.until_reached and drone.flight.reached_at is not None):
         pieces = connection.send_in_pieces(lying(drone.sense(), lies))
@@ -179,7 +179,7 @@ def make_drone(options: argparse.Namespace) -> SimulatedDrone:
     TestbedConnection(options.layout).send(constants)  # report an error now, not to each autopilot
     rotation = options.wind_rotation
     return SimulatedDrone(
-        World.random(
+        SphereWorld.random(
             options.seed,
             options.obstacles,
             target=options.target,

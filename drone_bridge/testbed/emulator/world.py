@@ -14,7 +14,7 @@ from drone_bridge.motion.matrices import Triple, Vector
 from drone_bridge.motion.wind import NO_ROTATION, Wind, WindRotation
 from drone_bridge.programs.program import TrajectoryFile, print_event
 from drone_bridge.testbed.codec import AngleUnit, Constants, MotionParameters, SensorFrame
-from drone_bridge.testbed.device.drone_state import Airframe, DroneState, Motion
+from drone_bridge.testbed.device.drone_state import Airframe, DroneInput, DroneState
 
 Colour = tuple[int, int, int]  # red, green, blue, 0 to 255
 
@@ -32,7 +32,7 @@ class Sphere:
 
 
 @dataclass(frozen=True, slots=True)
-class World:
+class SphereWorld:
     """Surroundings of the drone, which starts at the origin with heading 0. Spheres must not intersect."""
 
     targets: tuple[Sphere, ...]  # goals; the first one counts
@@ -55,7 +55,7 @@ class World:
         wind: Triple | None = None,
         wind_rotation: WindRotation = NO_ROTATION,
         ground: float | None = None,
-    ) -> World:
+    ) -> SphereWorld:
         """Return the world of a seed, with another target (x, y, z) or wind if given.
 
         It has a red target of radius 0.5 m at any bearing, 4 to 12 m away, at most 35 degrees above or below the
@@ -253,7 +253,7 @@ COLUMNS = (*_STATE_COLUMNS, "pitch_rate", "roll_rate", "yaw_rate", "thrust", "di
 class WorldFlight:
     """State of a drone in a world, the wind, and the smallest distance to the target."""
 
-    def __init__(self, world: World, airframe: Airframe, step: float, gusts: float = 0.0, seed: int = 0) -> None:
+    def __init__(self, world: SphereWorld, airframe: Airframe, step: float, gusts: float = 0.0, seed: int = 0) -> None:
         """Start a flight. `step` is in s. `gusts` (m/s, standard deviation) are reproducible with the seed."""
         self.state = DroneState.at_start()
         self.steps = 0
@@ -283,14 +283,14 @@ class WorldFlight:
         """Whether the position is too far away to compute with."""
         return math.hypot(*self.state.position) > EDGE_OF_THE_WORLD_M
 
-    def advance(self, motion: Motion) -> None:
+    def advance(self, motion: DroneInput) -> None:
         rotation = self._wind_rotation.at(self.state.time + self._step / 2)
         self.state = self.state.advance(self._airframe, motion, self._wind.velocity, self._step, rotation)
         self._wind.advance(self._step)
         self.steps += 1
         self._update_distance()
 
-    def row(self, motion: Motion) -> list[float]:
+    def row(self, motion: DroneInput) -> list[float]:
         """Return the values of COLUMNS: the state, and the motion that led to it."""
         values = [self.state.time, *self.state.position, *self.state.angles, *self.state.velocity]
         return [*values, motion.pitch_rate, motion.roll_rate, motion.yaw_rate, motion.thrust, self.distance]
@@ -308,7 +308,7 @@ class WorldFlight:
 class SimulatedDrone:
     """Drone that advances one step of simulated time per reply, and restarts for each autopilot."""
 
-    world: World
+    world: SphereWorld
     camera: StereoCamera
     constants: Constants  # that are announced
     step: float  # s
@@ -334,7 +334,7 @@ class SimulatedDrone:
 
     def fly(self, motion: MotionParameters) -> None:
         """Fly one step, and restart the simulation if that is due."""
-        flown, flight = Motion.from_answer(motion, AngleUnit.DEGREES), self.flight
+        flown, flight = DroneInput.from_answer(motion, AngleUnit.DEGREES), self.flight
         was_reached = flight.reached_at is not None
         flight.advance(flown)
         self.steps += 1
@@ -351,4 +351,4 @@ class SimulatedDrone:
         self.flight = WorldFlight(self.world, airframe, self.step, self.gusts, self.seed)
         if self.trajectory:
             self.trajectory.restart()
-            self.trajectory.write(self.flight.row(Motion()))
+            self.trajectory.write(self.flight.row(DroneInput()))

@@ -27,7 +27,7 @@ from drone_bridge.testbed.session.framed_drone import FramedDrone, RatesAnswer
 from drone_bridge.testbed.session.frames import SynchronizedFrame
 from drone_bridge.testbed.session.levelling import Levelling
 from drone_bridge.testbed.session.output_choice import RATES, VELOCITY, OutputChoice
-from drone_bridge.testbed.units import Command
+from drone_bridge.testbed.units import BodyRatesCommand
 
 _LEVELLING_PERIOD_S = 0.02
 #: Maximum age of an attitude that is used for levelling.
@@ -135,7 +135,7 @@ class CommandPublisher:
             return self._publishers[topic], self._rates(units.levelling(constants, attitude), stamp)
         return self._publishers[topic], self._rates(units.hover(constants), stamp)
 
-    def _rates(self, command: Command, stamp: Time) -> CommandRates:
+    def _rates(self, command: BodyRatesCommand, stamp: Time) -> CommandRates:
         message = translate.rates_from_command(command, stamp)
         message.header.frame_id = self._frame_id
         return message

@@ -37,10 +37,10 @@ from drone_bridge.testbed.session.drone import (
     LATE_ANSWERS,
     NEUTRAL_COMMANDS,
     REFUSED_FRAMES,
-    DroneSession,
-    Neutral,
+    NeutralCommand,
     OutputSwitched,
-    Setup,
+    ServerSetup,
+    TestbedDroneSession,
 )
 from drone_bridge.testbed.session.framed_drone import BLACK, FramedDrone, RatesAnswer
 from drone_bridge.testbed.session.frames import ATTITUDE, LEFT, FrameSynchronizer
@@ -74,7 +74,7 @@ class TestbedServer(ProtocolNode):
 
     def __init__(self, **options: Any) -> None:
         super().__init__("testbed_server", PARAMETERS, **options)
-        self._session: DroneSession | None = None  # until the node is active
+        self._session: TestbedDroneSession | None = None  # until the node is active
         self._is_waiting = False  # for a call of `_step`
 
     def set_up(self) -> None:
@@ -102,7 +102,7 @@ class TestbedServer(ProtocolNode):
         if attitude != "odom" and get("command_output") != RATES:  # the modelled flight needs the position
             self.make_subscription(Odometry, "odom", self._locate, 1)
         needed = {side: f"{side}/image_raw" for side in sides} | {"attitude": attitude}
-        self._setup = Setup(
+        self._setup = ServerSetup(
             layout,
             self._unit,
             get("negative_gravity"),
@@ -126,9 +126,9 @@ class TestbedServer(ProtocolNode):
         self._transport = stream_link(self, self._connecting_failed, options)
         return self._transport
 
-    def make_session(self) -> DroneSession:
+    def make_session(self) -> TestbedDroneSession:
         self._is_waiting = False
-        self._session = DroneSession(
+        self._session = TestbedDroneSession(
             self._drone,
             self._commands.choice,
             self._setup,
@@ -148,11 +148,11 @@ class TestbedServer(ProtocolNode):
 
     # Events of the session, on the link's thread.
 
-    def publish_event(self, message: RatesAnswer | LevelVelocity | Neutral | OutputSwitched) -> None:
+    def publish_event(self, message: RatesAnswer | LevelVelocity | NeutralCommand | OutputSwitched) -> None:
         """Publish a command, or log an event of the session."""
         if isinstance(message, RatesAnswer | LevelVelocity):
             self._commands.publish(message, self.decided_s)
-        elif isinstance(message, Neutral):
+        elif isinstance(message, NeutralCommand):
             self._commands.publish_neutral(message.topic)
         else:
             topic = self.resolve_topic_name(message.topic)

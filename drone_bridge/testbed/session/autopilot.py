@@ -79,17 +79,17 @@ class LayoutFound:
 
 
 @dataclass(frozen=True, slots=True)
-class Restarted:
+class SimulationRestart:
     """A new simulation of the same drone has started."""
 
     constants: Constants
 
 
-class Ended:
+class ConversationEnd:
     """The conversation has ended, and its images can be released."""
 
 
-class Flight(Pilot, Protocol):
+class AutopilotFlight(Pilot, Protocol):
     """Flight during one conversation. For each frame, `measurement`, `reported` and `answer` are called."""
 
     neutral: MotionParameters
@@ -114,7 +114,7 @@ class AutopilotSession(Session):
         self,
         arbiter: Arbiter[Any],
         make_connection: Callable[[], AutopilotConnection],
-        make_flight: Callable[[Constants], Flight],
+        make_flight: Callable[[Constants], AutopilotFlight],
         stamp: Callable[[SensorFrame], Any],
         parameter: Callable[[str], Any],
         *,
@@ -147,7 +147,7 @@ class AutopilotSession(Session):
             mute_keeps_place_s=MUTE_KEEPS_PLACE_S,
         )
         self._constants: Constants | None = None  # of this conversation
-        self._flight: Flight | None = None  # of this conversation, too
+        self._flight: AutopilotFlight | None = None  # of this conversation, too
         self._is_layout_open = True  # and not yet detected
         self._is_in_middle = False  # of a frame: later bytes of it have arrived
         self._received_s = 0.0  # time of the last bytes
@@ -313,7 +313,7 @@ class AutopilotSession(Session):
             f"The testbed has started a new simulation on the same connection: its time restarted from 0 after "
             f"{restart.time_before:.3f} s."
         )
-        return [Note("new_simulations", sentence, is_expected=True), Publish(Restarted(self._constants))]
+        return [Note("new_simulations", sentence, is_expected=True), Publish(SimulationRestart(self._constants))]
 
     def _served(self, client: Client[AutopilotConnection], frame: SensorFrame, now_s: float) -> Actions:
         """Reply to a frame and publish it, in the order that delays the testbed least."""
@@ -412,7 +412,7 @@ class AutopilotSession(Session):
         self.state, self.is_open = WAITING, False
         self.received_s = self.since_s = None
         self.due_s = math.inf
-        return [*notes, Publish(Ended())]
+        return [*notes, Publish(ConversationEnd())]
 
     def _set_due(self) -> None:
         due_s = math.inf

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DroneSession: state machine that sends frames to an autopilot and follows its replies, for testbed_server. Pure.
+"""TestbedDroneSession: sends frames to an autopilot and follows its replies, for testbed_server. Pure.
 
 Theory of operation, by the document "Drone Autopilot & Virtual TestBed Wire Protocol" (the codec enforces that frame
 and reply take turns):
@@ -80,7 +80,7 @@ _TILT = (
 
 
 @dataclass(frozen=True, slots=True)
-class Neutral:
+class NeutralCommand:
     """Neutral command for this topic."""
 
     topic: str
@@ -94,7 +94,7 @@ class OutputSwitched:
 
 
 @dataclass(frozen=True, slots=True)
-class Setup:
+class ServerSetup:
     """Configuration of a server."""
 
     layout: AttitudeLayout
@@ -111,14 +111,16 @@ class Setup:
         return LEFT in self.topics
 
 
-class DroneSession(Session):
+class TestbedDroneSession(Session):
     """Drone's conversation with one autopilot at a time."""
+
+    __test__ = False  # not a test, although pytest collects names that begin with Test
 
     def __init__(
         self,
         drone: FramedDrone,
         output: OutputChoice,
-        setup: Setup,
+        setup: ServerSetup,
         parameter: Callable[[str], Any],
         *,
         neutral_meaning: Callable[[], str],
@@ -375,7 +377,7 @@ class DroneSession(Session):
 
     def _released(self) -> Actions:
         was_commanded, self._commanded_s, self._awaits_command = self._commanded_s is not None, None, False
-        return [Publish(Neutral(self._output.chosen))] if was_commanded else []
+        return [Publish(NeutralCommand(self._output.chosen))] if was_commanded else []
 
     def _output_chosen(self) -> list[Action]:
         """Switch to the topic that has subscribers, after a neutral command on the previous one."""

@@ -2,14 +2,14 @@
 """TestbedFlight: converts commands to the replies to a testbed's frames, by its measurements. Pure."""
 
 from drone_bridge.motion.body_velocity import STILL, BodyVelocity
-from drone_bridge.motion.flight_control import Command as FlownCommand
+from drone_bridge.motion.flight_control import RatesAndThrust as FlownCommand
 from drone_bridge.motion.measurement import Measurement
 from drone_bridge.motion.quaternions import MeasuredAttitude
 from drone_bridge.motion.velocity_control import VelocityControl, VelocityParameters
 from drone_bridge.testbed import units
 from drone_bridge.testbed.codec import AngleUnit, Constants, MotionParameters, SensorFrame
 from drone_bridge.testbed.session.frame_time import FrameTime
-from drone_bridge.testbed.units import BodyRates, Command
+from drone_bridge.testbed.units import BodyRates, BodyRatesCommand
 
 
 class TestbedFlight:
@@ -70,16 +70,16 @@ class TestbedFlight:
         attitude = MeasuredAttitude(measured.roll, measured.pitch, measured.yaw)
         self._control.measured(measured.time_s, attitude, measured.position)
 
-    def within_maxima(self, command: Command | BodyVelocity) -> Command | BodyVelocity:
+    def within_maxima(self, command: BodyRatesCommand | BodyVelocity) -> BodyRatesCommand | BodyVelocity:
         """Limit a velocity to the drone's maxima; return a raw command unchanged."""
         return self._control.within_maxima(command) if self._control and isinstance(command, BodyVelocity) else command
 
-    def answer(self, command: Command | BodyVelocity | None) -> tuple[MotionParameters, bool]:
+    def answer(self, command: BodyRatesCommand | BodyVelocity | None) -> tuple[MotionParameters, bool]:
         """Return the reply to the frame, and whether it carries the command without clamping to the announced maxima.
 
         None means hover: the drone levels out and stops.
         """
-        if isinstance(command, Command):
+        if isinstance(command, BodyRatesCommand):
             motion, was_within = units.motion_parameters(command, self._constants, self._unit)
             self._fly_raw(motion)
         elif self._control is None:
@@ -87,7 +87,7 @@ class TestbedFlight:
         else:
             flown = self._control.command(command or STILL)
             rates = BodyRates(flown.roll_rate, flown.pitch_rate, flown.yaw_rate)
-            wanted = Command(rates, flown.thrust)
+            wanted = BodyRatesCommand(rates, flown.thrust)
             motion, was_within = units.motion_parameters(wanted, self._constants, self._unit)
             self._flown = flown, True
         return motion, was_within

@@ -30,7 +30,7 @@ class RatesAnswer:
 
 
 class FramedDrone:
-    """Provides frames of a ROS drone and converts replies to commands. Single-threaded except `set_constants` and `locate`."""
+    """Frames of a ROS drone, and commands from replies. Single-threaded except `set_constants` and `locate`."""
 
     def __init__(
         self,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bag: reader of ROS 2 bags, MCAP or sqlite3, in any variant that the rosbags library supports."""
+"""BagReader: reader of ROS 2 bags, MCAP or sqlite3, in any variant that the rosbags library supports."""
 
 import os
 import shutil
@@ -30,7 +30,7 @@ _MAGIC = b"\x89MCAP0\r\n"  # at the beginning and end of an MCAP file
 pass_over_other_encodings()
 
 
-class BagError(Exception):
+class BagReadError(Exception):
     """Failure to read a bag, with a sentence as its text."""
 
 
@@ -59,11 +59,11 @@ class BagMessage(NamedTuple):
     """CDR"""
 
 
-class Bag:
+class BagReader:
     """Open bag, which is a context manager."""
 
     def __init__(self, path: Path) -> None:
-        """Open the bag. Raises BagError."""
+        """Open the bag. Raises BagReadError."""
         self.path = path
         self._copies = ExitStack()
         try:
@@ -73,16 +73,16 @@ class Bag:
             self.read_path = _indexed(_bag_of(path), self._copies)
             self._reader = AnyReader([self.read_path], default_typestore=typestore)
             self._reader.open()
-        except BagError:
+        except BagReadError:
             self._copies.close()
             raise
         except (AnyReaderError, ReaderError, OSError) as error:
             self._copies.close()
             _refuse_unfinished([path, *path.glob("*.mcap")])
-            raise BagError(f"'{path}' can't be opened as a bag: {' '.join(str(error).split())}") from error
+            raise BagReadError(f"'{path}' can't be opened as a bag: {' '.join(str(error).split())}") from error
         except Exception as error:  # rosbags can raise anything for a damaged file
             self._copies.close()
-            raise BagError(f"'{path}' is damaged: {type(error).__name__}: {error}") from error
+            raise BagReadError(f"'{path}' is damaged: {type(error).__name__}: {error}") from error
         try:
             self._read_index()
         except BaseException:
@@ -90,21 +90,21 @@ class Bag:
             raise
 
     def _read_index(self) -> None:
-        """Read the topics. Raises BagError if none can be read."""
+        """Read the topics. Raises BagReadError if none can be read."""
         path = self.path
         self._connections = [each for each in self._reader.connections if _encoding(each) == CDR]
         others = [each for each in self._reader.connections if _encoding(each) != CDR]
         #: Skipped topics, which are not in CDR, with their encoding.
         self.left_out = {each.topic: _encoding(each) for each in others}
         if self.left_out and not self._connections:
-            raise BagError(f"'{path}' has no topic in {CDR}, the encoding of ROS 2: {self.describe_left_out()}.")
+            raise BagReadError(f"'{path}' has no topic in {CDR}, the encoding of ROS 2: {self.describe_left_out()}.")
         merged: dict[tuple[str, str], list[Connection]] = {}
         for connection in self._connections:
             merged.setdefault((connection.topic, connection.msgtype), []).append(connection)
         self.topics = tuple(_topic(merged[key]) for key in sorted(merged))
         self._count = self._reader.message_count - sum(each.msgcount for each in others)
 
-    def __enter__(self) -> "Bag":
+    def __enter__(self) -> "BagReader":
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -148,7 +148,7 @@ class Bag:
     def messages(
         self, topics: Collection[BagTopic] | None = None, start_ns: int | None = None, stop_ns: int | None = None
     ) -> Iterator[BagMessage]:
-        """Yield messages of some or all topics, from `start_ns` until before `stop_ns`. Raises BagError."""
+        """Yield messages of some or all topics, from `start_ns` until before `stop_ns`. Raises BagReadError."""
         wanted = {(topic.name, topic.type_name): topic for topic in (self.topics if topics is None else topics)}
         connections = [c for c in self._connections if (c.topic, c.msgtype) in wanted]
         if not connections:
@@ -157,32 +157,32 @@ class Bag:
             for connection, time_ns, data in self._reader.messages(connections, start_ns, stop_ns):
                 yield BagMessage(wanted[connection.topic, connection.msgtype], time_ns, data)
         except Exception as error:  # rosbags can raise anything for a damaged file
-            raise BagError(f"'{self.path}' is damaged: {type(error).__name__}: {error}") from error
+            raise BagReadError(f"'{self.path}' is damaged: {type(error).__name__}: {error}") from error
 
     def deserialize(self, message: BagMessage) -> Any:
-        """Return a message as an object with its fields. Numeric sequences are numpy arrays. Raises BagError."""
+        """Return a message as an object with its fields. Numeric sequences are numpy arrays. Raises BagReadError."""
         name, type_name = message.topic.name, message.topic.type_name
         try:
             return self._reader.deserialize(message.data, type_name)
         except KeyError as error:
-            raise BagError(f"'{self.path}' has no definition of '{type_name}', the type of '{name}'.") from error
+            raise BagReadError(f"'{self.path}' has no definition of '{type_name}', the type of '{name}'.") from error
         except Exception as error:  # rosbags can raise anything for invalid data
-            raise BagError(f"'{self.path}' has a message on '{name}' that is no '{type_name}': {error}") from error
+            raise BagReadError(f"'{self.path}' has a message on '{name}' that is no '{type_name}': {error}") from error
 
     def deserialized(self, name: str) -> Iterator[Any]:
-        """Yield the messages of a topic, deserialized. Raises BagError."""
+        """Yield the messages of a topic, deserialized. Raises BagReadError."""
         for message in self.messages([topic for topic in self.topics if topic.name == name]):
             yield self.deserialize(message)
 
 
-def run_on_bag(command: str, path: Path, work: Callable[[Bag], int]) -> int:
+def run_on_bag(command: str, path: Path, work: Callable[[BagReader], int]) -> int:
     """Run a command on a bag. Return its exit status, or 1 if a file can't be used."""
     try:
-        with Bag(path) as bag:
+        with BagReader(path) as bag:
             if bag.left_out:
                 print(f"Left out, as only {CDR} is read: {bag.describe_left_out()}.", file=sys.stderr)
             return work(bag)
-    except BagError as error:
+    except BagReadError as error:
         print(f"drone-bridge {command}: {error}", file=sys.stderr)
     except OSError as error:
         print(f"drone-bridge {command}: '{error.filename}' can't be written: {error.strerror}.", file=sys.stderr)
@@ -190,15 +190,17 @@ def run_on_bag(command: str, path: Path, work: Callable[[Bag], int]) -> int:
 
 
 def _bag_of(path: Path) -> Path:
-    """Return the folder of a bag, given the folder or a file in it. Raises BagError."""
+    """Return the folder of a bag, given the folder or a file in it. Raises BagReadError."""
     if not path.exists():
-        raise BagError(f"'{path}' does not exist.")
+        raise BagReadError(f"'{path}' does not exist.")
     if path.suffix == ".bag":
-        raise BagError(f"'{path}' is a bag of ROS 1: convert it with 'rosbags-convert --src {path} --dst <folder>'.")
+        raise BagReadError(
+            f"'{path}' is a bag of ROS 1: convert it with 'rosbags-convert --src {path} --dst <folder>'."
+        )
     if path.is_dir() and not (path / "metadata.yaml").exists():
         files = [*path.glob("*.mcap"), *path.glob("*.db3")]
         _refuse_unfinished(files)
-        raise BagError(
+        raise BagReadError(
             f"'{path}' has no metadata.yaml, so it is not a bag"
             + (f"; each file in it can be read by itself: {', '.join(map(str, sorted(files)))}." if files else ".")
         )
@@ -215,7 +217,7 @@ def _files_of(folder: Path) -> list[Path]:
 
 
 def _indexed(path: Path, copies: ExitStack) -> Path:
-    """Return a bag, or a temporary copy with an index if a complete MCAP file of it has none. Raises BagError.
+    """Return a bag, or a temporary copy with an index if a complete MCAP file of it has none. Raises BagReadError.
 
     rosbags reads such a file in the order of its messages, and refuses it if that is not the order of time.
     """
@@ -235,7 +237,7 @@ def _indexed(path: Path, copies: ExitStack) -> Path:
             with file.open("rb") as source, (folder / file.name).open("xb") as copy:
                 IndexedCopy().write(source, copy, "indexing")
         except OSError as error:
-            raise BagError(
+            raise BagReadError(
                 f"'{file}' has no index, and a copy with one can't be written to '{folder}': {error.strerror}. "
                 f"'drone-bridge recover {file} <new file>' writes one elsewhere."
             ) from error
@@ -256,10 +258,10 @@ def _lacks_index(path: Path) -> bool:
 
 
 def _refuse_unfinished(files: Iterable[Path]) -> None:
-    """Raise BagError with the recover command if a file has no end, as after its recorder was killed."""
+    """Raise BagReadError with the recover command if a file has no end, as after its recorder was killed."""
     for file in files:
         if _is_unfinished(file):
-            raise BagError(
+            raise BagReadError(
                 f"'{file}' has no end, as when its recorder is killed: "
                 f"'drone-bridge recover {file} <new file>' recovers the intact part."
             )

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from drone_bridge.tools.bags.bag import NANOSECONDS_PER_SECOND, Bag, BagError
+from drone_bridge.tools.bags.bag import NANOSECONDS_PER_SECOND, BagReader, BagReadError
 
 MAX_EVENTS = 500
 #: A regular topic is silent after this multiple of its mean period, and at least this time.
@@ -53,8 +53,8 @@ class _Pace:
         return [(begin, gap) for begin, gap in self.gaps if gap > longest]
 
 
-def events(bag: Bag) -> list[Event]:
-    """Return the events of a bag in order of time. Raises BagError."""
+def events(bag: BagReader) -> list[Event]:
+    """Return the events of a bag in order of time. Raises BagReadError."""
     found: list[Event] = []
     paces: dict[str, _Pace] = {}
     changes = _Changes()
@@ -64,7 +64,7 @@ def events(bag: Bag) -> list[Event]:
         if changes.may_report(type_name) and len(found) < MAX_EVENTS:
             try:
                 content = bag.deserialize(message)
-            except BagError:  # skip this message
+            except BagReadError:  # skip this message
                 continue
             found += [Event(message.time_ns, kind, text) for kind, text in changes.by(topic, type_name, content)]
     for topic, pace in paces.items():

@@ -13,7 +13,14 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
-from drone_bridge.tools.bags.bag import NANOSECONDS_PER_SECOND, Bag, BagError, BagMessage, field_names, run_on_bag
+from drone_bridge.tools.bags.bag import (
+    NANOSECONDS_PER_SECOND,
+    BagMessage,
+    BagReader,
+    BagReadError,
+    field_names,
+    run_on_bag,
+)
 from drone_bridge.tools.interfaces import BULKY_TYPES
 from drone_bridge.tools.progress import counted
 
@@ -30,18 +37,18 @@ def main(argv: Sequence[str]) -> int:
     return run_on_bag("export", options.bag, lambda bag: _export(bag, options.output))
 
 
-def _export(bag: Bag, output: Path | None) -> int:
+def _export(bag: BagReader, output: Path | None) -> int:
     beside = bag.path if bag.path.is_dir() else bag.path.parent
     counts = export(bag, output or beside / "csv")
     for path, count in counts.items():
         print(f"{path}: {count} rows")
     if not counts:
-        raise BagError(f"'{bag.path}' has nothing that fits into a table.")
+        raise BagReadError(f"'{bag.path}' has nothing that fits into a table.")
     return 0
 
 
-def export(bag: Bag, folder: Path) -> dict[Path, int]:
-    """Write the files. Return the number of rows by file. Raises BagError and OSError."""
+def export(bag: BagReader, folder: Path) -> dict[Path, int]:
+    """Write the files. Return the number of rows by file. Raises BagReadError and OSError."""
     folder.mkdir(parents=True, exist_ok=True)
     counts: dict[Path, int] = {}
     writers: dict[str, Any] = {}
@@ -49,7 +56,7 @@ def export(bag: Bag, folder: Path) -> dict[Path, int]:
         for name, row in _rows(bag):
             if name not in writers:
                 if len(writers) == MAX_FILES:
-                    raise BagError(f"'{bag.path}' needs more than {MAX_FILES} files.")
+                    raise BagReadError(f"'{bag.path}' needs more than {MAX_FILES} files.")
                 path = folder / (re.sub(r"[^\w-]+", ".", name).strip(".") + ".csv")
                 file = files.enter_context(path.open("w", encoding="utf-8", newline=""))
                 writers[name] = path, csv.writer(file, lineterminator="\n")
@@ -60,7 +67,7 @@ def export(bag: Bag, folder: Path) -> dict[Path, int]:
     return counts
 
 
-def _decoded(bag: Bag) -> Iterator[tuple[str, BagMessage, Any]]:
+def _decoded(bag: BagReader) -> Iterator[tuple[str, BagMessage, Any]]:
     """Yield table name, message and decoded message, for messages that have a table."""
     types = Counter(topic.name for topic in bag.topics)
     tables = {
@@ -74,14 +81,14 @@ def _decoded(bag: Bag) -> Iterator[tuple[str, BagMessage, Any]]:
             continue
         try:
             decoded = bag.deserialize(message)
-        except BagError as error:
+        except BagReadError as error:
             del tables[message.topic]
             print(f"'{message.topic.name}' is left out from there on: {error}", file=sys.stderr)
             continue
         yield tables[message.topic], message, decoded
 
 
-def _rows(bag: Bag) -> Iterator[tuple[str, list[Any]]]:
+def _rows(bag: BagReader) -> Iterator[tuple[str, list[Any]]]:
     tables: dict[str, tuple[str, _Columns]] = {}
     for name, message, decoded in _decoded(bag):
         if name not in tables:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from drone_bridge.tools.columns import in_columns
 
 if TYPE_CHECKING:
-    from drone_bridge.tools.bags.bag import Bag, BagMessage, BagTopic
+    from drone_bridge.tools.bags.bag import BagMessage, BagReader, BagTopic
 
 #: 2000-01-01, s since 1970. Earlier times are simulated time, which begins at 0.
 _EARLIEST_DATE_S = 946_684_800
@@ -62,7 +62,7 @@ def main(argv: Sequence[str]) -> int:
     return run_on_bag("info", options.bag, print_info)
 
 
-def beginning(bag: "Bag") -> str:
+def beginning(bag: "BagReader") -> str:
     """Describe the beginning of a bag, by date and time or by simulated time, or an empty bag."""
     if not bag.count:
         return "empty"
@@ -72,7 +72,7 @@ def beginning(bag: "Bag") -> str:
     return f"begins at {datetime.datetime.fromtimestamp(start_s).astimezone():%Y-%m-%d %H:%M:%S %Z} ({start_s:.3f})"
 
 
-def print_info(bag: "Bag") -> int:
+def print_info(bag: "BagReader") -> int:
     """Print the contents of a bag, with a table of its topics. Return the exit status."""
     duration_s = (bag.end_ns - bag.start_ns) / _NANOSECONDS
     print(f"{bag.path}: {bag.count} messages in {duration_s:.1f} s, {bag.size_bytes / 1e6:.1f} MB")

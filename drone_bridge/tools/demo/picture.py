@@ -12,7 +12,7 @@ mpl.use("Agg")  # rendering to files, without a display
 import matplotlib.pyplot as plt
 import numpy as np
 
-from drone_bridge.tools.bags.bag import Bag, stamp_s
+from drone_bridge.tools.bags.bag import BagReader, stamp_s
 from drone_bridge.tools.reporting.pad_track import PadTrack
 
 SIZE_INCHES = (15.0, 7.2)
@@ -30,7 +30,7 @@ def draw(file: Path, bag_folder: Path, title: str) -> None:
     figure = plt.figure(figsize=SIZE_INCHES, constrained_layout=True)
     cameras, plots = figure.subfigures(2, 1, height_ratios=[1.0, 1.8])
     height, distance, above = plots.subplots(1, 3)
-    with Bag(bag_folder) as bag:
+    with BagReader(bag_folder) as bag:
         _draw_images(cameras, bag)
         heights = [(stamp_s(message), message.point.z) for message in bag.deserialized("/height")]
         heights = heights or [(stamp_s(each), each.pose.pose.position.z) for each in bag.deserialized("/odom")]
@@ -53,7 +53,7 @@ def draw(file: Path, bag_folder: Path, title: str) -> None:
     plt.close(figure)
 
 
-def _draw_images(figure: Any, bag: Bag) -> None:
+def _draw_images(figure: Any, bag: BagReader) -> None:
     """Draw images of each camera, evenly from the first to the last one."""
     cameras = [topic for topic in bag.topics if topic.type_name == "sensor_msgs/msg/Image" and topic.count]
     shown: list[tuple[float, str, Any]] = []
@@ -73,7 +73,7 @@ def _moment(shown: tuple[float, str, Any]) -> tuple[float, str]:
     return round(shown[0], 1), shown[1]
 
 
-def _draw_path(panel: Any, bag: Bag, goal_m: float) -> None:
+def _draw_path(panel: Any, bag: BagReader, goal_m: float) -> None:
     """Draw the path of the drone, and its goal: the rover with the pad, else the point `goal_m` ahead at the end."""
     pad_track, drone, rover, ahead = PadTrack(), list[tuple[float, float]](), list[tuple[float, float]](), (1.0, 0.0)
     for message in bag.messages([topic for topic in bag.topics if topic.name in PLACES]):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Substitutions, $(...), in launch files. `_Reader` parses and performs them. KNOWN lists the supported ones."""
+"""Substitutions, $(...), in launch files. `_TextParser` parses and performs them. KNOWN lists the supported ones."""
 
 import re
 import shlex
@@ -36,7 +36,7 @@ class Part(NamedTuple):
 
 def perform(text: str, scope: Scope) -> str:
     """Perform the substitutions in a text. Raises SubstitutionError."""
-    return "".join(part.text for part in _Reader(text, scope).parts())
+    return "".join(part.text for part in _TextParser(text, scope).parts())
 
 
 def truth(text: str) -> bool:
@@ -51,7 +51,7 @@ _TRUE, _FALSE = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
 
 def split_command(text: str, scope: Scope) -> list[str]:
     """Split a command line like a shell, but never within a substituted value. Raises SubstitutionError."""
-    parts = _Reader(text, scope).parts()
+    parts = _TextParser(text, scope).parts()
     marked = "".join(f"\0{number}\0" if part.is_substituted else part.text for number, part in enumerate(parts))
     try:
         words = shlex.split(marked)
@@ -63,7 +63,7 @@ def split_command(text: str, scope: Scope) -> list[str]:
 _MARK = re.compile("\0([0-9]+)\0")  # XML has no such character
 
 
-class _Reader:
+class _TextParser:
     """Recursive descent parser of a text."""
 
     def __init__(self, text: str, scope: Scope) -> None:

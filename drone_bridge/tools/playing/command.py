@@ -26,7 +26,7 @@ from drone_bridge.stop_signals import handle_stop_signals
 if TYPE_CHECKING:
     from rclpy.node import Node
 
-    from drone_bridge.tools.bags.bag import Bag, BagTopic
+    from drone_bridge.tools.bags.bag import BagReader, BagTopic
     from drone_bridge.tools.playing.player import Span
 
 CLOCK_HZ = 100.0
@@ -42,7 +42,7 @@ def main(argv: Sequence[str]) -> int:
     return run_on_bag("play", options.bag, lambda bag: _play(bag, options))
 
 
-def _play(bag: "Bag", options: argparse.Namespace) -> int:
+def _play(bag: "BagReader", options: argparse.Namespace) -> int:
     import rclpy
     from rclpy.signals import SignalHandlerOptions
 
@@ -89,7 +89,7 @@ def _play(bag: "Bag", options: argparse.Namespace) -> int:
         shut_down_ros()
 
 
-def _chosen(bag: "Bag", options: argparse.Namespace) -> "list[BagTopic]":
+def _chosen(bag: "BagReader", options: argparse.Namespace) -> "list[BagTopic]":
     """Return the topics to play, and report requested ones that are not in the bag."""
     names = {topic.name for topic in bag.topics}
     wanted = set(options.topics or names)
@@ -107,14 +107,16 @@ def _guarded(publishers: "dict[BagTopic, Any]", options: argparse.Namespace) -> 
     return [publisher.topic_name for topic, publisher in publishers.items() if topic.name not in named]
 
 
-def _span(bag: "Bag", options: argparse.Namespace) -> "Span":
-    from drone_bridge.tools.bags.bag import BagError
+def _span(bag: "BagReader", options: argparse.Namespace) -> "Span":
+    from drone_bridge.tools.bags.bag import BagReadError
     from drone_bridge.tools.playing.player import Span
 
     start_ns = bag.start_ns + round(options.start * 1e9)
     if options.start and start_ns >= bag.end_ns:
         seconds = (bag.end_ns - bag.start_ns) / 1e9
-        raise BagError(f"'{bag.path}' lasts {seconds:.1f} s, so there is nothing to play from {options.start:g} s on.")
+        raise BagReadError(
+            f"'{bag.path}' lasts {seconds:.1f} s, so there is nothing to play from {options.start:g} s on."
+        )
     stop_ns = bag.end_ns if math.isinf(options.duration) else min(start_ns + round(options.duration * 1e9), bag.end_ns)
     return Span(start_ns, stop_ns)
 

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 from rosgraph_msgs.msg import Clock
 
-from drone_bridge.tools.bags.bag import LONGEST_GAP_S, NANOSECONDS_PER_SECOND, Bag, BagMessage, BagTopic
+from drone_bridge.tools.bags.bag import LONGEST_GAP_S, NANOSECONDS_PER_SECOND, BagMessage, BagReader, BagTopic
 
 #: Polling period of `stop`, which can't wake the player from a signal handler.
 _LONGEST_WAIT_S = 0.05
@@ -96,7 +96,7 @@ class Player:
 
     def __init__(
         self,
-        bag: Bag,
+        bag: BagReader,
         publishers: Mapping[BagTopic, Publisher],
         latched: Collection[BagTopic],
         span: Span,

@@ -6,7 +6,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable
 
-from drone_bridge.tools.recording.bag import Bag, Topic
+from drone_bridge.tools.recording.bag import BagWriter, WrittenTopic
 
 #: Size of the queue for the disk. Messages that do not fit are dropped and counted.
 QUEUE_BYTES = 100 * 2**20
@@ -22,20 +22,20 @@ class BackgroundWriter:
     turn, so that messages of the same moment arrive in any order.
     """
 
-    def __init__(self, bag: Bag, on_failure: Callable[[], None], queue_bytes: int = QUEUE_BYTES) -> None:
+    def __init__(self, bag: BagWriter, on_failure: Callable[[], None], queue_bytes: int = QUEUE_BYTES) -> None:
         """Start the thread, which calls `on_failure` once if writing fails."""
         self._bag = bag
         self._room = queue_bytes
         self._on_failure = on_failure
-        self._queue: deque[tuple[Topic, int, int, bytes, bytes]] = deque()
+        self._queue: deque[tuple[WrittenTopic, int, int, bytes, bytes]] = deque()
         self._changed = threading.Condition()
         self._deadline_s: float | None = None  # time.monotonic(); set by close()
         self._failure: Exception | None = None
         self._thread = threading.Thread(target=self._run, name="bag writer")
         self._thread.start()
 
-    def put(self, topic: Topic, log_ns: int, publish_ns: int, data: bytes, publisher: bytes = b"") -> bool:
-        """Queue a message, see `Bag.write`, without waiting. Return False if it was dropped."""
+    def put(self, topic: WrittenTopic, log_ns: int, publish_ns: int, data: bytes, publisher: bytes = b"") -> bool:
+        """Queue a message, see `BagWriter.write`, without waiting. Return False if it was dropped."""
         size = len(data) + MESSAGE_OVERHEAD
         with self._changed:
             topic.received += 1
@@ -46,7 +46,7 @@ class BackgroundWriter:
             self._changed.notify()
         return True
 
-    def close(self, timeout: float, topics: Iterable[Topic] = ()) -> None:
+    def close(self, timeout: float, topics: Iterable[WrittenTopic] = ()) -> None:
         """Write the queue, for at most `timeout` seconds, and close the bag. `topics` are listed in it even if empty.
 
         Raises:

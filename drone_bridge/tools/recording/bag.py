@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bag: writer of a bag in the format of `ros2 bag`."""
+"""BagWriter: writer of a bag in the format of `ros2 bag`."""
 
 import os
 import shutil
@@ -30,12 +30,12 @@ MAX_LATCHED = 1000
 LOG_TOPIC = "/rosout"
 
 
-class BagError(Exception):
+class BagWriteError(Exception):
     """Failure to write a bag. The text names the reason and the state of the bag."""
 
 
 @dataclass(slots=True, eq=False)
-class Topic:
+class WrittenTopic:
     """Topic of a bag."""
 
     name: str
@@ -71,7 +71,7 @@ class BagFile:
         self.count += 1
 
 
-class Bag:
+class BagWriter:
     """Writer of <path>/metadata.yaml and <path>/<name>.mcap, then <name>_1.mcap and so on. Not thread-safe.
 
     Each file can be read by itself: it has the definitions of all topics so far, and begins with the last message of
@@ -82,25 +82,27 @@ class Bag:
         """Create the directory and the file in it. If the path exists, see `free_path`.
 
         Raises:
-            BagError: nothing can be written there.
+            BagWriteError: nothing can be written there.
         """
-        self._topics: list[Topic] = []
+        self._topics: list[WrittenTopic] = []
         self._schemas: dict[str, int] = {}
-        self._counts: Counter[Topic] = Counter()
-        self._repeated: Counter[Topic] = Counter()
-        self._latched: dict[Topic, dict[bytes, deque[tuple[int, bytes]]]] = {}  # publish time and data, by publisher
+        self._counts: Counter[WrittenTopic] = Counter()
+        self._repeated: Counter[WrittenTopic] = Counter()
+        self._latched: dict[
+            WrittenTopic, dict[bytes, deque[tuple[int, bytes]]]
+        ] = {}  # publish time and data, by publisher
         self._compression = CompressionType.ZSTD if compress else CompressionType.NONE
         self._files: list[BagFile] = []
         try:
             self.path = _make_folder(path)
         except OSError as error:
-            raise BagError(f"The bag '{path}' can't be created: {_reason(error, path)}.") from None
+            raise BagWriteError(f"The bag '{path}' can't be created: {_reason(error, path)}.") from None
         try:
             self._begin_file(self.path / f"{self.path.name}.mcap")
         except OSError as error:
             self._close_file()
             shutil.rmtree(self.path, ignore_errors=True)
-            raise BagError(f"The bag '{path}' can't be created: {_reason(error, path)}.") from None
+            raise BagWriteError(f"The bag '{path}' can't be created: {_reason(error, path)}.") from None
 
     def _begin_file(self, path: Path) -> None:
         """Create a file with the topics so far. Raises OSError."""
@@ -132,16 +134,16 @@ class Bag:
         """Number of written messages, not counting repeated ones."""
         return self._counts.total()
 
-    def count(self, topic: Topic) -> int:
+    def count(self, topic: WrittenTopic) -> int:
         """Return the number of written messages of a topic, not counting repeated ones."""
         return self._counts[topic]
 
-    def add(self, topic: Topic) -> None:
+    def add(self, topic: WrittenTopic) -> None:
         """Add a topic, so that it is listed without messages, too. write() does this itself."""
         self._register(topic)
         self._topics.append(topic)
 
-    def _register(self, topic: Topic) -> None:
+    def _register(self, topic: WrittenTopic) -> None:
         """Add a topic to the current file."""
         if topic.type_name not in self._schemas:
             definition = topic.definition
@@ -150,7 +152,7 @@ class Bag:
         facts = {"offered_qos_profiles": _qos_text(topic.offers), "topic_type_hash": topic.type_hash}
         topic.channel = self._writer.register_channel(topic.name, "cdr", self._schemas[topic.type_name], facts)
 
-    def write(self, topic: Topic, log_ns: int, publish_ns: int, data: bytes, publisher: bytes = b"") -> None:
+    def write(self, topic: WrittenTopic, log_ns: int, publish_ns: int, data: bytes, publisher: bytes = b"") -> None:
         """Write a serialized message (CDR with its header), with two times in ns since the epoch.
 
         Args:
@@ -173,7 +175,7 @@ class Bag:
         if self._file.tell() > MAX_FILE_BYTES:
             self._begin_next_file()
 
-    def _keep_latched(self, topic: Topic, publisher: bytes, publish_ns: int, data: bytes) -> None:
+    def _keep_latched(self, topic: WrittenTopic, publisher: bytes, publish_ns: int, data: bytes) -> None:
         """Keep the last message of each publisher, or as many as there are publishers if they are unknown."""
         by_publisher = self._latched.setdefault(topic, {})
         before = by_publisher.pop(publisher, ())
@@ -190,7 +192,7 @@ class Bag:
         """Write pending data, index and metadata.
 
         Raises:
-            BagError: the disk is full. Its text has the recover command.
+            BagWriteError: the disk is full. Its text has the recover command.
         """
         try:
             (self.path / "metadata.yaml").write_text(
@@ -202,12 +204,12 @@ class Bag:
         except OSError as error:
             raise self.abandon(error) from None
 
-    def abandon(self, failure: OSError) -> BagError:
+    def abandon(self, failure: OSError) -> BagWriteError:
         """Close the file without an end after a disk error. Return the error with the recover command."""
         self._close_file()
         (self.path / "metadata.yaml").unlink(missing_ok=True)
         others = [each.path.name for each in self._files[:-1]]
-        return BagError(
+        return BagWriteError(
             f"Writing the bag '{self.path}' failed: {_reason(failure, self.path)}. "
             f"'drone-bridge recover {self._file_path} <new file>' recovers the intact part."
             + (f" Complete are: {', '.join(others)}." if others else "")

@@ -13,12 +13,12 @@ from rclpy.topic_endpoint_info import TopicEndpointInfo
 
 from drone_bridge.ros import log_pipe
 from drone_bridge.ros.service_responses import resend_lost_responses
-from drone_bridge.ros.streams import UNWATCHED, Polled, arrived, ignore
+from drone_bridge.ros.streams import UNWATCHED, PolledCallbackGroup, arrived, ignore
 from drone_bridge.tools.interfaces import BULKY_TYPES, UnknownTypeError, import_interface, message_text, type_hash
 from drone_bridge.tools.recording.arrival import ArrivalClock
-from drone_bridge.tools.recording.bag import Topic
-from drone_bridge.tools.recording.settings import Settings
-from drone_bridge.tools.topic_offers import Offers, Once, is_latched
+from drone_bridge.tools.recording.bag import WrittenTopic
+from drone_bridge.tools.recording.settings import RecorderSettings
+from drone_bridge.tools.topic_offers import DuplicateFilter, TopicOffers, is_latched
 
 DISCOVERY_PERIOD_S = 0.2
 #: Discovery period of further publishers on recorded topics, which takes 25 us per topic.
@@ -32,7 +32,7 @@ MAX_TOPICS = 4096
 SUBSCRIPTION_DEPTH = 1000
 BULKY_DEPTH = 100
 
-Sink = Callable[[Topic, int, int, bytes, bytes], object]
+Sink = Callable[[WrittenTopic, int, int, bytes, bytes], object]
 """Receiver of a topic, receive and publish time (ns since the epoch), the serialized message, and its publisher."""
 
 
@@ -40,13 +40,13 @@ Sink = Callable[[Topic, int, int, bytes, bytes], object]
 class RecordedTopic:
     """Topic with its subscriptions."""
 
-    topic: Topic
+    topic: WrittenTopic
     message_class: Any
-    offers: Offers = field(default_factory=Offers)
+    offers: TopicOffers = field(default_factory=TopicOffers)
     """QoS of all publishers so far"""
     subscriptions: dict[bool, Any] = field(default_factory=dict)
     """By whether it receives latched messages; that one is first"""
-    once: Once = field(default_factory=Once)
+    once: DuplicateFilter = field(default_factory=DuplicateFilter)
     arrived_ns: int = 0
     """Arrival time of the last message"""
 
@@ -61,7 +61,7 @@ class Recorder(Node):
         self._refused: set[tuple[str, str]] = set()
         self._simulated = bool(self.get_parameter("use_sim_time").value)
 
-    def record(self, settings: Settings, sink: Sink) -> None:
+    def record(self, settings: RecorderSettings, sink: Sink) -> None:
         """Start discovering and recording topics."""
         self._settings = settings
         self._sink = sink
@@ -70,7 +70,7 @@ class Recorder(Node):
         self._clock_of_arrival = ArrivalClock(self._simulated_ns if self._simulated else None)
         # Polling, since rclpy does not expose the guard condition of the graph.
         steady = Clock(clock_type=ClockType.STEADY_TIME)
-        self._polled = Polled()
+        self._polled = PolledCallbackGroup()
         self._reviewed_s = time.monotonic()
         self._timer = self.create_timer(DISCOVERY_PERIOD_S, self._discover, clock=steady)
         take: Any = self.take_all
@@ -92,7 +92,7 @@ class Recorder(Node):
         return count
 
     @property
-    def topics(self) -> list[Topic]:
+    def topics(self) -> list[WrittenTopic]:
         """Recorded topics, sorted by name."""
         return [self.recorded[name].topic for name in sorted(self.recorded)]
 
@@ -140,7 +140,7 @@ class Recorder(Node):
                 self._refuse(name, type_name, str(error))
                 continue
             offers = [publisher.qos_profile for publisher in publishers if publisher.topic_type == type_name]
-            topic = Topic(name, type_name, definition, type_hash(type_name), offers)
+            topic = WrittenTopic(name, type_name, definition, type_hash(type_name), offers)
             self.recorded[name] = RecordedTopic(topic, message_class, arrived_ns=self._clock_of_arrival.now_ns())
             self.get_logger().debug(f"Recording '{name}' ({type_name}).")
             self._review(self.recorded[name], publishers)
@@ -155,7 +155,7 @@ class Recorder(Node):
         ours = [each for each in publishers if each.topic_type == topic.type_name]
         latched = sum(is_latched(each.qos_profile) for each in ours)
         topic.latched_publishers = max(topic.latched_publishers, latched)
-        present = Offers.of(ours)
+        present = TopicOffers.of(ours)
         offers = recorded.offers.joined(present)
         if offers == recorded.offers:
             return

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Settings: parameters of the recorder."""
+"""RecorderSettings: parameters of the recorder."""
 
 import contextlib
 import itertools
@@ -66,7 +66,7 @@ class SettingsError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class RecorderSettings:
     """Topics to record, and the destination."""
 
     bag: Path
@@ -76,7 +76,7 @@ class Settings:
     compress: bool
 
 
-def read_settings(node: Node) -> Settings:
+def read_settings(node: Node) -> RecorderSettings:
     """Declare and read the parameters.
 
     Raises:
@@ -92,7 +92,7 @@ def read_settings(node: Node) -> Settings:
     except (RuntimeError, ValueError) as error:  # RCLError, which is not public on all distributions
         raise SettingsError(f"topics is {names}, which has an invalid topic name: {error}") from None
     declared.freeze_because("when the node starts")
-    return Settings(
+    return RecorderSettings(
         bag=free_path(Path(declared["bag"]).expanduser()) if declared["bag"] else new_bag(),
         topics=topics,
         exclude=re.compile(declared["exclude"]) if declared["exclude"] else None,

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from drone_bridge.tools.bags.bag import Bag
+    from drone_bridge.tools.bags.bag import BagReader
 
 
 def main(argv: Sequence[str]) -> int:
@@ -21,7 +21,7 @@ def main(argv: Sequence[str]) -> int:
     return run_on_bag("report", options.bag, lambda bag: _report(bag, options.output))
 
 
-def _report(bag: "Bag", output: Path | None) -> int:
+def _report(bag: "BagReader", output: Path | None) -> int:
     page = _write(bag, output)
     print(f"{page} ({page.stat().st_size / 1e6:.1f} MB)")
     return 0
@@ -29,13 +29,13 @@ def _report(bag: "Bag", output: Path | None) -> int:
 
 def write_report(bag_path: Path, page: Path | None = None) -> Path:
     """Write the page of a bag. Return its path. Raises BagError and OSError."""
-    from drone_bridge.tools.bags.bag import Bag
+    from drone_bridge.tools.bags.bag import BagReader
 
-    with Bag(bag_path) as bag:
+    with BagReader(bag_path) as bag:
         return _write(bag, page)
 
 
-def _write(bag: "Bag", page: Path | None) -> Path:
+def _write(bag: "BagReader", page: Path | None) -> Path:
     from drone_bridge.tools.bags.info import topic_rates
     from drone_bridge.tools.progress import counted
     from drone_bridge.tools.reporting.page import render

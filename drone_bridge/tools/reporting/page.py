@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from plotly.offline import get_plotlyjs
 
-from drone_bridge.tools.bags.bag import NANOSECONDS_PER_SECOND, Bag, BagTopic
+from drone_bridge.tools.bags.bag import NANOSECONDS_PER_SECOND, BagReader, BagTopic
 from drone_bridge.tools.bags.info import TopicRate, beginning
 from drone_bridge.tools.reporting import figures
-from drone_bridge.tools.reporting.report_data import Picture, ReportData
+from drone_bridge.tools.reporting.report_data import ReportData, ReportPicture
 
 _JPEG_QUALITY = 80
 #: Bytes per pixel and OpenCV's conversion to blue, green, red, by encoding; None: no conversion.
@@ -57,7 +57,7 @@ show([0, DURATION]);
 """
 
 
-def render(bag: Bag, data: ReportData, topic_rates: dict[BagTopic, TopicRate]) -> str:
+def render(bag: BagReader, data: ReportData, topic_rates: dict[BagTopic, TopicRate]) -> str:
     """Return the HTML of the page."""
     title = html.escape(_name(bag))
     duration_s = (bag.end_ns - bag.start_ns) / NANOSECONDS_PER_SECOND
@@ -70,12 +70,12 @@ def render(bag: Bag, data: ReportData, topic_rates: dict[BagTopic, TopicRate]) -
     )
 
 
-def _name(bag: Bag) -> str:
+def _name(bag: BagReader) -> str:
     """Return the name of the bag with its parent folder, since many bags are called 'bag'."""
     return "/".join(bag.path.resolve().parts[-2:]).lstrip("/")
 
 
-def _sections(bag: Bag, data: ReportData, topic_rates: dict[BagTopic, TopicRate]) -> Iterator[str]:
+def _sections(bag: BagReader, data: ReportData, topic_rates: dict[BagTopic, TopicRate]) -> Iterator[str]:
     duration_s = (bag.end_ns - bag.start_ns) / NANOSECONDS_PER_SECOND
     yield f"<h1>{html.escape(_name(bag))}</h1>"
     yield (
@@ -139,7 +139,7 @@ def _log(data: ReportData) -> str:
     return f'<div class="scroll"><table><tr>{heads}</tr>{rows}</table></div>'
 
 
-def _topics(bag: Bag, topic_rates: dict[BagTopic, TopicRate]) -> str:
+def _topics(bag: BagReader, topic_rates: dict[BagTopic, TopicRate]) -> str:
     rows = ""
     for topic in bag.topics:
         measured = topic_rates.get(topic, TopicRate())
@@ -160,7 +160,7 @@ def _illegible(data: ReportData) -> str:
     )
 
 
-def data_uri(picture: Picture) -> str | None:
+def data_uri(picture: ReportPicture) -> str | None:
     """Return an image as a data URI, or None if it is not supported. Compressed images are not converted."""
     if picture.type_name == "sensor_msgs/msg/CompressedImage":
         kind = "png" if "png" in picture.message.format else "jpeg"

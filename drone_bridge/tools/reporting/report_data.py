@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from drone_bridge.motion.quaternions import Quaternion, euler_from_quaternion
-from drone_bridge.tools.bags.bag import NANOSECONDS_PER_SECOND, Bag, BagError, field_names
+from drone_bridge.tools.bags.bag import NANOSECONDS_PER_SECOND, BagReader, BagReadError, field_names
 from drone_bridge.tools.progress import counted
 from drone_bridge.tools.reporting.pad_track import PadTrack
 
@@ -125,7 +125,7 @@ class StateInterval:
 
 
 @dataclass(frozen=True, slots=True)
-class Picture:
+class ReportPicture:
     """Image of a camera, not decoded."""
 
     time_s: float
@@ -148,15 +148,15 @@ class ReportData:
     """Behaviour, and the last known distance to the goal (m; NaN: unknown), by topic"""
     diagnostics: dict[str, list[StateInterval]] = field(default_factory=dict)
     """Level, with the message as its reason, by status"""
-    pictures: dict[str, list[Picture]] = field(default_factory=dict)
+    pictures: dict[str, list[ReportPicture]] = field(default_factory=dict)
     log: list[tuple[float, int, str, str]] = field(default_factory=list)
     """Time, level, node and line of warnings and errors"""
     illegible: dict[str, str] = field(default_factory=dict)
     """Reason why the rest of a topic is left out, by topic"""
 
 
-def read_report_data(bag: Bag) -> ReportData:
-    """Read the whole bag. Raises BagError."""
+def read_report_data(bag: BagReader) -> ReportData:
+    """Read the whole bag. Raises BagReadError."""
     data = ReportData()
     cameras = _cameras(bag)[:MAX_CAMERAS]
     span_ns = max(1, bag.end_ns - bag.start_ns)
@@ -174,8 +174,8 @@ def read_report_data(bag: Bag) -> ReportData:
             # Only images that are shown are deserialized, since they are large.
             elif name in cameras and since_start_ns >= next_ns[name]:
                 next_ns[name] = (since_start_ns // picture_period_ns + 1) * picture_period_ns
-                data.pictures.setdefault(name, []).append(Picture(time_s, type_name, bag.deserialize(message)))
-        except BagError as error:
+                data.pictures.setdefault(name, []).append(ReportPicture(time_s, type_name, bag.deserialize(message)))
+        except BagReadError as error:
             data.illegible[name] = str(error)
     for topic, intervals in list(data.states.items()):
         if topic in data.texts or len({interval.state for interval in intervals}) > MAX_STATES:
@@ -185,7 +185,7 @@ def read_report_data(bag: Bag) -> ReportData:
     return data
 
 
-def _cameras(bag: Bag) -> list[str]:
+def _cameras(bag: BagReader) -> list[str]:
     """Return the image topics, without compressed ones whose raw images are recorded, too."""
     images = [topic.name for topic in bag.topics if topic.type_name in _IMAGES and topic.count]
     return [name for name in images if not (name.endswith(_COMPRESSED) and name.removesuffix(_COMPRESSED) in images)]

@@ -6,7 +6,7 @@ from typing import Any
 
 import yaml
 
-from drone_bridge.tools.shell.node import FailedError, imported
+from drone_bridge.tools.shell.node import CommandFailedError, imported
 from drone_bridge.tools.shell.values import parse
 
 #: Maximum number of printed elements of an array.
@@ -14,7 +14,7 @@ SHOWN_ELEMENTS = 128
 
 
 def filled(message: Any, text: str) -> Any:
-    """Set the fields of a message that a YAML mapping names, and return it. Raises FailedError."""
+    """Set the fields of a message that a YAML mapping names, and return it. Raises CommandFailedError."""
     _fill(message, parse(text) or {}, "")
     return message
 
@@ -22,10 +22,12 @@ def filled(message: Any, text: str) -> Any:
 def _fill(message: Any, values: Any, where: str) -> None:
     fields = message.get_fields_and_field_types()
     if not isinstance(values, dict):
-        raise FailedError(f"{where or 'The message'} is {values!r} but must be a mapping with {', '.join(fields)}.")
+        raise CommandFailedError(
+            f"{where or 'The message'} is {values!r} but must be a mapping with {', '.join(fields)}."
+        )
     for name, value in values.items():
         if name not in fields:
-            raise FailedError(f"{where}{name} is not a field; there are {', '.join(fields)}.")
+            raise CommandFailedError(f"{where}{name} is not a field; there are {', '.join(fields)}.")
         present = getattr(message, name)
         if hasattr(present, "get_fields_and_field_types"):
             _fill(present, value, f"{where}{name}.")
@@ -33,7 +35,7 @@ def _fill(message: Any, values: Any, where: str) -> None:
         try:
             setattr(message, name, _converted(value, fields[name], present, f"{where}{name}."))
         except (AssertionError, TypeError, ValueError, OverflowError):
-            raise FailedError(f"{where}{name} is {value!r} but must be {fields[name]}.") from None
+            raise CommandFailedError(f"{where}{name} is {value!r} but must be {fields[name]}.") from None
 
 
 def _converted(value: Any, type_name: str, present: Any, where: str) -> Any:

@@ -32,7 +32,7 @@ FAILED = 1
 _interrupted = threading.Event()
 
 
-class FailedError(Exception):
+class CommandFailedError(Exception):
     """Failure of a command. The text is a sentence."""
 
 
@@ -46,7 +46,7 @@ def run(verb: str, argv: Sequence[str], serve: Callable[[Node], int]) -> int:
     node = rclpy.create_node(f"drone_bridge_{verb}_{os.getpid()}")
     try:
         return serve(node)
-    except (FailedError, UnknownTypeError) as error:
+    except (CommandFailedError, UnknownTypeError) as error:
         print(f"drone-bridge {verb}: {error}", file=sys.stderr)
         return FAILED
     finally:
@@ -81,7 +81,7 @@ def discovered(node: Node, names_and_types: Callable[[], Any]) -> list[tuple[str
 
 
 def call(node: Node, kind: Any, service: str, request: Any, *, again_s: float = ANSWER_S) -> Any:
-    """Return the response of a service. Raises FailedError.
+    """Return the response of a service. Raises CommandFailedError.
 
     The request is retried every `again_s`, since the response to a client that the server has not discovered yet is
     lost. By default it is not retried. Only idempotent requests may be.
@@ -89,14 +89,14 @@ def call(node: Node, kind: Any, service: str, request: Any, *, again_s: float = 
     client: Any = node.create_client(kind, service)
     try:
         if not client.wait_for_service(ANSWER_S):
-            raise FailedError(f"No node serves {service}.")
+            raise CommandFailedError(f"No node serves {service}.")
         futures: list[Any] = []
         end_s = time.monotonic() + ANSWER_S
         while time.monotonic() < end_s:
             futures.append(client.call_async(request))
             if answered := spin_until(node, lambda: [each for each in futures if each.done()], again_s):
                 return answered[0].result()
-        raise FailedError(f"{service} has not answered within {ANSWER_S:g} s.")
+        raise CommandFailedError(f"{service} has not answered within {ANSWER_S:g} s.")
     finally:
         node.destroy_client(client)
 

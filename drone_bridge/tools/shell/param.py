@@ -11,7 +11,7 @@ from rcl_interfaces.srv import GetParameters, ListParameters, SetParameters
 from rclpy.node import Node
 from rclpy.parameter import Parameter, parameter_value_to_python
 
-from drone_bridge.tools.shell.node import FailedError, call, run
+from drone_bridge.tools.shell.node import CommandFailedError, call, run
 from drone_bridge.tools.shell.values import parse
 
 _ask = partial(call, again_s=1.0)
@@ -43,7 +43,7 @@ def _get(node: Node, words: Any) -> int:
     request = GetParameters.Request(names=[words.parameter])
     values = _ask(node, GetParameters, f"{words.node}/get_parameters", request).values
     if not values or not values[0].type:
-        raise FailedError(f"{words.node} has no parameter {words.parameter}.")
+        raise CommandFailedError(f"{words.node} has no parameter {words.parameter}.")
     print(parameter_value_to_python(values[0]))
     return 0
 
@@ -57,15 +57,15 @@ def _set(node: Node, words: Any) -> int:
     try:
         parameter = Parameter(words.parameter, value=value).to_parameter_msg()
     except (TypeError, AssertionError):
-        raise FailedError(
+        raise CommandFailedError(
             f"'{words.value}' is not a parameter value: it must be a number, a text, a bool, or a list."
         ) from None
     change = SetParameters.Request(parameters=[parameter])
     (result,) = _ask(node, SetParameters, f"{words.node}/set_parameters", change).results
     if not result.successful:
         if "undeclared" in result.reason:  # rclpy does not name it
-            raise FailedError(f"{words.node} has no parameter {words.parameter}.")
-        raise FailedError(f"{words.node} refused: {result.reason}")
+            raise CommandFailedError(f"{words.node} has no parameter {words.parameter}.")
+        raise CommandFailedError(f"{words.node} refused: {result.reason}")
     return 0
 
 

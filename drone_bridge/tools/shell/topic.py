@@ -17,14 +17,14 @@ from drone_bridge.ros.publishers import wait_for_delivery
 from drone_bridge.tools.discovery import DISCOVERY_S
 from drone_bridge.tools.shell.messages import as_yaml, filled
 from drone_bridge.tools.shell.node import (
-    FailedError,
+    CommandFailedError,
     discovered,
     imported,
     interruptible,
     run,
     spin_until,
 )
-from drone_bridge.tools.topic_offers import Offers, Once, request
+from drone_bridge.tools.topic_offers import DuplicateFilter, TopicOffers, request
 
 _REPORT_S = 1.0
 _DEPTH = 10
@@ -75,7 +75,9 @@ def _info(node: Node, words: Any) -> int:
     topic = node.resolve_topic_name(words.topic)
     types = dict(discovered(node, node.get_topic_names_and_types)).get(topic)
     if not types:
-        raise FailedError(f"No node publishes or subscribes to {topic}; `drone-bridge topic list` lists the topics.")
+        raise CommandFailedError(
+            f"No node publishes or subscribes to {topic}; `drone-bridge topic list` lists the topics."
+        )
     print(f"Type: {', '.join(types)}")
     for title, endpoints in (
         ("Publisher", node.get_publishers_info_by_topic(topic)),
@@ -121,14 +123,14 @@ def _hz(node: Node, words: Any) -> int:
 
 
 def _subscribe(node: Node, words: Any, take: Callable[[Any], None]) -> None:
-    """Subscribe with a QoS that is compatible with all publishers. Raises FailedError without publisher and type."""
+    """Subscribe with a QoS that suits all publishers. Raises CommandFailedError without publisher and type."""
     topic = node.resolve_topic_name(words.topic)
     publishers = spin_until(node, lambda: node.get_publishers_info_by_topic(topic), DISCOVERY_S)
     if not publishers and not words.type:
-        raise FailedError(f"No node publishes {topic}; `drone-bridge topic list` lists the topics.")
+        raise CommandFailedError(f"No node publishes {topic}; `drone-bridge topic list` lists the topics.")
     kind = imported("msg", words.type or publishers[0].topic_type)
-    requests = Offers.of(publishers).requests(_DEPTH) or [request(reliable=False, latched=False, depth=_DEPTH)]
-    once = Once()
+    requests = TopicOffers.of(publishers).requests(_DEPTH) or [request(reliable=False, latched=False, depth=_DEPTH)]
+    once = DuplicateFilter()
 
     def take_first(data: bytes, info: dict[str, Any]) -> None:
         if len(requests) == 1 or once.is_new(data, info):
@@ -141,13 +143,13 @@ def _subscribe(node: Node, words: Any, take: Callable[[Any], None]) -> None:
 
 def _publish(node: Node, words: Any) -> int:
     if not words.rate > 0:
-        raise FailedError(f"The rate is {words.rate:g} but must be above 0.")
+        raise CommandFailedError(f"The rate is {words.rate:g} but must be above 0.")
     kind = imported("msg", words.type)
     message = filled(kind(), words.message)
     publisher = node.create_publisher(kind, words.topic, 10)
     most = 1 if words.once else words.times
     if most and not spin_until(node, publisher.get_subscription_count, DISCOVERY_S):
-        raise FailedError(f"No node subscribes to {publisher.topic_name}.")
+        raise CommandFailedError(f"No node subscribes to {publisher.topic_name}.")
     refusals = CommandRefusals(node, publisher.topic_name)
     sent = 0
     with interruptible():

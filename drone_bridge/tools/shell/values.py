@@ -6,7 +6,7 @@ from typing import Any
 
 import yaml
 
-from drone_bridge.tools.shell.node import FailedError
+from drone_bridge.tools.shell.node import CommandFailedError
 
 
 class _Loader(yaml.SafeLoader):  # type: ignore[misc]
@@ -21,8 +21,8 @@ _Loader.add_implicit_resolver(
 
 
 def parse(text: str) -> Any:
-    """Return the value of a YAML text. Raises FailedError."""
+    """Return the value of a YAML text. Raises CommandFailedError."""
     try:
         return yaml.load(text, _Loader)
     except (yaml.YAMLError, ValueError) as error:
-        raise FailedError(f"'{text}' is not YAML: {' '.join(str(error).split())}.") from None
+        raise CommandFailedError(f"'{text}' is not YAML: {' '.join(str(error).split())}.") from None

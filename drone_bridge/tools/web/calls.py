@@ -27,7 +27,7 @@ CALL_PERIOD_S = 0.1  # retry period of requests to a newly discovered service
 
 
 @dataclass(eq=False, slots=True)
-class Call:
+class PendingCall:
     """Pending call. A thread of the server waits for the response."""
 
     service: str
@@ -52,7 +52,7 @@ class Calls:
         self._type_names: dict[str, str] = {}
         self._refused: set[tuple[str, str]] = set()
         self._clients: OrderedDict[str, Client[Any, Any]] = OrderedDict()
-        self._waiting: list[Call] = []
+        self._waiting: list[PendingCall] = []
         self._pending = threading.Semaphore(MAX_PENDING)
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         self._timer = node.create_timer(CALL_PERIOD_S, self._call_waiting, clock=steady)
@@ -105,7 +105,7 @@ class Calls:
         """Call a service and wait for the response, on a thread of the server."""
         if not self._pending.acquire(blocking=False):
             raise RuntimeError(f"The limit of {MAX_PENDING} pending calls is reached.")
-        call = Call(service, payload)
+        call = PendingCall(service, payload)
         try:
             self._inbox.put(lambda: self._begin(call))
             return call.answer.result(TIMEOUT_S)
@@ -115,7 +115,7 @@ class Calls:
         finally:
             self._pending.release()
 
-    def _begin(self, call: Call) -> None:
+    def _begin(self, call: PendingCall) -> None:
         service_type = self._types.get(call.service)
         if service_type is None:
             call.fail("The service has disappeared.")
@@ -142,7 +142,7 @@ class Calls:
         if not self._waiting:
             self._timer.cancel()
 
-    def _send(self, call: Call, client: "Client[Any, Any]") -> None:
+    def _send(self, call: PendingCall, client: "Client[Any, Any]") -> None:
         try:
             request = deserialize_message(call.payload, self._types[call.service].Request)
         except Exception as error:  # type supports raise various exceptions for invalid bytes
@@ -158,7 +158,7 @@ class Calls:
         call.sent = client.call_async(request)
         call.sent.add_done_callback(answer)
 
-    def _give_up(self, call: Call) -> None:
+    def _give_up(self, call: PendingCall) -> None:
         if call in self._waiting:
             self._waiting.remove(call)
         client = self._clients.get(call.service)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Clients: other requests of viewers: publish, read and set parameters, and subscribe to the connection graph.
+"""ViewerRequests: other requests of viewers: publish, read and set parameters, and subscribe to the connection graph.
 
 The Foxglove server calls all methods on threads of its own. ROS operations are queued for the executor's thread, with a
 limited number of pending messages.
@@ -46,7 +46,7 @@ class _PublishedTopic:
     """Clients, with their numbers of the channel."""
 
 
-class Clients(ServerListener):
+class ViewerRequests(ServerListener):
     """Handles requests of viewers, which arrive after `attach`. Refusals are status messages."""
 
     _server: WebSocketServer

@@ -34,7 +34,7 @@ from drone_bridge.tools.web.vehicles import (
     STATUS_TOPIC,
     STATUS_TYPE,
     WISH_TOPIC,
-    Vehicle,
+    SteeredVehicle,
     emergencies_of,
 )
 
@@ -71,11 +71,11 @@ class Fleet:
         # comes back.
         self._wish_publishers: dict[str, Any] = {}
         self._wished: dict[str, str] = {}  # id of the last published wish, by node
-        self.vehicles: list[Vehicle] = []
+        self.vehicles: list[SteeredVehicle] = []
 
     def update(self, topics: Mapping[str, Sequence[str]], services: Mapping[str, Sequence[str]]) -> bool:
         """Update the vehicles from all topics and services of the graph; return whether they have changed."""
-        found: dict[str, Vehicle] = {}
+        found: dict[str, SteeredVehicle] = {}
         for topic, type_names in topics.items():
             if topic.rpartition("/")[2] != COMMAND_TOPIC or COMMAND_TYPE not in type_names:
                 continue
@@ -90,7 +90,7 @@ class Fleet:
         self._connect(list(found.values()))
         return True
 
-    def _connect(self, vehicles: list[Vehicle]) -> None:
+    def _connect(self, vehicles: list[SteeredVehicle]) -> None:
         """Create the endpoints of these vehicles, and destroy others."""
         node, qos = self._node, QoSProfile(depth=1)
         targets = {target for vehicle in vehicles for target in vehicle.targets}
@@ -178,7 +178,7 @@ class Fleet:
 
     def _vehicle_at(
         self, topic: str, topics: Mapping[str, Sequence[str]], services: Mapping[str, Sequence[str]]
-    ) -> Vehicle | None:
+    ) -> SteeredVehicle | None:
         """Return the vehicle of a topic, if it has a subscriber that is not only an observer."""
         full_names = {
             f"{taker.node_namespace.rstrip('/')}/{taker.node_name}": taker.node_name
@@ -201,7 +201,7 @@ class Fleet:
         reporters = reporters if len(reporters) == len(holds) else ()
         held = f"{topic.rpartition('/')[0]}/{HELD_TOPIC}"
         held = held if holds and not reporters and HELD_TYPE in topics.get(held, ()) else ""
-        return Vehicle(
+        return SteeredVehicle(
             topic,
             (bridges or nodes)[0],
             targets=(*helms, *((topic,) if len(helms) < len(full_names) else ())),

@@ -76,11 +76,11 @@ class CannotListenError(Exception):
     """The address can't be listened on. The text has the reason."""
 
 
-class _Connection(ServerConnection):
+class _CountedConnection(ServerConnection):
     """Counted connection. One without a request can be replaced by a newer one."""
 
     open_ones: int = 0
-    waiting: ClassVar[dict["_Connection", None]] = {}
+    waiting: ClassVar[dict["_CountedConnection", None]] = {}
     """Connections that are not a WebSocket yet, the oldest first."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -191,7 +191,7 @@ class FrontDoor:
         watching.cancel()
         for connection, handling in server.handlers.items():
             # For a file that is not ready, or that its client does not read to the end.
-            if connection in _Connection.waiting:
+            if connection in _CountedConnection.waiting:
                 handling.cancel()
         reason = "The launch has ended." if os.environ.get(LAUNCHED) else "The server has ended."
         pages = [each for each in server.handlers if each.state is State.OPEN]
@@ -216,7 +216,7 @@ class FrontDoor:
             close_timeout=CLOSE_TIMEOUT_S,
             server_header=None,
             logger=self._logger,
-            create_connection=_Connection,
+            create_connection=_CountedConnection,
         )
         return server
 
@@ -233,7 +233,7 @@ class FrontDoor:
 
     async def _answer(self, connection: ServerConnection, request: Request) -> Response | None:
         """Serve a file or an explanation; None accepts a WebSocket."""
-        assert isinstance(connection, _Connection)
+        assert isinstance(connection, _CountedConnection)
         connection.note_request()
         is_websocket = request.headers.get("Upgrade", "").lower() == "websocket"
         refusal = self._access.refusal(request.path, request.headers.get("Host", ""), request.headers.get("Origin"))

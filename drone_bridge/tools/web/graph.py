@@ -21,9 +21,9 @@ from rclpy.clock import Clock, ClockType  # type: ignore[attr-defined]  # Humble
 from rclpy.node import Node
 from rclpy.subscription import Subscription
 
-from drone_bridge.ros.streams import UNWATCHED, Polled, arrived
+from drone_bridge.ros.streams import UNWATCHED, PolledCallbackGroup, arrived
 from drone_bridge.tools.interfaces import BULKY_TYPES, UnknownTypeError, import_interface, message_text
-from drone_bridge.tools.topic_offers import Offers, Once, request
+from drone_bridge.tools.topic_offers import DuplicateFilter, TopicOffers, request
 
 MAX_CHANNELS = 1024
 #: Old images are useless, and need much memory.
@@ -48,13 +48,13 @@ class Feed:
     message_class: Any
     channel: Channel
     viewers: set[int] = field(default_factory=set)
-    offers: Offers = field(default_factory=Offers)
+    offers: TopicOffers = field(default_factory=TopicOffers)
     """QoS that the current subscriptions match."""
     for_all: Any = None
     history: deque[tuple[bytes, int]] | None = None
     """Last messages with their times in ns, sent to new viewers. Only for the log."""
     for_each: dict[int, Any] = field(default_factory=dict)
-    once: dict[int, Once] = field(default_factory=dict)
+    once: dict[int, DuplicateFilter] = field(default_factory=dict)
     """Filter for copies, by viewer, of a topic with latched publishers."""
 
 
@@ -71,7 +71,7 @@ class Graph:
         self._by_channel: dict[int, Feed] = {}
         self._refused: set[tuple[str, str]] = set()
         self._streams: dict[Any, Callable[..., None]] = {}  # send function, by subscription
-        self._polled = Polled()
+        self._polled = PolledCallbackGroup()
         self._timer = node.create_timer(
             TAKING_PERIOD_S, self._take_streams, clock=Clock(clock_type=ClockType.STEADY_TIME)
         )
@@ -174,10 +174,10 @@ class Graph:
         """Match the subscriptions to the current publishers and viewers."""
         if feed.history is not None:
             return
-        offers = Offers()
+        offers = TopicOffers()
         if feed.viewers:
             publishers = self._node.get_publishers_info_by_topic(feed.topic)
-            offers = Offers.of([each for each in publishers if each.topic_type == feed.type_name])
+            offers = TopicOffers.of([each for each in publishers if each.topic_type == feed.type_name])
         before, feed.offers = feed.offers, offers
         self._subscribe_each_viewer(feed, before)
         if feed.for_all and offers.volatile_reliable != before.volatile_reliable:
@@ -187,7 +187,7 @@ class Graph:
             send = self._sender(feed, None)
             feed.for_all = self._create(feed, offers.volatile_reliable, send, latched=False)
 
-    def _subscribe_each_viewer(self, feed: Feed, before: Offers) -> None:
+    def _subscribe_each_viewer(self, feed: Feed, before: TopicOffers) -> None:
         """Match the subscriptions to latched publishers. Each viewer has one, to get their last message."""
         reliable = feed.offers.latched_reliable
         for viewer in list(feed.for_each):
@@ -197,7 +197,7 @@ class Graph:
             del feed.once[viewer]
         if reliable is not None:
             for viewer in feed.viewers - feed.for_each.keys():
-                feed.once.setdefault(viewer, Once())
+                feed.once.setdefault(viewer, DuplicateFilter())
                 feed.for_each[viewer] = self._create(feed, reliable, self._sender(feed, viewer), latched=True)
 
     def _create(self, feed: Feed, reliable: bool, send: Callable[..., None], *, latched: bool) -> Any:

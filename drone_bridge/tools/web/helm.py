@@ -35,7 +35,7 @@ LOST = "The connection was lost for a moment"
 STOPPED = "The vehicle was stopped"
 
 
-class RefusedError(Exception):
+class HelmRefusedError(Exception):
     """Refusal of a request. The text is the reason, for the pilot."""
 
 
@@ -81,11 +81,11 @@ class Helm:
         """Give the pilot the lease of a vehicle. Another vehicle's lease must be released first.
 
         Raises:
-            RefusedError: another pilot has it, and was not asked for it, or may still answer.
+            HelmRefusedError: another pilot has it, and was not asked for it, or may still answer.
         """
         held = self._leases.get(vehicle)
         if held and held.pilot != pilot and not now_s - held.asked.get(pilot, math.inf) >= ASK_S:
-            raise RefusedError("Another pilot is steering this vehicle.")
+            raise HelmRefusedError("Another pilot is steering this vehicle.")
         self._check_free(pilot, vehicle)
         if not held or held.pilot != pilot:
             self._leases[vehicle] = Lease(pilot, vehicle, now_s, taken_s=now_s)
@@ -94,13 +94,13 @@ class Helm:
         """Request the helm from its pilot.
 
         Raises:
-            RefusedError: there is no pilot, or the pilot has just refused.
+            HelmRefusedError: there is no pilot, or the pilot has just refused.
         """
         lease = self._leases.get(vehicle)
         if lease is None or lease.pilot == pilot:
-            raise RefusedError("The helm is free: take it.")
+            raise HelmRefusedError("The helm is free: take it.")
         if now_s - lease.kept_s < ASK_S:
-            raise RefusedError("The pilot keeps the helm. Try again later.")
+            raise HelmRefusedError("The pilot keeps the helm. Try again later.")
         self._check_free(pilot, vehicle)
         lease.asked.setdefault(pilot, now_s)
 
@@ -115,7 +115,7 @@ class Helm:
     def hand_over(self, pilot: int, vehicle: str, to: int, now_s: float) -> None:
         """Transfer the lease to a pilot who requested it."""
         if to not in self._lease_of(pilot, vehicle).asked:
-            raise RefusedError("The page that requested the helm has disconnected.")
+            raise HelmRefusedError("The page that requested the helm has disconnected.")
         self._check_free(to, vehicle)
         self._leases[vehicle] = Lease(to, vehicle, now_s, taken_s=now_s)
 
@@ -140,13 +140,13 @@ class Helm:
         """Return the command for the vehicle, which does not move while it is held.
 
         Raises:
-            RefusedError: the command is not valid now.
+            HelmRefusedError: the command is not valid now.
         """
         lease = self._lease_of(pilot, vehicle)
         age_s = self._age(token, now_s)
         if age_s > MAX_AGE_S:
             age = f"{age_s:.2f} s" if age_s < math.inf else f"more than {_TOKENS_KEPT * TOKEN_PERIOD_S:.1f} s"
-            raise RefusedError(f"Stick command dropped: {age} old (limit {MAX_AGE_S} s). The connection is slow.")
+            raise HelmRefusedError(f"Stick command dropped: {age} old (limit {MAX_AGE_S} s). The connection is slow.")
         wanted = _read(motion)
         is_late = now_s - lease.received_s > MAX_AGE_S
         lease.received_s = now_s
@@ -156,10 +156,10 @@ class Helm:
         if is_held:
             lease.motion, lease.must_let_go = NEUTRAL, STOPPED
             if wanted != NEUTRAL:
-                raise RefusedError("The vehicle is on hold. Press Resume, release the stick, then steer again.")
+                raise HelmRefusedError("The vehicle is on hold. Press Resume, release the stick, then steer again.")
             return NEUTRAL
         if lease.must_let_go and wanted != NEUTRAL:
-            raise RefusedError(f"{lease.must_let_go}. Release the stick, then steer again.")
+            raise HelmRefusedError(f"{lease.must_let_go}. Release the stick, then steer again.")
         lease.must_let_go = ""
         lease.motion = wanted
         return wanted
@@ -204,13 +204,13 @@ class Helm:
     def _lease_of(self, pilot: int, vehicle: str) -> Lease:
         lease = self._leases.get(vehicle)
         if lease is None or lease.pilot != pilot:
-            raise RefusedError("You are not at the helm of this vehicle.")
+            raise HelmRefusedError("You are not at the helm of this vehicle.")
         return lease
 
     def _check_free(self, pilot: int, vehicle: str) -> None:
-        """Raise RefusedError if the pilot steers another vehicle."""
+        """Raise HelmRefusedError if the pilot steers another vehicle."""
         if any(lease.pilot == pilot and lease.vehicle != vehicle for lease in self._leases.values()):
-            raise RefusedError("You are steering another vehicle. Release it first.")
+            raise HelmRefusedError("You are steering another vehicle. Release it first.")
 
     def _age(self, token: int, now_s: float) -> float:
         """Return the age of a token; infinity for an unknown one."""
@@ -222,6 +222,6 @@ def _read(motion: Mapping[str, float]) -> Motion:
     for axis in AXES:
         value = motion.get(axis, 0.0)
         if not is_number(value) or not abs(value) <= _LARGEST:
-            raise RefusedError(f"{axis} is {value!r:.40}, not a number from -1 to 1.")
+            raise HelmRefusedError(f"{axis} is {value!r:.40}, not a number from -1 to 1.")
         values.append(min(1.0, max(-1.0, float(value))))
     return (values[0], values[1], values[2], values[3])

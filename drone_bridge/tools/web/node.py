@@ -26,7 +26,7 @@ from drone_bridge.tools.web import page
 from drone_bridge.tools.web.access import FOXGLOVE_ORIGINS, Access, is_loopback
 from drone_bridge.tools.web.address import hidden_host, links, open_in_browser, qr_code
 from drone_bridge.tools.web.calls import Calls
-from drone_bridge.tools.web.clients import GRAPH_PERIOD_S, Clients
+from drone_bridge.tools.web.clients import GRAPH_PERIOD_S, ViewerRequests
 from drone_bridge.tools.web.fleet import Fleet
 from drone_bridge.tools.web.front_door import CannotListenError, FrontDoor
 from drone_bridge.tools.web.goals import Goals, Place
@@ -85,7 +85,7 @@ class WebBridge(Node):
         get = self._declared.__getitem__
         foxglove.set_log_level("ERROR")  # errors of viewers don't belong in our log
         context = foxglove.Context()
-        self._requests = Clients(self, self._inbox)
+        self._requests = ViewerRequests(self, self._inbox)
         host = hidden_host()  # only the front door connects to it
         self._foxglove = foxglove.start_server(
             name=self.get_fully_qualified_name(),  # the page finds the services of this node by it

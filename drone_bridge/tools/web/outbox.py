@@ -27,7 +27,7 @@ _MESSAGE_DATA = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class OutgoingMessage:
     """Message to be sent. The subscription is None for messages of the Foxglove server."""
 
     data: str | bytes
@@ -70,9 +70,9 @@ class Outbox:
         self._is_awake = False
         self._lock = threading.Lock()
         self._subscriptions: dict[int, int] = {}  # by channel
-        self._control: deque[Frame] = deque()
-        self._small: deque[Frame] = deque()
-        self._large: OrderedDict[int, Frame] = OrderedDict()
+        self._control: deque[OutgoingMessage] = deque()
+        self._small: deque[OutgoingMessage] = deque()
+        self._large: OrderedDict[int, OutgoingMessage] = OrderedDict()
         self._control_bytes = self._small_bytes = self._large_bytes = 0
         self._turns: dict[int, int] = {}  # sequence number of the last sent image, by subscription
         self._next_turn = 0
@@ -113,7 +113,7 @@ class Outbox:
             subscription = self._subscriptions.get(channel)
             if subscription is None:
                 return
-            frame = Frame(data, subscription, time_ns)
+            frame = OutgoingMessage(data, subscription, time_ns)
             if not frame.is_large:
                 self._small.append(frame)
                 self._small_bytes += frame.size
@@ -126,7 +126,7 @@ class Outbox:
     def put_control(self, content: str | bytes) -> bool:
         """Add a message of the Foxglove server, if there is room. Return whether there was."""
         with self._lock:
-            frame = Frame(content)
+            frame = OutgoingMessage(content)
             if self._control and self._control_bytes + frame.size > MAX_CONTROL_BYTES:
                 return False
             self._control.append(frame)
@@ -134,7 +134,7 @@ class Outbox:
             self._awaken()
             return True
 
-    def pop(self) -> Frame | None:
+    def pop(self) -> OutgoingMessage | None:
         """Return the next message to send."""
         with self._lock:
             if self._control:
@@ -150,7 +150,7 @@ class Outbox:
             self._is_awake = False
             return None
 
-    def _put_large(self, subscription: int, frame: Frame) -> None:
+    def _put_large(self, subscription: int, frame: OutgoingMessage) -> None:
         # A newer image replaces the older one in place, so that no camera starves another. If there is not enough room
         # for all of them, the one that was sent last is dropped.
         older = self._large.get(subscription)
@@ -168,7 +168,7 @@ class Outbox:
     def _turn_of(self, subscription: int) -> int:
         return self._turns.get(subscription, 0)
 
-    def _take_large(self, subscription: int) -> Frame | None:
+    def _take_large(self, subscription: int) -> OutgoingMessage | None:
         if frame := self._large.pop(subscription, None):
             self._large_bytes -= frame.size
         return frame

@@ -42,9 +42,9 @@ from drone_bridge.ros.wish_file import FILE_TIMEOUT_S, FiledWish
 from drone_bridge.session.hold_state import HELM_ENDS_AFTER_S
 from drone_bridge.tools.web.access import VIEW_ONLY
 from drone_bridge.tools.web.goals import Place
-from drone_bridge.tools.web.helm import LEASE_S, NEUTRAL, TOKEN_PERIOD_S, Helm, Motion, RefusedError
+from drone_bridge.tools.web.helm import LEASE_S, NEUTRAL, TOKEN_PERIOD_S, Helm, HelmRefusedError, Motion
 from drone_bridge.tools.web.messages import messages_from
-from drone_bridge.tools.web.vehicles import AXES, COMMAND_TOPIC, Vehicle
+from drone_bridge.tools.web.vehicles import AXES, COMMAND_TOPIC, SteeredVehicle
 from drone_bridge.tools.web.wishes import Report, Wish, Wishes
 from drone_bridge.wire.json_numbers import whole_number
 
@@ -86,7 +86,7 @@ Play = Callable[[str, Callable[[str, str], None]], None]
 
 
 @dataclass(eq=False, slots=True)
-class Pilot:
+class PagePilot:
     """Page with a stick."""
 
     number: int
@@ -133,12 +133,12 @@ class Pilots:
         self._filed: list[FiledWish] = []  # newest content of the wish file
         self._now, self._on_fault = now, on_fault
         self._helm = Helm()
-        self._pilots: dict[int, Pilot] = {}
+        self._pilots: dict[int, PagePilot] = {}
         self._wakeup = asyncio.Event()  # set by the first page or wish
         self._numbers = itertools.count(1)
-        self._vehicles: dict[str, Vehicle] = {}
+        self._vehicles: dict[str, SteeredVehicle] = {}
         self._wishes = Wishes()
-        self._wanted: dict[str, Vehicle] = {}  # last seen state: a vehicle may disappear before it responds
+        self._wanted: dict[str, SteeredVehicle] = {}  # last seen state: a vehicle may disappear before it responds
         self._wishes_sent_at = -math.inf
         self._statuses: dict[str, HoldStatus] = {}  # by node
         self._commanded_s: dict[str, float] = {}  # time of the last command from here, by vehicle
@@ -152,7 +152,7 @@ class Pilots:
         self.cancel_goal: Callable[[str], None] = lambda topic: None
         self.play: Play = lambda recording, answer: answer("", "Recordings are not available.")
 
-    def set_vehicles(self, vehicles: Iterable[Vehicle]) -> None:
+    def set_vehicles(self, vehicles: Iterable[SteeredVehicle]) -> None:
         """Set the known vehicles. A pilot whose vehicle disappeared loses the helm."""
         self._vehicles = {vehicle.topic: vehicle for vehicle in vehicles}
         for pilot in self._pilots.values():
@@ -216,7 +216,7 @@ class Pilots:
         limit = f"The limit of {MAX_PILOTS} connected pages is reached: this page can only stop."
         if sum(not pilot.limit for pilot in self._pilots.values()) < MAX_PILOTS:
             limit = ""
-        pilot = Pilot(number, connection, f"Viewer {number}", may_steer and not limit, limit=limit)
+        pilot = PagePilot(number, connection, f"Viewer {number}", may_steer and not limit, limit=limit)
         self._pilots[pilot.number] = pilot
         self._wakeup.set()
         try:
@@ -274,7 +274,7 @@ class Pilots:
             if not _is_busy(pilot.connection):  # else it would be stale when it arrives
                 _send_soon(pilot.connection, text)
 
-    async def _receive(self, pilot: Pilot, message: str | bytes) -> None:
+    async def _receive(self, pilot: PagePilot, message: str | bytes) -> None:
         pilot.requests += 1
         try:
             request = json.loads(message)
@@ -287,19 +287,19 @@ class Pilots:
             if pilot.requests > MAX_REQUESTS_PER_TOKEN and request.get("op") not in NEVER_DROPPED:
                 if request.get("op") == "steer":  # the next token brings another command
                     return
-                raise RefusedError("Too many requests at once. Please repeat this one.")
+                raise HelmRefusedError("Too many requests at once. Please repeat this one.")
             if pilot.limit and request.get("op") not in ("stop", "hello"):
-                raise RefusedError(pilot.limit)
+                raise HelmRefusedError(pilot.limit)
             if request.get("op") in ("goal", "cancel_goal"):
                 self._follow_goal(pilot, self._known(request.get("vehicle")), request)
             elif request.get("op") == "watch":
                 self._watch(pilot, request.get("recording"))
             else:
                 self._follow(pilot, request)
-        except RefusedError as error:
+        except HelmRefusedError as error:
             await self._refuse(pilot, str(error))
 
-    def _follow(self, pilot: Pilot, request: dict[str, Any]) -> None:
+    def _follow(self, pilot: PagePilot, request: dict[str, Any]) -> None:
         operation, topic, now_s = request.get("op"), request.get("vehicle"), elapsed_s()
         if operation == "steer":
             self._steer(pilot, request)
@@ -310,9 +310,9 @@ class Pilots:
         elif operation == "hello":
             self._set_name(pilot, request.get("name"))
         elif operation not in ("take", "ask", "keep", "hand_over", "resume"):
-            raise RefusedError("The request is malformed.")
+            raise HelmRefusedError("The request is malformed.")
         elif not pilot.may_steer:
-            raise RefusedError(VIEW_ONLY)
+            raise HelmRefusedError(VIEW_ONLY)
         elif operation == "resume":
             self._resume_meant(pilot, topic)
         elif operation == "take":
@@ -327,12 +327,12 @@ class Pilots:
         else:
             self._hand_over(pilot, request.get("to"))
 
-    def _watch(self, pilot: Pilot, recording: object) -> None:
+    def _watch(self, pilot: PagePilot, recording: object) -> None:
         """Play a recording, and send the page its link."""
         if not pilot.may_steer:
-            raise RefusedError(VIEW_ONLY)
+            raise HelmRefusedError(VIEW_ONLY)
         if not isinstance(recording, str):
-            raise RefusedError("recording must be a name.")
+            raise HelmRefusedError("recording must be a name.")
         loop = asyncio.get_running_loop()
 
         def send(link: str, problem: str) -> None:
@@ -347,18 +347,20 @@ class Pilots:
 
         self.play(recording, answer)
 
-    def _follow_goal(self, pilot: Pilot, topic: str, request: dict[str, Any]) -> None:
+    def _follow_goal(self, pilot: PagePilot, topic: str, request: dict[str, Any]) -> None:
         if not pilot.may_steer:
-            raise RefusedError(VIEW_ONLY)
+            raise HelmRefusedError(VIEW_ONLY)
         if request["op"] == "cancel_goal":
             self.cancel_goal(topic)
             return
         try:
             place = Place.of(request)
         except ValueError as error:
-            raise RefusedError(str(error)) from None
+            raise HelmRefusedError(str(error)) from None
         if self._helm.pilot_of(topic) is not None:
-            raise RefusedError("The vehicle is steered manually (helm). Goals are accepted once the helm is released.")
+            raise HelmRefusedError(
+                "The vehicle is steered manually (helm). Goals are accepted once the helm is released."
+            )
         wanted = {"frame": place.frame, "x": place.x, "y": place.y, "z": place.z, "by": pilot.name}
         self._goals[topic] = {**wanted, "state": "asked", "text": "Requested."}
         self._goals_changed_s[topic] = elapsed_s()
@@ -373,15 +375,15 @@ class Pilots:
 
     def _known(self, topic: object) -> str:
         if not isinstance(topic, str) or topic not in self._vehicles:
-            raise RefusedError("The vehicle does not exist.")
+            raise HelmRefusedError("The vehicle does not exist.")
         return topic
 
-    def _set_name(self, pilot: Pilot, name: object) -> None:
+    def _set_name(self, pilot: PagePilot, name: object) -> None:
         if isinstance(name, str) and (name := "".join(filter(str.isprintable, name[: 4 * MAX_NAME])).strip()):
             pilot.name = name[:MAX_NAME]
             self._announce()
 
-    def _take(self, pilot: Pilot, topic: str) -> None:
+    def _take(self, pilot: PagePilot, topic: str) -> None:
         before = self._helm.pilot_of(topic)
         self._helm.take(pilot.number, topic, elapsed_s())
         if before is not None and before != pilot.number:
@@ -389,17 +391,17 @@ class Pilots:
             self._pilots[before].vehicle = ""
         self._begin(pilot, topic)
 
-    def _hand_over(self, pilot: Pilot, to: object) -> None:
+    def _hand_over(self, pilot: PagePilot, to: object) -> None:
         number = whole_number(to)
         other = None if number is None else self._pilots.get(number)
         if other is None:
-            raise RefusedError("The page that requested the helm has disconnected.")
+            raise HelmRefusedError("The page that requested the helm has disconnected.")
         topic = pilot.vehicle
         self._helm.hand_over(pilot.number, topic, other.number, elapsed_s())
         pilot.vehicle = ""
         self._begin(other, topic)
 
-    def _begin(self, pilot: Pilot, topic: str) -> None:
+    def _begin(self, pilot: PagePilot, topic: str) -> None:
         pilot.vehicle, pilot.refused = topic, ""
         self._ended.pop(topic, None)
         self._command(topic, NEUTRAL)  # its next pilot expects it to stop
@@ -411,11 +413,11 @@ class Pilots:
 
     # STOP.
 
-    def _stop(self, pilot: Pilot, request: dict[str, Any]) -> None:
+    def _stop(self, pilot: PagePilot, request: dict[str, Any]) -> None:
         """Want the requested vehicles held, including absent ones; without a list all, including later ones."""
         named = request.get("vehicles", None if request.get("vehicle") is None else [request["vehicle"]])
         if named is not None and not (isinstance(named, list) and all(isinstance(each, str) for each in named)):
-            raise RefusedError("The field vehicles is not a list of topics.")
+            raise HelmRefusedError("The field vehicles is not a list of topics.")
         now_s = elapsed_s()
         if named is None:
             self._wishes.want_all(self._wish_of(pilot, now_s))
@@ -435,7 +437,7 @@ class Pilots:
             _run_soon(self._acknowledge(pilot, number))
         self._announce()
         if not any(map(self._may_be_vehicle, topics)) and named:
-            raise RefusedError("The vehicle does not exist.")
+            raise HelmRefusedError("The vehicle does not exist.")
 
     def _file_wishes(self) -> None:
         """Write the wish file, if the wishes have changed."""
@@ -443,7 +445,7 @@ class Pilots:
             self._filed = filed
             self._keeper.keep(filed)
 
-    async def _acknowledge(self, pilot: Pilot, number: int) -> None:
+    async def _acknowledge(self, pilot: PagePilot, number: int) -> None:
         """Acknowledge a STOP once the wish file is written, but after FILE_TIMEOUT_S at the latest."""
         limit_s = elapsed_s() + FILE_TIMEOUT_S
         while not self._keeper.wait(0.0) and elapsed_s() < limit_s:
@@ -461,7 +463,7 @@ class Pilots:
         return topic in self._vehicles or topic in self._wishes or may_come
 
     @staticmethod
-    def _wish_of(pilot: Pilot, now_s: float) -> Wish:
+    def _wish_of(pilot: PagePilot, now_s: float) -> Wish:
         return Wish(uuid.uuid4().hex, pilot.name, time.time(), now_s)
 
     def _resend_wishes(self, now_s: float) -> None:
@@ -492,7 +494,7 @@ class Pilots:
         for node in wish.nodes:
             self._send_wish(node, "", "")
 
-    def _resume_meant(self, pilot: Pilot, topic: object) -> None:
+    def _resume_meant(self, pilot: PagePilot, topic: object) -> None:
         """Resume the requested vehicle; without one all that are stopped or held, including later ones."""
         if topic is None:
             self._wishes.end_all()
@@ -503,7 +505,7 @@ class Pilots:
             self._resume(pilot, each)
         self._file_wishes()
 
-    def _resume(self, pilot: Pilot, topic: str) -> None:
+    def _resume(self, pilot: PagePilot, topic: str) -> None:
         self._helm.halt(topic)
         wish = self._wishes.end(topic)
         self._wanted.pop(topic, None)
@@ -556,23 +558,23 @@ class Pilots:
         since_taken_s = elapsed_s() - self._helm.taken_s(topic)
         return topic in self._wishes or (topic in self._held and since_taken_s > HELM_TAKEN_S)
 
-    def _steer(self, pilot: Pilot, request: dict[str, Any]) -> None:
+    def _steer(self, pilot: PagePilot, request: dict[str, Any]) -> None:
         # Before its age is checked: if this process is suspended in between, the vehicle refuses the stale command.
         stamp = self._now()
         token, motion = whole_number(request.get("token")), request.get("motion")
         if token is None or not isinstance(motion, dict):
-            raise RefusedError("A command needs a token and a motion.")
+            raise HelmRefusedError("A command needs a token and a motion.")
         try:
             held = self._is_held(pilot.vehicle)
             command = self._helm.steer(pilot.number, pilot.vehicle, token, motion, elapsed_s(), is_held=held)
-        except RefusedError:
+        except HelmRefusedError:
             if pilot.vehicle:  # no other pilot may steer it, though this does not move it
                 self._command(pilot.vehicle, NEUTRAL, stamp)
             raise
         pilot.refused = ""
         self._command(pilot.vehicle, command, stamp)
 
-    def _release(self, pilot: Pilot) -> None:
+    def _release(self, pilot: PagePilot) -> None:
         ended = self._helm.release(pilot.number)
         for topic in ended:
             if topic not in self._wishes:  # already on hold, and neutral on its helm would start a new hold
@@ -582,7 +584,7 @@ class Pilots:
         if ended:
             self._announce()
 
-    async def _refuse(self, pilot: Pilot, reason: str) -> None:
+    async def _refuse(self, pilot: PagePilot, reason: str) -> None:
         kind, now_s = reason.partition(":")[0], elapsed_s()
         if pilot.refused != kind or now_s - pilot.refused_s >= REFUSAL_PERIOD_S:
             pilot.refused, pilot.refused_s = kind, now_s
@@ -593,13 +595,13 @@ class Pilots:
             pilot.is_outdated = True
             self._describe(pilot)
 
-    def _describe(self, pilot: Pilot) -> None:
+    def _describe(self, pilot: PagePilot) -> None:
         """Send a page, once it reads again, the vehicles and their pilots."""
         if pilot.is_outdated and not _is_busy(pilot.connection):
             pilot.is_outdated = False
             _send_soon(pilot.connection, self._description_for(pilot))
 
-    def _description_for(self, pilot: Pilot) -> str:
+    def _description_for(self, pilot: PagePilot) -> str:
         vehicles = [
             {
                 "topic": vehicle.topic,
@@ -642,7 +644,7 @@ class Pilots:
         }
         return json.dumps({"op": "vehicles", **description})
 
-    def _asked(self, topic: str, pilot: Pilot) -> list[dict[str, Any]]:
+    def _asked(self, topic: str, pilot: PagePilot) -> list[dict[str, Any]]:
         """Return the requests for the helm of a vehicle, and when each pilot may take it."""
         return [
             {"number": number, "name": self._name_of(number), "is_you": number == pilot.number, "left_s": left_s}
@@ -654,7 +656,7 @@ class Pilots:
         goal = self._goals.get(topic)
         return goal and {**goal, "age_s": elapsed_s() - self._goals_changed_s[topic]}
 
-    def _hold_of(self, vehicle: Vehicle, pilot: Pilot) -> dict[str, Any] | None:
+    def _hold_of(self, vehicle: SteeredVehicle, pilot: PagePilot) -> dict[str, Any] | None:
         """Return for a page since when and why a vehicle is held or stopped, and any problem."""
         wish, since = self._wishes.get(vehicle.topic), self._held.get(vehicle.topic)
         if wish is None and since is None:
@@ -682,12 +684,12 @@ class Pilots:
         pilot = self._pilots.get(number) if number is not None else None
         return pilot.name if pilot else ""
 
-    def _whose(self, topic: str, pilot: Pilot) -> str | None:
+    def _whose(self, topic: str, pilot: PagePilot) -> str | None:
         number = self._helm.pilot_of(topic)
         return None if number is None else "you" if number == pilot.number else "other"
 
 
-def _nodes_of(vehicle: Vehicle) -> tuple[str, ...]:
+def _nodes_of(vehicle: SteeredVehicle) -> tuple[str, ...]:
     """Return the receivers of a wish: nodes that report it, or else services."""
     return vehicle.reporters or vehicle.holds
 

@@ -32,7 +32,7 @@ from std_msgs.msg import String
 from drone_bridge.kind import kinds
 from drone_bridge.ros.urdf import put_before_frames
 from drone_bridge.stop_signals import handle_stop_signals
-from drone_bridge.tools.bags.bag import NANOSECONDS_PER_SECOND, Bag, BagError, BagTopic
+from drone_bridge.tools.bags.bag import NANOSECONDS_PER_SECOND, BagReader, BagReadError, BagTopic
 from drone_bridge.tools.bags.events import Event, events
 from drone_bridge.tools.interfaces import BULKY_TYPES, UnknownTypeError, message_text
 from drone_bridge.tools.playing.player import Player, Span
@@ -79,7 +79,7 @@ class _Feed:
 class RecordingView(ServerListener):
     """Serves one bag."""
 
-    def __init__(self, bag: Bag, access: Access, port: int) -> None:
+    def __init__(self, bag: BagReader, access: Access, port: int) -> None:
         """Listen. Raises CannotListenError."""
         self._bag = bag
         self._context = context = foxglove.Context()  # the server itself does not keep a reference
@@ -175,7 +175,10 @@ class RecordingView(ServerListener):
         with self._reading:
             if self._events is None:
                 self._events = []
-                with contextlib.suppress(BagError), Bag(self._bag.read_path) as bag:  # the player uses another reader
+                with (
+                    contextlib.suppress(BagReadError),
+                    BagReader(self._bag.read_path) as bag,
+                ):  # the player uses another reader
                     self._events = events(bag)
         return {**self._span(), "events": [{**asdict(event), "time_ns": str(event.time_ns)} for event in self._events]}
 
@@ -193,7 +196,7 @@ class RecordingView(ServerListener):
     def _read_history(self) -> dict[str, dict[int, tuple[int, bytes]]]:
         found: dict[str, dict[int, tuple[int, bytes]]] = {}
         part_ns = (self._bag.end_ns - self._bag.start_ns) // HISTORY_PARTS + 1
-        with contextlib.suppress(BagError), Bag(self._bag.read_path) as bag:  # the player uses another reader
+        with contextlib.suppress(BagReadError), BagReader(self._bag.read_path) as bag:  # the player uses another reader
             for message in bag.messages([topic for topic in self._feeds if topic.type_name not in BULKY_TYPES]):
                 if len(message.data) <= HISTORY_BYTES:
                     part = (message.time_ns - self._bag.start_ns) // part_ns
@@ -204,14 +207,14 @@ class RecordingView(ServerListener):
         return {"start_ns": str(self._bag.start_ns), "end_ns": str(self._bag.end_ns)}
 
     def play(self) -> None:
-        """Play on request, from the first viewer on, until stopped. Raises BagError."""
+        """Play on request, from the first viewer on, until stopped. Raises BagReadError."""
         while not self.relay.has_viewers:
             if not self.player.wait(FIRST_VIEWER_PERIOD_S):
                 return
         self.player.play_on_request()
 
 
-def _models(bag: Bag) -> Iterator[tuple[str, str]]:
+def _models(bag: BagReader) -> Iterator[tuple[str, str]]:
     """Yield missing models of vehicles with recorded bridges: topic and description."""
     names = {topic.name for topic in bag.topics}
     bridges = {match[1]: match[2] for name in names if (match := _BRIDGE_TOPIC.fullmatch(name))}
@@ -225,7 +228,7 @@ def _models(bag: Bag) -> Iterator[tuple[str, str]]:
         yield f"{namespace}robot_description", ElementTree.tostring(description, encoding="unicode")
 
 
-def _schema(bag: Bag, topic: BagTopic) -> Schema | None:
+def _schema(bag: BagReader, topic: BagTopic) -> Schema | None:
     """Return the definition of a topic's type: the bag's, else the installed one, else None."""
     text, encoding = bag.definition(topic)
     if not text:
@@ -238,8 +241,8 @@ def _schema(bag: Bag, topic: BagTopic) -> Schema | None:
     return Schema(name=topic.type_name, encoding=encoding, data=text.encode())
 
 
-def serve(bag: Bag, host: str, port: int, *, opens_browser: bool) -> int:
-    """Serve a bag until a stop signal. Returns the exit status. Raises BagError."""
+def serve(bag: BagReader, host: str, port: int, *, opens_browser: bool) -> int:
+    """Serve a bag until a stop signal. Returns the exit status. Raises BagReadError."""
     if not bag.count:
         print(f"drone-bridge view: '{bag.path}' has nothing to show.", file=sys.stderr)
         return 1

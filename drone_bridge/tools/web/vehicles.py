@@ -22,7 +22,7 @@ AXES_OF = {"rover": ("x", "yaw")}
 
 
 @dataclass(frozen=True, slots=True)
-class Vehicle:
+class SteeredVehicle:
     """Vehicle that follows velocities."""
 
     topic: str

@@ -8,7 +8,7 @@ from typing import Any
 
 from drone_bridge.kind import Recorded, Side, load
 from drone_bridge.tools.wire.describing import describe
-from drone_bridge.tools.wire.log_file import Entry, Source
+from drone_bridge.tools.wire.log_file import LogEntry, LogSource
 from drone_bridge.wire import ConnectionClosed, LocalProtocolError, RemoteProtocolError
 
 #: Number of bytes kept before a violation.
@@ -16,7 +16,7 @@ AROUND_BYTES = 4096
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class DecodedMessage:
     """Message of the protocol."""
 
     sender: Side
@@ -46,20 +46,20 @@ class Violation:
 
 
 @dataclass(frozen=True, slots=True)
-class Undecoded:
+class UndecodedBytes:
     """Bytes after a violation."""
 
     sender: Side
     size: int
 
 
-Outcome = Message | Violation | Undecoded
+Outcome = DecodedMessage | Violation | UndecodedBytes
 
 
 class Decoder:
     """Decoder of the entries of one connection."""
 
-    def __init__(self, source: Source, *, is_stream: bool) -> None:
+    def __init__(self, source: LogSource, *, is_stream: bool) -> None:
         """Create the codecs. `is_stream`: whether entries are pieces of a stream, not datagrams."""
         self._ends: Recorded = load(source.kind.recorded)(source.kind, source.parameters)
         self._is_stream = is_stream
@@ -67,12 +67,12 @@ class Decoder:
         self._pending = {side: bytearray() for side in Side}  # bytes since the last complete message
         self._offsets = dict.fromkeys(Side, 0)  # of the pending bytes, in the stream
 
-    def feed(self, entry: Entry) -> Iterator[Outcome]:
+    def feed(self, entry: LogEntry) -> Iterator[Outcome]:
         """Decode an entry. Yield the messages that it completes."""
         sender, data = entry.sender, entry.data
         if sender in self._broken:
             if data:
-                yield Undecoded(sender, len(data))
+                yield UndecodedBytes(sender, len(data))
             return
         self._ends.prepare(sender)
         yield from self._drain(sender.other)
@@ -102,7 +102,7 @@ class Decoder:
                 for event in self._ends.readers[sender].events():
                     with contextlib.suppress(LocalProtocolError):
                         self._ends.note_sent(sender, event)
-                    yield Message(sender, event)
+                    yield DecodedMessage(sender, event)
                     if isinstance(event, ConnectionClosed):
                         self._broken.add(sender)
                 break

@@ -20,7 +20,7 @@ class WireError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class LogSource:
     """Node that wrote a log."""
 
     kind: ProtocolKind
@@ -37,8 +37,8 @@ class Source:
 TRANSPORTS = ("tcp", "udp", "serial")
 
 
-class Connection(NamedTuple):
-    """Connection: a stream, or datagrams by udp. Other transports than TRANSPORTS carry side data, such as video."""
+class LoggedConnection(NamedTuple):
+    """Stream, or datagrams by udp. Other transports than TRANSPORTS carry side data, such as video."""
 
     number: int
     transport: str
@@ -56,11 +56,11 @@ class Connection(NamedTuple):
         return self.transport in TRANSPORTS
 
 
-class Entry(NamedTuple):
+class LogEntry(NamedTuple):
     """Piece of a stream, or datagram, as transmitted."""
 
     time_ns: int  # since 1970
-    connection: Connection
+    connection: LoggedConnection
     sender: Side
     data: bytes  # empty: end of the stream
 
@@ -74,7 +74,7 @@ class LogFile:
         self._file = path.open("rb")
         self._records = self._read(follow)
         self._channels: dict[int, str] = {}  # topics
-        self._connections: dict[int, Connection] = {}
+        self._connections: dict[int, LoggedConnection] = {}
         #: Node that wrote the log.
         self.source = self._find_source()
 
@@ -84,7 +84,7 @@ class LogFile:
     def __exit__(self, *_: object) -> None:
         self._file.close()
 
-    def entries(self) -> Iterator[Entry]:
+    def entries(self) -> Iterator[LogEntry]:
         """Yield the entries that have not been read yet and are complete. Raises WireError."""
         for record in self._records:
             if isinstance(record, Channel):
@@ -92,7 +92,7 @@ class LogFile:
             elif isinstance(record, Message):
                 yield from self._take(record)
 
-    def _find_source(self) -> Source:
+    def _find_source(self) -> LogSource:
         for record in self._records:
             if isinstance(record, Metadata) and record.name == FACTS:
                 facts = record.metadata
@@ -102,21 +102,21 @@ class LogFile:
                     )
                 try:
                     side, parameters = Side(facts["side"]), json.loads(facts["parameters"])
-                    return Source(kinds()[facts["protocol"]], side, facts["name"], parameters)
+                    return LogSource(kinds()[facts["protocol"]], side, facts["name"], parameters)
                 except (KeyError, ValueError) as error:
                     raise WireError(f"{self._path} has no complete record of its source: {error!r}.") from error
         raise WireError(f"{self._path} is not a wire log: it has no record of its source.")
 
-    def _take(self, message: Any) -> Iterator[Entry]:
+    def _take(self, message: Any) -> Iterator[LogEntry]:
         topic, number = self._channels.get(message.channel_id), message.sequence
         try:
             if topic == CONNECTIONS:
                 said = json.loads(message.data)
                 transport, own, peer = (str(said[name]) for name in ("transport", "own", "peer"))
-                self._connections[number] = Connection(number, transport, own, peer, message.log_time)
+                self._connections[number] = LoggedConnection(number, transport, own, peer, message.log_time)
             elif topic in (RECEIVED, SENT):
                 sender = self.source.side if topic == SENT else self.source.side.other
-                yield Entry(message.log_time, self._connections[number], sender, message.data)
+                yield LogEntry(message.log_time, self._connections[number], sender, message.data)
         except (KeyError, TypeError, ValueError) as error:
             raise WireError(f"{self._path} is damaged: it lacks connection {number} ({error!r}).") from error
 

@@ -11,9 +11,9 @@ from pathlib import Path
 from drone_bridge.kind import Side
 from drone_bridge.programs.options import count
 from drone_bridge.tools.cli import REFUSED
-from drone_bridge.tools.wire.decoding import Decoder, Message, Violation
+from drone_bridge.tools.wire.decoding import DecodedMessage, Decoder, Violation
 from drone_bridge.tools.wire.describing import hex_lines
-from drone_bridge.tools.wire.log_file import Connection, Entry, LogFile, Source, WireError
+from drone_bridge.tools.wire.log_file import LogEntry, LogFile, LoggedConnection, LogSource, WireError
 
 _NANOSECONDS = 1e9
 _AROUND = 64  # bytes shown at the beginning and the end of the data around a violation
@@ -52,13 +52,13 @@ def main(argv: Sequence[str]) -> int:
 class Lines:
     """Text of a log: a headline per connection with number and addresses, and a line per message."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: LogSource) -> None:
         self._source = source
         self._width = max(len(source.role(side)) for side in Side)
         self._start_ns: int | None = None  # time of the first entry
         self._decoders: dict[int, Decoder] = {}  # by number of the connection
 
-    def decoded(self, entries: Iterator[Entry]) -> Iterator[str]:
+    def decoded(self, entries: Iterator[LogEntry]) -> Iterator[str]:
         """Yield the lines of decoded messages."""
         for entry in entries:
             number = entry.connection.number
@@ -70,7 +70,7 @@ class Lines:
                 continue
             for outcome in self._decoders[number].feed(entry):
                 head = self._head(self._time(entry), number, outcome.sender)
-                if isinstance(outcome, Message):
+                if isinstance(outcome, DecodedMessage):
                     yield f"{head} {outcome.text}"
                 elif isinstance(outcome, Violation):
                     yield f"{head} BREAKS THE PROTOCOL: {outcome.sentence}"
@@ -82,9 +82,9 @@ class Lines:
                 yield f"{self._head('end', number, rest.sender)} {rest.sentence}"
                 yield from _around(rest)
 
-    def raw(self, entries: Iterator[Entry], limit: int) -> Iterator[str]:
+    def raw(self, entries: Iterator[LogEntry], limit: int) -> Iterator[str]:
         """Yield the lines of each read and send, with at most `limit` bytes; 0: all."""
-        begun: set[Connection] = set()
+        begun: set[LoggedConnection] = set()
         for entry in entries:
             if entry.connection not in begun:
                 yield self._headline(entry.connection)
@@ -97,7 +97,7 @@ class Lines:
             if len(shown) < len(entry.data):
                 yield f"    ... {len(entry.data) - len(shown)} more bytes (--bytes 0 shows all)"
 
-    def _headline(self, connection: Connection) -> str:
+    def _headline(self, connection: LoggedConnection) -> str:
         source = self._source
         ours, theirs = source.role(source.side), source.role(source.side.other)
         began = datetime.fromtimestamp(connection.time_ns / _NANOSECONDS, timezone.utc).isoformat()
@@ -108,7 +108,7 @@ class Lines:
         arrow = "->" if sender is self._source.side else "<-"
         return f"{time:>12} {number:2} {self._source.role(sender):>{self._width}} {arrow}"
 
-    def _time(self, entry: Entry) -> str:
+    def _time(self, entry: LogEntry) -> str:
         """Return the time since the first entry, s."""
         if self._start_ns is None:
             self._start_ns = entry.time_ns

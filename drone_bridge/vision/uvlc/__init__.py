@@ -68,6 +68,6 @@ from drone_bridge.vision.uvlc.check import check
 from drone_bridge.vision.uvlc.decoder import decode
 from drone_bridge.vision.uvlc.encoder import encode
 from drone_bridge.vision.uvlc.layout import MAX_PACKET_BYTES, SIZES
-from drone_bridge.vision.uvlc.picture import Picture
+from drone_bridge.vision.uvlc.picture import UvlcPicture
 
-__all__ = ["MAX_PACKET_BYTES", "SIZES", "Picture", "check", "decode", "encode"]
+__all__ = ["MAX_PACKET_BYTES", "SIZES", "UvlcPicture", "check", "decode", "encode"]

@@ -9,7 +9,7 @@ import numpy as np
 from drone_bridge.vision.uvlc.bits import in_order
 from drone_bridge.vision.uvlc.head import Head
 from drone_bridge.vision.uvlc.layout import BLOCKS, DC_BITS, MACROBLOCK_PIXELS, MAX_PACKET_BYTES, WORD_BYTES
-from drone_bridge.vision.uvlc.reader import Reader
+from drone_bridge.vision.uvlc.reader import RowReader
 from drone_bridge.wire.events import RemoteProtocolError
 
 
@@ -26,7 +26,7 @@ def check(packet: bytes) -> Head:
     head = Head.read(ordered)
     rows, columns = head.height // MACROBLOCK_PIXELS, head.width // MACROBLOCK_PIXELS
     count = rows * columns * BLOCKS
-    reader = Reader(ordered)
+    reader = RowReader(ordered)
     levels = reader.read(rows, columns, head.quantizer)
     if reader.skipped_bytes:
         raise RemoteProtocolError(f"A picture has {reader.skipped_bytes} bytes between its rows.")

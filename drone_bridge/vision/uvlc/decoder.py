@@ -7,8 +7,8 @@ from drone_bridge.vision.uvlc import blocks, colours
 from drone_bridge.vision.uvlc.bits import in_order
 from drone_bridge.vision.uvlc.head import Head
 from drone_bridge.vision.uvlc.layout import BLOCKS, MACROBLOCK_PIXELS, MAX_PACKET_BYTES
-from drone_bridge.vision.uvlc.picture import Picture
-from drone_bridge.vision.uvlc.reader import Reader
+from drone_bridge.vision.uvlc.picture import UvlcPicture
+from drone_bridge.vision.uvlc.reader import RowReader
 from drone_bridge.vision.uvlc.transform import samples_of
 from drone_bridge.wire.events import RemoteProtocolError
 
@@ -16,7 +16,7 @@ from drone_bridge.wire.events import RemoteProtocolError
 _MAX_SAMPLE = 2**13 - 1
 
 
-def decode(packet: bytes) -> Picture:
+def decode(packet: bytes) -> UvlcPicture:
     """Return the picture in one datagram.
 
     Raises:
@@ -27,9 +27,9 @@ def decode(packet: bytes) -> Picture:
     ordered = in_order(packet)
     head = Head.read(ordered)
     rows, columns = head.height // MACROBLOCK_PIXELS, head.width // MACROBLOCK_PIXELS
-    levels = Reader(ordered).read(rows, columns, head.quantizer)
+    levels = RowReader(ordered).read(rows, columns, head.quantizer)
     samples = samples_of(levels.coefficients(rows * columns * BLOCKS), rows)
     np.clip(samples, -_MAX_SAMPLE, _MAX_SAMPLE, out=samples)
     planes = blocks.joined(samples.astype(np.int16), rows, columns)
     y, cb, cr = (np.clip(plane, 0, 255).astype(np.uint8).tobytes() for plane in planes)
-    return Picture(head.number, head.width, head.height, y, cb, cr, rgb8=colours.rgb_of(*planes).tobytes())
+    return UvlcPicture(head.number, head.width, head.height, y, cb, cr, rgb8=colours.rgb_of(*planes).tobytes())

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Picture:
+class UvlcPicture:
     """Picture, rows from the top, without padding.
 
     Attributes:

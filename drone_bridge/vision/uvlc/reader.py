@@ -61,7 +61,7 @@ class Levels:
         return coefficients
 
 
-class Reader:
+class RowReader:
     """Reader of the rows of one packet, block by block."""
 
     def __init__(self, ordered: bytes) -> None:

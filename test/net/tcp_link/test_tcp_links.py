@@ -13,7 +13,7 @@ from tcp_peer import LONG_S, LOOPBACK
 
 from drone_bridge.net import tcp_port
 from drone_bridge.net.connector import LinkClosedError, LinkError
-from drone_bridge.net.link_loop import Connected, Disconnected, Filled, Received, StreamLink
+from drone_bridge.net.link_loop import Connected, Disconnected, FilledBuffer, ReceivedData, StreamLink
 from drone_bridge.net.tcp_connection import MAX_UNREAD_BYTES, StreamOptions, TcpConnection
 from drone_bridge.net.tcp_peer import TcpPeer
 from drone_bridge.net.tcp_port import TcpPort
@@ -51,8 +51,8 @@ def test_both_are_links_of_streams(port, peer):
 def test_a_stream_has_a_start_chunks_of_bounded_size_and_an_end(port, connect):
     client, peer = connect()
     client.sendall(b"0123456789")
-    assert hear(port) == Received(b"01234567", peer)
-    assert hear(port) == Received(b"89", peer)
+    assert hear(port) == ReceivedData(b"01234567", peer)
+    assert hear(port) == ReceivedData(b"89", peer)
     client.close()
     assert hear(port) == Disconnected(peer, ANY, is_regular=True)
     assert port.receive() is None
@@ -64,7 +64,7 @@ def test_data_and_the_end_of_a_connection_precede_the_next_connection(port, conn
     client.close()
     closing(socket.create_connection(("127.0.0.1", port.port), LONG_S))
     heard = [hear(port) for _ in range(7)]
-    assert [type(event) for event in heard] == [Received] * 5 + [Disconnected, Connected]
+    assert [type(event) for event in heard] == [ReceivedData] * 5 + [Disconnected, Connected]
 
 
 def test_peers_take_turns_even_if_one_floods(port, connect):
@@ -154,9 +154,9 @@ def test_data_are_read_into_the_provided_buffer(closing):
     client = closing(socket.create_connection(("127.0.0.1", port.port), LONG_S))
     peer = hear(port).source
     client.sendall(b"012345678")
-    assert hear(port) == Filled(7, peer)
+    assert hear(port) == FilledBuffer(7, peer)
     assert memory == [b"0123", b"456"]
-    assert hear(port) == Filled(2, peer)
+    assert hear(port) == FilledBuffer(2, peer)
     assert memory == [b"7823", b"456"]
     assert logged == [b"0123456", b"78"]
     client.close()
@@ -424,7 +424,7 @@ def test_several_connections_have_separate_names_and_ends(server, three, closing
     three.disconnect(peers[0])
     assert accepted[0].recv(10) == b""
     accepted[1].sendall(b"here")
-    assert hear(three) == Received(b"here", peers[1])
+    assert hear(three) == ReceivedData(b"here", peers[1])
     three.disconnect(peers[1])
     with pytest.raises(LinkClosedError):
         three.receive()
