@@ -67,7 +67,7 @@ DEMO_RATE, FULL_RATE = 15.0, 200.0
 FLIES_S = 720.0
 STEP_S = 0.01
 NO_FAULT = State(0)
-#: After a longer stall of this process, the flight continues from there instead of catching up, s.
+#: Longest stall of this process that the flight catches up, s; after a longer one it continues from there.
 LONGEST_STEP_S = 0.25
 LOWEST_CHARGE = 0.2
 #: Minor states of a hovering drone.

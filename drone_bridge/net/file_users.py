@@ -11,7 +11,7 @@ PROC = Path("/proc")
 
 
 def users_of(path: str) -> list[str]:
-    """Return the processes that have a file open, each as a clause with its command line and id.
+    """Return the processes that have a file open, each with its command line and id.
 
     Empty where there is no /proc. Processes of other users are only shown to root.
     """

@@ -37,7 +37,7 @@ class PictureSource(Protocol):
 
     #: Name of the peer in sentences.
     peer: str
-    #: How to make the peer send video, as half a sentence.
+    #: Action that makes the peer send video.
     advice: str
     #: Why it can't be opened, a sentence; empty while it is open.
     problem: str

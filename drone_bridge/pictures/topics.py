@@ -166,7 +166,7 @@ def _read_calibration(path: str, cameras: Sequence[ArDroneCamera]) -> CameraInfo
 
 CAMERA_INFO, COMPRESSED, RAW = "camera_info", "image_raw/compressed", "image_raw"
 
-#: In order of publication: the small message first.
+#: Rows in their order of publication: the small message first.
 PICTURE_ROWS = (
     Topic(
         CAMERA_INFO,

@@ -58,7 +58,7 @@ class PlannedCommands(SessionOutput):
         observed = ObservedMotion(elapsed_s)
         self.velocity = BodyVelocity()
         self.limits = Limits(LimitParameters(), observed)
-        #: For the session. A drone by tilt sets its pilot.
+        #: Feedback for the session. A drone by tilt sets its pilot.
         self.feedback = _SeenFeedback(observed, self.limits)
         self.outcome: Outcome | None = None
 

@@ -119,7 +119,7 @@ __all__ = [
 PROTOCOL_VERSION = 2
 DEFAULT_PORT = 25600
 TCP_PORT = DEFAULT_PORT  # former name
-#: Of "Discovery Protocol": the request goes to a multicast group, and the reply is the robot's bare name.
+#: Section "Discovery Protocol": the request goes to a multicast group, and the reply is the robot's bare name.
 DISCOVERY_GROUP = "238.160.102.2"
 DISCOVERY_PORT = 25601
 DISCOVERY_QUERY = b"find robots"

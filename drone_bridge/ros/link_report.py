@@ -161,7 +161,7 @@ class LinkReport:
         self.conditions.pop(name, None)
 
     def show_condition(self, name: str, problem: str, level: bytes) -> None:
-        """Show a problem, a clause, and log it once, or end it if it is empty."""
+        """Show a problem, and log it once, or end it if it is empty."""
         if not problem:
             self.end_condition(name)
             return

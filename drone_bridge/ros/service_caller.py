@@ -85,7 +85,7 @@ class ServiceCaller:
                 future.add_done_callback(partial(self._answered, name))
 
     def absence(self, names: Sequence[str]) -> str:
-        """Return a clause with the reason why services are unavailable."""
+        """Return the reason why services are unavailable."""
         services = ", ".join(self._node.resolve_service_name(self._clients[name].srv_name) for name in names)
         if all(map(self.is_known, names)):
             return f"the node that offers {services} hangs or has ended: its reports have stopped"

@@ -53,7 +53,7 @@ class Topic:
     """Counter of the messages in diagnostics; empty: none."""
     meaning: str = ""
     needed: str = ""
-    """Effect of a missing publisher on a server, a clause; empty: only its values are omitted from messages to the
+    """Effect of a missing publisher on a server; empty: only its values are omitted from messages to the
     operator."""
     instead: tuple[str, ...] = ()
     """Alternative topics, one of which is enough."""

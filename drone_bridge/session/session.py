@@ -105,7 +105,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Result of a Call, with a clause about it."""
+    """Result of a Call, with the vehicle's or the caller's reason."""
 
     is_success: bool
     sentence: str

@@ -94,17 +94,17 @@ DEFAULT_FOV = ParameterDeclaration(
 
 # Variances of measurements, which are not on the wire.
 
-#: Of `imu/data`: 1 degree of tilt, 10 degrees of heading (gyroscopes drift), 1 degree per second, 0.1 m/s^2.
+#: Variances on `imu/data`: 1 degree of tilt, 10 degrees of heading (gyroscopes drift), 1 degree per second, 0.1 m/s^2.
 IMU_VARIANCES = {
     "orientation": (3e-4, 3e-4, 3e-2),
     "angular_velocity": (3e-4, 3e-4, 3e-4),
     "linear_acceleration": (1e-2, 1e-2, 1e-2),
 }
-#: Of `velocity`: 0.1 m/s by optical flow, 1 degree per second by gyroscopes.
+#: Variances on `velocity`: 0.1 m/s by optical flow, 1 degree per second by gyroscopes.
 VELOCITY_VARIANCES = (1e-2, 1e-2, 1e-2, 3e-4, 3e-4, 3e-4)
-#: Of `vertical_velocity`: 0.05 m/s by the altimeter. The rest is not measured.
+#: Variances on `vertical_velocity`: 0.05 m/s by the altimeter. The rest is not measured.
 CLIMB_VARIANCES = (UNKNOWN_VARIANCE, UNKNOWN_VARIANCE, 2.5e-3, *[UNKNOWN_VARIANCE] * 3)
-#: Of the pose and twist on `rover/odom`: heading and turn rate are not on the wire.
+#: Variances of the pose and twist on `rover/odom`: heading and turn rate are not on the wire.
 ROVER_VARIANCES = (*[EXACT_VARIANCE] * 3, *[UNKNOWN_VARIANCE] * 3)
 ROVER_COVARIANCES = OdometryCovariances(ROVER_VARIANCES, ROVER_VARIANCES)
 
@@ -415,7 +415,7 @@ class TelemetryTranslation:
         return self._units.telemetry(measured, camera, value("landing_pad"))
 
 
-#: In the order in which the executor handles simultaneous messages: the Imu, which starts a moment, is last.
+#: Rows in the order in which the executor handles simultaneous messages: the Imu, which starts a moment, is last.
 TOPICS = (
     Topic(
         CLOCK_TOPIC,

@@ -18,7 +18,7 @@ from vehicle_pair import DOMAIN, BridgePair, ServerPair, assert_neutral, assert_
 
 from drone_bridge.ros import watchdog
 
-#: On SIGUSR1, a C call that never returns holds Python's lock, like Fast DDS's lock-up in rclpy's destructors.
+#: Code for SIGUSR1: a C call that never returns holds Python's lock, like Fast DDS's lock-up in rclpy's destructors.
 HELD_ON_SIGNAL = "import ctypes, signal\nsignal.signal(signal.SIGUSR1, lambda *_: ctypes.PyDLL(None).sleep(600))\n"
 
 SLOW_DISK = Path(__file__).parent / "support" / "slow_disk.c"

@@ -21,7 +21,7 @@ from vehicle_pair import BridgePair, assert_nothing_moved, each_kind, shared
 
 from drone_bridge.ros import watchdog
 
-#: On SIGUSR1, a C call that never returns holds Python's lock, like Fast DDS's lock-up in rclpy's destructors.
+#: Code for SIGUSR1: a C call that never returns holds Python's lock, like Fast DDS's lock-up in rclpy's destructors.
 HELD_ON_SIGNAL = "import ctypes, signal\nsignal.signal(signal.SIGUSR1, lambda *_: ctypes.PyDLL(None).sleep(600))\n"
 
 kind, pair = each_kind(), shared(BridgePair)

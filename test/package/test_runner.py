@@ -12,7 +12,7 @@ import pytest
 from processes import has_ended
 from ros_session import wait_until
 
-#: Of a test that stands still; the interpreter and pytest start within it on a busy machine as well.
+#: Limit of a test that stands still; the interpreter and pytest start within it on a busy machine as well.
 LIMIT_S = 15
 #: Like Fast DDS's lock-up: the call never returns, and Python's lock is not given back.
 LOCKS_UP = "import ctypes; ctypes.PyDLL(None).pause()"

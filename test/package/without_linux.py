@@ -30,7 +30,7 @@ NAMES = {
     time: ("CLOCK_BOOTTIME",),
 }
 _PATHS = ("/proc/", "/dev/shm")
-#: On Linux, SO_TIMESTAMPNS, which not every Python has a name for.
+#: Linux's SO_TIMESTAMPNS, which not every Python has a name for.
 _STAMP_OPTION = 35
 _stat = os.stat
 

@@ -21,7 +21,7 @@ COMMANDS_PER_S = 50
 READINGS_S = 0.25
 WALL_S = 1_800_000_000
 STALL_S = 2.0  # when it begins
-#: From the end of the adapter's stall, or from the stop if that is later. The protocol's own driver needs 0.07 to
+#: Limit from the end of the adapter's stall, or from the stop if that is later. The protocol's own driver needs 0.07 to
 #: 0.25 s after a stall of 0.4 s, and 1.8 s after one of 1 s.
 SOON_S = 0.25
 

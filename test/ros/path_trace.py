@@ -24,7 +24,7 @@ class PathTrace:
         self._arrives, self._via = arrives, frozenset(via)
         self._turn = threading.local()
         self._names = {}  # by code; None for code of other packages
-        #: By arrival: functions that have run in that turn of the loop so far, and those that have handed the value on.
+        #: Counts of each arrival: functions that have run in that turn of the loop, and those that handed the value on.
         self.arrivals = []
 
     def __enter__(self):

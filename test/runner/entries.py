@@ -18,7 +18,7 @@ NEEDY_MODULES = {"composition", "networks", "processes", "ros_session", "subproc
 NEEDY_FIXTURES = re.compile(r"^ *def \w+\([^)]*\b(?:ros|start_child|domain)\b", re.MULTILINE)
 #: Number of entries for all files that need neither DDS nor other processes.
 UNIT_ENTRIES = 4
-#: Without a graphics card, a browser needs a whole machine: its tests run alone, after all others.
+#: Cost of a browser, which needs a whole machine without a graphics card: its tests run alone, after all others.
 BROWSER_COST = 1
 #: Cost factor of the conformance tests, which run for each protocol.
 CONFORMANCE_FACTOR = 10

@@ -729,7 +729,7 @@ def learning(**parameters):
     return talk
 
 
-#: From the connection until it is learned, with some jitter.
+#: Time from the connection until it is learned, with some jitter.
 LEARNED_S = CONNECT_QUIET_S + 0.2
 
 

@@ -20,7 +20,7 @@ TWO_VEHICLES = TESTS / "launch" / "launch_files" / "two_vehicles.launch.xml"
 PORTS = ("testbed_port", "dronegui_port", "simulator_port", "robot_port", "telemetry_port", "discovery_port")
 #: Size of a window, pixels.
 LAPTOP = (1280, 720)
-#: In all.launch.xml.
+#: Number of vehicles in all.launch.xml.
 VEHICLES = 5
 
 

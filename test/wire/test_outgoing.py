@@ -19,7 +19,7 @@ from drone_bridge.wire.outgoing import encoded, fitted
 
 #: What the tilt of a saturated drone is for rounding: the next number after 1.
 FULL_TILT = math.nextafter(1.0, 2.0)
-#: Of the landing challenge's drone: thrust, pitch, roll, yaw.
+#: Largest deflections of the landing challenge's drone: thrust, pitch, roll, yaw.
 DEFLECTIONS = (1.0, 0.5, 0.5, 0.5)
 
 

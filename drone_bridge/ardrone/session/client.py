@@ -628,7 +628,7 @@ class ArdroneClientSession(Session):
 
     @property
     def causes(self) -> str:
-        """Causes of an emergency, as a clause."""
+        """Causes of an emergency, separated by commas."""
         navdata = self.navdata
         found = [text for bit, text in CAUSES.items() if navdata and navdata.has(bit)]
         return ", ".join(found) or "for an unknown reason"

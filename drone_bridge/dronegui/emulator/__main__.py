@@ -161,7 +161,7 @@ class GuiProgram:
 
 REPORT_PERIOD_S = 1.0
 CSV_COLUMNS = (*COLUMNS, *(f"control_{key}" for key in (*BUTTONS, *AXES)))
-#: After a longer stall, the flight continues from there instead of catching up, s.
+#: Longest stall that the flight catches up, s; after a longer one it continues from there.
 LONGEST_CATCH_UP_S = 0.25
 
 

@@ -808,7 +808,7 @@ class DroneGuiControllerSession(Session):
 
     @property
     def advice(self) -> str:
-        """How a person can provide the drone's state, as a clause."""
+        """Action by which a person can provide the drone's state."""
         look = "look at the drone and call assume_flying"
         return f'choose "Stream Navdata" in the GUI, or {look}' if self._receives_navdata else look
 
@@ -822,7 +822,7 @@ class DroneGuiControllerSession(Session):
         return f"It is unknown whether the drone flies: {reason}."
 
     def _blind_reason(self, now_s: float) -> str:
-        """Return why the drone's state is unknown, as a clause."""
+        """Return the reason why the drone's state is unknown."""
         if self._port_problem is None:
             return "receive_navdata is false"
         port = self._parameter("navdata_port")

@@ -80,7 +80,7 @@ from drone_bridge.wire.events import RemoteProtocolError
 
 # Communication: sends telemetry, receives commands.
 
-#: After a longer stall, the flight continues from there instead of catching up.
+#: Longest stall that the flight catches up, s; after a longer one it continues from there.
 LONGEST_CATCH_UP_S = 0.25
 #: Maximum number of documents read per frame when there is no time left to wait.
 DOCUMENTS_WHEN_LATE = 20

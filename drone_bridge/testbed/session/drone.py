@@ -309,7 +309,7 @@ class TestbedDroneSession(Session):
             self.waits_for = f"The autopilot waits for its first frame{topics}.{properties}"
 
     def _missing_topics(self, missing: list[str], now_s: float, timeout_s: float) -> str:
-        """Return the missing topics as a clause, or an empty string."""
+        """Return the end of the sentence that names the missing topics, or an empty string."""
         names = [self._setup.topics[kind] for kind in missing if kind in self._setup.topics]
         if not names:
             mismatch = self._drone.frames.mismatch(now_s, timeout_s)

@@ -135,7 +135,7 @@ class BagReader:
         return sum(file.stat().st_size for file in files)
 
     def describe_left_out(self) -> str:
-        """Return the skipped topics as a clause."""
+        """Return the skipped topics and their encodings."""
         return ", ".join(f"'{name}' is {encoding or 'of no encoding'}" for name, encoding in self.left_out.items())
 
     def definition(self, topic: BagTopic) -> tuple[str, str]:

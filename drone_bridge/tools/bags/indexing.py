@@ -73,7 +73,7 @@ class IndexedCopy:
     def write(self, source: IO[bytes], target: IO[bytes], work: str) -> None:
         """Copy `source`, which may end anywhere. `work` names the task in the progress line.
 
-        Raises OSError, and ValueError with half a sentence if `source` is no MCAP file.
+        Raises OSError, and ValueError with the reason if `source` is no MCAP file.
         """
         size = source.seek(0, os.SEEK_END)
         source.seek(0)

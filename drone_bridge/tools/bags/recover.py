@@ -44,7 +44,7 @@ def main(argv: Sequence[str]) -> int:
 def recover(damaged: IO[bytes], complete: IO[bytes]) -> IndexedCopy:
     """Copy the intact messages, and write an index. Return the copy with what it lacks.
 
-    Raises OSError, and ValueError with half a sentence if there is nothing to recover.
+    Raises OSError, and ValueError with the reason if there is nothing to recover.
     """
     if has_end(damaged) and has_index(damaged):
         raise ValueError("is complete")
