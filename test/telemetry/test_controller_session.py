@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ControllerSession of telemetry_bridge in isolation, with a fake clock."""
+"""TelemetryControllerSession in isolation, with a fake clock."""
 
 import json
 import math

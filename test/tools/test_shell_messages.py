@@ -59,11 +59,11 @@ INVALID = [
 FILL = """
 import json, sys
 from drone_bridge.tools.shell.messages import filled
-from drone_bridge.tools.shell.node import FailedError, imported
+from drone_bridge.tools.shell.node import CommandFailedError, imported
 for type_name, text, _ in json.loads(sys.argv[1]):
     try:
         print("filled", filled(imported("msg", type_name)(), text))
-    except FailedError as error:
+    except CommandFailedError as error:
         print(error)
 """
 

@@ -243,7 +243,7 @@ class GuiSession(Session):
         sent = [Send(datagram, each, UNSENT, counted) for each in self._gui.receivers(now_s)]
         return [*sent, *([Publish(block)] if isinstance(block, Demo) else [])]
 
-    # Implementation of the GUI's Drone.
+    # Implementation of GuiDrone.
 
     @property
     def is_flying(self) -> bool:

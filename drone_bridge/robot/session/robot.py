@@ -338,7 +338,7 @@ class RobotSession(Session):
     def _report(self, sentence: str) -> None:
         self._out.append(Note("", sentence, is_expected=True))
 
-    # RobotVehicle, as used by Control: commands are published, and sensor values are the newest received ones.
+    # RobotVehicle, as used by RobotControl: commands are published, and sensor values are the newest received ones.
 
     @property
     def subsystems(self) -> Sequence[DrivenSubsystem]:

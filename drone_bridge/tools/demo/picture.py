@@ -25,7 +25,7 @@ PLACES = ("/odom", "/rover/odom", "/landing_pad", "/imu/data")
 
 
 def draw(file: Path, bag_folder: Path, title: str) -> None:
-    """Write the picture as PNG, with times from the stamps. Raises BagError and OSError."""
+    """Write the picture as PNG, with times from the stamps. Raises BagReadError and OSError."""
     mpl.rcParams.update({"font.size": 10, "axes.edgecolor": INK, "axes.labelcolor": INK, "text.color": INK})
     figure = plt.figure(figsize=SIZE_INCHES, constrained_layout=True)
     cameras, plots = figure.subfigures(2, 1, height_ratios=[1.0, 1.8])

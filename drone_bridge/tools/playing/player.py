@@ -187,7 +187,7 @@ class Player:
         return not self._is_stopped
 
     def play_on_request(self) -> None:
-        """Play until stopped. After the end, wait for a jump or a resume. Raises BagError."""
+        """Play until stopped. After the end, wait for a jump or a resume. Raises BagReadError."""
         self._timeline.run(time.monotonic())
         while not self._is_stopped:
             self._play(loop=False)
@@ -201,7 +201,7 @@ class Player:
                         self._jump_to_ns = self._jump_to_ns or self._span.start_ns
 
     def play(self, loop: bool) -> None:
-        """Play to the end, or in a loop, until stopped. Raises BagError."""
+        """Play to the end, or in a loop, until stopped. Raises BagReadError."""
         self._timeline.run(time.monotonic())
         self._play(loop)
 

@@ -50,7 +50,7 @@ class BackgroundWriter:
         """Write the queue, for at most `timeout` seconds, and close the bag. `topics` are listed in it even if empty.
 
         Raises:
-            BagError: writing fails, or has failed earlier, as on a full disk.
+            BagWriteError: writing fails, or has failed earlier, as on a full disk.
         """
         with self._changed:
             self._deadline_s = time.monotonic() + timeout

@@ -28,7 +28,7 @@ def _report(bag: "BagReader", output: Path | None) -> int:
 
 
 def write_report(bag_path: Path, page: Path | None = None) -> Path:
-    """Write the page of a bag. Return its path. Raises BagError and OSError."""
+    """Write the page of a bag. Return its path. Raises BagReadError and OSError."""
     from drone_bridge.tools.bags.bag import BagReader
 
     with BagReader(bag_path) as bag:
