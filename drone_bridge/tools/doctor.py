@@ -30,8 +30,9 @@ if TYPE_CHECKING:
 
 #: Optional modules, with the features that need them.
 OPTIONAL = {
-    "cv2": "the emulator of the landing, raw images of telemetry",
-    "cv_bridge": "raw images of telemetry",
+    "cv2": "drone_controller, pad_finder, the emulator of the landing, JPEGs",
+    "cv_bridge": "drone_controller, pad_finder",
+    "av": "the camera of an AR.Drone 2",
     "foxglove": "the page (view:=true)",
     "websockets": "the page (view:=true)",
     "segno": "the QR code of the page",
@@ -40,6 +41,7 @@ OPTIONAL = {
     "plotly": "report",
     "matplotlib": "pictures of demonstrations",
     "orjson": "fast reading of telemetry",
+    "pybase64": "fast reading of telemetry",
     "launch_ros": "ros2 launch",
     "ros2cli": "the ros2 command",
 }

@@ -13,6 +13,7 @@ from sensor_msgs.msg import Image
 from written_bags import write_bag
 
 from drone_bridge.programs import missing_package
+from drone_bridge.tools import doctor
 
 OPTIONAL = ("cv2", "cv_bridge", "orjson", "pybase64", "rosbags", "mcap", "matplotlib", "plotly", "foxglove")
 #: What each of these can't do without; all other executables start.
@@ -98,6 +99,16 @@ def test_everything_else_works_without_them(run_without):
     imports = "".join(f"import {module}\n" for module in sorted(modules))
     done = run_without(OPTIONAL, "-c", imports)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_doctor_names_each_package_of_an_extra():
+    config = configparser.ConfigParser()
+    config.read(ROOT / "setup.cfg")
+    lines = [
+        line for name, lines in config["options.extras_require"].items() if name != "check" for line in lines.split()
+    ]
+    packages = {line.partition(">")[0] for line in lines} - {"pyyaml"}  # all nodes need that one
+    assert packages <= {missing_package.DISTRIBUTIONS.get(name, name) for name in doctor.OPTIONAL}
 
 
 def test_the_line_that_installs_it_is_one_that_pip_takes(monkeypatch, tmp_path):
