@@ -179,7 +179,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "telemetry",
         "A program that replies to a drone's telemetry with commands, following a plan.",
         DEFAULT_PORT,
-        "own address for telemetry; with --role connect, the drone's",
+        "this end; with --role connect, of the drone",
     )
     parser.link.add_argument(
         "--role",

@@ -66,7 +66,7 @@ COMMANDS = {
     "view": Subcommand("drone_bridge.tools.view", "view and steer the running vehicles in a browser"),
 }
 WITHOUT_ROS = """
-ROS 2 is not available here. Besides the commands above, Python programs can use drone_bridge.protocols (the five wire
+ROS 2 is not available here. Besides the commands above, Python programs can use drone_bridge.protocols (the six wire
 protocols) and drone_bridge.net (sockets that reconnect). ROS 2 would add the bridges, controllers, recorder and
 launch files: on Debian or Ubuntu, 'make setup' in the sources brings it from PyPI; elsewhere, build with colcon.
 """

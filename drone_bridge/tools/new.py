@@ -46,6 +46,7 @@ README = """# {name} for ROS 2, by drone_bridge
 
     pip install -e .                     # once: registers the robot with drone_bridge
     drone-bridge launch vehicle.launch.xml robot:={name} emulate:=true view:=true     # drives an emulated one
+    pip install 'drone_bridge[check]'    # once: for the next two
     pytest                               # signs and units
     drone-bridge check {name}            # stops after any fault?
     drone-bridge launch vehicle.launch.xml robot:={name} robot_host:=192.168.1.5 view:=true
