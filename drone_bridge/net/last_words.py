@@ -36,6 +36,7 @@ from drone_bridge.net.last_words_sender import (
     SPEAKING,
     WORDS,
     WORDS_SLOTS,
+    WRITTEN,
     written_bytes,
 )
 from drone_bridge.session.session import LastWords
@@ -68,6 +69,9 @@ class KeptStream(Protocol):
     def next_entry(self) -> LastWordsEntry:
         """Return what is written next."""
 
+    def written_by_child(self, count: int) -> None:
+        """Record how many bytes the child has written. The rest of a message that had begun is not sent again."""
+
 
 class Outlet(NamedTuple):
     """File through which a link sends to a peer."""
@@ -94,7 +98,7 @@ class LastWordsKeeper:
         self._outlet: Outlet | None = None
         self._base: int | None = None  # the kernel's count of written bytes at the beginning of the stream
         self._words: LastWords | None = None
-        self._said = 0
+        self._said = self._written = 0  # as last read from the memory
 
     @property
     def peer(self) -> Any:
@@ -135,11 +139,17 @@ class LastWordsKeeper:
         self._memory[BUSY] = is_busy
 
     def was_written(self) -> bool:
-        """Return whether the neutral command was sent since the last call. Wait until the child has finished."""
+        """Return whether the neutral command was sent since the last call. Wait until the child has finished.
+
+        The stream continues behind what the child has written to it.
+        """
         self.moved_on()
         end_s = time.monotonic() + RELEASE_S
         while self._memory[SPEAKING] and time.monotonic() < end_s:
             time.sleep(0.001)
+        wrote, (self._written,) = self._written, _NUMBER.unpack_from(self._memory, WRITTEN)
+        if self._written != wrote and self._outlet and self._outlet.stream:
+            self._outlet.stream.written_by_child(self._written - wrote)
         before, (self._said,) = self._said, _NUMBER.unpack_from(self._memory, SAID)
         return self._said != before
 

@@ -21,6 +21,7 @@ Layout of the memory, little endian. The node writes a slot before its number, s
 | DEADLINE | time in ns of CLOCK_BOOTTIME, or of CLOCK_MONOTONIC if there is none, 8 bytes |
 | SAID | how often words were sent in a stall, 8 bytes. Written by this process |
 | SPEAKING | whether they are being sent. Written by this process |
+| WRITTEN | number of bytes written to streams in stalls, 8 bytes. Written by this process |
 | WORDS_SLOTS | two slots of SLOT_BYTES with (number of the file, base, address, neutral, leaves), by `marshal` |
 | ENTRY_SLOTS | likewise (position, data, size, whether the message has begun) |
 
@@ -41,7 +42,7 @@ TYPE_CHECKING = False  # importing typing would double the memory of the process
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-WORDS, ENTRY, BUSY, DEADLINE, SAID, SPEAKING, HEAD_BYTES = 0, 1, 2, 8, 16, 24, 32
+WORDS, ENTRY, BUSY, DEADLINE, SAID, SPEAKING, WRITTEN, HEAD_BYTES = 0, 1, 2, 8, 16, 24, 32, 40
 SLOT_BYTES = 4096
 WORDS_SLOTS, ENTRY_SLOTS = HEAD_BYTES, HEAD_BYTES + 2 * SLOT_BYTES
 MEMORY_BYTES = HEAD_BYTES + 4 * SLOT_BYTES
@@ -108,6 +109,7 @@ class Sender:
         self._number = 0  # of the file
         self._said_ns, self._rounds = 0, 0  # deadline of the current stall, and what was sent since
         self._said = int.from_bytes(os.pread(memory, 8, SAID), "little")
+        self._written = int.from_bytes(os.pread(memory, 8, WRITTEN), "little")
         os.pwrite(memory, b"\0", SPEAKING)  # perhaps left by a killed sender
 
     def run(self) -> None:
@@ -187,9 +189,14 @@ class Sender:
         rest = self._rest(words)
         if rest is None or (words.is_busy and self._is_stream):
             return False
+        count = self._send_all((rest, *words.neutral), words)
+        if self._is_stream:
+            if not count:
+                return False  # the peer does not read
+            self._written += count
+            os.pwrite(self._memory, self._written.to_bytes(8, "little"), WRITTEN)
         self._said += 1
         os.pwrite(self._memory, self._said.to_bytes(8, "little"), SAID)
-        self._send_all((rest, *words.neutral), words)
         return True
 
     def _end(self) -> None:
@@ -225,20 +232,31 @@ class Sender:
         is_known = 0 <= written < words.size == len(words.data)
         return words.data[written:] if is_known else None
 
-    def _send_all(self, pieces: "Iterable[bytes]", words: _Words) -> None:
-        """Send datagrams, or pieces of a stream. Errors are ignored: they can't be reported to anybody."""
-        until_s = time.monotonic() + ACCEPT_S
+    def _send_all(self, pieces: "Iterable[bytes]", words: _Words) -> int:
+        """Send datagrams, or pieces of a stream. Return the number of bytes.
+
+        Errors are ignored: they can't be reported to anybody.
+        """
+        until_s, count = time.monotonic() + ACCEPT_S, 0
         for piece in pieces:
             left, refusals = piece, 0
             while left and refusals < 2 and time.monotonic() < until_s:
                 try:
-                    left = left[self._send(left, words.address) :]
+                    sent = self._send(left, words.address)
+                    left, count = left[sent:], count + sent
                 except BlockingIOError:
+                    if len(left) == len(piece) and self._continues(words):
+                        return count
                     time.sleep(_LOOK_S)
                 except ConnectionRefusedError:  # of an earlier datagram
                     refusals += 1
                 except OSError:
-                    return
+                    return count
+        return count
+
+    def _continues(self, words: _Words) -> bool:
+        """Return whether the node has continued since words were read: it moves the deadline."""
+        return _Words(self._memory, self._number).deadline_ns != words.deadline_ns
 
     def _send(self, piece: bytes, address: "tuple[object, ...] | None") -> int:
         if not self._socket:

@@ -148,6 +148,22 @@ class SerialLine(RetryingLink):
         first = self._unsent[0] if self._unsent else _QueuedPacket(b"", 0.0, self._begun or b"")
         return LastWordsEntry(self._sent_bytes, first.data + first.rest, self._begun is not None)
 
+    def written_by_child(self, count: int) -> None:
+        """See KeptStream."""
+        self._sent_bytes += count
+        while count and self._begun is not None and self._unsent:
+            first = self._unsent.popleft()
+            taken = min(count, len(first.data))
+            count -= taken
+            if taken < len(first.data):
+                self._unsent.appendleft(first._replace(data=first.data[taken:], is_begun=True))
+            else:
+                self._begun = first.rest or None
+        if count:
+            self._begun = None
+        if self.on_write:
+            self.on_write(self.next_entry())
+
     def send(self, data: bytes | memoryview, to: Any, rest: bytes = b"") -> None:
         """Send a packet, or queue it while the line is busy.
 

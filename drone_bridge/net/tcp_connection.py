@@ -112,6 +112,23 @@ class TcpConnection:
         data, rest = self._unsent[0] if self._unsent else (b"", self._begun or b"")
         return LastWordsEntry(self._sent_bytes, b"".join((data, rest)), self._begun is not None)
 
+    def written_by_child(self, count: int) -> None:
+        """See KeptStream."""
+        self._sent_bytes += count
+        while count and self._begun is not None and self._unsent:
+            piece, rest = self._unsent.popleft()
+            taken = min(count, len(piece))
+            count -= taken
+            self.unsent_bytes -= taken
+            if taken < len(piece):
+                self._unsent.appendleft((piece[taken:], rest))
+            else:
+                self._begun = rest or None
+        if count:
+            self._begun = None
+        if self.on_write:
+            self.on_write(self.next_entry())
+
     def fileno(self) -> int:
         return self._socket.fileno()
 

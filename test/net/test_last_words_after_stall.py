@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Streams after a stall in which their child process has written to them, without a network or a process."""
+
+import os
+import socket
+
+import pytest
+
+from drone_bridge.net import last_words, last_words_sender
+from drone_bridge.net.last_words import LastWordsKeeper, shared_memory
+from drone_bridge.net.last_words_sender import Sender
+from drone_bridge.net.serial_line import SerialLine, _Device
+from drone_bridge.net.tcp_connection import StreamOptions, TcpConnection
+from drone_bridge.session.session import LastWords
+
+GO, STOP, BYE = b"go 1.00\n", b"stop\n", b"bye\n"
+WORDS = LastWords((STOP,), (BYE,))
+PLENTY = 1 << 20
+
+
+class Wire:
+    """Connected socket whose peer reads all that it accepts."""
+
+    family, type = socket.AF_INET, socket.SOCK_STREAM
+
+    def __init__(self):
+        self.data, self.room = b"", PLENTY
+
+    def send(self, data):
+        accepted = bytes(data[: self.room])
+        if not accepted:
+            raise BlockingIOError
+        self.room -= len(accepted)
+        self.data += accepted
+        return len(accepted)
+
+    def getpeername(self):
+        return "127.0.0.1", 1
+
+    getsockname = getpeername
+
+    def fileno(self):
+        return -1
+
+    def ignore(self, *_):
+        pass
+
+    setblocking = setsockopt = shutdown = close = ignore
+
+    def recv(self, _):
+        return b""
+
+
+class Deaf:
+    """Socket to the child, which gets the file without it."""
+
+    def sendmsg(self, *_):
+        raise OSError
+
+    close = Wire.ignore
+
+
+class Line(SerialLine):
+    """Serial line that is open."""
+
+    def __init__(self):
+        super().__init__("/dev/line", 115200, lambda *_: None)
+        self._device = _Device(-1)
+
+
+@pytest.fixture(params=["tcp", "serial"])
+def scene(request, monkeypatch):
+    """Wire, a function that sends to it, and the keeper and the child of its link."""
+    wire = Wire()
+    for module in (last_words, last_words_sender):
+        monkeypatch.setattr(module, "written_bytes", lambda wire: len(wire.data))
+    if request.param == "tcp":
+        stream = TcpConnection(wire, StreamOptions())
+        outlet = stream.outlet
+        send = stream.flush
+    else:
+        write = os.write
+        monkeypatch.setattr(os, "write", lambda file, data: wire.send(data) if file == -1 else write(file, data))
+        monkeypatch.setattr(_Device, "backlog", 0)
+        stream = Line()
+        outlet = stream.outlet_to(None)
+
+        def send(data=b"", rest=b""):
+            if data:
+                stream.send(data, None, rest)
+            else:
+                stream._flush()
+
+    memory = shared_memory()
+    keeper = LastWordsKeeper(memory, Deaf())
+    child = Sender.__new__(Sender)
+    child._memory, child._file, child._number = memory, -1, 1
+    child._socket = wire if request.param == "tcp" else None
+    child._said = child._written = child._said_ns = child._rounds = 0
+    monkeypatch.setattr(last_words_sender, "ACCEPT_S", 0.01)
+    yield wire, send, keeper, child, outlet
+    os.close(memory)
+
+
+def stall(keeper, child):
+    """Let the deadline pass, and continue. Return whether neutral was sent meanwhile."""
+    keeper.command_timeout = lambda: -1.0
+    keeper.moved_on()
+    child._check_stall()
+    keeper.command_timeout = lambda: 0.5
+    return keeper.was_written()
+
+
+def test_a_process_that_is_killed_after_a_stall_still_has_last_words(scene):
+    wire, send, keeper, child, outlet = scene
+    for _ in range(3):
+        keeper.keep(WORDS, outlet)
+        send(GO)
+        assert stall(keeper, child)
+        send(STOP)
+        keeper.disarm()
+    keeper.keep(WORDS, outlet)
+    send(GO)
+    child._end()
+    assert wire.data == (GO + STOP + STOP) * 3 + GO + STOP + BYE
+
+
+@pytest.mark.parametrize("cut", [1, 4, len(GO) - 1])
+def test_the_rest_of_a_message_that_a_stall_has_completed_is_not_sent_again(scene, cut):
+    wire, send, keeper, child, outlet = scene
+    keeper.keep(WORDS, outlet)
+    wire.room = len(GO) + cut
+    send(GO)
+    send(GO)
+    wire.room = PLENTY
+    assert stall(keeper, child)
+    send()
+    send(STOP)
+    keeper.disarm()
+    assert wire.data == GO + GO + STOP + STOP
+    keeper.keep(WORDS, outlet)
+    send(GO)
+    child._end()
+    assert wire.data.endswith(STOP + GO + STOP + BYE)
+
+
+def test_the_rest_of_a_message_is_sent_after_a_stall_in_which_the_peer_did_not_read(scene):
+    wire, send, keeper, child, outlet = scene
+    keeper.keep(WORDS, outlet)
+    wire.room = len(GO) + 4
+    send(GO)
+    send(GO)
+    assert not stall(keeper, child)
+    wire.room = PLENTY
+    send()
+    assert wire.data == GO + GO
+
+
+def test_a_message_that_a_stall_has_completed_in_part_is_continued(scene):
+    wire, send, keeper, child, outlet = scene
+    keeper.keep(WORDS, outlet)
+    wire.room = len(GO) + 4
+    send(GO)
+    send(GO)
+    wire.room = 2
+    stall(keeper, child)
+    wire.room = PLENTY
+    send()
+    assert wire.data == GO + GO
