@@ -77,8 +77,8 @@ def test_a_bridge_that_ends_in_order(pair):
     assert not pair.commands.malformed
 
 
-def test_a_bridge_that_is_suspended_and_continued(pair):
-    """Its vehicle is stopped meanwhile, and then follows new commands."""
+def test_a_bridge_that_is_suspended_and_continued_and_then_killed(pair):
+    """Its vehicle is stopped meanwhile, then follows new commands, and is stopped again."""
     pair.drive()
     suspended_s = time.monotonic()
     pair.program.send(signal.SIGSTOP)
@@ -92,6 +92,10 @@ def test_a_bridge_that_is_suspended_and_continued(pair):
         pair.program.send(signal.SIGCONT)
     pair.works_after(continued_s, TIMEOUT_S)
     assert not pair.commands.malformed
+    wait_until(lambda: pair.commands.is_moving, "a moving command")  # a drone in cruise is also braked
+    killed_s = time.monotonic()
+    pair.kill()
+    assert_stopped(pair, killed_s)
 
 
 def test_another_bridge_takes_over_from_a_suspended_one(pair):
