@@ -110,7 +110,7 @@ class RobotClassVehicleSession(Session):
         except RemoteProtocolError as error:
             actions.append(Note("rejected_input", str(error)))
             if self._is_stream:
-                return [*self._left(source), *actions]
+                return [*actions, *self._left(source)]  # neutral after the commands before the error
         if has_sent_message:
             self.received_s = now_s
         inside = client.handler.inside_message

@@ -800,6 +800,13 @@ def test_neutral_is_published_when_a_client_disconnects(server):
     assert published(server.session.disconnected("one", "It has closed.", server.now_s)) == [BodyVelocity()]
 
 
+def test_neutral_follows_a_command_in_front_of_invalid_data(server, monkeypatch):
+    monkeypatch.setattr(Pioneer, "parse_command", lambda _, data: 1 // 0 if data == packet(0) else BodyVelocity(0.3))
+    actions = server.hear(command(VEL, 300) + packet(0), "one")
+    assert published(actions) == [BodyVelocity(0.3), BodyVelocity()]
+    assert actions[-1] == Close("one")
+
+
 def test_a_simulated_robot_keeps_moving_until_its_watchdog_stops_it():
     talk = RobotTalk(Pioneer, is_body=True)
     talk.session.connected("one", talk.now_s)
