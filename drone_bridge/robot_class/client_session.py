@@ -149,7 +149,7 @@ class RobotClassOperatorSession(Session):
         self._withholds = False
         self._final_left = 0
         self._has_last_words = has_last_words(robot)
-        self._is_neutral = True  # the last command
+        self._is_neutral = True  # the last command of this connection
 
     def opened(self, now_s: float) -> Actions:
         return [] if self._is_stream else self.connected(None, now_s)
@@ -172,6 +172,7 @@ class RobotClassOperatorSession(Session):
         if self._watch:
             self._watch.restart()
         self._moved_at = math.inf
+        self._is_neutral = True
         began = Note("connections", f"Connected to {self.peer}.", is_expected=True)
         return [*self._neutral_of_datagrams(), *self._handshake(now_s), began]
 
@@ -393,7 +394,7 @@ class RobotClassOperatorSession(Session):
     def _ended(self, *, is_gone: bool = False) -> Actions:
         """End the connection, with a final neutral unless the peer has disconnected."""
         actions: list[Action] = []
-        if not is_gone and self.state == CONNECTED:
+        if not is_gone and (self.state == CONNECTED or not self._is_neutral):  # it may be landing while it is greeted
             actions += [*self._drive(None), *self._left()]
         if not is_gone and self._is_stream:
             actions.append(Close(self._to))

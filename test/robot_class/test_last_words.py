@@ -10,7 +10,7 @@ from session_talk import SessionTalk, sent
 
 from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.robot_class import Robot
-from drone_bridge.robot_class.client_session import CONNECTED, RobotClassOperatorSession
+from drone_bridge.robot_class.client_session import CONNECTED, GREETING, RobotClassOperatorSession
 from drone_bridge.robot_class.robot import has_last_words
 from drone_bridge.session.arbiter import Decision, Rank
 
@@ -69,6 +69,7 @@ class Talk(SessionTalk):
             RobotClassOperatorSession(robot, arbiter, PARAMETERS.__getitem__, "robot", is_stream=is_stream)
         )
         self.actions = list(self.session.connected("robot" if is_stream else None, self.now_s))
+        self.actions += self.session.receive(b"hi\n", "robot", self.now_s)
         assert self.session.state == CONNECTED
 
     def decide(self, now_s):
@@ -101,6 +102,30 @@ def test_last_words_are_what_end_sends(robot, seed):
 
 def numberless(packet):
     return packet if packet == b"bye\n" else packet.partition(b" ")[2]
+
+
+class Polite(Cart):
+    """Robot that is greeted."""
+
+    name = "polite"
+
+    def split(self, data):
+        return data.find(b"\n") + 1
+
+    def handshake(self):
+        yield b"hello\n", lambda packet: packet == b"hi\n"
+
+
+def test_greeting_of_a_robot_that_was_lost_in_motion_is_not_interrupted():
+    talk = Talk(Polite)
+    talk.command = FORWARD
+    talk.run(0.1)
+    assert words_of(talk.session) == [b"0 0\n", b"bye\n"]
+    talk.session.disconnected("robot", "It was switched off.", talk.now_s)
+    talk.session.connected("robot", talk.now_s)
+    assert talk.session.state == GREETING
+    assert talk.session.last_words() is None
+    assert sent_by_end(talk.session, talk.now_s) == []
 
 
 def test_undeclared_state_has_no_last_words():

@@ -2,6 +2,7 @@
 """Landing of a robot in one class whose reports have ceased, by the client's session, with a fake clock."""
 
 import pytest
+from last_words import sent_by_end, words_of
 from limited_vehicle import LANDS_AFTER_S, LimitedVehicle
 from own_robots import Tello
 from session_talk import SessionTalk, sent
@@ -224,3 +225,20 @@ def test_a_report_renews_only_the_numbers_that_it_has(packet, known):
     assert {name for name, reported_at in times.items() if reported_at == talk.now_s} == known
     assert (motion.yaw, motion.ground) == (0.0, 5.0)
     assert motion.position[0] == pytest.approx({b"1": 1.0, b"n": 0.2 if b"0.5" in packet else 0.0}[packet[:1]])
+
+
+def test_a_landing_during_the_greeting_ends_with_neutral_as_the_link_does():
+    """By the session, and by its last words."""
+    for by_link in (False, True):
+        talk = LandingTalk(Kite)
+        talk.fly(b"hi\n", b"2\n")
+        talk.run(3.2)
+        talk.run(LANDS_AFTER_S)
+        talk.connect()
+        assert data_of(talk.run(0.6))[-1] == SINKS
+        assert talk.session.state == GREETING
+        assert words_of(talk.session) == [NEUTRAL]
+        if by_link:
+            assert data_of(talk.run(3.0))[-1] == NEUTRAL
+        else:
+            assert sent_by_end(talk.session, talk.now_s) == [NEUTRAL]
