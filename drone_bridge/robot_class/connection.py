@@ -14,9 +14,7 @@ from typing import Any
 
 from drone_bridge.kind import Sent, Side
 from drone_bridge.motion.body_velocity import BodyVelocity
-from drone_bridge.motion.tilted_drone import Shares
 from drone_bridge.robot_class.robot import (
-    AXES,
     DECODE_ERRORS,
     NEUTRALS,
     Answer,
@@ -26,6 +24,7 @@ from drone_bridge.robot_class.robot import (
     encoded,
     finite_command,
     finite_telemetry,
+    sample_command,
     step_bytes,
 )
 from drone_bridge.wire import (
@@ -224,8 +223,7 @@ def conversation(robot: type[Robot]) -> Sequence[Sent]:
 
     for step in client.handshake():
         add(Side.OPERATOR, step if isinstance(step, bytes) else step_bytes(step[0]))
-    moving: Command = Shares(0.3, 0.3, 0.3, 0.3) if robot.drone else BodyVelocity(**dict.fromkeys(AXES.values(), 0.3))
-    add(Side.OPERATOR, encoded(client, moving))
+    add(Side.OPERATOR, encoded(client, sample_command(robot)))
     add(Side.VEHICLE, its_end.encode_state(SAMPLE) or b"")
     for name, request in robot.requests.items():
         add(Side.OPERATOR, request)

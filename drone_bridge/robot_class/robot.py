@@ -23,6 +23,7 @@ Velocities and positions are in SI units in the axes of REP 103: x forward, y le
 
 from __future__ import annotations
 
+import copy
 import math
 import struct
 from collections.abc import Callable, Iterator, Mapping
@@ -161,7 +162,8 @@ class Robot:
         """Return the neutral command and then `encode_goodbye`, without changing this description.
 
         A process of its own sends them if the bridge is killed or stalls. Override it if `encode_command` changes
-        state, such as the number of a packet: otherwise the robot has no last words. See `has_last_words`.
+        state, such as the number of a packet, or whether the robot moves: otherwise the robot has no last words. See
+        `has_last_words`.
         """
         return encoded(self, None), self.encode_goodbye()
 
@@ -253,12 +255,17 @@ _RENAMED = {
 
 
 def has_last_words(robot: type[Robot]) -> bool:
-    """Return whether a robot has last words: it declares them, or its `encode_command` has no state."""
+    """Return whether a robot has last words: it declares them, or encoding them does not affect later commands."""
     if robot.last_words is not Robot.last_words:
         return True
     end = robot()
     try:
-        return encoded(end, None) == encoded(end, None)
+        asked = copy.deepcopy(end)
+        for command in (None, sample_command(robot)) * 2:
+            if encoded(end, command) != encoded(asked, command):
+                return False
+            asked.last_words()
+        return encoded(end, None) == encoded(asked, None)
     except DECODE_ERRORS:
         return False
 
@@ -317,6 +324,11 @@ _VECTORS = ("position", "rates", "acceleration")
 
 def _finite(number: float) -> float | None:
     return float(number) if math.isfinite(number) else None
+
+
+def sample_command(robot: type[Robot]) -> Command:
+    """Return a moving command for a robot, perhaps beyond its axes and maxima."""
+    return Shares(0.3, 0.3, 0.3, 0.3) if robot.drone else BodyVelocity(**dict.fromkeys(AXES.values(), 0.3))
 
 
 def clamped(robot: type[Robot], velocity: BodyVelocity) -> BodyVelocity:

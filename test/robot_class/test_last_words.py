@@ -58,6 +58,18 @@ class Declared(Numbered):
         return b"%d 0 0\n" % (self.number + 1), self.encode_goodbye()
 
 
+class Brief(Cart):
+    """Robot that is told to stop once."""
+
+    name, is_moving = "brief", False
+
+    def encode_command(self, velocity):
+        if velocity == BodyVelocity() and not self.is_moving:
+            return b""
+        self.is_moving = velocity != BodyVelocity()
+        return super().encode_command(velocity)
+
+
 class Talk(SessionTalk):
     """Session of a connected robot."""
 
@@ -129,14 +141,24 @@ def test_greeting_of_a_robot_that_was_lost_in_motion_is_not_interrupted():
 
 
 def test_undeclared_state_has_no_last_words():
-    assert {robot: has_last_words(robot) for robot in (Cart, Boat, Numbered, Declared, Pioneer, Tello)} == {
-        **dict.fromkeys((Cart, Boat, Declared, Pioneer, Tello), True),
-        Numbered: False,
+    stateless, stateful = (Cart, Boat, Declared, Pioneer, Tello), (Numbered, Brief)
+    assert {robot: has_last_words(robot) for robot in (*stateless, *stateful)} == {
+        **dict.fromkeys(stateless, True),
+        **dict.fromkeys(stateful, False),
     }
     talk = Talk(Numbered)
     talk.command = FORWARD
     talk.run(0.2)
     assert talk.session.last_words() is None
+
+
+def test_preparing_last_words_does_not_keep_a_robot_from_being_stopped():
+    talk = Talk(Brief)
+    talk.command = FORWARD
+    talk.run(0.2)
+    talk.session.last_words()
+    talk.command = None
+    assert [each.data for each in sent(talk.run(0.2))] == [b"0 0\n"]
 
 
 def test_after_a_stall_the_number_of_the_last_words_is_not_used_again():
