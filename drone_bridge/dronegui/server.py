@@ -33,7 +33,6 @@ from drone_bridge.dronegui.pictures.gui_video import (
     GuiVideo,
 )
 from drone_bridge.dronegui.ports import PortWithOutlet
-from drone_bridge.dronegui.session.controller import EMERGENCY_AGE_S
 from drone_bridge.dronegui.session.flying import DOUBTFUL, FlyingState
 from drone_bridge.dronegui.session.gui import (
     EMERGENCY,
@@ -80,7 +79,7 @@ from drone_bridge.ros.service_caller import ServiceCaller
 from drone_bridge.ros.topic_subscriptions import TopicSubscriptions
 from drone_bridge.ros.velocity_publisher import VelocityPublisher
 from drone_bridge.session.operator_command import OPERATORS_LOST
-from drone_bridge.session.session import AFTER_STALLS, Answer
+from drone_bridge.session.session import AFTER_STALLS, EMERGENCY_AGE_S, Answer
 from drone_bridge.wire.addresses import address_name
 from drone_bridge.wire.events import RemoteProtocolError
 

@@ -9,7 +9,14 @@ from typing import Any, ClassVar
 
 from drone_bridge.net.clock import elapsed_s
 from drone_bridge.net.link_loop import Link
-from drone_bridge.robot_class.client_session import REPORTS, SENT, UNSENT, WITHHELD, RobotClassOperatorSession
+from drone_bridge.robot_class.client_session import (
+    ENDS_FLIGHT,
+    REPORTS,
+    SENT,
+    UNSENT,
+    WITHHELD,
+    RobotClassOperatorSession,
+)
 from drone_bridge.robot_class.connection import StatePacket
 from drone_bridge.robot_class.links import client_link
 from drone_bridge.robot_class.robot import AXES, Robot, clamped, has_last_words
@@ -22,7 +29,7 @@ from drone_bridge.ros.frames import DroneFrameNames
 from drone_bridge.ros.limits import limit_parameters
 from drone_bridge.ros.parameters import ParameterDeclaration
 from drone_bridge.ros.protocol_node import ProtocolNode
-from drone_bridge.ros.request_services import PendingRequest, RequestServices
+from drone_bridge.ros.request_services import PendingRequest, RequestServices, undeliverable
 from drone_bridge.ros.tilt_commands import TiltCommands, drone_parameters, read_drone
 from drone_bridge.ros.topic_publishers import TopicPublishers
 from drone_bridge.ros.wheel_odometry import TWIST_VARIANCES
@@ -119,7 +126,7 @@ class RobotClassBridge(ProtocolNode):
             if self._commands.arbiter.limits.parameters.need_odometry:
                 self._watch = watch = ReportWatch()
                 DoubtReports(self, lambda: watch.reasons(elapsed_s()), advice="limits of places still use it")
-        RequestServices(self, robot.requests, self._ask)
+        RequestServices(self, robot.requests, self._ask, refusal=self._refusal)
         if robot.watchdog_s is None:
             self.get_logger().warning(
                 f"{robot.summary} has no watchdog: if the network or this machine fails, it keeps moving."
@@ -157,6 +164,12 @@ class RobotClassBridge(ProtocolNode):
             is_stream=self.robot.transport == "tcp",
         )
         return self._session
+
+    def _refusal(self, name: str) -> str | None:
+        """Return why a request is refused now, a sentence, or None. Requests that end a flight need no reports."""
+        if name in ENDS_FLIGHT and self.has_link and self._session.has_peer:
+            return None
+        return undeliverable(self, name)
 
     def _ask(self, request: PendingRequest, now_s: float) -> Actions:
         return self._session.ask(request, now_s)

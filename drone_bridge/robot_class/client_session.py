@@ -17,8 +17,10 @@ moved without a sign of life for `command_timeout`, and for three of its reports
 A landing continues. Without `decode`, nothing shows that a robot has stopped reading.
 
 Requests (`ask`) are sent once. Their outcome is the robot's answer within `answer_s`, or that they were sent. Unless
-the robot is connected and was heard within `link_timeout`, they are refused, except to land. Answers without a name
-that pass the test of a step of the greeting are those of its repeats, and no outcome, for ANSWERS_S after each repeat.
+the robot is connected and was heard within `link_timeout`, they are refused, and so are requests from before a stall.
+To land and to cut the motors (ENDS_FLIGHT) is always requested, an emergency for EMERGENCY_AGE_S, and once more at each
+further call, as datagrams get lost. Answers without a name that pass the test of a step of the greeting are those of
+its repeats, and no outcome, for ANSWERS_S after each repeat; likewise those of requests that were sent more than once.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Callable, Iterator
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from drone_bridge.kind import Side
 from drone_bridge.motion.body_velocity import BodyVelocity
@@ -47,6 +49,7 @@ from drone_bridge.session.clients import LOST
 from drone_bridge.session.feedback import Feedback
 from drone_bridge.session.report_watch import ReportWatch
 from drone_bridge.session.session import (
+    EMERGENCY_AGE_S,
     FINAL_GAP_S,
     FINAL_REPEATS,
     Action,
@@ -69,6 +72,8 @@ WAITING, GREETING, CONNECTED, CLOSED = "waiting for a peer", "greeting", "connec
 AGAIN_S = 0.5
 #: How long a repeat of a step may be answered. An earlier one has reached nobody: the robot was switched off.
 ANSWERS_S = 2.0
+#: Names of requests that end a flight.
+LAND, EMERGENCY = ENDS_FLIGHT = "land", "emergency"
 #: Period of the request to land.
 LAND_S = 1.0
 #: Motion is withheld from a silent robot on a stream after this many of its reports, or `command_timeout` if longer.
@@ -79,6 +84,15 @@ GAPS = 5
 Test = Callable[[bytes], bool]
 #: Counters.
 SENT, REPORTS, UNSENT, WITHHELD = "sent_commands", "reports", "unsent_packets", "withheld_commands"
+
+
+class _UnansweredRequest(NamedTuple):
+    """Request that awaits its answer."""
+
+    request: RequestLike
+    until_s: float
+    repeats: int
+    """Number of earlier ones of the same name that were sent, and not answered."""
 
 
 class CommandSource(Protocol):
@@ -140,7 +154,7 @@ class RobotClassOperatorSession(Session):
         self._sent_s: list[float] = []  # times at which the pending step was sent, within ANSWERS_S
         self._repeats: list[tuple[Test, float]] = []  # tests of further answers to steps, and their timeouts
         self._refused_at = -math.inf  # time at which the robot's port was reported closed
-        self._asked: dict[str, tuple[RequestLike, float]] = {}  # by name: pending request, and its timeout
+        self._asked: dict[str, _UnansweredRequest] = {}  # by name
         self._land_s = -math.inf
         self._is_landing = False  # while the robot is greeted
         self._reported_at: float | None = None  # time of the last report on this connection
@@ -150,6 +164,11 @@ class RobotClassOperatorSession(Session):
         self._final_left = 0
         self._has_last_words = has_last_words(robot)
         self._is_neutral = True  # the last command of this connection
+
+    @property
+    def has_peer(self) -> bool:
+        """Whether packets can be sent to a robot, which may be silent. Thread-safe."""
+        return self._end is not None and self.state != CLOSED
 
     def opened(self, now_s: float) -> Actions:
         return [] if self._is_stream else self.connected(None, now_s)
@@ -201,7 +220,7 @@ class RobotClassOperatorSession(Session):
                 elif isinstance(packet.meaning, Answer):
                     self._received(now_s)
                     if not is_of_greeting and not self._answers_repeat(packet, now_s):
-                        actions += self._answered(packet.meaning)
+                        actions += self._answered(packet.meaning, now_s)
         except RemoteProtocolError as error:
             actions.append(Note("rejected_input", str(error)))
             if self._is_stream:
@@ -232,25 +251,31 @@ class RobotClassOperatorSession(Session):
         return [*actions, Note(ESTIMATED, ESTIMATES, is_ongoing=True)] if is_estimating else actions
 
     def landing(self, now_s: float) -> Landing:
-        if "land" not in self._robot.requests and "z" not in self._robot.axes:
+        if LAND not in self._robot.requests and "z" not in self._robot.axes:
             return Landing.UNSUPPORTED
-        return Landing.LANDS if self._end and self.state != CLOSED else Landing.DISCONNECTED
+        return Landing.LANDS if self.has_peer else Landing.DISCONNECTED
 
     def ask(self, request: RequestLike, now_s: float) -> Actions:
         """Send one of the robot's `requests`."""
-        if self._end is None or self.state == CLOSED:
+        if not self.has_peer:
             return [Outcome(request, False, "No robot is connected.")]
-        if not self._is_responsive(now_s) and request.name != "land":
+        ends, earlier = request.name in ENDS_FLIGHT, self._asked.get(request.name)
+        fresh_since_s = self.fresh_since_s
+        if ends:
+            fresh_since_s = now_s - EMERGENCY_AGE_S if request.name == EMERGENCY else -math.inf
+        if not ends and not self._is_responsive(now_s):
             return [Outcome(request, False, f"{self.peer} is not connected yet, or silent.")]
-        if request.asked_s < self.fresh_since_s and request.name != "land":
+        if request.asked_s < fresh_since_s:
             return [Outcome(request, False, "The request is stale: the bridge was suspended meanwhile. Call again.")]
-        if request.name in self._asked:
+        if earlier and not ends:
             return [Outcome(request, False, f"{request.name} is already pending.")]
         sent = self._sent(self._robot.requests[request.name])
         if not self._robot.answer_s:
             return [*sent, Outcome(request, True, "sent")]
-        self._asked[request.name] = request, now_s + self._robot.answer_s
-        return sent
+        self._asked[request.name] = _UnansweredRequest(
+            request, now_s + self._robot.answer_s, earlier.repeats + 1 if earlier else 0
+        )
+        return [*sent, Outcome(earlier.request, False, f"{request.name} was called again.")] if earlier else sent
 
     def resume(self, now_s: float) -> Actions:
         super().resume(now_s)
@@ -343,9 +368,9 @@ class RobotClassOperatorSession(Session):
         if self._watch:
             self._watch.commanded(command if isinstance(command, BodyVelocity) else None)
         actions = [*self._drive(command), *withheld]
-        if decision.rank is Rank.LANDING and "land" in self._robot.requests and now_s >= self._land_s:
+        if decision.rank is Rank.LANDING and LAND in self._robot.requests and now_s >= self._land_s:
             self._land_s = now_s + LAND_S
-            actions += self._sent(self._robot.requests["land"])
+            actions += self._sent(self._robot.requests[LAND])
         return actions
 
     def _answers(self, data: bytes) -> bool:
@@ -402,15 +427,18 @@ class RobotClassOperatorSession(Session):
         self.received_s = self.since_s = self._test = None
         return [*actions, *self._unanswered("The link was lost before the answer.")]
 
-    def _answered(self, answer: Answer) -> Actions:
+    def _answered(self, answer: Answer, now_s: float) -> Actions:
         name = answer.name or next(iter(self._asked), "")
-        request, _ = self._asked.pop(name, (None, None))
+        if not (pending := self._asked.pop(name, None)):
+            return []
+        if not answer.name:
+            self._repeats += [(lambda _: True, now_s + ANSWERS_S)] * pending.repeats
         sentence = answer.reason or ("ok" if answer.is_success else "The robot refused the request.")
-        return [Outcome(request, answer.is_success, sentence)] if request else []
+        return [Outcome(pending.request, answer.is_success, sentence)]
 
     def _unanswered(self, sentence: str, now_s: float = math.inf) -> Actions:
-        late = [name for name, (_, until_s) in self._asked.items() if now_s > until_s]
-        return [Outcome(self._asked.pop(name)[0], False, sentence) for name in late]
+        late = [name for name, pending in self._asked.items() if now_s > pending.until_s]
+        return [Outcome(self._asked.pop(name).request, False, sentence) for name in late]
 
     def _neutral_of_datagrams(self) -> Actions:
         return [] if self._is_stream else self._drive(None)

@@ -122,7 +122,8 @@ class Robot:
     requests: ClassVar[Mapping[str, bytes]] = {}
     """Packets sent by services of the bridge, by the services' names. The page supports takeoff and land.
 
-    All but land are refused while the robot is not connected, or silent.
+    All but land and emergency are refused while the robot is not connected, or silent. These two are sent again if they
+    are called again before their answer.
     """
     answer_s: ClassVar[float] = 0.0
     """Timeout of the Answer of a request, returned by `decode`. 0: requests are not answered."""

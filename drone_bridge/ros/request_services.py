@@ -46,6 +46,12 @@ class PendingRequest:
 Ask = Callable[[PendingRequest, float], Actions]
 
 
+def undeliverable(node: ProtocolNode, name: str) -> str | None:
+    """Return why a request can't reach the vehicle now, a sentence, or None."""
+    reason = node.undeliverable()
+    return f"{name} can't be requested: {reason}" if reason else None
+
+
 class RequestServices:
     """Services `~/<name>`, whose calls are passed to the session as requests."""
 
@@ -69,7 +75,7 @@ class RequestServices:
             outlive_cleanup: whether the services exist before the node is configured, and then refuse.
             on_hold: the names that are permitted while the vehicle is held.
         """
-        self._node, self._ask, self._refusal = node, ask, refusal or self._undeliverable
+        self._node, self._ask, self._refusal = node, ask, refusal or partial(undeliverable, node)
         self._on_hold = frozenset(on_hold)
         self.group = ReentrantCallbackGroup()  # a response may take long, and cmd_vel has to arrive meanwhile
         for name in names:
@@ -135,7 +141,3 @@ class RequestServices:
 
     def _is_decided(self) -> bool:
         return not self._node.has_link or self._node.report.is_open
-
-    def _undeliverable(self, name: str) -> str | None:
-        reason = self._node.undeliverable()
-        return f"{name} can't be requested: {reason}" if reason else None

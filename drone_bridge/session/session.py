@@ -50,6 +50,8 @@ FINAL_GAP_S = 0.02
 #: How long commands are refused after a stall of this process. By then data that waited elsewhere have been read, or
 #: their reader has stalled again.
 SETTLING_S = StallDetector.STALL_S
+#: Limit of an emergency request's age, s: the person who called it has seen the result meanwhile.
+EMERGENCY_AGE_S = 3.0
 #: Counter of refused datagrams.
 REFUSED_DATAGRAMS = "refused_datagrams"
 #: Counter of commands that were refused after a stall.

@@ -9,9 +9,10 @@ from session_talk import notes
 
 from drone_bridge.ardrone.codec import NAVDATA, PROGRESSIVE, WAKE_UP, Demo, FlightState, Navdata, Pcmd, Ref, State
 from drone_bridge.ardrone.codec.navdata import demo_option, write_navdata
-from drone_bridge.ardrone.session.client import EMERGENCY_AGE_S, PRESS_S, RESTARTS
+from drone_bridge.ardrone.session.client import PRESS_S, RESTARTS
 from drone_bridge.motion.ar_drone_flight import FlightPhase
 from drone_bridge.motion.tilted_drone import Shares
+from drone_bridge.session.session import EMERGENCY_AGE_S
 from drone_bridge.wire.flight_state import MAJOR_STATE_SHIFT
 
 FORWARD = Shares(pitch=0.5)

@@ -11,7 +11,6 @@ from session_talk import SessionTalk, notes, published
 from drone_bridge.dronegui.codec import Controls, Demo, FlightState, OtherNavdata, VisionDetect
 from drone_bridge.dronegui.session.buttons import PACKETS_PER_LEVEL
 from drone_bridge.dronegui.session.controller import (
-    EMERGENCY_AGE_S,
     FOREIGN_NAVDATA,
     HELD_SINCE,
     HOVER_PACKETS,
@@ -29,7 +28,7 @@ from drone_bridge.dronegui.session.controller import (
 from drone_bridge.dronegui.session.flight_watch import FlyingSource
 from drone_bridge.motion.tilted_drone import Shares
 from drone_bridge.session.arbiter import Rank
-from drone_bridge.session.session import FINAL_REPEATS, Landing, Outcome, Send
+from drone_bridge.session.session import EMERGENCY_AGE_S, FINAL_REPEATS, Landing, Outcome, Send
 from drone_bridge.session.tilt_pilot import ESTIMATED
 
 GUI, STRANGER = ("127.0.0.1", 3456), ("127.0.0.2", 3456)

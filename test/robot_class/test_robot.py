@@ -18,7 +18,7 @@ from drone_bridge.robot_class.client_session import STATE as STATE_PORT
 from drone_bridge.robot_class.connection import Packet, RobotClassConnection, StatePacket
 from drone_bridge.robot_class.robot_session import SERVING, RobotClassVehicleSession
 from drone_bridge.session.arbiter import Decision, Rank
-from drone_bridge.session.session import FINAL_REPEATS, SETTLING_S, Call, Close, Note, Outcome
+from drone_bridge.session.session import EMERGENCY_AGE_S, FINAL_REPEATS, SETTLING_S, Call, Close, Note, Outcome
 from drone_bridge.wire import NEED_DATA, LocalProtocolError, RemoteProtocolError
 from drone_bridge.wire.addresses import AllowedPeers
 from drone_bridge.wire.outgoing import UNENCODABLE
@@ -646,6 +646,32 @@ def silent(flying):
     """A robot that was heard, has been silent, and is greeted again."""
     flying.run(3.1)
     return flying
+
+
+def test_a_lost_land_is_sent_again_by_another_call(flying):
+    first, second = Asked("land"), Asked("land")
+    flying.session.ask(first, flying.now_s)
+    again = flying.session.ask(second, flying.now_s)
+    assert [each.data for each in sent(again)] == [b"land"]
+    (ended,) = (each for each in again if isinstance(each, Outcome))
+    assert ended.request is first
+    (landed,) = (each for each in flying.hear(b"ok") if isinstance(each, Outcome))
+    assert landed.request is second
+    assert landed.is_success
+    flying.session.ask(Asked("takeoff"), flying.now_s)
+    assert not outcomes(flying.hear(b"ok")), "of the other land"
+    assert outcomes(flying.hear(b"ok")) == [("takeoff", True, "ok")]
+
+
+@pytest.mark.parametrize("when", ["flying", "silent"])
+@pytest.mark.parametrize(("age_s", "is_cut"), [(EMERGENCY_AGE_S - 0.1, True), (EMERGENCY_AGE_S + 0.1, False)])
+def test_an_emergency_needs_no_reports_and_outlasts_a_short_stall(when, age_s, is_cut, request, monkeypatch):
+    monkeypatch.setattr(Tello, "requests", {**Tello.requests, "emergency": b"emergency"})
+    talk = request.getfixturevalue(when)
+    talk.session.fresh_since_s = talk.now_s
+    actions = talk.session.ask(Asked("emergency", talk.now_s - age_s), talk.now_s)
+    assert [each.data for each in sent(actions)] == [b"emergency"] * is_cut
+    assert [is_success for _, is_success, _ in outcomes(actions)] == [False] * (not is_cut)
 
 
 @pytest.mark.parametrize("when", ["tello", "silent"])

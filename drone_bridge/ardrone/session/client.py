@@ -56,6 +56,7 @@ from drone_bridge.motion.measurement import Measurement
 from drone_bridge.session.arbiter import Rank
 from drone_bridge.session.feedback import Feedback
 from drone_bridge.session.session import (
+    EMERGENCY_AGE_S,
     FINAL_GAP_S,
     FINAL_REPEATS,
     Action,
@@ -87,8 +88,6 @@ TRIMS = 10
 #: Time for which the drone shows that it does not obey, until numbers start over, s.
 UNHEARD_S = 1.0
 LAND_TIMEOUT_S = 5.0
-#: Age of a request for an emergency after which it is not carried out, s.
-EMERGENCY_AGE_S = 3.0
 # Counters.
 PACKETS, REPORTS, GAPS, LATE, UNHEARD, SILENCES, RESTARTS = (
     "packets",

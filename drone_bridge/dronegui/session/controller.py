@@ -89,6 +89,7 @@ from drone_bridge.dronegui.session.follow_watch import FOLLOWING, FollowWatch
 from drone_bridge.session.arbiter import Rank
 from drone_bridge.session.feedback import Feedback
 from drone_bridge.session.session import (
+    EMERGENCY_AGE_S,
     FINAL_GAP_S,
     FINAL_REPEATS,
     Action,
@@ -126,8 +127,6 @@ REFUSED_S = 1.0
 TAKEN_OFF = frozenset(state for state in FlightState if state.is_airborne and state is not FlightState.LANDING)
 LANDING_OR_LANDED = frozenset({FlightState.LANDING, FlightState.LANDED, FlightState.INIT})
 
-#: Limit of an emergency request's age, s: the person who called it has seen the result meanwhile.
-EMERGENCY_AGE_S = 3.0
 #: Effect of a press if the drone's state is not as believed.
 HARM_ON_GROUND = "The button take_off would make a drone on the ground fly."
 STALLED = "The request is stale: the bridge was stalled meanwhile. Please call again."

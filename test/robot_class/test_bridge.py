@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The bridge of a robot in one class, without a node: which requests pass while the robot is silent."""
+
+from types import SimpleNamespace
+
+import pytest
+from own_robots import Tello
+
+from drone_bridge.robot_class.client_session import CONNECTED, GREETING, WAITING, RobotClassOperatorSession
+
+Bridge = Tello.KIND.bridge.make
+PARAMETERS = {"rate": 20.0, "link_timeout": 3.0, "command_timeout": 0.5}
+
+
+class Node:
+    """Node of a session in a state, whose report says that the robot can't be reached."""
+
+    has_link = True
+
+    def __init__(self, state):
+        arbiter = SimpleNamespace(start=lambda now_s: None)
+        self._session = RobotClassOperatorSession(Tello, arbiter, PARAMETERS.__getitem__, "robot", is_stream=False)
+        if state != WAITING:
+            self._session.opened(0.0)
+        if state == CONNECTED:
+            self._session.receive(b"ok", None, 0.0)
+        assert self._session.state == state
+
+    def undeliverable(self):
+        return "robot has been silent for 3 s."
+
+
+@pytest.mark.parametrize(
+    ("name", "state", "passes"),
+    [
+        *(("land", state, True) for state in (GREETING, CONNECTED)),
+        *(("emergency", state, True) for state in (GREETING, CONNECTED)),
+        *(("takeoff", state, False) for state in (GREETING, CONNECTED, WAITING)),
+        ("land", WAITING, False),
+    ],
+)
+def test_only_requests_that_end_a_flight_reach_a_silent_robot(name, state, passes):
+    assert (Bridge._refusal(Node(state), name) is None) == passes
