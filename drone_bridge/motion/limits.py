@@ -123,6 +123,11 @@ class Limits:
         """Return whether a limit needs odometry that is missing, stale or doubted."""
         return self.parameters.need_odometry and (self._observed.newest.is_doubted or bool(self.stale(now_s)))
 
+    def is_doubted(self, now_s: float) -> bool:
+        """Return whether the vehicle reports its motion, and the newest report is doubted."""
+        motion = self._observed.newest
+        return motion.is_doubted and now_s - motion.doubted_at <= self.parameters.odometry_timeout
+
     @property
     def uncertain_s(self) -> float:
         """Longest time without reports, s, over which the vehicle's place in the fence was estimated; 0 if certain."""
@@ -207,8 +212,8 @@ class Limits:
 
         None if the velocity leads outwards or the place is not even modelled.
         """
-        motion, start, most_s = self._observed.newest, self._observed.start, self.parameters.odometry_timeout
-        lasts = motion.is_doubted and now_s - motion.doubted_from >= BRAKED_S and now_s - motion.doubted_at <= most_s
+        motion, start = self._observed.newest, self._observed.start
+        lasts = self.is_doubted(now_s) and now_s - motion.doubted_from >= BRAKED_S
         if not lasts or not motion.modelled or not start or motion.yaw is None:
             return None
         forward, left, _ = shortened((velocity.forward, velocity.left, 0.0), DOUBTED_SPEED)

@@ -7,7 +7,7 @@ from typing import Any
 
 from geometry_msgs.msg import Point32, Polygon, PolygonStamped
 
-from drone_bridge.motion.limits import LimitParameters, Limits
+from drone_bridge.motion.limits import BRAKED_S, DOUBTED_SPEED, LimitParameters, Limits
 from drone_bridge.net.clock import elapsed_s
 from drone_bridge.ros.common_parameters import frame_names
 from drone_bridge.ros.frames import FrameNames
@@ -26,6 +26,8 @@ _OBSTACLES = {
     Landing.UNKNOWN_FLIGHT: "since it is unknown whether it flies",
     Landing.UNSUPPORTED: "since it has no command to land or sink",
 }
+#: Velocities that a vehicle gets while its place is doubted, but known by a model.
+_RETURN = f"only velocities towards the start, at {DOUBTED_SPEED:g} m/s, once it has braked for {BRAKED_S:g} s"
 #: Topic of the fence, a convex polygon in the odometry frame.
 FENCE = "fence"
 #: Default for drones, m/s. The defaults of teleop and Nav2 are lower.
@@ -125,7 +127,7 @@ class LimitReports:
         self._node.report.update_condition("landing", problem, advice)
 
     def _report_blindness(self, now_s: float) -> None:
-        """Report limits with missing measurements: the vehicle then ignores velocities."""
+        """Report limits that lack measurements, and which velocities the vehicle gets meanwhile."""
         limits, update = self._arbiter.limits, self._node.report.update_condition
         names = " and ".join(f"{_LIMITS}.{name}" for name in limits.parameters.of_places)
         needs = f"{names} need" if " and " in names else f"{names} needs"
@@ -134,9 +136,10 @@ class LimitReports:
             problem = f"{needs} the vehicle's {' and '.join(missing)}, not reported so far: it gets no velocities"
             advice = "set the limit to 0 for a vehicle that never reports it"
         elif limits.is_blind(now_s):
-            stale = " and ".join(limits.stale(now_s))
-            reason = f"{stale} is stale" if stale else "is doubted"
-            problem = f"{needs} odometry, and the vehicle's {reason}: it gets no velocities"
+            stale, is_doubted = limits.stale(now_s), limits.is_doubted(now_s)
+            reason = "is doubted" if is_doubted else f"{' and '.join(stale)} {'are' if stale[1:] else 'is'} stale"
+            allowed = _RETURN if is_doubted and self._node.observed.newest.modelled else "no velocities"
+            problem = f"{needs} odometry, and the vehicle's {reason}: it gets {allowed}"
         update("odometry", problem, advice)
         uncertain = None
         if gap_s := limits.uncertain_s:

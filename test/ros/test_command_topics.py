@@ -394,6 +394,24 @@ def test_a_limit_names_the_measurement_that_it_lacks(make, limits, measured, nam
     assert (node.send(CMD_VEL, forward=1.0)[0] is Rank.BLIND) == bool(named)
 
 
+@pytest.mark.parametrize(
+    ("position", "allowed"),
+    [(None, "only velocities towards the start, at 0.3 m/s"), ((1.0, 0.0, 1.0), "no velocities")],
+)
+def test_a_doubted_place_is_reported_with_the_velocities_that_remain(make, position, allowed):
+    node = make(limits={"fence_radius": 5.0})
+    node.observed.measured(0.0, position, velocity=(0.0, 0.0, 0.0))
+    for _ in range(40):
+        node.now_s += 0.1
+        node.observed.doubted(0.0, (0.5, 0.0))
+    node.pass_second()
+    assert f"the vehicle's is doubted: it gets {allowed}" in node.conditions["odometry"]
+    assert (node.send(CMD_VEL, forward=-1.0)[0] is Rank.COMMAND) == (position is None)
+    node.now_s += 2.0
+    node.pass_second()
+    assert "the vehicle's position and heading are stale: it gets no velocities" in node.conditions["odometry"]
+
+
 def test_a_fence_is_published_once_after_the_first_position(make):
     node = make(limits={"max_speed": 2.0, "fence_radius": 3.0})
 
