@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
+from copy import copy
 
 from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.motion.motion_observer import Trust
@@ -69,11 +70,6 @@ class Estimate:
         self.tilt = 0j  # actual tilt, as acceleration in body axes, m/s^2
         self.error = 0.0  # mean square of the prediction error, (m/s)^2
 
-    def copied(self) -> Estimate:
-        copy = Estimate(self._drone, self.delay_s)
-        copy.velocity, copy.disturbance, copy.tilt = self.velocity, self.disturbance, self.tilt
-        return copy
-
     def predict(self, commanded: complex, yaw: float, step_s: float) -> None:
         """Predict one step with a commanded tilt, in body axes."""
         drone = self._drone
@@ -104,7 +100,7 @@ class TiltControl:
         self._yaw = self._yaw_rate = 0.0  # estimated
         self._estimates = [Estimate(self.drone, delay_s) for delay_s in DELAYS_S]
         self._best = self._estimates[0]
-        self._now = self._best.copied()
+        self._now = copy(self._best)
         # Commanded tilt, in body axes, and its duration; the newest last. More than fit into the longest delay.
         self._commanded: deque[tuple[complex, float]] = deque(maxlen=256)
         self._asked = self._reference = 0j  # in body axes: commanded velocity, and that of an ideal drone
@@ -198,7 +194,7 @@ class TiltControl:
         self._yaw += self._yaw_rate * step_s
         for estimate in self._estimates:
             estimate.predict(self._commanded_before(estimate.delay_s), self._yaw, step_s)
-        self._now = self._best.copied()
+        self._now = copy(self._best)
         age_s, under_way = 0.0, []
         for commanded, for_s in reversed(self._commanded):
             if age_s >= self._best.delay_s - 1e-9:
