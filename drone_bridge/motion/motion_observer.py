@@ -41,7 +41,7 @@ from drone_bridge.motion.belief import LONGEST_STEP_S, Belief
 from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.motion.judged_level import MEMORY_S, JudgedLevel
 from drone_bridge.motion.judged_speed import JudgedSpeed
-from drone_bridge.motion.tilted_drone import GRAVITY, Motion, Shares, TiltedDrone, pull_of
+from drone_bridge.motion.tilted_drone import GRAVITY, Motion, Shares, TiltedDrone, direction_of, pull_of
 
 #: A longer gap between measurements restarts the observer, s.
 LONGEST_GAP_S = 1.0
@@ -163,7 +163,7 @@ class MotionObserver:
         """Return the motion that was just observed, without jumps. The model's velocity replaces a refused one."""
         velocity = complex(motion.forward, motion.left)
         if self.speed.is_refused:
-            velocity = self.speed.velocity / _direction(self.heading.value)
+            velocity = self.speed.velocity / direction_of(self.heading.value)
         return motion._replace(
             forward=velocity.real, left=velocity.imag, height=self.height.value, yaw=self.heading.value
         )
@@ -202,7 +202,7 @@ class MotionObserver:
         self.height.observe(motion.height, now.climb, late.climb, step_s, is_free=is_free)
         if not is_first:
             self._compare_climbs(motion.up, self.height.value - height, step_s)
-        direction = _direction(self.heading.value)
+        direction = direction_of(self.heading.value)
         velocity = complex(motion.forward, motion.left) * direction
         pull, is_frozen = 0.5 * (before + self._pull) * direction, self._is_frozen(motion, now_s)
         self.speed.observe(velocity, pull, step_s, is_free=is_free, is_frozen=is_frozen)
@@ -296,7 +296,3 @@ _NOTHING = _TimedCommand(-math.inf, None, 0.0, 0.0)
 
 def _bounded(value: float) -> float:
     return max(-BEYOND_ALL, min(BEYOND_ALL, value))
-
-
-def _direction(yaw: float) -> complex:
-    return complex(math.cos(yaw), math.sin(yaw))

@@ -25,7 +25,7 @@ from copy import copy
 from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.motion.motion_observer import Trust
 from drone_bridge.motion.proven_wind import ProvenWind
-from drone_bridge.motion.tilted_drone import GRAVITY, Motion, Shares, TiltedDrone
+from drone_bridge.motion.tilted_drone import GRAVITY, Motion, Shares, TiltedDrone, direction_of
 
 MAX_ACCELERATION = 1.5  # m/s^2, of the commanded velocity
 VELOCITY_GAIN = 2.5  # 1/s
@@ -74,7 +74,7 @@ class Estimate:
         """Predict one step with a commanded tilt, in body axes."""
         drone = self._drone
         self.tilt += (commanded - self.tilt) * -math.expm1(-step_s / drone.tilt_lag)
-        self.velocity += (self.tilt * _direction(yaw) + self.disturbance - drone.drag * self.velocity) * step_s
+        self.velocity += (self.tilt * direction_of(yaw) + self.disturbance - drone.drag * self.velocity) * step_s
 
     def correct(self, velocity: complex, since_s: float, *, is_informative: bool) -> None:
         """Correct by a measured velocity, `since_s` after the last one."""
@@ -111,7 +111,7 @@ class TiltControl:
 
     def measure(self, motion: Motion, trust: Trust = ALL) -> None:
         """Correct the estimates by a measurement, as far as it is believed."""
-        velocity = complex(motion.forward, motion.left) * _direction(motion.yaw)
+        velocity = complex(motion.forward, motion.left) * direction_of(motion.yaw)
         before, self._motion, self._trust = self._motion, motion, trust
         if before is None:
             self._yaw = motion.yaw
@@ -135,7 +135,7 @@ class TiltControl:
     @property
     def velocity(self) -> complex:
         """Velocity by the model, in body axes, m/s: the commanded one while the reported one does not answer."""
-        return self._reference if self.is_unanswered else self._now.velocity / _direction(self._yaw)
+        return self._reference if self.is_unanswered else self._now.velocity / direction_of(self._yaw)
 
     @property
     def is_unanswered(self) -> bool:
@@ -179,7 +179,7 @@ class TiltControl:
 
     def _correct(self, velocity: complex) -> None:
         """Correct the estimates, and select the one with the best delay."""
-        commanded, is_settled = self._reference * _direction(self._yaw), self._trust.is_settled
+        commanded, is_settled = self._reference * direction_of(self._yaw), self._trust.is_settled
         self._wind.measured(velocity, commanded, self._now.disturbance, self._since_measured_s, is_settled=is_settled)
         predicted = [estimate.velocity for estimate in self._estimates]
         is_informative = max(abs(each - predicted[0]) for each in predicted) > TELLING_M_S
@@ -218,7 +218,7 @@ class TiltControl:
         drone = self.drone
         before, self._asked = self._asked, self._asked + _limited(wanted - self._asked, MAX_ACCELERATION * step_s)
         self._reference += (self._asked - self._reference) * -math.expm1(-step_s / drone.tilt_lag)
-        direction = _direction(self._yaw)
+        direction = direction_of(self._yaw)
         velocity, feed = self._now.velocity, self._reference * direction
         behind = _limited(self._behind + (feed - velocity) * step_s, LEASH_M)
         if not self._is_bounded or abs(behind) < abs(self._behind):  # never integrate what the bound has taken
@@ -255,10 +255,6 @@ class TiltControl:
         share = _share(wanted + YAW_GAIN * self._yaw_behind, most)
         self._yaw_rate += (share * most - self._yaw_rate) * -math.expm1(-step_s / self.drone.tilt_lag)
         return share
-
-
-def _direction(yaw: float) -> complex:
-    return complex(math.cos(yaw), math.sin(yaw))
 
 
 def _limited(vector: complex, most: float) -> complex:

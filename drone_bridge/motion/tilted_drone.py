@@ -63,3 +63,8 @@ def pull_of(roll: float, pitch: float) -> complex:
     """Return the horizontal acceleration by tilt (rad, REP 103) in level flight: forward + j left, m/s^2."""
     roll, pitch = (max(-FARTHEST_TILT, min(FARTHEST_TILT, angle)) for angle in (roll, pitch))
     return GRAVITY * complex(math.tan(pitch), -math.tan(roll))
+
+
+def direction_of(yaw: float) -> complex:
+    """Return the direction of a heading, rad, as a unit vector x + jy."""
+    return complex(math.cos(yaw), math.sin(yaw))
