@@ -67,6 +67,8 @@ class JudgedPosition:
         if is_jump:
             is_steady = self._pending is not None and math.dist(measured, self._pending) < JUMP_M
             self._pending, self._pending_s = measured, self._pending_s + step_s if is_steady else 0.0
+        else:
+            self._pending = None
         lasts = is_jump and self._pending_s >= PERSISTS_S
         if lasts or (was_doubted and not self.reasons):
             self._offset = [value - place for value, place in zip(measured, predicted, strict=True)]
@@ -77,7 +79,7 @@ class JudgedPosition:
     def _judge_speed(self, here: complex, pull: complex, step_s: float, *, is_jump: bool) -> None:
         """Judge the velocity at the end of each window."""
         if self._window_began is None or is_jump:
-            self._window_began, self._window_s, self._pushed = here, 0.0, 0j
+            self._window_began, self._window_s, self._pushed = None if is_jump else here, 0.0, 0j
             return
         self._window_s += step_s
         self._pushed += pull * step_s

@@ -138,7 +138,15 @@ def jumped(positions, step_s=STEP_S):
     return control, commands
 
 
-@pytest.mark.parametrize("positions", [[0.0] * 60 + [50.0] + [0.0] * 60, [0.0] * 60 + [50.0] * 120])
+@pytest.mark.parametrize(
+    "positions",
+    [
+        [0.0] * 60 + [50.0] + [0.0] * 60,
+        [0.0] * 60 + [50.0] * 120,
+        *([50.0 * (number % every == every - 1) for number in range(900)] for every in (4, 10)),
+    ],
+    ids=["once", "for good", "each fourth", "each tenth"],
+)
 def test_a_jump_of_the_position_is_not_followed(positions):
     control, commands = jumped(positions)
     assert max(abs(command.pitch_rate) for command in commands) < 0.01

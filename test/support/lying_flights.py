@@ -654,6 +654,10 @@ def _half_way(place: Place, memory: Memory) -> Place:
     return (place[0] + x) / 2, (place[1] + y) / 2, (place[2] + z) / 2
 
 
+def _jumping(place: Place, memory: Memory) -> Place:
+    return place[0] + 3.0 * (memory.random.random() < 0.1), place[1], place[2]
+
+
 def _in_steps(place: Place, memory: Memory) -> Place:
     return round(10 * place[0]) / 10, round(10 * place[1]) / 10, round(10 * place[2]) / 10
 
@@ -668,6 +672,7 @@ PLACE_LIES: Mapping[str, PlaceLie] = {
     "m for km": _times(1e3),
     "km for m": _times(1e-3),
     "half": _half_way,
+    "jumps by 3 m": _jumping,
 }
 TESTBED_COMMANDS: Mapping[str, Callable[[float], BodyVelocity]] = {
     "0.3 m/s": lambda now_s: BodyVelocity(0.3),
