@@ -122,8 +122,7 @@ def _print_lies(drone: str, selection: Selection, flown: Flights, verdict: Verdi
         moved, stood = effects(selection.moving), effects(selection.standing)
         moved = moved._replace(said_s=effects(MOVING[:1]).said_s)
         far, fenced = flown[drone, lie, FENCE_M], [flown.get((drone, lie, "fence", each)) for each in selection.begins]
-        height = f", height {moved.height:.1f}" if moved.height > 0.3 else ""
-        print(f"| {lie} | {_effects(moved)}{height} | {stood.way:.1f}, {stood.speed:.1f} | {far:.1f} |", flush=True)
+        print(f"| {lie} | {_effects(moved)} | {stood.way:.1f}, {stood.speed:.1f} | {far:.1f} |", flush=True)
         bounds = bounds_of(lie)
         broken = violations(moved, bounds)
         if stood.speed > bounds.drift:
@@ -171,7 +170,7 @@ def _print_testbed(selection: Selection, flown: Flights, verdict: Verdict) -> No
             return flights.worst([flown[lie, each, at] for each in commands for at in selection.testbed_begins])
 
         moved, stood = effects("0.3 m/s", "1 m/s"), effects("zero")
-        print(f"| {lie} | {_effects(moved)} | {stood.way:.1f}, {stood.speed:.1f} |", flush=True)
+        print(f"| {lie} | {_effects(moved)} | {stood.way:.1f}, {stood.speed:.1f}{_height(stood)} |", flush=True)
         way, speed = max(moved.way, stood.way), max(moved.speed, stood.speed)
         is_near = way <= TESTBED_WAY and speed <= TESTBED_SPEED
         verdict.stopped(is_near, f"testbed, {lie}: {way:.1f} m off, {speed:.1f} m/s")
@@ -209,7 +208,11 @@ def _s(seconds: float | None) -> str:
 
 
 def _effects(effect: Effect) -> str:
-    return f"{effect.way:.1f}, {effect.speed:.1f}, {_s(effect.said_s)}, {_s(effect.back_s)}"
+    return f"{effect.way:.1f}, {effect.speed:.1f}, {_s(effect.said_s)}, {_s(effect.back_s)}{_height(effect)}"
+
+
+def _height(effect: Effect) -> str:
+    return f", height {effect.height:.1f}" if effect.height > 0.3 else ""
 
 
 def _calm(each: Sequence[Calm]) -> str:

@@ -678,7 +678,9 @@ TESTBED_COMMANDS: Mapping[str, Callable[[float], BodyVelocity]] = {
     "0.3 m/s": lambda now_s: BodyVelocity(0.3),
     "1 m/s": lambda now_s: BodyVelocity(1.0),
     "zero": lambda now_s: STILL,
-    "legs": lambda now_s: BodyVelocity((1.0, 0.0, -1.0, 0.0)[int(now_s / 3.0) % 4]),
+    "legs": lambda now_s: BodyVelocity(
+        (1.0, 0.0, -1.0, 0.0)[int(now_s / 3.0) % 4], up=(0.0, 1.0, 0.0, -1.0)[int(now_s / 3.0) % 4]
+    ),
 }
 
 
