@@ -669,6 +669,7 @@ PLACE_LIES: Mapping[str, PlaceLie] = {
     "0": _times(0.0),
     "0, noise 1 mm": _place_noise(0.001, _times(0.0)),
     "sign": _times(-1.0),
+    "height of the wrong sign": lambda place, memory: (place[0], -place[1], place[2]),
     "m for km": _times(1e3),
     "km for m": _times(1e-3),
     "half": _half_way,
@@ -746,6 +747,7 @@ TESTBED_HONEST: Mapping[str, TestbedConditions] = {
         f"noise {deviation:g} m": TestbedConditions(lie=_place_noise(deviation), lie_from_s=-1.0)
         for deviation in (0.001, 0.05, 0.1)
     },
+    "noise 0.05 m, wind 3 m/s": TestbedConditions(lie=_place_noise(0.05), lie_from_s=-1.0, wind=3.0),
     "steps of 10 cm": TestbedConditions(lie=_in_steps, lie_from_s=-1.0),
     **{f"{rate:g} Hz": TestbedConditions(rate=rate) for rate in (3.0, 5.0, 10.0, 30.0)},
     "drag 30 % less": TestbedConditions(drag=0.14, gusts=1.0),
