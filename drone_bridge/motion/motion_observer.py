@@ -17,11 +17,11 @@ in spite of a command |
 | time | the reported tilt follows the commanded one | it follows more than LATE_S later |
 
 Four situations resemble wrong measurements. *Gusts* accelerate a drone independently of its tilt. They change over
-seconds, and their recent strength sets the allowed difference between model and measurement. *An obstacle* stops a
-drone. A drone that has reported motion before, and does not move although it is pushed, counts as blocked for HELD_UP_S
-without a doubt; its tilt is bounded meanwhile. *A hand* carries the drone. Its tilt then differs from the commanded
-one, as in autonomous hover, and any movement is plausible. *A simulator* may pause, or run at SLOWEST_TIME. In a step
-longer than LONGEST_STEP_S, a drone may therefore not have moved, and delays are not judged for EFFECT_S afterwards.
+seconds, and their recent strength sets the allowed difference between model and measurement. *A wall* stops a drone:
+ProvenWind bounds the tilt, and reports it. *A hand* carries the drone. Its tilt then differs from the commanded one, as
+in autonomous hover, and any movement is plausible; `held_up_in` bounds the tilt meanwhile. *A simulator* may pause, or
+run at SLOWEST_TIME. In a step longer than LONGEST_STEP_S, a drone may therefore not have moved, and delays are not
+judged for EFFECT_S afterwards.
 
 The tilt is compared with the commands of the last seconds, at each of DELAYS_S. Either it follows them within LATE_S,
 or with a longer delay, or something else tilts the drone. If the tilt is not reported, the commanded one replaces it.

@@ -151,7 +151,7 @@ class TiltControl:
             wanted: the velocity to fly, within the drone's maxima.
             step_s: time since the last call, s.
             is_blind: whether measurements have stopped; the height is then not held.
-            held_up_in: the acceleration by wind (m/s^2) while the drone is blocked, else None. Little tilt beyond that
+            held_up_in: acceleration by wind (m/s^2) while a hand carries the drone, else None. Little tilt beyond that
                 wind is then used, since more would not help.
         """
         step_s = min(step_s, LONGEST_STEP_S)
