@@ -20,6 +20,8 @@ from drone_bridge.wire.addresses import same_host
 STREAM = StreamOptions(chunk_bytes=4096)
 #: The stream to a robot. One that reads nothing for long is reconnected, as commands would wait for it.
 STREAM_TO_ROBOT = replace(STREAM, expects_acknowledgements=True)
+#: Limit of other hosts' datagrams that are dropped at a time, so that a flood of them delays no command.
+MAX_FOREIGN = 32
 
 
 class PeerWithStatePort(DatagramPeer):
@@ -54,7 +56,9 @@ class PeerWithStatePort(DatagramPeer):
         """See Link. The source of the state is STATE. Datagrams of other hosts are dropped."""
         if (received := super().receive()) or self._state is None:
             return received
-        while received := self._state.receive():
+        for _ in range(MAX_FOREIGN):
+            if not (received := self._state.receive()):
+                break
             if same_host(received.source, self.address):
                 return ReceivedData(received.data, STATE)
         return None

@@ -38,7 +38,16 @@ from drone_bridge.motion.tilted_drone import Shares, TiltedDrone
 #: Bridge, server, programs and other parts of a Robot, as text, because they import this module.
 PARTS = "drone_bridge.robot_class.parts:Parts"
 #: Errors of a description for invalid bytes. AssertionError is how ROS messages refuse a value out of range.
-DECODE_ERRORS = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, AssertionError, struct.error)
+DECODE_ERRORS = (
+    ValueError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    ArithmeticError,
+    AssertionError,
+    RecursionError,
+    struct.error,
+)
 #: Field of BodyVelocity for each axis.
 AXES = {"x": "forward", "y": "left", "z": "up", "yaw": "turn"}
 STANDARD_TOPICS = ("odom", "battery_state", "height", "velocity", "imu/data", "flying")

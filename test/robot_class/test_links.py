@@ -4,10 +4,11 @@
 import socket
 
 import pytest
-from own_robots import Pioneer
+from own_robots import Pioneer, Tello
 
 from drone_bridge.net.tcp import vanished_after_s
-from drone_bridge.robot_class.links import client_link, robots_link
+from drone_bridge.robot_class import links
+from drone_bridge.robot_class.links import MAX_FOREIGN, client_link, robots_link
 
 
 def user_timeout_s(link):
@@ -27,4 +28,27 @@ def test_a_robot_that_acknowledges_nothing_is_left_but_no_client():
         assert user_timeout_s(robot) == 0, "a slow client is not ended"
     finally:
         client.close()
+        robot.close()
+
+
+def test_a_flood_of_another_host_s_state_lets_the_loop_go_on(monkeypatch):
+    monkeypatch.setattr(links, "same_host", lambda one, other: one[0] == other[0])  # loopback addresses are one host
+    other = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    robot = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    robot.bind(("127.0.0.1", 0))
+    other.bind(("127.0.0.2", 0))
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.bind(("127.0.0.1", 0))
+        state_port = probe.getsockname()[1]
+    link = client_link(Tello, "127.0.0.1", robot.getsockname()[1], print, state_port=state_port)
+    try:
+        link.open()
+        for _ in range(MAX_FOREIGN):
+            other.sendto(b"bat:1;", ("127.0.0.1", state_port))
+        robot.sendto(b"bat:87;", ("127.0.0.1", state_port))
+        assert link.receive() is None, "the loop goes on"
+        assert link.receive().data == b"bat:87;"
+    finally:
+        link.close()
+        other.close()
         robot.close()

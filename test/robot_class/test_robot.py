@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A robot in one class: its connections and both sessions, in isolation, with a fake clock."""
 
+import json
 import math
 import struct
 from dataclasses import dataclass
@@ -220,6 +221,29 @@ def test_an_invalid_datagram_does_not_affect_others():
         connection.next_event()
     assert connection.next_event().meaning == Request("takeoff")
     assert connection.next_event() is NEED_DATA
+
+
+class Documents(Robot):
+    """A robot whose packets are JSON."""
+
+    name = "documents"
+    port = 1
+    transport = "udp"
+
+    def encode_command(self, command):
+        return b"{}"
+
+    def decode(self, data):
+        return Telemetry(**json.loads(data))
+
+
+def test_a_deeply_nested_document_is_an_invalid_packet():
+    client = RobotClassConnection(Documents, Side.OPERATOR)
+    client.receive_data(b"[" * 100_000)
+    with pytest.raises(RemoteProtocolError):
+        client.next_event()
+    client.receive_data(b'{"charge": 0.5}')
+    assert client.next_event().meaning.charge == 0.5
 
 
 def test_the_state_port_has_its_own_reader():
