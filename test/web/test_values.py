@@ -3,6 +3,7 @@
 
 import asyncio
 import json
+import math
 from types import SimpleNamespace
 from unittest.mock import Mock
 
@@ -12,14 +13,17 @@ from rclpy.task import Future
 
 pytest.importorskip("foxglove", reason="rosdep has no key for it")
 
+from foxglove.websocket import PlaybackCommand
 from std_srvs.srv import SetBool
 from websockets.exceptions import ConnectionClosedOK
 from websockets.protocol import State
 
+from drone_bridge.tools.playing.player import Player, Span
 from drone_bridge.tools.web import calls
 from drone_bridge.tools.web import fleet as fleets
 from drone_bridge.tools.web.clients import _value_like
 from drone_bridge.tools.web.outbox import Outbox
+from drone_bridge.tools.web.recording_view import MAX_SPEED, MIN_SPEED, RecordingView
 from drone_bridge.tools.web.relay import Relay
 from drone_bridge.tools.web.vehicles import SteeredVehicle
 
@@ -96,6 +100,19 @@ def test_next_request_waits_for_the_one_before_except_after_leaving():
         await asyncio.wait_for(taking, 5)
 
     asyncio.run(converse())
+
+
+@pytest.mark.parametrize(
+    ("asked", "played"),
+    [(2.0, 2.0), (0.0, MIN_SPEED), (math.inf, MAX_SPEED), (-math.inf, MIN_SPEED), (math.nan, MIN_SPEED)],
+)
+def test_a_recording_is_played_at_a_speed_within_limits(asked, played):
+    view, bag = object.__new__(RecordingView), SimpleNamespace(start_ns=0, end_ns=10**10)
+    view._bag, view.relay = bag, Mock()
+    view.player = Player(bag, {}, [], Span(bag.start_ns, bag.end_ns), rate=1.0)
+    request = {"playback_speed": asked, "playback_command": PlaybackCommand.Play, "seek_time": None, "request_id": ""}
+    view.on_playback_control_request(SimpleNamespace(**request))
+    assert view.player.rate == played
 
 
 def test_calls_without_an_answer_end_in_time_and_give_their_places_back(monkeypatch):

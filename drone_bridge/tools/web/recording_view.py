@@ -136,7 +136,7 @@ class RecordingView(ServerListener):
 
     def on_playback_control_request(self, playback_control_request: PlaybackControlRequest) -> PlaybackState:
         request = playback_control_request
-        speed = min(max(request.playback_speed, MIN_SPEED), MAX_SPEED)  # NaN becomes the minimum
+        speed = min(max(MIN_SPEED, request.playback_speed), MAX_SPEED)  # in this order, NaN becomes the minimum
         is_paused = request.playback_command == PlaybackCommand.Pause
         self.player.control(is_paused=is_paused, rate=speed, position_ns=request.seek_time)
         self._send_state()
