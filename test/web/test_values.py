@@ -136,6 +136,32 @@ def test_each_repeated_call_of_a_hold_may_answer():
     assert answers == [("/robot_bridge/hold: the link is down", True), ("", False)]
 
 
+REFUSED = (False, "the link is down")
+
+
+@pytest.mark.parametrize(
+    ("responses", "answer"),
+    [
+        ([(True, ""), (True, "")], ("", False)),
+        ([REFUSED, (True, "")], ("/a/hold: the link is down", True)),
+        ([(True, ""), REFUSED], ("/b/hold: the link is down", True)),
+        ([REFUSED, REFUSED], ("/a/hold: the link is down", True)),
+    ],
+)
+def test_a_vehicle_of_two_nodes_is_held_when_both_agree_and_answers_once(responses, answer):
+    fleet, answers = fleets.Fleet(Mock(), Mock(), Mock()), []
+    fleet.vehicles = [SteeredVehicle("/cmd_vel_stamped", "a_bridge", holds=("/a/hold", "/b/hold"))]
+    asked = [Future(), Future()]
+    fleet._clients = {
+        name: Mock(call_async=Mock(return_value=future))
+        for name, future in zip(("/a/hold", "/b/hold"), asked, strict=True)
+    }
+    fleet.hold("/cmd_vel_stamped", True, lambda *told: answers.append(told))
+    for future, (success, message) in zip(asked, responses, strict=True):
+        future.set_result(SetBool.Response(success=success, message=message))
+    assert answers == [answer]
+
+
 def test_event_loop_wish_may_come_while_the_executor_finds_vehicles():
     fleet = fleets.Fleet(Mock(), Mock(), Mock())
 

@@ -149,26 +149,32 @@ class Fleet:
     def hold(self, topic: str, is_held: bool, answer: Callable[[str, bool], None]) -> None:
         """Hold or release a vehicle, on the executor's thread.
 
-        `answer` is called on that thread after all responses, with a problem or an empty string, and whether a node has
-        refused.
+        `answer` is called once on that thread: with the first problem, and whether a node has refused, or with an empty
+        string after all nodes have agreed.
         """
         services = next((each.holds for each in self.vehicles if each.topic == topic), ())
-        left = set(services)
+        left, problems = set(services), list[str]()
+
+        def fail(problem: str, *, is_refused: bool) -> None:
+            problems.append(problem)
+            if len(problems) == 1:
+                answer(problem, is_refused)
 
         def take(service: str, future: Any) -> None:
-            left.discard(service)
             error = future.exception()
             if error or not future.result().success:
-                answer(f"{service}: {error or future.result().message}", not error)
-            elif not left:
+                fail(f"{service}: {error or future.result().message}", is_refused=not error)
+                return
+            left.discard(service)
+            if not left:
                 answer("", False)
 
         if not services:
-            answer("the vehicle has disappeared", False)
+            fail("the vehicle has disappeared", is_refused=False)
         for service in services:
             client = self._clients[service]
             if not client.service_is_ready():
-                answer(f"the service {service} does not exist", False)
+                fail(f"the service {service} does not exist", is_refused=False)
                 continue
             calls = self._asked.setdefault(service, deque())
             calls.append(client.call_async(SetBool.Request(data=is_held)))
