@@ -430,12 +430,12 @@ CHANGES = [{"wish": "8"}, {"reason": "Ben pressed STOP"}, {"releases": 1}, {"sin
 
 @pytest.mark.parametrize("change", CHANGES, ids=lambda change: next(iter(change)))
 def test_a_resume_that_is_repeated_cancels_no_other_hold(clock, monkeypatch, change):
-    monkeypatch.setattr(pilots, "RESUME_PERIOD_S", 0.02)
+    monkeypatch.setattr(pilots, "RESUME_PERIOD_S", 0.2)
 
     async def run(server):
         await resume_refused(server)
         await server.report(**{"wish": "7", "held": True, "reason": "Anne pressed STOP", **change})
-        await asyncio.sleep(0.05)
+        await asyncio.sleep(0.4)
         await server.settle()
         assert server.done == ["resume"]
         assert len(server.page.refusals) == 1
@@ -468,6 +468,42 @@ def test_a_stop_while_a_resume_waits_for_the_end_of_a_helm_wins(clock, monkeypat
             await server.ask(op=request, vehicle=TOPIC)
         await asyncio.sleep(0.1)
         assert "resume" not in server.done
+
+    conversation(run)
+
+
+@pytest.mark.parametrize(("reason", "is_released"), [("the helm ended", True), ("the service hold was called", False)])
+def test_a_resume_that_waits_for_the_end_of_a_helm_cancels_no_other_hold(clock, monkeypatch, reason, is_released):
+    monkeypatch.setattr(pilots, "HELM_ENDS_WITHIN_S", 0.2)
+
+    async def run(server):
+        await server.see(REPORTING)
+        await server.ask(op="take", vehicle=TOPIC)
+        await server.ask(op="release")
+        await server.ask(op="resume", vehicle=TOPIC)
+        await server.report(held=True, reason=reason)
+        await asyncio.sleep(0.4)
+        await server.settle()
+        assert ("resume" in server.done) == is_released
+        assert server.page.refusals == ([] if is_released else [f"The vehicle is still on hold: {reason}."])
+
+    conversation(run)
+
+
+def test_a_resume_right_after_stop_waits_for_the_end_of_a_helm_only(clock, monkeypatch):
+    monkeypatch.setattr(pilots, "HELM_ENDS_WITHIN_S", 0.2)
+
+    async def run(server):
+        await server.see(REPORTING)
+        await server.ask(op="take", vehicle=TOPIC)
+        await server.ask(op="release")
+        await server.ask(op="stop", vehicle=TOPIC)
+        (_, id_) = server.wishes[-1]
+        await server.ask(op="resume", vehicle=TOPIC)
+        await server.report(wish=id_, held=True, reason="Anne pressed STOP")  # in transit meanwhile
+        await asyncio.sleep(0.4)
+        await server.settle()
+        assert server.done[-1] == "resume"
 
     conversation(run)
 

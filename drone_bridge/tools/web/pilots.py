@@ -39,7 +39,7 @@ from drone_bridge.net.clock import elapsed_s
 from drone_bridge.ros.file_keeper import FileKeeper
 from drone_bridge.ros.hold_services import RESUME_S, hold_of
 from drone_bridge.ros.wish_file import FILE_TIMEOUT_S, FiledWish
-from drone_bridge.session.hold_state import HELM_ENDS_AFTER_S
+from drone_bridge.session.hold_state import HELM_ENDS_AFTER_S, NOT_REQUESTED
 from drone_bridge.tools.web.access import VIEW_ONLY
 from drone_bridge.tools.web.goals import Place
 from drone_bridge.tools.web.helm import LEASE_S, NEUTRAL, TOKEN_PERIOD_S, Helm, HelmRefusedError, Motion
@@ -535,10 +535,18 @@ class Pilots:
             if topic not in self._wishes and topic in self._vehicles and self._vehicles[topic].holds:
                 self._ask_to_hold(topic, False, answer)
 
+        def release_after_helm() -> None:
+            begun = [self._statuses[name] for name, _ in self._holds(topic).items() - meant.items()]
+            others = [each.reason for each in begun if not (wish and each.wish == wish.id)]
+            if requested := [reason for reason in others if reason not in NOT_REQUESTED]:
+                finish(requested[0])
+            else:
+                release()
+
         helm_ends_s = self._commanded_s.get(topic, -math.inf) + HELM_ENDS_WITHIN_S
         wait_s = helm_ends_s - elapsed_s() if self._helm.pilot_of(topic) is None else 0.0
         if wait_s > 0.0:  # a helm that has just ended would be noticed after the release, and hold the vehicle again
-            asyncio.get_running_loop().call_later(wait_s, release)
+            asyncio.get_running_loop().call_later(wait_s, release_after_helm)
         else:
             release()
         self._announce()
