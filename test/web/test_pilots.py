@@ -716,6 +716,34 @@ def test_a_token_is_a_number_without_a_fraction_however_it_is_written(clock, tok
     conversation(run)
 
 
+GOAL = {"op": "goal", "frame": "odom", "x": 1, "y": 2, "z": 0}
+
+
+@pytest.mark.parametrize("request_to_move", [{"op": "take"}, {"op": "resume"}, GOAL], ids=lambda each: each["op"])
+@pytest.mark.parametrize(("late_s", "is_followed"), [(0.0, True), (1.4, True), (1.6, False), (60.0, False)])
+def test_a_stalled_connection_delivers_no_request_that_moves_a_vehicle(clock, request_to_move, late_s, is_followed):
+    async def run(server):
+        goals = []
+        await server.see(REPORTING)
+        server.pilots.set_goal = lambda topic, place: goals.append(topic)
+        token = server.pilots._helm.token(clock[0])
+        other = Page()
+        stopping = asyncio.ensure_future(server.pilots(other, False))
+        await server.settle()
+        if request_to_move["op"] == "resume":
+            other.ask(op="stop", vehicle=TOPIC)
+            await server.settle()
+        clock[0] += late_s
+        await server.ask(**request_to_move, vehicle=TOPIC, token=token)
+        done = "resume" in server.done or bool(goals) or server.page.told["vehicles"][0]["pilot"] == "you"
+        assert done == is_followed
+        assert len(server.page.refusals) == (not is_followed)
+        other.leave()
+        await stopping
+
+    conversation(run)
+
+
 def test_the_helm_is_handed_to_a_number_with_a_point(clock):
     async def run(server):
         other = Page()

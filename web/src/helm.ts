@@ -198,7 +198,7 @@ export class Helm extends EventTarget {
   }
 
   take(topic: string): void {
-    this.#send({ op: "take", vehicle: topic });
+    this.#sendFresh({ op: "take", vehicle: topic });
   }
 
   release(): void {
@@ -255,19 +255,19 @@ export class Helm extends EventTarget {
   }
 
   handOver(number: number): void {
-    this.#send({ op: "hand_over", to: number });
+    this.#sendFresh({ op: "hand_over", to: number });
   }
 
   /** End the hold of a vehicle, or of all. */
   resume(topic?: string): void {
     if (topic === undefined) this.#wanted = undefined;
     else this.#wanted?.topics.delete(topic);
-    this.#send({ op: "resume", vehicle: topic });
+    this.#sendFresh({ op: "resume", vehicle: topic });
   }
 
   /** Send a goal to a vehicle; its progress is in `vehicles`. */
   setGoal(topic: string, frame: string, x: number, y: number, z: number): void {
-    this.#send({ op: "goal", vehicle: topic, frame, x, y, z });
+    this.#sendFresh({ op: "goal", vehicle: topic, frame, x, y, z });
   }
 
   /** Have the server play a recording: a "watching" event has its link. */
@@ -290,6 +290,11 @@ export class Helm extends EventTarget {
     if (!this.mine || this.#token === undefined) return;
     this.#sentMs = performance.now();
     this.#send({ op: "steer", token: this.#token, motion: this.#motion });
+  }
+
+  /** Send a request that the server refuses if a stalled connection delivers it late. */
+  #sendFresh(request: object): void {
+    this.#send({ ...request, token: this.#token });
   }
 
   #send(request: object): void {

@@ -72,6 +72,10 @@ class Helm:
         self._tokens.append((token, now_s))
         return token
 
+    def age_s(self, token: int, now_s: float) -> float:
+        """Return the age of a token, s; infinity for an unknown one, or one that is not among the newest."""
+        return next((now_s - given_s for known, given_s in self._tokens if known == token), math.inf)
+
     def pilot_of(self, vehicle: str) -> int | None:
         """Return the holder of the lease."""
         lease = self._leases.get(vehicle)
@@ -143,7 +147,7 @@ class Helm:
             HelmRefusedError: the command is not valid now.
         """
         lease = self._lease_of(pilot, vehicle)
-        age_s = self._age(token, now_s)
+        age_s = self.age_s(token, now_s)
         if age_s > MAX_AGE_S:
             age = f"{age_s:.2f} s" if age_s < math.inf else f"more than {_TOKENS_KEPT * TOKEN_PERIOD_S:.1f} s"
             raise HelmRefusedError(f"Stick command dropped: {age} old (limit {MAX_AGE_S} s). The connection is slow.")
@@ -211,10 +215,6 @@ class Helm:
         """Raise HelmRefusedError if the pilot steers another vehicle."""
         if any(lease.pilot == pilot and lease.vehicle != vehicle for lease in self._leases.values()):
             raise HelmRefusedError("You are steering another vehicle. Release it first.")
-
-    def _age(self, token: int, now_s: float) -> float:
-        """Return the age of a token; infinity for an unknown one."""
-        return next((now_s - given_s for known, given_s in self._tokens if known == token), math.inf)
 
 
 def _read(motion: Mapping[str, float]) -> Motion:

@@ -9,7 +9,8 @@ send {"op": "stop", "vehicles": ["..."], "number": 3}, or without vehicles stop 
 repeats that on each new connection until it receives that number in "stopped". Pages that may steer send {"op":
 "resume", "vehicle": "..."}, or without a vehicle resume all. Requests between two people are {"op": "ask", "vehicle":
 "..."}, {"op": "keep"} and {"op": "hand_over", "to": 2}. The reply to {"op": "watch", "recording": "bag_..."} is {"op":
-"watching", "recording": "bag_...", "link": "http://..."}.
+"watching", "recording": "bag_...", "link": "http://..."}. Requests of MOVING may have the newest "token", too: they are
+then refused if a stalled connection delivers them late.
 
 STOP is a state: `Wishes` stores wanted holds until a person resumes them, and `watch` publishes each wish every
 STOP_PERIOD_S until its nodes report it. A bridge that restarts reads it earlier, from a file (`wish_file`) that is
@@ -57,6 +58,10 @@ MAX_REQUESTS_PER_TOKEN = 20
 """Maximum rate of requests. More are dropped, except NEVER_DROPPED."""
 NEVER_DROPPED = ("stop", "release")
 """They are sent once, perhaps behind many delayed commands, and do not move the vehicle."""
+MOVING = ("take", "hand_over", "resume", "goal")
+"""Requests after which a vehicle may move or another program loses it. They are refused if they are stale."""
+MAX_REQUEST_AGE_S = 1.5
+"""Maximum age of the token of such a request, s."""
 MAX_NAME = 24
 REFUSAL_PERIOD_S = 1.0
 """Minimum time between two reports of the same refusal, s."""
@@ -290,6 +295,7 @@ class Pilots:
                 raise HelmRefusedError("Too many requests at once. Please repeat this one.")
             if pilot.limit and request.get("op") not in ("stop", "hello"):
                 raise HelmRefusedError(pilot.limit)
+            self._check_age(request)
             if request.get("op") in ("goal", "cancel_goal"):
                 self._follow_goal(pilot, self._known(request.get("vehicle")), request)
             elif request.get("op") == "watch":
@@ -298,6 +304,15 @@ class Pilots:
                 self._follow(pilot, request)
         except HelmRefusedError as error:
             await self._refuse(pilot, str(error))
+
+    def _check_age(self, request: dict[str, Any]) -> None:
+        """Raise HelmRefusedError for a stale request: another person may have pressed STOP meanwhile."""
+        if request.get("op") in MOVING and "token" in request:
+            token = whole_number(request["token"])
+            if token is None or self._helm.age_s(token, elapsed_s()) > MAX_REQUEST_AGE_S:
+                raise HelmRefusedError(
+                    f"The request arrived more than {MAX_REQUEST_AGE_S:g} s late, and was ignored. Please repeat it."
+                )
 
     def _follow(self, pilot: PagePilot, request: dict[str, Any]) -> None:
         operation, topic, now_s = request.get("op"), request.get("vehicle"), elapsed_s()
