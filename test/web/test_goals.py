@@ -3,9 +3,13 @@
 
 import math
 from types import SimpleNamespace
+from unittest.mock import Mock
 
+import pytest
 from played_vehicle import Vehicle
 from processes import Process
+from rclpy.clock import Clock
+from rclpy.task import Future
 from ros_session import Inbox, wait_until
 
 from drone_bridge.tools.web.goals import Goals, Place, goal_of
@@ -36,6 +40,41 @@ def test_goals_are_accepted_only_with_odometry():
     assert goal_of("/d1", action, Graph(odometry=pose)) == ""
     assert goal_of("/d1", action, Graph(odometry)) == "/d1/go_to"
     assert goal_of("/d1", {}, Graph(odometry, pose)) == "/d1/goal_pose"
+
+
+@pytest.fixture
+def asked():
+    """Goals of one vehicle, whose controller has not responded to any yet: goals, sent states, and requests."""
+    told, requests = [], []
+    goals = Goals(Mock(get_clock=Clock), lambda topic, state: told.append(state["state"]))
+    goals._clients["/go_to"] = Mock(send_goal_async=lambda *_: requests.append(Future()) or requests[-1])
+    goals.set("/cmd_vel", "/go_to", Place("odom", 2.0, 1.0, 1.0))
+    return goals, told, requests
+
+
+def accept(request):
+    handle = Mock(accepted=True, get_result_async=Future)
+    request.set_result(handle)
+    return handle.cancel_goal_async
+
+
+def test_a_goal_that_is_canceled_before_its_controller_responds_is_not_flown(asked):
+    goals, told, [request] = asked
+    goals.cancel("/cmd_vel")
+    assert told == ["ended"]
+    accept(request).assert_called_once()
+    assert told == ["ended"]
+
+
+def test_cancel_ends_a_goal_and_the_one_that_has_just_been_sent(asked):
+    goals, told, requests = asked
+    cancel_first = accept(requests[0])
+    goals.set("/cmd_vel", "/go_to", Place("odom", 3.0, 1.0, 1.0))
+    cancel_first.assert_not_called()
+    goals.cancel("/cmd_vel")
+    cancel_first.assert_called_once()
+    accept(requests[1]).assert_called_once()
+    assert told == ["going", "ended"]
 
 
 def test_a_goal_of_the_page_is_an_action_that_reports_its_progress(ros):

@@ -84,7 +84,8 @@ class Goals:
         self._send = tell
         self._clients: dict[str, Any] = {}
         self._publishers: dict[str, Any] = {}
-        self._handles: dict[str, Any] = {}  # pending goals, by the vehicle's topic
+        self._handles: dict[str, Any] = {}  # accepted goals, by the vehicle's topic
+        self._asked: dict[str, Any] = {}  # newest request without a response, by the vehicle's topic
         self._told_s: dict[str, float] = {}
 
     def set(self, vehicle: str, name: str, place: Place) -> None:
@@ -100,10 +101,13 @@ class Goals:
             self._send_goal(vehicle, name, place)
 
     def cancel(self, vehicle: str) -> None:
-        """Cancel the goal of a vehicle."""
-        if handle := self._handles.get(vehicle):
+        """Cancel the goal of a vehicle, also one whose controller has not responded yet."""
+        asked, handle = self._asked.pop(vehicle, None), self._handles.get(vehicle)
+        if handle:
             handle.cancel_goal_async()
-        else:
+        if asked:
+            self._send(vehicle, {"state": "ended", "text": "Canceled."})
+        elif not handle:
             self._send(vehicle, {"state": "ended", "text": "There is no goal to cancel."})
 
     def _send_goal(self, vehicle: str, name: str, place: Place) -> None:
@@ -112,9 +116,16 @@ class Goals:
             self._clients[name] = ActionClient(self._node, go_to, name)
         goal = go_to.Goal(pose=place.pose(self._node, needs_heading=False))
         asked = self._clients[name].send_goal_async(goal, lambda message: self._on_feedback(vehicle, message.feedback))
+        self._asked[vehicle] = asked
         asked.add_done_callback(lambda future: self._on_answer(vehicle, future))
 
     def _on_answer(self, vehicle: str, future: Any) -> None:
+        is_newest = self._asked.get(vehicle) is future
+        if not is_newest:  # canceled, or a newer goal was sent
+            if not future.exception() and future.result().accepted:
+                future.result().cancel_goal_async()
+            return
+        del self._asked[vehicle]
         if future.exception() or not future.result().accepted:
             why = future.exception() or "its controller refused it"
             self._send(vehicle, {"state": "refused", "text": f"Refused: {why}"})
