@@ -16,6 +16,8 @@ export interface Subject {
 export class Fleet extends EventTarget {
   subjects: Subject[] = [];
   #chosen = "";
+  /** The chosen one, as far as it is known after it has left. */
+  #kept?: Subject;
   #stream: Stream;
   #helm: Helm;
 
@@ -27,6 +29,7 @@ export class Fleet extends EventTarget {
     helm.addEventListener("change", () => this.#look());
   }
 
+  /** The chosen one, also after it has left: another vehicle gets STOP, takeoff or a goal only after a person's choice. */
   get subject(): Subject {
     return this.subjects.find((subject) => subject.prefix === this.#chosen) ?? this.subjects[0]
       ?? { prefix: "/", name: "" };
@@ -34,7 +37,7 @@ export class Fleet extends EventTarget {
 
   choose(prefix: string): void {
     this.#chosen = prefix;
-    this.dispatchEvent(new Event("change"));
+    this.#look();
     this.dispatchEvent(new Event("chosen"));
   }
 
@@ -71,8 +74,19 @@ export class Fleet extends EventTarget {
       for (const prefix of bridges.size > 0 ? bridges.keys() : prefixes) {
         subjects.push({ prefix, name: prefix.replaceAll("/", " ").trim() || (bridges.get(prefix) ?? "vehicle") });
       }
-    }
+    } else this.#keepChosen(subjects);
     this.subjects = subjects;
     this.dispatchEvent(new Event("change"));
+  }
+
+  /** Keep the chosen vehicle among others while it is gone. The first one that is shown counts as chosen. */
+  #keepChosen(subjects: Subject[]): void {
+    if (!this.#chosen) this.#chosen = subjects[0]!.prefix;
+    const present = subjects.find(({ prefix }) => prefix === this.#chosen);
+    if (present) this.#kept = { prefix: present.prefix, name: present.name };
+    else if (this.#kept?.prefix === this.#chosen) {
+      subjects.push(this.#kept);
+      subjects.sort((a, b) => (a.prefix < b.prefix ? -1 : 1));
+    }
   }
 }

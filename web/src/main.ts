@@ -34,6 +34,6 @@ missing.addEventListener("change", () => {
 helm.addEventListener("lost", () => stream.reconnect());
 helm.connect();
 import("./parts")
-  .then(({ addParts }) => addParts(page, { stream, helm, fleet, stop: stop.element }))
+  .then(({ addParts }) => addParts(page, { stream, helm, fleet, stop }))
   .catch((error: unknown) => missing.report("The rest of the page failed to load", reasonOf(error)))
   .finally(() => stream.connect());

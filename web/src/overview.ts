@@ -115,9 +115,10 @@ class Card {
     const links = this.links.of(this.subject.prefix, vehicle?.node);
     const broken = links.find(({ level }) => level === "error");
     const isHeld = Boolean(vehicle?.held);
+    const isGone = !vehicle && this.helm.vehicles.length > 0;
     const { movement, doing } = this.#activity;
-    this.#lamp.className = `lamp ${this.helm.link.text ? "stale" : broken ? "error" : isHeld ? "warn" : "ok"}`;
-    setText(this.#state, broken ? `${broken.name}: ${broken.text}` : isHeld ? ["On hold", movement.toLowerCase()].filter(Boolean).join(", ") : movement || doing || "Connected");
+    this.#lamp.className = `lamp ${this.helm.link.text || isGone ? "stale" : broken ? "error" : isHeld ? "warn" : "ok"}`;
+    setText(this.#state, isGone ? "Gone" : broken ? `${broken.name}: ${broken.text}` : isHeld ? ["On hold", movement.toLowerCase()].filter(Boolean).join(", ") : movement || doing || "Connected");
     setText(this.#who, [whoCommands(vehicle), movement && !isHeld && doing].filter(Boolean).join(" · "));
     this.#resume.hidden = !isHeld || !this.helm.maySteer;
     for (const [name, element] of this.#values) {

@@ -21,6 +21,7 @@ import { Recordings } from "./recordings";
 import { Scene } from "./scene";
 import { Services } from "./services";
 import { Steering } from "./steering";
+import type { Stop } from "./stop";
 import type { Stream } from "./stream";
 import { Summary } from "./summary";
 import { Timeline } from "./timeline";
@@ -123,8 +124,8 @@ interface Base {
   stream: Stream;
   helm: Helm;
   fleet: Fleet;
-  /** Element in the header that the others precede. */
-  stop: HTMLElement;
+  /** Its element in the header is preceded by the others. */
+  stop: Stop;
 }
 
 /** Add everything except STOP and its banner, which exist already. */
@@ -155,7 +156,7 @@ export function addParts(page: HTMLElement, { stream, helm, fleet, stop }: Base)
     ["Sticks", feel.element],
     ["Bags", part("Bags", () => new Recordings(stream, helm).element)],
   ]);
-  stop.before(...[overviewButton, part("Vehicles", () => vehicleSwitch(fleet)),
+  stop.element.before(...[overviewButton, part("Vehicles", () => vehicleSwitch(fleet)),
     h("div.tools", {}, part("Record", () => new Recorder(stream, say).element), part("Theme", themeButton))].filter((each) => each !== undefined));
   page.append(
     part("Summary", () => new Summary(stream, helm, fleet, health, links).element),
@@ -164,7 +165,7 @@ export function addParts(page: HTMLElement, { stream, helm, fleet, stop }: Base)
     part("Pilot's view", () => new PilotView(stream, fleet, cameras).element),
     h("main", {},
       h("div.column.left", {}, cameras.element, plots),
-      h("div.column.middle", {}, part("Scene", () => new Scene(stream, fleet, helm).element), part("Steering", () => new Steering(stream, helm, fleet, links, feel, say).element)),
+      h("div.column.middle", {}, part("Scene", () => new Scene(stream, fleet, helm).element), part("Steering", () => new Steering(stream, helm, fleet, links, feel, say, () => stop.press()).element)),
       h("div.column.right", {}, health.element, part("Details", details))),
     part("Timeline", () => new Timeline(stream).element),
     sections(() => closeOverview()),

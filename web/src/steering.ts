@@ -34,7 +34,8 @@ export class Steering {
   #mustLetGo = false;
   #stoppedMs = -Infinity;
 
-  constructor(stream: Stream, private helm: Helm, private fleet: Fleet, private links: Links, private feel: Feel, private say: (text: string) => void) {
+  /** `stop` is that of the page, for a gamepad's button. */
+  constructor(stream: Stream, private helm: Helm, private fleet: Fleet, private links: Links, private feel: Feel, private say: (text: string) => void, stop: () => void) {
     this.#inputs = new Inputs(feel);
     this.#crew = new Crew(helm, fleet, () => this.#leave());
     this.element = panel("steering", "Steering", [this.#who, this.#crew.button],
@@ -43,7 +44,7 @@ export class Steering {
         h("div.centre", {}, this.#refusal, h("label.speed", {}, "speed", this.#speed, this.#share), this.#keys, this.#pad),
         this.#inputs.right.element));
     this.#inputs.addEventListener("change", () => this.#move());
-    this.#inputs.addEventListener("stop", () => helm.stop(fleet.subject.vehicle?.topic));
+    this.#inputs.addEventListener("stop", stop);
     this.#speed.addEventListener("input", () => this.#move());
     // Arrow keys steer again as soon as the mouse or a finger leaves the slider.
     this.#speed.addEventListener("pointerup", () => this.#speed.blur());

@@ -58,10 +58,11 @@ export class Summary {
 
   #noteDeparture(): void {
     const before = this.#vehicle;
+    const { subject, subjects } = this.fleet;
     // Its topics may be there a little longer.
-    if (before?.vehicle ? this.helm.vehicles.length > 0 : this.fleet.subjects.length > 0) {
+    if (before?.vehicle ? this.helm.vehicles.length > 0 && (subject.vehicle || subject.prefix !== before.prefix) : subjects.length > 0) {
       this.#departure.came();
-      this.#vehicle = this.fleet.subject;
+      this.#vehicle = subject;
     } else if (before) {
       const isSilent = this.links.wasSilent(before.prefix, before.vehicle?.node);
       this.#departure.left(Date.now(), this.#activity.movement, isSilent);
