@@ -843,6 +843,51 @@ def test_requests_beyond_a_rate_are_dropped_except_a_stop(clock):
     conversation(run)
 
 
+def test_a_page_that_stops_without_end_and_reads_nothing_does_not_grow_the_server(clock):
+    class Deaf(Page):
+        is_deaf = False
+
+        async def send(self, text):
+            if self.is_deaf:
+                await asyncio.Event().wait()
+
+    async def run(server):
+        deaf = Deaf()
+        talking = asyncio.ensure_future(server.pilots(deaf, False))
+        await server.settle()
+        deaf.is_deaf = True
+        for number in range(50 * pilots.MAX_REQUESTS_PER_TOKEN):
+            deaf.ask(op="stop", vehicle=TOPIC, number=number)
+        while not deaf._requests.empty():
+            await server.settle()
+        assert len(pilots._sending) <= 2 * pilots.MAX_REQUESTS_PER_TOKEN
+        assert len(server.asked) == pilots.MAX_REQUESTS_PER_TOKEN
+        server.tick()
+        assert server.asked[-1][:2] == (TOPIC, True)
+        assert len(server.asked) == pilots.MAX_REQUESTS_PER_TOKEN + 1
+        talking.cancel()
+        for task in pilots._sending:
+            task.cancel()
+
+    conversation(run)
+
+
+def test_the_newest_of_several_stops_is_acknowledged_once_all_are_filed(clock):
+    async def run(server):
+        server.keeper.is_written = False
+        for number in (1, 2):
+            await server.ask(op="stop", vehicle=TOPIC, number=number)
+        assert server.page.stopped == []
+        server.keeper.is_written = True
+        await asyncio.sleep(0.05)
+        await server.settle()
+        assert server.page.stopped == [2]
+        await server.ask(op="stop", vehicle=TOPIC, number=3)
+        assert server.page.stopped == [2, 3]
+
+    conversation(run)
+
+
 def test_helm_is_released_behind_all_commands_of_a_stalled_second(clock):
     async def run(server):
         await server.ask(op="take", vehicle=TOPIC)

@@ -6,11 +6,11 @@ JSON in both directions. To the page: {"op": "token", "token": 17} ten times per
 {"op": "stopped", "number": 3}, {"op": "refused", "reason": "..."}. From it: {"op": "hello", "name": "Anne"},
 {"op": "take", "vehicle": "..."}, {"op": "steer", "token": 17, "motion": {"x": 0.5}}, {"op": "release"}. Any page may
 send {"op": "stop", "vehicles": ["..."], "number": 3}, or without vehicles stop all, including later ones; a page
-repeats that on each new connection until it receives that number in "stopped". Pages that may steer send {"op":
-"resume", "vehicle": "..."}, or without a vehicle resume all. Requests between two people are {"op": "ask", "vehicle":
-"..."}, {"op": "keep"} and {"op": "hand_over", "to": 2}. The reply to {"op": "watch", "recording": "bag_..."} is {"op":
-"watching", "recording": "bag_...", "link": "http://..."}. Requests of MOVING may have the newest "token", too: they are
-then refused if a stalled connection delivers them late.
+repeats that on each new connection until it receives that number, or a later one, in "stopped". Pages that may steer
+send {"op": "resume", "vehicle": "..."}, or without a vehicle resume all. Requests between two people are {"op": "ask",
+"vehicle": "..."}, {"op": "keep"} and {"op": "hand_over", "to": 2}. The reply to {"op": "watch", "recording": "bag_..."}
+is {"op": "watching", "recording": "bag_...", "link": "http://..."}. Requests of MOVING may have the newest "token",
+too: they are then refused if a stalled connection delivers them late.
 
 STOP is a state: `Wishes` stores wanted holds until a person resumes them, and `watch` publishes each wish every
 STOP_PERIOD_S until its nodes report it. A bridge that restarts reads it earlier, from a file (`wish_file`) that is
@@ -55,7 +55,7 @@ MAX_STOPPERS = 256
 MAX_WANTED, MAX_NAME_OF_ROS = 64, 255
 """Maximum number of absent vehicles with a wanted hold, and maximum length of a topic's name."""
 MAX_REQUESTS_PER_TOKEN = 20
-"""Maximum rate of requests. More are dropped, except NEVER_DROPPED."""
+"""Maximum rate of requests. More are dropped, except NEVER_DROPPED. Of more STOPs, the newest is sent by `watch`."""
 NEVER_DROPPED = ("stop", "release")
 """They are sent once, perhaps behind many delayed commands, and do not move the vehicle."""
 MOVING = ("take", "hand_over", "resume", "goal")
@@ -101,6 +101,10 @@ class PagePilot:
     vehicle: str = ""
     requests: int = 0
     """Number of requests since the last token."""
+    stops: int = 0
+    """Number of those that are a STOP."""
+    stop_number: int | None = None
+    """Number of the last STOP, until it is acknowledged."""
     refused: str = ""
     """Reason of the last refused command, reported once per REFUSAL_PERIOD_S."""
     refused_s: float = -math.inf
@@ -274,7 +278,7 @@ class Pilots:
     def _hand_out_token(self, now_s: float) -> None:
         text = json.dumps({"op": "token", "token": self._helm.token(now_s)})
         for pilot in self._pilots.values():
-            pilot.requests = 0
+            pilot.requests = pilot.stops = 0
             self._describe(pilot)
             if not _is_busy(pilot.connection):  # else it would be stale when it arrives
                 _send_soon(pilot.connection, text)
@@ -436,7 +440,7 @@ class Pilots:
         now_s = elapsed_s()
         if named is None:
             self._wishes.want_all(self._wish_of(pilot, now_s))
-        topics = list(self._vehicles) if named is None else named
+        topics = list(self._vehicles) if named is None else list(dict.fromkeys(named))
         for topic in topics:
             if not self._may_be_vehicle(topic):
                 continue
@@ -446,11 +450,18 @@ class Pilots:
             nodes = _nodes_of(self._wanted[topic]) if topic in self._wanted else ()
             self._wishes.want(topic, nodes, self._wish_of(pilot, now_s))
         self._wakeup.set()
-        self._resend_wishes(now_s)
         self._file_wishes()
         if (number := whole_number(request.get("number"))) is not None:
-            _run_soon(self._acknowledge(pilot, number))
-        self._announce()
+            is_acknowledging, pilot.stop_number = pilot.stop_number is not None, number
+            if not is_acknowledging:
+                _run_soon(self._acknowledge(pilot))
+        pilot.stops += 1
+        if pilot.stops <= MAX_REQUESTS_PER_TOKEN:
+            self._resend_wishes(now_s)
+            self._announce()
+        else:
+            for each in self._pilots.values():
+                each.is_outdated = True
         if not any(map(self._may_be_vehicle, topics)) and named:
             raise HelmRefusedError("The vehicle does not exist.")
 
@@ -460,12 +471,16 @@ class Pilots:
             self._filed = filed
             self._keeper.keep(filed)
 
-    async def _acknowledge(self, pilot: PagePilot, number: int) -> None:
-        """Acknowledge a STOP once the wish file is written, but after FILE_TIMEOUT_S at the latest."""
-        limit_s = elapsed_s() + FILE_TIMEOUT_S
-        while not self._keeper.wait(0.0) and elapsed_s() < limit_s:
-            await asyncio.sleep(FILE_PERIOD_S)
-        await _send(pilot.connection, json.dumps({"op": "stopped", "number": number}))
+    async def _acknowledge(self, pilot: PagePilot) -> None:
+        """Acknowledge the newest STOP once the wish file is written, but after FILE_TIMEOUT_S at the latest."""
+        while pilot.stop_number is not None:
+            limit_s = elapsed_s() + FILE_TIMEOUT_S
+            while not self._keeper.wait(0.0) and elapsed_s() < limit_s:
+                await asyncio.sleep(FILE_PERIOD_S)
+            number = pilot.stop_number
+            await _send(pilot.connection, json.dumps({"op": "stopped", "number": number}))
+            if number == pilot.stop_number:
+                pilot.stop_number = None
 
     def show_problem(self) -> None:
         """Show a problem of the wish file, or its end, on all pages."""
