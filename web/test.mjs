@@ -17,6 +17,7 @@ await build({
   bundle: true,
   format: "esm",
   platform: "node",
+  mainFields: ["browser", "module", "main"], // as in the page
   logLevel: "warning",
 });
 run({ files: names.map((name) => join(outdir, name.replace(/ts$/, "mjs"))), isolation: "none" })

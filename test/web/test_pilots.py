@@ -821,9 +821,29 @@ def test_pages_beyond_a_limit_may_only_stop_and_more_are_refused(clock, monkeypa
         assert late.refusals == [late.told["limit"]]
         later = Page()
         await server.pilots(later, True)
-        assert "2 pages" in later.refusals[0]
+        assert "The limit of 1 pages that can only stop" in later.refusals[0]
         late.leave()
         await looking
+
+    conversation(run)
+
+
+def test_pages_that_may_only_watch_take_no_place_of_one_that_may_steer(clock, monkeypatch):
+    monkeypatch.setattr(pilots, "MAX_PILOTS", 2)
+    monkeypatch.setattr(pilots, "MAX_STOPPERS", 3)
+
+    async def run(server):
+        watchers = [Page() for _ in range(4)]
+        talking = [asyncio.ensure_future(server.pilots(each, False)) for each in watchers]
+        await server.settle()
+        assert [bool(each.refusals) for each in watchers] == [False, False, False, True]
+        second = Page()
+        talking.append(asyncio.ensure_future(server.pilots(second, True)))
+        await server.settle()
+        assert (second.told["may_steer"], second.told["limit"]) == (True, "")
+        for each in (*watchers, second):
+            each.leave()
+        await asyncio.gather(*talking)
 
     conversation(run)
 

@@ -21,6 +21,7 @@ from websockets.protocol import State
 from drone_bridge.tools.playing.player import Player, Span
 from drone_bridge.tools.web import calls
 from drone_bridge.tools.web import fleet as fleets
+from drone_bridge.tools.web import relay as relays
 from drone_bridge.tools.web.clients import _value_like
 from drone_bridge.tools.web.outbox import Outbox
 from drone_bridge.tools.web.recording_view import MAX_SPEED, MIN_SPEED, RecordingView
@@ -66,6 +67,41 @@ def test_a_viewer_subscribes_by_numbers_without_a_fraction(number, is_taken):
     request = {"op": "subscribe", "subscriptions": [{"id": number, "channelId": number}]}
     assert relay._subscribe(json.dumps(request), 1, outbox) == is_taken
     assert repr(subscribed) == repr([(1, 3, True)] * is_taken)
+
+
+def test_viewers_that_may_only_watch_take_no_place_of_one_that_may_steer(monkeypatch):
+    monkeypatch.setattr(relays, "MAX_VIEWERS", 2)
+    closed = []
+
+    async def converse():
+        relay = Relay("127.0.0.1", 1, Mock())
+        is_connecting = asyncio.Event()
+        monkeypatch.setattr(relays, "connect", lambda *_, **__: Server(is_connecting))
+        viewers = [(SimpleNamespace(close=close), may_change) for may_change in (False, False, False, True, True, True)]
+        serving = [asyncio.ensure_future(relay(*each)) for each in viewers]
+        for _ in range(20):
+            await asyncio.sleep(0)
+        assert [each.done() for each in serving] == [False, False, True, False, False, True]
+        assert closed == ["The limit of 2 viewers is reached."] * 2
+        is_connecting.set()
+        await asyncio.gather(*serving, return_exceptions=True)
+        assert not relay.has_viewers
+
+    async def close(code, reason):
+        closed.append(reason)
+
+    class Server:
+        def __init__(self, is_connecting):
+            self._is_connecting = is_connecting
+
+        async def __aenter__(self):
+            await self._is_connecting.wait()
+            raise OSError
+
+        async def __aexit__(self, *_):
+            pass
+
+    asyncio.run(converse())
 
 
 def test_next_request_waits_for_the_one_before_except_after_leaving():

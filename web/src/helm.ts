@@ -98,7 +98,7 @@ interface Message {
 
 const SUBPROTOCOL = "drone_bridge.helm.v1";
 const SHORTEST_GAP_MS = 40;
-const LONGEST_PAUSE_MS = 4_000;
+const SHORTEST_PAUSE_MS = 250, LONGEST_PAUSE_MS = 4_000;
 /** Tokens arrive ten times per second. Without tokens the server counts as silent after this time, and as lost after a lease. */
 const WATCH_PERIOD_MS = 250;
 const SILENT_AFTER_PERIODS = 4;
@@ -137,7 +137,7 @@ export class Helm extends EventTarget {
   #token?: number;
   #motion: Motion = STILL;
   #sentMs = 0;
-  #pauseMs = 250;
+  #pauseMs = SHORTEST_PAUSE_MS;
   #wanted?: WantedStop;
   #stopNumber = 0;
   /** Counted instead of timed: a suspended browser has not waited. */
@@ -165,7 +165,6 @@ export class Helm extends EventTarget {
     socket.onopen = () => {
       this.isOpen = true;
       this.link.found();
-      this.#pauseMs = 250;
       this.#sendWanted();
       this.dispatchEvent(new Event("open"));
       this.#changed();
@@ -313,6 +312,7 @@ export class Helm extends EventTarget {
 
   #receive(message: Message): void {
     this.#silentPeriods = 0;
+    this.#pauseMs = SHORTEST_PAUSE_MS; // a server without room sends nothing
     if (message.op === "token") {
       this.#token = message.token;
       this.#steer();

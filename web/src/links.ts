@@ -83,10 +83,10 @@ export class Links extends EventTarget {
   }
 
   #page(): Link {
-    const { status, refusal } = this.stream;
+    const { status, refusal, limit } = this.stream;
     const name = "server";
     if (refusal) return { name, level: "error", text: "Link refused" };
-    if (status !== "open") return { name, level: "error", text: this.helm.link.text || "Connecting …" };
+    if (status !== "open") return { name, level: "error", text: limit || this.helm.link.text || "Connecting …" };
     const { silentSeconds } = this.helm;
     if (silentSeconds) return { name, level: "error", text: "Not responding", ageS: silentSeconds };
     return { name, level: "ok", text: this.stream.isRecording ? "a recording" : "connected", ageS: this.helm.ageSeconds };

@@ -34,7 +34,9 @@ const FORBIDDEN = 403;
 const CONTROL_OPCODE = 3, STATE_OPCODE = 5;
 /** Age above which the last data is stale. */
 const SILENT_S = 3;
-const LONGEST_PAUSE_MS = 4_000;
+const SHORTEST_PAUSE_MS = 250, LONGEST_PAUSE_MS = 4_000;
+/** WebSocket close code of a server without room. */
+const TRY_AGAIN_LATER = 1013;
 
 /** URL of a socket of this server, with the secret of the page's address. */
 export function socketAddress(): string {
@@ -72,6 +74,8 @@ export class Stream extends EventTarget {
   status: "connecting" | "open" | "lost" = "connecting";
   /** Reason why the server refuses this page's address; empty if it does not, or is not reachable. */
   refusal = "";
+  /** Reason why the server has no room for this page's topics; empty if it has. */
+  limit = "";
   bytesReceived = 0;
   /** Full name of the node that serves this page. */
   node = "";
@@ -85,7 +89,7 @@ export class Stream extends EventTarget {
   #readers = new Map<string, MessageReader>();
   #calls = new Map<number, { resolve: (data: DataView) => void; reject: (error: Error) => void }>();
   #nextCall = 1;
-  #pauseMs = 250;
+  #pauseMs = SHORTEST_PAUSE_MS;
   /** Whether topics and channels are those of a closed connection. */
   #isStale = false;
   /** Channels on which this page publishes, by topic. */
@@ -97,17 +101,15 @@ export class Stream extends EventTarget {
     this.#client = client;
     this.#socket = socket;
     socket.addEventListener("message", ({ data }) => data instanceof ArrayBuffer && this.#onBinary(new DataView(data)));
-    client.on("open", () => {
-      this.#pauseMs = 250;
-      this.refusal = "";
-      this.#setStatus("open");
-    });
     client.on("error", () => undefined); // a close follows
-    client.on("close", () => this.#onClose());
-    client.on("serverInfo", ({ name, capabilities }) => {
+    client.on("close", ({ code, reason }) => this.#onClose(code === TRY_AGAIN_LATER ? reason : ""));
+    client.on("serverInfo", ({ name, capabilities }) => { // a server without room closes before it
+      this.#pauseMs = SHORTEST_PAUSE_MS;
+      this.refusal = this.limit = "";
       this.node = name;
       this.capabilities = capabilities;
       this.#published.clear();
+      this.#setStatus("open");
       this.dispatchEvent(new Event("graph"));
     });
     client.on("advertise", (channels) => {
@@ -267,7 +269,8 @@ export class Stream extends EventTarget {
   }
 
   /** The old topics stay for their last values until a server announces new ones. */
-  #onClose(): void {
+  #onClose(limit: string): void {
+    this.limit = limit;
     this.#isStale = true;
     this.services.clear();
     this.#topicOf.clear();

@@ -11,6 +11,8 @@ from urllib.parse import parse_qs, urlsplit
 #: Origins of the applications that use Foxglove's protocol: hosted, and desktop.
 FOXGLOVE_ORIGINS = ("https://app.foxglove.dev", "file://")
 SECRET_BYTES = 16
+MAX_VIEWERS = 24
+"""Maximum number of viewers that receive topics: of those that may steer, and as many of those that may only watch."""
 VIEW_ONLY = "This link is view-only on other machines. Start with steer:=true to allow steering."
 
 

@@ -41,7 +41,7 @@ from drone_bridge.ros.file_keeper import FileKeeper
 from drone_bridge.ros.hold_services import RESUME_S, hold_of
 from drone_bridge.ros.wish_file import FILE_TIMEOUT_S, FiledWish
 from drone_bridge.session.hold_state import HELM_ENDS_AFTER_S, NOT_REQUESTED
-from drone_bridge.tools.web.access import VIEW_ONLY
+from drone_bridge.tools.web.access import MAX_VIEWERS, VIEW_ONLY
 from drone_bridge.tools.web.goals import Place
 from drone_bridge.tools.web.helm import LEASE_S, NEUTRAL, TOKEN_PERIOD_S, Helm, HelmRefusedError, Motion
 from drone_bridge.tools.web.messages import messages_from
@@ -49,9 +49,10 @@ from drone_bridge.tools.web.vehicles import AXES, COMMAND_TOPIC, SteeredVehicle
 from drone_bridge.tools.web.wishes import Report, Wish, Wishes
 from drone_bridge.wire.json_numbers import whole_number
 
-MAX_PILOTS = 32
+MAX_PILOTS = MAX_VIEWERS
+"""Maximum number of pages that may steer, none of which lacks the topics."""
 MAX_STOPPERS = 256
-"""Maximum number of pages beyond MAX_PILOTS, which may only stop."""
+"""Maximum number of other pages, which may only stop."""
 MAX_WANTED, MAX_NAME_OF_ROS = 64, 255
 """Maximum number of absent vehicles with a wanted hold, and maximum length of a topic's name."""
 MAX_REQUESTS_PER_TOKEN = 20
@@ -218,13 +219,15 @@ class Pilots:
 
     async def __call__(self, connection: ServerConnection, may_steer: bool) -> None:
         """Serve a page until it disconnects."""
-        if len(self._pilots) >= MAX_PILOTS + MAX_STOPPERS:
-            await connection.close(CloseCode.TRY_AGAIN_LATER, f"The limit of {len(self._pilots)} pages is reached.")
+        steering = sum(pilot.may_steer for pilot in self._pilots.values())
+        limit = ""
+        if may_steer and steering >= MAX_PILOTS:
+            limit = f"The limit of {MAX_PILOTS} pages that may steer is reached: this page can only stop."
+        if (limit or not may_steer) and len(self._pilots) - steering >= MAX_STOPPERS:
+            reason = f"The limit of {MAX_STOPPERS} pages that can only stop is reached."
+            await connection.close(CloseCode.TRY_AGAIN_LATER, reason)
             return
         number = next(self._numbers)
-        limit = f"The limit of {MAX_PILOTS} connected pages is reached: this page can only stop."
-        if sum(not pilot.limit for pilot in self._pilots.values()) < MAX_PILOTS:
-            limit = ""
         pilot = PagePilot(number, connection, f"Viewer {number}", may_steer and not limit, limit=limit)
         self._pilots[pilot.number] = pilot
         self._wakeup.set()

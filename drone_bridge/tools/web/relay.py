@@ -8,6 +8,7 @@ them by number, of any size.
 import asyncio
 import itertools
 import json
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -17,13 +18,12 @@ from websockets.exceptions import ConnectionClosed
 from websockets.frames import CloseCode
 from websockets.protocol import State
 
-from drone_bridge.tools.web.access import VIEW_ONLY
+from drone_bridge.tools.web.access import MAX_VIEWERS, VIEW_ONLY
 from drone_bridge.tools.web.front_door import FOXGLOVE_SUBPROTOCOL
 from drone_bridge.tools.web.messages import messages_from
 from drone_bridge.tools.web.outbox import Outbox
 from drone_bridge.wire.json_numbers import whole_number
 
-MAX_VIEWERS = 24
 ROOM_PERIOD_S = 0.1
 """Retry interval for messages of the Foxglove server without room in the outbox, s."""
 _WARNING, _ERROR = 1, 2  # levels of a status message in Foxglove's protocol
@@ -65,6 +65,7 @@ class Relay:
         self._followed = followed
         self._numbers = itertools.count(1)
         self._outboxes: dict[int, Outbox] = {}
+        self._present: Counter[bool] = Counter()  # number of viewers by permission to make changes
 
     @property
     def has_viewers(self) -> bool:
@@ -95,13 +96,14 @@ class Relay:
 
     async def __call__(self, viewer: ServerConnection, may_change: bool) -> None:
         """Serve a viewer until either side disconnects. Viewers without permission are not told about changes."""
-        if len(self._outboxes) >= MAX_VIEWERS:
+        if self._present[may_change] >= MAX_VIEWERS:
             await viewer.close(CloseCode.TRY_AGAIN_LATER, f"The limit of {MAX_VIEWERS} viewers is reached.")
             return
         loop = asyncio.get_running_loop()
         filled = asyncio.Event()
         number, outbox = next(self._numbers), Outbox(wake=lambda: loop.call_soon_threadsafe(filled.set))
         self._outboxes[number] = outbox
+        self._present[may_change] += 1
         try:
             async with connect(
                 self._address,
@@ -119,6 +121,7 @@ class Relay:
                 )
         finally:
             del self._outboxes[number]
+            self._present[may_change] -= 1
             for channel in outbox.channels():
                 self._on_subscribed(number, channel, False)
 
