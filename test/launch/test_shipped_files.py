@@ -14,7 +14,8 @@ from drone_bridge.ros.hold_file import SCOPE_VARIABLE
 from drone_bridge.ros.neutral_repeater import OBSERVERS
 from drone_bridge.ros.protocol_node import HOST_ARGUMENT, link_advice
 from drone_bridge.stop_signals import LAUNCHED
-from drone_bridge.tools.launch.arguments import declared_in
+from drone_bridge.testbed.emulator.__main__ import parse
+from drone_bridge.tools.launch.arguments import declared_in, parse_assignments
 from drone_bridge.tools.launch.evaluate import evaluate
 from drone_bridge.tools.launch.parse import load
 
@@ -37,6 +38,19 @@ def started(path, folder, **given):
     everything |= REQUIRED.get(path.name, {})
     known = declared_in(load(path))
     return evaluate(path, {name: value for name, value in (everything | given).items() if name in known}, folder)
+
+
+@pytest.mark.parametrize(
+    ("words", "height"), [([], -8.0), (["testbed_ground:=-3"], -3.0), (["testbed_ground:=none"], None)]
+)
+def test_the_emulated_testbed_has_a_ground_that_can_be_left_out(tmp_path, words, height):
+    [path] = [path for path in LAUNCH_FILES if path.name == "testbed.launch.xml"]
+    [command] = [
+        each.command
+        for each in started(path, tmp_path, **parse_assignments(words))
+        if each.command[0].endswith("testbed_emulator")
+    ]
+    assert parse(command[1:]).ground == height
 
 
 @by_name(LAUNCH_FILES)

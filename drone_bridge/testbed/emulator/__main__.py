@@ -268,14 +268,14 @@ def _add_world(parser: ProgramParser) -> None:
         "--ground",
         type=_height,
         metavar="Y",
-        help="height of a checkerboard ground, m, which no drone hits; empty: none, all is white (default)",
+        help="height of a checkerboard ground, m, which no drone hits; none: no ground, all is white (default)",
     )
     add_number(world, "--gusts", 0.0, "standard deviation, m/s", not_negative)
 
 
 def _height(text: str) -> float | None:
-    """Parse the height of the ground; None for an empty text."""
-    if not text:
+    """Parse the height of the ground; None for "none"."""
+    if text == "none":
         return None
     height = float(text)
     if not math.isfinite(height):
