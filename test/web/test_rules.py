@@ -5,8 +5,11 @@ import re
 from unittest.mock import Mock
 
 import pytest
+from patience import wait_until
 from std_srvs.srv import SetBool
 
+from drone_bridge.stop_signals import LAUNCHED
+from drone_bridge.tools.web import recording as recordings
 from drone_bridge.tools.web.access import Access, is_loopback
 from drone_bridge.tools.web.address import links, qr_code
 from drone_bridge.tools.web.outbox import (
@@ -212,6 +215,55 @@ def test_recording_to_an_unwritable_folder_is_refused_by_name(monkeypatch, tmp_p
     response = record(SetBool.Request(data=True), SetBool.Response())
     assert not response.success
     assert str(tmp_path) in response.message
+
+
+@pytest.fixture
+def record(monkeypatch, tmp_path):
+    """Start or stop a recording by the service, whose recorder is a given command."""
+    node = Mock()
+    node.get_topic_names_and_types.return_value = []
+    recording = Recording(node)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv(LAUNCHED, raising=False)
+    monkeypatch.setattr(recordings, "get_package_prefix", lambda _: str(tmp_path))
+    monkeypatch.setattr(recordings, "original_output", lambda: (None, None))
+    program = tmp_path / "lib" / "drone_bridge" / "recorder"
+    program.parent.mkdir(parents=True)
+    _, _, service = node.create_service.call_args.args
+
+    def request(is_on, script=""):
+        if script:
+            program.write_text(f"#!/bin/sh\n{script}\n")
+            program.chmod(0o755)
+        response = service(SetBool.Request(data=is_on), SetBool.Response())
+        return response.success, response.message
+
+    yield request
+    recording.close()
+
+
+@pytest.mark.parametrize(("status", "is_complete"), [(0, True), (1, False)])
+def test_a_recording_that_fails_at_its_end_is_reported_as_incomplete(record, tmp_path, status, is_complete):
+    ready = tmp_path / "ready"
+    success, message = record(True, f"trap 'exit {status}' INT; touch {ready}; while :; do sleep 0.05; done")
+    assert (success, message.startswith("Recording into")) == (True, True)
+    wait_until(ready.exists, "the recorder")
+    success, message = record(False)
+    assert (success, message.startswith("Recorded into")) == (is_complete, is_complete)
+    assert str(tmp_path / "drone_bridge" / "bags") in message
+
+
+def test_a_recorder_that_can_t_be_started_is_an_answer_and_no_end_of_the_node(record):
+    success, message = record(True)
+    assert (success, message) == (False, "The recorder can't be started: No such file or directory.")
+    assert record(False) == (False, "There is no recording.")
+
+
+def test_a_recorder_ends_with_its_node(record, tmp_path):
+    ready = tmp_path / "ready"
+    record(True, f'echo "${LAUNCHED}" >{ready}.new; mv {ready}.new {ready}; exec sleep 60')
+    wait_until(ready.exists, "the recorder")
+    assert ready.read_text().strip()
 
 
 def test_only_the_compressed_topic_of_an_image_is_recorded():

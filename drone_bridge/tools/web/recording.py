@@ -16,6 +16,7 @@ from std_srvs.srv import SetBool
 from drone_bridge.ros.log_pipe import original_output
 from drone_bridge.ros.parameter_files import parameter_arguments
 from drone_bridge.ros.qos import latched
+from drone_bridge.stop_signals import LAUNCHED
 from drone_bridge.tools.recording.settings import new_bag
 
 STOP_TIMEOUT_S = 5.0  # the recorder itself needs at most 2 s
@@ -51,29 +52,32 @@ class Recording:
         elif request.data and not os.access((folder := new_bag()).parent, os.W_OK):
             response.success, response.message = False, f"The folder '{folder.parent}' for the bag is not writable."
         elif request.data:
-            self._start(folder)
-            response.success, response.message = True, f"Recording into '{self._folder}'."
+            response.success, response.message = self._start(folder)
         elif self._child:
-            recorded = self._folder
-            self._stop(self._child)
-            response.success, response.message = True, f"Recorded into '{recorded}'."
+            response.success, response.message = self._stop(self._child)
         else:
             response.success, response.message = False, "There is no recording."
         return response
 
-    def _start(self, folder: Path) -> None:
+    def _start(self, folder: Path) -> tuple[bool, str]:
+        """Start the recorder. Return whether that has succeeded, and a sentence."""
         program = os.path.join(get_package_prefix("drone_bridge"), "lib", "drone_bridge", "recorder")
         out, err = original_output()
         # In its own session: the node forwards a Ctrl-C at the terminal.
-        self._child = subprocess.Popen(
-            [program, "--ros-args", *parameter_arguments({"bag": str(folder), "exclude": self._raw_images()})],
-            stdin=subprocess.DEVNULL,
-            start_new_session=True,
-            stdout=out,
-            stderr=err,
-        )
+        try:
+            self._child = subprocess.Popen(
+                [program, "--ros-args", *parameter_arguments({"bag": str(folder), "exclude": self._raw_images()})],
+                stdin=subprocess.DEVNULL,
+                start_new_session=True,
+                stdout=out,
+                stderr=err,
+                env={**os.environ, LAUNCHED: "1"},  # it ends if this node is killed
+            )
+        except OSError as error:  # such as too little memory
+            return False, f"The recorder can't be started: {error.strerror}."
         self._folder = str(folder)
         self._publish()
+        return True, f"Recording into '{self._folder}'."
 
     def _raw_images(self) -> str:
         """Return a regular expression for raw images that are also available compressed, at a tenth of the size."""
@@ -81,15 +85,19 @@ class Recording:
         raw = [re.escape(name) for name in sorted(names) if f"{name}/compressed" in names]
         return f"^({'|'.join(raw)})$" if raw else ""
 
-    def _stop(self, child: "subprocess.Popen[bytes]") -> None:
+    def _stop(self, child: "subprocess.Popen[bytes]") -> tuple[bool, str]:
+        """Stop the recorder. Return whether the bag is complete, and a sentence."""
         child.send_signal(signal.SIGINT)
         try:
             child.wait(STOP_TIMEOUT_S)
         except subprocess.TimeoutExpired:
             child.kill()
             child.wait()
-        self._child, self._folder = None, ""
+        folder, self._child, self._folder = self._folder, None, ""
         self._publish()
+        if child.returncode:
+            return False, f"The recording into '{folder}' is not complete: see the recorder's lines in the terminal."
+        return True, f"Recorded into '{folder}'."
 
     def _publish(self) -> None:
         self._publisher.publish(String(data=self._folder))
