@@ -43,6 +43,7 @@ _AFTER_SIGKILL = 0.5  # s, time of the kernel to clean up
 _TAIL = 1.0  # s, timeout of the last lines of an ended process, which its log writer may still hold
 _PATIENCE = 1.0  # s, timeout of a blocked screen at the end
 _CANNOT_START = 126  # exit status, as in a shell
+_START_PERIOD = 1.0  # s at least between attempts to restart a process that can't be started, as without memory
 _INTERRUPTED_STATUSES = (128 + signal.SIGINT, 128 + signal.SIGTERM)  # of many programs after an interrupt
 
 # From <linux/prctl.h>
@@ -164,7 +165,10 @@ class _Supervisor:
             )
         except OSError as error:
             self._print(f"{process.label} cannot be started: {error}")
-            self._count(process, _CANNOT_START)
+            if process.respawn_delay is None:
+                self._count(process, _CANNOT_START)
+            else:
+                self._respawn_after(max(process.respawn_delay, _START_PERIOD), process)
             return
         assert leader.stdout
         assert leader.stderr
@@ -188,8 +192,7 @@ class _Supervisor:
         for job in self._jobs:
             delay_s = _restart_delay_s(job.process, job.leader.returncode)
             if job.check_gone() and not self._stopping and delay_s is not None:
-                self._respawns += 1
-                self._loop.call_later(delay_s, self._respawn, job.process)
+                self._respawn_after(delay_s, job.process)
         self._jobs = [job for job in self._jobs if not job.is_gone]
         self._changed.set()
 
@@ -217,6 +220,10 @@ class _Supervisor:
             self._stop(f"{process.label} can't start", status)
         elif status and _restart_delay_s(process, status) is None:
             self._has_failed = True
+
+    def _respawn_after(self, delay_s: float, process: Process) -> None:
+        self._respawns += 1
+        self._loop.call_later(delay_s, self._respawn, process)
 
     def _respawn(self, process: Process) -> None:
         self._respawns -= 1
