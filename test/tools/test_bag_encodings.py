@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """MCAP files that have topics beside those of ROS 2, and messages of one time, as other tools write them."""
 
+import errno
+import os
 import struct
 
 import pytest
 from mcap.writer import Writer
 
-from drone_bridge.tools.bags.bag import BagReader, BagReadError
+from drone_bridge.tools.bags.bag import BagReader, BagReadError, run_on_bag
 from drone_bridge.tools.bags.info import print_info, topic_rates
 
 NUMBER = ("std_msgs/msg/Float64", "ros2msg", b"float64 data")
@@ -62,3 +64,18 @@ def test_messages_of_one_time_have_no_gap_and_no_rate(tmp_path, capsys, count, p
         assert all(each.rate_hz is None and not each.longest_gap_ns for each in topic_rates(bag.messages()).values())
     [row] = [line.split() for line in capsys.readouterr().out.splitlines() if line.strip().startswith("/x")]
     assert row == ["/x", NUMBER[0], str(count), "-", "-"]
+
+
+def test_a_file_that_can_t_be_read_is_reported_as_such(tmp_path, monkeypatch, capsys):
+    path = tmp_path / "locked.mcap"
+    path.write_bytes(b"\x89MCAP0\r\n")
+
+    def refuse(self, *_, **__):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(self))
+
+    monkeypatch.setattr(type(path), "open", refuse)
+    assert run_on_bag("info", path, print_info) == 1
+    told = capsys.readouterr().err
+    assert "can't be opened as a bag" in told
+    assert "Permission denied" in told
+    assert "written" not in told

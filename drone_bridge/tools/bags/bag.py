@@ -6,7 +6,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, fields
 from importlib.util import find_spec
 from pathlib import Path
@@ -78,7 +78,8 @@ class BagReader:
             raise
         except (AnyReaderError, ReaderError, OSError) as error:
             self._copies.close()
-            _refuse_unfinished([path, *path.glob("*.mcap")])
+            with suppress(OSError):  # the same as before
+                _refuse_unfinished([path, *path.glob("*.mcap")])
             raise BagReadError(f"'{path}' can't be opened as a bag: {' '.join(str(error).split())}") from error
         except Exception as error:  # rosbags can raise anything for a damaged file
             self._copies.close()
