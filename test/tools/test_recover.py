@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Recovered and unindexed MCAP files: complete, in the order of time, in little memory."""
 
+import errno
+import os
 import random
 import struct
 import tracemalloc
@@ -112,6 +114,39 @@ def test_an_indexed_file_is_read_itself_and_not_recovered(tmp_path, capsys):
     assert main(["recover", str(tmp_path / "good.mcap"), str(tmp_path / "new.mcap")]) == 1
     assert "is complete" in capsys.readouterr().err
     assert not (tmp_path / "new.mcap").exists()
+
+
+@pytest.mark.parametrize("damage", ["a chunk", "the end of the index"])
+def test_a_file_with_an_end_and_an_index_is_recovered_if_it_is_damaged(tmp_path, damage):
+    path, saved = tmp_path / "damaged.mcap", tmp_path / "saved.mcap"
+    expected = write(path, chunk_size=20_000)
+    data = bytearray(path.read_bytes())
+    if damage == "a chunk":
+        data[len(data) // 3] ^= 0xFF
+    else:  # the position of the summary, in the footer
+        data[-28:-20] = struct.pack("<Q", 2**63)
+    path.write_bytes(data)
+    assert main(["recover", str(path), str(saved)]) == 0
+    found = read(saved)
+    assert set(found) <= set(expected)
+    assert 0 < len(expected) - len(found) < len(expected) if damage == "a chunk" else found == expected
+
+
+def test_a_recovery_that_fails_leaves_nothing_but_what_was_there(tmp_path, monkeypatch, capsys):
+    path, saved = tmp_path / "killed.mcap", tmp_path / "saved.mcap"
+    write(path, is_killed=True)
+
+    def fill_disk(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(IndexedCopy, "write", fill_disk)
+        assert main(["recover", str(path), str(saved)]) == 1
+    assert "No space left" in capsys.readouterr().err
+    assert not saved.exists()
+    saved.write_text("of another")
+    assert main(["recover", str(path), str(saved)]) == 1
+    assert saved.read_text() == "of another"
 
 
 def test_a_damaged_chunk_costs_itself_alone(tmp_path):

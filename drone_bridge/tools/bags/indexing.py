@@ -9,11 +9,13 @@ memory does not depend on the number of messages: a chunk of 1 MiB at a time, an
 import os
 import struct
 from collections.abc import Iterator
+from contextlib import suppress
 from io import BytesIO
 from typing import IO, Any
 
 from mcap.exceptions import EndOfFile
 from mcap.opcode import Opcode
+from mcap.reader import SeekingReader
 from mcap.records import Attachment, Channel, Chunk, Header, Message, Metadata, Schema
 from mcap.stream_reader import StreamReader, breakup_chunk
 from mcap.writer import CompressionType, Writer
@@ -38,17 +40,31 @@ def has_end(file: IO[bytes]) -> bool:
 
 def has_index(file: IO[bytes]) -> bool:
     """Return whether the summary of a complete file lists its channels and chunks, or that it has no messages."""
-    file.seek(-_FOOTER.size - len(MAGIC), os.SEEK_END)
-    kind, _, summary_at, _, _ = _FOOTER.unpack(file.read(_FOOTER.size))
-    if kind != Opcode.FOOTER or not summary_at:
-        return False
-    file.seek(summary_at)
     kinds = set()
-    for record in whole_records(file):
+    for record in _summary(file):
         kinds.add(record[0])
         if record[0] == Opcode.STATISTICS and not any(record[9 : 9 + _LENGTH.size]):
             return True
     return {Opcode.CHANNEL, Opcode.CHUNK_INDEX} <= kinds
+
+
+def _summary(file: IO[bytes]) -> Iterator[bytes]:
+    """Yield the records of the summary of a complete file, up to the footer."""
+    footer_at = file.seek(-_FOOTER.size - len(MAGIC), os.SEEK_END)
+    kind, _, summary_at, _, _ = _FOOTER.unpack(file.read(_FOOTER.size))
+    if kind == Opcode.FOOTER and 0 < summary_at < footer_at:
+        file.seek(summary_at)
+        yield from whole_records(file)
+
+
+def is_intact(file: IO[bytes]) -> bool:
+    """Return whether all messages of a file with an index can be read by it."""
+    try:
+        for _ in SeekingReader(file, validate_crcs=True).iter_messages(log_time_order=False):
+            pass
+    except Exception:  # each decompressor raises its own
+        return False
+    return True
 
 
 class IndexedCopy:
@@ -60,13 +76,14 @@ class IndexedCopy:
         self.lost_bytes = 0
         #: Bytes of damaged records, which are left out.
         self.damaged_bytes = 0
-        #: Messages that are left out, since a damaged record had the definition of their topic.
+        #: Messages that are left out, since a damaged record had the only definition of their topic.
         self.undefined_count = 0
         self._writer: Any = None  # its methods are untyped
         self._header = Header(profile="", library="")
         self._compression = CompressionType.NONE
         self._schemas: dict[int, Schema] = {}
         self._channels: dict[int, Channel] = {}
+        self._in_summary: dict[tuple[type, int], Any] = {}  # schemas and channels, for those of damaged records
         self._metadata: list[Metadata] = []
         self._numbers: dict[tuple[type, int], int] = {}  # of schemas and channels in the copy, by those in the file
 
@@ -76,6 +93,8 @@ class IndexedCopy:
         Raises OSError, and ValueError with the reason if `source` is no MCAP file.
         """
         size = source.seek(0, os.SEEK_END)
+        if has_end(source):
+            self._read_summary(source)
         source.seek(0)
         if source.read(len(MAGIC)) != MAGIC:
             raise ValueError("does not begin like an MCAP file")
@@ -97,6 +116,13 @@ class IndexedCopy:
         for each in self._metadata:
             writer.add_metadata(each.name, each.metadata)
         writer.finish()
+
+    def _read_summary(self, source: IO[bytes]) -> None:
+        for record in _summary(source):
+            with suppress(EndOfFile, *UNREADABLE):
+                found: Any = next(StreamReader(BytesIO(record), skip_magic=True, emit_chunks=True).records)
+                if isinstance(found, (Schema, Channel)):
+                    self._in_summary[type(found), found.id] = found
 
     def _parsed(self, record: bytes) -> Iterator[Any]:
         """Yield a record, or those of a chunk. A damaged one is left out and counted."""
@@ -130,10 +156,13 @@ class IndexedCopy:
         elif isinstance(record, Message):
             writer = self._begun(target)
             if record.channel_id not in self._channels:
-                self.undefined_count += 1
-                return
-            channel = self._channel(record.channel_id)
-            writer.add_message(channel, record.log_time, record.data, record.publish_time, record.sequence)
+                if not (channel := self._in_summary.get((Channel, record.channel_id))):
+                    self.undefined_count += 1
+                    return
+                self._channels[record.channel_id] = channel
+            writer.add_message(
+                self._channel(record.channel_id), record.log_time, record.data, record.publish_time, record.sequence
+            )
             self.message_count += 1
         elif isinstance(record, Metadata):
             self._metadata.append(record)
@@ -153,7 +182,7 @@ class IndexedCopy:
         """Return the number of a channel in the copy. Its first use adds it, and its schema."""
         if (Channel, number) not in self._numbers:
             channel = self._channels[number]
-            schema = self._schemas.get(channel.schema_id)
+            schema = self._schemas.get(channel.schema_id) or self._in_summary.get((Schema, channel.schema_id))
             if schema and (Schema, schema.id) not in self._numbers:
                 added = self._writer.register_schema(schema.name, schema.encoding, schema.data)
                 self._numbers[Schema, schema.id] = added

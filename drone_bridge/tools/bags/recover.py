@@ -7,10 +7,11 @@ The new file has an index, so that all commands and other programs read it. The 
 import argparse
 import sys
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import IO
 
-from drone_bridge.tools.bags.indexing import IndexedCopy, has_end, has_index
+from drone_bridge.tools.bags.indexing import IndexedCopy, has_end, has_index, is_intact
 
 
 def main(argv: Sequence[str]) -> int:
@@ -22,13 +23,16 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("output", type=Path, help="the new file")
     options = parser.parse_args(argv)
     try:
-        with options.file.open("rb") as damaged, options.output.open("xb") as complete:
+        with options.file.open("rb") as damaged, ExitStack() as undo:
+            complete = undo.enter_context(options.output.open("xb"))
+            undo.callback(options.output.unlink)  # the file that was just created, not one that existed
             copy = recover(damaged, complete)
+            complete.close()  # which may fail for lack of room
+            undo.pop_all()
     except OSError as error:
         print(f"drone-bridge recover: {error.filename or options.output}: {error.strerror}.", file=sys.stderr)
         return 1
     except ValueError as error:
-        options.output.unlink()
         print(f"drone-bridge recover: '{options.file}' {error}.", file=sys.stderr)
         return 1
     print(
@@ -46,7 +50,7 @@ def recover(damaged: IO[bytes], complete: IO[bytes]) -> IndexedCopy:
 
     Raises OSError, and ValueError with the reason if there is nothing to recover.
     """
-    if has_end(damaged) and has_index(damaged):
+    if has_end(damaged) and has_index(damaged) and is_intact(damaged):
         raise ValueError("is complete")
     copy = IndexedCopy()
     copy.write(damaged, complete, "recovering")
