@@ -28,6 +28,8 @@ export class Goals {
   #mark = new Group();
   #way = new Line(new BufferGeometry(), new LineBasicMaterial({ color: COLOR }));
   #isArmed = false;
+  /** Namespace of the vehicle for which a target is being tapped. */
+  #prefix = "";
   #chosen?: Vector3;
   #root = "";
   /** Odometry of the vehicle, in whose frame its controller reports the position. */
@@ -91,6 +93,7 @@ export class Goals {
 
   #arm(isArmed: boolean): void {
     this.#isArmed = isArmed;
+    this.#prefix = this.fleet.subject.prefix;
     if (!isArmed) this.#chosen = undefined;
     this.#endFrame();
     this.#frame = "";
@@ -135,7 +138,7 @@ export class Goals {
     const { vehicle } = this.fleet.subject;
     const may = this.helm.maySteer && vehicle?.takes_goals === true;
     this.button.hidden = !may;
-    if (!may && this.#isArmed) return this.#arm(false);
+    if (this.#isArmed && (!may || this.fleet.subject.prefix !== this.#prefix)) return this.#arm(false);
     const goal = this.#goal;
     const state = `${vehicle?.topic} ${goal?.state} ${goal?.text}`;
     if (state !== this.#shown) {
