@@ -17,7 +17,7 @@ class Node:
         return self
 
     def trigger(self):
-        pass
+        self.triggered = True
 
 
 def test_a_viewer_waits_until_the_executor_has_run_what_was_put_before():
@@ -34,3 +34,21 @@ def test_a_viewer_waits_until_the_executor_has_run_what_was_put_before():
         assert ran == ["request"]
 
     asyncio.run(request())
+
+
+def test_viewers_that_ask_without_end_leave_turns_to_the_node():
+    node, ran = Node(), []
+    inbox = Inbox(node)
+
+    def work():
+        ran.append("request")
+        if len(ran) < 1000:
+            inbox.put(work)  # as another thread does meanwhile
+
+    inbox.put(work)
+    node.triggered = False
+    node.run()
+    assert ran == ["request"]
+    assert node.triggered
+    node.run()
+    assert ran == ["request"] * 2

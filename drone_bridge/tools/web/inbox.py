@@ -36,9 +36,12 @@ class Inbox:
             await asyncio.wait_for(is_done.wait(), DONE_TIMEOUT_S)
 
     def _run(self) -> None:
-        while not self._work.empty():
+        """Run the work that was queued before. Later work waits for the other callbacks of the executor."""
+        for _ in range(self._work.qsize()):
             work = self._work.get()
             try:
                 work()
             except Exception as error:  # an invalid request of a viewer must not end the node
                 self._logger.error(f"A viewer's request failed: {error!r}.")
+        if not self._work.empty():
+            self._condition.trigger()
