@@ -355,6 +355,28 @@ def test_a_full_disk_names_the_files_that_are_complete(tmp_path, monkeypatch):
     assert failure.endswith("Complete are: flight.mcap.")
 
 
+def test_a_disk_without_room_for_a_further_file_leaves_complete_ones(tmp_path, monkeypatch):
+    monkeypatch.setattr("drone_bridge.tools.recording.bag.MAX_FILE_BYTES", SPLIT_BYTES)
+    bag, topic = BagWriter(tmp_path / "flight"), make_topic()
+
+    def fill_disk(*_):
+        raise OSError(28, "No space left on device")
+
+    def write_all():
+        for number in range(6):
+            bag.write(topic, number, number, string_cdr("x" * 300_000))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(type(tmp_path), "open", fill_disk)
+        with pytest.raises(OSError, match="No space") as failure:
+            write_all()
+    told = str(bag.abandon(failure.value))
+    assert "recover" not in told
+    assert told.endswith("Complete are: flight.mcap.")
+    with AnyReader([tmp_path / "flight" / "flight.mcap"]) as reader:
+        assert reader.message_count
+
+
 def test_a_file_that_metadata_does_not_list_is_read_by_itself(split, capsys):
     folder, _ = split
     other = BagWriter(folder.parent / "short")

@@ -93,6 +93,7 @@ class BagWriter:
         ] = {}  # publish time and data, by publisher
         self._compression = CompressionType.ZSTD if compress else CompressionType.NONE
         self._files: list[BagFile] = []
+        self._file_path: Path | None = None  # of a file without an end
         try:
             self.path = _make_folder(path)
         except OSError as error:
@@ -106,8 +107,8 @@ class BagWriter:
 
     def _begin_file(self, path: Path) -> None:
         """Create a file with the topics so far. Raises OSError."""
-        self._file_path = path
         self._file = path.open("xb")
+        self._file_path = path
         self._files.append(BagFile(path))
         self._writer: Any = Writer(self._file, compression=self._compression, enable_crcs=False)  # untyped
         self._writer.start(profile="ros2", library=LIBRARY)
@@ -121,6 +122,7 @@ class BagWriter:
         self._writer.add_metadata("rosbag2", {"serialized_metadata": yaml.safe_dump(self._information())})
         self._writer.finish()
         self._file.close()
+        self._file_path = None
         begin_ns = self._files[-1].stop_ns
         self._begin_file(self.path / f"{self.path.name}_{len(self._files)}.mcap")
         for topic, by_publisher in self._latched.items():
@@ -208,11 +210,15 @@ class BagWriter:
         """Close the file without an end after a disk error. Return the error with the recover command."""
         self._close_file()
         (self.path / "metadata.yaml").unlink(missing_ok=True)
-        others = [each.path.name for each in self._files[:-1]]
+        complete = [each.path.name for each in self._files if each.path != self._file_path]
         return BagWriteError(
-            f"Writing the bag '{self.path}' failed: {_reason(failure, self.path)}. "
-            f"'drone-bridge recover {self._file_path} <new file>' recovers the intact part."
-            + (f" Complete are: {', '.join(others)}." if others else "")
+            f"Writing the bag '{self.path}' failed: {_reason(failure, self.path)}."
+            + (
+                f" 'drone-bridge recover {self._file_path} <new file>' recovers the intact part."
+                if self._file_path
+                else ""
+            )
+            + (f" Complete are: {', '.join(complete)}." if complete else "")
         )
 
     def _close_file(self) -> None:
