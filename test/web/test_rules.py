@@ -2,6 +2,7 @@
 """Access to the page, and the queue of a slow viewer."""
 
 import re
+import time
 from unittest.mock import Mock
 
 import pytest
@@ -10,6 +11,7 @@ from std_srvs.srv import SetBool
 
 from drone_bridge.stop_signals import LAUNCHED
 from drone_bridge.tools.web import recording as recordings
+from drone_bridge.tools.web import recordings as played_recordings
 from drone_bridge.tools.web.access import Access, is_loopback
 from drone_bridge.tools.web.address import links, qr_code
 from drone_bridge.tools.web.outbox import (
@@ -264,6 +266,42 @@ def test_a_recorder_ends_with_its_node(record, tmp_path):
     record(True, f'echo "${LAUNCHED}" >{ready}.new; mv {ready}.new {ready}; exec sleep 60')
     wait_until(ready.exists, "the recorder")
     assert ready.read_text().strip()
+
+
+@pytest.fixture
+def played(monkeypatch, tmp_path):
+    """Play a recording by a program of the test, and return the answer."""
+    (tmp_path / "bag").mkdir()
+    (tmp_path / "bag" / "bag.mcap").touch()
+    program = tmp_path / "python"
+    monkeypatch.setattr(played_recordings.sys, "executable", str(program))
+    shown = played_recordings.Recordings("127.0.0.1", tmp_path)
+
+    def play(script=""):
+        if script:
+            program.write_text(f"#!/bin/sh\n{script}\n")
+            program.chmod(0o755)
+        answers = []
+        shown.play("bag", lambda *answer: answers.append(answer))
+        wait_until(lambda: answers, "an answer")
+        return answers[0]
+
+    play.close = shown.close
+    yield play
+    shown.close()
+
+
+def test_a_player_that_can_t_be_started_is_reported(played):
+    assert played() == ("", "'bag' can't be played: No such file or directory.")
+
+
+def test_a_player_that_does_not_end_does_not_keep_the_node(played, monkeypatch):
+    monkeypatch.setattr(played_recordings, "STOP_TIMEOUT_S", 0.2)
+    link = "http://127.0.0.1:1/"
+    assert played(f"trap '' TERM; echo Open in a browser: {link}; while :; do sleep 0.05; done") == (link, "")
+    began_s = time.monotonic()
+    played.close()
+    assert time.monotonic() - began_s < 20.0
 
 
 def test_only_the_compressed_topic_of_an_image_is_recorded():

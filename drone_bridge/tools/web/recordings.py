@@ -18,6 +18,7 @@ from drone_bridge.tools.recording.settings import BAGS
 
 #: Length of the list, the newest first.
 MAX_LISTED = 200
+STOP_TIMEOUT_S = 2.0
 _LINK = re.compile(rb"Open in a browser: (\S+)")
 
 
@@ -71,12 +72,16 @@ class Recordings:
         with self._starting:
             self._stop()
             command = [sys.executable, "-m", "drone_bridge.tools.cli", "view", str(file.parent), "--no-browser"]
-            self._child = child = subprocess.Popen(
-                [*command, "--host", self._host, "--port", "0"],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-            )
+            try:
+                self._child = child = subprocess.Popen(
+                    [*command, "--host", self._host, "--port", "0"],
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.STDOUT,
+                )
+            except OSError as error:  # such as too little memory
+                answer("", f"'{name}' can't be played: {error.strerror}.")
+                return
         assert child.stdout
         last = b""
         for line in child.stdout:
@@ -92,5 +97,9 @@ class Recordings:
     def _stop(self) -> None:
         if self._child:
             self._child.terminate()
-            self._child.wait()
+            try:
+                self._child.wait(STOP_TIMEOUT_S)
+            except subprocess.TimeoutExpired:  # it reads a large bag
+                self._child.kill()
+                self._child.wait()
             self._child = None
