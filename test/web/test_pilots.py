@@ -366,6 +366,18 @@ def test_vehicles_that_never_were_are_bounded(clock):
     conversation(run)
 
 
+def test_vehicle_that_is_gone_is_stopped_whatever_else_a_page_has_stopped(clock):
+    async def run(server):
+        await server.see()
+        await server.ask(op="stop", vehicles=[f"/{number}/cmd_vel_stamped" for number in range(pilots.MAX_WANTED)])
+        await server.ask(op="stop", vehicle=TOPIC)
+        assert server.page.refusals == []
+        await server.see(REPORTING)
+        assert [node for node, _ in server.wishes] == [NODE]
+
+    conversation(run)
+
+
 def test_resume_waits_until_a_just_released_helm_has_ended_at_the_bridge(clock, monkeypatch):
     """Its end would hold the vehicle again."""
     monkeypatch.setattr(pilots, "HELM_ENDS_WITHIN_S", 0.05)

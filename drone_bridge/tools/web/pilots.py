@@ -54,7 +54,7 @@ MAX_PILOTS = MAX_VIEWERS
 MAX_STOPPERS = 256
 """Maximum number of other pages, which may only stop."""
 MAX_WANTED, MAX_NAME_OF_ROS = 64, 255
-"""Maximum number of absent vehicles with a wanted hold, and maximum length of a topic's name."""
+"""Maximum number of unknown vehicles with a wanted hold, and maximum length of a topic's name."""
 MAX_REQUESTS_PER_TOKEN = 20
 """Maximum rate of requests. More are dropped, except NEVER_DROPPED. Of more STOPs, the newest is sent by `watch`."""
 NEVER_DROPPED = ("stop", "release")
@@ -148,6 +148,7 @@ class Pilots:
         self._numbers = itertools.count(1)
         self._vehicles: dict[str, SteeredVehicle] = {}
         self._wishes = Wishes()
+        self._seen: set[str] = set()  # vehicles that are or were present
         self._wanted: dict[str, SteeredVehicle] = {}  # last seen state: a vehicle may disappear before it responds
         self._wishes_sent_at = -math.inf
         self._statuses: dict[str, HoldStatus] = {}  # by node
@@ -165,6 +166,7 @@ class Pilots:
     def set_vehicles(self, vehicles: Iterable[SteeredVehicle]) -> None:
         """Set the known vehicles. A pilot whose vehicle disappeared loses the helm."""
         self._vehicles = {vehicle.topic: vehicle for vehicle in vehicles}
+        self._seen |= self._vehicles.keys()
         for pilot in self._pilots.values():
             if pilot.vehicle and pilot.vehicle not in self._vehicles:
                 self._helm.remove(pilot.vehicle)
@@ -493,7 +495,7 @@ class Pilots:
         """Return whether a topic is that of a known or possible vehicle, as this server may have just started."""
         has_room = len(self._wishes.all()) < MAX_WANTED and len(topic) <= MAX_NAME_OF_ROS
         may_come = topic.startswith("/") and topic.endswith(f"/{COMMAND_TOPIC}") and has_room
-        return topic in self._vehicles or topic in self._wishes or may_come
+        return topic in self._seen or topic in self._wishes or may_come
 
     @staticmethod
     def _wish_of(pilot: PagePilot, now_s: float) -> Wish:
