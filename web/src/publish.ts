@@ -49,6 +49,9 @@ export class Publisher {
     stream.addEventListener("error", (event) => !this.element.hidden && setText(this.#note, (event as CustomEvent<string>).detail));
     helm.addEventListener("change", () => this.#show());
     for (const event of ["refused", "stop"]) helm.addEventListener(event, () => this.#stop());
+    // A goal that is published again when a connection or a suspended page comes back was not asked for.
+    stream.addEventListener("status", () => stream.status !== "open" && this.#stop());
+    document.addEventListener("visibilitychange", () => document.hidden && this.#stop());
     this.#show();
   }
 
