@@ -4,9 +4,10 @@
 from random import Random
 
 from last_words import each_conversation, rest_of, sent_by_end, words_of
+from session_talk import sent
 from test_driver_session import BACK, FORWARD, ROBOT, Talk
 
-from drone_bridge.robot.codec import STOPPED
+from drone_bridge.robot.codec import STOPPED, LogMessage
 
 
 def driven():
@@ -60,3 +61,17 @@ def test_a_robot_that_is_stopped_during_a_stall_needs_no_last_words():
     assert words_of(talk.session)
     talk.session.neutral_sent(talk.now_s)
     assert words_of(talk.session) is None
+
+
+def test_an_update_delayed_by_a_stall_does_not_outlast_the_stop():
+    talk = driven()
+    talk.steering.speeds, talk.steering.arrived_s = BACK, talk.now_s + 0.1
+    talk.now_s += 0.1
+    heard = talk.wire.send(LogMessage("Hello"))
+    actions = talk.session.receive(heard, "robot:25600", talk.now_s)  # published first, then the update is sent
+    late = [talk.session.outdated(each).data for each in sent(actions)]
+    for each in (*talk.session.last_words().neutral, *late):  # publishing stalls
+        talk.wire.receive_data(each)
+    talk.now_s += 2.0
+    talk.take([*talk.session.neutral_sent(talk.now_s), *talk.session.resume(talk.now_s)])
+    assert talk.speeds()[-3:] == [STOPPED, BACK, STOPPED]

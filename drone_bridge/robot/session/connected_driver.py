@@ -218,8 +218,7 @@ class ConnectedDriver:
         if self._slow and self.rest:
             self.unsent = b""
             self._keep_alives.note_sent(self._slow, now_s)
-        numbers = self.bindings.bound_of(codec.SubsystemType.SKID_STEER)
-        self._sent_speeds.update(dict.fromkeys(numbers, STOPPED))
+        self._sent_speeds.clear()  # updates from before may follow the stop, so that it is sent again
         self.driven, self._changed_s, self._stopped_s = STOPPED, now_s, now_s
 
     # Packets of the robot.
