@@ -4,11 +4,13 @@
 import json
 from random import Random
 
+import pytest
 from last_words import each_conversation, sent_by_end, without_repeats, words_of
 from session_talk import sent
 from test_controller_session import FORWARD, HOVER, Talk
 
 from drone_bridge.dronegui.codec import FlightState
+from drone_bridge.session.session import Outcome
 
 
 def states(packets):
@@ -64,6 +66,58 @@ def test_after_a_stall_the_next_packet_has_a_higher_number_and_no_button():
     after = [json.loads(each.data) for each in sent(talk.actions)]
     assert after[0]["seq"] == json.loads(words[-1])["seq"] + 1
     assert not any(each["state"]["reset"] for each in after)
+
+
+@pytest.mark.parametrize("command", [FORWARD, None])
+def test_an_emergency_before_a_stall_is_pressed_after_it(command):
+    talk = flown()
+    talk.pilot.wanted = command
+    talk.run(0.1)
+    talk.ask("emergency")
+    actions = stall(talk, has_words=words_of(talk.session) is not None)
+    assert any(each["reset"] for each in states(each.data for each in sent(actions)))
+    assert outcomes(actions) == [(True, "reset was pressed and released.")]
+
+
+def test_an_emergency_pressed_by_last_words_is_not_repeated():
+    talk = flown()
+    talk.ask("emergency")
+    pressed = talk.session.tick(talk.session.due_s)
+    words = words_of(talk.session)
+    actions = stall(talk, unsent=pressed)
+    after = [json.loads(each.data) for each in sent(actions)]
+    assert after[0]["seq"] == json.loads(words[-1])["seq"] + 1
+    assert not any(each["state"]["reset"] for each in after)
+    assert outcomes(actions) == [(True, "reset was pressed and released.")]
+
+
+def test_packet_1_that_is_lost_in_a_stall_is_sent_after_it():
+    talk = flown()
+    talk.show_on(FlightState.FLYING, 1.0)
+    talk.ask("land")
+    actions = talk.show(FlightState.FLYING)
+    while 1 not in numbers(actions):  # the landing begins again
+        talk.now_s = talk.session.due_s
+        actions = [*talk.show(FlightState.FLYING), *talk.take(talk.session.tick(talk.now_s))]
+    assert words_of(talk.session)
+    assert numbers(stall(talk, unsent=actions))[0] == 1
+
+
+def stall(talk, *, unsent=(), has_words=True):
+    """Return the actions after a stall in which these packets were not sent, but the last words were."""
+    talk.now_s += 2.0
+    for each in sent(unsent):
+        talk.take(talk.session.unsent(each, "stale", talk.now_s))
+    said = talk.session.neutral_sent(talk.now_s) if has_words else []
+    return [*said, *talk.take(talk.session.resume(talk.now_s)), *talk.run(1.0)]
+
+
+def numbers(actions):
+    return [json.loads(each.data)["seq"] for each in sent(actions)]
+
+
+def outcomes(actions):
+    return [(each.is_success, each.sentence) for each in actions if isinstance(each, Outcome)]
 
 
 def test_a_hovering_drone_needs_no_last_words():

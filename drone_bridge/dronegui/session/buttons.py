@@ -81,6 +81,12 @@ class Press:
         if self._packets_down + self._packets_up > 1:
             self.was_refused = self.is_over = True
 
+    def pressed_elsewhere(self, now_s: float) -> None:
+        """Record that another process has pressed the button, and released it."""
+        if not self.was_sent:
+            self.sent(was_down=True, now_s=now_s)
+        self.give_up(at_once=False)
+
     def give_up(self, *, at_once: bool) -> None:
         """Release the button early; with `at_once`, without packets that report the release."""
         self._is_given_up = True

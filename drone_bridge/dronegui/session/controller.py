@@ -258,6 +258,8 @@ class DroneGuiControllerSession(Session):
         self._published: bool | None = None  # published state of flight
         self._effects: list[Action] = []  # of the current event
         self._newest = HOVER  # controls in the last packet
+        # Number after the newest last words, and the emergency's press in them.
+        self._worded: tuple[int, Press | None] = FIRST_SEQ, None
         #: Problems with navdata, with the drone, and with other controllers, as clauses, empty if there is none. They
         #: are those of the last turn: another thread may read them before this session has detected a stall.
         self.problems = "", "", ""
@@ -364,15 +366,23 @@ class DroneGuiControllerSession(Session):
         """Return hover with all buttons released, after an emergency's press if its packets may be lost."""
         if self._newest == HOVER:
             return None
-        press = [_with_buttons(HOVER, frozenset({"reset"}))] if self._cutting else []
-        return LastWords(self._connection.peek(*press, HOVER))
+        cutting = self._cutting
+        press = [_with_buttons(HOVER, frozenset({"reset"}))] if cutting else []
+        words = self._connection.peek(*press, HOVER)
+        self._worded = self._connection.next_seq + len(words), cutting
+        return LastWords(words)
 
     def neutral_sent(self, now_s: float) -> Actions:
         """Skip the numbers of the last words, so that the next packet is not late. All buttons are released."""
-        self._connection.skip(1 + bool(self._cutting))
+        next_seq, cutting = self._worded
+        if self._connection.next_seq != FIRST_SEQ:  # which is never late
+            self._connection.skip(max(0, next_seq - self._connection.next_seq))
         self._newest = HOVER
         for press in self._buttons:
-            press.give_up(at_once=False)
+            if press is cutting:
+                press.pressed_elsewhere(now_s)
+            elif press.was_sent:
+                press.give_up(at_once=False)
         return []
 
     @property
