@@ -162,6 +162,14 @@ def test_a_fresh_command_outlives_a_short_stall(talk):
     assert published(talk.run(0.04)) == [FORWARD]
 
 
+def test_a_stop_right_after_a_stall_ends_a_command_from_before(talk):
+    talk.hear(FORWARD_DOCUMENT)
+    talk.now_s += 0.35
+    talk.session.resume(talk.now_s)
+    stopped = talk.hear(command(0.0, 0.0, 0.0, 0.0))
+    assert published([*stopped, *talk.run(0.04)]) == [DroneCommand()]
+
+
 # Disconnected operators.
 
 

@@ -19,7 +19,7 @@ silent |
 | UNREACHABLE; documents are still sent | CONNECTED, by a command, or REFUSAL_HOLDS_S after the last refusal |
 | CLOSED, by `end` | |
 
-Right after a stall of this process no command is followed, because it may be stale.
+Right after a stall of this process no command but the neutral one is followed, because it may be stale.
 """
 
 import math
@@ -131,7 +131,7 @@ class TelemetryDroneSession(Session):
             event = self._connection.next_event()
         except RemoteProtocolError as error:
             return [Note("rejected_input", f"A document from {name} was refused: {error}")]
-        if now_s < self.settled_s:
+        if now_s < self.settled_s and event != HOVER:
             return [Note(AFTER_STALLS, MAY_HAVE_WAITED)]
         self._refused_until_s = -math.inf
         begun = self._received(source, name, now_s) if self._callers else []
