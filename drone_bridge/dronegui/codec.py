@@ -467,17 +467,23 @@ class ReceiverConnection(EventSource[ControlPacket | LatePacket]):
         except RemoteProtocolError as error:
             self._queue.put(error)
 
+    def peek(self, datagram: bytes | bytearray | memoryview) -> ControlPacket | LatePacket:
+        """Return the event of a whole datagram, without receiving it. Raises RemoteProtocolError for a refused one."""
+        document = parse(datagram, self._python_literals)
+        seq = _seq(document)
+        if self._newest_seq is not None and seq != FIRST_SEQ and seq <= self._newest_seq:
+            return LatePacket(seq, self._newest_seq)
+        return ControlPacket(seq, self._merged(document.get("state", {})))
+
     def next_event(self) -> ControlPacket | LatePacket | NeedData:
         """Return the next event, or NEED_DATA. Raises RemoteProtocolError, once per refused datagram."""
         return self._queue.next_event()
 
     def _read(self, datagram: bytes | bytearray | memoryview) -> ControlPacket | LatePacket:
-        document = parse(datagram, self._python_literals)
-        seq = _seq(document)
-        if self._newest_seq is not None and seq != FIRST_SEQ and seq <= self._newest_seq:
-            return LatePacket(seq, self._newest_seq)
-        self._controls, self._newest_seq = self._merged(document.get("state", {})), seq
-        return ControlPacket(seq, self._controls)
+        event = self.peek(datagram)
+        if isinstance(event, ControlPacket):
+            self._controls, self._newest_seq = event.controls, event.seq
+        return event
 
     def _merged(self, state: Any) -> Controls:
         """Merge a state into the controls in force. Raises RemoteProtocolError."""

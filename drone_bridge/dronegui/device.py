@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from drone_bridge.dronegui.codec import (
+    AXES,
     DEFAULT_NAVDATA_PORT,
     ControlPacket,
     Controls,
@@ -20,6 +21,7 @@ from drone_bridge.dronegui.codec import (
     Navdata,
     ReceiverConnection,
 )
+from drone_bridge.wire.events import RemoteProtocolError
 from drone_bridge.wire.rate_limit import RateLimit
 
 #: Delay between the press of reset and the drone's navdata, s.
@@ -118,6 +120,16 @@ class Gui:
             else:
                 self._drone.take_off()
         return event
+
+    def is_stop(self, datagram: bytes) -> bool:
+        """Return whether a datagram takes effect, presses no button but hover, and does not move the drone."""
+        try:
+            event = self._protocol.peek(datagram)
+        except RemoteProtocolError:
+            return False
+        if not isinstance(event, ControlPacket) or event.controls.take_off or event.controls.reset:
+            return False
+        return event.controls.hover or not any(getattr(event.controls, axis) for axis in AXES)
 
     def navdata_is_due(self, now_s: float) -> bool:
         """Return whether navdata is due; true once per period."""

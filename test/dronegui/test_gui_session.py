@@ -173,10 +173,18 @@ def test_who_never_commanded_leaves_without_a_command(talk):
 def test_after_a_stall_no_packet_is_followed_until_what_waited_is_read(talk):
     talk.now_s += 3.0
     talk.session.resume(talk.now_s)
-    actions = talk.press("take_off")
-    assert (published(actions), calls(actions), len(notes(actions, AFTER_STALLS))) == ([], [], 2)
+    actions = [*talk.say(take_off=True), *talk.say(reset=True), *talk.forward(), *talk.hear(b"?")]
+    assert (published(actions), calls(actions), len(notes(actions, AFTER_STALLS))) == ([], [], 4)
     talk.now_s += SETTLING_S
     assert published(talk.forward()) == [FORWARD]
+
+
+@pytest.mark.parametrize("stop", [{"hover": True, "roll": 1}, {}])
+def test_a_stop_right_after_a_stall_ends_a_state_from_before(talk, stop):
+    talk.forward()
+    talk.now_s += 0.35
+    talk.session.resume(talk.now_s)
+    assert published([*talk.say(**stop), *talk.run(0.04)]) == [LEVEL]
 
 
 def test_a_state_of_before_a_stall_ends_with_it_and_that_is_no_silence(talk):

@@ -24,7 +24,8 @@ sender's start is then withheld: a start is a sender that is not among the last 
 from 1. `session.controller` has the table of both directions.
 - hover that was refused is called again by the next packet that takes effect, at most every HOVER_RETRY_S: a vehicle
 refuses a release while it settles after a stall of its own.
-- Right after a stall of this process no packet is followed, because it may be stale. Its presses are lost.
+- Right after a stall of this process only a packet that stops the drone is followed, because it may be stale. Presses
+are lost.
 - Navdata is sent to the GUI's own machine and to its controllers' hosts: each block of a bridge unchanged, or else data
 from the vehicle's topics, at most NAVDATA_RATE times per second.
 """
@@ -123,9 +124,9 @@ class GuiSession(Session):
         name = peer_name(source)
         if not self._allowed.allows(source[0]):
             return [Note("refused_peers", f"{name} was refused: it is not in allowed_peers.")]
-        if now_s < self.settled_s:
-            return [Note(AFTER_STALLS, MAY_HAVE_WAITED)]
         assert isinstance(data, bytes)
+        if now_s < self.settled_s and not self._gui.is_stop(data):
+            return [Note(AFTER_STALLS, MAY_HAVE_WAITED)]
         is_new = name != self.peer or not self._command.is_in_force
         self._now_s, self._sender, self._effects, self._presses_reset = now_s, name, [], False
         try:
@@ -166,7 +167,7 @@ class GuiSession(Session):
         return actions
 
     def resume(self, now_s: float) -> Actions:
-        """Ignore packets until pending ones are read, and end a stale state."""
+        """Ignore packets that move the drone until pending ones are read, and end a stale state."""
         super().resume(now_s)
         actions = self._command.resume(self.peer, now_s)
         self._set_due()
