@@ -85,7 +85,9 @@ class NeutralRepeater:
         # Time since which the newest command is unknown, with the present subscriptions, or None.
         self._unknown_since_s: float | None = None
         self._published_s = 0.0
-        self._published: deque[Any] = deque(maxlen=100)  # neutral commands, to recognize our own echo
+        # To recognize our own echo: neutral commands, and the others with their times, as sent.
+        self._published: deque[Any] = deque(maxlen=100)
+        self._moved: deque[tuple[float, Any]] = deque(maxlen=100)
         folder = publishers[0].topic_name.rpartition("/")[0]
         self._own = {publisher.topic_name for publisher in publishers}
         others = {f"{folder}/{name}": kind for name, kind in COMMAND_TOPICS.items()}
@@ -116,7 +118,7 @@ class NeutralRepeater:
                 if self._node.hold.is_held:
                     return  # held meanwhile: neutral is sent before or after this lock
                 self._since_s = self._unknown_since_s = None
-                self._publish(publisher, message, decided_s)
+                self._moved.append((time.monotonic(), self._publish(publisher, message, decided_s)))
 
     def publish_neutral(self, publisher: "Publisher[Any] | None" = None, message: Any = None) -> None:
         """Publish the neutral command, by default the server's own, and repeat it from now on."""
@@ -138,8 +140,11 @@ class NeutralRepeater:
             self._published.append(neutral[1])
             self._publish(*neutral)
 
-    def _publish(self, publisher: "Publisher[Any]", message: Any, decided_s: float | None = None) -> None:
-        self._node.publish(publisher, as_published(message, publisher, self._node), decided_s)
+    def _publish(self, publisher: "Publisher[Any]", message: Any, decided_s: float | None = None) -> Any:
+        """Publish a message, and return it as sent."""
+        sent = as_published(message, publisher, self._node)
+        self._node.publish(publisher, sent, decided_s)
+        return sent
 
     def _begin(self) -> None:
         """Begin after the activation: with the neutral command on hold, else without any. In the executor."""
@@ -182,9 +187,16 @@ class NeutralRepeater:
                 self._since_s, self._unknown_since_s = now_s, None
 
     def _take(self, message: Any) -> None:
-        """Stop repeating when another publisher sends a non-neutral command; a neutral one may be our own echo."""
+        """Stop repeating when another publisher sends a non-neutral command; a neutral one may be our own echo.
+
+        So may a command that is equal to one of ours of the last PERIOD_S: its echo may arrive after the neutral one.
+        """
         with self._lock:
-            if not is_neutral(message) and message not in self._published:
+            since_s = time.monotonic() - PERIOD_S
+            is_own = message in self._published or any(
+                sent_s >= since_s and message == sent for sent_s, sent in self._moved
+            )
+            if not is_neutral(message) and not is_own:
                 self._since_s = self._unknown_since_s = None
 
     def _end_listening(self) -> None:

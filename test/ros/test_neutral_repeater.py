@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 from builtin_interfaces.msg import Time
-from geometry_msgs.msg import Twist
+from geometry_msgs.msg import Twist, TwistStamped
 from plain_node import PlainNode
 from twists import twist
 
@@ -141,6 +141,23 @@ def test_somebody_else_who_commands_ends_it(node, word):
     node.heard["/cmd_vel"](RIVAL)
     assert node.wait(5) == []
     assert not node.heard
+
+
+@pytest.mark.parametrize("is_stamped", [False, True])
+def test_a_late_echo_of_our_own_command_does_not_end_it(node, is_stamped):
+    publisher = node.make_publisher(TwistStamped if is_stamped else Twist, "cmd_vel", 1)
+    word = NeutralRepeater(node, (publisher,), lambda: (publisher, Twist()))
+    node.activate()
+    word.publish_neutral()
+    node.rivals = 1
+    node.wait(1)
+    word.publish(publisher, FORWARD, 0.0)
+    _, echo = node.published[-1]
+    word.publish(publisher, ZERO, 0.0)
+    node.heard["/cmd_vel"](echo)
+    assert len(node.wait(2)) == 2
+    node.heard["/cmd_vel"](echo)  # a second later it is another publisher's
+    assert node.wait(2) == []
 
 
 def test_a_neutral_command_while_repeating_ends_is_repeated(node, word):
