@@ -243,7 +243,8 @@ class DroneGuiServer(ProtocolNode):
     def call_service(self, name: str, tag: bool | None) -> None:
         """Call a service, or publish a press; `tag` is whether hover is to be held.
 
-        reset replaces an emergency service that does not exist.
+        reset replaces an emergency service that does not exist. Land and emergency are also requested from a bridge
+        whose reports have stopped.
         """
         age_s = elapsed_s() - self.decided_s
         if name == EMERGENCY and age_s > EMERGENCY_AGE_S:
@@ -251,9 +252,11 @@ class DroneGuiServer(ProtocolNode):
             self._answer(name, tag, Answer(False, reason, was_called=False, has_come=False))
         elif not self._presses:
             request = None if tag is None else SetBool.Request(data=tag)
-            target = RESET if name == EMERGENCY and not self._caller.offers(EMERGENCY) else name
-            moves = name not in (LAND, EMERGENCY, HOVER)
-            self._caller.call(target, partial(self._answer, name, tag), request, moves=moves)
+            target = RESET if name == EMERGENCY and not self._caller.is_known(EMERGENCY) else name
+            ends_flight = name in (LAND, EMERGENCY)
+            moves = not (ends_flight or name == HOVER)
+            answered = partial(self._answer, name, tag)
+            self._caller.call(target, answered, request, moves=moves, even_if_gone=ends_flight)
         elif publisher := self._presses.get(name):
             if name == EMERGENCY and not self.is_wanted(publisher):
                 publisher = self._presses[RESET]
