@@ -125,19 +125,28 @@ class CommandTopics(Generic[RawT]):
 
         `read` converts a fresh message, or raises ValueError with a sentence. After a command on a topic that
         `overrules`, those on other topics are ignored for `command_timeout`. `Hold` decides whether commands are
-        followed.
+        followed. A zero velocity that may be stale after a stall ends the command from before.
         """
         is_stamped = "header" in message_type.get_fields_and_field_types()  # type: ignore[attr-defined]
         ages = CommandAges(self._node, topic, self._now)
 
         def receive(message: Any) -> bool:
             stamp = ages.stamp_of(message) if is_stamped else None
-            refusal = _non_finite_field(message) or self._settling.refusal() or (stamp and ages.refusal(stamp))
+            refusal = _non_finite_field(message)
+            stale = None if refusal else self._settling.refusal()
+            if not refusal and not stale:
+                refusal = stamp and ages.refusal(stamp)
             if not refusal:
                 try:
                     command = read(message)
                 except ValueError as error:
                     refusal = str(error)
+                else:
+                    is_stop = stale and command == STILL
+                    if is_stop and self._may_stop(elapsed_s(), overrules=overrules, is_helm=is_helm):
+                        self.arbiter.forget()
+                        return True
+                    refusal = stale
             if refusal:
                 sentence = f"A command on {topic} was refused: {refusal}"
                 self._report(partial(self._node.report.count_and_warn, "refused_commands", sentence))
@@ -177,6 +186,10 @@ class CommandTopics(Generic[RawT]):
             return False
         counts["commands"] += 1
         return True
+
+    def _may_stop(self, now_s: float, *, overrules: bool, is_helm: bool) -> bool:
+        """Return whether a zero velocity may end the newest command, which has at most its precedence."""
+        return is_helm or (self._node.hold.state.is_free and (overrules or self.arbiter.admits(now_s)))
 
     def _supported(self, velocity: BodyVelocity) -> BodyVelocity:
         """Return the velocity on supported axes. Counts and warns of commands on the others."""

@@ -167,6 +167,23 @@ def test_commands_pending_during_a_stall_are_refused(node, monkeypatch, topic):
     assert node.send(topic, RAW.get(topic), forward=1.0)[1]
 
 
+@pytest.mark.parametrize("topic", [CMD_VEL, STAMPED, HELM])
+def test_a_zero_velocity_right_after_a_stall_ends_the_command_from_before(node, monkeypatch, topic):
+    node.send(topic, forward=1.0)
+    node.now_s += 0.35
+    monkeypatch.setattr(PROCESS, "running_s", lambda: 0.1)
+    assert node.send(topic)[1] is None
+    assert not node.hold.is_held
+
+
+@pytest.mark.parametrize(("topic", "other"), [(STAMPED, CMD_VEL), (HELM, STAMPED), (CMD_VEL, "cmd_axes")])
+def test_a_zero_right_after_a_stall_ends_no_command_that_overrides_it(node, monkeypatch, topic, other):
+    node.send(topic, forward=1.0)
+    node.now_s += 0.35
+    monkeypatch.setattr(PROCESS, "running_s", lambda: 0.1)
+    assert node.send(other, CommandAxes() if other in RAW else None)[1] == FORWARD
+
+
 # Invalid commands for this vehicle.
 
 
