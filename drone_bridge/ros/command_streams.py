@@ -16,7 +16,8 @@ Theory of operation:
 
 - A lock guards taking, without waiting: a thread that finds it locked leaves the message to the other thread.
 - A message that is taken late is stale. Waiting messages are dropped if the last take is over LATE_S ago, and after
-  `drop_waiting`, for example at the release of a hold. A new link finds no messages: the executor has taken them.
+  `drop_waiting`, for example at the release of a hold. A new link finds no messages: the executor has taken them. A
+  dropped message may still end the command from before.
 - Reports are made at the end of a turn of the loop, so that logging follows sending.
 """
 
@@ -58,7 +59,7 @@ class CommandStreams(Intake):
         """
         self._node, self._on_command, self._period_s = node, on_command, period_s
         self._group = PolledCallbackGroup(is_polled=False)
-        self._streams: list[tuple[Any, Receive]] = []
+        self._streams: list[tuple[Any, Receive, Receive]] = []
         self._taking = threading.Lock()
         self._has_link = self._must_drop = False
         self._taken_s = self._commanded_s = -math.inf
@@ -67,8 +68,13 @@ class CommandStreams(Intake):
 
     # For the executor.
 
-    def add(self, message_type: type, topic: str, receive: Receive) -> None:
-        """Subscribe to a topic. Publishers that offer a weaker QoS than an override requests are received as well."""
+    def add(
+        self, message_type: type, topic: str, receive: Receive, receive_late: Receive = lambda message: False
+    ) -> None:
+        """Subscribe to a topic. Publishers that offer a weaker QoS than an override requests are received as well.
+
+        `receive_late` is called with messages that are dropped because they were taken late.
+        """
 
         def take(message: Any) -> None:
             if self._group.is_polled or not self._taking.acquire(blocking=False):
@@ -83,7 +89,7 @@ class CommandStreams(Intake):
                     self._node.post(self._take_over)
 
         subscriptions = subscribe_to_stream(self._node, message_type, topic, self._group, take)
-        self._streams += [(subscription, receive) for subscription in subscriptions]
+        self._streams += [(subscription, receive, receive_late) for subscription in subscriptions]
 
     def drop_waiting(self) -> None:
         """Drop the messages that wait now, before the next take."""
@@ -121,13 +127,12 @@ class CommandStreams(Intake):
             is_late = now_s - self._taken_s > LATE_S or self._must_drop
             self._taken_s, self._must_drop = now_s, False
             is_command = False
-            for subscription, receive in self._streams:
+            for subscription, receive, receive_late in self._streams:
                 if (message := newest_of(subscription)) is None:
                     continue
                 if is_late:
                     self._node.report.counts[DROPPED] += 1
-                else:
-                    is_command |= receive(message)
+                is_command |= (receive_late if is_late else receive)(message)
             if is_command:
                 self._commanded_s = now_s
             return is_command

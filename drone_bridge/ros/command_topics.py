@@ -125,7 +125,7 @@ class CommandTopics(Generic[RawT]):
 
         `read` converts a fresh message, or raises ValueError with a sentence. After a command on a topic that
         `overrules`, those on other topics are ignored for `command_timeout`. `Hold` decides whether commands are
-        followed. A zero velocity that may be stale after a stall ends the command from before.
+        followed. A zero velocity that was taken late, or may be stale after a stall, ends the command from before.
         """
         is_stamped = "header" in message_type.get_fields_and_field_types()  # type: ignore[attr-defined]
         ages = CommandAges(self._node, topic, self._now)
@@ -133,20 +133,14 @@ class CommandTopics(Generic[RawT]):
         def receive(message: Any) -> bool:
             stamp = ages.stamp_of(message) if is_stamped else None
             refusal = _non_finite_field(message)
-            stale = None if refusal else self._settling.refusal()
-            if not refusal and not stale:
-                refusal = stamp and ages.refusal(stamp)
+            if not refusal and (refusal := self._settling.refusal()) and stops(message):
+                return True
+            refusal = refusal or (stamp and ages.refusal(stamp))
             if not refusal:
                 try:
                     command = read(message)
                 except ValueError as error:
                     refusal = str(error)
-                else:
-                    is_stop = stale and command == STILL
-                    if is_stop and self._may_stop(elapsed_s(), overrules=overrules, is_helm=is_helm):
-                        self.arbiter.forget()
-                        return True
-                    refusal = stale
             if refusal:
                 sentence = f"A command on {topic} was refused: {refusal}"
                 self._report(partial(self._node.report.count_and_warn, "refused_commands", sentence))
@@ -163,6 +157,20 @@ class CommandTopics(Generic[RawT]):
             self.arbiter.put(Arrival(command, now_s, stamp_numbers(stamp) if stamp else None, is_helm=is_helm))
             return True
 
+        def stops(message: Any) -> bool:
+            """End the newest command by a message that may be stale. Return whether the message is zero and may do so.
+
+            That needs the precedence of the newest command.
+            """
+            is_first = is_helm or (self._node.hold.state.is_free and (overrules or self.arbiter.admits(elapsed_s())))
+            try:
+                if not is_first or read(message) != STILL:
+                    return False
+            except ValueError:
+                return False
+            self.arbiter.forget()
+            return True
+
         def receive_from_helm(message: Any) -> None:
             if receive(message):
                 self._on_command()
@@ -170,7 +178,7 @@ class CommandTopics(Generic[RawT]):
         if is_helm:
             self._node.make_subscription(message_type, topic, receive_from_helm, stream())
         else:
-            self._streams.add(message_type, topic, receive)
+            self._streams.add(message_type, topic, receive, stops)
 
     def _is_admitted(self, topic: str, now_s: float, *, overrules: bool, is_helm: bool) -> bool:
         """Return whether a valid command is followed, by the hold and the precedence of its topic. Counts it."""
@@ -186,10 +194,6 @@ class CommandTopics(Generic[RawT]):
             return False
         counts["commands"] += 1
         return True
-
-    def _may_stop(self, now_s: float, *, overrules: bool, is_helm: bool) -> bool:
-        """Return whether a zero velocity may end the newest command, which has at most its precedence."""
-        return is_helm or (self._node.hold.state.is_free and (overrules or self.arbiter.admits(now_s)))
 
     def _supported(self, velocity: BodyVelocity) -> BodyVelocity:
         """Return the velocity on supported axes. Counts and warns of commands on the others."""

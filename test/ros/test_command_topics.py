@@ -15,6 +15,7 @@ from drone_bridge.motion.body_velocity import STILL, BodyVelocity
 from drone_bridge.motion.limits import LOW_BATTERY_S
 from drone_bridge.msg import CommandAxes, CommandRates
 from drone_bridge.ros.command_ages import CLOCK_TOLERANCE_S
+from drone_bridge.ros.command_streams import DROPPED, LATE_S
 from drone_bridge.ros.command_topics import CommandTopics
 from drone_bridge.ros.stall_watch import PROCESS
 from drone_bridge.session.arbiter import SINKING, Rank
@@ -182,6 +183,17 @@ def test_a_zero_right_after_a_stall_ends_no_command_that_overrides_it(node, monk
     node.now_s += 0.35
     monkeypatch.setattr(PROCESS, "running_s", lambda: 0.1)
     assert node.send(other, CommandAxes() if other in RAW else None)[1] == FORWARD
+
+
+@pytest.mark.parametrize(("stop", "is_stopped"), [(Twist(), True), (twist(forward=2.0), False)])
+def test_a_zero_velocity_that_is_taken_late_ends_the_command_from_before(node, stop, is_stopped):
+    node.intake.opened()
+    node.send(CMD_VEL, forward=1.0)
+    node.posted.pop()(node.now_s)  # the link's thread takes
+    node.waiting[CMD_VEL].append(stop)
+    node.now_s += LATE_S + 0.01
+    assert node.decided() == (NOTHING if is_stopped else FOLLOWED)
+    assert node.counts[DROPPED] == 1
 
 
 # Invalid commands for this vehicle.
