@@ -47,7 +47,7 @@ from rclpy.timer import Timer
 from drone_bridge.motion.observed_motion import ObservedMotion
 from drone_bridge.net.clock import elapsed_s
 from drone_bridge.net.connector import LinkError, UnknownHostError
-from drone_bridge.net.last_words import LastWordsKeeper
+from drone_bridge.net.last_words import LEAST_LIFETIME_S, LastWordsKeeper
 from drone_bridge.net.link_loop import DROPPED_BY_STALL, DROPPED_WORK, Intake, Link, LinkLoop
 from drone_bridge.ros import log_pipe
 from drone_bridge.ros.autostart import Autostart
@@ -352,7 +352,7 @@ class ProtocolNode(LifecycleNode):
         if self.is_server:
             return None
         if keeper := log_pipe.borrow_keeper():
-            keeper.command_timeout = lambda: float(self.parameters["command_timeout"])
+            keeper.command_timeout = lambda: max(float(self.parameters["command_timeout"]), LEAST_LIFETIME_S)
         elif log_pipe.has_last_words():
             self.get_logger().warning(
                 "Another node of this process has last words. If the process is killed, this vehicle is not stopped."

@@ -3,15 +3,20 @@
 
 import os
 import socket
+from types import SimpleNamespace
 
 import pytest
 
 from drone_bridge.net import last_words, last_words_sender
+from drone_bridge.net.clock import elapsed_s
 from drone_bridge.net.last_words import LastWordsKeeper, shared_memory
-from drone_bridge.net.last_words_sender import Sender
+from drone_bridge.net.last_words_sender import DEADLINE, Sender
 from drone_bridge.net.serial_line import SerialLine, _Device
 from drone_bridge.net.tcp_connection import StreamOptions, TcpConnection
+from drone_bridge.ros import log_pipe
+from drone_bridge.ros.protocol_node import ProtocolNode
 from drone_bridge.session.session import LastWords
+from drone_bridge.session.stall_detector import StallDetector
 
 GO, STOP, BYE = b"go 1.00\n", b"stop\n", b"bye\n"
 WORDS = LastWords((STOP,), (BYE,))
@@ -109,6 +114,18 @@ def stall(keeper, child):
     child._check_stall()
     keeper.command_timeout = lambda: 0.5
     return keeper.was_written()
+
+
+@pytest.mark.parametrize("command_timeout", [0.01, 0.5])
+def test_the_loop_detects_each_stall_in_which_words_are_sent(scene, monkeypatch, command_timeout):
+    *_, keeper, _, outlet = scene
+    monkeypatch.setattr(log_pipe, "borrow_keeper", lambda: keeper)
+    node = SimpleNamespace(is_server=False, parameters={"command_timeout": command_timeout})
+    assert ProtocolNode._borrowed_keeper(node) is keeper
+    turn_s = elapsed_s()
+    keeper.keep(WORDS, outlet)
+    deadline_s = int.from_bytes(keeper._memory[DEADLINE : DEADLINE + 8], "little") / 1e9
+    assert deadline_s - turn_s >= max(command_timeout + 0.2, StallDetector.STALL_S + 0.05)
 
 
 def test_a_process_that_is_killed_after_a_stall_still_has_last_words(scene):
