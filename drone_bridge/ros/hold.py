@@ -149,7 +149,12 @@ class Hold:
         if self.state.is_unread:
             self._settle()
         for wish in self._wish_files.read():
-            if wish.is_for(self._names) and wish.id not in self._wishes:
+            if not wish.is_for(self._names):
+                continue
+            with self._lock:
+                if is_known := wish.id in self._wishes:  # it stays known, however many follow
+                    self._wishes[wish.id] = self._wishes.pop(wish.id)
+            if not is_known:
                 self._take_wish(wish.id, wish.reason)
 
     def finish(self) -> None:

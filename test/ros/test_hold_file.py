@@ -34,6 +34,7 @@ def home(tmp_path, monkeypatch):
 
 def boots(monkeypatch, name):
     monkeypatch.setattr(hold_file, "boot_id", lambda: name)
+    monkeypatch.setattr("drone_bridge.ros.wish_file.boot_id", lambda: name)
 
 
 def kept():
@@ -411,6 +412,17 @@ def test_a_wish_in_a_file_holds_from_the_first_moment(wish_file, name):
     assert (status.held, status.wish, status.reason, status.is_inherited) == (True, "7", "Anne pressed STOP", False)
     node.hold._keeper.wait(10.0)
     assert kept() == "Anne pressed STOP"
+
+
+def test_a_wish_in_a_file_holds_once_however_many_follow(wish_file):
+    wish_file.write([FiledWish(EVERY_VEHICLE, "first", "Anne pressed STOP")])
+    node = Node()
+    assert node.hold.is_held
+    for number in range(2 * MAX_WISHES):
+        node.call(False)
+        node.hold.poll_files()
+        assert not node.hold.is_held
+        node.wish(str(number))
 
 
 @pytest.mark.parametrize("name", ["/d2", "/d1/other", "/d1/bridge/other", "/d2/cmd_vel_stamped"])
