@@ -44,8 +44,9 @@ from drone_bridge.session.stall_detector import StallDetector
 
 #: How long a loop may stall beyond the lifetime of a command.
 STALL_S = 0.2
-#: Lifetime of a command that counts at least, s: the loop has to detect each stall in which words are sent.
-LEAST_LIFETIME_S = StallDetector.STALL_S - STALL_S + 0.05
+#: Lifetime of a command that counts at least, s: the loop has to detect each stall in which words are sent, also one
+#: that begins when it has just waited.
+LEAST_LIFETIME_S = StallDetector.STALL_S + StallDetector.PERIOD_S - STALL_S + 0.05
 #: How long the child may take to close its copy of a file. A port can't be bound again before that.
 RELEASE_S = 0.1
 #: Longest data of an entry: longer ones are not completed.
