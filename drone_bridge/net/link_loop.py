@@ -404,13 +404,17 @@ class LinkLoop:
         self._posted.clear()
         dropped += self._drain()
         self.session.fresh_since_s = now_s
-        if self._keeper and self._keeper.was_written():
-            self._notes.put(Note(LAST_WORDS, SAID))
-            self._act(self.session.neutral_sent(now_s), now_s)
+        self._count_words(now_s)
         self._act(self.session.resume(now_s), now_s)
         if dropped:
             sentence = f"This process was stalled (machine overloaded?). Dropped {dropped} stale messages."
             self._notes.put(Note(DROPPED_BY_STALL, sentence))
+
+    def _count_words(self, now_s: float) -> None:
+        """Record last words that were sent in a stall, once."""
+        if self._keeper and self._keeper.was_written():
+            self._notes.put(Note(LAST_WORDS, SAID))
+            self._act(self.session.neutral_sent(now_s), now_s)
 
     def _drain(self) -> int:
         """Drop waiting datagrams, and return their number. Streams keep their bytes."""
@@ -523,11 +527,15 @@ class LinkLoop:
             self._stage.resolve(action)
 
     def _send(self, action: Send, decided_s: float) -> None:
-        if self._clock.now_s() - decided_s > StallDetector.STALL_S and not self._is_stopping:
+        now_s = self._clock.now_s()
+        if now_s - decided_s > StallDetector.STALL_S and not self._is_stopping:
             if not self._streams:
                 self._unsent(action, OUTDATED)
                 return
+            self._count_words(now_s)
             action = self.session.outdated(action)
+            if not action.data:
+                return
         try:
             if self._streams and action.rest:
                 self._streams.send(action.data, action.to, action.rest)

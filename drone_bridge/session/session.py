@@ -278,7 +278,10 @@ class Session(ABC):
         return [Note(action.if_lost, sentence)]
 
     def outdated(self, action: Send) -> Send:
-        """Return what to send on a stream instead of a message, after a stall of this process since its decision."""
+        """Return what to send on a stream instead of a message, after a stall of this process since its decision.
+
+        Nothing is sent if its `data` are empty. `neutral_sent` is called before, if last words were sent.
+        """
         return action
 
     def landing(self, now_s: float) -> Landing:

@@ -717,6 +717,25 @@ def test_a_session_can_replace_a_stale_message_on_a_stream(stream_loop, streams,
     assert streams.sent == [(b"go", "a"), (b"stop", "a")]
 
 
+def test_last_words_count_before_stale_messages_which_may_be_dropped(stream_loop, streams, stream_session, clock):
+    said = [True]
+    do_nothing = lambda *_: None  # noqa: E731
+    keeper = SimpleNamespace(was_written=lambda: bool(said and said.pop()), is_writing=do_nothing)
+    keeper.disarm = keeper.moved_on = do_nothing
+    stream_loop._keeper, stream_loop._outlets = keeper, streams
+    stream_session.neutral_sent = lambda now_s: stream_session._called("neutral_sent")
+    stream_session.outdated = lambda action: Send(b"", action.to) if stream_session.calls else action
+
+    def decide_then_stop(now_s):
+        clock.time_s += STALL_S
+        return [Send(b"go", "a"), Send(b"on", "a")]
+
+    stream_loop.post(decide_then_stop)
+    stream_loop.turn()
+    assert streams.sent == []
+    assert names(stream_session)[:2] == ["neutral_sent", "resume"]
+
+
 def test_chunk_read_before_a_detected_stall_arrives_after_resuming(stream_loop, streams, stream_session, clock):
     def read_then_stopped():
         clock.time_s += STALL_S

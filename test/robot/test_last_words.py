@@ -4,10 +4,11 @@
 from random import Random
 
 from last_words import each_conversation, rest_of, sent_by_end, words_of
-from session_talk import sent
+from session_talk import published, sent
 from test_driver_session import BACK, FORWARD, ROBOT, Talk
 
 from drone_bridge.robot.codec import STOPPED, LogMessage
+from drone_bridge.session.session import Send
 
 
 def driven():
@@ -63,14 +64,46 @@ def test_a_robot_that_is_stopped_during_a_stall_needs_no_last_words():
     assert words_of(talk.session) is None
 
 
+def test_a_byte_of_a_slow_keep_alive_that_a_stall_has_completed_is_not_sent_again():
+    talk = driven()
+    talk.is_answering = False
+    rest = words = None
+    while not (rest and words):
+        rest = rest_of([*talk.command(FORWARD), *talk.run(0.005)])
+        words = talk.session.last_words()
+    talk.now_s = talk.session.due_s
+    delayed = sent(talk.session.tick(talk.now_s))
+    assert [each.data for each in delayed] == [rest[:1]]
+    talk.wire.receive_data(rest + b"".join(words.neutral))
+    talk.now_s += 2.0
+    actions = list(talk.session.neutral_sent(talk.now_s))
+    actions += map(talk.session.outdated, delayed)
+    talk.take([*actions, *talk.session.resume(talk.now_s)])
+    talk.is_answering = True
+    for _ in range(30):
+        talk.command(FORWARD)
+        talk.run(0.1)
+    assert talk.speeds()[-1] == FORWARD
+
+
+def test_packets_precede_what_is_published():
+    talk = driven()
+    talk.steering.speeds, talk.steering.arrived_s = BACK, talk.now_s + 0.1
+    talk.now_s += 0.1
+    actions = talk.session.receive(talk.wire.send(LogMessage("Hello")), "robot:25600", talk.now_s)
+    are_packets = [isinstance(each, Send) for each in actions]
+    assert are_packets == sorted(are_packets, reverse=True)
+    assert published(actions)
+
+
 def test_an_update_delayed_by_a_stall_does_not_outlast_the_stop():
     talk = driven()
     talk.steering.speeds, talk.steering.arrived_s = BACK, talk.now_s + 0.1
     talk.now_s += 0.1
     heard = talk.wire.send(LogMessage("Hello"))
-    actions = talk.session.receive(heard, "robot:25600", talk.now_s)  # published first, then the update is sent
-    late = [talk.session.outdated(each).data for each in sent(actions)]
-    for each in (*talk.session.last_words().neutral, *late):  # publishing stalls
+    actions = talk.session.receive(heard, "robot:25600", talk.now_s)
+    late = [each.data for each in sent(actions)]
+    for each in (*talk.session.last_words().neutral, *late):  # stalled in between
         talk.wire.receive_data(each)
     talk.now_s += 2.0
     talk.take([*talk.session.neutral_sent(talk.now_s), *talk.session.resume(talk.now_s)])

@@ -128,6 +128,7 @@ class DriverSession(Session):
         self._lists_due_s = self._odometry_due_s = math.inf
         self._pose, self._moving, self._moved_s = PlanarPose(), STOPPED, 0.0  # the speeds since this time
         self._problems: dict[str, Problem] = {}
+        self._has_said_words = False  # in the stall that has just ended
 
     # The link.
 
@@ -178,6 +179,7 @@ class DriverSession(Session):
 
     def resume(self, now_s: float) -> Actions:
         """Send and receive before judging the robot: this process was stalled."""
+        self._has_said_words = False
         if not self._driver:
             return []
         self._driver.resume(now_s)
@@ -206,7 +208,12 @@ class DriverSession(Session):
         """Record that the robot was stopped, after the rest of a slow keep-alive."""
         if self._driver:
             self._driver.was_stopped(now_s)
+        self._has_said_words = True
         return []
+
+    def outdated(self, action: Send) -> Send:
+        """Drop a byte of a slow keep-alive that was completed before last words."""
+        return replace(action, data=b"", rest=b"") if self._has_said_words and len(action.data) == 1 else action
 
     # Requests.
 
@@ -285,7 +292,11 @@ class DriverSession(Session):
             self.due_s = min(self.due_s, ends_s)
 
     def _done(self) -> Actions:
-        actions = list(self._out)
+        """Return the gathered actions: packets first, so that none waits for a publisher.
+
+        A stop by another process during that would precede them, perhaps inside a slow keep-alive.
+        """
+        actions = sorted(self._out, key=lambda action: not isinstance(action, Send))
         self._out.clear()
         return actions
 
