@@ -48,11 +48,13 @@ from drone_bridge.telemetry.codec import (
     COMMAND_TOPIC,
     DEFAULT_PORT,
     DRONE_TOPIC,
+    HOVER,
     IMAGE_EVERY,
     PERIOD_S,
     ROVER_TOPIC,
     Camera,
     DroneCommand,
+    DroneConnection,
     DroneTelemetry,
     RoverConnection,
     RoverTelemetry,
@@ -68,6 +70,7 @@ from drone_bridge.telemetry.topics import (
 )
 from drone_bridge.telemetry.units import Units
 from drone_bridge.wire.addresses import address_name
+from drone_bridge.wire.events import RemoteProtocolError
 from drone_bridge.wire.jpeg import read_size
 
 PARAMETERS = (
@@ -200,6 +203,16 @@ MAX_DATAGRAM_BYTES = 65507
 DEPTH = 10
 
 
+def is_neutral(document: str) -> bool:
+    """Return whether a document is the neutral command."""
+    reader = DroneConnection()
+    reader.receive_data(document)
+    try:
+        return reader.next_event() == HOVER
+    except RemoteProtocolError:
+        return False
+
+
 class TelemetryServer(ProtocolNode):
     """Sends documents about a ROS drone, and publishes the operator's commands."""
 
@@ -267,7 +280,7 @@ class TelemetryServer(ProtocolNode):
     # For the executor.
 
     def _take_text(self, message: String) -> None:
-        if self._session and self.takes_commands():
+        if self._session and (self.takes_commands() or is_neutral(message.data)):
             self.post(partial(self._session.receive, message.data, COMMAND_TOPIC))
 
     def _send_telemetry(self) -> None:
