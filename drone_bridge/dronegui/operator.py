@@ -80,13 +80,13 @@ class DroneGuiClient(Operator):
         return self.demo.flight_state if self.demo else None
 
     def prepare(self) -> None:
-        """Take off once navdata arrives.
+        """Wait for the GUI, and take off once navdata arrives, unless the drone flies by the options.
 
         Raises ValueError if the drone may be flying, so that a press might stop or land it.
         """
+        self._wait_for_gui()
         if self._options.in_the_air:
             return
-        self._wait_for_gui()
         for _ in range(ATTEMPTS):  # the drone behind the GUI may be starting, too
             if self._hover(NAVDATA_PATIENCE_S, until=lambda: self.demo is not None):
                 break

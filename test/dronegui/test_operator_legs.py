@@ -7,7 +7,7 @@ import pytest
 
 from drone_bridge.dronegui import operator as dronegui
 from drone_bridge.dronegui.codec import Controls
-from drone_bridge.net.connector import Cancellation
+from drone_bridge.net.connector import Cancellation, LinkRefusedError
 from drone_bridge.programs.plan import Leg, parse_plan
 
 
@@ -41,3 +41,20 @@ def test_a_flood_of_video_holds_up_no_command(has_picture):
     client._has_picture = has_picture
     client.listen(0.0)
     assert video.reads == (0 if has_picture else 1)
+
+
+class StartingGui:
+    """A GUI whose port is closed to the first datagrams."""
+
+    refusals_left = 3
+
+    def send(self, data, _):
+        if self.refusals_left:
+            self.refusals_left -= 1
+            raise LinkRefusedError("The port is closed.")
+
+
+def test_a_plan_for_a_flying_drone_waits_for_the_gui():
+    gui, options = StartingGui(), SimpleNamespace(plan=parse_plan("1s forward 1"), in_the_air=True)
+    dronegui.DroneGuiClient(gui, None, None, options, Cancellation()).prepare()
+    assert not gui.refusals_left
