@@ -53,6 +53,14 @@ def test_the_emulated_testbed_has_a_ground_that_can_be_left_out(tmp_path, words,
     assert parse(command[1:]).ground == height
 
 
+@pytest.mark.parametrize(("given", "is_in_the_air"), [({}, False), ({"operator_in_the_air": "true"}, True)])
+def test_the_operator_of_a_flying_vehicle_presses_no_button(tmp_path, given, is_in_the_air):
+    [path] = [path for path in LAUNCH_FILES if path.name == "dronegui_server.launch.xml"]
+    processes = started(path, tmp_path, **given)
+    [command] = [each.command for each in processes if each.command[0].endswith("dronegui_operator")]
+    assert ("--in-the-air" in command) is is_in_the_air
+
+
 @by_name(LAUNCH_FILES)
 def test_a_launch_file_takes_the_common_arguments_and_uses_all_it_takes(path):
     arguments = declared_in(load(path))
