@@ -91,6 +91,8 @@ class Vehicle:
     reports: frozenset[str] = frozenset({"odom"})  # of NEEDS, and "cameras"
     takeoff: str = ""
     """Service for its take-off, for operators without such a command"""
+    starts_in_the_air: bool = False
+    """Whether it reports that it flies from the start, so that operators must not take off"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +104,7 @@ class Operator:
     """Converts the vehicle's reports to arguments of the server's launch file"""
     server_parameters: Mapping[str, float | str] = field(default_factory=dict)
     takes_off: bool = False
-    """Whether it has a command for take-off"""
+    """Whether it has a command for take-off, which `operator_in_the_air` of its launch file omits"""
 
 
 #: By names of launch files and emulators.
@@ -116,7 +118,7 @@ VEHICLES = {
     "dronegui": Vehicle(takeoff="dronegui_bridge/takeoff"),
     "simulator": Vehicle(_pose_of_simulator, reports=frozenset({"gyroscope", "odom"})),
     "robot": Vehicle(_pose_of_robot),
-    "telemetry": Vehicle(arguments={"gusts": 0.0}, reports=frozenset({"gyroscope"})),
+    "telemetry": Vehicle(arguments={"gusts": 0.0}, reports=frozenset({"gyroscope"}), starts_in_the_air=True),
 }
 OPERATORS = {
     "testbed": Operator(
@@ -231,6 +233,8 @@ def fly(operator_name: str, vehicle_name: str) -> Outcome:
             if vehicle.takeoff and not operator.takes_off:
                 _call(f"/{NAMESPACE}/{vehicle.takeoff}")
             arguments = {"operate": True, "operator_plan": PLAN, **operator.serving(vehicle.reports)}
+            if operator.takes_off and vehicle.starts_in_the_air:
+                arguments["operator_in_the_air"] = True
             serving = _compose(f"{operator_name}_server.launch.xml", operator.server_parameters, scratch, arguments)
             try:
                 if not serving.wait_for(r"\[launch\] (?!\w+_server)\S+ (ended|exited|died)", LONGEST_RUN_S):
