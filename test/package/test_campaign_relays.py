@@ -24,6 +24,8 @@ def commands_of(*said, **options):
         ([(0.0, False), (1.5, True)], 0.0),
         ([(0.0, True), (1.5, True), (1.6, False)], None),
         ([(0.0, False)], None),
+        ([(0.0, False), (0.9, True)], 0.0),
+        ([], None),
     ],
 )
 def test_a_missing_neutral_command_is_found(said, moved_s):

@@ -76,6 +76,12 @@ class CommandLog:
         with self._changed:
             return bool(self._commands) and not self._commands[-1][1]
 
+    @property
+    def is_neutral(self) -> bool:
+        """Whether the last command is neutral."""
+        with self._changed:
+            return bool(self._commands) and self._commands[-1][1]
+
     def since(self, moment_s: float) -> list[tuple[float, bool]]:
         """Return the last commands since a time: the time of each, and whether it was neutral."""
         with self._changed:
@@ -84,12 +90,15 @@ class CommandLog:
     def becomes_neutral(self, since_s: float, within_s: float, patience_s: float) -> float | None:
         """Return for how long the vehicle was moved after a time. None if longer than allowed.
 
-        A vehicle without a command meanwhile, such as one that is starting, must get a neutral one next. So must a
-        vehicle that requests each step, and could not request another.
+        A vehicle that was neutral before gets no command if its bridge sends only changes. Any other vehicle without a
+        command meanwhile must get a neutral one next. So must a vehicle that requests each step, and could not request
+        another.
         """
         limit_s = since_s + within_s
         time.sleep(max(0.0, limit_s - time.monotonic()))
         said = self.since(since_s)
+        if not said and self.is_neutral:
+            return 0.0
         if not said or (self.is_asked and not said[-1][1]):
             self.wait(None, limit_s, patience_s)
             said = self.since(since_s)
