@@ -33,6 +33,7 @@ from pathlib import Path
 
 from all_subjects import all_subjects
 from programs import Usage, grown, is_from_pythons_start, is_port, left_behind
+from relay import FLOOD
 from step import DOMAINS, MOVED, OK
 from subjects import (
     COMMAND_TIMEOUT_S,
@@ -55,9 +56,9 @@ STARTING_S = 1.0  # period in which a program that has just started might move s
 SETTLE_S = 30.0  # time for descriptors and threads to return to their number
 
 
-def spoil(subject: Subject, chance: random.Random) -> float:
-    """Turn the relays into broken peers for some seconds."""
-    fault = chance.choice(subject.faults)
+def spoil(subject: Subject, chance: random.Random, fault: str = "") -> float:
+    """Turn the relays into broken peers for some seconds, with a random fault by default."""
+    fault = fault or chance.choice(subject.faults)
     for vehicle in subject.vehicles:
         vehicle.relay.spoil(fault)
     time.sleep(chance.uniform(1.0, 6.0))
@@ -249,6 +250,8 @@ def _has_logs(subject: Subject) -> bool:
 
 
 SPOIL = Disturbance("its peers send garbage, trickle, flood, fall silent or disappear", spoil, _has_relays)
+#: First round of a soak. A link starts a thread, which stays, with the first peer that it disconnects itself.
+FIRST_SPOIL = Disturbance(SPOIL.what, partial(spoil, fault=FLOOD), _has_relays)
 RESTART = Disturbance("a vehicle exits or is killed, and another one starts", restart_vehicle, _has_relays)
 PAUSE = Disturbance("commands pause", pause, _has_logs)
 KILL_VEHICLE = Disturbance("a vehicle is killed, and another one starts", kill_vehicle, _has_relays)
@@ -401,6 +404,8 @@ class Campaign:
         while number < self._rounds if self._rounds else time.monotonic() < end_s:
             chance = random.Random(f"{self._seed} {subject.name} {number}")
             what = chance.choice(suited) if is_watched else suited[number % len(suited)]
+            if is_watched and not number and FIRST_SPOIL.suits(subject):
+                what = FIRST_SPOIL
             number += 1
             try:
                 self.tally.add(subject.name, what.what, what.do(subject, chance))
