@@ -6,6 +6,7 @@ import sys
 from functools import partial
 from pathlib import Path
 from statistics import median
+from timeit import timeit
 
 import testbed_endpoint
 from rounds import make_parser, run, systems, take_turns
@@ -14,6 +15,9 @@ from table import BASELINE, BRIDGE, Metric, Samples
 from testbed_c import COMPILER
 from testbed_loads import Load, load_named
 from testbed_system import LEAST_SHARE, Size, TestbedSystem
+
+from drone_bridge.testbed.device.drone_state import DroneState
+from drone_bridge.testbed.emulator.world import StereoCamera
 
 #: Common sizes, pixels, with the aim for each load: CPU of the bridge relative to the baseline.
 AIMS = {
@@ -96,6 +100,14 @@ def measure_memory(checkpoints: tuple[int, ...]) -> None:
     print(f"  growth after frame {checkpoints[1]}: {grown:.2f} MiB, aim <= {FLAT_MEBIBYTES:g} MiB, {verdict}")
 
 
+def measure_ground(size: Size, frames: int = 1000) -> None:
+    """Print the duration of rendering a frame of the emulator's two cameras, without and with its ground."""
+    camera = StereoCamera(*size, 120.0, 90.0, 0.25)
+    for ground in (None, -8.0):
+        rendered_s = timeit(partial(camera.render, DroneState.at_start(), (), ground), number=frames)
+        print(f"emulated frame, {_name(size)}, ground {ground}: {1000 * rendered_s / frames:.2f} ms", flush=True)
+
+
 def main() -> int:
     """Run all measurements and print them."""
     parser = make_parser(__doc__)
@@ -123,6 +135,7 @@ def main() -> int:
 
     divisor = 10 if options.quick else 1
     checkpoints = tuple(frames // divisor for frames in CHECKPOINTS)
+    measure_ground(options.sizes[0])
     return run(options, samples, measure_round, partial(measure_memory, checkpoints))
 
 
