@@ -75,6 +75,7 @@ class Talk(SessionTalk):
             )
         )
         self.is_answering, self.heard, self.actions, self.is_closed = True, [], [], False
+        self.is_granting = True  # while it is answering
         self.wire = None
 
     def measured(self, measured, now_s):
@@ -104,7 +105,7 @@ class Talk(SessionTalk):
                 continue
             if isinstance(packet, codec.KeepAlive):
                 done += self.say(packet)
-            elif isinstance(packet, codec.BindSubsystem):
+            elif isinstance(packet, codec.BindSubsystem) and self.is_granting:
                 done += self.say(codec.SubsystemBound(packet.id, "me"), codec.BindSuccess(packet.id))
         return done
 
@@ -441,6 +442,41 @@ def test_a_pending_bind_fails_when_the_connection_ends(talk):
     talk.ask(talk.session.bind, LAMP)
     actions = talk.session.disconnected("robot:25600", "The robot has gone.", talk.now_s)
     assert [success for success, _ in outcomes(actions)] == [False]
+
+
+def test_grant_after_the_timeout_of_a_cancelled_bind_is_released(bound):
+    bound.ask(bound.session.unbind, LAMP)
+    bound.is_granting = False
+    bound.ask(bound.session.bind, LAMP)
+    bound.ask(bound.session.unbind, LAMP)
+    bound.run(LINK_TIMEOUT_S + 0.1)
+    bound.heard.clear()
+    actions = bound.say(codec.SubsystemBound(LAMP, "me"), codec.BindSuccess(LAMP))
+    actions += bound.run(LIST_PERIOD_S + 0.1)
+    assert bound.packets() == [codec.UnbindSubsystem(LAMP)]
+    assert notes(actions, "unexpected_packets") == []
+    assert kind(actions, Lists)[-1].bound == {DRIVE}
+
+
+def test_grant_after_the_timeout_of_a_desired_bind_counts(bound):
+    bound.ask(bound.session.unbind, DRIVE)
+    bound.is_granting = False
+    actions = bound.ask(bound.session.bind, DRIVE)
+    actions += bound.run(LINK_TIMEOUT_S + 0.1)
+    ((is_success, sentence),) = outcomes(actions)
+    assert not is_success
+    assert sentence.endswith("It is still requested.")
+    bound.heard.clear()
+    actions = bound.say(codec.BindSuccess(DRIVE), codec.BindFailure(DRIVE))  # robotd refuses the repeat
+    actions += bound.run(LIST_PERIOD_S + 0.1)
+    assert bound.packets() == [codec.SkidSteerUpdate(DRIVE, 0, 0)]
+    assert kind(actions, Lists)[-1].bound == {DRIVE, LAMP}
+
+
+def test_grant_of_an_unlisted_subsystem_is_not_released(bound):
+    actions = bound.say(codec.BindSuccess(9))
+    assert bound.packets() == []  # robotd disconnects on it
+    assert len(notes(actions, "unexpected_packets")) == 1
 
 
 def test_lights_switch_now_and_on_rebinding_but_not_on_reconnection(bound):

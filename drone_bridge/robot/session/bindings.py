@@ -134,6 +134,8 @@ class Bindings:
             self._outbox.append(codec.QuerySubsystems())
         for number in [number for number, attempt in self._attempts.items() if now_s >= attempt.until_s]:
             sentence = f"The robot has not answered the bind of {self._label(number)}."
+            if number in self._wanted:
+                sentence += " It is still requested."
             self._warn("unanswered_binds", sentence)
             self._end_attempt(number, False, sentence)
             self._bind_later(number, now_s)
@@ -181,7 +183,7 @@ class Bindings:
     def handle_success(self, number: int) -> None:
         """Mark a subsystem as bound, or unbind it if it is no longer wanted."""
         if number not in self._wanted:
-            if number in self._attempts:  # no longer desired
+            if number in self._attempted_s:  # no longer desired, and perhaps granted after the timeout
                 self._outbox.append(codec.UnbindSubsystem(number))
                 self._end_attempt(number, False, f"{self._label(number)} is no longer desired.")
             else:
