@@ -631,6 +631,35 @@ def test_possibly_stale_answers_are_ignored():
     assert commands(talk.answer()) == [rates(talk)]
 
 
+def test_answers_right_after_a_stall_are_followed_once_one_to_a_new_frame_has_come():
+    talk = talking()
+    talk.answer()
+    talk.show()
+    talk.now_s += 0.4
+    talk.session.resume(talk.now_s)
+    followed = []
+    for _ in range(4):
+        followed.append(commands(talk.answer()) == [rates(talk)])
+        talk.now_s += 0.01
+        talk.show()
+    assert followed == [False, False, True, True]  # the second may have been sent ahead, before the stall
+    talk.session.resume(talk.now_s)
+    assert commands(talk.answer()) == []
+
+
+def test_answers_to_frames_received_before_a_stall_are_ignored_though_sent_after_it():
+    talk = talking()
+    talk.show()  # it waits for the answer to the previous frame
+    talk.now_s += 0.4
+    talk.session.resume(talk.now_s)
+    actions = talk.answer() + talk.answer()
+    assert len(talk.frames()) == 1
+    talk.show()
+    actions += talk.answer()
+    assert commands(actions) == []
+    assert len(notes(actions, AFTER_STALLS)) == 3
+
+
 def test_in_lockstep_it_is_followed_since_no_time_passes_for_the_vehicle():
     talk = talking(is_lockstep=True)
     talk.answer()

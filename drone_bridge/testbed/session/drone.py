@@ -25,7 +25,8 @@ the command to its frame;
 
 An autopilot may send a reply ahead of its frame. It is followed once the frame has been read, as far as we can see:
 once the operating system has sent all of it. A reply that took longer than `command_timeout` is late and is ignored.
-So are replies right after a stall of this process, except in lockstep, where no time passes for the vehicle.
+So are replies right after a stall of this process, up to the first one to a frame that was received since then, as one
+reply may be ahead of its frame; but not in lockstep, where no time passes for the vehicle.
 """
 
 import math
@@ -161,6 +162,7 @@ class TestbedDroneSession(Session):
         self._awaits_command = False  # neither a command nor the neutral one was sent since the last frame
         self._idle_since_s = 0.0  # time of the autopilot's last reply, or of the drone's last frame
         self._resumed_s = -math.inf
+        self._was_in_step = False  # the last reply since then was to a frame received since then
 
     # Events.
 
@@ -204,6 +206,7 @@ class TestbedDroneSession(Session):
     def resume(self, now_s: float) -> Actions:
         """Restart the timeouts of both sides, because the silence was our own."""
         self._resumed_s = self._idle_since_s = now_s
+        self._was_in_step = False
         self._clients.resume(now_s)
         self.due_s = min(self.due_s, now_s)
         return super().resume(now_s)
@@ -341,12 +344,18 @@ class TestbedDroneSession(Session):
             return [Note(LATE_ANSWERS, _LATE)]
         command, was_within = self._drone.follow(motion)
         limited = [] if was_within else [Note("limited_commands")]
-        if not self._setup.is_lockstep and now_s < self.settled_s:
+        if not self._setup.is_lockstep and now_s < self.settled_s and not self._is_in_step():
             return [*limited, Note(AFTER_STALLS, MAY_HAVE_WAITED)]
         if self._setup.is_lockstep and not self._awaits_command:  # the frame has got the neutral command instead
             return [*limited, Note(LATE_ANSWERS, _LATE)]
         self._commanded_s, self._awaits_command = now_s, False
         return [*limited, Publish(command), Note("commands")]
+
+    def _is_in_step(self) -> bool:
+        """Return whether a reply must be newer than the last stall: the one before was to a frame received after it."""
+        assert self._drone.frame
+        was_in_step, self._was_in_step = self._was_in_step, self._drone.frame.completed_s >= self._resumed_s
+        return was_in_step
 
     def _neutral_due_s(self) -> float:
         """Return the time of the next neutral command; infinity if the last command was neutral.
