@@ -63,6 +63,7 @@ from drone_bridge.session.session import (
     Send,
     Session,
     next_due,
+    sends_first,
 )
 from drone_bridge.session.tilt_pilot import ESTIMATED, ESTIMATES, TiltPilot
 from drone_bridge.wire import NEED_DATA, ConnectionClosed, RemoteProtocolError
@@ -225,7 +226,7 @@ class RobotClassOperatorSession(Session):
             actions.append(Note("rejected_input", str(error)))
             if self._is_stream:
                 actions += self._ended()
-        return actions
+        return sends_first(actions)
 
     def disconnected(self, peer: Any, sentence: str, now_s: float) -> Actions:
         return [*self._ended(is_gone=True), Note(LOST, sentence)] if self._end else []

@@ -304,6 +304,15 @@ def encode(
     return encoded(send, message, neutral, lambda sentence: notes.append(Note(UNENCODABLE, sentence)))
 
 
+def sends_first(actions: Actions) -> Actions:
+    """Return actions with all packets first, so that none, such as a stop, waits for a publisher."""
+    packets: list[Action] = []
+    others: list[Action] = []
+    for action in actions:
+        (packets if isinstance(action, Send) else others).append(action)
+    return [*packets, *others]
+
+
 def next_due(due_s: float, period_s: float, now_s: float) -> float:
     """Return the next time of a periodic action that was due, s. Missed periods are skipped."""
     next_s = due_s + period_s

@@ -19,7 +19,17 @@ from drone_bridge.robot_class.client_session import STATE as STATE_PORT
 from drone_bridge.robot_class.connection import Packet, RobotClassConnection, StatePacket
 from drone_bridge.robot_class.robot_session import SERVING, RobotClassVehicleSession
 from drone_bridge.session.arbiter import Decision, Rank
-from drone_bridge.session.session import EMERGENCY_AGE_S, FINAL_REPEATS, SETTLING_S, Call, Close, Note, Outcome
+from drone_bridge.session.session import (
+    EMERGENCY_AGE_S,
+    FINAL_REPEATS,
+    SETTLING_S,
+    Call,
+    Close,
+    Note,
+    Outcome,
+    Publish,
+    Send,
+)
 from drone_bridge.wire import NEED_DATA, LocalProtocolError, RemoteProtocolError
 from drone_bridge.wire.addresses import AllowedPeers
 from drone_bridge.wire.outgoing import UNENCODABLE
@@ -427,6 +437,24 @@ def test_telemetry_is_published_and_silent_robot_dropped_after_neutral(greeted):
     assert [type(each) for each in left].count(Close) == 1
     assert bytes_of(left).endswith(NEUTRAL + packet(CLOSE))
     assert greeted.session.state == WAITING
+
+
+class Strict(Pioneer):
+    """Pioneer whose description raises on other data."""
+
+    def split(self, data):
+        return super().split(data) if data[:1] != b"?" else 1 // 0
+
+
+def test_the_last_neutral_precedes_publications_of_its_turn():
+    talk = ClientTalk(Strict)
+    talk.connect()
+    for number in range(3):
+        talk.hear(packet(number))
+    actions = talk.hear(SIP_PACKET + b"?")
+    assert bytes_of(actions) == NEUTRAL + packet(CLOSE)
+    kinds = [type(each) for each in actions if not isinstance(each, Note)]
+    assert kinds == [Send, Send, Publish, Close]
 
 
 def test_neutral_is_sent_first_after_a_stall_and_last_at_the_end(greeted):

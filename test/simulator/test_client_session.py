@@ -9,7 +9,7 @@ from session_talk import published
 from simulator_talk import BUOY, COMMAND_TIMEOUT_S, EAST, FRONT, NORTH, SET, STOPPED, VEHICLE, SimulatorTalk
 from simulator_world import STILL, STREAMED, UPRIGHT
 
-from drone_bridge.session.session import Close, Send
+from drone_bridge.session.session import Close, Publish, Send
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.codec import Attribute, ItemType
 from drone_bridge.simulator.session import connected_client, procedures
@@ -123,6 +123,19 @@ def test_events_are_published_after_earlier_states(talk):
     kinds = [type(each) for each in published(talk.take(talk.session.receive(data, "streams", talk.now_s)))]
     assert kinds == [ClockTime, States, SimulatorEvent]
     assert talk.published(SimulatorEvent)[-1] == SimulatorEvent(sim.Triggered(0), "near")
+
+
+def test_stop_precedes_the_states_of_its_turn(talk):
+    talk.step()
+    talk.command(NORTH)
+    talk.now_s += COMMAND_TIMEOUT_S + 0.01
+    data = talk.wires["streams"].send(sim.EntityData(VEHICLE, STREAMED, tuple(STILL[each] for each in STREAMED)))
+    done = talk.session.receive(data, "streams", talk.now_s)
+    kinds = [type(each) for each in done if isinstance(each, Send | Publish)]
+    assert kinds == [Send, Send, Publish, Publish]
+    assert [type(each) for each in published(done)] == [ClockTime, States]
+    talk.take(done)
+    assert talk.velocities()[-1] == SET[STOPPED]
 
 
 def test_a_camera_view_names_its_camera_and_target(talk):

@@ -340,6 +340,7 @@ def test_telemetry_ends_the_contacts_and_silence_restarts_them(calling):
     actions = calling.hear(A)
     assert sent(actions) == [HOVER]
     assert published(actions) == [DroneTelemetry]
+    assert isinstance(actions[0], Send)  # hover waits for no publisher
     calling.pilot.command = FORWARD
     assert set(map(str, sent(calling.run(0.21, telemetry=A)))) == {str(HOVER | {"pitch": 0.25})}
     commands = sent(calling.run(20.0))

@@ -51,6 +51,7 @@ from drone_bridge.session.session import (
     Session,
     encode,
     next_due,
+    sends_first,
 )
 from drone_bridge.wire.events import RemoteProtocolError
 
@@ -292,11 +293,11 @@ class DriverSession(Session):
             self.due_s = min(self.due_s, ends_s)
 
     def _done(self) -> Actions:
-        """Return the gathered actions: packets first, so that none waits for a publisher.
+        """Return the gathered actions, packets first.
 
-        A stop by another process during that would precede them, perhaps inside a slow keep-alive.
+        A stop by another process while a publisher is slow would precede them, perhaps inside a slow keep-alive.
         """
-        actions = sorted(self._out, key=lambda action: not isinstance(action, Send))
+        actions = sends_first(self._out)
         self._out.clear()
         return actions
 

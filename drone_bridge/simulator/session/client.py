@@ -42,6 +42,7 @@ from drone_bridge.session.session import (
     Request,
     Send,
     Session,
+    sends_first,
 )
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.session.connected_client import AUTO, POLL, SPY, CallerRequest, ConnectedClient
@@ -249,7 +250,7 @@ class SimulatorClientSession(Session):
             client.fail_calls(exchange.overdue())
 
     def _done(self) -> Actions:
-        actions = list(self._out)
+        actions = sends_first(self._out)
         self._out.clear()
         return actions
 

@@ -56,6 +56,7 @@ from drone_bridge.session.session import (
     Session,
     encode,
     next_due,
+    sends_first,
 )
 from drone_bridge.session.tilt_pilot import ESTIMATED, ESTIMATES, TiltPilot
 from drone_bridge.telemetry.codec import (
@@ -184,7 +185,7 @@ class TelemetryControllerSession(Session):
                 noted.append(Note("", f"{self.peer} now sends from {name}. Commands are sent there.", is_expected=True))
         if source != DRONE_TOPIC:
             noted += self._noted_port(source, name, event.timestamp)
-        return [Publish(event), *self._received(event, now_s), *noted]
+        return sends_first([Publish(event), *self._received(event, now_s), *noted])
 
     def refused(self, sentence: str, now_s: float) -> Actions:
         """Log that the port of the called drone is closed: once, until telemetry arrives."""
