@@ -130,8 +130,11 @@ class StreamLink(Link, Protocol):
     #: Delays before the link is reopened.
     backoff: Backoff
 
-    def send(self, data: bytes | memoryview, to: Any, rest: bytes = b"") -> None:
-        """Send. `rest` is that of the message, which later calls send. Raises LinkError."""
+    def send(self, data: bytes | memoryview, to: Any, rest: bytes = b"", until_s: float = math.inf) -> None:
+        """Send. `rest` is that of the message, which later calls send; `until_s` see `Send`.
+
+        Raises LinkError, also to report earlier messages that were dropped.
+        """
 
     def disconnect(self, peer: Any) -> None:
         """End the stream to a peer once it has read the sent data. Its later data are discarded."""
@@ -536,9 +539,12 @@ class LinkLoop:
             action = self.session.outdated(action)
             if not action.data:
                 return
+        if now_s >= action.until_s:
+            self._unsent(action, OUTDATED)
+            return
         try:
-            if self._streams and action.rest:
-                self._streams.send(action.data, action.to, action.rest)
+            if self._streams and (action.rest or action.until_s < math.inf):
+                self._streams.send(action.data, action.to, action.rest, action.until_s)
             else:
                 self.link.send(action.data, action.to)
         except LinkRefusedError as error:

@@ -8,6 +8,7 @@ that ask for no lock, unless they are root's (TIOCEXCL). The system ends both wi
 import contextlib
 import errno
 import fcntl
+import math
 import os
 import struct
 import termios
@@ -67,6 +68,8 @@ class _QueuedPacket(NamedTuple):
     since_s: float
     rest: bytes = b""
     """Rest of its message, which later packets carry."""
+    until_s: float = math.inf
+    """See Send."""
     is_begun: bool = False
 
 
@@ -164,14 +167,14 @@ class SerialLine(RetryingLink):
         if self.on_write:
             self.on_write(self.next_entry())
 
-    def send(self, data: bytes | memoryview, to: Any, rest: bytes = b"") -> None:
+    def send(self, data: bytes | memoryview, to: Any, rest: bytes = b"", until_s: float = math.inf) -> None:
         """Send a packet, or queue it while the line is busy.
 
         Raises LinkError if the device is closed, or to report stale packets that were dropped before this one.
         """
         if self._device is None:
             raise LinkError(f"Can't send to {self._path}: it is closed.")
-        self._unsent.append(_QueuedPacket(bytes(data), elapsed_s(), rest))
+        self._unsent.append(_QueuedPacket(bytes(data), elapsed_s(), rest, until_s))
         if self._tap:
             self._tap(SENT, data)
         with contextlib.suppress(OSError):  # reported by the next read
@@ -185,6 +188,7 @@ class SerialLine(RetryingLink):
         """Close the device after the queued packets are on the line, or after LEAVING_S."""
         end_s = elapsed_s() + LEAVING_S
         with contextlib.suppress(OSError):
+            self._drop_stale(is_leaving=True)
             self._flush()
             while self._device and (self._unsent or self._device.backlog) and elapsed_s() < end_s:
                 time.sleep(DRAIN_PERIOD_S)
@@ -229,14 +233,22 @@ class SerialLine(RetryingLink):
         users = " and ".join(users_of(self._path)) or f"another program (`sudo lsof {self._path}` shows which)"
         return LinkInUseError(f"{self._path} is in use by {users}. Only one program can use a serial line.")
 
-    def _drop_stale(self) -> None:
-        """Drop packets that have waited for STALE_S. The rest of one that has begun is kept, as the peer awaits it."""
+    def _drop_stale(self, *, is_leaving: bool = False) -> None:
+        """Drop packets that have waited for STALE_S or until their time, or, when it is closed, have a time.
+
+        The rest of one that has begun is kept, as the peer awaits it.
+        """
         begun = [self._unsent.popleft()] if self._unsent and self._unsent[0].is_begun else []
-        limit_s = elapsed_s() - STALE_S
-        while self._unsent and self._unsent[0].since_s < limit_s:
-            self._unsent.popleft()
-            self._dropped += 1
-        self._unsent.extendleft(begun)
+        now_s = elapsed_s()
+        kept = [
+            packet
+            for packet in self._unsent
+            if packet.since_s >= now_s - STALE_S
+            and packet.until_s > now_s
+            and (packet.until_s == math.inf or not is_leaving)
+        ]
+        self._dropped += len(self._unsent) - len(kept)
+        self._unsent = deque((*begun, *kept))
 
     def _flush(self) -> None:
         """Write as much of the queue as the device accepts, STALE_S ahead of the line at most. Raises OSError."""

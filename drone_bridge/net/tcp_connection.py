@@ -2,12 +2,15 @@
 """TcpConnection: non-blocking TCP connection, for links of a LinkLoop."""
 
 import contextlib
+import math
 import socket
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from drone_bridge.net import tcp
+from drone_bridge.net.clock import elapsed_s
 from drone_bridge.net.connector import RECEIVED, SENT, LinkError, MakeTap, reason
 from drone_bridge.net.last_words import LastWordsEntry, Outlet
 from drone_bridge.net.link_loop import FilledBuffer, ReceivedData
@@ -48,6 +51,15 @@ class StreamOptions:
     """Returns the buffers into which a peer's next bytes are read. By default each read allocates new bytes."""
 
 
+class _QueuedPiece(NamedTuple):
+    """Piece in the send queue."""
+
+    data: memoryview
+    rest: bytes
+    """Rest of its message."""
+    until_s: float
+
+
 class StreamEndedError(LinkError):
     """Regular end of a stream by the peer."""
 
@@ -85,15 +97,15 @@ class TcpConnection:
         self._socket, self._chunk_bytes, self._memory = connected, options.chunk_bytes, options.memory
         self._quickacks = options.acknowledges_at_once and hasattr(socket, "TCP_QUICKACK")
         self._tap = wire_log("tcp", own, self.peer.name) if wire_log else None
-        self._unsent: deque[tuple[memoryview, bytes]] = deque()  # pieces, and the rest of the message of each
+        self._unsent: deque[_QueuedPiece] = deque()
         #: Size of the send queue.
         self.unsent_bytes = 0
-        self._sent_bytes = 0
+        self._sent_bytes = self._dropped = 0
         self._begun: bytes | None = None  # rest of a message of which a part was sent
         #: See KeptStream.
         self.on_write: Callable[[LastWordsEntry], None] | None = None
         self._failure = ""  # of sending
-        self._is_shut = False
+        self._is_shut = self._is_leaving = False
         #: Whether the peer has closed for writing too, while this side leaves.
         self.has_ended = False
 
@@ -109,21 +121,21 @@ class TcpConnection:
 
     def next_entry(self) -> LastWordsEntry:
         """See KeptStream."""
-        data, rest = self._unsent[0] if self._unsent else (b"", self._begun or b"")
+        data, rest = self._unsent[0][:2] if self._unsent else (b"", self._begun or b"")
         return LastWordsEntry(self._sent_bytes, b"".join((data, rest)), self._begun is not None)
 
     def written_by_child(self, count: int) -> None:
         """See KeptStream."""
         self._sent_bytes += count
         while count and self._begun is not None and self._unsent:
-            piece, rest = self._unsent.popleft()
-            taken = min(count, len(piece))
+            first = self._unsent.popleft()
+            taken = min(count, len(first.data))
             count -= taken
             self.unsent_bytes -= taken
-            if taken < len(piece):
-                self._unsent.appendleft((piece[taken:], rest))
+            if taken < len(first.data):
+                self._unsent.appendleft(first._replace(data=first.data[taken:]))
             else:
-                self._begun = rest or None
+                self._begun = first.rest or None
         if count:
             self._begun = None
         if self.on_write:
@@ -152,16 +164,21 @@ class TcpConnection:
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)  # Linux resets it by itself
         return FilledBuffer(count, self.peer) if buffers else ReceivedData(data, self.peer)
 
-    def flush(self, piece: bytes | memoryview = b"", rest: bytes = b"") -> None:
+    def flush(self, piece: bytes | memoryview = b"", rest: bytes = b"", until_s: float = math.inf) -> None:
         """Append a piece to the send queue, and write as much of the queue as the system accepts.
 
-        `rest` is that of the piece's message, which follows in later pieces.
+        `rest` is that of the piece's message, which follows in later pieces. `until_s` see `Send`.
         """
         if piece and not self._failure:
-            self._unsent.append((memoryview(piece), rest))
+            self._unsent.append(_QueuedPiece(memoryview(piece), rest, until_s))
             self.unsent_bytes += len(piece)
         while self._unsent:
-            piece, rest = self._unsent[0]
+            piece, rest, until_s = self._unsent[0]
+            if until_s < math.inf and self._begun is None and (self._is_leaving or elapsed_s() >= until_s):
+                self._unsent.popleft()
+                self.unsent_bytes -= len(piece)
+                self._dropped += 1
+                continue
             if self.on_write:
                 self.on_write(self.next_entry())
             try:
@@ -177,7 +194,7 @@ class TcpConnection:
             self.unsent_bytes -= count
             self._sent_bytes += count
             if count < len(piece):
-                self._unsent[0] = piece[count:], rest
+                self._unsent[0] = _QueuedPiece(piece[count:], rest, until_s)
                 self._begun = rest
             else:
                 self._unsent.popleft()
@@ -185,8 +202,17 @@ class TcpConnection:
         if self.on_write:
             self.on_write(self.next_entry())
 
+    def take_dropped(self) -> int:
+        """Return the number of stale messages that were dropped since the last call."""
+        dropped, self._dropped = self._dropped, 0
+        return dropped
+
     def has_left(self) -> bool:
-        """Send the rest, close for writing, and discard received bytes. Return True once the peer has closed too."""
+        """Send the rest, close for writing, and discard received bytes. Return True once the peer has closed too.
+
+        Messages with a time limit are dropped: whoever waits for their effect has been told of the disconnection.
+        """
+        self._is_leaving = True
         self.flush()
         try:
             if not self._unsent and not self._is_shut:

@@ -5,6 +5,7 @@ No connection can block the others. They are read in turn, chunk by chunk. The s
 that is disconnected gets some time to read to the end.
 """
 
+import math
 import selectors
 import socket
 from collections import deque
@@ -81,10 +82,11 @@ class TcpConnections:
         self._has_looked = False
         return None
 
-    def send(self, data: bytes | memoryview, to: StreamPeer, rest: bytes = b"") -> None:
+    def send(self, data: bytes | memoryview, to: StreamPeer, rest: bytes = b"", until_s: float = math.inf) -> None:
         """Send to a peer, or queue the rest. Disconnects a peer whose send queue exceeds `max_unread_bytes`.
 
-        Ignored if the peer has disconnected: the session receives that event next.
+        Ignored if the peer has disconnected: the session receives that event next. Raises LinkError to report stale
+        messages that were dropped before this one.
         """
         if not (connection := self._by_peer.get(to)):
             return
@@ -95,9 +97,11 @@ class TcpConnections:
             self._events.append(Disconnected(to, sentence))
             return
         had_unsent = connection.has_unsent
-        connection.flush(data, rest)
+        connection.flush(data, rest, until_s)
         if connection.has_unsent != had_unsent:
             self._select(connection)
+        if dropped := connection.take_dropped():
+            raise LinkError(f"{to} reads too slowly or has stalled: {dropped} stale messages were dropped.")
 
     def outlet_to(self, to: StreamPeer) -> Outlet | None:
         """See OutletLink."""

@@ -21,6 +21,8 @@ the robot is connected and was heard within `link_timeout`, they are refused, an
 To land and to cut the motors (ENDS_FLIGHT) is always requested, an emergency for EMERGENCY_AGE_S, and once more at each
 further call, as datagrams get lost. Answers without a name that pass the test of a step of the greeting are those of
 its repeats, and no outcome, for ANSWERS_S after each repeat; likewise those of requests that were sent more than once.
+A stream that has stalled drops a request other than `land` that is unsent when its caller gets the outcome, or without
+answers after EMERGENCY_AGE_S.
 """
 
 from __future__ import annotations
@@ -270,12 +272,12 @@ class RobotClassOperatorSession(Session):
             return [Outcome(request, False, "The request is stale: the bridge was suspended meanwhile. Call again.")]
         if earlier and not ends:
             return [Outcome(request, False, f"{request.name} is already pending.")]
-        sent = self._sent(self._robot.requests[request.name])
+        until_s = now_s + (self._robot.answer_s or EMERGENCY_AGE_S)
+        is_kept = request.name == LAND
+        sent = self._sent(self._robot.requests[request.name], until_s=math.inf if is_kept else until_s)
         if not self._robot.answer_s:
             return [*sent, Outcome(request, True, "sent")]
-        self._asked[request.name] = _UnansweredRequest(
-            request, now_s + self._robot.answer_s, earlier.repeats + 1 if earlier else 0
-        )
+        self._asked[request.name] = _UnansweredRequest(request, until_s, earlier.repeats + 1 if earlier else 0)
         return [*sent, Outcome(earlier.request, False, f"{request.name} was called again.")] if earlier else sent
 
     def resume(self, now_s: float) -> Actions:
@@ -292,7 +294,7 @@ class RobotClassOperatorSession(Session):
         return super().refused(sentence, now_s)
 
     def end(self, now_s: float) -> Actions:
-        unanswered = self._unanswered("The link was closed before the answer.")
+        unanswered = self._unanswered("The link to the robot was closed before its answer.")
         if self._is_stream or self._end is None:
             ended = self._ended() if self._end else []
             self.state, self.is_over = CLOSED, True
@@ -426,7 +428,7 @@ class RobotClassOperatorSession(Session):
             actions.append(Close(self._to))
         self._end, self.state, self.is_open, self.due_s = None, WAITING, False, math.inf
         self.received_s = self.since_s = self._test = None
-        return [*actions, *self._unanswered("The link was lost before the answer.")]
+        return [*actions, *self._unanswered("The link to the robot was lost before its answer.")]
 
     def _answered(self, answer: Answer, now_s: float) -> Actions:
         name = answer.name or next(iter(self._asked), "")
@@ -439,7 +441,9 @@ class RobotClassOperatorSession(Session):
 
     def _unanswered(self, sentence: str, now_s: float = math.inf) -> Actions:
         late = [name for name, pending in self._asked.items() if now_s > pending.until_s]
-        return [Outcome(self._asked.pop(name).request, False, sentence) for name in late]
+        return [
+            Outcome(self._asked.pop(name).request, False, f"{sentence} It may still execute {name}.") for name in late
+        ]
 
     def _neutral_of_datagrams(self) -> Actions:
         return [] if self._is_stream else self._drive(None)
@@ -464,8 +468,8 @@ class RobotClassOperatorSession(Session):
         except DECODE_ERRORS as error:
             return [Note(UNENCODABLE, f"The last packet can't be sent: {error}")]
 
-    def _sent(self, data: bytes, counters: tuple[str, ...] = ()) -> Actions:
-        return [Send(data, self._to, UNSENT, counters)] if data else []
+    def _sent(self, data: bytes, counters: tuple[str, ...] = (), until_s: float = math.inf) -> Actions:
+        return [Send(data, self._to, UNSENT, counters, until_s=until_s)] if data else []
 
 
 def _passes(test: Test, data: bytes) -> bool:

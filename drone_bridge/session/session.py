@@ -75,6 +75,9 @@ class Send:
     """Counters to increase if the packet is sent."""
     rest: bytes = b""
     """Rest of the message on a stream, which later Sends carry."""
+    until_s: float = math.inf
+    """Time from which a whole message on a stream is dropped if it has not been sent, s. With one, it is also dropped
+    when the connection is closed. What the operating system has taken is sent."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,10 +2,10 @@
 """Streams after a stall in which their child process has written to them, without a network or a process."""
 
 import os
-import socket
 from types import SimpleNamespace
 
 import pytest
+from fake_wire import PLENTY, FakeWire
 
 from drone_bridge.net import last_words, last_words_sender
 from drone_bridge.net.clock import elapsed_s
@@ -20,40 +20,6 @@ from drone_bridge.session.stall_detector import StallDetector
 
 GO, STOP, BYE = b"go 1.00\n", b"stop\n", b"bye\n"
 WORDS = LastWords((STOP,), (BYE,))
-PLENTY = 1 << 20
-
-
-class Wire:
-    """Connected socket whose peer reads all that it accepts."""
-
-    family, type = socket.AF_INET, socket.SOCK_STREAM
-
-    def __init__(self):
-        self.data, self.room = b"", PLENTY
-
-    def send(self, data):
-        accepted = bytes(data[: self.room])
-        if not accepted:
-            raise BlockingIOError
-        self.room -= len(accepted)
-        self.data += accepted
-        return len(accepted)
-
-    def getpeername(self):
-        return "127.0.0.1", 1
-
-    getsockname = getpeername
-
-    def fileno(self):
-        return -1
-
-    def ignore(self, *_):
-        pass
-
-    setblocking = setsockopt = shutdown = close = ignore
-
-    def recv(self, _):
-        return b""
 
 
 class Deaf:
@@ -62,7 +28,7 @@ class Deaf:
     def sendmsg(self, *_):
         raise OSError
 
-    close = Wire.ignore
+    close = FakeWire.ignore
 
 
 class Line(SerialLine):
@@ -76,7 +42,7 @@ class Line(SerialLine):
 @pytest.fixture(params=["tcp", "serial"])
 def scene(request, monkeypatch):
     """Wire, a function that sends to it, and the keeper and the child of its link."""
-    wire = Wire()
+    wire = FakeWire()
     for module in (last_words, last_words_sender):
         monkeypatch.setattr(module, "written_bytes", lambda wire: len(wire.data))
     if request.param == "tcp":

@@ -626,6 +626,9 @@ class FakeStreams(FakeLink):
             raise item
         return item
 
+    def send(self, data, to, *rest_and_limit):
+        self.sent.append((data, to, *rest_and_limit))
+
     def disconnect(self, peer):
         self.ended.append(peer)
         self.sent.append("the end of " + peer)
@@ -715,6 +718,17 @@ def test_a_session_can_replace_a_stale_message_on_a_stream(stream_loop, streams,
     stream_loop.post(decide_then_stop)
     stream_loop.turn()
     assert streams.sent == [(b"go", "a"), (b"stop", "a")]
+
+
+def test_a_message_is_not_sent_after_its_time_limit(stream_loop, streams, stream_session, clock):
+    def decide_slowly(now_s):
+        clock.time_s += 0.1
+        return [Send(b"late", "a", until_s=now_s + 0.1), Send(b"go", "a", until_s=now_s + 0.2), Send(b"on", "a")]
+
+    stream_loop.post(decide_slowly)
+    stream_loop.turn()
+    assert streams.sent == [(b"go", "a", b"", 100.2), (b"on", "a")]
+    assert stream_session.calls[0][:2] == ("unsent", b"late")
 
 
 def test_last_words_count_before_stale_messages_which_may_be_dropped(stream_loop, streams, stream_session, clock):

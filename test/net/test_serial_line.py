@@ -4,6 +4,7 @@
 import contextlib
 import errno
 import fcntl
+import math
 import os
 import struct
 import subprocess
@@ -130,6 +131,24 @@ def test_a_resumed_line_sends_only_packets_that_are_not_stale(line, device, cloc
     after = device.read_waiting()
     assert len(before + after) % 1000 == 2 * len(b"neutral"), "each packet whole, or not at all"
     assert (before + after).lstrip(b"m") == b"neutral" * 2
+
+
+@pytest.mark.parametrize("is_closed", [False, True])
+def test_a_packet_with_a_time_limit_is_dropped_after_it_and_when_the_line_is_closed(
+    line, device, clock, monkeypatch, is_closed
+):
+    next_of(line)
+    backlog = [math.inf]
+    monkeypatch.setattr(serial_line._Device, "backlog", property(lambda _: backlog[0]))
+    line.send(b"takeoff", None, until_s=clock[0] + STALE_S / 2)
+    line.send(b"neutral", None)
+    clock[0] += 0.0 if is_closed else STALE_S / 2
+    backlog[0] = 0
+    if is_closed:
+        line.disconnect(None)
+    else:
+        line.receive()
+    assert device.read_waiting() == b"neutral"
 
 
 def test_a_stalled_line_never_grows(line, clock):

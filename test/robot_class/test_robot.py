@@ -5,13 +5,17 @@ import json
 import math
 import struct
 from dataclasses import dataclass
-from types import SimpleNamespace
+from types import MappingProxyType, SimpleNamespace
 
 import pytest
+from fake_wire import PLENTY, FakeWire
 from own_robots import Pioneer, Tello, pioneer
 from session_talk import SessionTalk, published, sent
 
 from drone_bridge.kind import Side, load
+from drone_bridge.motion.body_velocity import STILL
+from drone_bridge.net import tcp_connection
+from drone_bridge.net.tcp_connection import StreamOptions, TcpConnection
 from drone_bridge.robot_class import Answer, BodyVelocity, Picture, Request, Robot, Telemetry
 from drone_bridge.robot_class.body import HOVER_HEIGHT, EmulatedBody
 from drone_bridge.robot_class.client_session import CONNECTED, GREETING, WAITING, WITHHELD, RobotClassOperatorSession
@@ -691,6 +695,62 @@ def test_a_request_without_an_answer_or_a_link_and_a_stale_one_fail(flying):
     assert [name for name, is_success, _ in outcomes(late) if not is_success] == ["land"]
     flying.session.lost(flying.now_s)
     assert outcomes(flying.session.ask(Asked("takeoff"), flying.now_s))[0][1] is False
+
+
+class Lander(Robot):
+    """Robot on a stream that answers requests."""
+
+    name, port, answer_s = "lander", 1, 1.0
+    requests = MappingProxyType({"takeoff": b"takeoff\n", "land": b"land\n"})
+
+    def split(self, data):
+        return data.find(b"\n") + 1
+
+    def decode(self, data):
+        return Telemetry(velocity=STILL) if data == b"report\n" else Answer(True)
+
+    def encode_command(self, command):
+        return b"v %g\n" % command.forward
+
+
+class Unanswering(Lander):
+    """Robot whose requests have no answer."""
+
+    answer_s = 0.0
+
+
+@pytest.mark.parametrize(("robot", "limit_s"), [(Lander, 1.0), (Unanswering, EMERGENCY_AGE_S)])
+def test_a_request_but_land_is_not_sent_after_its_outcome(robot, limit_s):
+    talk = ClientTalk(robot)
+    talk.connect()
+    talk.hear(b"report\n")
+    limits = [sent(talk.session.ask(Asked(name), talk.now_s))[0].until_s for name in ("takeoff", "land")]
+    assert limits == [talk.now_s + limit_s, math.inf]
+    assert {each.until_s for each in sent(talk.run(0.5))} == {math.inf}, "commands"
+
+
+def test_a_takeoff_whose_caller_was_refused_is_not_executed_after_a_stall(monkeypatch):
+    talk, wire = ClientTalk(Lander), FakeWire()
+    monkeypatch.setattr(tcp_connection, "elapsed_s", lambda: talk.now_s)
+    connection, done = TcpConnection(wire, StreamOptions()), []
+
+    def carry_out(actions):
+        for each in sent(actions):
+            connection.flush(each.data, each.rest, each.until_s)
+        done.extend(actions)
+
+    carry_out(talk.connect())
+    carry_out(talk.hear(b"report\n"))
+    wire.room = 0
+    carry_out(talk.session.ask(Asked("takeoff"), talk.now_s))
+    while not outcomes(done):
+        carry_out(talk.run(0.1))
+        carry_out(talk.hear(b"report\n"))
+    assert outcomes(done) == [("takeoff", False, "The robot did not answer. It may still execute takeoff.")]
+    wire.room = PLENTY
+    connection.flush()
+    assert wire.data.startswith(b"v 0\n")
+    assert b"takeoff" not in wire.data
 
 
 @pytest.fixture
