@@ -562,8 +562,10 @@ def test_calls_to_a_suspended_simulator_time_out_without_being_sent(talk):
     assert not talk.outcome(asked)
     talk.run(0.1)
     late = talk.ask(procedures.ask, sim.GetConfig())
-    for each in (asked, waiting, late):
-        assert "has not answered REASSURE" in talk.outcome(each).sentence
+    sentences = [talk.outcome(each).sentence for each in (asked, waiting, late)]
+    assert all("has not answered REASSURE" in each for each in sentences)
+    assert sentences[0].endswith("It may still execute the request.")
+    assert all(each.endswith("The request was not sent.") for each in sentences[1:])
     assert talk.of(sim.GetConfig)[1:] == []
     talk.go_on()
     assert talk.outcome(talk.ask(procedures.ask, sim.GetConfig())).is_success

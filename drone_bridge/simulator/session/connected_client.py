@@ -56,6 +56,8 @@ MAX_CALLS = 100
 # Values of item_events.
 AUTO, SPY, POLL, NONE = "auto", "spy", "poll", "none"
 
+_MAY_FOLLOW = "It may still execute the request."
+_NOT_SENT = "The request was not sent."
 _NO_EFFECT = "Commands have no effect until it is added again."
 
 #: Extended attribute of the vehicle: a mark that identifies the simulation after a reconnect.
@@ -166,7 +168,11 @@ class ConnectedClient:
 
     def fail_calls(self, reason: str) -> None:
         """Time out all callers. The bridge's own procedures continue to wait."""
-        self._abort([running for running in self._running if running.call], reason)
+        unsent = tuple(self._calls)
+        self._calls.clear()
+        self._abort([running for running in self._running if running.call], f"{reason} {_MAY_FOLLOW}")
+        for call in unsent:
+            self._resolve(call, False, f"{reason} {_NOT_SENT}")
 
     def _abort(self, aborted: list[_ActiveProcedure], reason: str) -> None:
         unanswered = deque(self._calls)
