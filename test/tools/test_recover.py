@@ -132,6 +132,68 @@ def test_a_file_with_an_end_and_an_index_is_recovered_if_it_is_damaged(tmp_path,
     assert 0 < len(expected) - len(found) < len(expected) if damage == "a chunk" else found == expected
 
 
+#: Damage of the first bytes: the magic, and kind, size and texts of the header.
+DAMAGED_BEGINNINGS = {
+    "magic": (0, bytes(8)),
+    "kind 0": (8, b"\0"),
+    "unknown kind": (8, b"\x55"),
+    "size that is too large": (9, struct.pack("<Q", 2**60)),
+    "size that is too small": (9, struct.pack("<Q", 3)),
+    "size that contains the next record": (9, struct.pack("<Q", 90)),
+    "length of a text": (17, struct.pack("<I", 2**31)),
+    "all of it": (0, bytes(40)),
+}
+
+
+@pytest.mark.parametrize("is_killed", [True, False])
+@pytest.mark.parametrize("damage", DAMAGED_BEGINNINGS)
+def test_a_file_with_a_damaged_beginning_is_recovered(tmp_path, damage, is_killed):
+    path, saved = tmp_path / "damaged.mcap", tmp_path / "saved.mcap"
+    expected = write(path, chunk_size=20_000, is_killed=is_killed)
+    at, value = DAMAGED_BEGINNINGS[damage]
+    data = bytearray(path.read_bytes())
+    data[at : at + len(value)] = value
+    path.write_bytes(data)
+    assert main(["recover", str(path), str(saved)]) == 0
+    assert read(saved) == expected
+
+
+def test_a_damaged_size_of_a_chunk_costs_that_chunk_alone(tmp_path):
+    path = tmp_path / "damaged.mcap"
+    expected = write(path, 2000, is_killed=True, chunk_size=20_000, compression=CompressionType.ZSTD)
+    data = bytearray(path.read_bytes())
+    at = data.index(b"zstd", data.index(b"zstd") + 1) - 40  # the size of the second chunk
+    data[at : at + 8] = struct.pack("<Q", 2**60)
+    path.write_bytes(data)
+    with path.open("rb") as damaged, (tmp_path / "saved.mcap").open("xb") as complete:
+        copy = recover(damaged, complete)
+    found = read(tmp_path / "saved.mcap")
+    assert len(expected) / 2 < len(found) < len(expected)
+    assert set(found) < set(expected)
+    assert copy.damaged_bytes > 0
+
+
+def test_messages_behind_a_hole_are_recovered(tmp_path):
+    path, saved = tmp_path / "damaged.mcap", tmp_path / "saved.mcap"
+    expected = write(path, 2000, is_killed=True, chunk_size=20_000, compression=CompressionType.ZSTD)
+    data = path.read_bytes()
+    at = data.index(b"zstd", data.index(b"zstd") + 1) - 41  # the second chunk
+    with path.open("wb") as file:
+        file.write(data[:at])
+        file.seek(2**34)
+        file.write(data[at:])
+    assert main(["recover", str(path), str(saved)]) == 0
+    assert read(saved) == expected
+
+
+def test_another_file_is_not_recovered(tmp_path, capsys):
+    path = tmp_path / "other.mcap"
+    path.write_bytes(random.Random(7).randbytes(3_000_000))
+    assert main(["recover", str(path), str(tmp_path / "saved.mcap")]) == 1
+    assert "does not begin like an MCAP file" in capsys.readouterr().err
+    assert not (tmp_path / "saved.mcap").exists()
+
+
 def test_a_recovery_that_fails_leaves_nothing_but_what_was_there(tmp_path, monkeypatch, capsys):
     path, saved = tmp_path / "killed.mcap", tmp_path / "saved.mcap"
     write(path, is_killed=True)

@@ -6,6 +6,7 @@ and rosbags refuses a recording whose topics are not in the order of time. The c
 memory does not depend on the number of messages: a chunk of 1 MiB at a time, and an entry for each chunk.
 """
 
+import errno
 import os
 import struct
 from collections.abc import Iterator
@@ -26,6 +27,12 @@ from drone_bridge.tools.progress import Progress
 _COMPRESSIONS = {"zstd": CompressionType.ZSTD, "lz4": CompressionType.LZ4}
 _FOOTER = struct.Struct("<BQQQI")  # kind, size, begin of the summary, of its offsets, checksum
 _LENGTH = struct.Struct("<Q")
+_CHUNK = struct.Struct("<BQQQQII")  # kind, size, begin, end, uncompressed size, checksum, length of the next name
+_COMPRESSION_NAMES = (b"", *(name.encode() for name in _COMPRESSIONS))
+_DATA_END_BYTES = 13
+_KINDS = frozenset(Opcode)
+#: Part of a file that is searched for a chunk at a time, bytes.
+_SEARCHED_BYTES = 2**20
 #: Largest chunk that is decompressed, bytes. Larger sizes are those of damaged chunks.
 MAX_CHUNK_BYTES = 4 * 2**30
 
@@ -58,13 +65,85 @@ def _summary(file: IO[bytes]) -> Iterator[bytes]:
 
 
 def is_intact(file: IO[bytes]) -> bool:
-    """Return whether all messages of a file with an index can be read by it."""
+    """Return whether all messages of a file with an index can be read by it, and whether its beginning is intact."""
+    file.seek(0)
+    if file.read(len(MAGIC)) != MAGIC or not isinstance(_parsed(next(whole_records(file), b"")), Header):
+        return False
+    file.seek(0)  # where SeekingReader expects the magic
     try:
         for _ in SeekingReader(file, validate_crcs=True).iter_messages(log_time_order=False):
             pass
     except Exception:  # each decompressor raises its own
         return False
     return True
+
+
+def _is_data_end(record: bytes) -> bool:
+    return len(record) == _DATA_END_BYTES and record[0] == Opcode.DATA_END
+
+
+def _parsed(record: bytes) -> Any:
+    """Return a record as an object of mcap; None if its kind is unknown, it is unreadable, or its size is wrong."""
+    if record[:1] == bytes([Opcode.CHUNK]) and _chunk_bytes(record, 0) != len(record):
+        return None
+    try:
+        found: Any = next(StreamReader(BytesIO(record), skip_magic=True, emit_chunks=True).records)
+    except (EndOfFile, *UNREADABLE):
+        return None
+    if isinstance(found, Header):
+        texts = (found.profile.encode(), found.library.encode())
+        return found if len(record) == 9 + sum(4 + len(each) for each in texts) else None
+    return found
+
+
+def _chunk_bytes(data: bytes, at: int) -> int:
+    """Return the size of the chunk that begins there, or 0 if none does: the sizes in its fields contradict."""
+    if len(data) - at < _CHUNK.size + _LENGTH.size:
+        return 0
+    kind, size, _, _, _, _, name_length = _CHUNK.unpack_from(data, at)
+    name_at = at + _CHUNK.size
+    contents_at = name_at + name_length + _LENGTH.size
+    if (
+        kind != Opcode.CHUNK
+        or data[name_at : name_at + name_length] not in _COMPRESSION_NAMES
+        or contents_at > len(data)
+    ):
+        return 0
+    (contents,) = _LENGTH.unpack_from(data, name_at + name_length)
+    whole = 1 + _LENGTH.size + size
+    return whole if whole == contents_at - at + contents else 0
+
+
+def _next_chunk(file: IO[bytes], begin: int, end: int) -> int:
+    """Return the position of the first whole chunk that begins in a part of a file, or `end` if none does."""
+    size = file.seek(0, os.SEEK_END)
+    block_at = begin
+    while (block_at := _data_after(file, block_at, size)) < end:
+        file.seek(block_at)
+        block = file.read(_SEARCHED_BYTES + _CHUNK.size + max(map(len, _COMPRESSION_NAMES)) + _LENGTH.size)
+        at = -1
+        while 0 <= (at := block.find(Opcode.CHUNK, at + 1)) < min(_SEARCHED_BYTES, end - block_at):
+            if 0 < _chunk_bytes(block, at) <= size - block_at - at:
+                return block_at + at
+        block_at += _SEARCHED_BYTES
+    return end
+
+
+def _data_after(file: IO[bytes], at: int, end: int) -> int:
+    """Return the position behind the hole that begins there, if any: `end` for one up to the end of the file.
+
+    A power failure can leave gigabytes of holes.
+    """
+    if not hasattr(os, "SEEK_DATA"):
+        return at
+    descriptor = file.fileno()
+    before = os.lseek(descriptor, 0, os.SEEK_CUR)
+    try:
+        return os.lseek(descriptor, at, os.SEEK_DATA)
+    except OSError as error:
+        return end if error.errno == errno.ENXIO else at
+    finally:
+        os.lseek(descriptor, before, os.SEEK_SET)  # as `file` expects
 
 
 class IndexedCopy:
@@ -79,7 +158,7 @@ class IndexedCopy:
         #: Messages that are left out, since a damaged record had the only definition of their topic.
         self.undefined_count = 0
         self._writer: Any = None  # its methods are untyped
-        self._header = Header(profile="", library="")
+        self._header = Header(profile="ros2", library="")  # unless the file has one
         self._compression = CompressionType.NONE
         self._schemas: dict[int, Schema] = {}
         self._channels: dict[int, Channel] = {}
@@ -90,25 +169,38 @@ class IndexedCopy:
     def write(self, source: IO[bytes], target: IO[bytes], work: str) -> None:
         """Copy `source`, which may end anywhere. `work` names the task in the progress line.
 
+        After damage that hides where the next record begins, the copy continues with the next chunk.
+
         Raises OSError, and ValueError with the reason if `source` is no MCAP file.
         """
         size = source.seek(0, os.SEEK_END)
         if has_end(source):
             self._read_summary(source)
         source.seek(0)
-        if source.read(len(MAGIC)) != MAGIC:
-            raise ValueError("does not begin like an MCAP file")
+        begins_well = source.read(len(MAGIC)) == MAGIC
         progress = Progress(work, size)
         copied = len(MAGIC)
-        for record in whole_records(source):
-            copied += len(record)
-            if record[0] == Opcode.DATA_END:  # followed by the index only
+        while copied < size:
+            record = next(whole_records(source), b"")
+            if _is_data_end(record):  # followed by the index only
                 copied = size
                 break
-            for each in self._parsed(record):
-                self._add(each, target)
+            parsed = _parsed(record)
+            end = copied + len(record) if record else size
+            if parsed is None and (found := _next_chunk(source, copied + 1, end)) < end:
+                self.damaged_bytes += found - copied
+                copied = found
+            elif not record:
+                break
+            else:
+                for each in self._contents(record, parsed):
+                    self._add(each, target)
+                copied = end
+            source.seek(copied)
             progress.show(copied)
         progress.end()
+        if not begins_well and not self.message_count:
+            raise ValueError("does not begin like an MCAP file")
         self.lost_bytes = max(0, size - copied)
         writer = self._begun(target)
         for number in self._channels:
@@ -124,14 +216,10 @@ class IndexedCopy:
                 if isinstance(found, (Schema, Channel)):
                     self._in_summary[type(found), found.id] = found
 
-    def _parsed(self, record: bytes) -> Iterator[Any]:
-        """Yield a record, or those of a chunk. A damaged one is left out and counted."""
-        try:
-            found: Any = next(StreamReader(BytesIO(record), skip_magic=True, emit_chunks=True).records)
-        except EndOfFile:
-            return  # of an unknown kind
-        except UNREADABLE:
-            self.damaged_bytes += len(record)
+    def _contents(self, record: bytes, found: Any) -> Iterator[Any]:
+        """Yield a parsed record, or those of a chunk. A damaged one is left out and counted."""
+        if found is None:
+            self.damaged_bytes += len(record) if record[0] in _KINDS else 0
             return
         if not isinstance(found, Chunk):
             yield found
