@@ -25,6 +25,7 @@ from std_msgs.msg import Bool, String
 from drone_bridge.msg import CommandRates
 from drone_bridge.tools.cli import main
 from drone_bridge.tools.interfaces import message_text, type_hash
+from drone_bridge.tools.recording import node as recorder_node
 from drone_bridge.tools.recording.bag import BagWriter, WrittenTopic
 from drone_bridge.tools.recording.node import Recorder, lost_before
 from drone_bridge.tools.recording.settings import read_settings
@@ -144,6 +145,19 @@ def test_gaps_in_a_publishers_numbers_are_counted_and_nothing_else():
     assert [lost(number, None) for number in (1, 5)] == [0, 0]
     assert [lost(None), lost(None)] == [0, 0]
     assert lost_before({"source_timestamp": 1}, newest) == 0  # all that Humble says
+
+
+def test_numbers_of_publishers_that_have_left_are_forgotten(monkeypatch):
+    monkeypatch.setattr(recorder_node, "MAX_PUBLISHERS", 3)
+    newest = {}
+
+    def lost(number, publisher):
+        return lost_before({"publication_sequence_number": number, "publisher_gid": {"data": publisher}}, newest)
+
+    for restart in range(1, 100):
+        assert lost(2 * restart, b"stays") == (restart > 1), "of a publisher that still publishes"
+        assert lost(1, bytes([restart])) == 0
+    assert len(newest) == 3
 
 
 def test_everything_published_is_in_the_bag_byte_for_byte(node, tmp_path):

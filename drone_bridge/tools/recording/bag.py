@@ -50,7 +50,7 @@ class WrittenTopic:
     latched_publishers: int = 0
     """Largest number of latched publishers at the same time"""
     newest: dict[bytes, int] = field(default_factory=dict, repr=False)
-    """Sequence number of the newest received message, by publisher"""
+    """Sequence number of the newest received message, by publisher, in the order of these messages"""
     channel: int = field(default=0, repr=False)
     """ID of its channel in the file, from 1; 0 before it is added"""
 

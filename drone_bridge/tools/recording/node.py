@@ -28,6 +28,8 @@ TAKING_PERIOD_S = 0.05
 #: Period of looks after the log writer, which is started again.
 LOG_WRITER_PERIOD_S = 1.0
 MAX_TOPICS = 4096
+#: Number of publishers of a topic whose lost messages are counted, those that have published last.
+MAX_PUBLISHERS = 1000
 # Queue depth of a topic, for the polling period and for stalls of the process.
 SUBSCRIPTION_DEPTH = 1000
 BULKY_DEPTH = 100
@@ -226,6 +228,8 @@ def lost_before(info: Mapping[str, Any], newest: dict[bytes, int]) -> int:
     name = publisher_of(info)
     if number is None or not name:
         return 0
-    before = newest.get(name, number - 1)
-    newest[name] = max(number, before)
+    before = newest.pop(name, number - 1)
+    newest[name] = max(number, before)  # as the last one
+    if len(newest) > MAX_PUBLISHERS:
+        del newest[next(iter(newest))]
     return max(0, number - before - 1)
