@@ -2,6 +2,7 @@
 """Access to the page, and the queue of a slow viewer."""
 
 import re
+import threading
 import time
 from unittest.mock import Mock
 
@@ -302,6 +303,27 @@ def test_a_player_that_does_not_end_does_not_keep_the_node(played, monkeypatch):
     began_s = time.monotonic()
     played.close()
     assert time.monotonic() - began_s < 20.0
+
+
+def test_requests_to_play_while_one_is_executed_are_refused(monkeypatch, tmp_path):
+    shown, is_ready, answers = played_recordings.Recordings("127.0.0.1", tmp_path), threading.Event(), []
+    monkeypatch.setattr(shown, "file", lambda _: is_ready.wait() and None)
+    before = threading.active_count()
+
+    def play():
+        shown.play("bag", lambda *answer: answers.append(answer))
+
+    try:
+        for _ in range(50):
+            play()
+        assert threading.active_count() <= before + 1
+        assert len(answers) == 49
+    finally:
+        is_ready.set()
+    wait_until(lambda: len(answers) == 50, "the answer of the first request")
+    play()
+    wait_until(lambda: len(answers) == 51 and answers[-1] == answers[-2], "the answer of a later request")
+    assert answers[-1] != answers[0]
 
 
 def test_only_the_compressed_topic_of_an_image_is_recorded():

@@ -30,6 +30,7 @@ class Recordings:
         self._host = host
         self._folder = folder.expanduser()
         self._child: subprocess.Popen[bytes] | None = None
+        self._requested = threading.Lock()  # held from a request to the start of its child
         self._starting = threading.Lock()
 
     def document(self) -> dict[str, Any]:
@@ -47,8 +48,16 @@ class Recordings:
         return self._files().get(name)
 
     def play(self, name: str, answer: Callable[[str, str], None]) -> None:
-        """Play a recording in place of the one before. A thread calls `answer` with a link, or "" and a reason."""
-        threading.Thread(target=self._play, args=(name, answer), daemon=True).start()
+        """Play a recording in place of the one before. A thread calls `answer` with a link, or "" and a reason.
+
+        Refused while the request before is executed, since each one takes a thread.
+        """
+        if self._requested.acquire(blocking=False):
+            threading.Thread(target=self._play, args=(name, answer), daemon=True).start()
+        else:
+            answer(
+                "", f"'{name:.80}' is not played: another recording is just being opened. Please repeat the request."
+            )
 
     def close(self) -> None:
         """Stop playing."""
@@ -65,23 +74,13 @@ class Recordings:
         return names
 
     def _play(self, name: str, answer: Callable[[str, str], None]) -> None:
-        file = self.file(name)
-        if file is None:
-            answer("", f"There is no recording '{name:.80}'.")
+        try:
+            child = self._start(name)
+        finally:
+            self._requested.release()
+        if isinstance(child, str):
+            answer("", child)
             return
-        with self._starting:
-            self._stop()
-            command = [sys.executable, "-m", "drone_bridge.tools.cli", "view", str(file.parent), "--no-browser"]
-            try:
-                self._child = child = subprocess.Popen(
-                    [*command, "--host", self._host, "--port", "0"],
-                    stdin=subprocess.DEVNULL,
-                    stdout=subprocess.PIPE,
-                    stderr=subprocess.STDOUT,
-                )
-            except OSError as error:  # such as too little memory
-                answer("", f"'{name}' can't be played: {error.strerror}.")
-                return
         assert child.stdout
         last = b""
         for line in child.stdout:
@@ -93,6 +92,25 @@ class Recordings:
             answer("", last.decode(errors="replace").strip() or f"'{name}' can't be played.")
         for _ in child.stdout:  # or its pipe would fill
             pass
+
+    def _start(self, name: str) -> "subprocess.Popen[bytes] | str":
+        """Start the child process of a recording in place of the one before. Return it, or why it can't be started."""
+        file = self.file(name)
+        if file is None:
+            return f"There is no recording '{name:.80}'."
+        with self._starting:
+            self._stop()
+            command = [sys.executable, "-m", "drone_bridge.tools.cli", "view", str(file.parent), "--no-browser"]
+            try:
+                self._child = child = subprocess.Popen(
+                    [*command, "--host", self._host, "--port", "0"],
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.STDOUT,
+                )
+            except OSError as error:  # such as too little memory
+                return f"'{name}' can't be played: {error.strerror}."
+        return child
 
     def _stop(self) -> None:
         if self._child:
