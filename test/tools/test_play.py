@@ -6,6 +6,7 @@ import re
 import struct
 import threading
 import time
+from types import SimpleNamespace
 
 import pytest
 from geometry_msgs.msg import Twist
@@ -18,7 +19,7 @@ from written_bags import offer, write_bag
 from drone_bridge.tools.bags.bag import BagReader
 from drone_bridge.tools.bags.info import topic_rates
 from drone_bridge.tools.cli import main
-from drone_bridge.tools.playing import keys
+from drone_bridge.tools.playing import keys, live
 from drone_bridge.tools.playing.player import Player, Span
 from drone_bridge.tools.playing.publishers import profile_of
 
@@ -147,6 +148,62 @@ class TestPlayer:
         assert times == sorted(times)
         # The first one may come late, as may all the others.
         assert START <= times[0] < times[-1] < START + 60 * SECOND
+
+
+class Graph:
+    """Graph with the publishers of players, as the node of each player sees it."""
+
+    def __init__(self):
+        self.publishers = []
+
+    def player(self, *names):
+        """Start a player that publishes on these topics. Return what it leaves out, after a look at the graph."""
+        own = [SimpleNamespace(topic_name=name) for name in names]
+        self.publishers += own
+        node = SimpleNamespace(
+            publishers=own,
+            get_fully_qualified_name=lambda: "/player",
+            get_service_names_and_types=list,
+            get_subscriptions_info_by_topic=lambda name: [],
+            get_publishers_info_by_topic=lambda name: [
+                SimpleNamespace(node_namespace="/", node_name="player")
+                for each in self.publishers
+                if each.topic_name == name
+            ],
+        )
+        topics = live.LiveTopics(node, names, lambda sentence: None)
+
+        def left_out():
+            topics.refresh()
+            return {name for name in names if not topics.allows(name)}
+
+        return left_out
+
+
+class TestLiveTopics:
+    def test_a_player_leaves_out_what_an_earlier_one_plays(self, monkeypatch):
+        clock = SimpleNamespace(now_s=0.0)
+        monkeypatch.setattr(live, "time", SimpleNamespace(monotonic=lambda: clock.now_s))
+        graph = Graph()
+        first = graph.player("/odom", "/odom", "/imu/data")  # two topics of the bag that are renamed to one
+        clock.now_s = 1.0
+        assert first() == set()
+        second = graph.player("/odom", "/scan")
+        for _ in range(3):
+            clock.now_s += 1.0
+            assert second() == {"/odom"}
+            assert first() == set(), "it was there before"
+
+    def test_a_player_that_does_not_wait_sees_an_earlier_one_later(self, monkeypatch):
+        clock = SimpleNamespace(now_s=0.0)
+        monkeypatch.setattr(live, "time", SimpleNamespace(monotonic=lambda: clock.now_s))
+        graph = Graph()
+        earlier, graph.publishers = [SimpleNamespace(topic_name="/odom")], []
+        left_out = graph.player("/odom")
+        assert left_out() == set()
+        graph.publishers += earlier  # discovered
+        clock.now_s = 1.0
+        assert left_out() == {"/odom"}
 
 
 class TestBag:

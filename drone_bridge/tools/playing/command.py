@@ -4,8 +4,8 @@
   drone-bridge play demo/bag --rate 2 --loop
   drone-bridge play flight --topics /odom /tf --remap /odom:=/recorded/odom --clock
 
-Topics that another node publishes, or by which it would command a live vehicle, are left out with a message, unless
---topics or --remap names them. Gaps of more than a minute without messages are skipped.
+Topics that another node or an earlier player publishes, or by which it would command a live vehicle, are left out with
+a message, unless --topics or --remap names them. Gaps of more than a minute without messages are skipped.
 
 At a terminal, Space pauses and resumes, arrow keys skip 5 s back or forward, and n plays the next message while paused.
 """

@@ -3,7 +3,8 @@
 
 A recorded command would move the vehicle that subscribes to its topic, and a recorded measurement would be mixed with
 those of the node that publishes on its topic. Such topics are left out, also those of nodes that start while the
-recording is played.
+recording is played. Of several players, which all have the same name, the first one goes on: a player leaves out topics
+of others only when it starts.
 """
 
 import time
@@ -17,6 +18,8 @@ from rclpy.topic_endpoint_info import TopicEndpointInfo
 from drone_bridge.ros.hold_services import HoldServices, node_of
 
 LOOK_PERIOD_S = 1.0
+#: Time from its start in which a player discovers others.
+DISCOVERY_S = 1.0
 #: Topics of every node, which move nothing.
 _OF_EVERY_NODE = ("/rosout", "/parameter_events")
 
@@ -37,6 +40,8 @@ class LiveTopics:
         self._left_out: set[str] = set()
         self._services = HoldServices(node, lambda _: False)
         self._refresh_at = 0.0
+        self._discovered_at = time.monotonic() + DISCOVERY_S
+        self._yields = True  # to other players
 
     def allows(self, name: str) -> bool:
         """Return whether to publish on a topic. Looks at the graph if that was long ago."""
@@ -52,6 +57,7 @@ class LiveTopics:
         for name in sorted(self._guarded - self._left_out):
             if reason := self._reason(name, vehicles):
                 found.setdefault(reason, []).append(name)
+        self._yields &= time.monotonic() < self._discovered_at
         for reason, names in found.items():
             self._left_out.update(names)
             self._report(
@@ -60,11 +66,14 @@ class LiveTopics:
 
     def _reason(self, name: str, vehicles: set[str]) -> str:
         """Return why a topic is left out, or an empty text."""
-        own = self._node.get_fully_qualified_name()
         commanded = vehicles.intersection(_nodes(self._node.get_subscriptions_info_by_topic(name)))
         if commanded:
             return f"{' and '.join(sorted(commanded))} would take them as commands"
-        publishing = {*_nodes(self._node.get_publishers_info_by_topic(name))} - {own}
+        own = self._node.get_fully_qualified_name()
+        publishers = [*_nodes(self._node.get_publishers_info_by_topic(name))]
+        publishing = {*publishers} - {own}
+        if self._yields and publishers.count(own) > sum(each.topic_name == name for each in self._node.publishers):
+            publishing.add(f"another {own}")
         return f"{' and '.join(sorted(publishing))} publishes them now" if publishing else ""
 
 
