@@ -210,20 +210,42 @@ def test_a_channel_is_subscribed_to_once_and_a_number_given_once():
 
 
 def test_recording_to_an_unwritable_folder_is_refused_by_name(monkeypatch, tmp_path):
-    node = Mock()
-    Recording(node)
-    _, _, record = node.create_service.call_args.args
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setattr("os.access", lambda path, mode: False)
-    response = record(SetBool.Request(data=True), SetBool.Response())
-    assert not response.success
-    assert str(tmp_path) in response.message
+    node = Mock()
+    call = RecordCall(node, Recording(node), True)
+    assert not call.response.success
+    assert str(tmp_path) in call.response.message
+
+
+class RecordCall:
+    """Call of the service that starts and stops a recording, executed as the node's executor does."""
+
+    def __init__(self, node, recording, is_on):
+        self._node, self._update = node, recording.update
+        _, _, service = node.create_service.call_args.args
+        self._serving = service(SetBool.Request(data=is_on), SetBool.Response())
+        self.response = None
+        self.turn()
+
+    def turn(self):
+        """Run the node's callbacks once. Return whether there is a response."""
+        if self.response is None:
+            self._update()
+            if self._node.create_timer.called:
+                _, poll = self._node.create_timer.call_args.args
+                poll()
+            try:
+                self._serving.send(None)
+            except StopIteration as done:
+                self.response = done.value
+        return self.response is not None
 
 
 @pytest.fixture
 def record(monkeypatch, tmp_path):
     """Start or stop a recording by the service, whose recorder is a given command."""
-    node = Mock()
+    node = Mock(executor=None)
     node.get_topic_names_and_types.return_value = []
     recording = Recording(node)
     monkeypatch.setenv("HOME", str(tmp_path))
@@ -232,15 +254,19 @@ def record(monkeypatch, tmp_path):
     monkeypatch.setattr(recordings, "original_output", lambda: (None, None))
     program = tmp_path / "lib" / "drone_bridge" / "recorder"
     program.parent.mkdir(parents=True)
-    _, _, service = node.create_service.call_args.args
+
+    def call(is_on):
+        return RecordCall(node, recording, is_on)
 
     def request(is_on, script=""):
         if script:
             program.write_text(f"#!/bin/sh\n{script}\n")
             program.chmod(0o755)
-        response = service(SetBool.Request(data=is_on), SetBool.Response())
-        return response.success, response.message
+        calling = call(is_on)
+        wait_until(calling.turn, "a response")
+        return calling.response.success, calling.response.message
 
+    request.call, request.node, request.close = call, node, recording.close
     yield request
     recording.close()
 
@@ -254,6 +280,39 @@ def test_a_recording_that_fails_at_its_end_is_reported_as_incomplete(record, tmp
     success, message = record(False)
     assert (success, message.startswith("Recorded into")) == (is_complete, is_complete)
     assert str(tmp_path / "drone_bridge" / "bags") in message
+
+
+def test_the_node_works_while_a_recording_is_completed(record, tmp_path):
+    ready, finish = tmp_path / "ready", tmp_path / "finish"
+    on_stop = f"while ! [ -e {finish} ]; do sleep 0.05; done; exit 0"
+    record(True, f"trap '{on_stop}' INT; touch {ready}; while :; do sleep 0.05; done")
+    wait_until(ready.exists, "the recorder")
+    stopping = record.call(False)
+    assert not stopping.turn()
+    for is_on in (True, False):
+        success, message = record(is_on)
+        assert not success
+        assert "being completed" in message
+    assert not stopping.turn()
+    finish.touch()
+    wait_until(stopping.turn, "a response")
+    assert stopping.response.success
+    record.node.get_logger().error.assert_not_called()
+    assert record(False) == (False, "There is no recording.")
+
+
+def test_a_recorder_that_does_not_end_is_killed(record, tmp_path, monkeypatch):
+    monkeypatch.setattr(recordings, "STOP_TIMEOUT_S", 0.2)
+    for way in ("service", "end of the node"):
+        ready = tmp_path / way.replace(" ", "_")
+        record(True, f"trap '' INT; touch {ready}; while :; do sleep 0.05; done")
+        wait_until(ready.exists, "the recorder")
+        if way == "service":
+            assert not record(False)[0]
+        else:
+            record.call(False)
+            record.close()
+        assert record(False) == (False, "There is no recording.")
 
 
 def test_a_recorder_that_can_t_be_started_is_an_answer_and_no_end_of_the_node(record):
