@@ -50,7 +50,7 @@ from drone_bridge.tools.web.wishes import Report, Wish, Wishes
 from drone_bridge.wire.json_numbers import whole_number
 
 MAX_PILOTS = MAX_VIEWERS
-"""Maximum number of pages that may steer, none of which lacks the topics."""
+"""Maximum number of pages that may steer: each has room for its topics, unless other viewers that may steer take it."""
 MAX_STOPPERS = 256
 """Maximum number of other pages, which may only stop."""
 MAX_WANTED, MAX_NAME_OF_ROS = 64, 255
