@@ -17,7 +17,7 @@ import struct
 import sys
 import time
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from drone_bridge.net.clock import STEADY_CLOCK
 from drone_bridge.net.connector import Selectable
@@ -39,6 +39,7 @@ from drone_bridge.net.last_words_sender import (
     WRITTEN,
     written_bytes,
 )
+from drone_bridge.net.send_queue import SendQueue, StreamEntry
 from drone_bridge.session.session import LastWords
 from drone_bridge.session.stall_detector import StallDetector
 
@@ -54,36 +55,14 @@ ENTRY_BYTES = SLOT_BYTES - 64
 _NUMBER = struct.Struct("<q")
 
 
-class LastWordsEntry(NamedTuple):
-    """What is written next to a stream: the rest of a message, or a whole one."""
-
-    position: int
-    """Number of bytes written before."""
-    data: bytes
-    has_begun: bool
-    """Whether earlier bytes of the message were written."""
-
-
-class KeptStream(Protocol):
-    """Stream that reports its writes."""
-
-    #: Callback before and after each write, while its peer has last words.
-    on_write: Callable[[LastWordsEntry], None] | None
-
-    def next_entry(self) -> LastWordsEntry:
-        """Return what is written next."""
-
-    def written_by_child(self, count: int) -> None:
-        """Record how many bytes the child has written. The rest of a message that had begun is not sent again."""
-
-
 class Outlet(NamedTuple):
     """File through which a link sends to a peer."""
 
     file: Selectable
     address: Any = None
     """Destination, for a socket that is not connected."""
-    stream: KeptStream | None = None
+    queue: SendQueue | None = None
+    """Queue of a stream."""
     connection: socket.socket | None = None
     """Socket of a TCP connection."""
 
@@ -152,8 +131,8 @@ class LastWordsKeeper:
         while self._memory[SPEAKING] and time.monotonic() < end_s:
             time.sleep(0.001)
         wrote, (self._written,) = self._written, _NUMBER.unpack_from(self._memory, WRITTEN)
-        if self._written != wrote and self._outlet and self._outlet.stream:
-            self._outlet.stream.written_by_child(self._written - wrote)
+        if self._written != wrote and self._outlet and self._outlet.queue is not None:
+            self._outlet.queue.written_by_child(self._written - wrote)
         before, (self._said,) = self._said, _NUMBER.unpack_from(self._memory, SAID)
         return self._said != before
 
@@ -162,8 +141,8 @@ class LastWordsKeeper:
         self.disarm()
         if self._outlet is None:
             return
-        if self._outlet.stream:
-            self._outlet.stream.on_write = None
+        if self._outlet.queue is not None:
+            self._outlet.queue.on_write = None
         self._outlet = None
         self._send(RELEASE)
         poll = select.poll()
@@ -193,15 +172,15 @@ class LastWordsKeeper:
         self._number += 1
         self._send(FILE, outlet.file.fileno())
         self._base = None
-        entry = LastWordsEntry(0, b"", False)
-        if stream := outlet.stream:
-            entry = stream.next_entry()
+        entry = StreamEntry(0, b"", False)
+        if (queue := outlet.queue) is not None:
+            entry = queue.next_entry()
             if outlet.connection and sys.platform == "linux":
                 self._base = written_bytes(outlet.connection) - entry.position
-            stream.on_write = self._write
+            queue.on_write = self._write
         self._write(entry)
 
-    def _write(self, entry: LastWordsEntry) -> None:
+    def _write(self, entry: StreamEntry) -> None:
         data = entry.data if len(entry.data) <= ENTRY_BYTES else b""
         self._put(ENTRY, ENTRY_SLOTS, (entry.position, data, len(entry.data), entry.has_begun), first=0)
 

@@ -14,7 +14,6 @@ import struct
 import termios
 import time
 import tty
-from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -32,8 +31,9 @@ from drone_bridge.net.connector import (
     Tap,
 )
 from drone_bridge.net.file_users import users_of
-from drone_bridge.net.last_words import LastWordsEntry, Outlet
+from drone_bridge.net.last_words import Outlet
 from drone_bridge.net.link_loop import Connected, Disconnected, ReceivedData
+from drone_bridge.net.send_queue import SendQueue
 
 READ_BYTES = 65536
 #: Packets that a slow or stalled line has kept waiting for longer are stale, and dropped. The system's buffer gets no
@@ -59,18 +59,6 @@ class _Device(NamedTuple):
         """Bytes in the system's buffer that are not on the line yet; 0 for a pseudo-terminal. Raises OSError."""
         [count] = struct.unpack("i", fcntl.ioctl(self.descriptor, termios.TIOCOUTQ, struct.pack("i", 0)))
         return int(count)
-
-
-class _QueuedPacket(NamedTuple):
-    """Packet that waits for the line, or the rest of one."""
-
-    data: bytes
-    since_s: float
-    rest: bytes = b""
-    """Rest of its message, which later packets carry."""
-    until_s: float = math.inf
-    """See Send."""
-    is_begun: bool = False
 
 
 class SerialLine(RetryingLink):
@@ -104,12 +92,8 @@ class SerialLine(RetryingLink):
         self._device: _Device | None = None
         self._tap: Tap | None = None
         self._is_new = False
-        self._unsent: deque[_QueuedPacket] = deque()
+        self._unsent = SendQueue()
         self._dropped = 0  # packets since the last report
-        self._sent_bytes = 0
-        self._begun: bytes | None = None  # rest of a message of which a part was sent
-        #: See KeptStream.
-        self.on_write: Callable[[LastWordsEntry], None] | None = None
 
     def open(self) -> None:
         """Open the device, with retries. Raises LinkCancelledError."""
@@ -127,7 +111,6 @@ class SerialLine(RetryingLink):
             self._is_new = False
             return Connected(self._path)
         try:
-            self._drop_stale()
             self._flush()
             data = os.read(self._device.descriptor, READ_BYTES)
             reason = "" if data else "it has hung up"
@@ -144,28 +127,7 @@ class SerialLine(RetryingLink):
 
     def outlet_to(self, to: Any) -> Outlet | None:
         """See OutletLink."""
-        return Outlet(self._device, stream=self) if self._device else None
-
-    def next_entry(self) -> LastWordsEntry:
-        """See KeptStream."""
-        first = self._unsent[0] if self._unsent else _QueuedPacket(b"", 0.0, self._begun or b"")
-        return LastWordsEntry(self._sent_bytes, first.data + first.rest, self._begun is not None)
-
-    def written_by_child(self, count: int) -> None:
-        """See KeptStream."""
-        self._sent_bytes += count
-        while count and self._begun is not None and self._unsent:
-            first = self._unsent.popleft()
-            taken = min(count, len(first.data))
-            count -= taken
-            if taken < len(first.data):
-                self._unsent.appendleft(first._replace(data=first.data[taken:], is_begun=True))
-            else:
-                self._begun = first.rest or None
-        if count:
-            self._begun = None
-        if self.on_write:
-            self.on_write(self.next_entry())
+        return Outlet(self._device, queue=self._unsent) if self._device else None
 
     def send(self, data: bytes | memoryview, to: Any, rest: bytes = b"", until_s: float = math.inf) -> None:
         """Send a packet, or queue it while the line is busy.
@@ -174,11 +136,10 @@ class SerialLine(RetryingLink):
         """
         if self._device is None:
             raise LinkError(f"Can't send to {self._path}: it is closed.")
-        self._unsent.append(_QueuedPacket(bytes(data), elapsed_s(), rest, until_s))
+        self._unsent.put(bytes(data), rest, since_s=elapsed_s(), until_s=until_s)
         if self._tap:
             self._tap(SENT, data)
         with contextlib.suppress(OSError):  # reported by the next read
-            self._drop_stale()
             self._flush()
         if dropped := self._dropped:
             self._dropped = 0
@@ -188,11 +149,10 @@ class SerialLine(RetryingLink):
         """Close the device after the queued packets are on the line, or after LEAVING_S."""
         end_s = elapsed_s() + LEAVING_S
         with contextlib.suppress(OSError):
-            self._drop_stale(is_leaving=True)
-            self._flush()
+            self._flush(is_leaving=True)
             while self._device and (self._unsent or self._device.backlog) and elapsed_s() < end_s:
                 time.sleep(DRAIN_PERIOD_S)
-                self._flush()
+                self._flush(is_leaving=True)
         self._close_device()
 
     def disconnect_all(self) -> None:
@@ -233,37 +193,19 @@ class SerialLine(RetryingLink):
         users = " and ".join(users_of(self._path)) or f"another program (`sudo lsof {self._path}` shows which)"
         return LinkInUseError(f"{self._path} is in use by {users}. Only one program can use a serial line.")
 
-    def _drop_stale(self, *, is_leaving: bool = False) -> None:
-        """Drop packets that have waited for STALE_S or until their time, or, when it is closed, have a time.
+    def _flush(self, *, is_leaving: bool = False) -> None:
+        """Write as much of the queue as the device accepts, STALE_S ahead of the line at most. Raises OSError.
 
-        The rest of one that has begun is kept, as the peer awaits it.
+        Packets that have waited for STALE_S are dropped, except for those that the device gets when it is closed.
         """
-        begun = [self._unsent.popleft()] if self._unsent and self._unsent[0].is_begun else []
-        now_s = elapsed_s()
-        kept = [
-            packet
-            for packet in self._unsent
-            if packet.since_s >= now_s - STALE_S
-            and packet.until_s > now_s
-            and (packet.until_s == math.inf or not is_leaving)
-        ]
-        self._dropped += len(self._unsent) - len(kept)
-        self._unsent = deque((*begun, *kept))
-
-    def _flush(self) -> None:
-        """Write as much of the queue as the device accepts, STALE_S ahead of the line at most. Raises OSError."""
         with contextlib.suppress(BlockingIOError):
-            while self._device and self._unsent and self._device.backlog <= self._max_backlog:
-                first = self._unsent[0]
-                written = os.write(self._device.descriptor, first.data)
-                self._unsent.popleft()
-                self._sent_bytes += written
-                self._begun = first.rest or None
-                if unsent := first.data[written:]:
-                    self._unsent.appendleft(first._replace(data=unsent, is_begun=True))
-                    self._begun = first.rest
-                if self.on_write:
-                    self.on_write(self.next_entry())
+            while self._device:
+                now_s = elapsed_s()
+                oldest_s = -math.inf if is_leaving else now_s - STALE_S
+                self._dropped += self._unsent.drop_stale(now_s, oldest_s=oldest_s, is_leaving=is_leaving)
+                if not self._unsent or self._device.backlog > self._max_backlog:
+                    break
+                self._unsent.written(os.write(self._device.descriptor, self._unsent.first))
 
     def _close_device(self) -> None:
         if self._device:
@@ -276,7 +218,7 @@ class SerialLine(RetryingLink):
             os.close(self._device.descriptor)
             if self._tap:
                 self._tap(RECEIVED, b"")
-        self._device, self._begun = None, None
+        self._device = None
         self._unsent.clear()
         self._dropped = 0
 

@@ -4,16 +4,15 @@
 import contextlib
 import math
 import socket
-from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from drone_bridge.net import tcp
 from drone_bridge.net.clock import elapsed_s
 from drone_bridge.net.connector import RECEIVED, SENT, LinkError, MakeTap, reason
-from drone_bridge.net.last_words import LastWordsEntry, Outlet
+from drone_bridge.net.last_words import Outlet
 from drone_bridge.net.link_loop import FilledBuffer, ReceivedData
+from drone_bridge.net.send_queue import SendQueue
 from drone_bridge.wire.addresses import peer_name
 
 #: Limit of the send buffer of a peer, beside the system's own buffer.
@@ -49,15 +48,6 @@ class StreamOptions:
     """Limit of such lingering peers. Beyond it the oldest is closed."""
     memory: "Callable[[StreamPeer], Sequence[memoryview]] | None" = None
     """Returns the buffers into which a peer's next bytes are read. By default each read allocates new bytes."""
-
-
-class _QueuedPiece(NamedTuple):
-    """Piece in the send queue."""
-
-    data: memoryview
-    rest: bytes
-    """Rest of its message."""
-    until_s: float
 
 
 class StreamEndedError(LinkError):
@@ -97,13 +87,8 @@ class TcpConnection:
         self._socket, self._chunk_bytes, self._memory = connected, options.chunk_bytes, options.memory
         self._quickacks = options.acknowledges_at_once and hasattr(socket, "TCP_QUICKACK")
         self._tap = wire_log("tcp", own, self.peer.name) if wire_log else None
-        self._unsent: deque[_QueuedPiece] = deque()
-        #: Size of the send queue.
-        self.unsent_bytes = 0
-        self._sent_bytes = self._dropped = 0
-        self._begun: bytes | None = None  # rest of a message of which a part was sent
-        #: See KeptStream.
-        self.on_write: Callable[[LastWordsEntry], None] | None = None
+        self._unsent = SendQueue()
+        self._dropped = 0
         self._failure = ""  # of sending
         self._is_shut = self._is_leaving = False
         #: Whether the peer has closed for writing too, while this side leaves.
@@ -115,31 +100,14 @@ class TcpConnection:
         return bool(self._unsent)
 
     @property
+    def unsent_bytes(self) -> int:
+        """Size of the send queue."""
+        return self._unsent.size_bytes
+
+    @property
     def outlet(self) -> Outlet:
         """See OutletLink."""
-        return Outlet(self, stream=self, connection=self._socket)
-
-    def next_entry(self) -> LastWordsEntry:
-        """See KeptStream."""
-        data, rest = self._unsent[0][:2] if self._unsent else (b"", self._begun or b"")
-        return LastWordsEntry(self._sent_bytes, b"".join((data, rest)), self._begun is not None)
-
-    def written_by_child(self, count: int) -> None:
-        """See KeptStream."""
-        self._sent_bytes += count
-        while count and self._begun is not None and self._unsent:
-            first = self._unsent.popleft()
-            taken = min(count, len(first.data))
-            count -= taken
-            self.unsent_bytes -= taken
-            if taken < len(first.data):
-                self._unsent.appendleft(first._replace(data=first.data[taken:]))
-            else:
-                self._begun = first.rest or None
-        if count:
-            self._begun = None
-        if self.on_write:
-            self.on_write(self.next_entry())
+        return Outlet(self, queue=self._unsent, connection=self._socket)
 
     def fileno(self) -> int:
         return self._socket.fileno()
@@ -170,19 +138,14 @@ class TcpConnection:
         `rest` is that of the piece's message, which follows in later pieces. `until_s` see `Send`.
         """
         if piece and not self._failure:
-            self._unsent.append(_QueuedPiece(memoryview(piece), rest, until_s))
-            self.unsent_bytes += len(piece)
-        while self._unsent:
-            piece, rest, until_s = self._unsent[0]
-            if until_s < math.inf and self._begun is None and (self._is_leaving or elapsed_s() >= until_s):
-                self._unsent.popleft()
-                self.unsent_bytes -= len(piece)
-                self._dropped += 1
-                continue
-            if self.on_write:
-                self.on_write(self.next_entry())
+            self._unsent.put(piece, rest, until_s=until_s)
+        while True:
+            self._dropped += self._unsent.drop_stale(elapsed_s(), is_leaving=self._is_leaving)
+            if not self._unsent:
+                return
+            data = self._unsent.first
             try:
-                count = self._socket.send(piece)
+                count = self._socket.send(data)
             except BlockingIOError:
                 return
             except OSError as error:
@@ -190,17 +153,8 @@ class TcpConnection:
                 self._unsent.clear()
                 return
             if self._tap:
-                self._tap(SENT, piece[:count])
-            self.unsent_bytes -= count
-            self._sent_bytes += count
-            if count < len(piece):
-                self._unsent[0] = _QueuedPiece(piece[count:], rest, until_s)
-                self._begun = rest
-            else:
-                self._unsent.popleft()
-                self._begun = rest or None
-        if self.on_write:
-            self.on_write(self.next_entry())
+                self._tap(SENT, data[:count])
+            self._unsent.written(count)
 
     def take_dropped(self) -> int:
         """Return the number of stale messages that were dropped since the last call."""

@@ -7,7 +7,7 @@ import pytest
 from fake_wire import PLENTY, FakeWire
 
 from drone_bridge.net import tcp_connection
-from drone_bridge.net.last_words import LastWordsEntry
+from drone_bridge.net.send_queue import StreamEntry
 from drone_bridge.net.tcp_connection import StreamOptions, TcpConnection
 
 GO, STEER, STOP = b"takeoff\n", b"v 1\n", b"v 0\n"
@@ -80,12 +80,12 @@ def test_a_message_with_a_time_limit_is_dropped_when_the_connection_is_closed(co
 
 def test_last_words_follow_the_message_before_a_dropped_one(connection, wire, clock):
     entries = []
-    connection.on_write = entries.append
+    connection.outlet.queue.on_write = entries.append
     wire.room = 0
     connection.flush(GO, until_s=101.0)
     clock[0] = 101.0
     go_on(connection, wire)
-    assert entries == [LastWordsEntry(0, GO, False), LastWordsEntry(0, b"", False)]
+    assert entries == [StreamEntry(0, GO, False), StreamEntry(0, b"", False)]
 
 
 def test_without_a_limit_nothing_is_dropped(connection, wire, clock):

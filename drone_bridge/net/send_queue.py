@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SendQueue: pieces that a stream has not accepted yet. Pure.
+
+A message that is no longer wanted is dropped, unless a part of it was written: the peer awaits the rest. The node's
+child process may complete that one in a stall: see `net.last_words`.
+"""
+
+import math
+from collections import deque
+from collections.abc import Callable
+from typing import NamedTuple
+
+
+class StreamEntry(NamedTuple):
+    """What is written next to a stream: the rest of a message, or a whole one."""
+
+    position: int
+    """Number of bytes written before."""
+    data: bytes
+    has_begun: bool
+    """Whether earlier bytes of the message were written."""
+
+
+class _Piece(NamedTuple):
+    """Piece of a message, or what is left of one."""
+
+    data: memoryview
+    rest: bytes
+    """Rest of its message, which later pieces carry."""
+    since_s: float
+    until_s: float
+
+
+class SendQueue:
+    """Queue of the unsent pieces of one stream."""
+
+    def __init__(self) -> None:
+        self._pieces: deque[_Piece] = deque()
+        self._written = 0
+        self._begun: bytes | None = None  # rest of a message of which a part was written
+        #: Size of all pieces.
+        self.size_bytes = 0
+        #: Callback after each change of the next entry by a write, while the peer has last words.
+        self.on_write: Callable[[StreamEntry], None] | None = None
+
+    def __len__(self) -> int:
+        return len(self._pieces)
+
+    @property
+    def first(self) -> memoryview:
+        """Data to write next. The queue must not be empty."""
+        return self._pieces[0].data
+
+    def put(
+        self, data: bytes | memoryview, rest: bytes = b"", *, since_s: float = 0.0, until_s: float = math.inf
+    ) -> None:
+        """Append a piece, which must not change until it is written.
+
+        `rest` of its message follows in later pieces. `until_s` see `Send`.
+        """
+        self._pieces.append(_Piece(memoryview(data), rest, since_s, until_s))
+        self.size_bytes += len(data)
+        if len(self._pieces) == 1:
+            self._report()
+
+    def written(self, count: int) -> None:
+        """Remove bytes of the first piece, which were written."""
+        self._written += count
+        self._take(count)
+        self._report()
+
+    def written_by_child(self, count: int) -> None:
+        """Record how many bytes the child has written. The rest of a message that had begun is not sent again."""
+        self._written += count
+        while count and self._begun is not None and self._pieces:
+            taken = min(count, len(self.first))
+            self._take(taken)
+            count -= taken
+        if count:
+            self._begun = None
+        self._report()
+
+    def next_entry(self) -> StreamEntry:
+        """Return what is written next."""
+        data, rest = self._pieces[0][:2] if self._pieces else (b"", self._begun or b"")
+        return StreamEntry(self._written, b"".join((data, rest)), self._begun is not None)
+
+    def drop_stale(self, now_s: float, *, oldest_s: float = -math.inf, is_leaving: bool = False) -> int:
+        """Drop messages up to the first one that is wanted. Return the number of dropped pieces.
+
+        Those are dropped whose time has passed or that were queued before `oldest_s`; at the end of the stream, all
+        that have a time. The pieces of a message that has begun are kept.
+        """
+        begun: list[_Piece] = []
+        if self._begun is not None:
+            while self._pieces and (not begun or begun[-1].rest):
+                begun.append(self._pieces.popleft())
+        dropped = 0
+        while self._pieces:
+            first = self._pieces[0]
+            is_in_time = first.until_s == math.inf or (first.until_s > now_s and not is_leaving)
+            if is_in_time and first.since_s >= oldest_s:
+                break
+            self._pieces.popleft()
+            self.size_bytes -= len(first.data)
+            dropped += 1
+        self._pieces.extendleft(reversed(begun))
+        if dropped:
+            self._report()
+        return dropped
+
+    def clear(self) -> None:
+        """Drop all pieces, and forget a message that has begun: the stream has ended."""
+        self._pieces.clear()
+        self._begun, self.size_bytes = None, 0
+
+    def _take(self, count: int) -> None:
+        piece = self._pieces.popleft()
+        self.size_bytes -= count
+        unsent = piece.data[count:]
+        self._begun = piece.rest if unsent else piece.rest or None
+        if unsent:
+            self._pieces.appendleft(piece._replace(data=unsent))
+
+    def _report(self) -> None:
+        if self.on_write:
+            self.on_write(self.next_entry())
