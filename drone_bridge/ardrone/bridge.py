@@ -22,10 +22,8 @@ from drone_bridge.ardrone.pictures import DroneVideo
 from drone_bridge.ardrone.ports import DronePeer
 from drone_bridge.ardrone.session.client import (
     CONNECTED,
-    EMERGENCY,
     FLAT_TRIM,
     GAPS,
-    LAND,
     LATE,
     PACKETS,
     REPORTS,
@@ -59,6 +57,7 @@ from drone_bridge.ros.request_services import RequestServices
 from drone_bridge.ros.tilt_commands import TiltCommands
 from drone_bridge.ros.topic_publishers import TopicPublishers
 from drone_bridge.session.feedback import Feedback
+from drone_bridge.session.session import EMERGENCY, LAND
 from drone_bridge.session.tilt_pilot import TiltPilot
 from drone_bridge.vision.ar_drone_cameras import DOWN, DOWN_2, FRONT, FRONT_2
 from drone_bridge.wire.addresses import address_name

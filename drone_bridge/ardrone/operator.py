@@ -18,7 +18,7 @@ from typing import Any
 
 from drone_bridge.ardrone.codec import CONTROL_PORT, DEFAULT_PORT, NAVDATA_PORT, setting
 from drone_bridge.ardrone.ports import DronePeer
-from drone_bridge.ardrone.session.client import LAND, TAKE_OFF, ArdroneClientSession
+from drone_bridge.ardrone.session.client import TAKE_OFF, ArdroneClientSession
 from drone_bridge.ardrone.session.settings import WantedSetting as Setting
 from drone_bridge.motion.ar_drone import AR_DRONE
 from drone_bridge.net.connector import Cancellation
@@ -26,6 +26,7 @@ from drone_bridge.programs.operator_options import OperatorParser
 from drone_bridge.programs.options import port
 from drone_bridge.programs.program import print_retry, run_program
 from drone_bridge.programs.script import PlannedCommands, Script
+from drone_bridge.session.session import LAND
 from drone_bridge.session.tilt_pilot import TiltPilot
 from drone_bridge.wire.addresses import address_name
 

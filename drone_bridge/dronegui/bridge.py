@@ -20,9 +20,7 @@ from drone_bridge.dronegui.pictures.packets import VIDEO_ROW
 from drone_bridge.dronegui.pictures.video_port import VideoPort, video_log
 from drone_bridge.dronegui.ports import NavdataPeer
 from drone_bridge.dronegui.session.controller import (
-    EMERGENCY,
     FOREIGN_NAVDATA,
-    LAND,
     NOT_SENDING,
     OVERRULED,
     RESET,
@@ -60,6 +58,7 @@ from drone_bridge.ros.request_services import RequestServices
 from drone_bridge.ros.tilt_commands import TiltCommands, drone_parameters, read_drone
 from drone_bridge.ros.topic_publishers import TopicPublishers
 from drone_bridge.session.feedback import Feedback
+from drone_bridge.session.session import EMERGENCY, LAND
 from drone_bridge.session.tilt_pilot import TiltPilot
 from drone_bridge.vision.ar_drone_cameras import CAMERAS
 from drone_bridge.wire.addresses import address_name

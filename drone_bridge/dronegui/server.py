@@ -35,9 +35,7 @@ from drone_bridge.dronegui.pictures.gui_video import (
 from drone_bridge.dronegui.ports import PortWithOutlet
 from drone_bridge.dronegui.session.flying import DOUBTFUL, FlyingState
 from drone_bridge.dronegui.session.gui import (
-    EMERGENCY,
     HOVER,
-    LAND,
     LATE,
     REFUSED,
     RESET,
@@ -79,7 +77,7 @@ from drone_bridge.ros.service_caller import ServiceCaller
 from drone_bridge.ros.topic_subscriptions import TopicSubscriptions
 from drone_bridge.ros.velocity_publisher import VelocityPublisher
 from drone_bridge.session.operator_command import OPERATORS_LOST
-from drone_bridge.session.session import AFTER_STALLS, EMERGENCY_AGE_S, Answer
+from drone_bridge.session.session import AFTER_STALLS, EMERGENCY, EMERGENCY_AGE_S, ENDS_FLIGHT, LAND, Answer
 from drone_bridge.wire.addresses import address_name
 from drone_bridge.wire.events import RemoteProtocolError
 
@@ -253,7 +251,7 @@ class DroneGuiServer(ProtocolNode):
         elif not self._presses:
             request = None if tag is None else SetBool.Request(data=tag)
             target = RESET if name == EMERGENCY and not self._caller.is_known(EMERGENCY) else name
-            ends_flight = name in (LAND, EMERGENCY)
+            ends_flight = name in ENDS_FLIGHT
             moves = not (ends_flight or name == HOVER)
             answered = partial(self._answer, name, tag)
             self._caller.call(target, answered, request, moves=moves, even_if_gone=ends_flight)

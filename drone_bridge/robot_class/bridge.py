@@ -9,14 +9,7 @@ from typing import Any, ClassVar
 
 from drone_bridge.net.clock import elapsed_s
 from drone_bridge.net.link_loop import Link
-from drone_bridge.robot_class.client_session import (
-    ENDS_FLIGHT,
-    REPORTS,
-    SENT,
-    UNSENT,
-    WITHHELD,
-    RobotClassOperatorSession,
-)
+from drone_bridge.robot_class.client_session import REPORTS, SENT, UNSENT, WITHHELD, RobotClassOperatorSession
 from drone_bridge.robot_class.connection import StatePacket
 from drone_bridge.robot_class.links import client_link
 from drone_bridge.robot_class.robot import AXES, Robot, clamped, has_last_words
@@ -35,7 +28,7 @@ from drone_bridge.ros.topic_publishers import TopicPublishers
 from drone_bridge.ros.wheel_odometry import TWIST_VARIANCES
 from drone_bridge.session.feedback import Feedback
 from drone_bridge.session.report_watch import ReportWatch
-from drone_bridge.session.session import Actions, Session
+from drone_bridge.session.session import ENDS_FLIGHT, Actions, Session
 from drone_bridge.session.tilt_pilot import TiltPilot
 from drone_bridge.wire.addresses import address_name
 

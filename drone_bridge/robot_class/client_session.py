@@ -51,9 +51,10 @@ from drone_bridge.session.clients import LOST
 from drone_bridge.session.feedback import Feedback
 from drone_bridge.session.report_watch import ReportWatch
 from drone_bridge.session.session import (
-    EMERGENCY_AGE_S,
+    ENDS_FLIGHT,
     FINAL_GAP_S,
     FINAL_REPEATS,
+    LAND,
     Action,
     Actions,
     Close,
@@ -62,6 +63,7 @@ from drone_bridge.session.session import (
     Note,
     Outcome,
     Publish,
+    Request,
     Send,
     Session,
     next_due,
@@ -75,8 +77,6 @@ WAITING, GREETING, CONNECTED, CLOSED = "waiting for a peer", "greeting", "connec
 AGAIN_S = 0.5
 #: How long a repeat of a step may be answered. An earlier one has reached nobody: the robot was switched off.
 ANSWERS_S = 2.0
-#: Names of requests that end a flight.
-LAND, EMERGENCY = ENDS_FLIGHT = "land", "emergency"
 #: Period of the request to land.
 LAND_S = 1.0
 #: Motion is withheld from a silent robot on a stream after this many of its reports, or `command_timeout` if longer.
@@ -92,7 +92,7 @@ SENT, REPORTS, UNSENT, WITHHELD = "sent_commands", "reports", "unsent_packets", 
 class _UnansweredRequest(NamedTuple):
     """Request that awaits its answer."""
 
-    request: RequestLike
+    request: Request
     until_s: float
     repeats: int
     """Number of earlier ones of the same name that were sent, and not answered."""
@@ -109,13 +109,6 @@ class CommandSource(Protocol):
 
     def start(self, now_s: float) -> None:
         """Begin a connection: forget the newest command, and the reports before a landing that must be over."""
-
-
-class RequestLike(Protocol):
-    """Request for one of the robot's `requests`. Its Outcome follows later."""
-
-    name: str
-    asked_s: float
 
 
 class RobotClassOperatorSession(Session):
@@ -258,17 +251,14 @@ class RobotClassOperatorSession(Session):
             return Landing.UNSUPPORTED
         return Landing.LANDS if self.has_peer else Landing.DISCONNECTED
 
-    def ask(self, request: RequestLike, now_s: float) -> Actions:
-        """Send one of the robot's `requests`."""
+    def ask(self, request: Request, now_s: float) -> Actions:
+        """Send one of the robot's `requests`. Its Outcome follows now or later."""
         if not self.has_peer:
             return [Outcome(request, False, "No robot is connected.")]
         ends, earlier = request.name in ENDS_FLIGHT, self._asked.get(request.name)
-        fresh_since_s = self.fresh_since_s
-        if ends:
-            fresh_since_s = now_s - EMERGENCY_AGE_S if request.name == EMERGENCY else -math.inf
         if not ends and not self._is_responsive(now_s):
             return [Outcome(request, False, f"{self.peer} is not connected yet, or silent.")]
-        if request.asked_s < fresh_since_s:
+        if now_s > self.expires_at(request):
             return [Outcome(request, False, "The request is stale: the bridge was suspended meanwhile. Call again.")]
         if earlier and not ends:
             return [Outcome(request, False, f"{request.name} is already pending.")]

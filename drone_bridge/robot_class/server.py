@@ -27,13 +27,12 @@ from drone_bridge.ros.common_parameters import (
 from drone_bridge.ros.frames import DroneFrameNames
 from drone_bridge.ros.parameters import ParameterDeclaration
 from drone_bridge.ros.protocol_node import ProtocolNode
-from drone_bridge.ros.request_services import EMERGENCY, LAND
 from drone_bridge.ros.service_caller import ServiceCaller
 from drone_bridge.ros.topic_subscriptions import TopicSubscriptions
 from drone_bridge.ros.topics import MissingTopicError
 from drone_bridge.ros.velocity_publisher import VelocityPublisher
 from drone_bridge.session.operator_command import OPERATORS_LOST
-from drone_bridge.session.session import AFTER_STALLS, Answer, Session
+from drone_bridge.session.session import AFTER_STALLS, ENDS_FLIGHT, Answer, Session
 
 ANSWER_TIMEOUT_S = 15.0
 
@@ -115,7 +114,7 @@ class RobotClassServer(ProtocolNode):
         def finish(answer: Answer) -> None:
             self.post(partial(self._session.answered, tag, answer.is_success, answer.sentence), is_kept=True)
 
-        self._caller.call(name, finish, moves=name not in (LAND, EMERGENCY))
+        self._caller.call(name, finish, moves=name not in ENDS_FLIGHT)
 
     def _telemetry(self) -> Telemetry | None:
         telemetry: Telemetry | None = None

@@ -13,11 +13,8 @@ from std_srvs.srv import Trigger
 from drone_bridge.net.clock import elapsed_s
 from drone_bridge.ros.protocol_node import ProtocolNode
 from drone_bridge.ros.stall_watch import PROCESS
-from drone_bridge.session.session import Actions
+from drone_bridge.session.session import EMERGENCY, ENDS_FLIGHT, LAND, Actions
 
-LAND, EMERGENCY = "land", "emergency"
-#: Requests whose age the session checks.
-AGED = frozenset({LAND, EMERGENCY})
 #: How long a request waits for the link of a bridge that was just activated, and the polling period.
 LINK_TIMEOUT_S, _LOOK_S = 1.0, 0.05
 
@@ -63,7 +60,7 @@ class RequestServices:
         *,
         refusal: Callable[[str], str | None] | None = None,
         outlive_cleanup: bool = False,
-        on_hold: Collection[str] = (LAND, EMERGENCY),
+        on_hold: Collection[str] = ENDS_FLIGHT,
     ) -> None:
         """Create the services.
 
@@ -99,12 +96,12 @@ class RequestServices:
         elif name != LAND:
             self._node.check_age(name)
         await self._wait_for_link()
-        if name not in AGED and PROCESS.stalled_since(asked_s):
+        if name not in ENDS_FLIGHT and PROCESS.stalled_since(asked_s):
             raise ValueError(f"The request {name} is stale: the process was stalled meanwhile. Please call again.")
         if reason := self._refusal(name):
             raise ValueError(reason)
         request = PendingRequest(self._node, name)
-        if name in AGED:
+        if name in ENDS_FLIGHT:
             request.asked_s = asked_s
         if not self._node.post(partial(ask or self._ask, request), is_kept=True):
             raise ValueError(f"{name} can't be requested: the bridge's link has just ended.")

@@ -50,6 +50,8 @@ FINAL_GAP_S = 0.02
 #: How long commands are refused after a stall of this process. By then data that waited elsewhere have been read, or
 #: their reader has stalled again.
 SETTLING_S = StallDetector.STALL_S
+#: Names of requests that end a flight.
+LAND, EMERGENCY = ENDS_FLIGHT = "land", "emergency"
 #: Limit of an emergency request's age, s: the person who called it has seen the result meanwhile.
 EMERGENCY_AGE_S = 3.0
 #: Counter of refused datagrams.
@@ -127,6 +129,7 @@ class Answer:
 class Request(Protocol):
     """Request of a local caller, who waits for its Outcome."""
 
+    name: str
     asked_s: float
 
 
@@ -294,10 +297,25 @@ class Session(ABC):
         """
         return Landing.LANDS if self.is_open else Landing.DISCONNECTED
 
+    def expires_at(self, request: Request) -> float:
+        """Return the time until which a request may be executed, s. It is the past for a stale one.
+
+        A stall makes all requests stale except land, and an emergency that is at most EMERGENCY_AGE_S old.
+        """
+        if request.name == EMERGENCY:
+            return request.asked_s + EMERGENCY_AGE_S
+        is_fresh = request.name == LAND or request.asked_s >= self.fresh_since_s
+        return math.inf if is_fresh else -math.inf
+
     def silent_s(self, now_s: float) -> float:
         """Return how long the peer has been silent, s; 0 without a peer."""
         since_s = self.received_s if self.received_s is not None else self.since_s
         return 0.0 if since_s is None else max(0.0, now_s - since_s)
+
+
+def too_old(request: Request, now_s: float) -> str:
+    """Return why an emergency is not executed, as a sentence."""
+    return f"The motors were not cut: the request is {now_s - request.asked_s:.1f} s old."
 
 
 def encode(

@@ -117,7 +117,7 @@ class Talk(SessionTalk):
         return self.take(self.session.commanded(self.now_s))
 
     def ask(self, task, argument, asked_s=None):
-        request = SimpleNamespace(asked_s=self.now_s if asked_s is None else asked_s)
+        request = SimpleNamespace(name=task.__name__, asked_s=self.now_s if asked_s is None else asked_s)
         return self.take(task(request, argument, self.now_s))
 
     def speeds(self):

@@ -7,9 +7,9 @@ import pytest
 from std_srvs.srv import Trigger
 
 from drone_bridge.ros import request_services
-from drone_bridge.ros.request_services import EMERGENCY, LAND, LINK_TIMEOUT_S, RequestServices
+from drone_bridge.ros.request_services import LINK_TIMEOUT_S, RequestServices
 from drone_bridge.ros.stall_watch import PROCESS
-from drone_bridge.session.session import Outcome
+from drone_bridge.session.session import EMERGENCY, LAND, Outcome
 
 
 class Node:

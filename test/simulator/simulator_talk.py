@@ -192,7 +192,7 @@ class SimulatorTalk(SessionTalk):
 
     def ask(self, work, *arguments, asked_s=None):
         """Post a request. `outcome` returns its outcome."""
-        request = SimpleNamespace(asked_s=self.now_s if asked_s is None else asked_s)
+        request = SimpleNamespace(name=work.__name__, asked_s=self.now_s if asked_s is None else asked_s)
         self.take(self.session.ask(request, work, arguments, self.now_s))
         return request
 

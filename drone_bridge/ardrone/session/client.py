@@ -56,9 +56,10 @@ from drone_bridge.motion.measurement import Measurement
 from drone_bridge.session.arbiter import Rank
 from drone_bridge.session.feedback import Feedback
 from drone_bridge.session.session import (
-    EMERGENCY_AGE_S,
+    EMERGENCY,
     FINAL_GAP_S,
     FINAL_REPEATS,
+    LAND,
     Action,
     Actions,
     Landing,
@@ -70,13 +71,14 @@ from drone_bridge.session.session import (
     Send,
     Session,
     next_due,
+    too_old,
 )
 from drone_bridge.session.tilt_pilot import ESTIMATED, ESTIMATES, TiltPilot
 from drone_bridge.wire.events import NEED_DATA, LocalProtocolError, RemoteProtocolError
 from drone_bridge.wire.outgoing import UNENCODABLE, fitted
 
 WAITING, ASKING, CONNECTED, CLOSED = "waiting for a peer", "asking for navdata", "connected", "closed"
-TAKE_OFF, LAND, EMERGENCY, RESET, FLAT_TRIM = "takeoff", "land", "emergency", "reset", "flat_trim"
+TAKE_OFF, RESET, FLAT_TRIM = "takeoff", "reset", "flat_trim"
 WAKE_S = 0.2
 #: Navdata that is older does not show an emergency, s.
 FRESH_S = 0.5
@@ -459,7 +461,7 @@ class ArdroneClientSession(Session):
         return self._taken(now_s)
 
     def _ask_to_take_off(self, request: Request, now_s: float) -> None:
-        navdata = self._known_navdata(request)
+        navdata = self._known_navdata(request, now_s)
         if navdata.has(State.EMERGENCY):
             raise ValueError(f"The drone is in an emergency ({self.causes}): call reset on the ground first.")
         if navdata.has(State.BOOTSTRAP) or navdata.demo is None:  # it was just switched on
@@ -511,9 +513,8 @@ class ArdroneClientSession(Session):
             self._wait_for(request, LAND_TIMEOUT_S, now_s)
 
     def _ask_for_emergency(self, request: Request, now_s: float) -> None:
-        if now_s > request.asked_s + EMERGENCY_AGE_S:
-            age_s = now_s - request.asked_s
-            raise ValueError(f"The motors were not cut: the request is {age_s:.1f} s old. Call emergency again.")
+        if now_s > self.expires_at(request):
+            raise ValueError(f"{too_old(request, now_s)} Call emergency again.")
         self._end_early("emergency was called meanwhile.")
         if not self.is_open:
             raise ValueError("There is no link to the drone.")
@@ -534,7 +535,7 @@ class ArdroneClientSession(Session):
         self._wait_for(request, PRESS_S + SHOWN_S, now_s)
 
     def _ask_to_reset(self, request: Request, now_s: float) -> None:
-        navdata = self._known_navdata(request)
+        navdata = self._known_navdata(request, now_s)
         if (age_s := self.silent_s(now_s)) > FRESH_S:  # a press in an emergency that has ended stops the motors
             raise ValueError(f"{self.peer} has sent no navdata for {age_s:.1f} s. Please call again.")
         if navdata.has(State.EMERGENCY):
@@ -550,17 +551,17 @@ class ArdroneClientSession(Session):
         self._effects.append(Outcome(request, True, "There is no emergency. The drone's settings are written again."))
 
     def _ask_to_trim(self, request: Request, now_s: float) -> None:
-        navdata = self._known_navdata(request)
+        navdata = self._known_navdata(request, now_s)
         if navdata.is_airborne:
             raise ValueError("The drone is flying: a flat trim needs it on level ground.")
         self._trims_left = TRIMS
         self._effects.append(Outcome(request, True, "The drone's present attitude counts as level."))
 
-    def _known_navdata(self, request: Request) -> Navdata:
+    def _known_navdata(self, request: Request, now_s: float) -> Navdata:
         """Return the current navdata. Raises ValueError with a sentence."""
         if self.state != CONNECTED or self.navdata is None:
             raise ValueError(f"{self.peer} sends no navdata, so it is unknown whether the drone flies.")
-        if request.asked_s <= self.fresh_since_s:
+        if now_s > self.expires_at(request):
             raise ValueError(STALE)
         if self.received_s is None or self.received_s <= self.fresh_since_s:
             raise ValueError(f"{self.peer} has sent no navdata since the bridge was stalled. Please call again.")

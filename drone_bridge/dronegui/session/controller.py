@@ -70,7 +70,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import Enum, auto
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from drone_bridge.dronegui import units
 from drone_bridge.dronegui.codec import (
@@ -89,9 +89,10 @@ from drone_bridge.dronegui.session.follow_watch import FOLLOWING, FollowWatch
 from drone_bridge.session.arbiter import Rank
 from drone_bridge.session.feedback import Feedback
 from drone_bridge.session.session import (
-    EMERGENCY_AGE_S,
+    EMERGENCY,
     FINAL_GAP_S,
     FINAL_REPEATS,
+    LAND,
     Action,
     Actions,
     Landing,
@@ -99,9 +100,11 @@ from drone_bridge.session.session import (
     Note,
     Outcome,
     Publish,
+    Request,
     Send,
     Session,
     next_due,
+    too_old,
 )
 from drone_bridge.session.tilt_pilot import ESTIMATED, ESTIMATES, TiltPilot
 from drone_bridge.wire.addresses import peer_name
@@ -109,8 +112,8 @@ from drone_bridge.wire.events import RemoteProtocolError
 from drone_bridge.wire.outgoing import UNENCODABLE, encoded
 
 WAITING, SENDING, CLOSED = "waiting for a peer", "sending", "closed"
-#: Requests.
-TAKE_OFF, LAND, RESET, EMERGENCY = "takeoff", "land", "reset", "emergency"
+#: Further requests.
+TAKE_OFF, RESET = "takeoff", "reset"
 #: Command that is always safe and unambiguous: no button but hover.
 HOVER = Controls(hover=True)
 #: Interval between requests of a landing that a limit requires, s.
@@ -170,13 +173,6 @@ class NavdataBlock(NamedTuple):
     source: str
 
 
-class FlightRequest(Protocol):
-    """Request with a waiting caller."""
-
-    name: str
-    asked_s: float
-
-
 @dataclass(slots=True, eq=False)
 class _OwnLanding:
     """Landing without a request: the vehicle has to land."""
@@ -199,7 +195,7 @@ class RequestStep(Enum):
 class _Flight:
     """Request in progress."""
 
-    request: FlightRequest
+    request: Request
     step: RequestStep
     since_s: float
     """Time at which the step began."""
@@ -514,7 +510,7 @@ class DroneGuiControllerSession(Session):
 
     # Requests.
 
-    def ask(self, request: FlightRequest, now_s: float) -> Actions:
+    def ask(self, request: Request, now_s: float) -> Actions:
         """Take off, land, reset, or cut the motors; the Outcome follows now or later."""
         try:
             self._begin(request, now_s)
@@ -522,7 +518,7 @@ class DroneGuiControllerSession(Session):
             return [_outcome(request, False, str(error))]
         return self._taken(now_s)
 
-    def assume_flying(self, is_flying: bool, request: FlightRequest, now_s: float) -> Actions:
+    def assume_flying(self, is_flying: bool, request: Request, now_s: float) -> Actions:
         """Accept a person's statement."""
         if reason := self._age_reason(request):
             return [Outcome(request, False, reason)]
@@ -534,7 +530,7 @@ class DroneGuiControllerSession(Session):
             sentence += " takeoff will press reset, which stops the motors of a flying drone."
         return [*self._taken(now_s), Outcome(request, True, sentence)]
 
-    def _age_reason(self, request: FlightRequest) -> str:
+    def _age_reason(self, request: Request) -> str:
         """Return why a request is stale, as a sentence; empty if it is not."""
         if request.asked_s <= self._stalled_s:
             return STALLED
@@ -553,12 +549,12 @@ class DroneGuiControllerSession(Session):
         with contextlib.suppress(ValueError):  # take_off is down
             self._begin(_OwnLanding(now_s), now_s)
 
-    def _begin(self, request: FlightRequest, now_s: float) -> None:
+    def _begin(self, request: Request, now_s: float) -> None:
         """Start a request. Raises ValueError with a sentence."""
         under_way = {flight.request.name for flight in self._flights}
         until_s = self._first_navdata_s(now_s)
         if request.name == EMERGENCY:
-            until_s = request.asked_s + EMERGENCY_AGE_S
+            until_s = self.expires_at(request)
             self._cut_s = now_s
             for each in self._buttons:
                 each.outdate(CUT_SINCE, now_s)
@@ -643,9 +639,9 @@ class DroneGuiControllerSession(Session):
 
     def _cut(self, flight: _Flight, now_s: float) -> None:
         """Press reset in any state, or share the press of another emergency."""
-        until_s = flight.request.asked_s + EMERGENCY_AGE_S
+        until_s = self.expires_at(flight.request)
         if now_s > until_s:
-            raise ValueError(f"The motors were not cut: the request is {now_s - flight.request.asked_s:.1f} s old.")
+            raise ValueError(too_old(flight.request, now_s))
         if press := self._emergency_press:
             flight.press, flight.step, flight.since_s = press, RequestStep.PRESSING, now_s
         else:
@@ -867,7 +863,7 @@ _STEPS: dict[RequestStep, Callable[[DroneGuiControllerSession, _Flight, float], 
 }
 
 
-def _outcome(request: FlightRequest, is_success: bool, sentence: str, *, is_expected: bool = False) -> Action:
+def _outcome(request: Request, is_success: bool, sentence: str, *, is_expected: bool = False) -> Action:
     """Return the outcome for its caller; for a landing without a request, a warning unless it is expected."""
     if request.name == EMERGENCY and not is_success:
         sentence = f"{sentence} {CALL_AGAIN}"

@@ -49,6 +49,9 @@ from drone_bridge.dronegui.session.flying import FlyingState
 from drone_bridge.session.operator_command import OperatorCommand
 from drone_bridge.session.session import (
     AFTER_STALLS,
+    EMERGENCY,
+    ENDS_FLIGHT,
+    LAND,
     MAY_HAVE_WAITED,
     Action,
     Actions,
@@ -66,7 +69,7 @@ from drone_bridge.wire.events import RemoteProtocolError
 
 WAITING, SERVING, CLOSED = "waiting for a peer", "serving", "closed"
 #: Presses, and the button that is held while it is down, with the wanted state as its tag.
-TAKE_OFF, LAND, RESET, EMERGENCY, HOVER = "takeoff", "land", "reset", "emergency", "hover"
+TAKE_OFF, RESET, HOVER = "takeoff", "reset", "hover"
 #: Time for which a sender counts as just started, s.
 START_S = 1.0
 #: Time between two calls of a hover that the vehicle refuses, s.
@@ -294,7 +297,7 @@ class GuiSession(Session):
             self._press(EMERGENCY)
 
     def _press(self, name: str) -> None:
-        if name not in (LAND, EMERGENCY) and self._is_held():
+        if name not in ENDS_FLIGHT and self._is_held():
             sentence = f"{name} was pressed, but is refused while the vehicle is on hold."
             self._effects.append(Note(REFUSED, sentence))
             return

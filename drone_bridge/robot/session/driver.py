@@ -224,27 +224,27 @@ class DriverSession(Session):
 
     def bind(self, request: Request, number: int, now_s: float) -> Actions:
         """Bind a subsystem, and rebind it after a loss."""
-        if driver := self._connection_for(request):
+        if driver := self._connection_for(request, now_s):
             driver.bindings.bind(request, number, now_s)
         return self._turn(now_s)
 
     def unbind(self, request: Request, number: int, now_s: float) -> Actions:
         """Stop and unbind a subsystem, and remove it from the desired ones."""
-        if driver := self._connection_for(request):
+        if driver := self._connection_for(request, now_s):
             driver.bindings.unbind(request, number)
         return self._turn(now_s)
 
     def switch_light(self, request: Request, is_on: bool, now_s: float) -> Actions:
         """Switch all bound lights."""
-        if driver := self._connection_for(request):
+        if driver := self._connection_for(request, now_s):
             lights = driver.switch_lights(is_on)
             sentence = f"{'On' if is_on else 'Off'}: {lights} of the robot's lights."
             self._out.append(Outcome(request, lights > 0, sentence if lights else "No light is bound."))
         return self._turn(now_s)
 
-    def _connection_for(self, request: Request) -> ConnectedDriver | None:
+    def _connection_for(self, request: Request, now_s: float) -> ConnectedDriver | None:
         """Return the connection for a request. Refuse the request if there is none, or if it is stale."""
-        if self._driver and request.asked_s >= self.fresh_since_s:
+        if self._driver and now_s <= self.expires_at(request):
             return self._driver
         refusal = f"{MAY_HAVE_WAITED} Please call it again." if self._driver else NOT_CONNECTED
         self._out.append(Outcome(request, False, refusal))

@@ -193,7 +193,7 @@ class SimulatorClientSession(Session):
         """Execute a request of a caller, who waits for the outcome. Requests from before a stall are refused."""
         if not (client := self._client):
             return [Outcome(request, False, NOT_CONNECTED, NO_ANSWER)]
-        if request.asked_s < self.fresh_since_s:
+        if now_s > self.expires_at(request):
             return [Outcome(request, False, f"{MAY_HAVE_WAITED} Please call it again.", NO_ANSWER)]
         client.ask(CallerRequest(request, work, arguments))
         if self._is_overdue:

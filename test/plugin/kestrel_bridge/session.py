@@ -74,7 +74,7 @@ class ClientSession(Session):
         """Take off or land."""
         if not self.is_open:
             return [Outcome(request, False, "The link is closed.")]
-        if request.asked_s < self.fresh_since_s and request.name != "land":
+        if now_s > self.expires_at(request):
             return [Outcome(request, False, STALE)]
         if request.name in self._asked:
             return [Outcome(request, False, f"Another {request.name} is pending.")]
