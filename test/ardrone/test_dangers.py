@@ -4,7 +4,7 @@
 import random
 
 import pytest
-from ardrone_talk import OtherClient, Talk
+from ardrone_talk import OtherClient, Request, Talk
 from session_talk import notes
 
 from drone_bridge.ardrone.codec import NAVDATA, PROGRESSIVE, WAKE_UP, Demo, FlightState, Navdata, Pcmd, Ref, State
@@ -12,7 +12,8 @@ from drone_bridge.ardrone.codec.navdata import demo_option, write_navdata
 from drone_bridge.ardrone.session.client import PRESS_S, RESTARTS
 from drone_bridge.motion.ar_drone_flight import FlightPhase
 from drone_bridge.motion.tilted_drone import Shares
-from drone_bridge.session.session import EMERGENCY_AGE_S
+from drone_bridge.net.link_loop import OUTDATED
+from drone_bridge.session.session import EMERGENCY_AGE_S, Send
 from drone_bridge.wire.flight_state import MAJOR_STATE_SHIFT
 
 FORWARD = Shares(pitch=0.5)
@@ -191,6 +192,88 @@ def test_an_old_emergency_is_not_carried_out():
     request.asked_s = talk.now_s - EMERGENCY_AGE_S - 0.1
     actions = talk.session.ask(request, talk.now_s)
     assert not any(each.is_success for each in actions if hasattr(each, "is_success"))
+
+
+@pytest.mark.parametrize(("age_s", "is_cut"), [(EMERGENCY_AGE_S - 0.1, True), (EMERGENCY_AGE_S + 0.1, False)])
+@pytest.mark.parametrize("has_last_words", [True, False])
+@pytest.mark.parametrize("when", ["before it was taken", "as its first packet was sent", "while its packets got lost"])
+def test_an_emergency_passes_a_stall_of_up_to_3_s(when, has_last_words, age_s, is_cut):
+    talk = Talk().flying()
+    talk.loses = lambda data: True
+    request = Request("emergency", talk.now_s)
+    end_s = talk.now_s + age_s
+    if when != "before it was taken":
+        actions = talk.take(talk.session.ask(request, talk.now_s))
+        if when == "as its first packet was sent":
+            (sent,) = (each for each in actions if isinstance(each, Send))
+            talk.session.unsent(sent, OUTDATED, talk.now_s)
+        else:
+            talk.run(0.1)
+    if has_last_words:
+        talk.session.neutral_sent(talk.now_s)
+    talk.loses = lambda data: False
+    talk.stall(end_s - talk.now_s)
+    if when == "before it was taken":
+        talk.take(talk.session.ask(request, talk.now_s))
+    talk.run(2.0)
+    assert (talk.drone.flight.phase is FlightPhase.EMERGENCY) == is_cut
+    assert request.outcome.is_success == is_cut
+    assert not talk.drone.ref.is_emergency  # released
+    assert presses(talk) <= 2
+
+
+@pytest.mark.parametrize("seconds", [0.35, EMERGENCY_AGE_S - 0.1, EMERGENCY_AGE_S + 0.1])
+@pytest.mark.parametrize("has_last_words", [True, False])
+def test_an_emergency_that_arrived_before_a_stall_is_not_pressed_again(has_last_words, seconds):
+    talk = Talk().flying()
+    emergency = talk.ask("emergency")
+    talk.drone._clients.clear()  # no navdata shows it before the stall
+    talk.run(0.05)
+    if has_last_words:
+        (data,) = talk.session.last_words().neutral
+        talk.drone.receive(data, talk.now_s)
+        talk.session.neutral_sent(talk.now_s)
+    talk.stall(seconds)
+    talk.run(2.0)
+    assert emergency.outcome.is_success
+    assert talk.drone.state & State.EMERGENCY
+    assert presses(talk) == 1
+
+
+@pytest.mark.parametrize(("seconds", "is_cut"), [(0.4, True), (EMERGENCY_AGE_S - 0.1, True), (5.0, False)])
+@pytest.mark.parametrize("has_last_words", [True, False])
+def test_an_emergency_during_a_reset_has_its_own_edge_after_a_stall(has_last_words, seconds, is_cut):
+    talk = Talk().flying()
+    talk.ask("emergency")
+    talk.run(3.0)
+    talk.loses = lambda data: data == WAKE_UP
+    talk.drone._clients.clear()  # so that the press of the reset is still down
+    talk.ask("reset")
+    talk.run(0.1)
+    emergency = talk.ask("emergency")
+    if has_last_words:
+        (data,) = talk.session.last_words().neutral
+        talk.drone.receive(data, talk.now_s)
+        talk.session.neutral_sent(talk.now_s)
+    talk.loses = lambda data: False
+    talk.stall(seconds)
+    talk.run(2.0)
+    assert bool(talk.drone.state & State.EMERGENCY) == is_cut
+    assert emergency.outcome.is_success == is_cut
+
+
+def test_an_emergency_after_a_stall_is_not_pressed_again_without_navdata():
+    """It may have reached the drone."""
+    talk = Talk().flying()
+    talk.drone._clients.clear()
+    talk.loses = lambda data: data == WAKE_UP
+    emergency = talk.ask("emergency")
+    talk.run(0.1)
+    talk.stall(1.0)
+    talk.run(3.0)
+    assert "unconfirmed" in emergency.outcome.sentence
+    assert talk.drone.flight.phase is FlightPhase.EMERGENCY
+    assert presses(talk) == 1
 
 
 def test_reset_ends_an_emergency_by_one_press_and_is_refused_in_flight():

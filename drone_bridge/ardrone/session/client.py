@@ -17,8 +17,9 @@ that a new bridge does not land a flying drone. A requested take-off sets it; it
 does not fly within `confirm_timeout`. It is withdrawn as well if the drone lands or stops by itself, as it would take
 off again. A landing clears it at any time, without navdata, too.
 - **Emergency** (a bit that toggles when it is pressed): if navdata that is younger than FRESH_S shows an emergency,
-nothing is pressed. Else the bit is set until the state changes, or for PRESS_S, once per request, and never again by
-itself. Without navdata, the outcome is "sent, unconfirmed".
+nothing is pressed. Else the bit is set until the state changes, or for PRESS_S, once per request. Only after a stall of
+this process it is set again, if no packet has carried it, or if navdata does not show the emergency, until
+EMERGENCY_AGE_S after the request. Without navdata, the outcome is "sent, unconfirmed".
 - **Numbers** begin with 1, which a drone always accepts, for the first FIRST_PACKETS; and again while navdata shows
 that nothing is obeyed: WATCHDOG stays set, the level is not echoed, or a setting is not acknowledged.
 - **Navdata** goes to the client that has asked last, so it is asked for again after WAKE_S of silence. Older numbers
@@ -100,6 +101,7 @@ PACKETS, REPORTS, GAPS, LATE, UNHEARD, SILENCES, RESTARTS = (
     "lost_navdata",
     "restarted_numbers",
 )
+CALL_AGAIN = "Call emergency again."
 STALE = "The request is stale: the bridge was stalled meanwhile. Please call again."
 #: Causes of an emergency, in the order in which they are named.
 CAUSES = {
@@ -133,6 +135,8 @@ class _Pending:
 
     request: Any
     until_s: float
+    is_unseen: bool = False
+    """Whether its press has ended during a stall, and navdata decides whether it is repeated."""
 
 
 @dataclass(slots=True)
@@ -142,6 +146,8 @@ class _Press:
     name: str
     until_s: float
     was_emergency: bool | None  # None: unknown
+    packets: int = 0
+    """Number of packets that have carried it."""
 
 
 class ArdroneClientSession(Session):
@@ -226,13 +232,20 @@ class ArdroneClientSession(Session):
         super().resume(now_s)
         self._forget(now_s)
         for each in tuple(self._pending):
-            if each.request.name != LAND:
+            if each.request.name != EMERGENCY and now_s > self.expires_at(each.request):
                 self._answer(each, False, STALE)
+        self._resume_emergencies(now_s)
         if self.is_open:
             self._packet_at = now_s
             self._send_packet(now_s)
             self._disconnect_control()  # a part of what it has sent may have been dropped
         return self._taken(now_s)
+
+    def unsent(self, action: Send, sentence: str, now_s: float) -> Actions:
+        """Record that the drone does not get a press by this packet."""
+        if self._press and action.to == COMMANDS:
+            self._press.packets -= 1
+        return super().unsent(action, sentence, now_s)
 
     def refused(self, sentence: str, now_s: float) -> Actions:
         sentence = f"{sentence} Still asking for navdata."
@@ -315,6 +328,7 @@ class ArdroneClientSession(Session):
     def _is_pressed(self, now_s: float) -> bool:
         """Return whether the emergency bit is set in this packet."""
         if self._press and now_s < self._press.until_s:
+            self._press.packets += 1
             return True
         self._press = None
         if self._presses_again:  # from the next packet on
@@ -347,7 +361,9 @@ class ArdroneClientSession(Session):
     def neutral_sent(self, now_s: float) -> Actions:
         """Skip the numbers of the last words, so that the next packet is not late."""
         self._connection.skip(len(self._last_commands))
-        self._is_moving, self._press = False, None
+        self._is_moving = False
+        if not self._is_emergency_unsent:
+            self._press = None
         return []
 
     @property
@@ -406,6 +422,8 @@ class ArdroneClientSession(Session):
                 self._effects.append(Note("", f"{self.peer} lands by itself."))
         if self._press and self._press.was_emergency not in (None, is_emergency):
             self._press = None
+        if not is_emergency and self._press is None:
+            self._press_again(now_s)
         if is_airborne is not self._published:
             self._published = is_airborne
             self._effects.append(Publish(AirborneReport(is_airborne)))
@@ -514,7 +532,7 @@ class ArdroneClientSession(Session):
 
     def _ask_for_emergency(self, request: Request, now_s: float) -> None:
         if now_s > self.expires_at(request):
-            raise ValueError(f"{too_old(request, now_s)} Call emergency again.")
+            raise ValueError(f"{too_old(request, now_s)} {CALL_AGAIN}")
         self._end_early("emergency was called meanwhile.")
         if not self.is_open:
             raise ValueError("There is no link to the drone.")
@@ -533,6 +551,36 @@ class ArdroneClientSession(Session):
         elif is_ending:  # that of a reset, which is released first, so that this one has its own edge
             self._press.until_s, self._presses_again = now_s, True
         self._wait_for(request, PRESS_S + SHOWN_S, now_s)
+
+    def _resume_emergencies(self, now_s: float) -> None:
+        """Press for those that no packet has carried. Navdata decides about the others, as a press is a toggle."""
+        pending = [each for each in self._pending if each.request.name == EMERGENCY]
+        has_ended = self._press is None or now_s >= self._press.until_s
+        if is_unsent := self._is_emergency_unsent:
+            for each in tuple(pending):
+                if now_s > self.expires_at(each.request):
+                    pending.remove(each)
+                    self._answer(each, False, f"{too_old(each.request, now_s)} {CALL_AGAIN}")
+            self._presses_again &= bool(pending)  # else there is a press of a reset, which is released first
+            begins = pending and not self._presses_again
+            self._press = _Press(EMERGENCY, now_s + PRESS_S, None) if begins else None
+        for each in pending:
+            each.until_s, each.is_unseen = now_s + PRESS_S + SHOWN_S, has_ended and not is_unsent
+        if any(each.is_unseen for each in pending):
+            self._effects.append(Send(WAKE_UP, NAVDATA))  # the drone may have dropped this client
+
+    def _press_again(self, now_s: float) -> None:
+        """Repeat the press of emergencies from before a stall, which navdata does not show."""
+        unseen = [each for each in self._pending if each.is_unseen and now_s <= self.expires_at(each.request)]
+        for each in unseen:
+            each.until_s, each.is_unseen = now_s + PRESS_S + SHOWN_S, False
+            self._press = _Press(EMERGENCY, now_s + PRESS_S, False)
+
+    @property
+    def _is_emergency_unsent(self) -> bool:
+        """Whether no packet has carried the press of the newest emergency yet."""
+        press = self._press
+        return self._presses_again or (press is not None and press.name == EMERGENCY and press.packets <= 0)
 
     def _ask_to_reset(self, request: Request, now_s: float) -> None:
         navdata = self._known_navdata(request, now_s)
