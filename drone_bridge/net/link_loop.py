@@ -480,9 +480,9 @@ class LinkLoop:
     def _act(self, actions: Actions, now_s: float) -> None:
         """Execute actions that were decided at `now_s`. After a stall datagrams are not sent, except at the end.
 
-        On a stream, where a gap would make the rest unreadable, the session may replace them. It resumes right
-        afterwards. Notes are handled after all other actions, nested ones included: logging never precedes the neutral
-        command.
+        Those that outlast stalls are. On a stream, where a gap would make the rest unreadable, the
+        session may replace them. It resumes right afterwards. Notes are handled after all other actions, nested ones
+        included: logging never precedes the neutral command.
 
         Publishers read the decision time from `decided_s`. They skip a stale command, but never a neutral one. Raises
         the first error, after all actions were tried.
@@ -532,12 +532,13 @@ class LinkLoop:
     def _send(self, action: Send, decided_s: float) -> None:
         now_s = self._clock.now_s()
         if now_s - decided_s > StallDetector.STALL_S and not self._is_stopping:
-            if not self._streams:
+            if self._streams:
+                self._count_words(now_s)
+                action = self.session.outdated(action)
+                if not action.data:
+                    return
+            elif not action.outlasts_stalls:
                 self._unsent(action, OUTDATED)
-                return
-            self._count_words(now_s)
-            action = self.session.outdated(action)
-            if not action.data:
                 return
         if now_s >= action.until_s:
             self._unsent(action, OUTDATED)

@@ -18,11 +18,11 @@ A landing continues. Without `decode`, nothing shows that a robot has stopped re
 
 Requests (`ask`) are sent once. Their outcome is the robot's answer within `answer_s`, or that they were sent. Unless
 the robot is connected and was heard within `link_timeout`, they are refused, and so are requests from before a stall.
-To land and to cut the motors (ENDS_FLIGHT) is always requested, an emergency for EMERGENCY_AGE_S, and once more at each
-further call, as datagrams get lost. Answers without a name that pass the test of a step of the greeting are those of
-its repeats, and no outcome, for ANSWERS_S after each repeat; likewise those of requests that were sent more than once.
-A stream that has stalled drops a request other than `land` that is unsent when its caller gets the outcome, or without
-answers after EMERGENCY_AGE_S.
+To land and to cut the motors (ENDS_FLIGHT) is always requested, an emergency for EMERGENCY_AGE_S, also if a stall
+begins before it is sent; and once more at each further call, as datagrams get lost. A stream that has stalled drops an
+emergency then, and other requests but `land` when the caller gets the outcome. Answers without a name that pass the
+test of a step of the greeting are those of its repeats, and no outcome, for ANSWERS_S after each repeat; likewise those
+of requests that were sent more than once.
 """
 
 from __future__ import annotations
@@ -51,6 +51,7 @@ from drone_bridge.session.clients import LOST
 from drone_bridge.session.feedback import Feedback
 from drone_bridge.session.report_watch import ReportWatch
 from drone_bridge.session.session import (
+    EMERGENCY_AGE_S,
     ENDS_FLIGHT,
     FINAL_GAP_S,
     FINAL_REPEATS,
@@ -262,12 +263,12 @@ class RobotClassOperatorSession(Session):
             return [Outcome(request, False, "The request is stale: the bridge was suspended meanwhile. Call again.")]
         if earlier and not ends:
             return [Outcome(request, False, f"{request.name} is already pending.")]
-        until_s = now_s + (self._robot.answer_s or EMERGENCY_AGE_S)
-        is_kept = request.name == LAND
-        sent = self._sent(self._robot.requests[request.name], until_s=math.inf if is_kept else until_s)
+        answer_until_s = now_s + (self._robot.answer_s or EMERGENCY_AGE_S)
+        until_s = self.expires_at(request) if ends else answer_until_s
+        sent = self._sent(self._robot.requests[request.name], until_s=until_s, outlasts_stalls=ends)
         if not self._robot.answer_s:
             return [*sent, Outcome(request, True, "sent")]
-        self._asked[request.name] = _UnansweredRequest(request, until_s, earlier.repeats + 1 if earlier else 0)
+        self._asked[request.name] = _UnansweredRequest(request, answer_until_s, earlier.repeats + 1 if earlier else 0)
         return [*sent, Outcome(earlier.request, False, f"{request.name} was called again.")] if earlier else sent
 
     def resume(self, now_s: float) -> Actions:
@@ -458,8 +459,17 @@ class RobotClassOperatorSession(Session):
         except DECODE_ERRORS as error:
             return [Note(UNENCODABLE, f"The last packet can't be sent: {error}")]
 
-    def _sent(self, data: bytes, counters: tuple[str, ...] = (), until_s: float = math.inf) -> Actions:
-        return [Send(data, self._to, UNSENT, counters, until_s=until_s)] if data else []
+    def _sent(
+        self,
+        data: bytes,
+        counters: tuple[str, ...] = (),
+        *,
+        until_s: float = math.inf,
+        outlasts_stalls: bool = False,
+    ) -> Actions:
+        if not data:
+            return []
+        return [Send(data, self._to, UNSENT, counters, until_s=until_s, outlasts_stalls=outlasts_stalls)]
 
 
 def _passes(test: Test, data: bytes) -> bool:

@@ -78,8 +78,10 @@ class Send:
     rest: bytes = b""
     """Rest of the message on a stream, which later Sends carry."""
     until_s: float = math.inf
-    """Time from which a whole message on a stream is dropped if it has not been sent, s. With one, it is also dropped
-    when the connection is closed. What the operating system has taken is sent."""
+    """Time from which it is dropped if it has not been sent, s. A message in pieces has none. On a stream, one with a
+    time is also dropped when the connection is closed. What the operating system has taken is sent."""
+    outlasts_stalls: bool = False
+    """Whether a datagram is sent even if this process has stalled since its decision."""
 
 
 @dataclass(frozen=True, slots=True)

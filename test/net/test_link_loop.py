@@ -252,6 +252,18 @@ def test_stall_drops_decided_packets_and_publications_keep_their_age(loop, link,
     assert (stage.resolved, stage.called) == ([outcome], [(call.name, call.tag)])
 
 
+@pytest.mark.parametrize(("stall_s", "is_sent"), [(2.9, True), (3.1, False)])
+def test_a_packet_may_outlast_a_stall(loop, link, session, clock, stall_s, is_sent):
+    def decide_then_stop(now_s):
+        clock.time_s += stall_s
+        return [Send(b"cut the motors", until_s=now_s + 3.0, outlasts_stalls=True)]
+
+    loop.post(decide_then_stop)
+    loop.turn()
+    assert link.sent == [(b"cut the motors", None)] * is_sent
+    assert session.calls == [("unsent", b"cut the motors", OUTDATED)] * (not is_sent) + [("resume",)]
+
+
 def test_packets_are_counted_when_sent_and_failures_by_their_kind(loop, link, session, stage):
     loop.post(lambda now_s: [Send(b"1", if_sent=("documents", "images"))])
     loop.turn()

@@ -783,6 +783,9 @@ def test_an_emergency_needs_no_reports_and_outlasts_a_short_stall(when, age_s, i
     talk.session.fresh_since_s = talk.now_s
     actions = talk.session.ask(Asked("emergency", talk.now_s - age_s), talk.now_s)
     assert [each.data for each in sent(actions)] == [b"emergency"] * is_cut
+    for each in sent(actions):
+        assert each.outlasts_stalls, "also if the stall begins before it is sent"
+        assert each.until_s == talk.now_s - age_s + EMERGENCY_AGE_S
     assert [is_success for _, is_success, _ in outcomes(actions)] == [False] * (not is_cut)
 
 
