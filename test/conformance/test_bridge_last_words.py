@@ -22,12 +22,16 @@ EXCLUSIVE = ("testbed",)
 
 
 def assert_stopped(pair, since_s):
-    """Assert that the vehicle gets neutral after a time, by whole messages, and nothing that moves it after that."""
+    """Assert that the vehicle gets neutral after a time, by whole messages, and nothing that moves it after that.
+
+    Return the time of the first one.
+    """
     neutral_s = pair.commands.wait(True, since_s, TIMEOUT_S)
     assert neutral_s is not None, pair.program.output
     pair.catch_up()
     assert_nothing_moved(pair.commands, neutral_s)
     assert not pair.commands.malformed
+    return neutral_s
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGABRT, signal.SIGSEGV, signal.SIGALRM])
@@ -36,7 +40,8 @@ def test_a_commanded_bridge_that_is_killed(pair, number):
     killed_s = time.monotonic()
     pair.program.send(number)
     assert pair.program.wait() == -number
-    assert_stopped(pair, killed_s)
+    neutral_s = assert_stopped(pair, killed_s)
+    alone.say(f"{pair.kind.name}: neutral {neutral_s - killed_s:.3f} s after {number.name}")
 
 
 def test_a_killed_bridge_that_is_restarted_at_once(pair):
