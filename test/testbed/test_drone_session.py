@@ -660,6 +660,22 @@ def test_answers_to_frames_received_before_a_stall_are_ignored_though_sent_after
     assert len(notes(actions, AFTER_STALLS)) == 3
 
 
+def test_the_first_answer_of_another_autopilot_after_a_stall_may_be_from_before_it():
+    talk = talking()
+    talk.answer()
+    talk.now_s += 0.4
+    talk.session.resume(talk.now_s)
+    talk.show()
+    assert commands(talk.answer()) == []  # to a new frame, so the next one would be followed
+    talk.take(talk.session.disconnected("a", "gone", talk.now_s))
+    talk.connect("b")
+    actions = talk.answer(peer="b")  # sent before the stall, ahead of its frame
+    actions += talk.show()
+    assert len(talk.frames("b")) == 2
+    assert commands(actions) == []
+    assert commands(talk.run(0.0)) == []
+
+
 def test_in_lockstep_it_is_followed_since_no_time_passes_for_the_vehicle():
     talk = talking(is_lockstep=True)
     talk.answer()

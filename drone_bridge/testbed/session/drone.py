@@ -177,7 +177,7 @@ class TestbedDroneSession(Session):
         actions = [] if loser is None else self._closed(loser, Note(LOST, f"{loser} {reason}."))
         self._clients.add(peer, TestbedConnection(self._setup.layout, self._setup.angle_unit), now_s)
         self._drone.start_over()
-        self._announced, self._idle_since_s = None, now_s
+        self._announced, self._idle_since_s, self._was_in_step = None, now_s, False
         self.peer, self.state, self.is_open, self.is_proven = str(peer), CONNECTED, True, False
         self.received_s, self.since_s = None, now_s
         note = Note("connections", f"Connected to {peer}.", is_expected=True)
