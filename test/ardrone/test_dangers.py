@@ -276,6 +276,41 @@ def test_an_emergency_after_a_stall_is_not_pressed_again_without_navdata():
     assert presses(talk) == 1
 
 
+def test_an_emergency_right_after_a_stall_does_not_rely_on_navdata_from_before_it():
+    """Another client has ended the emergency meanwhile, and flies."""
+    talk = Talk().flying()
+    talk.ask("emergency")
+    talk.run(3.0)
+    talk.drone._is_emergency = False
+    in_the_air(talk)
+    talk.stall(1.0)
+    emergency = talk.ask("emergency")
+    assert emergency.outcome is None
+    talk.run(2.0)
+    assert talk.drone.flight.phase is FlightPhase.EMERGENCY
+    assert emergency.outcome.is_success
+
+
+@pytest.mark.parametrize("seconds", [0.35, EMERGENCY_AGE_S - 0.5])
+@pytest.mark.parametrize("has_last_words", [True, False])
+@pytest.mark.parametrize("is_seen", [True, False])
+def test_an_emergency_that_is_called_again_right_after_a_stall_is_not_ended(is_seen, has_last_words, seconds):
+    talk = Talk().flying()
+    talk.ask("emergency")
+    if not is_seen:
+        talk.drone._clients.clear()
+    talk.run(0.05)
+    if has_last_words and (words := talk.session.last_words()):
+        talk.drone.receive(words.neutral[0], talk.now_s)
+        talk.session.neutral_sent(talk.now_s)
+    talk.stall(seconds)
+    again = talk.ask("emergency")
+    talk.run(2.0)
+    assert again.outcome.is_success
+    assert talk.drone.state & State.EMERGENCY
+    assert presses(talk) == 1
+
+
 def test_reset_ends_an_emergency_by_one_press_and_is_refused_in_flight():
     talk = Talk().flying()
     begin = len(talk.actions)

@@ -19,7 +19,8 @@ off again. A landing clears it at any time, without navdata, too.
 - **Emergency** (a bit that toggles when it is pressed): if navdata that is younger than FRESH_S shows an emergency,
 nothing is pressed. Else the bit is set until the state changes, or for PRESS_S, once per request. Only after a stall of
 this process it is set again, if no packet has carried it, or if navdata does not show the emergency, until
-EMERGENCY_AGE_S after the request. Without navdata, the outcome is "sent, unconfirmed".
+EMERGENCY_AGE_S after the request. Right after a stall, navdata also decides about one that is called again, or if there
+was an emergency before. Without navdata, the outcome is "sent, unconfirmed".
 - **Numbers** begin with 1, which a drone always accepts, for the first FIRST_PACKETS; and again while navdata shows
 that nothing is obeyed: WATCHDOG stays set, the level is not echoed, or a setting is not acknowledged.
 - **Navdata** goes to the client that has asked last, so it is asked for again after WAKE_S of silence. Older numbers
@@ -136,7 +137,7 @@ class _Pending:
     request: Any
     until_s: float
     is_unseen: bool = False
-    """Whether its press has ended during a stall, and navdata decides whether it is repeated."""
+    """Whether the next navdata decides if it is pressed: there was a press, or an emergency, before a stall."""
 
 
 @dataclass(slots=True)
@@ -542,6 +543,12 @@ class ArdroneClientSession(Session):
         is_ending = self._press is not None and self._press.name == RESET
         is_emergency = self._fresh_emergency(now_s)
         self.level = False
+        is_pressed = any(each.is_unseen for each in self._pending)
+        if not self._has_reported and self._press is None and (is_emergency or is_pressed):
+            self._wait_for(request, PRESS_S + SHOWN_S, now_s)
+            self._pending[-1].is_unseen = True  # a press would end an emergency that has not ended in the stall
+            self._effects.append(Send(WAKE_UP, NAVDATA))
+            return
         if is_emergency and not is_ending:
             self._effects.append(Outcome(request, True, "The motors are off already."))
             return
@@ -611,9 +618,14 @@ class ArdroneClientSession(Session):
             raise ValueError(f"{self.peer} sends no navdata, so it is unknown whether the drone flies.")
         if now_s > self.expires_at(request):
             raise ValueError(STALE)
-        if self.received_s is None or self.received_s <= self.fresh_since_s:
+        if not self._has_reported:
             raise ValueError(f"{self.peer} has sent no navdata since the bridge was stalled. Please call again.")
         return self.navdata
+
+    @property
+    def _has_reported(self) -> bool:
+        """Whether navdata has arrived since this process was last stalled."""
+        return self.received_s is not None and self.received_s > self.fresh_since_s
 
     def _fresh_emergency(self, now_s: float) -> bool | None:
         """Return whether navdata shows an emergency; None without fresh navdata."""
