@@ -311,6 +311,17 @@ def test_an_emergency_that_is_called_again_right_after_a_stall_is_not_ended(is_s
     assert presses(talk) == 1
 
 
+def test_land_right_after_a_stall_is_not_confirmed_by_navdata_from_before_it():
+    """The drone has taken off meanwhile."""
+    talk = Talk().connected()
+    in_the_air(talk)
+    talk.stall(1.0)
+    land = talk.ask("land")
+    assert land.outcome is None
+    talk.run(5.0)
+    assert land.outcome.sentence == "The drone lands."
+
+
 def test_reset_ends_an_emergency_by_one_press_and_is_refused_in_flight():
     talk = Talk().flying()
     begin = len(talk.actions)

@@ -526,7 +526,8 @@ class ArdroneClientSession(Session):
                 self._answer(each, False, "land was called meanwhile.")
         self.level = False
         navdata = self.navdata
-        if self.state == CONNECTED and navdata and not navdata.is_airborne and self.silent_s(now_s) < FRESH_S:
+        is_shown = self.state == CONNECTED and self._has_reported and self.silent_s(now_s) < FRESH_S
+        if is_shown and navdata and not navdata.is_airborne:
             self._effects.append(Outcome(request, True, "The drone is on the ground."))
         else:
             self._wait_for(request, LAND_TIMEOUT_S, now_s)
