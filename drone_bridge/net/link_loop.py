@@ -130,7 +130,7 @@ class StreamLink(Link, Protocol):
     #: Delays before the link is reopened.
     backoff: Backoff
 
-    def send(self, data: bytes | memoryview, to: Any, rest: bytes = b"", until_s: float = math.inf) -> None:
+    def send(self, data: bytes | memoryview, to: Any, rest: bytes = b"", until_s: float | None = None) -> None:
         """Send. `rest` is that of the message, which later calls send; `until_s` see `Send`.
 
         Raises LinkError, also to report earlier messages that were dropped.
@@ -540,11 +540,11 @@ class LinkLoop:
             elif not action.outlasts_stalls:
                 self._unsent(action, OUTDATED)
                 return
-        if now_s >= action.until_s:
+        if action.until_s is not None and now_s >= action.until_s:
             self._unsent(action, OUTDATED)
             return
         try:
-            if self._streams and (action.rest or action.until_s < math.inf):
+            if self._streams and (action.rest or action.until_s is not None):
                 self._streams.send(action.data, action.to, action.rest, action.until_s)
             else:
                 self.link.send(action.data, action.to)

@@ -28,7 +28,12 @@ class _Piece(NamedTuple):
     rest: bytes
     """Rest of its message, which later pieces carry."""
     since_s: float
-    until_s: float
+    until_s: float | None
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether it has a time limit of its own."""
+        return self.until_s is not None and self.until_s < math.inf
 
 
 class SendQueue:
@@ -38,6 +43,7 @@ class SendQueue:
         self._pieces: deque[_Piece] = deque()
         self._written = 0
         self._begun: bytes | None = None  # rest of a message of which a part was written
+        self._limited = 0  # number of pieces with a time limit
         #: Size of all pieces.
         self.size_bytes = 0
         #: Callback after each change of the next entry by a write, while the peer has last words.
@@ -52,14 +58,16 @@ class SendQueue:
         return self._pieces[0].data
 
     def put(
-        self, data: bytes | memoryview, rest: bytes = b"", *, since_s: float = 0.0, until_s: float = math.inf
+        self, data: bytes | memoryview, rest: bytes = b"", *, since_s: float = 0.0, until_s: float | None = None
     ) -> None:
         """Append a piece, which must not change until it is written.
 
         `rest` of its message follows in later pieces. `until_s` see `Send`.
         """
-        self._pieces.append(_Piece(memoryview(data), rest, since_s, until_s))
+        piece = _Piece(memoryview(data), rest, since_s, until_s)
+        self._pieces.append(piece)
         self.size_bytes += len(data)
+        self._limited += piece.is_limited
         if len(self._pieces) == 1:
             self._report()
 
@@ -86,25 +94,31 @@ class SendQueue:
         return StreamEntry(self._written, b"".join((data, rest)), self._begun is not None)
 
     def drop_stale(self, now_s: float, *, oldest_s: float = -math.inf, is_leaving: bool = False) -> int:
-        """Drop messages up to the first one that is wanted. Return the number of dropped pieces.
+        """Drop messages that are no longer wanted. Return the number of dropped pieces.
 
-        Those are dropped whose time has passed or that were queued before `oldest_s`; at the end of the stream, all
-        that have a time. The pieces of a message that has begun are kept.
+        Those are dropped whose time limit has passed, or that have none and were queued before `oldest_s`; at the end
+        of the stream, all with a time limit. One that has begun, or whose last pieces are not queued yet, is kept.
         """
-        begun: list[_Piece] = []
-        if self._begun is not None:
-            while self._pieces and (not begun or begun[-1].rest):
-                begun.append(self._pieces.popleft())
-        dropped = 0
-        while self._pieces:
-            first = self._pieces[0]
-            is_in_time = first.until_s == math.inf or (first.until_s > now_s and not is_leaving)
-            if is_in_time and first.since_s >= oldest_s:
-                break
-            self._pieces.popleft()
-            self.size_bytes -= len(first.data)
-            dropped += 1
-        self._pieces.extendleft(reversed(begun))
+        if not self._pieces or (not self._limited and oldest_s == -math.inf):
+            return 0
+        pieces, self._pieces = self._pieces, deque()
+        has_begun, dropped = self._begun is not None, 0
+        while pieces:
+            message = [pieces.popleft()]
+            while message[-1].rest and pieces:
+                message.append(pieces.popleft())
+            first = message[0]
+            if first.until_s is None:
+                is_wanted = first.since_s >= oldest_s
+            else:
+                is_wanted = first.until_s > now_s and not (is_leaving and first.is_limited)
+            if is_wanted or has_begun or message[-1].rest:
+                self._pieces += message
+            else:
+                self.size_bytes -= sum(len(each.data) for each in message)
+                self._limited -= sum(each.is_limited for each in message)
+                dropped += len(message)
+            has_begun = False
         if dropped:
             self._report()
         return dropped
@@ -112,7 +126,7 @@ class SendQueue:
     def clear(self) -> None:
         """Drop all pieces, and forget a message that has begun: the stream has ended."""
         self._pieces.clear()
-        self._begun, self.size_bytes = None, 0
+        self._begun, self.size_bytes, self._limited = None, 0, 0
 
     def _take(self, count: int) -> None:
         piece = self._pieces.popleft()
@@ -121,6 +135,8 @@ class SendQueue:
         self._begun = piece.rest if unsent else piece.rest or None
         if unsent:
             self._pieces.appendleft(piece._replace(data=unsent))
+        else:
+            self._limited -= piece.is_limited
 
     def _report(self) -> None:
         if self.on_write:

@@ -129,7 +129,7 @@ class SerialLine(RetryingLink):
         """See OutletLink."""
         return Outlet(self._device, queue=self._unsent) if self._device else None
 
-    def send(self, data: bytes | memoryview, to: Any, rest: bytes = b"", until_s: float = math.inf) -> None:
+    def send(self, data: bytes | memoryview, to: Any, rest: bytes = b"", until_s: float | None = None) -> None:
         """Send a packet, or queue it while the line is busy.
 
         Raises LinkError if the device is closed, or to report stale packets that were dropped before this one.

@@ -2,7 +2,6 @@
 """TcpConnection: non-blocking TCP connection, for links of a LinkLoop."""
 
 import contextlib
-import math
 import socket
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -132,7 +131,7 @@ class TcpConnection:
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)  # Linux resets it by itself
         return FilledBuffer(count, self.peer) if buffers else ReceivedData(data, self.peer)
 
-    def flush(self, piece: bytes | memoryview = b"", rest: bytes = b"", until_s: float = math.inf) -> None:
+    def flush(self, piece: bytes | memoryview = b"", rest: bytes = b"", until_s: float | None = None) -> None:
         """Append a piece to the send queue, and write as much of the queue as the system accepts.
 
         `rest` is that of the piece's message, which follows in later pieces. `until_s` see `Send`.

@@ -5,7 +5,6 @@ No connection can block the others. They are read in turn, chunk by chunk. The s
 that is disconnected gets some time to read to the end.
 """
 
-import math
 import selectors
 import socket
 from collections import deque
@@ -82,7 +81,7 @@ class TcpConnections:
         self._has_looked = False
         return None
 
-    def send(self, data: bytes | memoryview, to: StreamPeer, rest: bytes = b"", until_s: float = math.inf) -> None:
+    def send(self, data: bytes | memoryview, to: StreamPeer, rest: bytes = b"", until_s: float | None = None) -> None:
         """Send to a peer, or queue the rest. Disconnects a peer whose send queue exceeds `max_unread_bytes`.
 
         Ignored if the peer has disconnected: the session receives that event next. Raises LinkError to report stale

@@ -464,7 +464,7 @@ class RobotClassOperatorSession(Session):
         data: bytes,
         counters: tuple[str, ...] = (),
         *,
-        until_s: float = math.inf,
+        until_s: float | None = None,
         outlasts_stalls: bool = False,
     ) -> Actions:
         if not data:

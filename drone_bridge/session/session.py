@@ -77,9 +77,10 @@ class Send:
     """Counters to increase if the packet is sent."""
     rest: bytes = b""
     """Rest of the message on a stream, which later Sends carry."""
-    until_s: float = math.inf
-    """Time from which it is dropped if it has not been sent, s. A message in pieces has none. On a stream, one with a
-    time is also dropped when the connection is closed. What the operating system has taken is sent."""
+    until_s: float | None = None
+    """Time limit from which it is dropped if it has not been sent, s; infinity: never. Without one, the link decides. A
+    message on a stream that has a finite one is also dropped when the connection is closed. What the operating system
+    has taken is sent."""
     outlasts_stalls: bool = False
     """Whether a datagram is sent even if this process has stalled since its decision."""
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """SendQueue: what its stream and a child process write of it, in any order."""
 
+import math
 from itertools import pairwise
 
 import pytest
@@ -97,6 +98,25 @@ def test_all_pieces_of_a_begun_message_are_kept(queue):
     queue.written(2)
     assert queue.drop_stale(9.0, oldest_s=2.0) == 1
     assert drained(queue) == MESSAGE[2:]
+
+
+def test_a_message_in_pieces_is_dropped_as_a_whole(queue):
+    queue.put(MESSAGE[:4], MESSAGE[4:], since_s=1.0)
+    assert queue.drop_stale(9.0, oldest_s=2.0) == 0, "its rest follows"
+    queue.put(MESSAGE[4:], since_s=3.0)
+    queue.put(NEXT, since_s=3.0)
+    assert queue.drop_stale(9.0, oldest_s=2.0) == 2
+    assert queue.size_bytes == len(NEXT)
+    assert drained(queue) == NEXT
+
+
+@pytest.mark.parametrize("is_leaving", [False, True])
+def test_a_message_that_is_always_wanted_outlasts_those_around_it(queue, is_leaving):
+    queue.put(MESSAGE, since_s=1.0)
+    queue.put(b"land\n", since_s=1.0, until_s=math.inf)
+    queue.put(NEXT, since_s=1.0)
+    assert queue.drop_stale(9.0, oldest_s=2.0, is_leaving=is_leaving) == 2
+    assert drained(queue) == b"land\n"
 
 
 @pytest.mark.parametrize(("at_s", "is_leaving", "dropped"), [(4.9, False, 0), (5.0, False, 1), (4.9, True, 1)])

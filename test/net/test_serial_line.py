@@ -151,6 +151,20 @@ def test_a_packet_with_a_time_limit_is_dropped_after_it_and_when_the_line_is_clo
     assert device.read_waiting() == b"neutral"
 
 
+def test_a_landing_outlasts_a_stalled_line(line, device, clock, monkeypatch):
+    next_of(line)
+    backlog = [math.inf]
+    monkeypatch.setattr(serial_line._Device, "backlog", property(lambda _: backlog[0]))
+    line.send(b"move", None)
+    line.send(b"land", None, until_s=math.inf)
+    clock[0] += 2 * STALE_S
+    with pytest.raises(LinkError, match="1 stale packets were dropped"):
+        line.send(b"neutral", None)
+    backlog[0] = 0
+    line.receive()
+    assert device.read_waiting() == b"landneutral"
+
+
 def test_a_stalled_line_never_grows(line, clock):
     stalled(line)
     for _ in range(10_000):
