@@ -117,9 +117,10 @@ class LastWordsKeeper:
         patience_ns = int((self.command_timeout() + STALL_S) * 1e9)
         _NUMBER.pack_into(self._memory, DEADLINE, time.clock_gettime_ns(STEADY_CLOCK) + patience_ns)
 
-    def is_writing(self, is_busy: bool) -> None:
-        """Begin or end writing one or several pieces."""
-        self._memory[BUSY] = is_busy
+    def is_writing(self, rest: bytes | None) -> None:
+        """Begin writing a piece with this rest of its message, or end with None."""
+        queue = self._outlet.queue if self._outlet else None
+        self._memory[BUSY] = rest is not None and (bool(rest) or (queue is not None and queue.begun is not None))
 
     def was_written(self) -> bool:
         """Return whether the neutral command was sent since the last call. Wait until the child has finished.

@@ -7,7 +7,8 @@ sent
 - when the node has ended while they are armed: its end of the control socket is closed. Datagrams are sent LATE_S after
   the deadline at the latest, since another bridge may have taken over, which an old number would lock out;
 - when the node stalls: their deadline has passed. Only the neutral command is sent then: by datagrams every STALL_GAP_S
-  until STALL_LATE_S after the deadline, on a stream once. A stream is left alone while the node is between two pieces.
+  until STALL_LATE_S after the deadline, on a stream once. A node that stalls while it writes a piece of a message would
+  write it again behind the completed message: it gets STALL_GAP_S to finish, then the stream is closed for writing.
 
 Nothing is sent while they are not armed: this thread then waits without a timeout, and otherwise until the deadline.
 
@@ -17,7 +18,7 @@ Layout of the memory, little endian. The node writes a slot before its number, s
 |---|---|
 | WORDS | number of the slot with the armed words, 0 for none |
 | ENTRY | number of the slot with the newest entry of the stream |
-| BUSY | whether the node is between two pieces of a stream |
+| BUSY | whether the node is writing a piece of a message on a stream |
 | DEADLINE | time in ns of CLOCK_BOOTTIME, or of CLOCK_MONOTONIC if there is none, 8 bytes |
 | SAID | how often words were sent in a stall, 8 bytes. Written by this process |
 | SPEAKING | whether they are being sent. Written by this process |
@@ -108,6 +109,7 @@ class Sender:
         self._socket: _socket.socket | None = None  # the same file, unless it is a serial line
         self._number = 0  # of the file
         self._said_ns, self._rounds = 0, 0  # deadline of the current stall, and what was sent since
+        self._busy_ns = 0  # deadline of a stall while the node writes a piece
         self._said = int.from_bytes(os.pread(memory, 8, SAID), "little")
         self._written = int.from_bytes(os.pread(memory, 8, WRITTEN), "little")
         os.pwrite(memory, b"\0", SPEAKING)  # perhaps left by a killed sender
@@ -187,9 +189,15 @@ class Sender:
     def _say_neutral(self, words: _Words) -> bool:
         """Send the neutral command of a node that stalls. Return False if it has to wait."""
         rest = self._rest(words)
-        if rest is None or (words.is_busy and self._is_stream):
+        if rest is None:
+            return False
+        is_inside = words.is_busy and self._is_stream
+        if is_inside and self._busy_ns != words.deadline_ns:
+            self._busy_ns = words.deadline_ns
             return False
         count = self._send_all((rest, *words.neutral), words)
+        if is_inside and count and self._socket:
+            self._shut(self._socket)
         if self._is_stream:
             if not count:
                 return False  # the peer does not read
@@ -266,8 +274,8 @@ class Sender:
     def _leave(self, connected: "_socket.socket") -> None:
         """Close a stream for writing, and read until its peer closes: unread data would make the close a reset."""
         until_s = time.monotonic() + LEAVE_S
+        self._shut(connected)
         try:
-            connected.shutdown(_socket.SHUT_WR)
             while time.monotonic() < until_s:
                 try:
                     if not connected.recv(65536):
@@ -276,3 +284,11 @@ class Sender:
                     time.sleep(_LOOK_S)
         except OSError:
             pass
+
+    @staticmethod
+    def _shut(connected: "_socket.socket") -> None:
+        """Close a stream for writing."""
+        try:
+            connected.shutdown(_socket.SHUT_WR)
+        except OSError:
+            return  # the peer has closed it

@@ -491,17 +491,16 @@ class LinkLoop:
         self._depth += 1
         failure: Exception | None = None
         keeper = self._keeper if self._keeper and any(isinstance(action, Send) for action in actions) else None
-        is_armed, is_writing = keeper is not None and self._arm(keeper), False
+        is_armed = keeper is not None and self._arm(keeper)
         for action in actions:
-            if keeper and isinstance(action, Send) is not is_writing:
-                is_writing = not is_writing
-                keeper.is_writing(is_writing)
+            if keeper:
+                keeper.is_writing(action.rest if isinstance(action, Send) else None)
             try:
                 self._execute(action, now_s)
             except Exception as error:
                 failure = failure or error
         if keeper:
-            keeper.is_writing(False)
+            keeper.is_writing(None)
             if not is_armed:
                 keeper.disarm()  # only now: neutral is sent
         self.decided_s = outer_s  # of the enclosing actions

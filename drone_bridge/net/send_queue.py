@@ -42,7 +42,8 @@ class SendQueue:
     def __init__(self) -> None:
         self._pieces: deque[_Piece] = deque()
         self._written = 0
-        self._begun: bytes | None = None  # rest of a message of which a part was written
+        #: Rest of a message of which a part was written, or None.
+        self.begun: bytes | None = None
         self._limited = 0  # number of pieces with a time limit
         #: Size of all pieces.
         self.size_bytes = 0
@@ -80,18 +81,18 @@ class SendQueue:
     def written_by_child(self, count: int) -> None:
         """Record how many bytes the child has written. The rest of a message that had begun is not sent again."""
         self._written += count
-        while count and self._begun is not None and self._pieces:
+        while count and self.begun is not None and self._pieces:
             taken = min(count, len(self.first))
             self._take(taken)
             count -= taken
         if count:
-            self._begun = None
+            self.begun = None
         self._report()
 
     def next_entry(self) -> StreamEntry:
         """Return what is written next."""
-        data, rest = self._pieces[0][:2] if self._pieces else (b"", self._begun or b"")
-        return StreamEntry(self._written, b"".join((data, rest)), self._begun is not None)
+        data, rest = self._pieces[0][:2] if self._pieces else (b"", self.begun or b"")
+        return StreamEntry(self._written, b"".join((data, rest)), self.begun is not None)
 
     def drop_stale(self, now_s: float, *, oldest_s: float = -math.inf, is_leaving: bool = False) -> int:
         """Drop messages that are no longer wanted. Return the number of dropped pieces.
@@ -102,7 +103,7 @@ class SendQueue:
         if not self._pieces or (not self._limited and oldest_s == -math.inf):
             return 0
         pieces, self._pieces = self._pieces, deque()
-        has_begun, dropped = self._begun is not None, 0
+        has_begun, dropped = self.begun is not None, 0
         while pieces:
             message = [pieces.popleft()]
             while message[-1].rest and pieces:
@@ -126,13 +127,13 @@ class SendQueue:
     def clear(self) -> None:
         """Drop all pieces, and forget a message that has begun: the stream has ended."""
         self._pieces.clear()
-        self._begun, self.size_bytes, self._limited = None, 0, 0
+        self.begun, self.size_bytes, self._limited = None, 0, 0
 
     def _take(self, count: int) -> None:
         piece = self._pieces.popleft()
         self.size_bytes -= count
         unsent = piece.data[count:]
-        self._begun = piece.rest if unsent else piece.rest or None
+        self.begun = piece.rest if unsent else piece.rest or None
         if unsent:
             self._pieces.appendleft(piece._replace(data=unsent))
         else:

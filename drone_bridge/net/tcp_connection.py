@@ -154,6 +154,8 @@ class TcpConnection:
             if self._tap:
                 self._tap(SENT, data[:count])
             self._unsent.written(count)
+            if count < len(data):
+                return  # before the rest is written, the loop looks for a stall, in which the child completes it
 
     def take_dropped(self) -> int:
         """Return the number of stale messages that were dropped since the last call."""

@@ -206,15 +206,32 @@ def test_a_message_that_was_written_in_part_is_completed(child, stream):
     assert set(data.split(b"\n")) == {MOVE.strip(), NEUTRAL.strip(), b""}
 
 
-def test_stalled_process_does_not_complete_a_message_it_is_writing(child, stream):
+@pytest.mark.parametrize("continues", [True, False])
+def test_stalled_process_that_writes_a_piece_may_finish_before_its_stream_is_closed(child, stream, continues):
     link, peer = stream
     child.keeper.command_timeout = lambda: -0.1
-    child.keeper.is_writing(True)
     link.send(MOVE[:4], link.peer, MOVE[4:])
     child.keeper.keep(LastWords((NEUTRAL,), (), link.peer), link.outlet_to(link.peer))
-    assert not child.keeper.was_written()
-    child.keeper.is_writing(False)
-    child.keeper.moved_on()
+    child.keeper.is_writing(b"")
+    if continues:
+        assert not child.keeper.was_written()
+        child.keeper.is_writing(None)
+        child.keeper.moved_on()
+    data = b""
+    while len(data) < len(MOVE + NEUTRAL):
+        data += peer.recv(100)
+    assert data == MOVE + NEUTRAL
+    if not continues:
+        assert peer.recv(100) == b""
+
+
+def test_stalled_process_that_writes_a_whole_message_is_not_waited_for(child, stream):
+    """It may have been stopped there, and the vehicle moves meanwhile."""
+    link, peer = stream
+    child.keeper.command_timeout = lambda: -0.1
+    link.send(MOVE, link.peer)
+    child.keeper.keep(LastWords((NEUTRAL,), (), link.peer), link.outlet_to(link.peer))
+    child.keeper.is_writing(b"")
     data = b""
     while len(data) < len(MOVE + NEUTRAL):
         data += peer.recv(100)
