@@ -5,6 +5,7 @@ import errno
 import os
 import random
 import struct
+import time
 import tracemalloc
 
 import pytest
@@ -183,6 +184,18 @@ def test_messages_behind_a_hole_are_recovered(tmp_path):
         file.seek(2**34)
         file.write(data[at:])
     assert main(["recover", str(path), str(saved)]) == 0
+    assert read(saved) == expected
+
+
+def test_damage_that_looks_like_many_chunks_is_searched_in_a_second(tmp_path):
+    path, saved = tmp_path / "damaged.mcap", tmp_path / "saved.mcap"
+    expected = write(path, 2000, is_killed=True, chunk_size=20_000, compression=CompressionType.ZSTD)
+    data = path.read_bytes()
+    at = data.index(b"zstd", data.index(b"zstd") + 1) - 41  # the second chunk
+    path.write_bytes(data[:at] + b"\6" * 2_000_000 + data[at:])  # pixels of a dark image
+    began_s = time.process_time()
+    assert main(["recover", str(path), str(saved)]) == 0
+    assert time.process_time() - began_s < 2.0
     assert read(saved) == expected
 
 

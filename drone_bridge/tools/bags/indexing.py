@@ -8,6 +8,7 @@ memory does not depend on the number of messages: a chunk of 1 MiB at a time, an
 
 import errno
 import os
+import re
 import struct
 from collections.abc import Iterator
 from contextlib import suppress
@@ -29,6 +30,16 @@ _FOOTER = struct.Struct("<BQQQI")  # kind, size, begin of the summary, of its of
 _LENGTH = struct.Struct("<Q")
 _CHUNK = struct.Struct("<BQQQQII")  # kind, size, begin, end, uncompressed size, checksum, length of the next name
 _COMPRESSION_NAMES = (b"", *(name.encode() for name in _COMPRESSIONS))
+#: Kind of a chunk, where the length and the name of a compression follow at their place.
+_CHUNK_BEGIN = re.compile(
+    b"%c(?=.{%d}(?:%b))"
+    % (
+        Opcode.CHUNK,
+        _CHUNK.size - 1 - 4,
+        b"|".join(re.escape(struct.pack("<I", len(name)) + name) for name in _COMPRESSION_NAMES),
+    ),
+    re.DOTALL,
+)
 _DATA_END_BYTES = 13
 _KINDS = frozenset(Opcode)
 #: Part of a file that is searched for a chunk at a time, bytes.
@@ -121,8 +132,10 @@ def _next_chunk(file: IO[bytes], begin: int, end: int) -> int:
     while (block_at := _data_after(file, block_at, size)) < end:
         file.seek(block_at)
         block = file.read(_SEARCHED_BYTES + _CHUNK.size + max(map(len, _COMPRESSION_NAMES)) + _LENGTH.size)
-        at = -1
-        while 0 <= (at := block.find(Opcode.CHUNK, at + 1)) < min(_SEARCHED_BYTES, end - block_at):
+        for begin_of_one in _CHUNK_BEGIN.finditer(block):
+            at = begin_of_one.start()
+            if at >= min(_SEARCHED_BYTES, end - block_at):
+                break
             if 0 < _chunk_bytes(block, at) <= size - block_at - at:
                 return block_at + at
         block_at += _SEARCHED_BYTES
