@@ -2,6 +2,7 @@
 """Recovered and unindexed MCAP files: complete, in the order of time, in little memory."""
 
 import errno
+import io
 import os
 import random
 import struct
@@ -197,6 +198,25 @@ def test_damage_that_looks_like_many_chunks_is_searched_in_a_second(tmp_path):
     assert main(["recover", str(path), str(saved)]) == 0
     assert time.process_time() - began_s < 2.0
     assert read(saved) == expected
+
+
+def test_a_small_record_of_an_unknown_kind_is_searched_alone(tmp_path):
+    class Counting(io.BufferedReader):
+        read_bytes = 0
+
+        def read(self, size=-1):
+            data = super().read(size)
+            self.read_bytes += len(data)
+            return data
+
+    write(tmp_path / "other.mcap", 2000, is_killed=True, chunk_size=20_000)
+    data = (tmp_path / "other.mcap").read_bytes()
+    at = 17 + struct.unpack_from("<Q", data, 9)[0]  # behind the header
+    private = b"\x90" + struct.pack("<Q", 4) + b"text"
+    (tmp_path / "other.mcap").write_bytes(data[:at] + 1000 * private + data[at:])
+    with Counting(io.FileIO(tmp_path / "other.mcap")) as other, (tmp_path / "saved.mcap").open("xb") as complete:
+        assert recover(other, complete).message_count == 4000
+    assert other.read_bytes < 2 * len(data) + 200 * 1000
 
 
 def test_another_file_is_not_recovered(tmp_path, capsys):

@@ -131,10 +131,11 @@ def _next_chunk(file: IO[bytes], begin: int, end: int) -> int:
     block_at = begin
     while (block_at := _data_after(file, block_at, size)) < end:
         file.seek(block_at)
-        block = file.read(_SEARCHED_BYTES + _CHUNK.size + max(map(len, _COMPRESSION_NAMES)) + _LENGTH.size)
+        searched = min(_SEARCHED_BYTES, end - block_at)
+        block = file.read(searched + _CHUNK.size + max(map(len, _COMPRESSION_NAMES)) + _LENGTH.size)
         for begin_of_one in _CHUNK_BEGIN.finditer(block):
             at = begin_of_one.start()
-            if at >= min(_SEARCHED_BYTES, end - block_at):
+            if at >= searched:
                 break
             if 0 < _chunk_bytes(block, at) <= size - block_at - at:
                 return block_at + at
