@@ -10,6 +10,7 @@ import time
 import tracemalloc
 
 import pytest
+from mcap.opcode import Opcode
 from mcap.reader import SeekingReader
 from mcap.writer import CompressionType, IndexType, Writer
 from rosbags.highlevel import AnyReader
@@ -173,6 +174,20 @@ def test_a_damaged_size_of_a_chunk_costs_that_chunk_alone(tmp_path):
     assert len(expected) / 2 < len(found) < len(expected)
     assert set(found) < set(expected)
     assert copy.damaged_bytes > 0
+
+
+@pytest.mark.parametrize("added", [-16, 16, 1000, 30_000])
+def test_a_damaged_size_of_a_message_index_costs_no_chunk(tmp_path, added):
+    path, saved = tmp_path / "damaged.mcap", tmp_path / "saved.mcap"
+    expected = write(path, 2000, is_killed=True, chunk_size=20_000)
+    data = bytearray(path.read_bytes())
+    at = 8
+    while data[at] != Opcode.MESSAGE_INDEX:
+        at += 9 + struct.unpack_from("<Q", data, at + 1)[0]
+    struct.pack_into("<Q", data, at + 1, struct.unpack_from("<Q", data, at + 1)[0] + added)
+    path.write_bytes(data)
+    assert main(["recover", str(path), str(saved)]) == 0
+    assert read(saved) == expected
 
 
 def test_messages_behind_a_hole_are_recovered(tmp_path):

@@ -201,7 +201,9 @@ class IndexedCopy:
                 break
             parsed = _parsed(record)
             end = copied + len(record) if record else size
-            if parsed is None and (found := _next_chunk(source, copied + 1, end)) < end:
+            # Another record with a damaged size, such as a message index, contains the next chunks.
+            may_hide = not isinstance(parsed, (Chunk, Message, Attachment))
+            if may_hide and (found := _next_chunk(source, copied + 1, end)) < end:
                 self.damaged_bytes += found - copied
                 copied = found
             elif not record:
