@@ -119,13 +119,26 @@ def test_an_indexed_file_is_read_itself_and_not_recovered(tmp_path, capsys):
     assert not (tmp_path / "new.mcap").exists()
 
 
-@pytest.mark.parametrize("damage", ["a chunk", "the end of the index"])
-def test_a_file_with_an_end_and_an_index_is_recovered_if_it_is_damaged(tmp_path, damage):
+@pytest.mark.parametrize(
+    ("damage", "has_checksums"),
+    [
+        ("a chunk", True),
+        ("the end of the index", True),
+        ("an entry of the index", True),
+        ("an entry of the index", False),
+        ("a topic", True),
+    ],
+)
+def test_a_file_with_an_end_and_an_index_is_recovered_if_it_is_damaged(tmp_path, damage, has_checksums):
     path, saved = tmp_path / "damaged.mcap", tmp_path / "saved.mcap"
-    expected = write(path, chunk_size=20_000)
+    expected = write(path, chunk_size=20_000, enable_crcs=has_checksums)
     data = bytearray(path.read_bytes())
     if damage == "a chunk":
         data[len(data) // 3] ^= 0xFF
+    elif damage == "an entry of the index":  # its kind
+        data[data.rindex(bytes([Opcode.CHUNK_INDEX]) + struct.pack("<Q", 84))] = 0x77
+    elif damage == "a topic":
+        data[data.rindex(b"/a")] = ord("?")
     else:  # the position of the summary, in the footer
         data[-28:-20] = struct.pack("<Q", 2**63)
     path.write_bytes(data)

@@ -10,6 +10,7 @@ import errno
 import os
 import re
 import struct
+import zlib
 from collections.abc import Iterator
 from contextlib import suppress
 from io import BytesIO
@@ -76,17 +77,29 @@ def _summary(file: IO[bytes]) -> Iterator[bytes]:
 
 
 def is_intact(file: IO[bytes]) -> bool:
-    """Return whether all messages of a file with an index can be read by it, and whether its beginning is intact."""
+    """Return whether all messages of a file with an index can be read by it; its beginning and summary are intact."""
     file.seek(0)
     if file.read(len(MAGIC)) != MAGIC or not isinstance(_parsed(next(whole_records(file), b"")), Header):
         return False
+    if not _has_intact_summary(file):
+        return False
     file.seek(0)  # where SeekingReader expects the magic
+    reader = SeekingReader(file, validate_crcs=True)
     try:
-        for _ in SeekingReader(file, validate_crcs=True).iter_messages(log_time_order=False):
-            pass
+        count = sum(1 for _ in reader.iter_messages(log_time_order=False))
+        summary = reader.get_summary()
     except Exception:  # each decompressor raises its own
         return False
-    return True
+    return not summary or not summary.statistics or count == summary.statistics.message_count
+
+
+def _has_intact_summary(file: IO[bytes]) -> bool:
+    """Return whether the summary of a complete file has the checksum in the footer, if that has one."""
+    footer_at = file.seek(-_FOOTER.size - len(MAGIC), os.SEEK_END)
+    footer = file.read(_FOOTER.size)
+    _, _, begin, _, checksum = _FOOTER.unpack(footer)
+    file.seek(begin)
+    return not checksum or zlib.crc32(file.read(footer_at - begin) + footer[:-4]) == checksum
 
 
 def _is_data_end(record: bytes) -> bool:
