@@ -385,6 +385,21 @@ def test_requests_to_play_while_one_is_executed_are_refused(monkeypatch, tmp_pat
     assert answers[-1] != answers[0]
 
 
+def test_a_request_to_play_without_a_thread_does_not_refuse_later_ones(monkeypatch, tmp_path):
+    shown, answers = played_recordings.Recordings("127.0.0.1", tmp_path), []
+
+    def play():
+        shown.play("bag", lambda *answer: answers.append(answer))
+
+    with monkeypatch.context() as exhausted:
+        exhausted.setattr(threading.Thread, "start", Mock(side_effect=RuntimeError("can't start new thread")))
+        play()
+    assert answers == [("", "'bag' can't be played: can't start new thread.")]
+    play()
+    wait_until(lambda: len(answers) == 2, "an answer")
+    assert answers[1] == ("", "There is no recording 'bag'.")
+
+
 def test_only_the_compressed_topic_of_an_image_is_recorded():
     node = Mock()
     node.get_topic_names_and_types.return_value = [

@@ -53,7 +53,11 @@ class Recordings:
         Refused while the request before is executed, since each one takes a thread.
         """
         if self._requested.acquire(blocking=False):
-            threading.Thread(target=self._play, args=(name, answer), daemon=True).start()
+            try:
+                threading.Thread(target=self._play, args=(name, answer), daemon=True).start()
+            except RuntimeError as error:  # too many threads
+                self._requested.release()
+                answer("", f"'{name:.80}' can't be played: {error}.")
         else:
             answer(
                 "", f"'{name:.80}' is not played: another recording is just being opened. Please repeat the request."
