@@ -400,6 +400,11 @@ def test_a_request_to_play_without_a_thread_does_not_refuse_later_ones(monkeypat
     assert answers[1] == ("", "There is no recording 'bag'.")
 
 
+def test_no_player_starts_after_the_end_of_the_node(played):
+    played.close()
+    assert played("sleep 5") == ("", "'bag' is not played: the node ends.")
+
+
 def test_only_the_compressed_topic_of_an_image_is_recorded():
     node = Mock()
     node.get_topic_names_and_types.return_value = [

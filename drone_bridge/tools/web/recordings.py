@@ -32,6 +32,7 @@ class Recordings:
         self._child: subprocess.Popen[bytes] | None = None
         self._requested = threading.Lock()  # held from a request to the start of its child
         self._starting = threading.Lock()
+        self._is_closed = False
 
     def document(self) -> dict[str, Any]:
         """Return the folder and its recordings, the newest first: name, size, and time of the last change."""
@@ -66,6 +67,7 @@ class Recordings:
     def close(self) -> None:
         """Stop playing."""
         with self._starting:
+            self._is_closed = True
             self._stop()
 
     def _files(self) -> dict[str, Path]:
@@ -103,6 +105,8 @@ class Recordings:
         if file is None:
             return f"There is no recording '{name:.80}'."
         with self._starting:
+            if self._is_closed:
+                return f"'{name:.80}' is not played: the node ends."
             self._stop()
             command = [sys.executable, "-m", "drone_bridge.tools.cli", "view", str(file.parent), "--no-browser"]
             try:
