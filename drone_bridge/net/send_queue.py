@@ -21,7 +21,7 @@ class StreamEntry(NamedTuple):
     """Whether earlier bytes of the message were written."""
 
 
-class _Piece(NamedTuple):
+class Piece(NamedTuple):
     """Piece of a message, or what is left of one."""
 
     data: memoryview
@@ -29,34 +29,25 @@ class _Piece(NamedTuple):
     """Rest of its message, which later pieces carry."""
     since_s: float
     until_s: float | None
-
-    @property
-    def is_limited(self) -> bool:
-        """Whether it has a time limit of its own."""
-        return self.until_s is not None and self.until_s < math.inf
+    is_limited: bool
+    """Whether it has a time limit of its own"""
 
 
 class SendQueue:
     """Queue of the unsent pieces of one stream."""
 
     def __init__(self) -> None:
-        self._pieces: deque[_Piece] = deque()
+        #: All pieces, the next one first. Read only.
+        self.pieces: deque[Piece] = deque()
         self._written = 0
         #: Rest of a message of which a part was written, or None.
         self.begun: bytes | None = None
-        self._limited = 0  # number of pieces with a time limit
+        #: Number of pieces with a time limit.
+        self.limited = 0
         #: Size of all pieces.
         self.size_bytes = 0
         #: Callback after each change of the next entry by a write, while the peer has last words.
         self.on_write: Callable[[StreamEntry], None] | None = None
-
-    def __len__(self) -> int:
-        return len(self._pieces)
-
-    @property
-    def first(self) -> memoryview:
-        """Data to write next. The queue must not be empty."""
-        return self._pieces[0].data
 
     def put(
         self, data: bytes | memoryview, rest: bytes = b"", *, since_s: float = 0.0, until_s: float | None = None
@@ -65,11 +56,11 @@ class SendQueue:
 
         `rest` of its message follows in later pieces. `until_s` see `Send`.
         """
-        piece = _Piece(memoryview(data), rest, since_s, until_s)
-        self._pieces.append(piece)
+        is_limited = until_s is not None and until_s < math.inf
+        self.pieces.append(Piece(memoryview(data), rest, since_s, until_s, is_limited))
         self.size_bytes += len(data)
-        self._limited += piece.is_limited
-        if len(self._pieces) == 1:
+        self.limited += is_limited
+        if self.on_write and len(self.pieces) == 1:
             self._report()
 
     def written(self, count: int) -> None:
@@ -81,8 +72,8 @@ class SendQueue:
     def written_by_child(self, count: int) -> None:
         """Record how many bytes the child has written. The rest of a message that had begun is not sent again."""
         self._written += count
-        while count and self.begun is not None and self._pieces:
-            taken = min(count, len(self.first))
+        while count and self.begun is not None and self.pieces:
+            taken = min(count, len(self.pieces[0].data))
             self._take(taken)
             count -= taken
         if count:
@@ -91,7 +82,7 @@ class SendQueue:
 
     def next_entry(self) -> StreamEntry:
         """Return what is written next."""
-        data, rest = self._pieces[0][:2] if self._pieces else (b"", self.begun or b"")
+        data, rest = self.pieces[0][:2] if self.pieces else (b"", self.begun or b"")
         return StreamEntry(self._written, b"".join((data, rest)), self.begun is not None)
 
     def drop_stale(self, now_s: float, *, oldest_s: float = -math.inf, is_leaving: bool = False) -> int:
@@ -100,9 +91,9 @@ class SendQueue:
         Those are dropped whose time limit has passed, or that have none and were queued before `oldest_s`; at the end
         of the stream, all with a time limit. One that has begun, or whose last pieces are not queued yet, is kept.
         """
-        if not self._pieces or (not self._limited and oldest_s == -math.inf):
+        if not self.pieces or (not self.limited and oldest_s == -math.inf):
             return 0
-        pieces, self._pieces = self._pieces, deque()
+        pieces, self.pieces = self.pieces, deque()
         has_begun, dropped = self.begun is not None, 0
         while pieces:
             message = [pieces.popleft()]
@@ -114,10 +105,10 @@ class SendQueue:
             else:
                 is_wanted = first.until_s > now_s and not (is_leaving and first.is_limited)
             if is_wanted or has_begun or message[-1].rest:
-                self._pieces += message
+                self.pieces += message
             else:
                 self.size_bytes -= sum(len(each.data) for each in message)
-                self._limited -= sum(each.is_limited for each in message)
+                self.limited -= sum(each.is_limited for each in message)
                 dropped += len(message)
             has_begun = False
         if dropped:
@@ -126,18 +117,18 @@ class SendQueue:
 
     def clear(self) -> None:
         """Drop all pieces, and forget a message that has begun: the stream has ended."""
-        self._pieces.clear()
-        self.begun, self.size_bytes, self._limited = None, 0, 0
+        self.pieces.clear()
+        self.begun, self.size_bytes, self.limited = None, 0, 0
 
     def _take(self, count: int) -> None:
-        piece = self._pieces.popleft()
+        piece = self.pieces.popleft()
         self.size_bytes -= count
         unsent = piece.data[count:]
         self.begun = piece.rest if unsent else piece.rest or None
         if unsent:
-            self._pieces.appendleft(piece._replace(data=unsent))
+            self.pieces.appendleft(piece._replace(data=unsent))
         else:
-            self._limited -= piece.is_limited
+            self.limited -= piece.is_limited
 
     def _report(self) -> None:
         if self.on_write:

@@ -150,7 +150,7 @@ class SerialLine(RetryingLink):
         end_s = elapsed_s() + LEAVING_S
         with contextlib.suppress(OSError):
             self._flush(is_leaving=True)
-            while self._device and (self._unsent or self._device.backlog) and elapsed_s() < end_s:
+            while self._device and (self._unsent.pieces or self._device.backlog) and elapsed_s() < end_s:
                 time.sleep(DRAIN_PERIOD_S)
                 self._flush(is_leaving=True)
         self._close_device()
@@ -203,9 +203,9 @@ class SerialLine(RetryingLink):
                 now_s = elapsed_s()
                 oldest_s = -math.inf if is_leaving else now_s - STALE_S
                 self._dropped += self._unsent.drop_stale(now_s, oldest_s=oldest_s, is_leaving=is_leaving)
-                if not self._unsent or self._device.backlog > self._max_backlog:
+                if not self._unsent.pieces or self._device.backlog > self._max_backlog:
                     break
-                self._unsent.written(os.write(self._device.descriptor, self._unsent.first))
+                self._unsent.written(os.write(self._device.descriptor, self._unsent.pieces[0].data))
 
     def _close_device(self) -> None:
         if self._device:

@@ -86,7 +86,7 @@ class TcpConnection:
         self._socket, self._chunk_bytes, self._memory = connected, options.chunk_bytes, options.memory
         self._quickacks = options.acknowledges_at_once and hasattr(socket, "TCP_QUICKACK")
         self._tap = wire_log("tcp", own, self.peer.name) if wire_log else None
-        self._unsent = SendQueue()
+        self.unsent = SendQueue()
         self._dropped = 0
         self._failure = ""  # of sending
         self._is_shut = self._is_leaving = False
@@ -96,17 +96,12 @@ class TcpConnection:
     @property
     def has_unsent(self) -> bool:
         """Whether the send queue holds data."""
-        return bool(self._unsent)
-
-    @property
-    def unsent_bytes(self) -> int:
-        """Size of the send queue."""
-        return self._unsent.size_bytes
+        return bool(self.unsent.pieces)
 
     @property
     def outlet(self) -> Outlet:
         """See OutletLink."""
-        return Outlet(self, queue=self._unsent, connection=self._socket)
+        return Outlet(self, queue=self.unsent, connection=self._socket)
 
     def fileno(self) -> int:
         return self._socket.fileno()
@@ -137,23 +132,24 @@ class TcpConnection:
         `rest` is that of the piece's message, which follows in later pieces. `until_s` see `Send`.
         """
         if piece and not self._failure:
-            self._unsent.put(piece, rest, until_s=until_s)
+            self.unsent.put(piece, rest, until_s=until_s)
         while True:
-            self._dropped += self._unsent.drop_stale(elapsed_s(), is_leaving=self._is_leaving)
-            if not self._unsent:
+            if self.unsent.limited:
+                self._dropped += self.unsent.drop_stale(elapsed_s(), is_leaving=self._is_leaving)
+            if not self.unsent.pieces:
                 return
-            data = self._unsent.first
+            data = self.unsent.pieces[0].data
             try:
                 count = self._socket.send(data)
             except BlockingIOError:
                 return
             except OSError as error:
                 self._failure = reason(error)
-                self._unsent.clear()
+                self.unsent.clear()
                 return
             if self._tap:
                 self._tap(SENT, data[:count])
-            self._unsent.written(count)
+            self.unsent.written(count)
             if count < len(data):
                 return  # before the rest is written, the loop looks for a stall, in which the child completes it
 
@@ -170,7 +166,7 @@ class TcpConnection:
         self._is_leaving = True
         self.flush()
         try:
-            if not self._unsent and not self._is_shut:
+            if not self.unsent.pieces and not self._is_shut:
                 self._socket.shutdown(socket.SHUT_WR)
                 self._is_shut = True
             for _ in range(_MAX_DRAINS):
@@ -179,7 +175,7 @@ class TcpConnection:
                     self._tap(RECEIVED, data)
                 if not data:
                     self.has_ended = True
-                    return not self._unsent
+                    return not self.unsent.pieces
         except BlockingIOError:
             return False
         except OSError:

@@ -89,15 +89,15 @@ class TcpConnections:
         """
         if not (connection := self._by_peer.get(to)):
             return
-        if connection.unsent_bytes > self._options.max_unread_bytes:
+        if connection.unsent.size_bytes > self._options.max_unread_bytes:
             self._forget(connection)
             connection.close()
             sentence = f"{to} has left {self._options.max_unread_bytes // 1024} KiB unread."
             self._events.append(Disconnected(to, sentence))
             return
-        had_unsent = connection.has_unsent
+        had_unsent = bool(connection.unsent.pieces)
         connection.flush(data, rest, until_s)
-        if connection.has_unsent != had_unsent:
+        if bool(connection.unsent.pieces) is not had_unsent:
             self._select(connection)
         if dropped := connection.take_dropped():
             raise LinkError(f"{to} reads too slowly or has stalled: {dropped} stale messages were dropped.")

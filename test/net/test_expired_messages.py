@@ -43,7 +43,7 @@ def go_on(connection, wire):
     wire.room = PLENTY
     connection.flush()
     assert not connection.has_unsent
-    assert connection.unsent_bytes == 0
+    assert connection.unsent.size_bytes == 0
     return wire.data
 
 

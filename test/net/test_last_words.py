@@ -198,7 +198,7 @@ def test_a_message_that_was_written_in_part_is_completed(child, stream):
     reader = threading.Thread(target=lambda: found.append(read_all(peer)))
     reader.start()
     child.end()
-    link._by_peer[link.peer]._unsent.clear()  # a killed process sends no more
+    link._by_peer[link.peer].unsent.clear()  # a killed process sends no more
     link.close()
     reader.join(TIMEOUT_S)
     (data,) = found

@@ -21,9 +21,10 @@ def queue():
 def drained(queue):
     """Write all that is queued."""
     data = b""
-    while queue:
-        data += queue.first
-        queue.written(len(queue.first))
+    while queue.pieces:
+        first = queue.pieces[0].data
+        data += first
+        queue.written(len(first))
     return data
 
 
@@ -38,7 +39,7 @@ def test_a_begun_message_is_completed_once(cuts, written, whole):
     queue.put(NEXT)
     left = written
     while left:
-        count = min(left, len(queue.first))
+        count = min(left, len(queue.pieces[0].data))
         queue.written(count)
         left -= count
     entry = queue.next_entry()

@@ -115,7 +115,7 @@ def clock(monkeypatch):
 def stalled(line):
     """Fill the line until the last packet, or a part of it, is pending."""
     next_of(line)
-    while not line._unsent:
+    while not line._unsent.pieces:
         line.send(b"m" * 1000, None)
 
 
@@ -171,7 +171,7 @@ def test_a_stalled_line_never_grows(line, clock):
         clock[0] += STALE_S / 10
         with contextlib.suppress(LinkError):
             line.send(b"n" * 1000, None)
-    assert len(line._unsent) < 20
+    assert len(line._unsent.pieces) < 20
 
 
 def test_the_system_s_backlog_is_limited_to_fresh_packets(line, device, monkeypatch):
