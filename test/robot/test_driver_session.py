@@ -500,7 +500,7 @@ def test_requests_without_a_connection_or_from_before_a_stall_are_refused(bound,
     bound.session.fresh_since_s = bound.now_s
     (answer,) = outcomes(bound.ask(getattr(bound.session, task), LAMP, asked_s=bound.now_s - 0.1))
     assert answer[0] is False
-    assert "call it again" in answer[1]
+    assert "call again" in answer[1]
     bound.session.disconnected("robot:25600", "The robot has gone.", bound.now_s)
     assert outcomes(bound.ask(getattr(bound.session, task), LAMP)) == [(False, NOT_CONNECTED)]
     assert bound.packets() == []

@@ -484,7 +484,7 @@ def test_requests_from_before_a_stall_are_refused(talk):
     talk.stall(1.0)
     refused = talk.outcome(talk.ask(procedures.run, 0, False, TIMEOUT_S, asked_s=talk.now_s - 0.5))
     assert (refused.is_success, refused.result) == (False, -1)
-    assert "call it again" in refused.sentence
+    assert "call again" in refused.sentence
     assert not talk.of(sim.Run)
 
 

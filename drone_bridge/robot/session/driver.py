@@ -246,7 +246,7 @@ class DriverSession(Session):
         """Return the connection for a request. Refuse the request if there is none, or if it is stale."""
         if self._driver and now_s <= self.expires_at(request):
             return self._driver
-        refusal = f"{MAY_HAVE_WAITED} Please call it again." if self._driver else NOT_CONNECTED
+        refusal = f"{MAY_HAVE_WAITED} Please call again." if self._driver else NOT_CONNECTED
         self._out.append(Outcome(request, False, refusal))
         return None
 

@@ -194,7 +194,7 @@ class SimulatorClientSession(Session):
         if not (client := self._client):
             return [Outcome(request, False, NOT_CONNECTED, NO_ANSWER)]
         if now_s > self.expires_at(request):
-            return [Outcome(request, False, f"{MAY_HAVE_WAITED} Please call it again.", NO_ANSWER)]
+            return [Outcome(request, False, f"{MAY_HAVE_WAITED} Please call again.", NO_ANSWER)]
         client.ask(CallerRequest(request, work, arguments))
         if self._is_overdue:
             client.fail_calls(client.exchange.overdue())

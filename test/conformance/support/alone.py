@@ -33,9 +33,11 @@ name_profile_for_fast_dds_2(os.environ)
 
 shared_memory.make_room()  # as nodes do at their start
 
-# Shells let background programs ignore SIGINT, and nohup SIGHUP, and so would all programs that tests start and signal.
+# Shells let background programs ignore SIGINT and SIGQUIT, and nohup SIGHUP, and so would all programs that tests start
+# and signal.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
+signal.signal(signal.SIGQUIT, signal.SIG_DFL)
 
 # A stalled or slow machine must not end a node, unlike a hang. Shorter than the timeout of Process.end.
 os.environ["DRONE_BRIDGE_WATCHDOG_SECONDS"] = "15"
@@ -72,8 +74,9 @@ def pytest_terminal_summary(terminalreporter):
         terminalreporter.write_line(sentence)
 
 
-def pytest_configure():
-    """Require the installed package."""
+def pytest_configure(config):
+    """Register the markers, and require the installed package."""
+    config.addinivalue_line("markers", "exhaustive: not in the gate (make test), but in make test_all")
     try:
         importlib.import_module("drone_bridge.msg")
     except ImportError as error:

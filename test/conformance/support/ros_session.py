@@ -31,7 +31,7 @@ LEADS_TO = {
 
 
 #: Text of a refusal of a request that may be stale after a stall.
-CALL_AGAIN = "call it again"
+CALL_AGAIN = "Please call again."
 #: Time for a service to discover a client that has discovered it.
 FINDING_S = 3.0
 
