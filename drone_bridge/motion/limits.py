@@ -10,6 +10,7 @@ velocity if that is larger. The older the last position, the lower the speed.
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import Enum
 from typing import NamedTuple
 
 from drone_bridge.motion.body_velocity import BodyVelocity
@@ -75,6 +76,13 @@ _FASTER = 0.2
 _FENCE_CORNERS = 72
 #: Limit of a velocity without `max_speed`, m/s. Products and sums of larger ones may overflow.
 FASTEST = 1e9
+
+
+class Cause(Enum):
+    """Why a drone has to land, in descending priority. The value is its text in docs/bridges.md."""
+
+    BATTERY = "its battery is low"
+    ODOMETRY = "its odometry has been missing for long"
 
 
 class Edge(NamedTuple):
@@ -158,9 +166,11 @@ class Limits:
         reported_at = max(min(needed.values()), observed.newest.doubted_at, observed.settled_at())
         return reported_at + parameters.odometry_timeout + parameters.land_after
 
-    def must_land(self, now_s: float) -> bool:
-        """Return whether a drone has to land. False until it has reported its motion or its battery."""
-        return now_s >= self.land_at or (self.parameters.land_on_low_battery and self.is_battery_low(now_s))
+    def landing_cause(self, now_s: float) -> Cause | None:
+        """Return why a drone has to land, or None. None until it has reported its motion or its battery."""
+        if self.parameters.land_on_low_battery and self.is_battery_low(now_s):
+            return Cause.BATTERY
+        return Cause.ODOMETRY if now_s >= self.land_at else None
 
     def start(self, now_s: float) -> None:
         """Begin a connection. After LONGEST_LANDING_S, the reports that required a landing are forgotten."""

@@ -73,6 +73,9 @@ class PlannedCommands(SessionOutput):
     def rank(self, now_s: float) -> Rank:
         return Rank.COMMAND
 
+    def is_held(self, now_s: float) -> bool:
+        return False
+
     def start(self, now_s: float) -> None:
         """Do nothing: the plan continues."""
 

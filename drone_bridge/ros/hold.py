@@ -111,7 +111,7 @@ class Hold:
     @property
     def is_held(self) -> bool:
         """Whether the vehicle must be neutral."""
-        return self.state.snapshot(elapsed_s())[0]
+        return bool(self.state.reason(elapsed_s()))
 
     def when_set(self, call: Callable[[], None]) -> None:
         """Register a callback, until cleanup, for when commands are to be dropped. Called in the executor."""

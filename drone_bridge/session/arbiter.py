@@ -6,18 +6,16 @@ Theory of operation:
 - Admitted commands are `put` with their arrival time, by the executor or by the link's thread. Only the newest is kept,
   for `command_timeout`. A source that overrules the others excludes them for the same time after each of its commands.
 - The link's thread calls `decide`, which takes the newest waiting command and returns the command to send now. The
-  first row that applies decides:
+  first row of WHO_COMMANDS that applies decides:
 
-| rank | applies when | command sent |
-|---|---|---|
-| HOLD | the vehicle is held, or its helm has ended | the neutral command |
-| HELM | a person is at the helm | its newest command, within the limits; without one the neutral command |
-| LANDING | the battery is low and this triggers a landing, or odometry has been missing for long | a descending \
-velocity; with a landing button the neutral command, and the session presses the button |
-| BLIND | a velocity is commanded, and a limit needs odometry that is missing or doubted; a doubted place lets a \
-vehicle return slowly | the neutral command |
-| COMMAND | there is a newest command | a velocity within the limits, a raw command unchanged |
-| NEUTRAL | | the neutral command |
+| rank | command sent |
+|---|---|
+| HOLD | the neutral command |
+| HELM | the newest command from the helm, within the limits; without one the neutral command |
+| LANDING | a descending velocity; with a landing button the neutral command, and the session presses the button |
+| BLIND | the neutral command; a doubted place lets a vehicle return slowly |
+| COMMAND | a velocity within the limits, a raw command unchanged |
+| NEUTRAL | the neutral command |
 
 - LANDING ranks below the helm: a person who sees the vehicle can bring it back when it has lost its position. A landing
   continues without commands, and begins again when a person releases the helm without holding the vehicle.
@@ -34,14 +32,14 @@ thread puts a command while another gives the helm to a person, the command is n
 
 import math
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from dataclasses import dataclass
 from enum import Enum
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from drone_bridge.motion.body_velocity import BodyVelocity
-from drone_bridge.motion.limits import Limits
-from drone_bridge.session.hold_state import HoldState
+from drone_bridge.motion.limits import Cause, Limits
+from drone_bridge.session.hold_state import HoldState, InControl
 
 RawT = TypeVar("RawT")
 
@@ -55,14 +53,53 @@ SINKING = BodyVelocity(up=-LANDING_SPEED)
 
 
 class Rank(Enum):
-    """Source of the vehicle's command, in descending priority. The value is its line in docs/bridges.md."""
+    """Source of the vehicle's command. The value is its text in docs/bridges.md."""
 
     HOLD = "hold: the neutral command, until a person resumes the vehicle"
     HELM = "manual control (helm), within the limits"
-    LANDING = "a landing, triggered by a low battery or by odometry that is missing for long"
-    BLIND = "a limit without the odometry that it needs: the neutral command"
-    COMMAND = "commands: cmd_vel_stamped before cmd_vel, within the limits; raw ones unchanged"
-    NEUTRAL = "no command: the neutral command"
+    LANDING = "a landing"
+    BLIND = "a limit: the neutral command"
+    COMMAND = "that command: cmd_vel_stamped before cmd_vel, within the limits; raw ones unchanged"
+    NEUTRAL = "the neutral command"
+
+
+class Given(Enum):
+    """Newest fresh command. The value is its text in docs/bridges.md."""
+
+    NOTHING = "none"
+    BLIND = "a velocity without the odometry that a limit needs"
+    COMMAND = "any other"
+
+
+class Row(NamedTuple):
+    """Row of WHO_COMMANDS: a rank, and the situations in which it applies. An empty set is any."""
+
+    rank: Rank
+    control: Set[InControl] = frozenset()
+    causes: Set[Cause] = frozenset()
+    given: Set[Given] = frozenset()
+
+
+#: Who commands the vehicle: the first row that applies decides.
+WHO_COMMANDS = (
+    Row(Rank.HOLD, control={InControl.HELD}),
+    Row(Rank.HELM, control={InControl.HELM}),
+    Row(Rank.LANDING, causes={Cause.BATTERY, Cause.ODOMETRY}),
+    Row(Rank.BLIND, given={Given.BLIND}),
+    Row(Rank.COMMAND, given={Given.COMMAND}),
+    Row(Rank.NEUTRAL),
+)
+
+
+def rank_of(control: InControl, cause: Cause | None, given: Given) -> Rank:
+    """Return the rank that decides, by WHO_COMMANDS."""
+    return next(
+        row.rank
+        for row in WHO_COMMANDS
+        if (not row.control or control in row.control)
+        and (not row.causes or cause in row.causes)
+        and (not row.given or given in row.given)
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -171,19 +208,19 @@ class Arbiter(Generic[RawT]):
 
     def rank(self, now_s: float, arrival: Arrival[RawT] | None = None) -> Rank:
         """Return the rank that decides, where `arrival` is the newest fresh command. For any thread."""
-        is_held, is_at_helm = self._hold.snapshot(now_s)
-        if is_held:
-            return Rank.HOLD
-        if is_at_helm:
-            return Rank.HELM
-        if self.limits.must_land(now_s):
-            return Rank.LANDING
+        return rank_of(self._hold.control(now_s), self.limits.landing_cause(now_s), self._given(arrival, now_s))
+
+    def is_held(self, now_s: float) -> bool:
+        """Return whether the vehicle is held, whichever rank decides. For any thread."""
+        return bool(self._hold.reason(now_s))
+
+    def _given(self, arrival: Arrival[RawT] | None, now_s: float) -> Given:
         if arrival is None:
-            return Rank.NEUTRAL
+            return Given.NOTHING
         asked, limits = arrival.command, self.limits
         if isinstance(asked, BodyVelocity) and limits.is_blind(now_s) and not limits.returning(asked, now_s):
-            return Rank.BLIND
-        return Rank.COMMAND
+            return Given.BLIND
+        return Given.COMMAND
 
     def _fresh(self, now_s: float) -> Arrival[RawT] | None:
         newest = self.newest

@@ -14,6 +14,8 @@ A person may be at the helm of a held vehicle. The commands are not followed unt
 the helm has control, and no other source gets in between.
 """
 
+from enum import Enum
+
 #: Timeout of a silent helm. It is generous, since a silent helm still locks out all other commands.
 HELM_ENDS_AFTER_S = 1.0
 # Reasons for a hold, or for the hold after the node is killed.
@@ -22,6 +24,14 @@ CALLED, AT_HELM, HELM_ENDED = "the service hold was called", "a person was at th
 STEERED = "a person is at the helm"
 #: Reasons that are not a request. All others are.
 NOT_REQUESTED = ("", AT_HELM, HELM_ENDED)
+
+
+class InControl(Enum):
+    """Who controls the vehicle. The value is its text in docs/bridges.md."""
+
+    FREE = "programs"
+    HELM = "a person at the helm"
+    HELD = "nobody: it is held, or its helm has ended"
 
 
 class HoldState:
@@ -36,14 +46,12 @@ class HoldState:
 
     # For any thread.
 
-    def snapshot(self, now_s: float) -> tuple[bool, bool]:
-        """Return whether the vehicle must be neutral, and whether a person is at its helm, from one snapshot.
-
-        The helm counts only if the vehicle need not be neutral.
-        """
+    def control(self, now_s: float) -> InControl:
+        """Return who controls the vehicle, from one snapshot. Not a person at the helm of a held vehicle."""
         reason, received_s = self.now
-        has_ended = _has_ended(received_s, now_s)
-        return bool(reason) or has_ended, received_s is not None and not has_ended
+        if reason or _has_ended(received_s, now_s):
+            return InControl.HELD
+        return InControl.FREE if received_s is None else InControl.HELM
 
     def reason(self, now_s: float) -> str:
         """Return why the vehicle must be neutral; empty if it need not be."""

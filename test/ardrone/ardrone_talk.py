@@ -27,7 +27,9 @@ class Pilot:
         self.modelled_velocity = None
         self.measurements, self.charges, self.rank = [], [], Rank.NEUTRAL
         limits = SimpleNamespace(takeoff_refusal="", charged=lambda charge, now_s: self.charges.append(charge))
-        self.arbiter = SimpleNamespace(rank=lambda now_s: self.rank, limits=limits)
+        self.arbiter = SimpleNamespace(
+            rank=lambda now_s: self.rank, is_held=lambda now_s: self.rank is Rank.HOLD, limits=limits
+        )
 
     def shares(self, now_s, *, is_overruled):
         return None if is_overruled else self.wanted

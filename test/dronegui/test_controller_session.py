@@ -45,7 +45,9 @@ class Pilot:
     def __init__(self):
         self.wanted, self.is_estimating, self.restarts, self.rank = None, False, 0, Rank.NEUTRAL
         self.limits = SimpleNamespace(takeoff_refusal="")
-        self.arbiter = SimpleNamespace(rank=lambda now_s: self.rank, limits=self.limits)
+        self.arbiter = SimpleNamespace(
+            rank=lambda now_s: self.rank, is_held=lambda now_s: self.rank is Rank.HOLD, limits=self.limits
+        )
 
     def shares(self, now_s, *, is_overruled):
         return None if is_overruled else self.wanted

@@ -40,7 +40,11 @@ class Scene(SessionTalk):
             shares=lambda now_s, is_overruled: self.wanted,
             restart=lambda now_s: None,
             is_estimating=False,
-            arbiter=SimpleNamespace(rank=lambda now_s: self.rank, limits=SimpleNamespace(takeoff_refusal="")),
+            arbiter=SimpleNamespace(
+                rank=lambda now_s: self.rank,
+                is_held=lambda now_s: self.rank is Rank.HOLD,
+                limits=SimpleNamespace(takeoff_refusal=""),
+            ),
         )
         super().__init__(
             DroneGuiControllerSession(

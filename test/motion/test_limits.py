@@ -14,6 +14,7 @@ from drone_bridge.motion.limits import (
     DOUBTED_SPEED,
     FASTEST,
     LOW_BATTERY_S,
+    Cause,
     LimitParameters,
     Limits,
     allowed_speed,
@@ -196,11 +197,11 @@ def test_missing_odometry_affects_only_limits_that_need_it():
     needing = LimitParameters(fence_radius=5.0, odometry_timeout=0.5, land_after=5.0)
     silent = Limits(needing, ObservedMotion(lambda: 0.0))
     assert silent.is_blind(0.0)
-    assert not silent.must_land(1e6)  # it may never have flown
+    assert not silent.landing_cause(1e6)  # it may never have flown
     limits = Stood(fence_radius=5.0, odometry_timeout=0.5, land_after=5.0).limits
     assert [limits.is_blind(now_s) for now_s in (0.4, 0.6)] == [False, True]
-    assert [limits.must_land(now_s) for now_s in (5.4, 5.6)] == [False, True]
-    assert not Stood(fence_radius=5.0, land_after=0.0).limits.must_land(1e6)
+    assert [limits.landing_cause(now_s) for now_s in (5.4, 5.6)] == [None, Cause.ODOMETRY]
+    assert not Stood(fence_radius=5.0, land_after=0.0).limits.landing_cause(1e6)
 
 
 @pytest.mark.parametrize(
@@ -210,10 +211,10 @@ def test_a_lasting_low_battery_lands_if_configured(is_told_so, charge, lands):
     parameters = LimitParameters(low_battery=0.2, land_on_low_battery=is_told_so)
     limits = Limits(parameters, ObservedMotion(lambda: 0.0))
     for now_s in (0.0, 0.9, 1.8):
-        assert not limits.must_land(now_s)
+        assert not limits.landing_cause(now_s)
         limits.charged(charge, now_s)
-    assert not limits.must_land(LOW_BATTERY_S - 0.1)
-    assert limits.must_land(LOW_BATTERY_S) is lands
+    assert not limits.landing_cause(LOW_BATTERY_S - 0.1)
+    assert (limits.landing_cause(LOW_BATTERY_S) is Cause.BATTERY) is lands
     assert limits.is_battery_low(LOW_BATTERY_S) is (charge == 0.1)
     assert bool(limits.takeoff_refusal) is lands
 
@@ -223,7 +224,7 @@ def test_a_short_voltage_sag_causes_no_landing():
     for step in range(400):
         now_s = step / 15
         limits.charged(0.15 if step % 15 < 4 else 0.5, now_s)
-        assert not limits.must_land(now_s)
+        assert not limits.landing_cause(now_s)
     assert limits.takeoff_refusal == ""
 
 
@@ -243,7 +244,7 @@ def test_doubted_odometry_counts_as_missing_but_starts_no_landing():
     for now_s in range(20):
         observed.doubted()
         assert limits.is_blind(now_s)
-        assert not limits.must_land(now_s)
+        assert not limits.landing_cause(now_s)
     observed.measured(0.0, position=(1.0, 0.0, 1.0))
     assert not limits.is_blind(now_s)
 

@@ -7,7 +7,7 @@ import pytest
 from reporting_body import NORTH, QUANTITIES, ReportingBody
 
 from drone_bridge.motion.body_velocity import BodyVelocity
-from drone_bridge.motion.limits import LimitParameters, Limits
+from drone_bridge.motion.limits import Cause, LimitParameters, Limits
 from drone_bridge.motion.observed_motion import LONGEST_GAP_S, ObservedMotion
 
 
@@ -22,7 +22,7 @@ def test_a_limit_is_blind_only_without_the_number_that_it_needs(lacks):
             body.report(lacks)
             if body.limits.is_blind(body.now_s) and limit not in blind:
                 blind[limit] = body.now_s
-        assert body.limits.must_land(6.0) is (limit in blind)
+        assert (body.limits.landing_cause(6.0) is Cause.ODOMETRY) is (limit in blind)
     needs = {"position": {"fence_radius", "max_height"}, "yaw": {"fence_radius"}, "height": {"max_height"}}
     if lacks == "position":
         assert blind == {}, "it is dead reckoned by the velocity"
@@ -92,9 +92,9 @@ def test_a_restart_forgets_times_and_keeps_start_and_position():
     limits = Limits(LimitParameters(fence_radius=3.0, land_after=5.0), observed)
     observed.measured(0.0, (1.0, 0.0, 0.0))
     now_s = 10.0
-    assert limits.must_land(now_s)
+    assert limits.landing_cause(now_s)
     observed.restart()
-    assert not limits.must_land(now_s)
+    assert not limits.landing_cause(now_s)
     assert limits.is_blind(now_s)
     assert observed.yaw is None
     observed.measured(0.0, velocity=(0.0, 0.0, 0.0))
@@ -112,8 +112,8 @@ def test_a_stall_of_this_process_delays_a_landing():
     observed = ObservedMotion(lambda: now_s, lambda: settled_at)
     limits = Limits(LimitParameters(fence_radius=3.0, odometry_timeout=0.5, land_after=5.0), observed)
     observed.measured(0.0, (1.0, 0.0, 0.0))
-    assert limits.must_land(20.0)
+    assert limits.landing_cause(20.0)
     settled_at = 20.0
-    assert not limits.must_land(25.0)
-    assert limits.must_land(25.6)
+    assert not limits.landing_cause(25.0)
+    assert limits.landing_cause(25.6)
     assert limits.is_blind(20.0)

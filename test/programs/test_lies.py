@@ -104,4 +104,4 @@ def test_a_battery_that_sags_reads_low_for_moments_and_lands_no_drone():
     assert charges.count(SAG) == 200 // SAG_EVERY * SAG_REPORTS + SAG_REPORTS - 1  # the first report is number 1
     for number, charge in enumerate(charges):
         limits.charged(charge, number / NAVDATA_RATE)
-        assert not limits.must_land(number / NAVDATA_RATE)
+        assert not limits.landing_cause(number / NAVDATA_RATE)

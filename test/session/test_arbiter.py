@@ -5,7 +5,6 @@ from collections import Counter
 from types import SimpleNamespace
 
 import pytest
-from repository import ROOT
 
 from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.motion.limits import LOW_BATTERY_S, LimitParameters, Limits
@@ -62,11 +61,6 @@ def vehicle():
     vehicle.arbiter.limits.charged(1.0, vehicle.now_s)
     vehicle.fly()
     return vehicle
-
-
-def test_the_page_has_the_ranks():
-    page = (ROOT / "docs/bridges.md").read_text()
-    assert "".join(f"| {number} | {rank.value} |\n" for number, rank in enumerate(Rank, 1)) in page
 
 
 # The table, from bottom to top: each row starts to apply while all rows below it do.

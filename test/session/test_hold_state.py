@@ -3,19 +3,18 @@
 
 import pytest
 
-from drone_bridge.session.hold_state import AT_HELM, CALLED, HELM_ENDED, HELM_ENDS_AFTER_S, HoldState
+from drone_bridge.session.hold_state import AT_HELM, CALLED, HELM_ENDED, HELM_ENDS_AFTER_S, HoldState, InControl
 
 LATER_S = HELM_ENDS_AFTER_S + 0.01
 
 
 def seen(state, now_s):
-    """Return whether it is on hold, whether the helm is taken, the reason, and whether other commands are accepted."""
-    return *state.snapshot(now_s), state.reason(now_s), state.is_free
+    """Return who is in control, the reason of a hold, and whether other commands than the helm's are accepted."""
+    return state.control(now_s), state.reason(now_s), state.is_free
 
 
-FREE, AT_THE_HELM = (False, False, "", True), (False, True, "", False)
-HELD, HELD_BY_THE_HELM = (True, False, CALLED, False), (True, False, HELM_ENDED, False)
-HELD_AT_THE_HELM = (True, True, CALLED, False)
+FREE, AT_THE_HELM = (InControl.FREE, "", True), (InControl.HELM, "", False)
+HELD, HELD_BY_THE_HELM = (InControl.HELD, CALLED, False), (InControl.HELD, HELM_ENDED, False)
 
 
 def test_the_initial_state_is_free_unless_it_was_on_hold_before():
@@ -67,7 +66,7 @@ def test_the_timeout_of_a_helm_is_released_like_a_hold(is_noticed):
 
 def test_the_helm_may_be_retaken_after_the_process_was_killed():
     state = HoldState(AT_HELM)
-    assert seen(state, 0.0) == (True, False, AT_HELM, False)
+    assert seen(state, 0.0) == (InControl.HELD, AT_HELM, False)
     assert state.steer(0.0)
     assert seen(state, 0.0) == AT_THE_HELM
 
@@ -78,7 +77,7 @@ def test_a_requested_hold_outlasts_a_helm_until_it_is_released():
     assert state.hold(CALLED)
     assert seen(state, 10.0) == HELD
     assert not state.steer(10.1)
-    assert seen(state, 10.1) == HELD_AT_THE_HELM
+    assert seen(state, 10.1) == HELD
     state.release(10.2)
     assert seen(state, 10.2) == AT_THE_HELM  # without others in between
 
@@ -105,7 +104,7 @@ def test_hold_requested_after_a_helm_timeout_lasts_until_its_release():
     state.steer(10.0)
     assert state.hold(CALLED)
     assert not state.steer(20.0)
-    assert state.snapshot(20.0)[0]
+    assert state.control(20.0) is InControl.HELD
 
 
 def test_a_resumed_machine_has_no_helm():
@@ -129,13 +128,13 @@ def test_an_unread_hold_is_replaced_by_the_stored_one(unread, stored, is_held):
     assert unread.is_unread
     unread.settle(stored, 1.0)
     assert not unread.is_unread
-    assert unread.snapshot(1.0)[0] == is_held
+    assert (unread.control(1.0) is InControl.HELD) == is_held
     assert unread.reason(1.0) == stored
 
 
 def test_no_helm_begins_or_replaces_an_unread_hold(unread):
     assert not unread.steer(10.0)
-    assert seen(unread, 10.0) == (True, True, "unreadable", False)
+    assert seen(unread, 10.0) == (InControl.HELD, "unreadable", False)
     assert not unread.end_helm(10.0 + LATER_S)
     assert unread.is_unread
 

@@ -33,6 +33,7 @@ from drone_bridge.motion.velocity_control import VelocityParameters
 from drone_bridge.motion.wind import Wind
 from drone_bridge.session.arbiter import Arbiter, Arrival, Rank
 from drone_bridge.session.feedback import Feedback
+from drone_bridge.session.hold_state import InControl
 from drone_bridge.session.tilt_pilot import TiltPilot
 from drone_bridge.telemetry.bridge import LANDING_DRONE
 from drone_bridge.telemetry.codec import DroneCommand
@@ -270,8 +271,8 @@ def fly(drone: str, conditions: Conditions, duration_s: float) -> Flown:
 class _Hold:
     held = False
 
-    def snapshot(self, now_s: float) -> tuple[bool, bool]:
-        return self.held, False
+    def control(self, now_s: float) -> InControl:
+        return InControl.HELD if self.held else InControl.FREE
 
 
 class _Counts(dict[str, int]):

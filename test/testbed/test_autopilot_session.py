@@ -67,14 +67,17 @@ class Commands:
     """Stand-in for an Arbiter: it sends the newest command, unless the vehicle is held."""
 
     def __init__(self):
-        self.newest, self.is_held, self.forgotten = None, False, 0
+        self.newest, self.holds, self.forgotten = None, False, 0
+
+    def is_held(self, now_s):
+        return self.holds
 
     def rank(self, now_s):
-        return Rank.HOLD if self.is_held else Rank.COMMAND
+        return Rank.HOLD if self.holds else Rank.COMMAND
 
     def decide(self, now_s, answer=None):
         arrival = answer or self.newest
-        return Decision(self.rank(now_s), None if self.is_held or arrival is None else arrival.command)
+        return Decision(self.rank(now_s), None if self.holds or arrival is None else arrival.command)
 
     def forget(self):
         self.newest = None
@@ -381,13 +384,13 @@ def test_commands_without_stamps_are_warned_of_once():
 
 def test_a_vehicle_that_is_held_is_not_waited_for():
     talk = talking(is_lockstep=True)
-    talk.commands.is_held = True
+    talk.commands.holds = True
     assert kinds(talk.show()) == ["SensorFrame", "Send"]
     assert talk.run(10.0) == []
-    talk.commands.is_held = False
+    talk.commands.holds = False
     talk.show()
     assert talk.session.commanded(None, talk.now_s) == []
-    talk.commands.is_held = True
+    talk.commands.holds = True
     assert answers(talk.take(talk.session.commanded(None, talk.now_s))) == [NEUTRAL.thrust]
     assert talk.run(10.0) == []
     assert talk.session.commanded(None, talk.now_s) == []

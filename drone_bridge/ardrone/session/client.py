@@ -505,7 +505,7 @@ class ArdroneClientSession(Session):
             return
         self._early = None
         try:
-            if self._pilot.arbiter.rank(now_s) is Rank.HOLD:
+            if self._pilot.arbiter.is_held(now_s):
                 raise ValueError("The vehicle is held.")
             self._ask_to_take_off(early.request, now_s)
         except ValueError as error:

@@ -409,7 +409,7 @@ class DroneGuiControllerSession(Session):
     def _send_packet(self, now_s: float) -> None:
         """Send the command with the pressed buttons, and publish the packet."""
         self._packet_s = next_due(self._packet_s, 1 / self._parameter("rate"), now_s) if self.is_open else math.inf
-        is_held = self._pilot.arbiter.rank(now_s) is Rank.HOLD
+        is_held = self._pilot.arbiter.is_held(now_s)
         if is_held:
             self._outdate_held(now_s)
         self._is_overruled &= is_held or not self._was_held  # a person has resumed it
@@ -624,7 +624,7 @@ class DroneGuiControllerSession(Session):
             self._check_on_ground("the button reset would stop the motors of a flying drone", now_s, instead=f" {CUTS}")
             self._press(flight, RequestStep.PRESSING, "reset", now_s)
             return None
-        if self._pilot.arbiter.rank(now_s) is Rank.HOLD:
+        if self._pilot.arbiter.is_held(now_s):
             raise ValueError(HELD_SINCE)
         self._check_on_ground("the button take_off would land a flying drone", now_s)
         if self._watch.has_drone_state(now_s) and self._watch.state is FlightState.DEFAULT:

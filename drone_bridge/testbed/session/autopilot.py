@@ -33,7 +33,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from drone_bridge.motion.measurement import Measurement
-from drone_bridge.session.arbiter import Arbiter, Arrival, Rank
+from drone_bridge.session.arbiter import Arbiter, Arrival
 from drone_bridge.session.clients import LOST, Client, Clients
 from drone_bridge.session.feedback import Feedback, Pilot
 from drone_bridge.session.session import (
@@ -213,7 +213,7 @@ class AutopilotSession(Session):
     def commanded(self, arrival: Arrival[Any] | None, now_s: float) -> Actions:
         """Answer the frame that waits for a new command, or for its timeout."""
         if self._pending_stamp is None or arrival is None:
-            is_held = self._pending_stamp is not None and self._arbiter.rank(now_s) is Rank.HOLD
+            is_held = self._pending_stamp is not None and self._arbiter.is_held(now_s)
             return self._answered_in_lockstep(None, now_s) if is_held else []
         return self._answered_in_lockstep(arrival, now_s) if arrival.stamp == self._pending_stamp else []
 
@@ -333,7 +333,7 @@ class AutopilotSession(Session):
         if not self._is_lockstep:
             actions += self._answered(client, self._arbiter.decide(now_s).command)
             actions.append(Publish(frame))
-        elif self._arbiter.rank(now_s) is Rank.HOLD:
+        elif self._arbiter.is_held(now_s):
             actions.append(Publish(frame))
             actions += self._answered(client, None)
         else:
