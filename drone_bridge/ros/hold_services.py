@@ -11,8 +11,6 @@ from drone_bridge.ros.qos import latched
 
 SERVICE_TYPE = "std_srvs/srv/SetBool"
 _ENDING = "/hold"
-#: Time after a request to resume in which it is repeated if it was refused as stale, s.
-RESUME_S = 3.0
 
 
 def node_of(service: str) -> str:
@@ -24,11 +22,6 @@ def is_of(service: str, vehicle: str) -> bool:
     """Return whether a hold service belongs to a vehicle, named by its namespace or its node's full name."""
     name, node = f"/{vehicle.strip('/')}", node_of(service)
     return name in (node, node.rpartition("/")[0] or "/")
-
-
-def hold_of(status: HoldStatus) -> tuple[object, ...]:
-    """Return what identifies a hold: a refused request to resume is repeated only for the same one."""
-    return status.run, status.held, status.since.sec, status.since.nanosec, status.reason, status.wish, status.releases
 
 
 def refusal_of(status: HoldStatus) -> str:
@@ -65,14 +58,12 @@ class HoldServices:
                 self._clients[name] = self._node.create_client(SetBool, name)
         return bool(self._clients) and all(client.service_is_ready() for client in self._clients.values())
 
-    def call(
-        self, is_held: bool, calls: dict[str, Any], is_wanted: Callable[[str], bool] = lambda service: True
-    ) -> bool:
-        """Call, without waiting, each ready and wanted service that has no call yet. Return whether there was any.
+    def call(self, is_held: bool, calls: dict[str, Any]) -> bool:
+        """Call, without waiting, each ready service that has no call yet. Return whether there was any.
 
         `calls` collects the futures by service name.
         """
-        waiting = [name for name in self._clients if name not in calls and is_wanted(name)]
+        waiting = [name for name in self._clients if name not in calls]
         ready = [name for name in waiting if self._clients[name].service_is_ready()]
         for name in ready:
             calls[name] = self._clients[name].call_async(SetBool.Request(data=is_held))
@@ -98,11 +89,6 @@ class HoldReports:
                 HoldStatus, f"{name}/hold_status", take, latched()
             )
         return self._statuses.get(name)
-
-    def hold(self, service: str) -> tuple[object, ...] | None:
-        """Return the reported hold of the node that offers a service, see `hold_of`; None before its first report."""
-        status = self.status(node_of(service))
-        return status and hold_of(status)
 
 
 class CommandRefusals:

@@ -9,15 +9,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from drone_bridge.ros.file_keeper import FileKeeper
-from drone_bridge.ros.hold_services import RESUME_S, HoldReports, HoldServices, is_of, node_of
+from drone_bridge.ros.hold_services import HoldServices, is_of, node_of
 from drone_bridge.ros.wish_file import EVERY_NODE, FILE_TIMEOUT_S, FiledWish, WishFile
 from drone_bridge.tools.discovery import DISCOVERY_S, QUIET_S
 
 #: Timeout of the response of a vehicle's node, s.
 ANSWER_S = 5.0
 _LOOK_S = 0.1
-#: How long a request to resume waits for the vehicle's report, without which it can't be repeated, s.
-_REPORT_S = 0.5
 #: Exit status if a vehicle was not found, did not answer or refused.
 FAILED = 1
 
@@ -84,57 +82,25 @@ def _call(node: Any, services: HoldServices, wanted: Sequence[str], *, is_held: 
     """Call each service as soon as it is discovered, and return the calls by service.
 
     Returns when all named vehicles have responded, or after the timeouts of discovery and of the responses. Without
-    names, discovery takes QUIET_S if there is a vehicle. A request to resume that is refused as stale is repeated, for
-    RESUME_S at most, while the vehicle reports the same hold: a hold that began later is not released.
+    names, discovery takes QUIET_S if there is a vehicle.
     """
     import rclpy
 
     calls: dict[str, Any] = {}
-    reports, first_calls = HoldReports(node), _FirstCalls()
-
-    def may_call(service: str) -> bool:
-        return is_held or first_calls.note(service, reports.hold(service), time.monotonic())
-
     began_s = called_s = time.monotonic()
     while True:
         now_s = time.monotonic()
         if now_s - began_s <= DISCOVERY_S:
             services.find()
-        if services.call(is_held, calls, may_call):
+        if services.call(is_held, calls):
             called_s = now_s
         is_missing = not services.found or bool(_missing(services, wanted))
         discovery_s = DISCOVERY_S if is_missing else 0.0 if wanted else QUIET_S
-        for service in [
-            name for name, call in calls.items() if not is_held and call.done() and not call.result().success
-        ]:
-            if first_calls.may_repeat(service, reports.hold(service), now_s):
-                del calls[service]
         have_answered = len(calls) == len(services.found) and all(call.done() for call in calls.values())
         is_time_over = now_s > max(began_s + discovery_s, called_s) + ANSWER_S
         if now_s - began_s >= discovery_s and (have_answered or is_time_over):
             return calls
         rclpy.spin_once(node, timeout_sec=_LOOK_S)
-
-
-class _FirstCalls:
-    """Times of the first requests to resume, and the holds that were reported then."""
-
-    def __init__(self) -> None:
-        self._found_s: dict[str, float] = {}
-        self._first: dict[str, tuple[float, object]] = {}
-
-    def note(self, service: str, hold: object, now_s: float) -> bool:
-        """Return whether to call a service now: once its node has reported a hold, or after _REPORT_S."""
-        found_s = self._found_s.setdefault(service, now_s)
-        if hold is None and now_s - found_s < _REPORT_S:
-            return False
-        self._first.setdefault(service, (now_s, hold))
-        return True
-
-    def may_repeat(self, service: str, hold: object, now_s: float) -> bool:
-        """Return whether to call a service again that has refused."""
-        called_s, before = self._first[service]
-        return hold is not None and hold == before and now_s - called_s < RESUME_S
 
 
 def _report(service: str, call: Any) -> int:

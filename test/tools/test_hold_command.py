@@ -9,8 +9,7 @@ import rclpy
 from patience import wait_until
 from std_srvs.srv import SetBool
 
-from drone_bridge.msg import HoldStatus
-from drone_bridge.ros.hold_services import RESUME_S, SERVICE_TYPE
+from drone_bridge.ros.hold_services import SERVICE_TYPE
 from drone_bridge.ros.wish_file import WishFiles
 from drone_bridge.tools import hold
 
@@ -18,24 +17,15 @@ from drone_bridge.tools import hold
 class Graph:
     """Vehicles that appear at a time, in s, and answer at once, or never."""
 
-    def __init__(self, monkeypatch, silent=(), refusals=0, statuses=(), **from_s):
-        """`refusals` of each request to resume precede its success, `statuses` are reported from a time on."""
+    def __init__(self, monkeypatch, silent=(), refusals=0, **from_s):
+        """`refusals` of each request precede its success."""
         self.now_s, self.called_s, self.calls, self._refusals = 0.0, {}, 0, refusals
-        self._statuses, self._followed = list(statuses), []
         self._from_s, self._silent = {f"/{name}/bridge/hold": time_s for name, time_s in from_s.items()}, silent
         monkeypatch.setattr(hold, "time", SimpleNamespace(monotonic=lambda: self.now_s))
         monkeypatch.setattr(rclpy, "spin_once", self._spin_once)
 
     def _spin_once(self, _, timeout_sec):
         self.now_s += timeout_sec
-        while self._statuses and self._statuses[0][0] <= self.now_s and self._followed:
-            _, status = self._statuses.pop(0)
-            for take in self._followed:
-                take(status)
-
-    def create_subscription(self, kind, topic, take, qos):
-        assert topic.endswith("/bridge/hold_status")
-        self._followed.append(take)
 
     def get_service_names_and_types(self):
         return [(name, [SERVICE_TYPE]) for name, time_s in self._from_s.items() if time_s <= self.now_s]
@@ -77,7 +67,7 @@ def test_it_ends_once_those_that_are_named_have_answered(monkeypatch):
     graph = Graph(monkeypatch, a=0.0, b=0.0)
     assert hold._set(graph, ["a"], is_held=False) == 0
     assert graph.called_s.keys() == {"a"}
-    assert graph.now_s <= 2 * hold._REPORT_S
+    assert graph.now_s == 0.0
 
 
 def test_the_first_one_may_be_discovered_late(monkeypatch, capsys):
@@ -92,42 +82,12 @@ def test_without_vehicles_it_fails(monkeypatch):
     assert hold._set(Graph(monkeypatch), [], is_held=True) == hold.FAILED
 
 
-HELD = HoldStatus(run="1", held=True, wish="7", reason="Anne pressed STOP")
-
-
-def test_a_resume_that_is_refused_as_stale_is_repeated(monkeypatch, capsys):
-    graph = Graph(monkeypatch, a=0.0, refusals=3, statuses=[(0.0, HELD)])
-    assert hold._set(graph, ["a"], is_held=False) == 0
-    assert graph.calls == 4
-    assert capsys.readouterr().err == ""
-
-
-def test_a_resume_is_repeated_for_a_few_seconds_only(monkeypatch, capsys):
-    graph = Graph(monkeypatch, a=0.0, refusals=1000, statuses=[(0.0, HELD)])
-    assert hold._set(graph, ["a"], is_held=False) == hold.FAILED
-    assert graph.called_s["a"] == pytest.approx(RESUME_S, abs=0.5)
-    assert "stale" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("change", [{"wish": "8"}, {"reason": "Ben pressed STOP"}, {"releases": 1}])
-def test_a_resume_that_is_repeated_cancels_no_other_hold(monkeypatch, change):
-    other = HoldStatus(**{"run": "1", "held": True, "wish": "7", "reason": "Anne pressed STOP", **change})
-    graph = Graph(monkeypatch, a=0.0, refusals=1000, statuses=[(0.0, HELD), (0.5, other)])
-    assert hold._set(graph, ["a"], is_held=False) == hold.FAILED
-    assert graph.called_s["a"] <= 0.6
-
-
-def test_without_a_report_a_resume_is_not_repeated(monkeypatch):
-    graph = Graph(monkeypatch, a=0.0, refusals=1000)
-    assert hold._set(graph, ["a"], is_held=False) == hold.FAILED
-    assert graph.calls == 1
-
-
-def test_a_hold_waits_for_no_report_and_is_not_repeated(monkeypatch):
+@pytest.mark.parametrize("is_held", [True, False])
+def test_a_refused_request_is_reported_and_not_repeated(monkeypatch, capsys, is_held):
     graph = Graph(monkeypatch, a=0.0, refusals=1)
-    assert hold._set(graph, ["a"], is_held=True) == hold.FAILED
-    assert graph.called_s["a"] == 0.0
-    assert graph.calls == 1
+    assert hold._set(graph, ["a"], is_held=is_held) == hold.FAILED
+    assert (graph.called_s["a"], graph.calls) == (0.0, 1)
+    assert "may be stale" in capsys.readouterr().err
 
 
 # The wish file.

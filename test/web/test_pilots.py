@@ -125,8 +125,8 @@ class Server:
         self.pilots.set_vehicles(vehicles)
         await self.settle()
 
-    async def answer(self, problem, is_refused=False):
-        self.asked[-1][2](problem, is_refused)
+    async def answer(self, problem):
+        self.asked[-1][2](problem)
         await self.settle()
 
     @property
@@ -397,74 +397,14 @@ def test_resume_waits_until_a_just_released_helm_has_ended_at_the_bridge(clock, 
     conversation(run)
 
 
-REFUSAL = "The request resume may be stale: the process was just stalled. Please call again."
-
-
-@pytest.fixture
-def repeating(monkeypatch):
-    """Requests to resume that are refused are repeated at once."""
-    monkeypatch.setattr(pilots, "RESUME_PERIOD_S", 0.0)
-
-
-async def resume_refused(server):
-    """Resume a vehicle that is held, which is refused as stale."""
-    await server.see(REPORTING)
-    await server.report(wish="7", held=True, reason="Anne pressed STOP")
-    await server.ask(op="resume", vehicle=TOPIC)
-    assert server.done == ["resume"]
-    await server.answer(REFUSAL, is_refused=True)
-
-
-def test_a_resume_that_is_refused_as_stale_is_repeated(clock, repeating):
+def test_a_resume_that_is_refused_is_reported_and_not_repeated(clock):
     async def run(server):
-        await resume_refused(server)
-        assert server.done == ["resume", "resume"]
-        await server.answer("")
-        assert server.done == ["resume", "resume"]
-        assert server.page.refusals == []
-
-    conversation(run)
-
-
-def test_a_resume_is_repeated_for_a_few_seconds_only(clock, repeating):
-    async def run(server):
-        await resume_refused(server)
-        clock[0] += 3.0
-        await server.answer(REFUSAL, is_refused=True)
-        assert server.done == ["resume", "resume"]
-        assert server.page.refusals == [f"The vehicle is still on hold: {REFUSAL}"]
-
-    conversation(run)
-
-
-CHANGES = [{"wish": "8"}, {"reason": "Ben pressed STOP"}, {"releases": 1}, {"since": Time(sec=1)}, {"run": "2"}]
-
-
-@pytest.mark.parametrize("change", CHANGES, ids=lambda change: next(iter(change)))
-def test_a_resume_that_is_repeated_cancels_no_other_hold(clock, monkeypatch, change):
-    monkeypatch.setattr(pilots, "RESUME_PERIOD_S", 0.2)
-
-    async def run(server):
-        await resume_refused(server)
-        await server.report(**{"wish": "7", "held": True, "reason": "Anne pressed STOP", **change})
-        await asyncio.sleep(0.4)
-        await server.settle()
-        assert server.done == ["resume"]
-        assert len(server.page.refusals) == 1
-
-    conversation(run)
-
-
-def test_a_resume_without_a_report_or_a_service_is_not_repeated(clock, repeating):
-    async def run(server):
-        await server.ask(op="resume", vehicle=TOPIC)
-        await server.answer(REFUSAL, is_refused=True)
-        assert server.done == ["resume"]
         await server.see(REPORTING)
-        await server.report(wish="7", held=True)
+        await server.report(wish="7", held=True, reason="Anne pressed STOP")
         await server.ask(op="resume", vehicle=TOPIC)
-        await server.answer("the service does not exist")
-        assert server.done == ["resume", "resume"]
+        await server.answer("the request may be stale.")
+        assert server.done == ["resume"]
+        assert server.page.refusals == ["The vehicle is still on hold: the request may be stale."]
 
     conversation(run)
 
@@ -485,7 +425,7 @@ def test_a_stop_while_a_resume_waits_for_the_end_of_a_helm_wins(clock, monkeypat
 
 
 @pytest.mark.parametrize(("reason", "is_released"), [("the helm ended", True), ("the service hold was called", False)])
-def test_a_resume_that_waits_for_the_end_of_a_helm_cancels_no_other_hold(clock, monkeypatch, reason, is_released):
+def test_a_resume_that_waits_for_the_end_of_a_helm_ends_no_newer_hold(clock, monkeypatch, reason, is_released):
     monkeypatch.setattr(pilots, "HELM_ENDS_WITHIN_S", 0.2)
 
     async def run(server):

@@ -165,11 +165,11 @@ def test_each_repeated_call_of_a_hold_may_answer():
     client = fleet._clients["/robot_bridge/hold"] = Mock()
     client.call_async = lambda request: asked.append(Future()) or asked[-1]
     for _ in range(fleets.MAX_CALLS + 1):
-        fleet.hold("/cmd_vel_stamped", True, lambda problem, is_refused: answers.append((problem, is_refused)))
+        fleet.hold("/cmd_vel_stamped", True, answers.append)
     client.remove_pending_request.assert_called_once_with(asked[0])
     for success, message in ((False, "the link is down"), (True, "")):
         asked[1 + success].set_result(SetBool.Response(success=success, message=message))
-    assert answers == [("/robot_bridge/hold: the link is down", True), ("", False)]
+    assert answers == ["/robot_bridge/hold: the link is down", ""]
 
 
 REFUSED = (False, "the link is down")
@@ -178,10 +178,10 @@ REFUSED = (False, "the link is down")
 @pytest.mark.parametrize(
     ("responses", "answer"),
     [
-        ([(True, ""), (True, "")], ("", False)),
-        ([REFUSED, (True, "")], ("/a/hold: the link is down", True)),
-        ([(True, ""), REFUSED], ("/b/hold: the link is down", True)),
-        ([REFUSED, REFUSED], ("/a/hold: the link is down", True)),
+        ([(True, ""), (True, "")], ""),
+        ([REFUSED, (True, "")], "/a/hold: the link is down"),
+        ([(True, ""), REFUSED], "/b/hold: the link is down"),
+        ([REFUSED, REFUSED], "/a/hold: the link is down"),
     ],
 )
 def test_a_vehicle_of_two_nodes_is_held_when_both_agree_and_answers_once(responses, answer):
@@ -192,7 +192,7 @@ def test_a_vehicle_of_two_nodes_is_held_when_both_agree_and_answers_once(respons
         name: Mock(call_async=Mock(return_value=future))
         for name, future in zip(("/a/hold", "/b/hold"), asked, strict=True)
     }
-    fleet.hold("/cmd_vel_stamped", True, lambda *told: answers.append(told))
+    fleet.hold("/cmd_vel_stamped", True, answers.append)
     for future, (success, message) in zip(asked, responses, strict=True):
         future.set_result(SetBool.Response(success=success, message=message))
     assert answers == [answer]

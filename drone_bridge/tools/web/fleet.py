@@ -146,35 +146,34 @@ class Fleet:
             with contextlib.suppress(*PUBLISHER_ERRORS):  # the executor may be destroying it
                 publisher.publish(HoldWish(id=id_, reason=reason))
 
-    def hold(self, topic: str, is_held: bool, answer: Callable[[str, bool], None]) -> None:
+    def hold(self, topic: str, is_held: bool, answer: Callable[[str], None]) -> None:
         """Hold or release a vehicle, on the executor's thread.
 
-        `answer` is called once on that thread: with the first problem, and whether a node has refused, or with an empty
-        string after all nodes have agreed.
+        `answer` is called once on that thread: with the first problem, or with "" after all nodes have agreed.
         """
         services = next((each.holds for each in self.vehicles if each.topic == topic), ())
         left, problems = set(services), list[str]()
 
-        def fail(problem: str, *, is_refused: bool) -> None:
+        def fail(problem: str) -> None:
             problems.append(problem)
             if len(problems) == 1:
-                answer(problem, is_refused)
+                answer(problem)
 
         def take(service: str, future: Any) -> None:
             error = future.exception()
             if error or not future.result().success:
-                fail(f"{service}: {error or future.result().message}", is_refused=not error)
+                fail(f"{service}: {error or future.result().message}")
                 return
             left.discard(service)
             if not left:
-                answer("", False)
+                answer("")
 
         if not services:
-            fail("the vehicle has disappeared", is_refused=False)
+            fail("the vehicle has disappeared")
         for service in services:
             client = self._clients[service]
             if not client.service_is_ready():
-                fail(f"the service {service} does not exist", is_refused=False)
+                fail(f"the service {service} does not exist")
                 continue
             calls = self._asked.setdefault(service, deque())
             calls.append(client.call_async(SetBool.Request(data=is_held)))

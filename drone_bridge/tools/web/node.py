@@ -196,10 +196,10 @@ class WebBridge(Node):
     def _command(self, topic: str, motion: Motion, stamp: Time) -> None:
         self._fleet.command(topic, motion, stamp, self._declared["max_speed"], self._declared["max_turn_rate"])
 
-    def _ask_to_hold(self, topic: str, is_held: bool, answer: Callable[[str, bool], None]) -> None:
-        def warn(problem: str, is_refused: bool) -> None:
+    def _ask_to_hold(self, topic: str, is_held: bool, answer: Callable[[str], None]) -> None:
+        def warn(problem: str) -> None:
             with contextlib.suppress(RuntimeError):  # the event loop has ended
-                self._door.loop.call_soon_threadsafe(answer, problem, is_refused)
+                self._door.loop.call_soon_threadsafe(answer, problem)
 
         self._inbox.put(lambda: self._fleet.hold(topic, is_held, warn))
 

@@ -38,7 +38,6 @@ from websockets.frames import CloseCode
 from drone_bridge.msg import HoldStatus
 from drone_bridge.net.clock import elapsed_s
 from drone_bridge.ros.file_keeper import FileKeeper
-from drone_bridge.ros.hold_services import RESUME_S, hold_of
 from drone_bridge.ros.wish_file import FILE_TIMEOUT_S, FiledWish
 from drone_bridge.session.hold_state import HELM_ENDS_AFTER_S, NOT_REQUESTED
 from drone_bridge.tools.web.access import MAX_VIEWERS, VIEW_ONLY
@@ -74,16 +73,13 @@ HELM_ENDS_WITHIN_S = HELM_ENDS_AFTER_S + 0.5
 """Maximum time that the last command from here is in force, even at a slow bridge, s."""
 FILE_PERIOD_S = 0.005
 """Period of checking whether the wish file is written, s."""
-RESUME_PERIOD_S = 0.2
-"""Period of repeating a request to resume that is refused as stale, s."""
 HELM_TAKEN_S = 1.0
 """Time in which a vehicle that was held after a helm ended follows a new one, s."""
 
 SendCommand = Callable[[str, Motion, Time], None]
 """Publishes a command: topic, motion along AXES from -1 to 1, and time."""
-AskToHold = Callable[[str, bool, Callable[[str, bool], None]], None]
-"""Holds or releases a vehicle. A problem, or an empty string, and whether a node has refused, are reported on the event
-loop."""
+AskToHold = Callable[[str, bool, Callable[[str], None]], None]
+"""Holds or releases a vehicle. A problem, or an empty string, is reported on the event loop."""
 SendWish = Callable[[str, str, str], None]
 """Publishes the wish to hold the vehicle of a node: its full name, the id of the wish or "", and the reason."""
 
@@ -519,7 +515,7 @@ class Pilots:
         if is_late:
             self._announce()  # which vehicles have not stopped, and why
 
-    def _confirm(self, topic: str, wish: Wish, problem: str, is_refused: bool) -> None:
+    def _confirm(self, topic: str, wish: Wish, problem: str) -> None:
         before = wish.problem, wish.is_reached
         self._wishes.confirm(topic, wish, problem)
         if (wish.problem, wish.is_reached) != before:
@@ -547,50 +543,38 @@ class Pilots:
         if wish:
             self._end_wish(wish)
 
-        pressed_s, meant = elapsed_s(), self._holds(topic)
+        meant = self._holds(topic)
 
-        def answer(problem: str, is_refused: bool) -> None:
-            if is_refused and elapsed_s() - pressed_s < RESUME_S:
-                asyncio.get_running_loop().call_later(RESUME_PERIOD_S, repeat, problem)
-            else:
-                finish(problem)
-
-        def repeat(problem: str) -> None:
-            if meant and self._holds(topic).items() <= meant.items():
-                release()
-            else:  # another hold, which began later
-                finish(problem)
-
-        def finish(problem: str) -> None:
+        def answer(problem: str) -> None:
             if problem:
                 self._notify(pilot.number, f"The vehicle is still on hold: {problem.rstrip('.')}.")
             self._announce()
 
         def release() -> None:
-            if topic not in self._wishes and topic in self._vehicles and self._vehicles[topic].holds:
-                self._ask_to_hold(topic, False, answer)
-
-        def release_after_helm() -> None:
             begun = [self._statuses[name] for name, _ in self._holds(topic).items() - meant.items()]
             others = [each.reason for each in begun if not (wish and each.wish == wish.id)]
-            if requested := [reason for reason in others if reason not in NOT_REQUESTED]:
-                finish(requested[0])
-            else:
-                release()
+            if newer := [reason for reason in others if reason not in NOT_REQUESTED]:
+                answer(newer[0])
+            elif topic not in self._wishes and topic in self._vehicles and self._vehicles[topic].holds:
+                self._ask_to_hold(topic, False, answer)
 
         helm_ends_s = self._commanded_s.get(topic, -math.inf) + HELM_ENDS_WITHIN_S
         wait_s = helm_ends_s - elapsed_s() if self._helm.pilot_of(topic) is None else 0.0
         if wait_s > 0.0:  # a helm that has just ended would be noticed after the release, and hold the vehicle again
-            asyncio.get_running_loop().call_later(wait_s, release_after_helm)
+            asyncio.get_running_loop().call_later(wait_s, release)
         else:
             release()
         self._announce()
 
     def _holds(self, topic: str) -> dict[str, tuple[object, ...]]:
-        """Return the reported holds of a vehicle by node, see `hold_of`."""
+        """Return what identifies each reported hold of a vehicle, by node, to tell a newer one."""
         vehicle = self._vehicles.get(topic)
-        nodes = vehicle.reporters if vehicle else ()
-        return {name: hold_of(each) for name in nodes if (each := self._statuses.get(name)) and each.held}
+        statuses = {name: self._statuses.get(name) for name in (vehicle.reporters if vehicle else ())}
+        return {
+            name: (each.run, each.since.sec, each.since.nanosec, each.reason, each.wish, each.releases)
+            for name, each in statuses.items()
+            if each and each.held
+        }
 
     def _command(self, topic: str, motion: Motion, stamp: Time | None = None) -> None:
         self._commanded_s[topic] = elapsed_s()
