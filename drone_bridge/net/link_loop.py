@@ -61,6 +61,8 @@ SAID = "This process was stalled. Meanwhile its child process has commanded neut
 
 #: Reason for a packet that was dropped after a stall.
 OUTDATED = "Dropped stale data: the process was stalled between the decision and sending."
+#: Outcome of a request whose packet was dropped.
+NOT_SENT = "It was not sent: the connection or this process has stalled, or is lost. Please call again."
 
 #: Callback posted by another thread: gets the time, s, and returns actions.
 Work = Callable[[float], Actions]
@@ -130,7 +132,14 @@ class StreamLink(Link, Protocol):
     #: Delays before the link is reopened.
     backoff: Backoff
 
-    def send(self, data: bytes | memoryview, to: Any, rest: bytes = b"", until_s: float | None = None) -> None:
+    def send(
+        self,
+        data: bytes | memoryview,
+        to: Any,
+        rest: bytes = b"",
+        until_s: float | None = None,
+        decided: Callable[[bool], None] | None = None,
+    ) -> None:
         """Send. `rest` is that of the message, which later calls send; `until_s` see `Send`.
 
         Raises LinkError, also to report earlier messages that were dropped.
@@ -535,21 +544,28 @@ class LinkLoop:
                 self._count_words(now_s)
                 action = self.session.outdated(action)
                 if not action.data:
+                    self._decided(action, is_sent=False)
                     return
             elif not action.outlasts_stalls:
+                self._decided(action, is_sent=False)
                 self._unsent(action, OUTDATED)
                 return
         if action.until_s is not None and now_s >= action.until_s:
+            self._decided(action, is_sent=False)
             self._unsent(action, OUTDATED)
             return
         try:
             if self._streams and (action.rest or action.until_s is not None):
-                self._streams.send(action.data, action.to, action.rest, action.until_s)
+                decided = (lambda is_sent: self._decided(action, is_sent=is_sent),) if action.request else ()
+                self._streams.send(action.data, action.to, action.rest, action.until_s, *decided)
             else:
                 self.link.send(action.data, action.to)
+                self._decided(action, is_sent=True)
         except LinkRefusedError as error:
             self._refused(error)
         except LinkError as error:
+            if not self._streams:  # a stream reports earlier messages
+                self._decided(action, is_sent=False)
             self._unsent(action, str(error))
             return
         self._noted.extend(map(Note, action.if_sent))
@@ -572,6 +588,11 @@ class LinkLoop:
     def _release(self, peer: Any) -> None:
         if self._keeper and self._keeper.peer is peer:
             self._keeper.release()
+
+    def _decided(self, action: Send, *, is_sent: bool) -> None:
+        """Resolve the request of a packet, if any. The first outcome counts."""
+        if action.request:
+            self._stage.resolve(Outcome(action.request, is_sent, "sent" if is_sent else NOT_SENT))
 
     def _unsent(self, action: Send, sentence: str) -> None:
         now_s = self._clock.now_s()

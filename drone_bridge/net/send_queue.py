@@ -31,6 +31,8 @@ class Piece(NamedTuple):
     until_s: float | None
     is_limited: bool
     """Whether it has a time limit of its own"""
+    decided: Callable[[bool], None]
+    """Callback: whether it was sent, or dropped."""
 
 
 class SendQueue:
@@ -50,14 +52,20 @@ class SendQueue:
         self.on_write: Callable[[StreamEntry], None] | None = None
 
     def put(
-        self, data: bytes | memoryview, rest: bytes = b"", *, since_s: float = 0.0, until_s: float | None = None
+        self,
+        data: bytes | memoryview,
+        rest: bytes = b"",
+        *,
+        since_s: float = 0.0,
+        until_s: float | None = None,
+        decided: Callable[[bool], None] = lambda is_sent: None,
     ) -> None:
         """Append a piece, which must not change until it is written.
 
         `rest` of its message follows in later pieces. `until_s` see `Send`.
         """
         is_limited = until_s is not None and until_s < math.inf
-        self.pieces.append(Piece(memoryview(data), rest, since_s, until_s, is_limited))
+        self.pieces.append(Piece(memoryview(data), rest, since_s, until_s, is_limited, decided))
         self.size_bytes += len(data)
         self.limited += is_limited
         if self.on_write and len(self.pieces) == 1:
@@ -110,6 +118,8 @@ class SendQueue:
                 self.size_bytes -= sum(len(each.data) for each in message)
                 self.limited -= sum(each.is_limited for each in message)
                 dropped += len(message)
+                for each in message:
+                    each.decided(False)
             has_begun = False
         if dropped:
             self._report()
@@ -117,7 +127,9 @@ class SendQueue:
 
     def clear(self) -> None:
         """Drop all pieces, and forget a message that has begun: the stream has ended."""
-        self.pieces.clear()
+        pieces, self.pieces = self.pieces, deque()
+        for each in pieces:
+            each.decided(False)
         self.begun, self.size_bytes, self.limited = None, 0, 0
 
     def _take(self, count: int) -> None:
@@ -129,6 +141,7 @@ class SendQueue:
             self.pieces.appendleft(piece._replace(data=unsent))
         else:
             self.limited -= piece.is_limited
+            piece.decided(True)
 
     def _report(self) -> None:
         if self.on_write:

@@ -129,14 +129,23 @@ class SerialLine(RetryingLink):
         """See OutletLink."""
         return Outlet(self._device, queue=self._unsent) if self._device else None
 
-    def send(self, data: bytes | memoryview, to: Any, rest: bytes = b"", until_s: float | None = None) -> None:
+    def send(
+        self,
+        data: bytes | memoryview,
+        to: Any,
+        rest: bytes = b"",
+        until_s: float | None = None,
+        decided: Callable[[bool], None] | None = None,
+    ) -> None:
         """Send a packet, or queue it while the line is busy.
 
         Raises LinkError if the device is closed, or to report stale packets that were dropped before this one.
         """
+        decided = decided or (lambda is_sent: None)
         if self._device is None:
+            decided(False)
             raise LinkError(f"Can't send to {self._path}: it is closed.")
-        self._unsent.put(bytes(data), rest, since_s=elapsed_s(), until_s=until_s)
+        self._unsent.put(bytes(data), rest, since_s=elapsed_s(), until_s=until_s, decided=decided)
         if self._tap:
             self._tap(SENT, data)
         with contextlib.suppress(OSError):  # reported by the next read
@@ -181,6 +190,7 @@ class SerialLine(RetryingLink):
             attributes = termios.tcgetattr(descriptor)
             attributes[2] &= ~(termios.CSTOPB | termios.CRTSCTS)
             attributes[2] |= termios.CLOCAL | termios.CREAD
+            attributes[2] &= ~termios.HUPCL  # closing must not reset the board
             attributes[4] = attributes[5] = self._speed
             termios.tcsetattr(descriptor, termios.TCSANOW, attributes)
             termios.tcflush(descriptor, termios.TCIFLUSH)  # earlier input is stale

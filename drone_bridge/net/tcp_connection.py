@@ -126,13 +126,21 @@ class TcpConnection:
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)  # Linux resets it by itself
         return FilledBuffer(count, self.peer) if buffers else ReceivedData(data, self.peer)
 
-    def flush(self, piece: bytes | memoryview = b"", rest: bytes = b"", until_s: float | None = None) -> None:
+    def flush(
+        self,
+        piece: bytes | memoryview = b"",
+        rest: bytes = b"",
+        until_s: float | None = None,
+        decided: Callable[[bool], None] = lambda is_sent: None,
+    ) -> None:
         """Append a piece to the send queue, and write as much of the queue as the system accepts.
 
         `rest` is that of the piece's message, which follows in later pieces. `until_s` see `Send`.
         """
         if piece and not self._failure:
-            self.unsent.put(piece, rest, until_s=until_s)
+            self.unsent.put(piece, rest, until_s=until_s, decided=decided)
+        elif piece:
+            decided(False)
         while True:
             if self.unsent.limited:
                 self._dropped += self.unsent.drop_stale(elapsed_s(), is_leaving=self._is_leaving)

@@ -81,22 +81,32 @@ class TcpConnections:
         self._has_looked = False
         return None
 
-    def send(self, data: bytes | memoryview, to: StreamPeer, rest: bytes = b"", until_s: float | None = None) -> None:
+    def send(
+        self,
+        data: bytes | memoryview,
+        to: StreamPeer,
+        rest: bytes = b"",
+        until_s: float | None = None,
+        decided: Callable[[bool], None] | None = None,
+    ) -> None:
         """Send to a peer, or queue the rest. Disconnects a peer whose send queue exceeds `max_unread_bytes`.
 
         Ignored if the peer has disconnected: the session receives that event next. Raises LinkError to report stale
         messages that were dropped before this one.
         """
+        decided = decided or (lambda is_sent: None)
         if not (connection := self._by_peer.get(to)):
+            decided(False)
             return
         if connection.unsent.size_bytes > self._options.max_unread_bytes:
             self._forget(connection)
             connection.close()
+            decided(False)
             sentence = f"{to} has left {self._options.max_unread_bytes // 1024} KiB unread."
             self._events.append(Disconnected(to, sentence))
             return
         had_unsent = bool(connection.unsent.pieces)
-        connection.flush(data, rest, until_s)
+        connection.flush(data, rest, until_s, decided)
         if bool(connection.unsent.pieces) is not had_unsent:
             self._select(connection)
         if dropped := connection.take_dropped():

@@ -11,8 +11,9 @@ from drone_bridge.net.clock import elapsed_s
 from drone_bridge.net.link_loop import Link
 from drone_bridge.robot_class.client_session import REPORTS, SENT, UNSENT, WITHHELD, RobotClassOperatorSession
 from drone_bridge.robot_class.connection import StatePacket
+from drone_bridge.robot_class.hang import end_if_stuck
 from drone_bridge.robot_class.links import client_link
-from drone_bridge.robot_class.robot import AXES, Robot, clamped, has_last_words
+from drone_bridge.robot_class.robot import AXES, EMULATED_PORT, Robot, clamped, has_last_words, unstoppable
 from drone_bridge.robot_class.topics import REFUSED_IMAGES, RobotClassTranslation, make_rows
 from drone_bridge.ros.command_topics import TWIST_AXES, CommandTopics
 from drone_bridge.ros.common_parameters import common_parameters, frame_names, frame_parameters
@@ -60,7 +61,9 @@ def parameters(robot: type[Robot]) -> Sequence[ParameterDeclaration]:
         x, y, z, *about = TWIST_VARIANCES
         covariance = (twist_covariance_parameter((x, y, x if "z" in robot.axes else z, *about)),)
     return (
-        *common_parameters(robot.port, "The robot's port.", roles=("connect",), silence_warning_s=robot.silence_s),
+        *common_parameters(
+            robot.port or EMULATED_PORT, "The robot's port.", roles=("connect",), silence_warning_s=robot.silence_s
+        ),
         *state_port,
         *serial,
         ParameterDeclaration("rate", robot.rate, "Rate of commands to the robot, Hz.", range=(1.0, 200.0), live=True),
@@ -91,7 +94,10 @@ class RobotClassBridge(ProtocolNode):
         super().__init__(f"{self.robot.name}_bridge", parameters(self.robot), **options)
 
     def set_up(self) -> None:
+        self.each_second(partial(end_if_stuck, self.get_logger()))
         robot = self.robot
+        if reason := unstoppable(robot):
+            raise ValueError(reason)
         names = frame_names(self.parameters, DroneFrameNames)
         translation = RobotClassTranslation(
             names,
@@ -119,7 +125,9 @@ class RobotClassBridge(ProtocolNode):
             if self._commands.arbiter.limits.parameters.need_odometry:
                 self._watch = watch = ReportWatch()
                 DoubtReports(self, lambda: watch.reasons(elapsed_s()), advice="limits of places still use it")
-        RequestServices(self, robot.requests, self._ask, refusal=self._refusal)
+        RequestServices(
+            self, robot.requests, self._ask, refusal=self._refusal, on_hold={*ENDS_FLIGHT, *filter(None, [robot.stop])}
+        )
         if robot.watchdog_s is None:
             self.get_logger().warning(
                 f"{robot.summary} has no watchdog: if the network or this machine fails, it keeps moving."
@@ -132,15 +140,14 @@ class RobotClassBridge(ProtocolNode):
 
     def make_transport(self) -> Link:
         get = self.parameters
-        has_serial = self.robot.transport == "tcp"
         return client_link(
             self.robot,
             get["host"],
             get["port"],
             self._connecting_failed,
             state_port=get["state_port"] if self.robot.state_port else 0,
-            serial=get["serial"] if has_serial else "",
-            baud=get["baud"] if has_serial else 0,
+            serial=self._serial,
+            baud=get["baud"] if self._serial else 0,
             wire_log=self.wire_log,
         )
 
@@ -155,8 +162,17 @@ class RobotClassBridge(ProtocolNode):
             pilot=self._pilot,
             watch=self._watch,
             is_stream=self.robot.transport == "tcp",
+            is_line=bool(self._serial),
         )
         return self._session
+
+    @property
+    def _serial(self) -> str:
+        """Path of the serial line; empty for none."""
+        return str(self.parameters["serial"]) if self.robot.transport == "tcp" else ""
+
+    def hardware_id(self) -> str:
+        return f"{self._protocol_name} {self._serial}" if self._serial else super().hardware_id()
 
     def _refusal(self, name: str) -> str | None:
         """Return why a request is refused now, a sentence, or None. Requests that end a flight need no reports."""

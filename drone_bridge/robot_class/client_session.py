@@ -88,6 +88,7 @@ GAPS = 5
 Test = Callable[[bytes], bool]
 #: Counters.
 SENT, REPORTS, UNSENT, WITHHELD = "sent_commands", "reports", "unsent_packets", "withheld_commands"
+UNGREETED = "unanswered_steps"
 
 
 class _UnansweredRequest(NamedTuple):
@@ -126,6 +127,7 @@ class RobotClassOperatorSession(Session):
         pilot: TiltPilot | None = None,
         watch: ReportWatch | None = None,
         is_stream: bool,
+        is_line: bool = False,
     ) -> None:
         """Start without a connection.
 
@@ -138,7 +140,10 @@ class RobotClassOperatorSession(Session):
             pilot: flies the arbiter's decisions by the robot's `drone`; None for a robot without one.
             watch: notices implausible telemetry; None for a client without limits of positions, or with a pilot.
             is_stream: whether the link is a stream.
+            is_line: whether it is a serial line, which stays open: opening it resets many boards. A robot on it is
+                greeted again like one on datagrams, and rejected packets are skipped.
         """
+        is_stream, self._is_line = is_stream and not is_line, is_line
         self.state, self.peer, self._feedback = WAITING, peer, feedback
         self._pilot, self._watch = pilot, watch
         self._robot, self._arbiter, self._parameter, self._is_stream = robot, arbiter, parameter, is_stream
@@ -148,6 +153,7 @@ class RobotClassOperatorSession(Session):
         self._greeting: Iterator[Step] = iter(())
         self._step: bytes | Callable[[], bytes] = b""
         self._test: Test | None = None
+        self._other_answer = b""  # newest packet that does not answer the pending step
         self._sent_s: list[float] = []  # times at which the pending step was sent, within ANSWERS_S
         self._repeats: list[tuple[Test, float]] = []  # tests of further answers to steps, and their timeouts
         self._refused_at = -math.inf  # time at which the robot's port was reported closed
@@ -161,6 +167,7 @@ class RobotClassOperatorSession(Session):
         self._final_left = 0
         self._has_last_words = has_last_words(robot)
         self._is_neutral = True  # the last command of this connection
+        self._stop, self._stops_left = robot.requests.get(robot.stop, b""), 0  # repeats due after a request
 
     @property
     def has_peer(self) -> bool:
@@ -168,10 +175,10 @@ class RobotClassOperatorSession(Session):
         return self._end is not None and self.state != CLOSED
 
     def opened(self, now_s: float) -> Actions:
-        return [] if self._is_stream else self.connected(None, now_s)
+        return [] if self._is_stream or self._is_line else self.connected(None, now_s)
 
     def connected(self, peer: Any, now_s: float) -> Actions:
-        self._end, self._to = RobotClassConnection(self._robot, Side.OPERATOR), peer
+        self._end, self._to = RobotClassConnection(self._robot, Side.OPERATOR, is_line=self._is_line), peer
         if peer is not None:
             self.peer = str(peer)
         self._greeting, self._test = self._end.robot.handshake(), None
@@ -188,7 +195,7 @@ class RobotClassOperatorSession(Session):
         if self._watch:
             self._watch.restart()
         self._moved_at = math.inf
-        self._is_neutral = True
+        self._is_neutral, self._stops_left = True, 0
         began = Note("connections", f"Connected to {self.peer}.", is_expected=True)
         return [*self._neutral_of_datagrams(), *self._handshake(now_s), began]
 
@@ -197,13 +204,26 @@ class RobotClassOperatorSession(Session):
         if self._end is None:
             return []
         actions: list[Action] = []
-        self._end.receive_data(data, is_state=source is STATE)
+        end, self.is_heard = self._end, True
+        end.receive_data(data, is_state=source is STATE)
+        while True:
+            read, is_whole = self._read(end, now_s)
+            actions += read
+            if is_whole or not self._is_line:
+                return sends_first(actions)
+
+    def _read(self, end: RobotClassConnection, now_s: float) -> tuple[Actions, bool]:
+        """Execute the packets received so far, up to an invalid one. Return whether there was none."""
+        actions: list[Action] = []
         try:
-            while (packet := self._end.next_event()) is not NEED_DATA:
+            while (packet := end.next_event()) is not NEED_DATA:
                 assert not isinstance(packet, ConnectionClosed)  # the stream has not ended
                 if is_of_greeting := self._answers(packet.data):
                     self._received(now_s)
                     actions += self._handshake(now_s)
+                elif self._test is not None and packet.data.strip():
+                    is_report = isinstance(packet, StatePacket)
+                    self._other_answer = (is_report and self._other_answer) or packet.data
                 if isinstance(packet, StatePacket):
                     self._received(now_s)
                     self._reported(now_s)
@@ -213,16 +233,18 @@ class RobotClassOperatorSession(Session):
                             self._feedback.measured(packet.meaning, now_s)
                         if self._watch:
                             self._watch.measured(packet.meaning, now_s)
-                        actions += [Publish(packet), Note(REPORTS)]
+                    actions += [Publish(packet), Note(REPORTS)]
                 elif isinstance(packet.meaning, Answer):
                     self._received(now_s)
                     if not is_of_greeting and not self._answers_repeat(packet, now_s):
                         actions += self._answered(packet.meaning, now_s)
         except RemoteProtocolError as error:
             actions.append(Note("rejected_input", str(error)))
+            self._other_answer = end.rejected if self._test is not None else b""
             if self._is_stream:
                 actions += self._ended()
-        return sends_first(actions)
+            return actions, False
+        return actions, True
 
     def disconnected(self, peer: Any, sentence: str, now_s: float) -> Actions:
         return [*self._ended(is_gone=True), Note(LOST, sentence)] if self._end else []
@@ -238,7 +260,7 @@ class RobotClassOperatorSession(Session):
             if self._is_stream:
                 return [*self._ended(), silence]
             if self.state == CONNECTED:
-                return [*self._unanswered("The robot is silent."), *self.connected(None, now_s), silence]
+                return [*self._unanswered("The robot is silent."), *self.connected(self._to, now_s), silence]
         unanswered = self._unanswered("The robot did not answer.", now_s)
         if self.state == GREETING:
             return [*self._greet_again(now_s), *unanswered]
@@ -265,16 +287,20 @@ class RobotClassOperatorSession(Session):
             return [Outcome(request, False, f"{request.name} is already pending.")]
         answer_until_s = now_s + (self._robot.answer_s or EMERGENCY_AGE_S)
         until_s = self.expires_at(request) if ends else answer_until_s
-        sent = self._sent(self._robot.requests[request.name], until_s=until_s, outlasts_stalls=ends)
-        if not self._robot.answer_s:
-            return [*sent, Outcome(request, True, "sent")]
+        decides = None if self._robot.answer_s else request
+        data = self._robot.requests[request.name]
+        sent = self._sent(data, until_s=until_s, outlasts_stalls=ends, request=decides)
+        if self._stop and not ends:
+            self._stops_left = 0 if request.name == self._robot.stop else 1 if self._is_stream else FINAL_REPEATS
+        if decides:
+            return sent or [Outcome(request, True, "sent")]
         self._asked[request.name] = _UnansweredRequest(request, answer_until_s, earlier.repeats + 1 if earlier else 0)
         return [*sent, Outcome(earlier.request, False, f"{request.name} was called again.")] if earlier else sent
 
     def resume(self, now_s: float) -> Actions:
         super().resume(now_s)
         self._moved_at = math.inf
-        return self._drive(None) if self.state == CONNECTED else []
+        return [*self._stopped(), *self._drive(None)] if self.state == CONNECTED else []
 
     def lost(self, now_s: float) -> Actions:
         return self._ended() if self._end else []
@@ -295,21 +321,27 @@ class RobotClassOperatorSession(Session):
 
     def last_words(self) -> LastWords | None:
         """Return neutral and `encode_goodbye`, by the robot's description."""
-        if self._is_neutral or not self._end or not self._has_last_words:
+        if (self._is_neutral and not self._stops_left) or not self._end or not self._has_last_words:
             return None
         neutral, last = self._end.robot.last_words()
-        return LastWords((neutral,) if neutral else (), (last,) if last else (), self._to)
+        stop = self._stop if self._stops_left else b""
+        return LastWords(tuple(filter(None, (stop, neutral))), (last,) if last else (), self._to)
 
     def neutral_sent(self, now_s: float) -> Actions:
         """Record that neutral was sent, also in the description: its packet may have had a number."""
-        self._is_neutral = True
+        self._is_neutral, self._stops_left = True, 0
         return [each for each in self._drive(None) if not isinstance(each, Send)] if self._end else []
 
     def _final(self, now_s: float) -> Actions:
         self._final_left -= 1
         self.is_over = not self._final_left
         self.due_s = math.inf if self.is_over else now_s + FINAL_GAP_S
-        return [*self._drive(None), *(self._left() if self.is_over else [])]
+        return [*self._stopped(), *self._drive(None), *(self._left() if self.is_over else [])]
+
+    def _stopped(self) -> Actions:
+        """Send what ends a motion that a request began, if one was sent."""
+        self._stops_left, left = max(0, self._stops_left - 1), self._stops_left
+        return self._sent(self._stop) if left else []
 
     def _handshake(self, now_s: float) -> Actions:
         """Continue the greeting to the next step with an answer, or to its end, which is neutral."""
@@ -318,6 +350,7 @@ class RobotClassOperatorSession(Session):
             arrived_s = [sent_s for sent_s in self._sent_s if sent_s > self._refused_at]
             self._repeats += [(self._test, sent_s + ANSWERS_S) for sent_s in arrived_s[1:]]
         try:
+            self._other_answer = b""
             for step in self._greeting:
                 self._step, self._test = (step, None) if isinstance(step, bytes) else step
                 self._sent_s = [now_s]
@@ -344,10 +377,18 @@ class RobotClassOperatorSession(Session):
         if now_s < self._sent_s[-1] + AGAIN_S:
             return commands
         self._sent_s = [*(each for each in self._sent_s if now_s - each < ANSWERS_S), now_s]
+        if self._other_answer:
+            commands = [*commands, Note(UNGREETED, self._ungreeted(), is_ongoing=True)]
         try:
             return [*commands, *self._sent(step_bytes(self._step))]
         except DECODE_ERRORS as error:
             return [*commands, Note(UNENCODABLE, f"A step of the handshake can't be encoded: {error}")]
+
+    def _ungreeted(self) -> str:
+        """Return what the robot sends instead of the answer to the pending step, as a sentence."""
+        step = self._step if isinstance(self._step, bytes) else b"a step"
+        answer = f"It has sent {self._other_answer!r:.80}."
+        return f"{self.peer} does not answer {step!r:.60} of the handshake as expected. {answer}"
 
     def _decision(self, now_s: float) -> Decision[Any]:
         """Return the command to send now: shares for a drone that is steered by tilt."""
@@ -361,7 +402,8 @@ class RobotClassOperatorSession(Session):
         command = None if withheld else decision.command
         if self._watch:
             self._watch.commanded(command if isinstance(command, BodyVelocity) else None)
-        actions = [*self._drive(command), *withheld]
+        is_driven = decision.rank is Rank.HOLD or decision.command is not None
+        actions = [*(self._stopped() if is_driven else []), *self._drive(command), *withheld]
         if decision.rank is Rank.LANDING and LAND in self._robot.requests and now_s >= self._land_s:
             self._land_s = now_s + LAND_S
             actions += self._sent(self._robot.requests[LAND])
@@ -414,7 +456,7 @@ class RobotClassOperatorSession(Session):
         """End the connection, with a final neutral unless the peer has disconnected."""
         actions: list[Action] = []
         if not is_gone and (self.state == CONNECTED or not self._is_neutral):  # it may be landing while it is greeted
-            actions += [*self._drive(None), *self._left()]
+            actions += [*self._stopped(), *self._drive(None), *self._left()]
         if not is_gone and self._is_stream:
             actions.append(Close(self._to))
         self._end, self.state, self.is_open, self.due_s = None, WAITING, False, math.inf
@@ -466,10 +508,11 @@ class RobotClassOperatorSession(Session):
         *,
         until_s: float | None = None,
         outlasts_stalls: bool = False,
+        request: Request | None = None,
     ) -> Actions:
         if not data:
             return []
-        return [Send(data, self._to, UNSENT, counters, until_s=until_s, outlasts_stalls=outlasts_stalls)]
+        return [Send(data, self._to, UNSENT, counters, b"", until_s, outlasts_stalls, request)]
 
 
 def _passes(test: Test, data: bytes) -> bool:

@@ -61,13 +61,19 @@ def is_neutral(packets: Iterable[Packet | ConnectionClosed]) -> Iterator[bool]:
 class RobotClassConnection(EventSource[Packet | ConnectionClosed]):
     """One end of a connection. `robot` is an instance of the description, for its other methods at this end."""
 
-    def __init__(self, robot: type[Robot], side: Side) -> None:
-        """`side` is OPERATOR at the client's end, which decodes by `decode`, and VEHICLE at the robot's end."""
-        self.robot, self._side = robot(), side
+    def __init__(self, robot: type[Robot], side: Side, *, is_line: bool = False) -> None:
+        """`side` is OPERATOR at the client's end, which decodes by `decode`, and VEHICLE at the robot's end.
+
+        `is_line`: whether the stream is a serial line, on which a reader begins anywhere and noise is normal: after an
+        error, it is read on.
+        """
+        self.robot, self._side, self._is_line = robot(), side, is_line
         self._is_stream = robot.transport == "tcp"
         self._buffer, self._queue = bytearray(), EventQueue[Packet]()
         self._wanted = 1  # bytes needed in the buffer for the next packet
         self._failure, self._has_ended = "", False
+        #: The newest packet that the description has rejected.
+        self.rejected = b""
 
     @property
     def inside_message(self) -> bool:
@@ -149,12 +155,16 @@ class RobotClassConnection(EventSource[Packet | ConnectionClosed]):
             try:
                 size = self.robot.split(bytes(self._buffer))
             except DECODE_ERRORS as error:
+                if self._is_line:
+                    self._buffer.clear()
                 raise self._failed(f"Received data are not a packet: {_sentence(error)}") from None
             self._wanted = 1
             if 0 < size <= min(len(self._buffer), self.robot.longest):
                 return size
             if size >= 0:
                 if max(size, len(self._buffer)) > self.robot.longest:
+                    if self._is_line:
+                        self._buffer.clear()
                     raise self._failed(f"A packet has more than {self.robot.longest} bytes.")
                 self._wanted = max(size, len(self._buffer) + 1)
                 return 0
@@ -173,10 +183,14 @@ class RobotClassConnection(EventSource[Packet | ConnectionClosed]):
             if isinstance(meaning, Telemetry):
                 return StatePacket(data, finite_telemetry(meaning))
         except DECODE_ERRORS as error:
+            self.rejected = data
             return RemoteProtocolError(f"Invalid packet: {_sentence(error)}")
         return Packet(data, meaning)
 
     def _failed(self, sentence: str) -> RemoteProtocolError:
+        """Record an error of a stream. On a line, only a first packet that can't be split is dropped."""
+        if self._is_line:
+            return RemoteProtocolError(sentence)
         self._failure = sentence
         self._buffer.clear()
         return RemoteProtocolError(sentence)

@@ -24,7 +24,7 @@ from drone_bridge.programs.program import CANNOT_START, TrajectoryFile, print_ev
 from drone_bridge.programs.session_output import SessionOutput
 from drone_bridge.robot_class.body import EmulatedBody
 from drone_bridge.robot_class.links import robots_link
-from drone_bridge.robot_class.robot import Command, Robot, Telemetry
+from drone_bridge.robot_class.robot import EMULATED_PORT, Command, Robot, Telemetry
 from drone_bridge.robot_class.robot_session import RobotClassVehicleSession
 from drone_bridge.wire.addresses import address_name
 
@@ -98,7 +98,7 @@ def main(robot: type[Robot], arguments: Sequence[str] | None = None) -> int:
     parser = ProgramParser("emulate", robot.name, f"Simulation of {robot.summary}.", "after --duration")
     link = parser.add_argument_group("link")
     link.add_argument("--host", default="127.0.0.1", help="address to listen on (%(default)s)")
-    link.add_argument("--port", type=port, default=robot.port, help="0: a free one (%(default)s)")
+    link.add_argument("--port", type=port, default=robot.port or EMULATED_PORT, help="0: a free one (%(default)s)")
     if robot.state_port:
         link.add_argument("--state-port", type=port, default=robot.state_port, help="port of the client (%(default)s)")
     if "takeoff" in robot.requests:

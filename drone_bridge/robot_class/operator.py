@@ -16,7 +16,7 @@ from drone_bridge.programs.program import print_retry, run_program
 from drone_bridge.programs.script import PlannedCommands, Script
 from drone_bridge.robot_class.client_session import RobotClassOperatorSession
 from drone_bridge.robot_class.links import client_link
-from drone_bridge.robot_class.robot import Robot
+from drone_bridge.robot_class.robot import EMULATED_PORT, Robot
 from drone_bridge.session.tilt_pilot import TiltPilot
 from drone_bridge.wire.addresses import address_name
 
@@ -47,6 +47,7 @@ def operate(
         wish.feedback,
         pilot=pilot,
         is_stream=robot.transport == "tcp",
+        is_line=robot.transport == "tcp" and bool(options.serial),
     )
     Script(robot.name, link, session, wish, options=options, cancellation=cancellation, requests=robot.requests).run()
     return 0
@@ -54,7 +55,9 @@ def operate(
 
 def main(robot: type[Robot], arguments: Sequence[str] | None = None) -> int:
     """Run the program. Return its exit status."""
-    parser = OperatorParser(robot.name, f"Client of {robot.summary} that follows a plan.", robot.port, "the robot")
+    parser = OperatorParser(
+        robot.name, f"Client of {robot.summary} that follows a plan.", robot.port or EMULATED_PORT, "the robot"
+    )
     if robot.state_port:
         parser.link.add_argument("--state-port", type=port, default=robot.state_port, help="ours (%(default)s)")
     if robot.transport == "tcp":

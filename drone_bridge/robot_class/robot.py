@@ -28,12 +28,14 @@ import math
 import struct
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar
 
 from drone_bridge.kind import ProtocolKind, load
 from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.motion.measurement import Measurement
 from drone_bridge.motion.tilted_drone import Shares, TiltedDrone
+from drone_bridge.robot_class import returned
 
 #: Bridge, server, programs and other parts of a Robot, as text, because they import this module.
 PARTS = "drone_bridge.robot_class.parts:Parts"
@@ -48,6 +50,8 @@ DECODE_ERRORS = (
     RecursionError,
     struct.error,
 )
+#: Port of the emulator of a robot that has a serial line only.
+EMULATED_PORT = 7700
 #: Field of BodyVelocity for each axis.
 AXES = {"x": "forward", "y": "left", "z": "up", "yaw": "turn"}
 STANDARD_TOPICS = ("odom", "battery_state", "height", "velocity", "imu/data", "flying")
@@ -94,7 +98,7 @@ class Robot:
     name: ClassVar[str]
     summary: ClassVar[str] = ""
     port: ClassVar[int]
-    """Port that the robot listens on. 0: serial line only."""
+    """Port that the robot listens on. 0: serial line only; its emulator listens on EMULATED_PORT."""
     transport: ClassVar[str] = "tcp"
     """tcp: a stream, framed by `split`, also over a serial line. udp: datagrams, which `split` may split."""
     state_port: ClassVar[int] = 0
@@ -133,6 +137,11 @@ class Robot:
 
     All but land and emergency are refused while the robot is not connected, or silent. These two are sent again if they
     are called again before their answer.
+    """
+    stop: ClassVar[str] = ""
+    """Name of the request that ends a motion which another of `requests` began, and which a zero command does not end,
+    such as that of a robot which drives to its dock. Once another request but land and emergency was sent, this one is
+    sent before the next command, on hold, and with the last words. It is accepted on hold. Empty: no request moves it.
     """
     answer_s: ClassVar[float] = 0.0
     """Timeout of the Answer of a request, returned by `decode`. 0: requests are not answered."""
@@ -223,6 +232,13 @@ class Robot:
                 raise ValueError(f"{cls.__name__}.{attribute} must be one of {', '.join(filter(None, choices))}.")
         if still := [axis for axis in cls.axes if getattr(cls.fastest, AXES[axis]) <= 0]:
             raise ValueError(f"{cls.__name__}.fastest has no {AXES[still[0]]}, and axes has {still[0]}.")
+        if cls.stop and not cls.requests.get(cls.stop):
+            raise ValueError(f"{cls.__name__}.stop is {cls.stop!r}, and requests has no packet of that name.")
+        for name, (check, expected) in _RETURNS.items():
+            if name in vars(cls):
+                called = f"{cls.__name__}.{name}"
+                check_of = partial(returned.steps, called) if name == "handshake" else check
+                setattr(cls, name, returned.checked(called, vars(cls)[name], check_of, expected))
         for name, method in _misnamed(cls):
             raise ValueError(
                 f"{cls.__name__}.{name} would never be called. Name it {method}, or _{name} if you call it."
@@ -262,6 +278,38 @@ _RENAMED = {
     "answer": "encode_answer",
     "tell": "encode_state",
 }
+
+
+#: Check of what each method returns, and its name.
+_PACKETS = returned.packet, "bytes"
+_RETURNS: dict[str, tuple[returned.Check, str]] = {
+    "split": (returned.one_of(int), "a number of bytes"),
+    "handshake": (iter, "an iterator of steps"),
+    **dict.fromkeys(("encode_command", "encode_shares", "encode_goodbye", "encode_answer"), _PACKETS),
+    "last_words": (returned.two_packets, "two packets: neutral, and the last bytes"),
+    "decode": (returned.one_of(Telemetry, Answer, type(None)), "Telemetry, an Answer, or None"),
+    "decode_state": (returned.one_of(Telemetry, type(None)), "Telemetry, or None"),
+    "parse_command": (
+        returned.one_of(BodyVelocity, Shares, Request, bytes, type(None)),
+        "a command, a Request, bytes, or None",
+    ),
+    "encode_state": (returned.one_of(bytes, type(None)), "bytes, or None"),
+}
+
+
+def unstoppable(robot: type[Robot]) -> str:
+    """Return why a robot could not be stopped, a sentence: after a motion, its neutral command is no packet. Or ""."""
+    end = robot()
+    try:
+        encoded(end, sample_command(robot))
+        if encoded(end, None):
+            return ""
+    except TypeError as error:  # a wrong result
+        return f"{error}."
+    except DECODE_ERRORS:
+        return ""  # perhaps before its handshake
+    method = "encode_shares" if robot.drone else "encode_command"
+    return f"{robot.__name__}.{method}() returns no packet for the neutral command: the robot could not be stopped."
 
 
 def has_last_words(robot: type[Robot]) -> bool:

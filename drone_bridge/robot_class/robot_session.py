@@ -27,6 +27,7 @@ from drone_bridge.session.clients import REFUSED, Client, Clients
 from drone_bridge.session.operator_command import OperatorCommand
 from drone_bridge.session.session import (
     AFTER_STALLS,
+    ENDS_FLIGHT,
     Action,
     Actions,
     Call,
@@ -161,8 +162,9 @@ class RobotClassVehicleSession(Session):
         if isinstance(meaning, bytes):
             return [Send(meaning, source)]
         if isinstance(meaning, Request):
-            if now_s < self.settled_s and meaning.name != "land":
-                return [Note(AFTER_STALLS, session.MAY_HAVE_WAITED)]
+            if now_s < self.settled_s and meaning.name not in {*ENDS_FLIGHT, self._robot.stop}:
+                refused = self.answered((source, meaning.name), False, session.MAY_HAVE_WAITED, now_s)
+                return [Note(AFTER_STALLS, session.MAY_HAVE_WAITED), *refused]
             return [Call(meaning.name, (source, meaning.name))]
         if isinstance(meaning, Command):
             if now_s < self.settled_s and meaning not in NEUTRALS:

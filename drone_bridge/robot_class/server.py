@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.motion.tilted_drone import Shares
 from drone_bridge.net.link_loop import Link
+from drone_bridge.robot_class.hang import end_if_stuck
 from drone_bridge.robot_class.links import robots_link
 from drone_bridge.robot_class.robot import Command, Robot, Telemetry
 from drone_bridge.robot_class.robot_session import REPORTS, RobotClassVehicleSession
@@ -76,6 +77,7 @@ class RobotClassServer(ProtocolNode):
         super().__init__(f"{self.robot.name}_server", parameters(self.robot), **options)
 
     def set_up(self) -> None:
+        self.each_second(partial(end_if_stuck, self.get_logger()))
         get = self.parameters.__getitem__
         self._allowed_peers = read_allowed_peers(self.parameters) if self.robot.transport == "udp" else None
         names, refuse_image = DroneFrameNames(get("frame_prefix")), partial(self.report.count_and_warn, REFUSED_IMAGES)
@@ -114,7 +116,7 @@ class RobotClassServer(ProtocolNode):
         def finish(answer: Answer) -> None:
             self.post(partial(self._session.answered, tag, answer.is_success, answer.sentence), is_kept=True)
 
-        self._caller.call(name, finish, moves=name not in ENDS_FLIGHT)
+        self._caller.call(name, finish, moves=name not in {*ENDS_FLIGHT, self.robot.stop})
 
     def _telemetry(self) -> Telemetry | None:
         telemetry: Telemetry | None = None

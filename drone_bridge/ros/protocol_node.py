@@ -156,6 +156,7 @@ class ProtocolNode(LifecycleNode):
         #: Callbacks that undo configure, in reverse order.
         self.cleanup = contextlib.ExitStack()
         self._kept_subscriptions: list[Any] = []
+        self._wish_ticker: Ticker | None = None
         super().__init__(name, **options)
         self.parameters = DeclaredParameters(self, declarations, keep_refused=True)
         self._protocol_name = name.rpartition("_")[0]  # for example testbed, of testbed_bridge
@@ -323,14 +324,15 @@ class ProtocolNode(LifecycleNode):
         self.hold.finish()
 
     def destroy_node(self) -> None:
-        self._wish_ticker.stop()
+        if self._wish_ticker:  # otherwise the constructor has failed
+            self._wish_ticker.stop()
         self._clean_up()
         super().destroy_node()
 
     def _look_for_wishes(self) -> None:
         self.hold.poll_files()
         self._wish_looks += 1
-        if self._wish_looks * FIRST_LOOK_S >= FIRST_LOOKS_S:
+        if self._wish_ticker and self._wish_looks * FIRST_LOOK_S >= FIRST_LOOKS_S:
             self._wish_ticker.period_s = LOOK_S
 
     def _open_wire_log(self) -> "WireLog | None":
@@ -526,7 +528,7 @@ class ProtocolNode(LifecycleNode):
         self.report.update_condition(NAMESAKES, self._namesakes.problem(), ADVICE)
         if not self.says_silence:
             self.report.notice_silence()
-        if not self.is_server:
+        if not self.is_server and not (self._loop and self._loop.session.is_heard):
             self.report.advise(link_advice(self._protocol_name, self._configured_hardware_id))
         self.hold.report()
         for call in tuple(self._each_second):

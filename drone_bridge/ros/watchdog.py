@@ -17,6 +17,7 @@ killed process, and a shutdown. A process that is ended like this leaves its sha
 
 import faulthandler
 import functools
+import math
 import os
 import signal
 import threading
@@ -71,13 +72,27 @@ def limit_shutdown() -> None:
             _set(SHUTDOWN_LIMIT_S)
 
 
+def limit_s() -> float:
+    """Return how long a part of this process may hang."""
+    return math.inf if os.environ.get(VARIABLE) == "0" else _bounded(LIMIT_S)
+
+
+def end() -> None:
+    """End this process as one that hangs: with the tracebacks of all threads."""
+    os.kill(os.getpid(), signal.SIGALRM)
+
+
 def _set(limit_s: float, *, anew: bool = False) -> None:
     if os.environ.get(VARIABLE) == "0":
         return
     if not anew:
         # The default action of SIGALRM ends the process, unless other code handles it.
         faulthandler.register(signal.SIGALRM, traceback_file(), all_threads=True, chain=True)
-    signal.setitimer(signal.ITIMER_REAL, max(limit_s, float(os.environ.get(SECONDS, "0"))))
+    signal.setitimer(signal.ITIMER_REAL, _bounded(limit_s))
+
+
+def _bounded(limit_s: float) -> float:
+    return max(limit_s, float(os.environ.get(SECONDS, "0")))
 
 
 def _set_anew(each_second: Callable[[], None]) -> None:

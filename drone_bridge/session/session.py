@@ -83,6 +83,9 @@ class Send:
     has taken is sent."""
     outlasts_stalls: bool = False
     """Whether a datagram is sent even if this process has stalled since its decision."""
+    request: Any = None
+    """Request whose Outcome this packet decides: a success once the operating system has taken it whole, a failure if
+    it is dropped."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,6 +209,8 @@ class Session(ABC):
     received_s: float | None = None
     since_s: float | None = None
     is_over: bool = False
+    #: Whether a peer has sent anything, although it may not be greeted yet.
+    is_heard: bool = False
     #: Whether the peer has proved useful. Reconnecting to one that has not backs off further.
     is_proven: bool = True
     #: Requests from before this time are stale: the process was stalled, or there was no link. Set by the loop.

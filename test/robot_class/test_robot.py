@@ -414,7 +414,7 @@ def test_a_greeting_waits_for_each_answer_and_ends_with_neutral(talk):
 def test_a_connection_left_open_by_a_killed_client_is_closed_first(talk):
     assert bytes_of(talk.connect()) == packet(0)
     assert bytes_of(talk.hear(SIP_PACKET)) == packet(CLOSE) + packet(0)
-    assert not talk.hear(SIP_PACKET), "one that was under way"
+    assert not sent(talk.hear(SIP_PACKET)), "one that was under way"
     for number in range(3):
         greeted = talk.hear(packet(number))
     assert bytes_of(greeted).startswith(packet(OPEN))
@@ -1002,6 +1002,16 @@ def test_another_client_is_refused_until_the_first_one_is_silent(server):
     taken = server.session.connected("three", server.now_s)
     assert [each.peer for each in taken if isinstance(each, Close)] == ["one"]
     assert (server.session.state, server.session.peer) == (SERVING, "three")
+
+
+@pytest.mark.parametrize(("name", "is_called"), [("land", True), ("emergency", True), ("takeoff", False)])
+def test_after_a_stall_a_request_that_ends_a_flight_is_called_and_others_are_refused(name, is_called, monkeypatch):
+    monkeypatch.setattr(Tello, "parse_command", lambda _, data: Request(data.decode()))
+    talk = RobotTalk(Tello)
+    talk.session.resume(talk.now_s)
+    actions = talk.hear(name.encode())
+    assert [each.name for each in actions if isinstance(each, Call)] == [name] * is_called
+    assert [each.data[:5] for each in sent(actions)] == [b"error"] * (not is_called)
 
 
 def test_after_a_stall_only_neutral_is_accepted(server):

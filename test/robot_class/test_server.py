@@ -19,8 +19,10 @@ class Caller:
         self.moves[name] = moves
 
 
-@pytest.mark.parametrize(("name", "moves"), [("takeoff", True), ("light", True), ("land", False), ("emergency", False)])
-def test_only_land_and_emergency_are_accepted_on_hold(name, moves):
-    node = SimpleNamespace(_caller=Caller())
+@pytest.mark.parametrize(
+    ("name", "moves"), [("takeoff", True), ("light", True), ("land", False), ("emergency", False), ("safe", False)]
+)
+def test_only_what_ends_a_flight_or_a_motion_is_accepted_on_hold(name, moves):
+    node = SimpleNamespace(_caller=Caller(), robot=SimpleNamespace(stop="safe"))
     Server.call_service(node, name, ("client", name))
     assert node._caller.moves == {name: moves}

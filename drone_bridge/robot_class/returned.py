@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the methods of a Robot return, checked where they return it: by one sentence that names the method."""
+
+from __future__ import annotations
+
+import functools
+import time
+from collections.abc import Callable, Iterator
+from threading import get_ident
+from typing import Any
+
+#: Function that returns a result, perhaps converted. Raises TypeError or ValueError for a wrong one.
+Check = Callable[[Any], Any]
+#: Method that each thread is in, and the time of its call, s.
+_running: dict[int, tuple[str, float]] = {}
+
+
+def stuck(limit_s: float) -> str:
+    """Return the name of a method that has not returned within a limit, or ""."""
+    late_s = time.monotonic() - limit_s
+    return next((name for name, called_s in tuple(_running.values()) if called_s < late_s), "")
+
+
+def checked(name: str, method: Callable[..., Any], check: Check, expected: str) -> Callable[..., Any]:
+    """Return a method whose result is checked. It raises TypeError for a wrong one, and ValueError for sys.exit()."""
+
+    @functools.wraps(method)
+    def call(*arguments: Any, **options: Any) -> Any:
+        thread = get_ident()
+        outer, _running[thread] = _running.get(thread), (name, time.monotonic())
+        try:
+            result = method(*arguments, **options)
+        except SystemExit as error:
+            raise ValueError(f"{name}() has called sys.exit({error.code!r})") from None
+        finally:
+            _running.pop(thread)
+            if outer:
+                _running[thread] = outer
+        try:
+            return check(result)
+        except (TypeError, ValueError):
+            raise TypeError(f"{name}() must return {expected}, and returned {result!r:.60}") from None
+
+    return call
+
+
+def one_of(*types: type) -> Check:
+    """Return a check for types. A bytearray or memoryview also counts as bytes, and becomes bytes."""
+
+    def check(result: Any) -> Any:
+        if bytes in types and isinstance(result, bytearray | memoryview):
+            return bytes(result)
+        if not isinstance(result, types):
+            raise TypeError
+        return result
+
+    return check
+
+
+packet: Check = one_of(bytes)
+
+
+def two_packets(result: Any) -> tuple[bytes, bytes]:
+    """See Check."""
+    neutral, last = one_of(tuple)(result)
+    return packet(neutral), packet(last)
+
+
+def steps(name: str, result: Any) -> Iterator[Any]:
+    """Return an iterator whose steps are checked when they are yielded: the handshake of a method with this name."""
+    following = checked(
+        name, lambda iterator: next(iterator, None), _step, "steps: bytes, or bytes and a test of their answer"
+    )
+    return iter(functools.partial(following, iter(result)), None)
+
+
+def _step(result: Any) -> Any:
+    if result is None or not isinstance(result, tuple):
+        return None if result is None else packet(result)
+    first, test = result
+    if not callable(test):
+        raise TypeError
+    return (first if callable(first) else packet(first)), test

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the methods of a Robot return: wrong results are named, and a method that does not return is."""
+
+import time
+from types import SimpleNamespace
+
+import pytest
+
+from drone_bridge.robot_class import BodyVelocity, Robot, returned
+from drone_bridge.robot_class.hang import end_if_stuck
+from drone_bridge.robot_class.robot import unstoppable
+from drone_bridge.ros import watchdog
+
+
+def exits(*_):
+    raise SystemExit(2)
+
+
+WRONG = {
+    "encode_command": [None, "text", 7],
+    "encode_goodbye": [None, "text"],
+    "last_words": [b"one", (b"one",), (b"one", "two")],
+    "split": [None, b"1"],
+    "decode": [b"bytes", {}],
+    "parse_command": ["text", 0.3],
+    "encode_state": ["text"],
+    "encode_answer": [None],
+}
+
+
+def robot(**methods):
+    return type("Wrong", (Robot,), {"name": "wrong", "port": 1, **methods})
+
+
+@pytest.mark.parametrize(("name", "result"), [(name, result) for name, results in WRONG.items() for result in results])
+def test_a_wrong_result_is_named_with_its_method(name, result):
+    end = robot(**{name: lambda *_: result})()
+    with pytest.raises(TypeError, match=rf"^Wrong.{name}\(\) must return .*, and returned "):
+        getattr(end, name)(*[b""] * (name not in ("encode_goodbye", "last_words")))
+
+
+@pytest.mark.parametrize("steps", [["hello"], [("hello", len)], [(b"hello", True)], [(b"hello",)]])
+def test_a_wrong_step_of_the_handshake_is_named(steps):
+    with pytest.raises(TypeError, match=r"^Wrong.handshake\(\) must return steps"):
+        list(robot(handshake=lambda _: iter(steps))().handshake())
+
+
+def test_bytes_of_other_types_become_bytes():
+    end = robot(encode_command=lambda *_: bytearray(b"v"), handshake=lambda _: iter([memoryview(b"hello")]))()
+    assert (end.encode_command(BodyVelocity()), list(end.handshake())) == (b"v", [b"hello"])
+    assert type(end.encode_command(BodyVelocity())) is bytes
+
+
+@pytest.mark.parametrize("name", ["encode_command", "decode", "split"])
+def test_an_exit_rejects_the_packet(name):
+    with pytest.raises(ValueError, match=rf"Wrong.{name}\(\) has called sys.exit\(2\)"):
+        getattr(robot(**{name: exits})(), name)(b"")
+
+
+@pytest.mark.parametrize("result", [b"", None, "text"])
+def test_a_robot_without_a_neutral_packet_is_unstoppable(result):
+    def encode_command(end, velocity):
+        return b"v" if velocity.forward else result
+
+    assert "Wrong.encode_command() " in unstoppable(robot(encode_command=encode_command))
+    assert unstoppable(robot(encode_command=lambda end, velocity: b"v")) == ""
+
+
+def test_a_method_that_does_not_return_ends_the_node_by_name(monkeypatch):
+    said, ended = [], []
+    monkeypatch.setattr(watchdog, "end", lambda: ended.append(True))
+    logger = SimpleNamespace(fatal=said.append)
+
+    def decode(end, packet):
+        end_if_stuck(logger)
+        monkeypatch.setattr(time, "monotonic", lambda: called_s + watchdog.limit_s() + 1.0)
+        assert returned.stuck(watchdog.limit_s()) == "Wrong.decode"
+        end_if_stuck(logger)
+
+    called_s = time.monotonic()
+    robot(decode=decode)().decode(b"")
+    assert ["Wrong.decode() has not returned" in each for each in said] == [True] == ended
+    assert returned.stuck(0.0) == ""

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A robot on a serial line, whose board is reset each time that the line is opened."""
+
+import pytest
+from session_talk import SessionTalk, sent
+
+from drone_bridge.robot_class import Robot, Telemetry
+from drone_bridge.robot_class.client_session import CONNECTED, GREETING, UNGREETED, RobotClassOperatorSession
+from drone_bridge.session.arbiter import Decision, Rank
+from drone_bridge.session.session import Close, Note
+
+PARAMETERS = {"rate": 20.0, "link_timeout": 3.0, "command_timeout": 0.5}
+
+
+class Board(Robot):
+    """Board that is greeted, and reports lines of numbers."""
+
+    name, port = "board", 0
+
+    def split(self, data):
+        if data.startswith(b"\xf2"):
+            raise ValueError("it begins with no letter")
+        return data.find(b"\n") + 1
+
+    def handshake(self):
+        yield b"hello\n", lambda packet: packet == b"hello\n"
+
+    def decode(self, packet):
+        if packet == b"hello\n":
+            return None
+        return Telemetry(charge=float(packet))
+
+    def encode_command(self, velocity):
+        return b"v %g\n" % velocity.forward
+
+
+class Talk(SessionTalk):
+    def __init__(self, *, is_line):
+        arbiter = self
+        super().__init__(
+            RobotClassOperatorSession(
+                Board, arbiter, PARAMETERS.__getitem__, "/dev/ttyUSB0", is_stream=True, is_line=is_line
+            )
+        )
+        self.session.opened(self.now_s)
+        self.session.connected("/dev/ttyUSB0", self.now_s)
+
+    def decide(self, now_s):
+        return Decision(Rank.NEUTRAL)
+
+    def start(self, now_s): ...
+
+    def hear(self, data):
+        return list(self.session.receive(data, "/dev/ttyUSB0", self.now_s))
+
+
+@pytest.fixture
+def line():
+    return Talk(is_line=True)
+
+
+@pytest.mark.parametrize("noise", [b"\r\nrst:0x1\r\nready\r\n", b"\xf2\x8c\x00", b"0.5\xff\n", b"x" * 70000])
+def test_what_a_description_rejects_is_skipped_on_a_serial_line(line, noise):
+    actions = line.hear(noise)
+    assert not any(isinstance(each, Close) for each in actions)
+    assert any(isinstance(each, Note) and each.counter == "rejected_input" for each in actions)
+    line.hear(b"\nhello\n")
+    assert line.session.state == CONNECTED
+    line.hear(noise)
+    line.hear(b"\n0.5\n")
+    assert line.session.is_proven
+    assert line.session.state == CONNECTED
+
+
+def test_a_stream_with_noise_is_closed_as_before():
+    talk = Talk(is_line=False)
+    assert any(isinstance(each, Close) for each in talk.hear(b"ready\n"))
+
+
+def test_a_silent_board_is_greeted_again_and_its_line_stays_open(line):
+    line.hear(b"hello\n")
+    line.hear(b"0.5\n")
+    actions = line.run(4.0)
+    assert not any(isinstance(each, Close) for each in actions)
+    assert line.session.state == GREETING
+    assert b"hello\n" in [each.data for each in sent(actions)]
+    line.hear(b"hello\n")
+    assert line.session.state == CONNECTED
+
+
+def test_the_step_that_is_not_answered_is_named(line):
+    line.hear(b"HELLO 2.1\n")
+    said = [each.sentence for each in line.run(1.0) if isinstance(each, Note) and each.counter == UNGREETED]
+    assert "hello" in said[0]
+    assert "HELLO 2.1" in said[0]
