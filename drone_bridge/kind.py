@@ -217,9 +217,13 @@ class Recorded:
 
 
 def load(part: str) -> Any:
-    """Import `module:attribute` or `module:attribute.nested`. Raises ImportError and AttributeError."""
-    module, _, attribute = part.partition(":")
-    return operator.attrgetter(attribute)(importlib.import_module(module))
+    """Import `module:attribute`, `module:attribute.nested` or `module`. Raises ImportError and AttributeError."""
+    name, _, attribute = part.partition(":")
+    try:
+        module = importlib.import_module(name)
+    except SystemExit as error:  # of a script without `if __name__ == "__main__"`
+        raise ImportError(f"importing the module {name} ends the program (exit status {error.code})") from error
+    return operator.attrgetter(attribute)(module) if attribute else module
 
 
 def kinds() -> Mapping[str, ProtocolKind]:
@@ -246,7 +250,7 @@ def _loaded() -> tuple[Mapping[str, ProtocolKind], Mapping[str, str]]:
         if entry.name in found:
             continue
         try:
-            kind = entry.load()
+            kind = load(f"{entry.module}:{entry.attr}")
             kind = getattr(kind, "KIND", kind)  # of a robot_class.Robot
             if not isinstance(kind, ProtocolKind) or kind.name != entry.name:
                 raise TypeError(f"{kind!r} must be a ProtocolKind named {entry.name!r}")

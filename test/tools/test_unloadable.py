@@ -3,13 +3,18 @@
 
 import os
 import subprocess
+from importlib.metadata import EntryPoint
 
 import pytest
 from processes import executable
 
+from drone_bridge import kind
+
 CLASSES = {
     "SyntaxError: ": "class Broken(:\n",
     "No module named 'pyserial_of_mine'": "import pyserial_of_mine\n",
+    "(exit status 3)": "import sys\nsys.exit(3)\n",
+    "(exit status 2)": "import argparse\nargparse.ArgumentParser().parse_args(['--port', '1'])\n",
     "'sideways'": """
 from drone_bridge.robot_class import Robot
 
@@ -30,6 +35,18 @@ PROGRAMS = {
     "robot_class_bridge": ("robot_class_bridge", "broken"),
     "robot_class_server": ("robot_class_server", "broken"),
 }
+
+
+@pytest.mark.parametrize("end", ["sys.exit(0)", "sys.exit('no board')", "raise SystemExit", "raise ImportError"])
+def test_a_module_that_exits_on_import_does_not_hide_the_other_protocols(monkeypatch, tmp_path, end):
+    (tmp_path / "exiting_robot.py").write_text(f"import sys\n{end}\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    entry = EntryPoint("exiting", "exiting_robot:Exiting", "drone_bridge.protocols")
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [entry])
+    with pytest.warns(UserWarning, match="exiting_robot"):
+        found, failures = kind._loaded.__wrapped__()
+    assert set(found) == set(kind.OWN)
+    assert "exiting_robot" in failures["exiting"]
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
