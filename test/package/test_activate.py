@@ -89,3 +89,18 @@ def test_activate_names_the_ros_distribution_of_the_wheels(built, shell, distrib
     finally:
         fast_dds_2.unlink(missing_ok=True)
     assert done.stdout.split() == [distribution, "2"]
+
+
+def test_git_for_windows_changes_no_line_end(tmp_path):
+    (tmp_path / "env").mkdir()
+    files = {name: (ROOT / name).read_bytes() for name in (".gitattributes", "env/activate")}
+    files["capture.bin"] = b"text\r\nof a\nlegacy robot\r\n"
+    for name, data in files.items():
+        (tmp_path / name).write_bytes(data)
+    git = ("git", "-C", str(tmp_path), "-c", "core.autocrlf=true", "-c", "core.safecrlf=false")
+    subprocess.run(["git", "init", "-q", tmp_path], check=True)
+    subprocess.run([*git, "add", "."], check=True)
+    for name in files:
+        (tmp_path / name).unlink()
+    subprocess.run([*git, "checkout-index", "-qa"], check=True)
+    assert {name: (tmp_path / name).read_bytes() for name in files} == files
