@@ -76,6 +76,14 @@ def name_home() -> None:
     )
 
 
+def ros_home() -> Path:
+    """Return ROS's folder for logs and holds: $ROS_HOME, by default ~/.ros.
+
+    `~` is the home folder, and a relative path is below it: all programs of a user find the same folder.
+    """
+    return Path(os.path.expanduser("~"), os.path.expanduser(os.environ.get("ROS_HOME") or ".ros"))
+
+
 def _is_in_passwd() -> bool:
     try:
         pwd.getpwuid(os.getuid())

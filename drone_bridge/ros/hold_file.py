@@ -12,6 +12,8 @@ import platform
 import shlex
 from pathlib import Path
 
+from drone_bridge.ros.environment import ros_home
+
 #: Environment variable that separates files: nodes with another value ignore them. Launch files set it for an emulated
 #: vehicle, which ends with its launch.
 SCOPE_VARIABLE = "DRONE_BRIDGE_HOLD_SCOPE"
@@ -82,11 +84,6 @@ def remove_outdated(folder: Path) -> None:
             _, *host = path.read_text("utf-8", errors="replace").splitlines()[:2] or [""]
             if not path.name.startswith(boot) and host == [platform.node()]:
                 path.unlink()
-
-
-def ros_home() -> Path:
-    """Return ROS's folder for persistent files: $ROS_HOME, by default ~/.ros."""
-    return Path(os.environ.get("ROS_HOME") or Path.home() / ".ros")
 
 
 def boot_id() -> str:

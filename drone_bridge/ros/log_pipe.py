@@ -18,12 +18,12 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Mapping
 from typing import Any
 
 from drone_bridge.net import last_words, last_words_sender
 from drone_bridge.net.clock import elapsed_s
 from drone_bridge.ros import log_writer, watchdog
+from drone_bridge.ros.environment import ros_home
 
 #: How long an ending program waits for its last lines to be written.
 FINISH_S = 0.5
@@ -110,7 +110,7 @@ def _start_child(outputs: tuple[int, int]) -> socket.socket:
     passed = [*zip(outputs, (1, 2), strict=True), *((each, each) for each in (*_PIPE.passed, control.fileno()))]
     _PIPE.writer_pid = os.posix_spawn(
         sys.executable,
-        [sys.executable, "-I", "-S", log_writer.__file__, traceback, _log_file(os.environ), *words, *_PIPE.arguments],
+        [sys.executable, "-I", "-S", log_writer.__file__, traceback, _log_file(), *words, *_PIPE.arguments],
         os.environ,
         file_actions=[
             (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
@@ -188,10 +188,9 @@ def _text(descriptor: int) -> io.TextIOWrapper:
     return io.TextIOWrapper(buffer, "utf-8", "backslashreplace", line_buffering=True)
 
 
-def _log_file(environment: Mapping[str, str]) -> str:
+def _log_file() -> str:
     """Return the path that rcl would use for its log file, or an empty string for none."""
-    folder = environment.get("ROS_LOG_DIR") or os.path.join(environment.get("ROS_HOME") or "~/.ros", "log")
-    folder = os.path.expanduser(folder)
+    folder = os.path.expanduser(os.environ.get("ROS_LOG_DIR") or ros_home() / "log")
     if folder.startswith("~") or any(flag in sys.argv for flag in FILE_FLAGS):
         return ""
     name = f"{os.path.basename(sys.argv[0])}_{os.getpid()}_{time.time_ns() // 1_000_000}.log"

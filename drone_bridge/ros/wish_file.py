@@ -19,7 +19,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import IO, NamedTuple
 
-from drone_bridge.ros.hold_file import boot_id, remove_outdated, ros_home
+from drone_bridge.ros.environment import ros_home
+from drone_bridge.ros.hold_file import boot_id, remove_outdated
 
 #: Names in wishes: of every node, and of every vehicle that follows velocities, which excludes servers.
 EVERY_NODE, EVERY_VEHICLE = "*", "*/cmd_vel_stamped"

@@ -3,6 +3,7 @@
 
 import copy
 import errno
+import os
 import platform
 import threading
 from collections import Counter
@@ -19,6 +20,7 @@ from drone_bridge.ros import hold_file
 from drone_bridge.ros.hold import MAX_WISHES, Hold
 from drone_bridge.ros.hold_file import SCOPE_VARIABLE, HoldFile
 from drone_bridge.ros.hold_services import refusal_of
+from drone_bridge.ros.log_pipe import _log_file
 from drone_bridge.ros.wish_file import EVERY_NODE, EVERY_VEHICLE, FiledWish, WishFile
 from drone_bridge.session import hold_state
 from drone_bridge.session.hold_state import AT_HELM, HELM_ENDED
@@ -59,6 +61,27 @@ def test_it_is_below_ros_home_by_default_that_of_ros(home, monkeypatch):
     monkeypatch.delenv("ROS_HOME")
     monkeypatch.setenv("HOME", str(home))
     assert HoldFile(7, "/d1/bridge").path.parent == home / ".ros" / "held"
+
+
+@pytest.mark.parametrize(
+    ("value", "folder"),
+    [
+        ("~", ""),
+        ("~/rosx", "rosx"),
+        ("rosx", "rosx"),
+        ("./rosx/../rosy", "rosx/../rosy"),
+        ("", ".ros"),
+        ("/rosx", "/rosx"),
+    ],
+)
+def test_hold_wishes_and_log_are_in_one_folder_wherever_a_program_starts(home, monkeypatch, tmp_path, value, folder):
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("ROS_HOME", value)
+    monkeypatch.delenv("ROS_LOG_DIR", raising=False)
+    monkeypatch.chdir(tmp_path)
+    assert HoldFile(7, "/d1/bridge").path.parent == home / folder / "held"
+    assert WishFile(7).path.parent == home / folder / "held"
+    assert Path(_log_file()).parent == Path(os.path.normpath(home / folder / "log"))
 
 
 def test_hold_in_a_shared_home_ends_with_the_boot_of_its_host(monkeypatch):

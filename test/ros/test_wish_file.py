@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from drone_bridge.ros import hold_file, wish_file
+from drone_bridge.ros import wish_file
+from drone_bridge.ros.environment import ros_home
 from drone_bridge.ros.wish_file import EVERY_NODE, EVERY_VEHICLE, FiledWish, WishFile, WishFiles
 
 DRONE = FiledWish("/d1/cmd_vel_stamped", "7", "Ἄννα pressed STOP\n, twice")
@@ -150,4 +151,4 @@ def test_a_name_is_that_of_a_node_a_namespace_a_topic_or_all():
 def test_its_folder_is_for_this_user_alone(file, held):
     file.write([DRONE])
     assert os.stat(held).st_mode & 0o077 == 0
-    assert hold_file.ros_home() == held.parent
+    assert ros_home() == held.parent
