@@ -11,7 +11,7 @@ export PIP_USER := 0
 # pytest rewrites the test files. Without cached bytecode, each of its workers would repeat that.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup setup_tests view demo check test coverage lint reference docs wheels
+.PHONY: setup setup_tests view demo check test test_all coverage lint reference docs wheels
 .PHONY: shots bench campaign clean
 
 setup:
@@ -56,15 +56,20 @@ shots: setup_tests
 # All tests that need neither DDS nor other processes, for use before each commit. Or all tests of one protocol,
 # including those of installed packages: make check P=testbed
 check: lint
-	@$(ACTIVATE) && $(if $(P),pytest $(wildcard test/$(P)) test/conformance -k $(P) -q,python test/runner/run.py '^unit_')
+	@$(ACTIVATE) && $(if $(P),pytest $(wildcard test/$(P)) test/conformance -k $(P) -q -m 'not exhaustive',python test/runner/run.py '^unit_')
 
-# All tests, or the entries with a matching name: make test T=robot. `colcon test` runs the same entries.
+# The gate for every change: all tests but those marked as exhaustive, in ten minutes on two idle cores. Or its entries
+# with a matching name: make test T=robot. `colcon test` runs the same entries.
 test: lint
 	@$(ACTIVATE) && python test/runner/run.py $(T)
 
+# All tests, each night and for each release: about half an hour.
+test_all: lint
+	@$(ACTIVATE) && python test/runner/run.py --all $(T)
+
 # Share of the package that the tests run, including the processes that they start, in percent.
 coverage: setup_tests
-	@$(ACTIVATE) && rm -rf build/coverage && DRONE_BRIDGE_COVERAGE=$(CURDIR)/build/coverage python test/runner/run.py
+	@$(ACTIVATE) && rm -rf build/coverage && DRONE_BRIDGE_COVERAGE=$(CURDIR)/build/coverage python test/runner/run.py --all
 	@$(ACTIVATE) && coverage combine --quiet build/coverage && coverage report --format=total
 
 # Cost of the bridges, in about half an hour. Only one of them: make bench B=testbed

@@ -3,6 +3,7 @@
 
 from pathlib import Path
 
+import costs
 import entries
 import entry
 import pytest
@@ -39,22 +40,38 @@ def test_a_failure_without_a_dump_is_no_lock_up():
     assert not entry.is_lock_up("rclpy/node.py:2071: in destroy_node\nE  AssertionError: destroy")
 
 
-def test_every_file_with_tests_is_in_one_entry(capsys):
-    entries.main()
-    lines = capsys.readouterr().out.splitlines()
-    files = [Path(file) for line in lines for file in line.split()[3:]]
-    assert sorted(files) == entries.test_files()
-    names = [line.split()[0] for line in lines]
-    assert len(set(names)) == len(names)
+@pytest.mark.parametrize("is_all", [True, False])
+def test_every_file_with_tests_is_in_one_entry(is_all):
+    files = entries.test_files(is_all=is_all)
+    found = entries.entries(files)
+    assert sorted(path for part in found.values() for path in part) == files
 
 
-def test_entries_with_a_browser_run_by_themselves_and_last(capsys):
-    entries.main()
+def test_several_files_share_an_entry_if_they_are_short_and_run_no_nodes_in_its_process():
+    shared = [part for part in entries.entries(entries.test_files(is_all=True)).values() if len(part) > 1]
+    started = [part for part in shared if not entries.is_alone(part[0])]
+    assert len(started) > 10
+    for files in started:
+        assert sum(map(costs.seconds, files)) <= 2 * entries.ENTRY_S
+        assert not any(entries.RUNS_NODES in path.read_text() for path in files)
+
+
+def test_a_browser_counts_as_two(capsys):
+    entries.main([])
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
-    browsers = {name for name, *_, file in lines if entries.needs_browser(Path(file))}
-    assert "web_page" in browsers
-    assert {name for name, is_serial, *_ in lines if is_serial == "TRUE"} == browsers
-    assert {name for name, *_ in sorted(lines, key=lambda line: -int(line[2]))[-len(browsers) :]} == browsers
+    for _, processors, _, *files in lines:
+        assert processors == ("2" if any(entries.needs_browser(Path(file)) for file in files) else "1")
+
+
+def test_durations_are_those_of_the_results(tmp_path):
+    case = '<testcase classname="test.ros.test_hold" time="{}"/>'
+    (tmp_path / "ros_1.xunit.xml").write_text(f"<testsuites>{case.format(1.25)}{case.format(2)}</testsuites>")
+    assert costs.measured(tmp_path) == {"test/ros/test_hold.py": 3.2}
+
+
+def test_a_file_is_left_out_if_it_is_exhaustive_as_a_whole():
+    left_out = set(entries.test_files(is_all=True)) - set(entries.test_files(is_all=False))
+    assert all("\npytestmark = pytest.mark.exhaustive" in path.read_text() for path in left_out)
 
 
 def test_the_counts_are_those_of_the_results(tmp_path):

@@ -1,14 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Entries of the tests for ctest: one for each file that starts processes, and a few for all others.
+"""Entries of the tests for ctest: the small files of a folder that start processes share some, all others share four.
 
-CMake runs this when it configures (tests.cmake), and creates a test for each line: the entry's name, whether it runs
-alone (TRUE or FALSE), its cost (longest first), and its files, separated by blanks.
+    entries.py [--all]
+
+CMake runs this when it configures (tests.cmake), and creates a test for each line: the entry's name, its number of
+processors, its cost in seconds (most expensive first), and its files, separated by blanks. Without `--all`, files that
+are marked as exhaustive as a whole are left out.
 """
 
 import functools
 import re
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+
+import costs
 
 TESTS = Path(__file__).resolve().parent.parent
 #: Support shared by the tests of several folders, and support installed with the conformance tests.
@@ -18,15 +24,19 @@ NEEDY_MODULES = {"composition", "networks", "processes", "ros_session", "subproc
 NEEDY_FIXTURES = re.compile(r"^ *def \w+\([^)]*\b(?:ros|start_child|domain)\b", re.MULTILINE)
 #: Number of entries for all files that need neither DDS nor other processes.
 UNIT_ENTRIES = 4
-#: Cost of a browser, which needs a whole machine without a graphics card: its tests run alone, after all others.
-BROWSER_COST = 1
-#: Cost factor of the conformance tests, which run for each protocol.
-CONFORMANCE_FACTOR = 10
+#: Duration of an entry of several files, s. Shorter ones start more processes, and longer ones are the last to end.
+ENTRY_S = 80.0
+#: Processors of a browser, which draws without a graphics card.
+BROWSER_PROCESSORS = 2
+#: In files that run nodes in pytest's own process, which remain visible to later tests.
+RUNS_NODES = "ros.run("
+IS_EXHAUSTIVE = re.compile(r"^pytestmark = pytest\.mark\.exhaustive\b", re.MULTILINE)
 
 
-def test_files() -> list[Path]:
+def test_files(*, is_all: bool) -> list[Path]:
     """Return all files with tests, except those of the plugin's package."""
-    return sorted(path for path in TESTS.rglob("test_*.py") if "plugin" not in path.relative_to(TESTS).parts)
+    files = sorted(path for path in TESTS.rglob("test_*.py") if "plugin" not in path.relative_to(TESTS).parts)
+    return [path for path in files if is_all or not IS_EXHAUSTIVE.search(path.read_text())]
 
 
 @functools.cache
@@ -52,19 +62,40 @@ def needs_browser(path: Path) -> bool:
     return "browser" in imports(path)
 
 
-def main() -> int:
-    """Print the entries."""
-    alone = sorted(filter(is_alone, test_files()), key=lambda path: path.stat().st_size, reverse=True)
-    for number in range(UNIT_ENTRIES):
-        files = alone[number::UNIT_ENTRIES]
-        print(f"unit_{number + 1}", "FALSE", sum(path.stat().st_size for path in files), *files)
-    for path in test_files():
+def name_of(path: Path) -> str:
+    """Return the name of an entry of one file."""
+    return "_".join(path.relative_to(TESTS).with_suffix("").parts).replace("_test_", "_").removeprefix("test_")
+
+
+def shares(files: Sequence[Path], number: int) -> list[list[Path]]:
+    """Return files in a number of parts of similar cost. Parts without files are left out."""
+    parts: list[list[Path]] = [[] for _ in range(number)]
+    for path in sorted(files, key=costs.seconds, reverse=True):
+        min(parts, key=lambda part: sum(map(costs.seconds, part))).append(path)
+    return [sorted(part) for part in parts if part]
+
+
+def entries(files: Sequence[Path]) -> dict[str, list[Path]]:
+    """Return the files of all entries by name."""
+    found = {f"unit_{n}": part for n, part in enumerate(shares([*filter(is_alone, files)], UNIT_ENTRIES), start=1)}
+    groups: dict[str, list[Path]] = {}
+    for path in files:
         if not is_alone(path):
-            name = "_".join(path.relative_to(TESTS).with_suffix("").parts).replace("_test_", "_").removeprefix("test_")
-            size = path.stat().st_size * (CONFORMANCE_FACTOR if path.parent.name == "conformance" else 1)
-            print(name, *("TRUE", BROWSER_COST) if needs_browser(path) else ("FALSE", size), path)
+            folder = f"{path.parent.name}_pages" if needs_browser(path) else path.parent.name
+            groups.setdefault(name_of(path) if RUNS_NODES in path.read_text() else folder, []).append(path)
+    for folder, group in groups.items():
+        for n, part in enumerate(shares(group, 1 + int(sum(map(costs.seconds, group)) / ENTRY_S)), start=1):
+            found[name_of(part[0]) if len(part) == 1 else f"{folder}_{n}"] = part
+    return found
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Print the entries."""
+    for name, files in entries(test_files(is_all="--all" in arguments)).items():
+        processors = BROWSER_PROCESSORS if any(map(needs_browser, files)) else 1
+        print(name, processors, round(sum(map(costs.seconds, files))), *files)
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

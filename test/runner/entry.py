@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Run one entry of the tests: pytest with separate ports, ROS domains and folders, and without remaining processes.
 
-    entry.py OUTPUT SECONDS RESULT FILE [FILE ...]
+    entry.py [--all] OUTPUT SECONDS RESULT FILE [FILE ...]
 
 pytest's output is written to the file OUTPUT, and copied to standard output at the end. Its JUnit results are written
-to RESULT. After TEST_LIMIT_S, a test's stacks are dumped by the C library, without Python's lock, and pytest is ended
-(if it supports `faulthandler_exit_on_timeout`). After SECONDS, the entry gets SIGABRT, with the same dump. This process
-adopts orphaned descendants, and ends all of them before it frees ports and ROS domains. Only a lock-up of the
-middleware is retried, once.
+to RESULT. Tests marked as exhaustive are left out without `--all`. After TEST_LIMIT_S, a test's stacks are dumped by
+the C library, without Python's lock, and pytest is ended (if it supports `faulthandler_exit_on_timeout`). After
+SECONDS, the entry gets SIGABRT, with the same dump. This process adopts orphaned descendants, and ends all of them
+before it frees ports and ROS domains. Only a lock-up of the middleware is retried, once.
 """
 
 import contextlib
@@ -145,7 +145,8 @@ def run_pytest(arguments: list[str], folder: Path, output: Path, limit_s: float)
 
 def main() -> int:
     """Run the entry, and retry it once after a lock-up of the middleware."""
-    output, limit_s, result, *files = sys.argv[1:]
+    is_all = "--all" in sys.argv
+    output, limit_s, result, *files = [word for word in sys.argv[1:] if word != "--all"]
     libc = ctypes.CDLL(None)
     libc.prctl(PR_SET_CHILD_SUBREAPER, 1)
     libc.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
@@ -154,6 +155,7 @@ def main() -> int:
     signal.signal(signal.SIGINT, signal.default_int_handler)
     place.number()
     arguments = [*files, "-q", "-p", "no:rerunfailures", "-p", "no:cacheprovider", f"--junit-xml={result}"]
+    arguments += [] if is_all else ["-m", "not exhaustive"]
     arguments += ["-o", f"faulthandler_timeout={TEST_LIMIT_S}"]
     if pytest.version_tuple >= (9,):
         arguments += ["-o", "faulthandler_exit_on_timeout=true"]
