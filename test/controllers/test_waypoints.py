@@ -8,6 +8,7 @@ import pytest
 from geometry_msgs.msg import Point, Quaternion
 from nav_msgs.msg import Odometry
 
+from drone_bridge.controllers.goals.guides import DriveGuide, FlightGuide, GoalParameters
 from drone_bridge.controllers.messages import read_pose
 from drone_bridge.controllers.vehicle_pose import VehiclePose
 from drone_bridge.controllers.waypoints.waypoint import Waypoint
@@ -17,6 +18,7 @@ from drone_bridge.motion.matrices import rotation_from_angles, rotation_from_vec
 
 STEP_S = 0.05
 BOX = ("x=3 y=0 z=-1.5 yaw=0", "x=3 y=2 z=-1.5", "x=0 y=2 z=-1.5 yaw=3", "x=0 y=0 z=-1.5")
+AT_START = VehiclePose(np.zeros(3), rotation_from_angles(0.0, 0.0, 0.0))
 
 
 class Vehicle:
@@ -131,6 +133,34 @@ def test_the_last_waypoint_is_held_for_good():
     vehicle.swim(20)
     assert vehicle.position[0] == pytest.approx(1.0, abs=0.01)
     assert vehicle.decisions[-1].state is WaypointState.DONE
+
+
+STANDING = 10_000  # poses of a recorded path, for which its vehicle stood
+RECORDED = [Waypoint(0.001 * (each % 2), 0.0, 0.0, 0.0) for each in range(STANDING)]
+
+
+@pytest.mark.parametrize("guide", [FlightGuide, DriveGuide])
+def test_places_within_the_tolerance_are_passed_at_once(guide):
+    goal = GoalParameters()
+    step = guide(goal, goal.waypoints(0.0, 0.0), [*RECORDED, Waypoint(2.0, 0.0, 0.0, 0.0)]).step(0.0, AT_START)
+    assert step.velocity.forward > 0.5
+    assert not step.done
+
+
+@pytest.mark.parametrize("loops", [False, True])
+def test_a_tour_within_the_tolerance_is_no_endless_loop(loops):
+    way = Waypoints(WaypointParameters(loop=loops), tuple(RECORDED))
+    for _ in range(3):
+        assert math.hypot(*way.update(0.0, AT_START).velocity.linear) < 0.01
+
+
+def test_each_place_keeps_its_stay():
+    way = Waypoints(WaypointParameters(), tuple(map(Waypoint.read, ("x=0", "y=0 for=1", "z=0", "x=2"))))
+    index = []
+    for now_s in (0.0, 0.9, 1.0):
+        way.update(now_s, AT_START)
+        index.append(way.index)
+    assert index == [1, 1, 3]
 
 
 def test_a_gap_in_the_odometry_begins_another_line():

@@ -163,15 +163,15 @@ class DriveGuide:
 
     def step(self, now_s: float, measured: VehiclePose) -> GuideStep:
         pose = PlanarPose(float(measured.position[0]), float(measured.position[1]), measured.yaw)
-        is_last = self._index == len(self._points) - 1
-        off = math.dist(_place(self._points[self._index]), (pose.x, pose.y))
+        last, tolerance = len(self._points) - 1, self._way.position_tolerance
+        while (off := math.dist(_place(self._points[self._index]), (pose.x, pose.y))) <= tolerance:
+            if self._index == last:
+                break
+            self._index += 1
         # Half the tolerance at the end, so that the remaining motion does not leave it again.
-        if off <= self._way.position_tolerance * (0.5 if is_last else 1.0):
-            if not is_last:
-                self._index += 1
-                return self.step(now_s, measured)
+        if self._index == last and off <= 0.5 * tolerance:
             self._has_arrived = True
-        elif off > self._way.position_tolerance:
+        elif off > tolerance:
             self._has_arrived = False
         point = self._points[self._index]
         error = 0.0 if point.yaw is None else math.remainder(point.yaw - pose.yaw, math.tau)

@@ -123,14 +123,20 @@ class Waypoints:
             return self._decision(commands=False)
         if before.call and self._call.is_due(now_s):
             return replace(self._decision(commands=False), call=before.call)
-        if self._is_reached(before, measured, now_s, is_flying):
+        waypoint = before
+        for _ in self._waypoints:  # all places that are reached already
+            before = waypoint
+            if not self._is_reached(before, measured, now_s, is_flying):
+                self._reached_s = None
+                self._problem = self._call.problem
+                break
             self._reached_s = now_s if self._reached_s is None else min(self._reached_s, now_s)
-            if now_s - self._reached_s >= before.duration_s:
-                self._go_on(before, measured)
-        else:
-            self._reached_s = None
-            self._problem = self._call.problem
-        waypoint = self._waypoints[self._index]
+            if now_s - self._reached_s < before.duration_s:
+                break
+            self._go_on(before, measured)
+            waypoint = self._waypoints[self._index]
+            if self._is_done or not waypoint.is_place:
+                break
         if waypoint.is_place:
             return self._way(waypoint, measured)
         if waypoint.call or self._is_done:
