@@ -1,7 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Simulator's side of the protocol: ServedClient, one client's connection, and the answer to each of its requests.
 
-The CUAUV server deviates from the specification. `Quirks.REAL` follows it. docs/simulator.md lists the differences.
+The CUAUV server deviates from the specification (`Quirks.REAL` follows it, except for crashes and broken streams):
+
+- it disconnects on an unsupported request, trailing bytes, a body over 1024 bytes, an empty string, and on a request \
+that arrives in pieces. Its own answers arrive in two pieces, which delayed acknowledgements slow down to 44 ms;
+- EGET has no `data`; the error codes of ESTREAM and EGET are swapped; RUN while running and PAUSE while paused are \
+ERROR 0; COMPLETED arrives on every connection;
+- the depth of CDATA is that along the camera's axis;
+- REMOVE of a trigger or an entity stream is answered, but has no effect. OADD counts from 0, but REMOVE takes the \
+numbers of forces, of which 0 is gravity;
+- CSET refers to the body frame of the entity, CADD to the model frame. CSET of a missing camera crashes it, changed \
+cameras ends all camera streams.
 """
 
 from __future__ import annotations
