@@ -185,7 +185,7 @@ each_message = pytest.mark.parametrize(
 
 
 @each_message
-@settings(max_examples=40, suppress_health_check=list(HealthCheck), phases=[Phase.generate])
+@settings(suppress_health_check=list(HealthCheck), phases=[Phase.generate])
 @given(data=st.data())
 def test_messages_with_any_values_are_read_as_sent(kind, number, data):
     sender, reader = until(kind, number)

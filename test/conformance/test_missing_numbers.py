@@ -4,6 +4,7 @@
 A number that is missing in some reports must not open the fence, nor the maximum height.
 """
 
+import functools
 import math
 
 import pytest
@@ -38,13 +39,26 @@ def lacking(kind):
     return [(reports, lacks) for reports in reported for lacks in reports]
 
 
+@functools.cache
+def farthest_m_in_fence(reports, when, lacks, value):
+    """Return the largest distance from the start. Kinds that report the same fly the same."""
+    places = ReportingBody(reports, fence_radius=FENCE_M).fly((2.0, 1.0, 0.0), MISSING[when], lacks, value)
+    return max(math.hypot(*place) for place in places)
+
+
+@functools.cache
+def highest_m_below_maximum(reports, when, lacks, value):
+    """Return the largest height, likewise."""
+    places = ReportingBody(reports, max_height=MAX_HEIGHT_M).fly((0.0, 0.0, 1.0), MISSING[when], lacks, value)
+    return max(z for _, _, z in places)
+
+
 @pytest.mark.parametrize("value", [None, math.nan])
 @pytest.mark.parametrize("when", MISSING)
 @kinds_and_the_kit
 def test_a_fence_holds(kind, when, value):
     for reports, lacks in lacking(kind):
-        places = ReportingBody(reports, fence_radius=FENCE_M).fly((2.0, 1.0, 0.0), MISSING[when], lacks, value)
-        farthest_m = max(math.hypot(*place) for place in places)
+        farthest_m = farthest_m_in_fence(reports, when, lacks, value)
         assert farthest_m <= FARTHEST_M, lacks
         assert farthest_m >= FENCE_M - 0.5 or when not in PASSING, f"it is not blocked without {lacks}"
 
@@ -54,7 +68,6 @@ def test_a_fence_holds(kind, when, value):
 @kinds_and_the_kit
 def test_a_maximum_height_holds(kind, when, value):
     for reports, lacks in lacking(kind):
-        places = ReportingBody(reports, max_height=MAX_HEIGHT_M).fly((0.0, 0.0, 1.0), MISSING[when], lacks, value)
-        highest_m = max(z for _, _, z in places)
+        highest_m = highest_m_below_maximum(reports, when, lacks, value)
         assert highest_m <= FARTHEST_M, lacks
         assert highest_m >= MAX_HEIGHT_M - 0.5 or when not in PASSING, f"it is not blocked without {lacks}"

@@ -133,12 +133,19 @@ def assert_reached_and_held(outcome, rate=60):
 
 
 @pytest.mark.parametrize("layout", ["pitch_yaw", "pitch_roll", "pose"])
-@pytest.mark.parametrize(("seed", "delay"), [(3, 0), (8, 2)])
+@pytest.mark.parametrize(("seed", "delay"), [pytest.param(3, 0, marks=pytest.mark.exhaustive), (8, 2)])
 def test_it_reaches_the_target_and_holds(layout, seed, delay):
     assert_reached_and_held(fly(SphereWorld.random(seed), layout=layout, delay=delay))
 
 
-@pytest.mark.parametrize(("seed", "rotation"), [(0, "9 8 -9"), (4, "-11 -8 6"), (7, "0 15 15 -15, 8 -15 15 15")])
+@pytest.mark.parametrize(
+    ("seed", "rotation"),
+    [
+        pytest.param(0, "9 8 -9", marks=pytest.mark.exhaustive),
+        pytest.param(4, "-11 -8 6", marks=pytest.mark.exhaustive),
+        (7, "0 15 15 -15, 8 -15 15 15"),
+    ],
+)
 def test_it_reaches_the_target_in_wind_that_turns_the_drone(seed, rotation):
     world = SphereWorld.random(seed, wind_rotation=WindRotation.parse(rotation))
     assert_reached_and_held(fly(world, layout="pitch_roll"))

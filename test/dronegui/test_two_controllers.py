@@ -170,7 +170,7 @@ def test_a_controller_that_goes_on_is_not_fought():
     assert numbers(actions).count(1) == 1
 
 
-@pytest.mark.parametrize("late_s", [0.0, 0.6, 2.5])
+@pytest.mark.parametrize("late_s", [0.0, pytest.param(0.6, marks=pytest.mark.exhaustive), 2.5])
 @pytest.mark.parametrize("period_s", [0.5, 1.0, 4.0, 12.0])
 def test_no_flight_of_its_own_is_taken_for_another_controllers(late_s, period_s):
     scene = Scene(late_s)

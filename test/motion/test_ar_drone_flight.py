@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from drone_bridge.dronegui.codec import AXES, BUTTONS, Controls
@@ -104,7 +104,6 @@ def test_reset_in_flight_is_an_emergency():
 controls = st.builds(Controls, **dict.fromkeys(BUTTONS, st.booleans()), **dict.fromkeys(AXES, st.floats(-1, 1)))
 
 
-@settings(max_examples=30)
 @given(st.lists(st.tuples(controls, st.integers(1, 100)), max_size=15))
 def test_whatever_is_commanded_the_drone_stays_in_the_world(commands):
     flight = ArDroneFlight(gusts=1.0)

@@ -30,11 +30,11 @@ BEGIN_S, LATER_S = BEGINS
 @pytest.mark.parametrize(
     ("drone", "lie", "command"),
     [
-        ("AR.Drone", "velocity 0", "0.3 m/s"),
+        pytest.param("AR.Drone", "velocity 0", "0.3 m/s", marks=pytest.mark.exhaustive),
         ("AR.Drone", "velocity 0, noise 20 mm/s", "0.3 m/s"),
-        ("AR.Drone", "the same report", "0.3 m/s"),
-        ("AR.Drone", "late by 1 s", "0.3 m/s"),
-        ("landing drone", "velocity 0, noise 1 mm/s", "0.3 m/s"),
+        pytest.param("AR.Drone", "the same report", "0.3 m/s", marks=pytest.mark.exhaustive),
+        pytest.param("AR.Drone", "late by 1 s", "0.3 m/s", marks=pytest.mark.exhaustive),
+        pytest.param("landing drone", "velocity 0, noise 1 mm/s", "0.3 m/s", marks=pytest.mark.exhaustive),
         ("landing drone", "sign", "0.3 m/s"),
         ("landing drone", "the same report", "STOP"),
     ],
@@ -79,7 +79,7 @@ def test_a_drone_with_a_fence_and_a_doubted_place_returns_slowly_and_goes_no_far
 
 
 @pytest.mark.parametrize("drone", ["AR.Drone", "landing drone"])
-@pytest.mark.parametrize("name", ["gusts 2 m/s", "wind 3 m/s at once"])
+@pytest.mark.parametrize("name", [pytest.param("gusts 2 m/s", marks=pytest.mark.exhaustive), "wind 3 m/s at once"])
 def test_an_honest_flight_is_not_doubted(drone, name):
     assert honest(drone, name, "zero")[:2] == (0.0, 0.0)
 

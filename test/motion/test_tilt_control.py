@@ -19,7 +19,9 @@ STANDS_WITHIN_M = {0.5: 0.4, 1.5: 1.3, 2.0: 2.0}
 SEEDS = (41, 42)
 
 
-@pytest.mark.parametrize("speed", STANDS_WITHIN_M)
+@pytest.mark.parametrize(
+    "speed", [pytest.param(speed, marks=[pytest.mark.exhaustive] * (speed != 1.5)) for speed in STANDS_WITHIN_M]
+)
 @pytest.mark.parametrize(
     ("make", "gusts", "drift"),
     [(GuiDrone, 0.0, 0.05), (GuiDrone, 0.3, 0.2), (LandingDrone, 0.0, 0.1), (LandingDrone, 0.3, 0.2)],
@@ -38,7 +40,7 @@ def test_far_ground_is_measured_worse():
 
 @pytest.mark.parametrize("make", [GuiDrone, LandingDrone])
 @pytest.mark.parametrize(("delay_s", "way", "drift"), [(0.1, 1.5, 0.2), (0.2, 2.0, 0.3)])
-@pytest.mark.parametrize("gusts", [0.0, 0.3])
+@pytest.mark.parametrize("gusts", [pytest.param(0.0, marks=pytest.mark.exhaustive), 0.3])
 def test_a_late_link_does_no_harm(make, delay_s, way, drift, gusts):
     """`delay_s` each way: a command affects the measurements after twice that, and the drone's own lag."""
     for seed in SEEDS:

@@ -10,8 +10,7 @@ import threading
 import tty
 
 import pytest
-from patience import TIMEOUT_S
-from ros_session import wait_until
+from patience import TIMEOUT_S, wait_until
 
 from drone_bridge.net.datagram_link import DatagramPort
 from drone_bridge.net.last_words import LastWordsKeeper, shared_memory

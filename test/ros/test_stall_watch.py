@@ -3,10 +3,13 @@
 
 import math
 import threading
+from functools import partial
 
 import pytest
 from patience import TIMEOUT_S
+from plain_node import PlainNode
 
+from drone_bridge.ros import protocol_node
 from drone_bridge.ros.stall_watch import (
     LATE_TURN_S,
     SETTLING_S,
@@ -15,6 +18,7 @@ from drone_bridge.ros.stall_watch import (
     StallWatch,
     elapsed_s,
 )
+from drone_bridge.session.session import AFTER_STALLS
 
 
 class Clock:
@@ -47,6 +51,22 @@ def test_after_a_gap_it_settles_for_a_while(clock):
     clock.now_s += 0.2 * SETTLING_S
     assert not watch.is_settling
     assert watch.running_s() == pytest.approx(1.1 * SETTLING_S)
+
+
+def test_a_request_right_after_a_stall_is_refused_and_counted(clock, monkeypatch):
+    monkeypatch.setattr(protocol_node, "PROCESS", StallWatch(clock))
+    node = PlainNode()
+    node.takes_commands = partial(protocol_node.ProtocolNode.takes_commands, node)
+    check_age = partial(protocol_node.ProtocolNode.check_age, node, "takeoff")
+    check_age()
+    clock.now_s += STALL_S + 0.01
+    with pytest.raises(ValueError, match="takeoff"):
+        check_age()
+    assert node.report.counts == {AFTER_STALLS: 1}
+    for _ in range(2):
+        clock.now_s += 0.6 * SETTLING_S
+        protocol_node.PROCESS.running_s()
+    check_age()
 
 
 def test_a_request_after_a_stall_may_have_waited_since_before_it(clock):

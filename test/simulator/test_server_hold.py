@@ -2,7 +2,7 @@
 """simulator_server on hold: no request moves the vehicle, and all others are executed."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from offline_simulator import OfflineSimulator
 from served_world import VEHICLE, ServedWorld
@@ -55,7 +55,6 @@ def test_these_move_the_vehicle(request_):
 
 
 @EACH_KIND
-@settings(max_examples=30)
 @given(st.data())
 def test_every_request_that_moves_the_emulated_vehicle_is_declared(kind, data):
     request = data.draw(decoded(kind))
@@ -84,7 +83,6 @@ def stops(request):
 
 @EACH_KIND
 @pytest.mark.parametrize("is_heard", [False, True])
-@settings(max_examples=20)
 @given(st.data())
 def test_no_request_moves_a_vehicle_on_hold(kind, is_heard, data):
     request = data.draw(decoded(kind))

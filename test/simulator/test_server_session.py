@@ -6,7 +6,7 @@ import struct
 from unittest.mock import ANY
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from served_world import STATE, VEHICLE, ServedWorld
 from simulator_requests import ANY_REQUEST
@@ -127,7 +127,6 @@ def test_requests_before_garbage_are_answered(world):
     assert world.client.is_closed
 
 
-@settings(max_examples=100)
 @given(st.lists(st.binary(max_size=40) | ANY_REQUEST.map(sim.frame), max_size=20), st.booleans())
 def test_any_bytes_are_answered_or_end_their_client(chunks, has_bridge):
     world = ServedWorld()

@@ -5,7 +5,7 @@ import math
 from itertools import count
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from served_world import VEHICLE, ServedWorld
 
@@ -249,7 +249,6 @@ def test_a_turn_rate_alone_is_not_published_again_while_the_vehicle_turns():
     assert not world.commands_since(before)
 
 
-@settings(max_examples=200)
 @given(st.lists(STEPS, max_size=25), st.booleans())
 def test_for_any_sequence_of_requests_no_stale_velocity_is_published(steps, has_bridge):
     world = Steered(has_bridge)

@@ -4,13 +4,12 @@
 import math
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from offline_simulator import OfflineSimulator
 from simulator_requests import ANY_REQUEST
 
 
-@settings(max_examples=200)
 @given(st.lists(ANY_REQUEST, max_size=30))
 def test_any_requests_get_matching_answers_and_the_world_continues(requests):
     simulator = OfflineSimulator()

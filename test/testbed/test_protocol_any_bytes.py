@@ -4,7 +4,7 @@
 import struct
 from functools import partial
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from testbed_bytes import (
     CONSTANTS,
@@ -54,7 +54,6 @@ def stream_cases(draw):
     )
 
 
-@settings(max_examples=150)
 @given(stream_cases())
 def test_any_bytes_in_any_split_give_the_same_events_or_an_error(case):
     layout, unit, data, cuts = case

@@ -302,6 +302,7 @@ def test_messages_of_a_lost_definition_are_left_out_and_counted(tmp_path):
     assert 0 < copy.undefined_count < len(expected)
 
 
+@pytest.mark.exhaustive
 def test_memory_does_not_grow_with_the_messages(tmp_path):
     peaks = []
     for count in (40_000, 80_000):

@@ -20,7 +20,7 @@ PICTURES = json.loads((VIDEO / "pictures.json").read_text())
 PACKETS = {name: (VIDEO / f"{name}.bin").read_bytes() for name in PICTURES}
 #: A short packet with each way to encode a block, so that a change has an effect.
 BROKEN = ("qcif_q30", "qcif_stripes", "hand_not_coded")
-FEW = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+SLOW = settings(suppress_health_check=[HealthCheck.too_slow])
 
 
 def sha256(data):
@@ -170,7 +170,7 @@ def test_a_packet_cut_anywhere_is_refused(name):
         refusal(packet[:length])
 
 
-@FEW
+@SLOW
 @given(st.sampled_from(BROKEN), st.lists(st.tuples(st.integers(0), st.integers(0, 255)), min_size=1, max_size=8))
 def test_a_packet_with_other_bytes_is_decoded_or_refused(name, changes):
     packet = bytearray(PACKETS[name])
@@ -179,7 +179,7 @@ def test_a_packet_with_other_bytes_is_decoded_or_refused(name, changes):
     decoded_or_refused(bytes(packet))
 
 
-@FEW
+@SLOW
 @given(st.sampled_from(BROKEN), st.integers(67, 900), st.binary(min_size=0, max_size=800))
 def test_random_bits_after_a_right_beginning_are_decoded_or_refused(name, at, data):
     kept = swapped(PACKETS[name])[: at // 8]
@@ -187,7 +187,7 @@ def test_random_bits_after_a_right_beginning_are_decoded_or_refused(name, at, da
     decoded_or_refused(swapped(stream + bytes(-len(stream) % 4)))
 
 
-@FEW
+@SLOW
 @given(st.binary(max_size=2000))
 @example(b"")
 @example(bytes(MAX_PACKET_BYTES))
@@ -196,7 +196,7 @@ def test_random_bytes_are_refused(data):
     decoded_or_refused(data)
 
 
-@FEW
+@SLOW
 @given(st.binary(min_size=4, max_size=4), st.integers(1, 31))
 def test_one_pattern_up_to_the_longest_packet_is_decoded_or_refused(pattern, quantizer):
     head = swapped(PACKETS["qvga_q20"])[:9]
@@ -351,7 +351,7 @@ def test_nothing_may_follow_a_picture(more):
     assert refused_check(packet)
 
 
-@FEW
+@SLOW
 @given(st.data())
 def test_what_may_be_sent_is_decoded(data):
     packet = bytearray(PACKETS["qcif_q30"])

@@ -40,7 +40,7 @@ def test_refused_input_is_freed_at_once(target):
 def uncollected():
     """Yield a list, which is filled at the end with the exceptions that only the garbage collector frees."""
     left = []
-    gc.collect()
+    gc.freeze()  # all that other tests have left
     gc.disable()
     gc.set_debug(gc.DEBUG_SAVEALL)
     try:
@@ -51,6 +51,7 @@ def uncollected():
         gc.set_debug(0)
         gc.garbage.clear()
         gc.enable()
+        gc.unfreeze()
 
 
 def test_an_exception_is_found_and_reproducible():

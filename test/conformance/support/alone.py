@@ -42,8 +42,10 @@ signal.signal(signal.SIGQUIT, signal.SIG_DFL)
 # A stalled or slow machine must not end a node, unlike a hang. Shorter than the timeout of Process.end.
 os.environ["DRONE_BRIDGE_WATCHDOG_SECONDS"] = "15"
 
-hypothesis.settings.register_profile("deterministic", derandomize=True, deadline=None, database=None)
-hypothesis.settings.load_profile("deterministic")
+# Reproducible, by the number of examples: pytest --hypothesis-profile=exhaustive
+hypothesis.settings.register_profile("exhaustive", max_examples=200, derandomize=True, deadline=None, database=None)
+hypothesis.settings.register_profile("gate", hypothesis.settings.get_profile("exhaustive"), max_examples=25)
+hypothesis.settings.load_profile("gate")
 
 
 def pytest_addoption(parser):
