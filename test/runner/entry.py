@@ -155,7 +155,7 @@ def main() -> int:
     signal.signal(signal.SIGINT, signal.default_int_handler)
     place.number()
     arguments = [*files, "-q", "-p", "no:rerunfailures", "-p", "no:cacheprovider", f"--junit-xml={result}"]
-    arguments += [] if is_all else ["-m", "not exhaustive"]
+    arguments += ["--hypothesis-profile=exhaustive"] if is_all else ["-m", "not exhaustive"]
     arguments += ["-o", f"faulthandler_timeout={TEST_LIMIT_S}"]
     if pytest.version_tuple >= (9,):
         arguments += ["-o", "faulthandler_exit_on_timeout=true"]
