@@ -12,7 +12,7 @@ export PIP_USER := 0
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: setup setup_tests view demo check test test_all coverage lint reference docs wheels
-.PHONY: shots bench campaign clean
+.PHONY: shots measure clean
 
 setup:
 	@$(PYTHON) env/make_environment.py
@@ -72,15 +72,11 @@ coverage: setup_tests
 	@$(ACTIVATE) && rm -rf build/coverage && DRONE_BRIDGE_COVERAGE=$(CURDIR)/build/coverage python test/runner/run.py --all
 	@$(ACTIVATE) && coverage combine --quiet build/coverage && coverage report --format=total
 
-# Cost of the bridges, in about half an hour. Only one of them: make bench B=testbed
-bench: setup_tests
-	@$(ACTIVATE) && for name in $(or $(B),testbed simulator telemetry robot dronegui ardrone robot_class footprint web); do python benchmark/$$name.py || exit; done
-
-# Kills, stalls, broken peers, several machines, flights by the clock, throughput, memory. Prints figures, and fails only
-# if a vehicle moved without permission, or did not stop. Half an hour at most: make campaign SHORT=1
-# Some steps only: make campaign STEPS='kills hosts'; python campaign/run.py --list names all.
-campaign: setup_tests
-	@$(ACTIVATE) && python campaign/run.py $(if $(SHORT),--short) $(STEPS)
+# Kills, stalls, broken peers, several machines, many vehicles, landings, reports that lie, CPU. Prints figures, and fails only
+# if a vehicle moved without permission, or did not stop. Half an hour at most: make measure SHORT=1
+# Some steps only: make measure STEPS='kills hosts'; python measure/run.py --list names all.
+measure: setup_tests
+	@$(ACTIVATE) && python measure/run.py $(if $(SHORT),--short) $(STEPS)
 
 # Removes all generated files in this folder, and lists those outside.
 clean:

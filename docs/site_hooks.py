@@ -17,14 +17,14 @@ ELSEWHERE = {
     "index.md": "README.md",
     "guide.md": "docs/README.md",
     "contributing.md": "CONTRIBUTING.md",
-    "benchmark.md": "benchmark/README.md",
+    "figures.md": "measure/README.md",
 }
 #: Tabs, with beginnings of pages' names; what is named nowhere is under the last one.
 TABS = {
     "Start": ("index", "guide", "install", "launch", "view"),
     "Protocols": ("bridges", "servers", "testbed", "dronegui", "ardrone", "robot", "simulator", "telemetry"),
     "Flying": ("controllers",),
-    "Operation": ("deploy", "network", "bags", "benchmark", "course"),
+    "Operation": ("deploy", "network", "bags", "figures", "course"),
     "Development": ("contributing", "architecture", "new_protocol", "protocols", "api"),
     "Reference": ("reference/",),
     "More": ("",),

@@ -81,7 +81,7 @@ def test_a_stopped_process(pair, who):
         resumed_s = time.monotonic()
         process.send(signal.SIGCONT)
     if who == "bridge":
-        pair.watch()  # longer in the campaign, for DDS's retransmissions after 3 s
+        pair.watch()  # longer in measure/, for DDS's retransmissions after 3 s
         assert_nothing_moved(pair.commands, resumed_s)
     assert_neutral(pair.commands)
     pair.drive()

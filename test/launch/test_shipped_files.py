@@ -237,7 +237,7 @@ def anchors(path):
 
 
 @by_name(
-    [*PAGES, *(ROOT / "docs" / "reference").glob("*.md"), ROOT / "CONTRIBUTING.md", ROOT / "benchmark" / "README.md"]
+    [*PAGES, *(ROOT / "docs" / "reference").glob("*.md"), ROOT / "CONTRIBUTING.md", ROOT / "measure" / "README.md"]
 )
 def test_the_links_of_a_page_have_targets(path):
     for file, anchor in LINK.findall(path.read_text()):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows of the table of `campaign/reports_that_lie.py`, with its bounds."""
+"""Rows of the table of `measure/reports_that_lie.py`, with its bounds."""
 
 from dataclasses import replace
 

@@ -65,9 +65,9 @@ def imports_of(part):
 
 def imported(part):
     """Return the foreign modules of those."""
-    # What lies beside a file: what tests share, benchmarks, examples, and the package that a test installs. The log
+    # What lies beside a file: what tests share, measurements, examples, and the package that a test installs. The log
     # writer imports a module of drone_bridge/net without the package.
-    folders = ("test/*", "test/conformance/support", "benchmark", "campaign", "examples", "drone_bridge/net")
+    folders = ("test/*", "test/conformance/support", "measure", "examples", "drone_bridge/net")
     beside = [file for folder in folders for file in ROOT.glob(f"{folder}/*.py")]
     own = (
         {"drone_bridge"} | {path.stem for path in beside} | {path.name for path in (ROOT / "test" / "plugin").iterdir()}
@@ -75,11 +75,11 @@ def imported(part):
     return imports_of(part) - own - set(sys.stdlib_module_names)
 
 
-SCRIPTS = sorted(path for path in (ROOT / "benchmark").glob("*.py") if "__main__" in path.read_text())
+SCRIPTS = sorted(path for path in (ROOT / "measure").glob("*.py") if "__main__" in path.read_text())
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
-def test_a_benchmark_imports_from_tests_only_with_their_folder(script):
+def test_a_measurement_imports_from_tests_only_with_their_folder(script):
     shared = {path.stem for folder in ("test/*", "test/conformance/support") for path in ROOT.glob(f"{folder}/*.py")}
     from_tests = imports_of(script) & shared - {path.stem for path in script.parent.glob("*.py")}
     assert not from_tests or '"support"' in script.read_text(), from_tests

@@ -2,7 +2,7 @@
 """Flights of drones whose reports lie, of honest ones that are disturbed, and at walls. With a fake clock.
 
 The emulated drones are flown by the same pilots, limits and translations as by their bridges, without sockets or ROS.
-Every flight is reproducible. See `campaign/reports_that_lie.py` for the table.
+Every flight is reproducible. See `measure/reports_that_lie.py` for the table.
 """
 
 from __future__ import annotations

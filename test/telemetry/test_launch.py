@@ -12,7 +12,7 @@ from web_viewer import Viewer
 from drone_bridge.msg import ControllerState
 
 LANDING_S = 120  # timeout for a busy machine
-TOUCHDOWN = r"\[telemetry-\d\] touchdown on the"  # the quality is measured in the campaign
+TOUCHDOWN = r"\[telemetry-\d\] touchdown on the"  # the quality is measured in measure/
 #: Topics of a landing, in its namespace.
 RECORDED = {
     *("imu/data", "velocity", "height", "landing_pad", "camera/image_raw", "camera/camera_info", "landed"),

@@ -292,7 +292,7 @@ def test_unrecordable_topics_are_logged_once_and_the_rest_is_recorded(node, doma
 
 
 def test_what_was_written_before_a_kill_is_recovered_for_every_command(node, domain, tmp_path):
-    """It is written once a second or so; how much a kill costs is measured in the campaign."""
+    """It is written once a second or so; how much a kill costs is measured in measure/."""
     publishers = [node.create_publisher(String, name, RELIABLE) for name in ("text", "a", "z")]
     file, sizes, count = tmp_path / "flight/flight.mcap", set(), 0
     with recording_of(tmp_path / "flight") as recording:

@@ -19,7 +19,7 @@ from drone_bridge.tools.launch.parse import load
 STOP_TIMEOUT_S = 15.0
 #: Exit status of `drone-bridge launch` after an interrupt and a clean shutdown.
 INTERRUPTED = 128 + signal.SIGINT
-#: ROS domains of demonstrations, rarely used otherwise, and distinct from those of tests and benchmarks.
+#: ROS domains of demonstrations, rarely used otherwise, and distinct from those of tests.
 DOMAINS = range(61, 82)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ROS side of a campaign: commands vehicles at 20 Hz, receives servers' commands, and reads diagnostics."""
+"""ROS side of measurements: commands vehicles at 20 Hz, receives servers' commands, and reads diagnostics."""
 
 import contextlib
 import threading

@@ -8,7 +8,7 @@ releases. Child processes find the number in the environment, and use the same p
 import os
 import socket
 
-#: Domains from 61 on are for demonstrations, benchmarks and campaigns.
+#: Domains from 61 on are for demonstrations and measurements.
 DOMAINS_EACH = 2
 COUNT = 30
 VARIABLE = "DRONE_BRIDGE_TEST_PLACE"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Subjects of tests and campaigns: each bridge and server in operation, with its environment, as processes.
+"""Subjects of tests and measurements: each bridge and server in operation, with its environment, as processes.
 
 Commands are judged on the wire, by the relay before a vehicle. A server's vehicle is in ROS, so `cmd_vel` is judged.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bridge and server of each kind, as in a campaign, and assertions about their last commands."""
+"""Bridge and server of each kind, as in measure/, and assertions about their last commands."""
 
 import os
 import time

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""all_subjects: subjects of campaigns: bridges and servers, the page's server, and the recorder."""
+"""all_subjects: subjects of measurements: bridges and servers, the page's server, and the recorder."""
 
 import contextlib
 import json

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """SIGSTOP of each program for 2 to 4 s while it is commanded: no stale command moves a vehicle afterwards.
 
-With CAMPAIGN_BLOCKED=1 in the environment, their standard output and error are full meanwhile.
+With MEASURE_BLOCKED=1 in the environment, their standard output and error are full meanwhile.
 """
 
 from disturbing import Plan, run

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The campaign: what programs use, and run.py, which ends what steps leave."""
+"""Measuring: what programs use, and run.py, which ends what steps leave."""
 
 import re
 import signal
@@ -10,7 +10,7 @@ import programs
 import pytest
 from repository import ROOT
 
-RUN = ROOT / "campaign" / "run.py"
+RUN = ROOT / "measure" / "run.py"
 
 
 # That it would find something.

@@ -3,7 +3,7 @@
 
 All robots except the last are commanded at 20 Hz by numbered velocities, which appear in their bridges' wire logs.
 There are no goals and no video: recording four AR.Drones' cameras would fill two cores. Environment variables:
-CAMPAIGN_EACH, another number of vehicles of each kind; CAMPAIGN_SECONDS, the duration of the measurement.
+MEASURE_EACH, another number of vehicles of each kind; MEASURE_SECONDS, the duration of the measurement.
 """
 
 import contextlib
@@ -42,7 +42,7 @@ START_S = 240.0  # timeout for the start of 50 processes, on two busy cores
 SETTLING_S = {True: 10.0, False: 30.0}  # until the last of them has discovered the others
 COMMANDS_HZ = 20.0
 FIRST_SPEED = 100  # on the wire, of the first command
-NEUTRAL_S = 2.5  # after the last command, as elsewhere in the campaign
+NEUTRAL_S = 2.5  # after the last command, as elsewhere
 END_S = 120.0
 #: Launch files by kind, with the required ports and non-default arguments.
 KINDS: Mapping[str, tuple[tuple[str, ...], Mapping[str, str]]] = {
@@ -214,8 +214,8 @@ def by_kind(before: Mapping[str, Usage], after: Mapping[str, Usage], seconds: fl
 def main(short: bool) -> int:
     """Start them, measure, and stop them."""
     verdict = Verdict()
-    each = int(os.environ.get("CAMPAIGN_EACH", EACH[short]))
-    seconds = float(os.environ.get("CAMPAIGN_SECONDS", MEASURED_S[short]))
+    each = int(os.environ.get("MEASURE_EACH", EACH[short]))
+    seconds = float(os.environ.get("MEASURE_SECONDS", MEASURED_S[short]))
     with tempfile.TemporaryDirectory() as name, contextlib.closing(RosSession()) as session:
         folder = Path(name)
         bag = folder / "flight"

@@ -2,7 +2,7 @@
 """Reports of drones that lie, or only seem to: how far and fast a drone flies by them, and what is doubted.
 
 In virtual time, without sockets or ROS. The flights are in `test/support/lying_flights.py`. With names of lies or
-conditions as arguments, `python campaign/reports_that_lie.py NAME ...` flies only these.
+conditions as arguments, `python measure/reports_that_lie.py NAME ...` flies only these.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def main(short: bool, names: Sequence[str] = ()) -> int:
     """Fly everything, or with `names` only these lies and conditions, and print tables."""
     verdict, selection = Verdict(), Selection(short, names)
     jobs = selection.jobs()
-    with Pool(int(os.environ.get("CAMPAIGN_JOBS", os.cpu_count() or 1))) as pool:
+    with Pool(int(os.environ.get("MEASURE_JOBS", os.cpu_count() or 1))) as pool:
         flown = dict(zip(jobs, pool.map(_do, jobs.values(), chunksize=1), strict=True))
     for drone in flights.TILTED:
         _print_lies(drone, selection, flown, verdict)

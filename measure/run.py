@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run the steps of the campaign in sequence: `make campaign`, or `python campaign/run.py [--short] [step ...]`.
+"""Run the measurements in sequence: `make measure`, or `python measure/run.py [--short] [step ...]`.
 
 A step is a module of this folder with a function `main(short: bool) -> int`. The first line of its docstring describes
 it. It prints figures as text; the last line represents it in the final table. It returns a status of `step.py`, or
@@ -86,7 +86,7 @@ def run_step(folder: Path, name: str, *, short: bool, limit_s: float) -> Result:
     """Run a step in its own process, show its output, and stop its remaining processes."""
     command = [sys.executable, __file__, "--folder", str(folder), "--here", name, "--limit", str(limit_s)]
     began_s, shown = time.monotonic(), [""]
-    with tempfile.TemporaryDirectory(prefix=f"campaign.{name}.") as scratch:
+    with tempfile.TemporaryDirectory(prefix=f"measure.{name}.") as scratch:
         process = subprocess.Popen(
             [*command, *(["--short"] if short else [])],
             env=environment(folder, Path(scratch)),

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """SIGKILL of bridges while they send: their vehicles get whole messages, and then neutral from the child process.
 
-`make campaign STEPS=kills_inside` kills each bridge 40 times: more than 200 kills in all.
+`make measure STEPS=kills_inside` kills each bridge 40 times: more than 200 kills in all.
 """
 
 from disturbing import Plan, run

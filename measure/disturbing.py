@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Campaign: disturbs the package's programs, and checks the vehicles' commands and that the programs recover.
+"""Disturb the package's programs, and check the vehicles' commands and that the programs recover.
 
     soak     the vehicle's side becomes a broken peer (garbage, silence, floods ...) or ends, commands pause
     kills    SIGKILL at random moments, of the program or of a vehicle; bridges that die or hang and are not restarted
@@ -12,8 +12,8 @@ the next commands must drive all vehicles, and without commands they must be neu
 without permission, or did not stop. Other faults are only reported: a program that does not drive within a minute, logs
 a traceback, counts an internal error, sends data that its vehicle can't read, or grows.
 
-Environment variables: CAMPAIGN_ONLY, a regular expression for names of programs; CAMPAIGN_ROUNDS, the number of rounds
-for each; CAMPAIGN_SEED, another seed. With CAMPAIGN_BLOCKED=1 the output of the programs is not read, as in a terminal
+Environment variables: MEASURE_ONLY, a regular expression for names of programs; MEASURE_ROUNDS, the number of rounds
+for each; MEASURE_SEED, another seed. With MEASURE_BLOCKED=1 the output of the programs is not read, as in a terminal
 after Ctrl-S.
 """
 
@@ -350,9 +350,9 @@ class Campaign:
     def __init__(self, plan: Plan, scratch: Path) -> None:
         self.tally = Tally()
         self._plan, self._scratch = plan, scratch
-        self._rounds = int(os.environ.get("CAMPAIGN_ROUNDS", plan.rounds))
-        self._seed = os.environ.get("CAMPAIGN_SEED", "1")
-        only = os.environ.get("CAMPAIGN_ONLY", "")
+        self._rounds = int(os.environ.get("MEASURE_ROUNDS", plan.rounds))
+        self._seed = os.environ.get("MEASURE_SEED", "1")
+        only = os.environ.get("MEASURE_ONLY", "")
         makers = {name: make for name, make in all_subjects().items() if re.search(only, name)}
         if not makers:
             raise ValueError(f"No program matches {only!r}. The programs are {', '.join(all_subjects())}.")
@@ -383,7 +383,7 @@ class Campaign:
             folder = self._scratch / name
             folder.mkdir()
             subject = make(domain, folder)
-            subject.is_output_blocked = os.environ.get("CAMPAIGN_BLOCKED") == "1"
+            subject.is_output_blocked = os.environ.get("MEASURE_BLOCKED") == "1"
             self._families[name] = subject.family
             suited = [each for each in CAMPAIGNS[self._plan.campaign] if each.suits(subject)]
             try:

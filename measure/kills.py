@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ends of programs and vehicles: a bridge that dies or hangs stops its vehicle, a restarted one moves none by itself.
 
-`CAMPAIGN_ROUNDS=180 CAMPAIGN_ONLY='_bridge$'` gives 20 rounds of each of the nine kinds for each bridge.
+`MEASURE_ROUNDS=180 MEASURE_ONLY='_bridge$'` gives 20 rounds of each of the nine kinds for each bridge.
 """
 
 from disturbing import Plan, run
