@@ -91,6 +91,7 @@ class Hold:
         self._wishes: dict[str, int] = {}  # number of releases at the time of each wish
         #: State of hold and helm.
         stored, unread = self._read()
+        self._file.reserve()
         self.state = HoldState(reason := stored or unread)
         self.state.unread = unread
         self._status = HoldStatus(run=uuid.uuid4().hex, held=bool(reason), since=_now(), is_inherited=bool(reason))

@@ -19,6 +19,9 @@ from drone_bridge.ros.environment import ros_home
 SCOPE_VARIABLE = "DRONE_BRIDGE_HOLD_SCOPE"
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 _MAX_REASON = 200  # characters
+#: Errors of a full disk, for all or for this user.
+DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
+_RESERVE_BYTES = 64 * 1024  # for the holds of all vehicles of this user
 _ABSENT = (errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG)  # errors of a file that was never written
 
 
@@ -31,6 +34,7 @@ class HoldFile:
         # ROS names contain no dots.
         name = f"{boot_id()}.{domain}{node.replace('/', '.')}" + (f".{scope}" if scope else "")
         self.path = ros_home() / "held" / name
+        self._new, self._reserve = self.path.with_name(f"{name}.new"), self.path.with_name("reserve")
 
     def read(self) -> str:
         """Return the reason of the hold, or an empty string. Raises OSError if it is unknown whether there is one."""
@@ -41,6 +45,18 @@ class HoldFile:
                 return ""
             raise
         return reason.strip()[:_MAX_REASON] or "the reason is unknown"
+
+    def reserve(self) -> None:
+        """Create the file that `write` uses on a full disk, shared by all nodes, unless it exists."""
+        with contextlib.suppress(OSError):
+            if self._reserve.exists():
+                return
+            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            try:
+                self._new.write_bytes(bytes(_RESERVE_BYTES))
+                self._new.replace(self._reserve)
+            finally:
+                self._new.unlink(missing_ok=True)
 
     def keep(self, reason: str) -> str:
         """Write the reason, or remove the file if it is empty. Return a sentence about an error, or an empty string."""
@@ -53,6 +69,7 @@ class HoldFile:
             if reason:
                 return f"If this node is killed, it will not hold again: {self.path} can't be written ({error})."
             return f"If this node is killed, it will hold again: {self.path} can't be removed ({error})."
+        self.reserve()
         return ""
 
     def unread(self, error: OSError) -> str:
@@ -64,12 +81,20 @@ class HoldFile:
         return f"it may have been held: {self.path} can't be read ({error.strerror}); to mend that: {command}"
 
     def write(self, reason: str) -> None:
-        """Write the reason atomically. Raises OSError."""
+        """Write the reason atomically, on a full disk in the place of the reserve. Raises OSError."""
         self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         remove_outdated(self.path.parent)
-        new = self.path.with_name(f"{self.path.name}.new")
-        new.write_text(f"{reason}\n{platform.node()}\n", "utf-8")
-        new.replace(self.path)
+        data = f"{reason}\n{platform.node()}\n".encode()
+        try:
+            self._new.write_bytes(data)
+        except OSError as error:
+            if error.errno not in DISK_FULL or not self._reserve.exists():
+                raise
+            self._reserve.replace(self._new)
+            with self._new.open("r+b") as file:  # its space is used before another program can take it
+                file.write(data)
+                file.truncate()
+        self._new.replace(self.path)
 
     def remove(self) -> None:
         """Remove the file. Raises OSError."""

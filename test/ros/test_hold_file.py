@@ -102,6 +102,27 @@ def test_hold_in_a_shared_home_ends_with_the_boot_of_its_host(monkeypatch):
     assert kept() == "the other host's"
 
 
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
+def test_a_hold_is_kept_on_a_full_disk(monkeypatch, number):
+    HoldFile(7, "/d1/bridge").reserve()  # at its start, or that of another node
+
+    def write_nothing(path, data):
+        path.open("xb").close()
+        raise OSError(number, os.strerror(number))
+
+    with monkeypatch.context() as full:
+        full.setattr(Path, "write_bytes", write_nothing)
+        assert not HoldFile(7, "/d1/bridge").keep("STOP was pressed")
+        assert kept() == "STOP was pressed"
+        assert "can't be written" in HoldFile(7, "/d2/bridge").keep("STOP was pressed")
+    HoldFile(7, "/d1/bridge").remove()
+    assert not HoldFile(7, "/d2/bridge").keep("the disk has room again")
+    with monkeypatch.context() as full:
+        full.setattr(Path, "write_bytes", write_nothing)
+        assert not HoldFile(7, "/d1/bridge").keep("and it is full again")
+    assert kept() == "and it is full again"
+
+
 def test_the_id_of_a_boot_stays_the_same_and_is_a_name_of_a_file():
     assert hold_file.boot_id() == hold_file.boot_id()
     assert "/" not in hold_file.boot_id()
@@ -185,7 +206,7 @@ def test_it_is_written_only_on_changes(home):
     node.call(True)
     HoldFile(7, "/d1/bridge").remove()
     node.call(True)
-    assert list((home / "held").iterdir()) == []
+    assert not kept()
 
 
 def test_unwritable_hold_file_is_reported_and_the_vehicle_is_held(home):
