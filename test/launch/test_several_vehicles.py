@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Four vehicles of one kind in one launch file, as in docs/launch.md."""
+"""Four vehicles of one kind in one launch file, as in examples/."""
 
 import re
 
@@ -10,14 +10,13 @@ from repository import ROOT
 from drone_bridge.tools.launch.evaluate import evaluate
 
 DRONES = ("drone1", "drone2", "drone3", "drone4")
-PAGE = ROOT / "docs" / "launch.md"
+EXAMPLE = ROOT / "examples" / "drones.launch.xml"
 
 
 @pytest.fixture
 def file(tmp_path):
     """The launch file, on free ports."""
-    section = PAGE.read_text().partition("\n## Several vehicles\n")[2]
-    text = re.search(r"```xml\n(<launch>.*?</launch>)\n```", section, re.DOTALL)[1]
+    text = EXAMPLE.read_text()
     for number, port in enumerate(free_ports(len(DRONES)), 1):
         assert text.count(f'"800{number}"') == 1
         text = text.replace(f'"800{number}"', f'"{port}"')
