@@ -15,6 +15,8 @@ from drone_bridge.tools.discovery import DISCOVERY_S, QUIET_S
 
 #: Timeout of the response of a vehicle's node, s.
 ANSWER_S = 5.0
+#: Timeout of the discovery of a named vehicle that is to be held, s: its bridge may be starting again.
+RESTART_S = 60.0
 _LOOK_S = 0.1
 #: Exit status if a vehicle was not found, did not answer or refused.
 FAILED = 1
@@ -68,7 +70,8 @@ def _set(node: Any, wanted: Sequence[str], *, is_held: bool) -> int:
     if missing or not services.found:
         there = ", ".join(map(node_of, services.all())) or "none"
         wanted_names = f" {' or '.join(missing)}" if missing else ""
-        print(f"Found no vehicle{wanted_names}. Vehicles in this ROS domain: {there}.", file=sys.stderr)
+        later = " If it starts later, it follows commands." if missing and is_held else ""
+        print(f"Found no vehicle{wanted_names}. Vehicles in this ROS domain: {there}.{later}", file=sys.stderr)
     statuses = [_report(service, calls.get(service)) for service in sorted(services.found)]
     return FAILED if missing or not services.found else max(statuses)
 
@@ -82,20 +85,25 @@ def _call(node: Any, services: HoldServices, wanted: Sequence[str], *, is_held: 
     """Call each service as soon as it is discovered, and return the calls by service.
 
     Returns when all named vehicles have responded, or after the timeouts of discovery and of the responses. Without
-    names, discovery takes QUIET_S if there is a vehicle.
+    names, discovery takes QUIET_S if there is a vehicle. A named vehicle that is to be held is held once it starts, for
+    RESTART_S at most.
     """
     import rclpy
 
     calls: dict[str, Any] = {}
     began_s = called_s = time.monotonic()
+    longest_s, is_waiting = RESTART_S if wanted and is_held else DISCOVERY_S, False
     while True:
         now_s = time.monotonic()
-        if now_s - began_s <= DISCOVERY_S:
+        if now_s - began_s <= longest_s:
             services.find()
         if services.call(is_held, calls):
             called_s = now_s
         is_missing = not services.found or bool(_missing(services, wanted))
-        discovery_s = DISCOVERY_S if is_missing else 0.0 if wanted else QUIET_S
+        if is_missing and not is_waiting and DISCOVERY_S < now_s - began_s < longest_s:
+            is_waiting, names = True, " or ".join(_missing(services, wanted))
+            print(f"Found no vehicle {names} yet. It is held if it starts while this command runs.", file=sys.stderr)
+        discovery_s = longest_s if is_missing else 0.0 if wanted else QUIET_S
         have_answered = len(calls) == len(services.found) and all(call.done() for call in calls.values())
         is_time_over = now_s > max(began_s + discovery_s, called_s) + ANSWER_S
         if now_s - began_s >= discovery_s and (have_answered or is_time_over):

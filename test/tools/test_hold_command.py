@@ -78,6 +78,16 @@ def test_the_first_one_may_be_discovered_late(monkeypatch, capsys):
     assert "/a/bridge: no answer in time" in capsys.readouterr().err
 
 
+def test_a_named_vehicle_whose_bridge_is_starting_again_is_held(monkeypatch, capsys):
+    graph = Graph(monkeypatch, a=37.0)
+    assert hold._set(graph, ["/a"], is_held=True) == 0
+    assert graph.called_s["a"] == pytest.approx(37.0, abs=0.2)
+    assert capsys.readouterr().err.count("Found no vehicle /a yet") == 1
+    assert hold._set(Graph(monkeypatch, a=37.0), ["/a"], is_held=False) == hold.FAILED
+    assert hold._set(Graph(monkeypatch, a=3600.0), ["/a"], is_held=True) == hold.FAILED
+    assert "If it starts later, it follows commands." in capsys.readouterr().err
+
+
 def test_without_vehicles_it_fails(monkeypatch):
     assert hold._set(Graph(monkeypatch), [], is_held=True) == hold.FAILED
 
