@@ -35,7 +35,7 @@ class LimitParameters:
         0.5, "Timeout of odometry, s. A vehicle with a fence or a maximum height then gets the neutral command.",
         0.1, 60.0,
     )  # fmt: skip
-    land_after: float = parameter(
+    land_without_odometry: float = parameter(
         0.0, "Time after odometry_timeout until the drone lands, if it can, s. 0: never.", 0.0, 3600.0
     )
     low_battery: float = parameter(
@@ -157,14 +157,14 @@ class Limits:
         Neither doubted odometry nor a stall of this process is a reason to land.
         """
         parameters = self.parameters
-        if not parameters.land_after or not parameters.need_odometry:
+        if not parameters.land_without_odometry or not parameters.need_odometry:
             return math.inf
         needed = self._needed(parameters)
         if _missing(needed):
             return math.inf
         observed = self._observed
         reported_at = max(min(needed.values()), observed.newest.doubted_at, observed.settled_at())
-        return reported_at + parameters.odometry_timeout + parameters.land_after
+        return reported_at + parameters.odometry_timeout + parameters.land_without_odometry
 
     def landing_cause(self, now_s: float) -> Cause | None:
         """Return why a drone has to land, or None. None until it has reported its motion or its battery."""

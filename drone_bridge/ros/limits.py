@@ -45,10 +45,13 @@ def limit_parameters(
         can_climb: whether it follows a vertical speed.
         tells_battery: whether it reports its charge (`Limits.charged`).
     """
-    drones = {"max_speed": DRONE_MAX_SPEED, "land_after": _DRONE_LANDS_AFTER_S} if is_drone else {}
-    has = {"max_height": can_climb, "land_after": is_drone, "low_battery": tells_battery}
+    drones = {"max_speed": DRONE_MAX_SPEED, "land_without_odometry": _DRONE_LANDS_AFTER_S} if is_drone else {}
+    has = {"max_height": can_climb, "land_without_odometry": is_drone, "low_battery": tells_battery}
     has["land_on_low_battery"] = is_drone and tells_battery
-    replaced = {"fence_radius": (f"{_LIMITS}.fence_x", f"{_LIMITS}.fence_y")}
+    replaced = {
+        "fence_radius": (f"{_LIMITS}.fence_x", f"{_LIMITS}.fence_y"),
+        "land_without_odometry": (f"{_LIMITS}.land_after",),
+    }
     return tuple(
         replace(
             each,

@@ -95,7 +95,7 @@ PARAMETERS = (
         "telemetry_timeout",
         1.0,
         "Timeout of telemetry, s. Over UDP, the bridge then commands a silent drone to hover, and sends nothing more "
-        "until telemetry arrives again, except for a landing by `limits.land_after`.",
+        "until telemetry arrives again, except for a landing by `limits.land_without_odometry`.",
         range=(0.05, 3600.0),
         live=True,
     ),

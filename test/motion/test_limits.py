@@ -200,14 +200,14 @@ def test_the_height_ends_climbing_and_nothing_else():
 
 def test_missing_odometry_affects_only_limits_that_need_it():
     assert not Limits(LimitParameters(max_speed=2.0), ObservedMotion(lambda: 0.0)).is_blind(0.0)
-    needing = LimitParameters(fence_radius=5.0, odometry_timeout=0.5, land_after=5.0)
+    needing = LimitParameters(fence_radius=5.0, odometry_timeout=0.5, land_without_odometry=5.0)
     silent = Limits(needing, ObservedMotion(lambda: 0.0))
     assert silent.is_blind(0.0)
     assert not silent.landing_cause(1e6)  # it may never have flown
-    limits = Stood(fence_radius=5.0, odometry_timeout=0.5, land_after=5.0).limits
+    limits = Stood(fence_radius=5.0, odometry_timeout=0.5, land_without_odometry=5.0).limits
     assert [limits.is_blind(now_s) for now_s in (0.4, 0.6)] == [False, True]
     assert [limits.landing_cause(now_s) for now_s in (5.4, 5.6)] == [None, Cause.ODOMETRY]
-    assert not Stood(fence_radius=5.0, land_after=0.0).limits.landing_cause(1e6)
+    assert not Stood(fence_radius=5.0, land_without_odometry=0.0).limits.landing_cause(1e6)
 
 
 @pytest.mark.parametrize(
@@ -243,7 +243,7 @@ def test_an_edge_is_approached_as_fast_as_can_be_braked():
 def test_doubted_odometry_counts_as_missing_but_starts_no_landing():
     now_s = 0.0
     observed = ObservedMotion(lambda: now_s)
-    limits = Limits(LimitParameters(fence_radius=5.0, land_after=5.0), observed)
+    limits = Limits(LimitParameters(fence_radius=5.0, land_without_odometry=5.0), observed)
     observed.doubted()
     assert limits.is_blind(now_s)
     observed.measured(0.0, position=(1.0, 0.0, 1.0))

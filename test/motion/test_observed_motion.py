@@ -15,7 +15,7 @@ from drone_bridge.motion.observed_motion import LONGEST_GAP_S, ObservedMotion
 def test_a_limit_is_blind_only_without_the_number_that_it_needs(lacks):
     blind = {}
     for limit in ("fence_radius", "max_height"):
-        body = ReportingBody(**{limit: 3.0}, odometry_timeout=0.5, land_after=5.0)
+        body = ReportingBody(**{limit: 3.0}, odometry_timeout=0.5, land_without_odometry=5.0)
         body.report()
         for _ in range(200):
             body.now_s += 0.1
@@ -89,7 +89,7 @@ def test_a_first_position_after_velocities_moves_the_start_there():
 def test_a_restart_forgets_times_and_keeps_start_and_position():
     now_s = 0.0
     observed = ObservedMotion(lambda: now_s)
-    limits = Limits(LimitParameters(fence_radius=3.0, land_after=5.0), observed)
+    limits = Limits(LimitParameters(fence_radius=3.0, land_without_odometry=5.0), observed)
     observed.measured(0.0, (1.0, 0.0, 0.0))
     now_s = 10.0
     assert limits.landing_cause(now_s)
@@ -110,7 +110,7 @@ def test_an_enormous_velocity_is_no_position():
 def test_a_stall_of_this_process_delays_a_landing():
     now_s, settled_at = 0.0, -math.inf
     observed = ObservedMotion(lambda: now_s, lambda: settled_at)
-    limits = Limits(LimitParameters(fence_radius=3.0, odometry_timeout=0.5, land_after=5.0), observed)
+    limits = Limits(LimitParameters(fence_radius=3.0, odometry_timeout=0.5, land_without_odometry=5.0), observed)
     observed.measured(0.0, (1.0, 0.0, 0.0))
     assert limits.landing_cause(20.0)
     settled_at = 20.0

@@ -369,7 +369,7 @@ LANDING_WORDS = {
 
 @pytest.mark.parametrize("has_landing_button", [True, False])
 def test_a_vehicle_with_lost_odometry_stops_and_then_lands_unless_held(make, has_landing_button):
-    limits = {"max_speed": 2.0, "fence_radius": 5.0, "odometry_timeout": 0.5, "land_after": 1.0}
+    limits = {"max_speed": 2.0, "fence_radius": 5.0, "odometry_timeout": 0.5, "land_without_odometry": 1.0}
     node = make(limits=limits, has_landing_button=has_landing_button)
     node.observed.measured(0.0, (0.0, 0.0, 1.0))
     assert node.send(CMD_VEL, forward=1.0) == FOLLOWED

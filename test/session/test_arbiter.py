@@ -14,7 +14,7 @@ from drone_bridge.session.hold_state import CALLED, HELM_ENDS_AFTER_S, HoldState
 
 TIMEOUT_S = 0.5
 ODOMETRY_TIMEOUT_S, LAND_AFTER_S = 0.5, 2.0
-PLACED = {"fence_radius": 100.0, "odometry_timeout": ODOMETRY_TIMEOUT_S, "land_after": LAND_AFTER_S}
+PLACED = {"fence_radius": 100.0, "odometry_timeout": ODOMETRY_TIMEOUT_S, "land_without_odometry": LAND_AFTER_S}
 SINKING = BodyVelocity(up=-LANDING_SPEED)
 
 

@@ -79,7 +79,7 @@ def test_documents_come_and_go_by_topics_and_a_signal_leaves_a_hover_there(ros):
 
 
 def test_a_flying_drone_whose_telemetry_has_ceased_is_landed_over_udp(ros):
-    limits = {"max_height": 50.0, "odometry_timeout": 0.2, "land_after": 0.3}
+    limits = {"max_height": 50.0, "odometry_timeout": 0.2, "land_without_odometry": 0.3}
     process, peer = start_with_peer(telemetry_timeout=0.2, **{f"limits.{name}": limits[name] for name in limits})
     reports = ros.subscribe(DiagnosticArray, "/diagnostics")
     clock, started_s = Clock(), time.monotonic()
@@ -98,7 +98,7 @@ def test_a_flying_drone_whose_telemetry_has_ceased_is_landed_over_udp(ros):
 
 
 def test_a_stall_of_the_bridge_is_no_reason_to_land(ros):
-    limits = {"max_height": 50.0, "odometry_timeout": 0.2, "land_after": 0.2}
+    limits = {"max_height": 50.0, "odometry_timeout": 0.2, "land_without_odometry": 0.2}
     process, peer = start_with_peer(**{f"limits.{name}": limits[name] for name in limits})
     clock = Clock()
     still = {"velocity": {"x": 0.0, "y": 0.0, "z": 0.0}, "altimeter__vertical_velocity": 0.0}
