@@ -9,7 +9,7 @@ import importlib
 import re
 import sys
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
@@ -118,16 +118,25 @@ _ABOUT_QOS = (
 def _who_commands(page: str) -> str:
     """Return docs/bridges.md with the table of `session.arbiter`."""
     rows: list[Row] = [
-        ("in control", "why it has to land", "newest command", "decides"),
-        ("---",) * 4,
-        *((*(_any_of(each) for each in row[1:]), row.rank.value) for row in WHO_COMMANDS),
+        ("in control", "why it has to land", "last reported that it flies", "newest command", "decides"),
+        ("---",) * 5,
+        *(
+            (
+                *map(_any_of, (row.control, row.causes)),
+                "yes" if row.flies else "",
+                _any_of(row.given),
+                row.rank.value,
+            )
+            for row in WHO_COMMANDS
+        ),
     ]
     table = "".join(f"| {' | '.join(row)} |\n" for row in rows)
     return re.sub(r"(: who commands\. -->\n).*?(?=<!-- End)", lambda found: found[1] + table, page, flags=re.DOTALL)
 
 
-def _any_of(values: Collection[Enum]) -> str:
-    return ", or ".join(each.value for kind in {type(each) for each in values} for each in kind if each in values)
+def _any_of(values: Set[Enum]) -> str:
+    ordered = [each for kind in {type(each) for each in values} for each in kind]
+    return "any" if values and values == set(ordered) else "; ".join(each.value for each in ordered if each in values)
 
 
 def _page_of(

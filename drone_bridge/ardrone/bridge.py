@@ -48,7 +48,7 @@ from drone_bridge.ros.ar_drone_rows import static_transforms
 from drone_bridge.ros.common_parameters import common_parameters, frame_names, frame_parameters
 from drone_bridge.ros.doubt_reports import DoubtReports
 from drone_bridge.ros.frames import DroneFrameNames
-from drone_bridge.ros.limits import limit_parameters
+from drone_bridge.ros.limits import LAND_UNATTENDED_S, limit_parameters
 from drone_bridge.ros.parameters import ParameterDeclaration
 from drone_bridge.ros.program import run
 from drone_bridge.ros.protocol_node import ProtocolNode
@@ -143,7 +143,7 @@ PARAMETERS = (
         "publish_odometry", True, "Publish odom: integrated velocities with measured height and attitude."
     ),
     *frame_parameters(without=("publish_map_to_odom", "map_frame")),
-    *limit_parameters(is_drone=True, tells_battery=True),
+    *limit_parameters(is_drone=True, tells_battery=True, land_unattended_s=LAND_UNATTENDED_S),
 )
 
 

@@ -124,7 +124,7 @@ PARAMETERS = (
         False,
         "Record complete video packets in the wire log, 300 kB/s, instead of their size and hash.",
     ),
-    *limit_parameters(is_drone=True, tells_battery=True),
+    *limit_parameters(is_drone=True, tells_battery=True, land_unattended_s=0.0),  # a person may fly by the GUI, unseen
 )
 
 #: Counter of failed attempts to bind the navdata port.

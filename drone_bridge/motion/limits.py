@@ -35,6 +35,11 @@ class LimitParameters:
         0.5, "Timeout of odometry, s. A vehicle with a fence or a maximum height then gets the neutral command.",
         0.1, 60.0,
     )  # fmt: skip
+    land_unattended: float = parameter(
+        0.0,
+        "Time in the air without a command until the drone lands, s. A hold by a person stops this clock. 0: never.",
+        0.0, 3600.0,
+    )  # fmt: skip
     land_without_odometry: float = parameter(
         0.0, "Time after odometry_timeout until the drone lands, if it can, s. 0: never.", 0.0, 3600.0
     )
@@ -83,6 +88,7 @@ class Cause(Enum):
 
     BATTERY = "its battery is low"
     ODOMETRY = "its odometry has been missing for long"
+    UNATTENDED = "nobody has commanded it for long"
 
 
 class Edge(NamedTuple):
@@ -104,6 +110,8 @@ class Limits:
         self._charge = 1.0  # last reported share of the battery's charge
         self._low_since_s: float | None = None  # time of the first report of a low battery, s
         self._charged_at = -math.inf  # time of the last report of the charge, s
+        self._flying_since_s = math.inf  # time of the first report of this flight, s
+        self._flight_at = -math.inf  # time of the last report of whether it flies, s
 
     def _needed(self, parameters: LimitParameters) -> dict[str, float]:
         """Return the times of the reports that the active position limits need, by name."""
@@ -166,11 +174,18 @@ class Limits:
         reported_at = max(min(needed.values()), observed.newest.doubted_at, observed.settled_at())
         return reported_at + parameters.odometry_timeout + parameters.land_without_odometry
 
-    def landing_cause(self, now_s: float) -> Cause | None:
-        """Return why a drone has to land, or None. None until it has reported its motion or its battery."""
+    def landing_cause(self, now_s: float, attended_s: float = -math.inf) -> Cause | None:
+        """Return why a drone has to land, or None. None until it has reported its motion, its battery or its flight.
+
+        `attended_s` is the time at which it was last commanded. A stall of this process counts as a command.
+        """
         if self.parameters.land_on_low_battery and self.is_battery_low(now_s):
             return Cause.BATTERY
-        return Cause.ODOMETRY if now_s >= self.land_at else None
+        if now_s >= self.land_at:
+            return Cause.ODOMETRY
+        after_s = self.parameters.land_unattended
+        since_s = max(attended_s, self._flying_since_s, self._observed.settled_at())
+        return Cause.UNATTENDED if after_s and now_s >= since_s + after_s else None
 
     def start(self, now_s: float) -> None:
         """Begin a connection. After LONGEST_LANDING_S, the reports that required a landing are forgotten."""
@@ -178,6 +193,18 @@ class Limits:
             self._observed.restart()
         if now_s >= self._charged_at + LONGEST_LANDING_S:
             self._low_since_s = None
+        if now_s >= self._flight_at + LONGEST_LANDING_S:
+            self._flying_since_s = math.inf
+
+    @property
+    def flies(self) -> bool:
+        """Whether the vehicle has last reported that it flies."""
+        return self._flying_since_s < math.inf
+
+    def flew(self, is_flying: bool, now_s: float) -> None:
+        """Record a report of whether the vehicle flies."""
+        self._flight_at = now_s
+        self._flying_since_s = min(self._flying_since_s, now_s) if is_flying else math.inf
 
     def charged(self, charge: float, now_s: float) -> None:
         """Record a report of the battery's charge, a share."""

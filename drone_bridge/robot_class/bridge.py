@@ -76,7 +76,10 @@ def parameters(robot: type[Robot]) -> Sequence[ParameterDeclaration]:
         ),
         *(drone_parameters(robot.drone) if robot.drone else ()),
         *limit_parameters(
-            is_drone=robot.model == "drone", can_climb="z" in robot.axes, tells_battery="battery_state" in robot.tells
+            is_drone=robot.model == "drone",
+            can_climb="z" in robot.axes,
+            tells_battery="battery_state" in robot.tells,
+            land_unattended_s=robot.land_unattended_s if "flying" in robot.tells else None,
         ),
         *frame_parameters(without=("publish_map_to_odom", "map_frame")),
         *covariance,

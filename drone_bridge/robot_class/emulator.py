@@ -40,6 +40,7 @@ class _World(SessionOutput):
     def __init__(self, robot: type[Robot]) -> None:
         self.body, self._robot = EmulatedBody(robot), robot
         self.loop: LinkLoop | None = None
+        self._received_s = elapsed_s()
         self.session: RobotClassVehicleSession
 
     def parameter(self, name: str) -> float:
@@ -49,6 +50,12 @@ class _World(SessionOutput):
 
     def telemetry(self) -> Telemetry:
         return self.body.telemetry()
+
+    def land_if_silent(self) -> None:
+        """Land a robot that `lands_itself` and was sent nothing for the time of its watchdog."""
+        self._received_s = max(self._received_s, self.session.received_s or 0.0)
+        if self._robot.lands_itself and elapsed_s() - self._received_s > self.parameter("command_timeout"):
+            self.body.request("land")
 
     def publish_event(self, message: Command) -> None:
         self.body.wanted = message
@@ -82,6 +89,7 @@ def emulate(
     while not cancellation.wait(max(0.0, due_s - elapsed_s())):
         if options.duration is not None and steps * STEP_S >= options.duration:
             break
+        world.land_if_silent()
         body.step(STEP_S)
         steps, due_s = steps + 1, max(due_s + STEP_S, elapsed_s() - STEP_S)
         if body.is_moving is not was_moving:

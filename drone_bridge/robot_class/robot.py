@@ -126,6 +126,10 @@ class Robot:
     """Timeout of telemetry, after which it reconnects and greets the robot again. Unused without `decode`."""
     watchdog_s: ClassVar[float | None] = 0.5
     """Time without a command after which the robot stops by itself. None: never."""
+    lands_itself: ClassVar[bool] = False
+    """Whether a drone lands then."""
+    land_unattended_s: ClassVar[float] = 60.0
+    """Time in the air without a command after which the bridge lands a drone that reports `flying`, s. 0: never."""
     tells: ClassVar[tuple[str, ...]] = ("odom", "battery_state")
     """Topics of STANDARD_TOPICS that its telemetry fills."""
     image: ClassVar[str] = ""

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Hold: keeps a vehicle neutral, regardless of commands, until a person resumes it. See docs/bridges.md.
 
-A hold is set by the service `~/hold`, by a wish on `~/hold_wish`, and by the end of the helm. Commands on `~/helm` come
-from a person at a stick, and lock out all others. When they stop, for any reason, the vehicle is held without a further
-message. `session.hold_state` has the rules.
+A hold is set by the service `~/hold`, by a wish on `~/hold_wish`, and by the end of the helm. Only a wish makes it a
+person's. Commands on `~/helm` come from a person at a stick, and lock out all others. When they stop, for any reason,
+the vehicle is held without a further message. `session.hold_state` has the rules.
 
 A wish is a state, not an event: its publisher latches it, and a node that starts later gets it from DDS. Each id is
 handled once, and acknowledged on `~/hold_status` with the id of this run and the count of releases. By these the
@@ -33,7 +33,7 @@ from drone_bridge.ros.publishers import NO_EVENTS, PUBLISHER_ERRORS
 from drone_bridge.ros.qos import latched
 from drone_bridge.ros.time import time_from_nanoseconds
 from drone_bridge.ros.wish_file import EVERY_NODE, EVERY_VEHICLE, WishFiles
-from drone_bridge.session.hold_state import AT_HELM, CALLED, NOT_REQUESTED, STEERED, HoldState
+from drone_bridge.session.hold_state import AT_HELM, BY_MACHINE, CALLED, STEERED, HoldState
 from drone_bridge.wire.printable import printable
 
 #: Counter of commands that were refused because the vehicle is held, or because a person is at its helm.
@@ -49,7 +49,7 @@ FIRST_LOOKS_S = 10.0
 MAX_WISHES = 64
 #: Longest reason of a wish, characters.
 MAX_REASON = 100
-#: Reason of a wish without one, or with one that is reserved for a helm's end.
+#: Reason of a wish without one, or with one that is reserved for a machine's hold.
 WISHED = "a person pressed STOP"
 _ADVICE = "run `drone-bridge resume`, or press Resume on the page, to let it follow commands"
 
@@ -197,7 +197,7 @@ class Hold:
                     del self._wishes[next(iter(self._wishes))]
             self._status.wish, self._status.releases_before_wish = id_, self._wishes[id_]
             reason = printable(reason)[:MAX_REASON]
-            if is_new and self.state.hold(WISHED if reason in NOT_REQUESTED else reason):
+            if is_new and self.state.hold(WISHED if reason in BY_MACHINE else reason):
                 self._held()
             else:  # also for a repeated wish: its acknowledgement may have been lost
                 self._publish()
@@ -254,6 +254,7 @@ class Hold:
         if bool(reason) != status.held:
             status.since, status.is_inherited = _now(), False
         status.held, status.reason, status.problem = bool(reason), reason, self._keeper.problem
+        status.by_person = bool(reason) and reason not in BY_MACHINE
         status.helm = "" if reason or self.state.is_free else STEERED
         with contextlib.suppress(*PUBLISHER_ERRORS):
             if self._published_held != status.held:

@@ -7,7 +7,7 @@ from typing import Any
 
 from geometry_msgs.msg import Point32, Polygon, PolygonStamped
 
-from drone_bridge.motion.limits import BRAKED_S, DOUBTED_SPEED, LimitParameters, Limits
+from drone_bridge.motion.limits import BRAKED_S, DOUBTED_SPEED, Cause, LimitParameters, Limits
 from drone_bridge.net.clock import elapsed_s
 from drone_bridge.ros.common_parameters import frame_names
 from drone_bridge.ros.frames import FrameNames
@@ -26,6 +26,12 @@ _OBSTACLES = {
     Landing.UNKNOWN_FLIGHT: "since it is unknown whether it flies",
     Landing.UNSUPPORTED: "since it has no command to land or sink",
 }
+#: What prevents a landing.
+_PREVENTION = {
+    Cause.BATTERY: "resume it and take the helm to prevent that",
+    Cause.ODOMETRY: "press STOP, or take the helm, to prevent that",
+    Cause.UNATTENDED: "command it, press STOP, or take the helm, to prevent that",
+}
 #: Velocities that a vehicle gets while its place is doubted, but known by a model.
 _RETURN = f"only velocities towards the start, at {DOUBTED_SPEED:g} m/s, once it has braked for {BRAKED_S:g} s"
 #: Topic of the fence, a convex polygon in the odometry frame.
@@ -33,10 +39,14 @@ FENCE = "fence"
 #: Default for drones, m/s. The defaults of teleop and Nav2 are lower.
 DRONE_MAX_SPEED = 2.0
 _DRONE_LANDS_AFTER_S = 5.0
+#: Default for drones whose flight only their bridge commands, s. A person who only watches the page does not command.
+LAND_UNATTENDED_S = 60.0
+#: How long before such a landing it is warned of, s, but at most half of that time.
+_WARNED_S = 10.0
 
 
 def limit_parameters(
-    *, is_drone: bool, can_climb: bool = True, tells_battery: bool = False
+    *, is_drone: bool, can_climb: bool = True, tells_battery: bool = False, land_unattended_s: float | None = None
 ) -> tuple[ParameterDeclaration, ...]:
     """Return the parameters of the limits that a vehicle supports, with defaults for a drone or another vehicle.
 
@@ -44,10 +54,13 @@ def limit_parameters(
         is_drone: whether the vehicle flies, and so can land.
         can_climb: whether it follows a vertical speed.
         tells_battery: whether it reports its charge (`Limits.charged`).
+        land_unattended_s: default of `land_unattended`, s; None if it does not report whether it flies.
     """
     drones = {"max_speed": DRONE_MAX_SPEED, "land_without_odometry": _DRONE_LANDS_AFTER_S} if is_drone else {}
+    drones["land_unattended"] = land_unattended_s or 0.0
     has = {"max_height": can_climb, "land_without_odometry": is_drone, "low_battery": tells_battery}
     has["land_on_low_battery"] = is_drone and tells_battery
+    has["land_unattended"] = is_drone and land_unattended_s is not None
     replaced = {
         "fence_radius": (f"{_LIMITS}.fence_x", f"{_LIMITS}.fence_y"),
         "land_without_odometry": (f"{_LIMITS}.land_after",),
@@ -120,13 +133,17 @@ class LimitReports:
 
     def _report_landing(self, now_s: float) -> None:
         """Report what the session does about a landing that the limits require."""
-        problem, advice = None, "land it by hand"
-        if self._arbiter.rank(now_s) is Rank.LANDING:
-            landing = self._node.landing(now_s)
-            if landing is Landing.LANDS:
-                problem, advice = "it lands by itself", "hold it, or take the helm, to prevent that"
+        arbiter, problem, advice = self._arbiter, None, "land it by hand"
+        warned_s = min(_WARNED_S, arbiter.limits.parameters.land_unattended / 2.0)
+        if arbiter.rank(now_s) is Rank.LANDING:
+            landing, cause = self._node.landing(now_s), arbiter.cause(now_s)
+            if landing is Landing.LANDS and cause:
+                problem, advice = f"it lands by itself: {cause.value}", _PREVENTION[cause]
             elif landing is not Landing.GROUNDED:
                 problem = f"it has to land and can't be commanded to, {_OBSTACLES[landing]}"
+        elif arbiter.rank(now_s + warned_s) is Rank.LANDING and arbiter.cause(now_s + warned_s) is Cause.UNATTENDED:
+            problem = f"it lands within {warned_s:g} s: {Cause.UNATTENDED.value}"
+            advice = _PREVENTION[Cause.UNATTENDED]
         self._node.report.update_condition("landing", problem, advice)
 
     def _report_blindness(self, now_s: float) -> None:

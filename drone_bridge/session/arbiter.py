@@ -19,6 +19,9 @@ Theory of operation:
 
 - LANDING ranks below the helm: a person who sees the vehicle can bring it back when it has lost its position. A landing
   continues without commands, and begins again when a person releases the helm without holding the vehicle.
+- A person's hold means that the vehicle must not move now, so only the battery, which ends every flight, outranks it.
+  A machine's hold outlasts its program. A held vehicle that has not reported that it flies may be on a bench, or in a
+  hand: it gets neutral and nothing else.
 - A command is a BodyVelocity, or raw, in units of the wire. Raw commands are not limited, and need no odometry.
 - A decision is bounded twice: a velocity by the user's limits (`Limits`), then any command by the vehicle's maxima
   (`within_maxima`). Each step counts a command once, when it is first followed. The protocol checks the wire's range.
@@ -78,20 +81,24 @@ class Row(NamedTuple):
     control: Set[InControl] = frozenset()
     causes: Set[Cause] = frozenset()
     given: Set[Given] = frozenset()
+    flies: bool = False
+    """Whether it applies only to a vehicle that has last reported that it flies."""
 
 
 #: Who commands the vehicle: the first row that applies decides.
 WHO_COMMANDS = (
-    Row(Rank.HOLD, control={InControl.HELD}),
     Row(Rank.HELM, control={InControl.HELM}),
-    Row(Rank.LANDING, causes={Cause.BATTERY, Cause.ODOMETRY}),
+    Row(Rank.LANDING, control={InControl.HELD_BY_PERSON}, causes={Cause.BATTERY}, flies=True),
+    Row(Rank.LANDING, control={InControl.HELD_BY_MACHINE}, causes=set(Cause), flies=True),
+    Row(Rank.HOLD, control={InControl.HELD_BY_PERSON, InControl.HELD_BY_MACHINE}),
+    Row(Rank.LANDING, causes=set(Cause)),
     Row(Rank.BLIND, given={Given.BLIND}),
     Row(Rank.COMMAND, given={Given.COMMAND}),
     Row(Rank.NEUTRAL),
 )
 
 
-def rank_of(control: InControl, cause: Cause | None, given: Given) -> Rank:
+def rank_of(control: InControl, cause: Cause | None, given: Given, *, flies: bool) -> Rank:
     """Return the rank that decides, by WHO_COMMANDS."""
     return next(
         row.rank
@@ -99,6 +106,7 @@ def rank_of(control: InControl, cause: Cause | None, given: Given) -> Rank:
         if (not row.control or control in row.control)
         and (not row.causes or cause in row.causes)
         and (not row.given or given in row.given)
+        and (flies or not row.flies)
     )
 
 
@@ -153,7 +161,7 @@ class Arbiter(Generic[RawT]):
         #: The newest command, perhaps stale.
         self.newest: Arrival[RawT] | None = None
         self._hold, self._command_timeout, self._statistics = hold, command_timeout, statistics
-        self._overruled_until_s = -math.inf
+        self._overruled_until_s = self._commanded_s = -math.inf
         self._followed: Arrival[RawT] | None = None
 
     # For any thread.
@@ -167,6 +175,7 @@ class Arbiter(Generic[RawT]):
 
     def put(self, arrival: Arrival[RawT]) -> None:
         """Replace the newest command."""
+        self._commanded_s = arrival.arrived_s
         self.newest = arrival
 
     def forget(self) -> None:
@@ -208,7 +217,12 @@ class Arbiter(Generic[RawT]):
 
     def rank(self, now_s: float, arrival: Arrival[RawT] | None = None) -> Rank:
         """Return the rank that decides, where `arrival` is the newest fresh command. For any thread."""
-        return rank_of(self._hold.control(now_s), self.limits.landing_cause(now_s), self._given(arrival, now_s))
+        control, given = self._hold.control(now_s), self._given(arrival, now_s)
+        return rank_of(control, self.cause(now_s), given, flies=self.limits.flies)
+
+    def cause(self, now_s: float) -> Cause | None:
+        """Return why the vehicle has to land, or None. For any thread."""
+        return self.limits.landing_cause(now_s, max(self._commanded_s, self._hold.attended_s))
 
     def is_held(self, now_s: float) -> bool:
         """Return whether the vehicle is held, whichever rank decides. For any thread."""

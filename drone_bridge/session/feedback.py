@@ -44,6 +44,8 @@ class Feedback:
         """Pass a report to pilot and limits. Motion or height that the pilot doubts is withheld from the limits."""
         if measured.charge is not None:
             self._limits.charged(measured.charge, now_s)
+        if measured.is_flying is not None:
+            self._limits.flew(measured.is_flying, now_s)
         height = measured.height
         if pilot := self.pilot:
             pilot.reported(measured, now_s)

@@ -8,12 +8,13 @@
 HELM_ENDS_AFTER_S without one: held, because the helm ended |
 | held, because the helm ended | see above | none | `release`, or a new command from the helm |
 | held, as it may have been before | `HoldState(reason)`, with `unread` | none | `release`, `settle`, or a request |
-| held, on request | `hold` | none | only `release` |
+| held, on request | `hold` | none | only `release`; a person's request replaces a machine's |
 
 A person may be at the helm of a held vehicle. The commands are not followed until the vehicle is released; from then on
 the helm has control, and no other source gets in between.
 """
 
+import math
 from enum import Enum
 
 #: Timeout of a silent helm. It is generous, since a silent helm still locks out all other commands.
@@ -24,6 +25,8 @@ CALLED, AT_HELM, HELM_ENDED = "the service hold was called", "a person was at th
 STEERED = "a person is at the helm"
 #: Reasons that are not a request. All others are.
 NOT_REQUESTED = ("", AT_HELM, HELM_ENDED)
+#: Reasons of a machine's hold: also a program that fails calls the service. All others are a person's, or unknown.
+BY_MACHINE = (*NOT_REQUESTED, CALLED)
 
 
 class InControl(Enum):
@@ -31,7 +34,8 @@ class InControl(Enum):
 
     FREE = "programs"
     HELM = "a person at the helm"
-    HELD = "nobody: it is held, or its helm has ended"
+    HELD_BY_MACHINE = "a hold by a program, or by the end of the helm"
+    HELD_BY_PERSON = "a hold by a person"
 
 
 class HoldState:
@@ -43,6 +47,8 @@ class HoldState:
         self.now: tuple[str, float | None] = reason, None
         #: Reason of a hold until it is known whether the vehicle was held before; empty if that is known.
         self.unread = ""
+        #: Time at which a person last steered or released the vehicle, s.
+        self.attended_s = -math.inf
 
     # For any thread.
 
@@ -50,7 +56,7 @@ class HoldState:
         """Return who controls the vehicle, from one snapshot. Not a person at the helm of a held vehicle."""
         reason, received_s = self.now
         if reason or _has_ended(received_s, now_s):
-            return InControl.HELD
+            return InControl.HELD_BY_MACHINE if reason in BY_MACHINE else InControl.HELD_BY_PERSON
         return InControl.FREE if received_s is None else InControl.HELM
 
     def reason(self, now_s: float) -> str:
@@ -70,13 +76,17 @@ class HoldState:
         reason, received_s = self.now
         is_new = received_s is None or _has_ended(received_s, now_s)
         begins = is_new and reason in NOT_REQUESTED
+        if begins or not reason:
+            self.attended_s = now_s  # before the hold ends, as for `release`
         self.now = "" if begins else reason, now_s
         return begins
 
     def hold(self, reason: str) -> bool:
         """Hold the vehicle and end the helm. Return False for a repeated request, which keeps the first reason."""
-        before = self.now[0]
-        is_new = before in NOT_REQUESTED or (before == self.unread and reason not in NOT_REQUESTED)
+        before, is_persons = self.now[0], reason not in BY_MACHINE
+        is_new = before in NOT_REQUESTED or (is_persons and before in BY_MACHINE)
+        if self.is_unread and reason not in NOT_REQUESTED:  # the hold that is unknown may be a person's
+            is_new, self.unread, reason = True, "", reason if is_persons else before
         self.now = reason if is_new else before, None
         return is_new
 
@@ -98,6 +108,7 @@ class HoldState:
 
     def release(self, now_s: float) -> None:
         """Release the hold. The helm keeps control unless it has timed out."""
+        self.attended_s = now_s
         self.now = "", None if _has_ended(self.now[1], now_s) else self.now[1]
 
 

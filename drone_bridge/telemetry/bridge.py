@@ -25,7 +25,7 @@ from drone_bridge.ros.common_parameters import (
 )
 from drone_bridge.ros.datagram_link import datagram_link
 from drone_bridge.ros.doubt_reports import DoubtReports
-from drone_bridge.ros.limits import limit_parameters
+from drone_bridge.ros.limits import LAND_UNATTENDED_S, limit_parameters
 from drone_bridge.ros.parameters import ParameterDeclaration
 from drone_bridge.ros.program import run
 from drone_bridge.ros.protocol_node import ProtocolNode
@@ -90,7 +90,7 @@ PARAMETERS = (
     ),
     *time_parameters("the drone's"),
     *frame_parameters(without=("publish_map_to_odom", "odom_frame")),
-    *limit_parameters(is_drone=True),
+    *limit_parameters(is_drone=True, land_unattended_s=LAND_UNATTENDED_S),
     ParameterDeclaration(
         "telemetry_timeout",
         1.0,

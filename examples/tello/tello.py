@@ -18,8 +18,9 @@ class Tello(Robot):
     name, summary, model = "tello", "a Tello drone", "drone"
     transport, port, state_port = "udp", 8889, 8890
     axes, fastest = ("x", "y", "z", "yaw"), BodyVelocity(TOP_SPEED, TOP_SPEED, TOP_CLIMB, turn=TOP_TURN)
-    tells, topics = ("battery_state", "height"), {"temperature": "std_msgs/Float32"}
+    tells, topics = ("battery_state", "height", "flying"), {"temperature": "std_msgs/Float32"}
     requests, answer_s, watchdog_s = {"takeoff": b"takeoff", "land": b"land"}, 20.0, 15.0
+    lands_itself, land_unattended_s = True, 15.0
 
     def __init__(self) -> None:
         self.is_greeted = False
@@ -44,6 +45,7 @@ class Tello(Robot):
             velocity=moving,
             charge=int(state["bat"]) / 100,
             height=int(state["h"]) / 100,
+            is_flying=int(state["h"]) > 0,
             extra={"temperature": self.message(float(state["temph"]))},
         )
 

@@ -26,9 +26,16 @@ class Pilot:
         self.is_height_doubted = self.is_position_doubted = False
         self.modelled_velocity = None
         self.measurements, self.charges, self.rank = [], [], Rank.NEUTRAL
-        limits = SimpleNamespace(takeoff_refusal="", charged=lambda charge, now_s: self.charges.append(charge))
+        limits = SimpleNamespace(
+            takeoff_refusal="",
+            charged=lambda charge, now_s: self.charges.append(charge),
+            flew=lambda is_flying, now_s: None,
+        )
         self.arbiter = SimpleNamespace(
-            rank=lambda now_s: self.rank, is_held=lambda now_s: self.rank is Rank.HOLD, limits=limits
+            rank=lambda now_s: self.rank,
+            is_held=lambda now_s: self.rank is Rank.HOLD,
+            cause=lambda now_s: None,
+            limits=limits,
         )
 
     def shares(self, now_s, *, is_overruled):

@@ -78,7 +78,10 @@ def test_the_first_row_that_applies_decides(vehicle):
     vehicle.hold.steer(vehicle.now_s)
     assert vehicle.decided() == (Rank.HELM, FORWARD)
     vehicle.hold.hold(CALLED)
-    assert vehicle.decided() == (Rank.HOLD, None)
+    assert vehicle.decided() == (Rank.HOLD, None), "it may be on a bench"
+    vehicle.arbiter.limits.flew(True, vehicle.now_s)
+    assert vehicle.decided() == (Rank.LANDING, SINKING)
+    vehicle.arbiter.limits.flew(False, vehicle.now_s)
     vehicle.hold.steer(vehicle.now_s)
     assert vehicle.decided() == (Rank.HOLD, None)
 

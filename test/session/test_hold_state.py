@@ -14,7 +14,9 @@ def seen(state, now_s):
 
 
 FREE, AT_THE_HELM = (InControl.FREE, "", True), (InControl.HELM, "", False)
-HELD, HELD_BY_THE_HELM = (InControl.HELD, CALLED, False), (InControl.HELD, HELM_ENDED, False)
+HELD, HELD_BY_THE_HELM = (InControl.HELD_BY_MACHINE, CALLED, False), (InControl.HELD_BY_MACHINE, HELM_ENDED, False)
+PRESSED = "Anne pressed STOP"
+HELD_BY_PERSON = InControl.HELD_BY_PERSON, PRESSED, False
 
 
 def test_the_initial_state_is_free_unless_it_was_on_hold_before():
@@ -66,7 +68,7 @@ def test_the_timeout_of_a_helm_is_released_like_a_hold(is_noticed):
 
 def test_the_helm_may_be_retaken_after_the_process_was_killed():
     state = HoldState(AT_HELM)
-    assert seen(state, 0.0) == (InControl.HELD, AT_HELM, False)
+    assert seen(state, 0.0) == (InControl.HELD_BY_MACHINE, AT_HELM, False)
     assert state.steer(0.0)
     assert seen(state, 0.0) == AT_THE_HELM
 
@@ -104,7 +106,29 @@ def test_hold_requested_after_a_helm_timeout_lasts_until_its_release():
     state.steer(10.0)
     assert state.hold(CALLED)
     assert not state.steer(20.0)
-    assert state.control(20.0) is InControl.HELD
+    assert seen(state, 20.0) == HELD
+
+
+@pytest.mark.parametrize("before", [CALLED, AT_HELM])
+def test_a_hold_by_a_person_replaces_one_by_a_machine_and_never_the_reverse(before):
+    state = HoldState(before)
+    assert state.hold(PRESSED)
+    assert not state.hold("Ben pressed STOP")
+    assert not state.hold(CALLED)
+    assert not state.steer(10.0)
+    assert not state.end_helm(20.0)
+    assert seen(state, 20.0) == HELD_BY_PERSON
+
+
+def test_a_person_attends_at_the_helm_in_control_and_by_a_resume():
+    state = HoldState()
+    state.steer(10.0)
+    assert state.attended_s == 10.0
+    state.hold(CALLED)
+    state.steer(11.0)
+    assert state.attended_s == 10.0
+    state.release(12.0)
+    assert state.attended_s == 12.0
 
 
 def test_a_resumed_machine_has_no_helm():
@@ -128,21 +152,27 @@ def test_an_unread_hold_is_replaced_by_the_stored_one(unread, stored, is_held):
     assert unread.is_unread
     unread.settle(stored, 1.0)
     assert not unread.is_unread
-    assert (unread.control(1.0) is InControl.HELD) == is_held
+    assert (unread.control(1.0) is InControl.FREE) != is_held
     assert unread.reason(1.0) == stored
 
 
 def test_no_helm_begins_or_replaces_an_unread_hold(unread):
     assert not unread.steer(10.0)
-    assert seen(unread, 10.0) == (InControl.HELD, "unreadable", False)
+    assert seen(unread, 10.0) == (InControl.HELD_BY_PERSON, "unreadable", False)
     assert not unread.end_helm(10.0 + LATER_S)
     assert unread.is_unread
 
 
 def test_a_request_replaces_an_unread_hold(unread):
-    assert unread.hold(CALLED)
+    assert unread.hold(PRESSED)
     assert not unread.is_unread
-    assert seen(unread, 1e6) == HELD
+    assert seen(unread, 1e6) == HELD_BY_PERSON
     unread.release(1e6)
     assert not unread.is_unread
     assert seen(unread, 1e6) == FREE
+
+
+def test_a_machine_s_request_keeps_an_unread_hold_which_may_be_a_person_s(unread):
+    assert unread.hold(CALLED)
+    assert not unread.is_unread
+    assert seen(unread, 1e6) == (InControl.HELD_BY_PERSON, "unreadable", False)

@@ -20,7 +20,9 @@ class LimitedVehicle:
     def __init__(self, clock, *, sinks):
         """`clock` returns the time. `sinks`: whether it lands by a velocity."""
         self.hold, self.observed = HoldState(), ObservedMotion(clock)
-        parameters = LimitParameters(max_height=50.0, odometry_timeout=ODOMETRY_TIMEOUT_S, land_without_odometry=LAND_AFTER_S)
+        parameters = LimitParameters(
+            max_height=50.0, odometry_timeout=ODOMETRY_TIMEOUT_S, land_without_odometry=LAND_AFTER_S
+        )
         statistics = SimpleNamespace(counts=Counter(), record_duration=lambda name, seconds: None)
         self.arbiter = Arbiter(self.hold, Limits(parameters, self.observed), lambda: 0.5, statistics)
         self.arbiter.sinks = sinks

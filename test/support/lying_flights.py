@@ -269,10 +269,10 @@ def fly(drone: str, conditions: Conditions, duration_s: float) -> Flown:
 
 
 class _Hold:
-    held = False
+    held, attended_s = False, -math.inf
 
     def control(self, now_s: float) -> InControl:
-        return InControl.HELD if self.held else InControl.FREE
+        return InControl.HELD_BY_PERSON if self.held else InControl.FREE
 
 
 class _Counts(dict[str, int]):

@@ -351,7 +351,8 @@ class ArdroneClientSession(Session):
     def _land_if_it_must(self, now_s: float) -> None:
         if self.level is not False and self._pilot.arbiter.rank(now_s) is Rank.LANDING:
             self.level = False  # also without navdata: then, a landing is all that is known to be wanted
-            self._effects.append(Note("", "Landing: a limit requires it."))
+            cause = self._pilot.arbiter.cause(now_s)
+            self._effects.append(Note("", f"Landing: {cause.value if cause else 'a limit requires it'}."))
 
     def last_words(self) -> LastWords | None:
         """Return hover. The level stays as the drone has it, but a button is released."""

@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who commands a vehicle, after any history of people, programs, reports and time: a drone's arbiter, hold and limits.
+
+The model below keeps the history as times of events, and looks each situation up in a table of its own. It shares no
+code with the package but the names of ranks. `python test/session/test_who_commands.py 20000 50` runs 10⁶ steps.
+"""
+
+import math
+import sys
+from collections import Counter
+from types import SimpleNamespace
+
+import hypothesis.strategies as st
+from hypothesis import settings
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
+
+from drone_bridge.motion.body_velocity import BodyVelocity
+from drone_bridge.motion.limits import LimitParameters, Limits
+from drone_bridge.motion.observed_motion import ObservedMotion
+from drone_bridge.session.arbiter import LANDING_SPEED, Arbiter, Arrival, Rank
+from drone_bridge.session.hold_state import CALLED, HoldState
+
+TIMEOUT_S, HELM_S, LOW_S, BLIND_S, LAND_AFTER_S, FORGOTTEN_S, SETTLING_S = 0.5, 1.0, 2.0, 0.5, 5.0, 60.0, 0.3
+NEVER = -math.inf
+#: Hold, helm, cause of a landing, last reported flight, newest command: who commands. The first row that fits.
+TABLE = """
+    none     helm  any          any      any      HELM
+    person   any   battery      flies    any      LANDING
+    machine  any   battery      flies    any      LANDING
+    machine  any   odometry     flies    any      LANDING
+    machine  any   unattended   flies    any      LANDING
+    person   any   any          any      any      HOLD
+    machine  any   any          any      any      HOLD
+    none     no    battery      any      any      LANDING
+    none     no    odometry     any      any      LANDING
+    none     no    unattended   any      any      LANDING
+    none     no    none         any      blind    BLIND
+    none     no    none         any      given    COMMAND
+    none     no    none         any      nothing  NEUTRAL
+"""
+ROWS = [line.split() for line in TABLE.strip().splitlines()]
+FORWARD, RAW, PRESSED = BodyVelocity(1.0), "raw", "Anne pressed STOP"
+
+
+def who_commands(*situation):
+    """Return the rank of a situation by the table above."""
+    fits = (row for row in ROWS if all(each in ("any", part) for each, part in zip(row, situation, strict=False)))
+    return Rank[next(fits)[-1]]
+
+
+class Drone(RuleBasedStateMachine):
+    """Drone whose decisions are compared with the table."""
+
+    @initialize(
+        unattended_s=st.sampled_from([3.0, 15.0, 0.0]), battery=st.booleans(), fence=st.booleans(), flies=st.booleans()
+    )
+    def begin(self, unattended_s, battery, fence, flies):
+        self.now_s = 1000.0
+        self.unattended_s, self.lands_on_battery, self.has_fence = unattended_s, battery, fence
+        self.observed = ObservedMotion(lambda: self.now_s, lambda: self.settled_s)
+        limits = LimitParameters(
+            fence_radius=100.0 if fence else 0.0,
+            odometry_timeout=BLIND_S,
+            land_without_odometry=LAND_AFTER_S,
+            land_unattended=unattended_s,
+            low_battery=0.3,
+            land_on_low_battery=battery,
+        )
+        self.limits, self.hold = Limits(limits, self.observed), HoldState()
+        statistics = SimpleNamespace(counts=Counter(), record_duration=lambda *_: None)
+        self.arbiter = Arbiter(self.hold, self.limits, lambda: TIMEOUT_S, statistics)
+        self.arbiter.sinks = True
+        # The history.
+        self.is_held_by_person = self.is_held_by_program = self.has_helm_ended = False
+        self.steered_s = None  # last command of the helm, unless that has ended
+        self.low_since_s = self.reported_s = self.flying_since_s = self.newest = None
+        self.charged_s = self.flight_s = self.attended_s = self.settled_s = self.goal_until_s = NEVER
+        if flies:
+            self.it_reports_whether_it_flies(True)
+
+    # People.
+
+    @rule()
+    def a_person_presses_stop(self):
+        self._hold(PRESSED)
+        self.is_held_by_person = True
+
+    @rule()
+    def a_person_resumes(self):
+        if self.arbiter.is_held(self.now_s):
+            self._forget()
+            self.hold.release(self.now_s)
+            self.attended_s = self.now_s
+            if self.steered_s is not None and self.now_s - self.steered_s > HELM_S:
+                self.steered_s = None
+            self.is_held_by_person = self.is_held_by_program = self.has_helm_ended = False
+
+    @rule(is_centred=st.booleans())
+    def a_person_steers(self, is_centred):
+        if self.hold.steer(self.now_s):
+            self._forget()
+        self.steered_s, self.has_helm_ended = self.now_s, False
+        if self.is_held_by_person or self.is_held_by_program:
+            return
+        self.attended_s = self.now_s
+        if is_centred:
+            self._forget()
+        else:
+            self._put(FORWARD, is_helm=True)
+
+    @rule()
+    def the_node_looks_at_its_helm(self):
+        if self.hold.end_helm(self.now_s):
+            self._forget()
+            self.has_helm_ended, self.steered_s = not (self.is_held_by_person or self.is_held_by_program), None
+
+    # Programs.
+
+    @rule()
+    def a_program_ends_by_an_error(self):
+        self._hold(CALLED)
+        self.is_held_by_program = True
+
+    @rule(command=st.sampled_from([FORWARD, RAW, BodyVelocity()]), is_goal=st.booleans())
+    def a_program_commands(self, command, is_goal):
+        if not self.hold.is_free:
+            return
+        assert self.arbiter.admits(self.now_s, overrules=is_goal) == (is_goal or self.now_s >= self.goal_until_s)
+        if is_goal:
+            self.goal_until_s = self.now_s + TIMEOUT_S
+        if self.now_s >= self.goal_until_s or is_goal:
+            self._put(command)
+
+    def _put(self, command, *, is_helm=False):
+        self.newest = Arrival(command, self.now_s, None, is_helm=is_helm)
+        self.arbiter.put(self.newest)
+        self.attended_s = self.now_s
+
+    def _hold(self, reason):
+        self.hold.hold(reason)
+        self._forget()
+        self.has_helm_ended, self.steered_s = False, None
+
+    def _forget(self):
+        self.arbiter.forget()
+        self.newest = None
+
+    # The drone.
+
+    @rule(charge=st.sampled_from([0.9, 0.3, 0.29, 0.9]))
+    def it_reports_its_battery(self, charge):
+        self.limits.charged(charge, self.now_s)
+        self.charged_s = self.now_s
+        if charge >= 0.3:
+            self.low_since_s = None
+        elif self.low_since_s is None:
+            self.low_since_s = self.now_s
+
+    @rule()
+    def it_reports_its_place(self):
+        self.observed.measured(0.0, (0.0, 0.0, 1.0), (0.0, 0.0, 0.0))
+        self.reported_s = self.now_s
+
+    @rule(is_flying=st.sampled_from([True, True, True, False]))
+    def it_reports_whether_it_flies(self, is_flying):
+        self.limits.flew(is_flying, self.now_s)
+        self.flight_s = self.now_s
+        self.flying_since_s = (self.flying_since_s or self.now_s) if is_flying else None
+
+    @rule()
+    def it_connects_again(self):
+        land_s = self._land_without_odometry_s()
+        self.arbiter.start(self.now_s)
+        self.newest = None
+        if self.now_s >= land_s + FORGOTTEN_S:
+            self.reported_s = None
+        if self.now_s >= self.charged_s + FORGOTTEN_S:
+            self.low_since_s = None
+        if self.now_s >= self.flight_s + FORGOTTEN_S:
+            self.flying_since_s = None
+
+    # Time.
+
+    @rule(seconds=st.sampled_from([0.05, 0.4, 1.01, 2.0, 3.0, 20.0, 70.0]))
+    def time_passes(self, seconds):
+        self.now_s += seconds
+
+    @rule(seconds=st.sampled_from([0.4, 20.0]))
+    def the_process_stalls(self, seconds):
+        self.now_s += seconds
+        self.settled_s = self.now_s + SETTLING_S
+
+    # The table.
+
+    def _land_without_odometry_s(self):
+        """Return when a landing by missing odometry begins, s."""
+        if not self.has_fence or self.reported_s is None:
+            return math.inf
+        return max(self.reported_s, self.settled_s) + BLIND_S + LAND_AFTER_S
+
+    def situation(self):
+        is_steered = self.steered_s is not None and self.now_s - self.steered_s <= HELM_S
+        has_ended = self.has_helm_ended or (self.steered_s is not None and not is_steered)
+        hold = "machine" if self.is_held_by_program or has_ended else "none"
+        hold = "person" if self.is_held_by_person else hold
+        cause = "none"
+        if self.lands_on_battery and self.low_since_s is not None and self.now_s - self.low_since_s >= LOW_S:
+            cause = "battery"
+        elif self.now_s >= self._land_without_odometry_s():
+            cause = "odometry"
+        elif self.unattended_s and self.flying_since_s is not None:
+            since_s = max(self.attended_s, self.flying_since_s, self.settled_s)
+            cause = "unattended" if self.now_s >= since_s + self.unattended_s else "none"
+        command = "nothing"
+        if self.newest and self.now_s - self.newest.arrived_s <= TIMEOUT_S:
+            is_blind = self.has_fence and (self.reported_s is None or self.now_s - self.reported_s > BLIND_S)
+            command = "blind" if is_blind and self.newest.command != RAW else "given"
+        flight = "unknown" if self.flying_since_s is None else "flies"
+        return hold, "helm" if is_steered and hold == "none" else "no", cause, flight, command
+
+    @invariant()
+    def the_table_decides(self):
+        situation = self.situation()
+        rank, decision = who_commands(*situation), self.arbiter.decide(self.now_s)
+        assert decision.rank is rank, situation
+        assert self.arbiter.is_held(self.now_s) == (situation[0] != "none"), situation
+        if rank is Rank.LANDING:
+            assert decision.command == BodyVelocity(up=-LANDING_SPEED)
+        elif rank in (Rank.HOLD, Rank.BLIND, Rank.NEUTRAL):
+            assert decision.command is None
+        elif rank is Rank.COMMAND:
+            assert decision.command == self.newest.command
+
+
+TestWhoCommands = Drone.TestCase
+TestWhoCommands.settings = settings(max_examples=200, stateful_step_count=40, deadline=None)
+
+
+if __name__ == "__main__":
+    examples, steps = map(int, sys.argv[1:])
+    run_state_machine_as_test(
+        Drone, settings=settings(TestWhoCommands.settings, max_examples=examples, stateful_step_count=steps)
+    )
