@@ -39,6 +39,8 @@ TABLE = """
     none     no    none         any      nothing  NEUTRAL
 """
 ROWS = [line.split() for line in TABLE.strip().splitlines()]
+#: Causes of a landing in a run. Each precedes those after it, so most runs have one.
+LIMITS = ("unattended", "unattended", "odometry", "battery", "battery odometry unattended", "")
 FORWARD, RAW, PRESSED = BodyVelocity(1.0), "raw", "Anne pressed STOP"
 
 
@@ -51,22 +53,21 @@ def who_commands(*situation):
 class Drone(RuleBasedStateMachine):
     """Drone whose decisions are compared with the table."""
 
-    @initialize(
-        unattended_s=st.sampled_from([3.0, 15.0, 0.0]), battery=st.booleans(), fence=st.booleans(), flies=st.booleans()
-    )
-    def begin(self, unattended_s, battery, fence, flies):
+    @initialize(limits=st.sampled_from(LIMITS), unattended_s=st.sampled_from([3.0, 15.0]), flies=st.booleans())
+    def begin(self, limits, unattended_s, flies):
         self.now_s = 1000.0
-        self.unattended_s, self.lands_on_battery, self.has_fence = unattended_s, battery, fence
+        self.unattended_s = unattended_s if "unattended" in limits else 0.0
+        self.lands_on_battery, self.has_fence = "battery" in limits, "odometry" in limits
         self.observed = ObservedMotion(lambda: self.now_s, lambda: self.settled_s)
-        limits = LimitParameters(
-            fence_radius=100.0 if fence else 0.0,
+        parameters = LimitParameters(
+            fence_radius=100.0 if self.has_fence else 0.0,
             odometry_timeout=BLIND_S,
             land_without_odometry=LAND_AFTER_S,
-            land_unattended=unattended_s,
+            land_unattended=self.unattended_s,
             low_battery=0.3,
-            land_on_low_battery=battery,
+            land_on_low_battery=self.lands_on_battery,
         )
-        self.limits, self.hold = Limits(limits, self.observed), HoldState()
+        self.limits, self.hold = Limits(parameters, self.observed), HoldState()
         statistics = SimpleNamespace(counts=Counter(), record_duration=lambda *_: None)
         self.arbiter = Arbiter(self.hold, self.limits, lambda: TIMEOUT_S, statistics)
         self.arbiter.sinks = True
@@ -77,6 +78,8 @@ class Drone(RuleBasedStateMachine):
         self.charged_s = self.flight_s = self.attended_s = self.settled_s = self.goal_until_s = NEVER
         if flies:
             self.it_reports_whether_it_flies(True)
+        self.it_reports_its_battery(0.29)
+        self.it_reports_its_place()
 
     # People.
 
