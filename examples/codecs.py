@@ -10,12 +10,12 @@ def converse_dronegui():
     gui.receive_data(controller.send(dronegui.Controls(hover=False, pitch=-0.25)))
     (packet,) = gui.events()
     assert (packet.seq, packet.controls.pitch) == (1, -0.25)
-    gui.receive_data(b'{"seq": 2, "state": {"roll": 7}}')
+    gui.receive_data(b'{"seq": 2, "state": {"roll": "x"}}')
     try:
         gui.next_event()
     except RemoteProtocolError as error:
         reason = str(error)
-    assert "roll is 7" in reason
+    assert "roll is 'x'" in reason
 
 
 def converse_ardrone():

@@ -22,7 +22,7 @@ EXAMPLES = runpy.run_path(str(ROOT / "examples" / "codecs.py"))
 MODULES = (testbed, dronegui, ardrone, simulator, robot, telemetry)
 
 
-@pytest.mark.parametrize("module", [each for each in MODULES if each is not testbed], ids=lambda module: module.__name__)
+@pytest.mark.parametrize("module", [each for each in MODULES if each is not testbed])
 def test_the_example_of_a_protocol_runs(module):
     EXAMPLES[f"converse_{module.__name__.split('.')[1]}"]()
 
