@@ -328,6 +328,8 @@ class ProtocolNode(LifecycleNode):
             self._wish_ticker.stop()
         self._clean_up()
         super().destroy_node()
+        # It keeps rcl's node, and so others see this one until Python collects its garbage.
+        self._state_machine.destroy_when_not_in_use()
 
     def _look_for_wishes(self) -> None:
         self.hold.poll_files()

@@ -13,7 +13,7 @@ from nav_msgs.msg import Odometry
 from processes import TIMEOUT_S, Process, when_listening
 from rcl_interfaces.msg import Parameter
 from rcl_interfaces.srv import GetParameters, ListParameters, SetParameters
-from ros_session import nanoseconds, wait_until
+from ros_session import RosSession, nanoseconds, wait_until
 from rosgraph_msgs.msg import Clock
 from testbed_peer import TestbedPeer, bridge
 from tf2_msgs.msg import TFMessage
@@ -70,6 +70,15 @@ def test_process_ends_with_its_lifecycle_unless_launch_would_restart_it(ros, fre
             assert process.stop() == 0
         else:
             assert process.wait() == 0, process.output
+
+
+def test_a_destroyed_bridge_leaves_the_graph_before_it_is_garbage(ros, free_port):
+    session = RosSession("other")
+    bridge = session.run(RobotBridge, port=free_port, autostart=False)
+    name = bridge.get_name()
+    wait_until(lambda: name in ros.node.get_node_names(), "the bridge")
+    session.close()
+    wait_until(lambda: name not in ros.node.get_node_names(), "its end")
 
 
 def test_a_bridge_that_publishes_clock_stamps_with_it(ros, peer):
