@@ -44,6 +44,15 @@ class Side(str, Enum):
         return Side.VEHICLE if self is Side.OPERATOR else Side.OPERATOR
 
 
+class Mechanism(str, Enum):
+    """Mechanisms that several kinds have in common. `represents` of a kind says which ones it stands for in tests."""
+
+    STREAM = "stream"
+    DATAGRAMS = "datagrams"
+    NUMBERED = "numbered datagrams"
+    PROCESS = "process"  # what nodes do alike for each protocol: signals, output, respawn
+
+
 @dataclass(frozen=True, slots=True)
 class Sent:
     """A message of a sample conversation: its sender, and the event that the other end reads if it differs."""
@@ -188,6 +197,8 @@ class ProtocolKind:
     and its remedy, which is empty if there is no problem. It sends the vehicle nothing."""
     package: str = "drone_bridge"
     """The ament package of the launch file."""
+    represents: tuple[Mechanism, ...] = ()
+    """Mechanisms that are tested with this kind for all others, by the promises with the marker `by_mechanism`."""
 
     def role(self, side: Side) -> Role:
         return self.operator_role if side is Side.OPERATOR else self.vehicle_role

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The control GUI of an AR.Drone: JSON datagrams, controls to the GUI and navdata back."""
 
-from drone_bridge.kind import Emergency, NodeKind, Port, Program, ProtocolKind, Role, Side
+from drone_bridge.kind import Emergency, Mechanism, NodeKind, Port, Program, ProtocolKind, Role, Side
 
 KIND = ProtocolKind(
     name="dronegui",
@@ -38,4 +38,5 @@ KIND = ProtocolKind(
     emergencies={"emergency": Emergency("cut motors", "the motors stop immediately, and the drone falls")},
     launch_file="dronegui.launch.xml",
     controller=NodeKind("drone_bridge.controllers.drone_controller:DroneController"),
+    represents=(Mechanism.NUMBERED,),
 )

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A tracked robot that runs robotd: multicast discovery, control packets over TCP, subsystems and sensors."""
 
-from drone_bridge.kind import NodeKind, Port, Program, ProtocolKind, Role, Side
+from drone_bridge.kind import Mechanism, NodeKind, Port, Program, ProtocolKind, Role, Side
 
 KIND = ProtocolKind(
     name="robot",
@@ -33,4 +33,5 @@ KIND = ProtocolKind(
     launch_file="robot.launch.xml",
     controller=NodeKind("drone_bridge.controllers.rover_controller:RoverController"),
     model="rover",
+    represents=(Mechanism.STREAM, Mechanism.PROCESS),
 )

@@ -3,7 +3,7 @@
 
 from collections.abc import Mapping
 
-from drone_bridge.kind import NodeKind, Port, Program, ProtocolKind, Role, Side, Value
+from drone_bridge.kind import Mechanism, NodeKind, Port, Program, ProtocolKind, Role, Side, Value
 
 
 def _emulator_options(parameters: Mapping[str, Value]) -> dict[str, Value]:
@@ -45,4 +45,5 @@ KIND = ProtocolKind(
     ),
     launch_file="telemetry.launch.xml",
     controller=NodeKind("drone_bridge.controllers.drone_controller:DroneController"),
+    represents=(Mechanism.DATAGRAMS,),
 )

@@ -24,6 +24,7 @@ HELD_ON_SIGNAL = "import ctypes, signal\nsignal.signal(signal.SIGUSR1, lambda *_
 SLOW_DISK = Path(__file__).parent / "support" / "slow_disk.c"
 
 kind = each_kind()
+pytestmark = pytest.mark.by_mechanism("process")
 
 
 @pytest.fixture(scope="module", params=[BridgePair, ServerPair], ids=["bridge", "server"])

@@ -15,8 +15,10 @@ from drone_bridge.kind import NOT_STATED, kinds
 from drone_bridge.ros.wish_file import FiledWish, WishFile
 
 kind, pair = each_kind(), shared(BridgePair)
+BY_PROCESS = pytest.mark.by_mechanism("process")
 
 
+@pytest.mark.every_kind
 def test_a_bridge_on_hold(pair, ros):
     """Commands continue all the time, and are accepted again after the release."""
 
@@ -35,6 +37,7 @@ def test_a_bridge_on_hold(pair, ros):
     pair.works_after(hold(False), TIMEOUT_S)
 
 
+@BY_PROCESS
 def test_a_bridge_wanted_held_when_it_starts(pair, ros):
     """By a file, as DDS delivers the same wish seconds later, and commands before it."""
     pair.drive()
@@ -61,6 +64,7 @@ def end(pair, ros):
     wait_until(lambda: pair.name not in ros.node.get_node_names(), "the end of the former node")
 
 
+@pytest.mark.by_mechanism("stream", "datagrams")
 def test_a_bridge_deactivated_while_commanded(pair, ros):
     """Commands continue all the time."""
     pair.drive()
@@ -78,19 +82,20 @@ def test_a_bridge_deactivated_while_commanded(pair, ros):
 @pytest.mark.parametrize(
     ("state", "number"),
     [
-        ("unconfigured", signal.SIGTERM),
-        ("inactive", signal.SIGINT),
-        ("active", signal.SIGTERM),
-        ("active", signal.SIGINT),
-        ("active", signal.SIGHUP),
-        ("active", signal.SIGQUIT),
+        pytest.param("active", signal.SIGTERM, marks=pytest.mark.every_kind),
+        pytest.param("unconfigured", signal.SIGTERM, marks=BY_PROCESS),
+        pytest.param("inactive", signal.SIGINT, marks=BY_PROCESS),
+        pytest.param("active", signal.SIGINT, marks=BY_PROCESS),
+        pytest.param("active", signal.SIGHUP, marks=BY_PROCESS),
+        pytest.param("active", signal.SIGQUIT, marks=BY_PROCESS),
     ],
 )
 def test_a_bridge_that_receives_a_signal(pair, ros, state, number):
     """Last test, since each case ends a bridge."""
-    pair.stop()
     if pair.program.is_running:
+        pair.drive()  # a program that is still being imported ends by the signal itself
         end(pair, ros)
+    pair.stop()
     pair.start_program(() if state == "active" else ("-p", "autostart:=false"))
     started_s = time.monotonic()
     if state == "inactive":
@@ -115,6 +120,7 @@ WATCH_S = 3.0
 
 if STATED:
 
+    @pytest.mark.every_kind
     @pytest.mark.parametrize("kind", STATED, ids=lambda kind: kind.name, indirect=True)
     def test_the_watchdog_of_a_vehicle_whose_bridge_and_its_child_are_killed(pair):
         """Measured by the output of its emulator: `moves at` and `stands at`."""

@@ -15,6 +15,7 @@ from vehicle_pair import BridgePair, assert_nothing_moved, each_kind, shared
 from drone_bridge.kind import Side
 
 kind, pair = each_kind(), shared(BridgePair)
+BY_PROCESS = pytest.mark.by_mechanism("process")
 #: Time for which a bridge is suspended whose child says nothing.
 SUSPENDED_S = 2.0
 #: Kinds whose vehicle serves one bridge, until its connection has ended.
@@ -34,7 +35,13 @@ def assert_stopped(pair, since_s):
     return neutral_s
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGABRT, signal.SIGSEGV, signal.SIGALRM])
+@pytest.mark.parametrize(
+    "number",
+    [
+        pytest.param(signal.SIGKILL, marks=pytest.mark.every_kind),
+        *(pytest.param(each, marks=BY_PROCESS) for each in (signal.SIGABRT, signal.SIGSEGV, signal.SIGALRM)),
+    ],
+)
 def test_a_commanded_bridge_that_is_killed(pair, number):
     pair.drive()
     killed_s = time.monotonic()
@@ -44,6 +51,7 @@ def test_a_commanded_bridge_that_is_killed(pair, number):
     alone.say(f"{pair.kind.name}: neutral {neutral_s - killed_s:.3f} s after {number.name}")
 
 
+@pytest.mark.by_mechanism("stream", "numbered datagrams")
 def test_a_killed_bridge_that_is_restarted_at_once(pair):
     """The new one is followed: no old number locks it out, and its port is free."""
     pair.drive()
@@ -53,6 +61,7 @@ def test_a_killed_bridge_that_is_restarted_at_once(pair):
     pair.works_after(started_s, TIMEOUT_S)
 
 
+@pytest.mark.by_mechanism("stream", "datagrams")
 def test_a_killed_bridge_of_a_neutral_vehicle(pair):
     pair.drive()
     pair.stop()
@@ -68,6 +77,7 @@ def test_a_killed_bridge_of_a_neutral_vehicle(pair):
     assert_nothing_moved(pair.commands, killed_s)
 
 
+@pytest.mark.by_mechanism("stream", "datagrams")
 def test_a_bridge_that_ends_in_order(pair):
     pair.drive()
     child = pair.child
@@ -79,6 +89,7 @@ def test_a_bridge_that_ends_in_order(pair):
     assert not pair.commands.malformed
 
 
+@pytest.mark.by_mechanism("stream", "datagrams")
 def test_a_bridge_that_is_suspended_and_continued_and_then_killed(pair):
     """Its vehicle is stopped meanwhile, then follows new commands, and is stopped again."""
     pair.drive()
@@ -100,6 +111,7 @@ def test_a_bridge_that_is_suspended_and_continued_and_then_killed(pair):
     assert_stopped(pair, killed_s)
 
 
+@pytest.mark.by_mechanism("numbered datagrams")
 def test_another_bridge_takes_over_from_a_suspended_one(pair):
     """For bridges that can work side by side: neither listens, and none has the vehicle for itself."""
     if any(port.side is Side.OPERATOR for port in pair.kind.ports) or pair.kind.name in EXCLUSIVE:
@@ -122,6 +134,7 @@ def test_another_bridge_takes_over_from_a_suspended_one(pair):
     assert not pair.commands.malformed
 
 
+@BY_PROCESS
 def test_a_bridge_whose_child_is_killed(pair):
     """It works on, and another child takes over."""
     pair.drive()

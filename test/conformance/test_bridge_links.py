@@ -16,6 +16,7 @@ from vehicle_pair import BridgePair, assert_neutral, assert_nothing_moved, each_
 from drone_bridge.kind import Side, load
 
 kind, pair = each_kind(), shared(BridgePair)
+pytestmark = pytest.mark.by_mechanism("stream", "datagrams")
 
 
 @pytest.mark.parametrize("fault", [HALF_OPEN, GARBAGE, FLOOD, CUT])

@@ -25,6 +25,7 @@ from drone_bridge.ros import watchdog
 HELD_ON_SIGNAL = "import ctypes, signal\nsignal.signal(signal.SIGUSR1, lambda *_: ctypes.PyDLL(None).sleep(600))\n"
 
 kind, pair = each_kind(), shared(BridgePair)
+pytestmark = pytest.mark.by_mechanism("process")
 
 
 @pytest.fixture

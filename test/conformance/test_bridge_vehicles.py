@@ -23,6 +23,7 @@ from vehicle_pair import (
 MOST_WAITING = 40
 
 kind, pair = each_kind(), shared(BridgePair)
+pytestmark = pytest.mark.by_mechanism("stream", "datagrams")
 
 
 def test_a_killed_vehicle(pair):

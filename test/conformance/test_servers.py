@@ -44,6 +44,8 @@ OTHER_HOST = "127.0.0.2"
 QUIET_S = 3.0
 
 kind, pair = each_kind(with_server=True), shared(ServerPair)
+BY_PROCESS = pytest.mark.by_mechanism("process")
+BY_TRANSPORT = pytest.mark.by_mechanism("stream", "datagrams")
 
 
 def assert_neutral_is_repeated(pair, times=2):
@@ -52,12 +54,14 @@ def assert_neutral_is_repeated(pair, times=2):
         assert pair.commands.wait(True, time.monotonic(), TIMEOUT_S), "no neutral command"
 
 
+@pytest.mark.every_kind
 def test_a_killed_operator(pair):
     pair.drive()
     assert_neutral_after(pair.commands, pair.stop())
     pair.drive()
 
 
+@pytest.mark.every_kind
 def test_a_server_on_hold(pair):
     """The operator continues all the time."""
     pair.drive()
@@ -71,6 +75,7 @@ def test_a_server_on_hold(pair):
     pair.drive()
 
 
+@BY_TRANSPORT
 def test_a_stopped_operator(pair):
     pair.drive()
     pair.operator.send(signal.SIGSTOP)
@@ -85,6 +90,7 @@ def test_a_stopped_operator(pair):
     pair.drive()
 
 
+@BY_TRANSPORT
 def test_a_server_that_is_stopped_while_its_operator_is_killed(pair):
     """Data that the operator sends meanwhile wait in the server's socket.
 
@@ -110,6 +116,7 @@ def test_a_server_that_is_stopped_while_its_operator_is_killed(pair):
     pair.drive()
 
 
+@BY_TRANSPORT
 def test_a_flood_of_garbage_delays_no_neutral_command(pair):
     """The flood comes from other peers, if operators connect to the server."""
     if not pair.port:
@@ -133,6 +140,7 @@ def test_a_flood_of_garbage_delays_no_neutral_command(pair):
     pair.drive()
 
 
+@BY_TRANSPORT
 def test_reports_to_a_peer_end_when_it_falls_silent(pair):
     """The address of a datagram may be forged: its owner would get reports for ever."""
     if pair.kind.is_stream or not pair.port:
@@ -157,6 +165,7 @@ def test_reports_to_a_peer_end_when_it_falls_silent(pair):
     pair.drive()
 
 
+@BY_TRANSPORT
 def test_a_killed_server(pair):
     pair.drive()
     kill(pair.program)
@@ -170,6 +179,7 @@ def test_a_killed_server(pair):
     pair.drive()
 
 
+@BY_TRANSPORT
 def test_a_killed_server_beside_another_commander(pair):
     """The server that is started next does not interrupt the other commander."""
     pair.drive()
@@ -189,6 +199,7 @@ def test_a_killed_server_beside_another_commander(pair):
     pair.drive()
 
 
+@BY_TRANSPORT
 def test_a_deactivated_server(pair):
     """The operator continues all the time, as far as possible."""
     pair.drive()
@@ -203,7 +214,13 @@ def test_a_deactivated_server(pair):
     pair.drive()
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT])
+@pytest.mark.parametrize(
+    "number",
+    [
+        pytest.param(signal.SIGTERM, marks=pytest.mark.every_kind),
+        *(pytest.param(each, marks=BY_PROCESS) for each in (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)),
+    ],
+)
 def test_a_server_that_receives_a_signal(pair, number):
     if not pair.program.is_running:
         pair.start_program()
@@ -216,6 +233,7 @@ def test_a_server_that_receives_a_signal(pair, number):
     assert_nothing_moved(pair.commands, ended_s)
 
 
+@BY_TRANSPORT
 def test_a_port_in_use(pair):
     """Last test: the server retries, and listens as soon as the port is free."""
     pair.program.end()

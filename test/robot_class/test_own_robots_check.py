@@ -21,16 +21,30 @@ def environment(tmp_path_factory):
     return installed(tmp_path_factory.mktemp("robots"), *FOLDERS.values())
 
 
-@pytest.mark.parametrize("file", FILES)
-def test_the_conformance_suite_passes(start_child, environment, file):
-    """Both at once, each with ROS domains and ports of its own."""
+@pytest.fixture
+def check(start_child, environment):
+    """check(*words) checks both robots at once, each with ROS domains and ports of its own."""
     elsewhere = ("env", "-u", place.VARIABLE, executable("drone-bridge"), "check")
-    asked = [start_child(*elsewhere, name, "-k", file, env=environment) for name in FOLDERS]
-    for each in asked:
-        assert each.wait(CHECK_S) == 0, each.output
-        assert each.count_lines(r"\d+ passed") == 1
+
+    def check(*words):
+        for each in [start_child(*elsewhere, name, *words, env=environment) for name in FOLDERS]:
+            assert each.wait(CHECK_S) == 0, each.output
+            assert each.count_lines(r"\d+ passed") == 1
+
+    return check
 
 
+def test_the_promises_of_every_kind_hold(check):
+    check("-m", "not by_mechanism")
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("file", FILES)
+def test_the_conformance_suite_passes(check, file):
+    check("-m", "", "-k", file)
+
+
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", FOLDERS)
 def test_the_example_s_own_tests_pass(environment, name):
     asked = [

@@ -13,6 +13,7 @@ import place
 import pytest
 from ament_index_python.packages import get_package_share_directory
 
+from drone_bridge.kind import Mechanism
 from drone_bridge.ros import shared_memory
 from drone_bridge.ros.environment import name_profile_for_fast_dds_2
 
@@ -53,12 +54,25 @@ def pytest_addoption(parser):
     parser.addoption("--protocol", help="only tests of this protocol")
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest looks at markers
 def pytest_collection_modifyitems(config, items):
-    """Deselect tests of other protocols, if one is selected."""
+    """Deselect tests of other protocols, if one is selected. Mark promises that other kinds represent as exhaustive."""
+    for item in items:
+        if promise := item.get_closest_marker("by_mechanism"):
+            if not represented_by(item.callspec.params["kind"], config) & set(map(Mechanism, promise.args)):
+                item.add_marker(pytest.mark.exhaustive)
+        elif {"kind", "pair"} <= set(item.fixturenames) and not item.get_closest_marker("every_kind"):
+            raise pytest.UsageError(f"{item.nodeid} needs the marker every_kind or by_mechanism.")
     if name := config.getoption("protocol"):
         asked = [getattr(item, "callspec", None) for item in items]
         kinds = [callspec and callspec.params.get("kind") for callspec in asked]
         items[:] = [item for item, kind in zip(items, kinds, strict=True) if kind and kind.name == name]
+
+
+def represented_by(kind, config):
+    """Return the mechanisms that a kind represents. One that is tested alone represents its own transport."""
+    own = {Mechanism.STREAM if kind.is_stream else Mechanism.DATAGRAMS}
+    return {*kind.represents, *(own if config.getoption("protocol") else ())}
 
 
 #: Measured values, as sentences for the end of the output.
@@ -78,7 +92,12 @@ def pytest_terminal_summary(terminalreporter):
 
 def pytest_configure(config):
     """Register the markers, and require the installed package."""
-    config.addinivalue_line("markers", "exhaustive: not in the gate (make test), but in make test_all")
+    for marker in (
+        "exhaustive: not in the gate (make test), but in make test_all",
+        "every_kind: a promise that the gate tests for each protocol",
+        "by_mechanism(name, ...): a promise that the gate tests for protocols that represent one of these mechanisms",
+    ):
+        config.addinivalue_line("markers", marker)
     try:
         importlib.import_module("drone_bridge.msg")
     except ImportError as error:
@@ -88,12 +107,17 @@ def pytest_configure(config):
         ) from error
 
 
-@pytest.fixture(scope="module", autouse=True)
-def nothing_kept():
-    """Clear persistent state of nodes, such as a hold, after each test file."""
-    yield
+def clear_state():
+    """Clear persistent state of nodes, such as a hold."""
     for path in Path(RUNTIME.name).iterdir():
         shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def nothing_kept():
+    """Clear persistent state of nodes after each test file."""
+    yield
+    clear_state()
 
 
 @pytest.fixture

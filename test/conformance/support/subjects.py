@@ -64,7 +64,7 @@ def with_roles(kind: ProtocolKind) -> list[ProtocolKind]:
     port, *others = kind.ports
     role = "listen" if port.side is Side.VEHICLE else "connect"
     emulated = {**kind.emulated, "role": role}
-    return [kind, replace(kind, ports=(replace(port, side=port.side.other), *others), emulated=emulated)]
+    return [kind, replace(kind, ports=(replace(port, side=port.side.other), *others), emulated=emulated, represents=())]
 
 
 class Vehicle:

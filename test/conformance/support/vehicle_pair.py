@@ -5,6 +5,7 @@ import os
 import time
 from pathlib import Path
 
+import alone
 import pytest
 import subjects
 from processes import TIMEOUT_S, Process
@@ -63,6 +64,7 @@ def shared(pair_type):
             yield pair
         finally:
             pair.close()
+            alone.clear_state()  # a hold that a failed test has left
 
     return fixture
 
