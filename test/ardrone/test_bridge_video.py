@@ -80,6 +80,7 @@ def test_captured_pictures_are_published_as_decoded(ros, start):
     assert compressed.wait().format
 
 
+@pytest.mark.exhaustive
 @needs_pyav
 def test_the_camera_is_switched_and_named_from_the_first_picture_on(ros, start):
     images = ros.subscribe(Image, "image_raw")
@@ -120,6 +121,7 @@ def test_an_emergency_and_a_killed_child_end_the_video_only_for_a_while(ros, sta
     images.wait()
 
 
+@pytest.mark.exhaustive
 def test_without_a_subscriber_the_drone_has_no_client_of_its_video(ros, start):
     reports = ros.subscribe(DiagnosticArray, "/diagnostics")
     drone, bridge = start()
@@ -133,6 +135,7 @@ def test_without_a_subscriber_the_drone_has_no_client_of_its_video(ros, start):
     drone.wait_for_line("video: no client")
 
 
+@pytest.mark.exhaustive
 def test_an_ar_drone_1_sends_uvlc(ros, start):
     images = ros.subscribe(Image, "image_raw")
     start("--drone", 1)
@@ -140,6 +143,7 @@ def test_an_ar_drone_1_sends_uvlc(ros, start):
     assert (image.width, image.height, image.header.frame_id) == (FRONT.width, FRONT.height, frame_of(FRONT))
 
 
+@pytest.mark.exhaustive
 def test_without_pyav_a_sentence_names_the_command(ros, start, tmp_path):
     (tmp_path / "av.py").write_text("raise ImportError('hidden by a test')")
     images, reports = ros.subscribe(Image, "image_raw"), ros.subscribe(DiagnosticArray, "/diagnostics")

@@ -14,6 +14,8 @@ import pytest
 from processes import Process
 from repository import CAPTURES
 
+pytestmark = pytest.mark.exhaustive
+
 CLIENTS = Path(__file__).parent / "clients"
 NODE = shutil.which("node")
 

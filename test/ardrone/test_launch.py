@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """ardrone.launch.xml as a whole: an emulated drone flies its plan, and a JSON program flies it as well."""
 
+import pytest
 from composition import launch
 from ports import free_ports
 from processes import Process
 
 from drone_bridge.msg import ControllerState
+
+pytestmark = pytest.mark.exhaustive
 
 PLAN = """
 /**/drone_controller:

@@ -7,6 +7,8 @@ import pytest
 
 from drone_bridge.programs.bad_network import BadNetwork
 
+pytestmark = pytest.mark.exhaustive
+
 
 def carried(seed, loss, reorder, count=1000):
     network = BadNetwork(loss, reorder, seed)

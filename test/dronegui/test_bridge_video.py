@@ -106,6 +106,7 @@ def test_pictures_of_both_cameras_come_on_topics(ros, gui, video):
         static.wait(lambda one: {each.child_frame_id for each in one.transforms} == frames)
 
 
+@pytest.mark.exhaustive
 def test_camera_info_is_that_of_the_calibration_file(ros, gui, video, tmp_path):
     path = tmp_path / "front.yaml"
     path.write_text(CALIBRATION)
@@ -118,6 +119,7 @@ def test_camera_info_is_that_of_the_calibration_file(ros, gui, video, tmp_path):
         assert (info.p[0], info.header.frame_id) == (165, "front_camera_optical_frame")
 
 
+@pytest.mark.exhaustive
 def test_packets_are_relayed_unchanged_and_no_decoder_starts_unsubscribed(ros, gui, video):
     packets, reports = ros.subscribe(UInt8MultiArray, "dronegui/video"), values(ros)
     with bridge(gui, video) as process:
@@ -186,6 +188,7 @@ def test_stopped_bridge_publishes_no_stale_picture_as_new(ros, gui, video):
         assert [image.width for image in came if stamp_ns(image) > continued_ns] == [DOWN.width]
 
 
+@pytest.mark.exhaustive
 def test_the_child_of_a_bridge_that_was_killed_ends(ros, gui, video):
     images = ros.subscribe(Image, "image_raw")
     process = bridge(gui, video)
@@ -198,6 +201,7 @@ def test_the_child_of_a_bridge_that_was_killed_ends(ros, gui, video):
         wait_until(lambda: not is_running(child), "the end of the child")
 
 
+@pytest.mark.exhaustive
 def test_no_video_is_a_warning_only_where_somebody_subscribes(ros, gui, video):
     reports = values(ros)
     with bridge(gui, video):
@@ -210,6 +214,7 @@ def test_no_video_is_a_warning_only_where_somebody_subscribes(ros, gui, video):
         reports.wait(lambda one: NO_VIDEO not in values_of(one))
 
 
+@pytest.mark.exhaustive
 def test_a_drone_that_sends_p264_is_told_which_setting_to_change(ros, gui, video):
     reports = values(ros)
     images = ros.subscribe(Image, "image_raw")
@@ -223,6 +228,7 @@ def test_a_drone_that_sends_p264_is_told_which_setting_to_change(ros, gui, video
         reports.wait(lambda one: UNDECODED not in values_of(one))
 
 
+@pytest.mark.exhaustive
 def test_a_taken_port_is_reported_and_used_once_it_is_free(ros, gui, video):
     reports, images = values(ros), ros.subscribe(Image, "image_raw")
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as other:
@@ -237,6 +243,7 @@ def test_a_taken_port_is_reported_and_used_once_it_is_free(ros, gui, video):
         reports.wait(lambda one: PORT_TAKEN not in values_of(one))
 
 
+@pytest.mark.exhaustive
 def test_another_host_is_refused_and_counted(ros, gui, video, closing):
     images, reports = ros.subscribe(Image, "image_raw"), values(ros)
     foreign = closing(VideoSender(video.port, "127.0.0.2"))
@@ -310,6 +317,7 @@ def test_a_flood_leaves_the_newest_picture_and_the_commands(ros, gui, video):
         assert len(decoders_of(process)) == 1
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("in_full", [False, True])
 def test_the_wire_log_has_packets_by_their_hash_or_in_full(ros, gui, video, tmp_path, in_full):
     reports = values(ros)
@@ -328,6 +336,7 @@ def test_the_wire_log_has_packets_by_their_hash_or_in_full(ros, gui, video, tmp_
         assert f'"bytes": {len(FRONT_PACKET)}'.encode() in logged[0].data
 
 
+@pytest.mark.exhaustive
 def test_without_opencv_the_raw_images_are_all_there_is(ros, gui, video, tmp_path):
     (tmp_path / "sitecustomize.py").write_text("import sys; sys.modules['cv2'] = None")
     path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
@@ -338,6 +347,7 @@ def test_without_opencv_the_raw_images_are_all_there_is(ros, gui, video, tmp_pat
         assert ros.node.count_publishers("image_raw/compressed") == 0
 
 
+@pytest.mark.exhaustive
 def test_without_a_port_there_are_no_topics_of_the_camera(ros, gui, video):
     with bridge(gui, video, video_port=0):
         wait_until(lambda: ros.node.count_publishers("dronegui/state"), "topics of the bridge")

@@ -5,6 +5,7 @@ import os
 import re
 import signal
 
+import pytest
 from composition import launch
 from ports import free_ports
 from processes import Process
@@ -12,6 +13,8 @@ from ros_session import wait_until
 from std_srvs.srv import Trigger
 
 from drone_bridge.msg import ControllerState
+
+pytestmark = pytest.mark.exhaustive
 
 PLAN = """
 /**/drone_controller:

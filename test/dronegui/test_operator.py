@@ -59,6 +59,7 @@ def test_a_signal_leaves_the_drone_hovering(ports):
         assert b'"hover":true' in packets[-1]
 
 
+@pytest.mark.exhaustive
 def test_the_launch_file_puts_a_flight_through_ros(domain):
     names = (
         *("dronegui_server_port", "navdata_port", "video_port"),

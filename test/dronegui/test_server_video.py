@@ -68,7 +68,7 @@ MESSAGES = {
 }
 
 
-@pytest.mark.parametrize("topic", MESSAGES)
+@pytest.mark.parametrize("topic", ["image_raw", pytest.param("image_raw/compressed", marks=pytest.mark.exhaustive)])
 def test_images_become_video_for_whoever_controls(ros, server, operator, screen, topic):
     message = MESSAGES[topic]()
     publisher = ros.node.create_publisher(type(message), topic, 1)
@@ -82,6 +82,7 @@ def test_images_become_video_for_whoever_controls(ros, server, operator, screen,
     assert np.abs(pixels - PIXELS).mean() < 8
 
 
+@pytest.mark.exhaustive
 def test_nothing_is_subscribed_to_or_sent_while_nobody_controls(ros, server, operator, screen):
     publisher, message = ros.node.create_publisher(Image, "image_raw", 1), raw()
     reports = ros.subscribe(DiagnosticArray, "/diagnostics")
@@ -104,6 +105,7 @@ def test_nothing_is_subscribed_to_or_sent_while_nobody_controls(ros, server, ope
             screen.recv(LARGEST)
 
 
+@pytest.mark.exhaustive
 def test_packets_of_a_bridge_go_on_byte_for_byte_rather_than_its_images(ros, server, operator, screen):
     publisher = ros.node.create_publisher(UInt8MultiArray, "dronegui/video", 1)
     images, image = ros.node.create_publisher(Image, "image_raw", 1), raw()

@@ -19,6 +19,8 @@ from drone_bridge.vision.ar_drone_cameras import FRONT
 from drone_bridge.vision.jpegs import bgr_of_jpeg
 from drone_bridge.vision.uvlc import check
 
+pytestmark = pytest.mark.exhaustive
+
 #: Topics of the camera in a bag.
 RECORDED = ("image_raw/compressed", "camera_info", "dronegui/video")
 BRIDGE_PORTS = ("dronegui_port", "navdata_port", "video_port")

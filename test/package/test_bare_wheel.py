@@ -13,6 +13,8 @@ from repository import ROOT
 
 from drone_bridge.kind import OWN
 
+pytestmark = pytest.mark.exhaustive
+
 NODES = ("testbed_bridge", "recorder", "drone_controller", "vehicle_model")
 # These need nothing but Python itself.
 BARE_CODECS = tuple(f"{name}.codec" for name in OWN)

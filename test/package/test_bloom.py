@@ -15,7 +15,10 @@ from repository import ROOT
 KNOWN = yaml.safe_load((ROOT / "test" / "rosdistro.yaml").read_text())
 SOURCES = ("package.xml", "CHANGELOG.rst", "LICENSE")  # which bloom reads
 BLOOM = Path(sys.prefix, "bin", "bloom-generate")
-pytestmark = pytest.mark.skipif(not BLOOM.exists(), reason="bloom is installed by make setup, and not by rosdep")
+pytestmark = [
+    pytest.mark.exhaustive,
+    pytest.mark.skipif(not BLOOM.exists(), reason="bloom is installed by make setup, and not by rosdep"),
+]
 
 
 def write(path, content):

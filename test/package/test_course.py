@@ -9,6 +9,8 @@ from xml.etree import ElementTree
 import pytest
 from repository import ROOT
 
+pytestmark = pytest.mark.exhaustive
+
 FLIGHT = ROOT / "examples" / "course" / "flights.py"
 CONTROLLER = f"drone-bridge run drone_controller --ros-args --params-file '{ROOT / 'config' / 'seek_target.yaml'}'"
 

@@ -7,6 +7,7 @@ import re
 import signal
 import sys
 
+import pytest
 from composition import INTERRUPTED, launch
 from nav_msgs.msg import Odometry
 from ports import free_port, free_ports
@@ -15,6 +16,8 @@ from repository import ROOT
 
 from drone_bridge.testbed.units import enu_from_testbed
 from drone_bridge.tools.demo.composition import ports_of
+
+pytestmark = pytest.mark.exhaustive
 
 EXAMPLES = ROOT / "examples"
 PLAN = "2s, 2s forward 0.4, 2s"  # the last rest is longer than two reports of where the vehicle is

@@ -62,6 +62,7 @@ def test_optional_modules_are_not_loaded_at_startup(loaded):
     assert not LATER & {module.partition(".")[0] for module in modules}
 
 
+@pytest.mark.exhaustive
 def test_opencv_is_loaded_only_for_images_and_before_a_vehicle_is_steered(loaded):
     """Its import may hold Python's lock for seconds."""
     protocol, modules = loaded
@@ -76,11 +77,13 @@ def test_a_bridge_loads_only_its_own_protocol(loaded):
     assert spoken == {protocol}
 
 
+@pytest.mark.exhaustive
 def test_no_bridge_loads_the_codec_of_video_which_runs_in_a_child(loaded):
     _, modules = loaded
     assert not [module for module in modules if module.startswith("drone_bridge.vision.uvlc")]
 
 
+@pytest.mark.exhaustive
 def test_bridges_of_datagrams_load_no_tcp(loaded):
     protocol, modules = loaded
     assert ("drone_bridge.net.tcp" in modules) == (protocol in ("testbed", "simulator", "robot"))

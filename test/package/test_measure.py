@@ -10,6 +10,8 @@ import programs
 import pytest
 from repository import ROOT
 
+pytestmark = pytest.mark.exhaustive
+
 RUN = ROOT / "measure" / "run.py"
 
 

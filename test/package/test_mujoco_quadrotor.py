@@ -18,6 +18,8 @@ from std_msgs.msg import Bool
 import drone_bridge
 from drone_bridge.ros.qos import latched
 
+pytestmark = pytest.mark.exhaustive
+
 pytest.importorskip("mujoco")  # `make setup` brings it, other installations need not have it
 
 FOLDER = ROOT / "examples" / "mujoco_quadrotor"

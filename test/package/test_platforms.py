@@ -8,6 +8,8 @@ from ports import free_port
 from processes import Process
 from repository import ROOT
 
+pytestmark = pytest.mark.exhaustive
+
 PLAN = ("--plan", "0.5s up 0.3, 0.5s forward 0.2")
 
 

@@ -8,6 +8,7 @@ import entries
 import entry
 import pytest
 import run
+from repository import TESTS
 
 DUMP = """\
 Timeout (0:05:00)!
@@ -47,13 +48,11 @@ def test_every_file_with_tests_is_in_one_entry(is_all):
     assert sorted(path for part in found.values() for path in part) == files
 
 
-def test_several_files_share_an_entry_if_they_are_short_and_run_no_nodes_in_its_process():
+def test_several_files_share_an_entry_if_they_are_short():
     shared = [part for part in entries.entries(entries.test_files(is_all=True)).values() if len(part) > 1]
     started = [part for part in shared if not entries.is_alone(part[0])]
     assert len(started) > 10
-    for files in started:
-        assert sum(map(costs.seconds, files)) <= 2 * entries.ENTRY_S
-        assert not any(entries.RUNS_NODES in path.read_text() for path in files)
+    assert all(sum(map(costs.seconds, files)) <= 2 * entries.ENTRY_S for files in started)
 
 
 def test_a_browser_counts_as_two(capsys):
@@ -71,7 +70,8 @@ def test_durations_are_those_of_the_results(tmp_path):
 
 def test_a_file_is_left_out_if_it_is_exhaustive_as_a_whole():
     left_out = set(entries.test_files(is_all=True)) - set(entries.test_files(is_all=False))
-    assert all("\npytestmark = pytest.mark.exhaustive" in path.read_text() for path in left_out)
+    assert TESTS / "package" / "test_course.py" in left_out
+    assert all("\n@pytest.mark.exhaustive" not in path.read_text() for path in left_out)
 
 
 def test_the_counts_are_those_of_the_results(tmp_path):

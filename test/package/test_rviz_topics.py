@@ -5,6 +5,7 @@ import os
 from pathlib import Path
 from xml.etree import ElementTree
 
+import pytest
 from composition import launch
 from launch_package import make_rviz2
 from ports import free_port
@@ -16,6 +17,8 @@ from tf2_msgs.msg import TFMessage
 
 from drone_bridge.tools.demo.composition import ports_of
 from drone_bridge.tools.interfaces import import_interface
+
+pytestmark = pytest.mark.exhaustive
 
 # Arguments with which a launch file publishes all topics of its view.
 COMPLETE = {

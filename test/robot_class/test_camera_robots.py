@@ -47,6 +47,7 @@ def pixels(image):
     return np.frombuffer(bytes(image.data), np.uint8).reshape(image.height, image.width, 3)
 
 
+@pytest.mark.exhaustive
 def test_raw_images_of_the_robot_are_published(bridge, ros):
     images = ros.subscribe(Image, RAW)
     _, node = bridge("raw_camera")
@@ -65,6 +66,7 @@ def test_jpegs_are_published_unchanged_and_decoded(bridge, ros):
     assert node.stop() == 0
 
 
+@pytest.mark.exhaustive
 def test_a_client_of_the_server_receives_images_from_ros(start, ros):
     """A bridge is the client, in a namespace of its own."""
     port = free_port()

@@ -26,6 +26,7 @@ def environment(folder, tmp_path_factory):
     return installed(tmp_path_factory.mktemp("installed"), folder)
 
 
+@pytest.mark.exhaustive
 def test_the_generated_tests_pass(folder, environment):
     asked = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--rootdir={folder}", folder]
     subprocess.run(asked, check=True, timeout=280, env={**os.environ, **environment, "PYTEST_ADDOPTS": ""})
@@ -42,6 +43,7 @@ def test_the_generated_operator_drives_the_generated_emulator(start_child, envir
     assert float(operator.wait_for_line(r"ended: at (\S+)")[1]) > 0.3
 
 
+@pytest.mark.exhaustive
 def test_it_is_checked_although_the_current_folder_has_that_name(start_child, environment, tmp_path):
     (tmp_path / f"{NAME}.py").write_text("raise ImportError('not installed')")
     check = ("env", "-C", tmp_path, executable("drone-bridge"), "check", NAME)

@@ -76,6 +76,7 @@ def call(ros, name):
     return response.success, response.message
 
 
+@pytest.mark.exhaustive
 def test_an_operator_drives_an_emulated_robot(drone_bridge):
     emulator, port = emulated(drone_bridge, "pioneer")
     operator = drone_bridge("operate", "pioneer", "--port", port, "--plan", "2s forward 0.5, 1s")
@@ -104,6 +105,7 @@ def test_a_fence_stops_a_robot_that_is_driven_against_it(drone_bridge, node, ros
     assert FENCE / 2 < stopped.pose.pose.position.x < FENCE + 0.2
 
 
+@pytest.mark.exhaustive
 def test_a_drone_takes_off_by_its_service_and_lands(drone_bridge, node, ros):
     state_port = free_port()
     _, port = emulated(drone_bridge, "tello", "--state-port", state_port)
@@ -119,6 +121,7 @@ def test_a_drone_takes_off_by_its_service_and_lands(drone_bridge, node, ros):
     assert heights.wait(lambda height: height.point.z < 0.1)
 
 
+@pytest.mark.exhaustive
 def test_a_client_flies_the_drone_and_calls_services_through_the_relay(drone_bridge, node):
     state_port, server_port, client_port = free_ports(3)
     emulator, port = emulated(drone_bridge, "tello", "--state-port", state_port)
@@ -180,6 +183,7 @@ class Line:
         self._robot.close()
 
 
+@pytest.mark.exhaustive
 def test_serial_robot_is_driven_again_after_replugging_the_device(drone_bridge, node, ros, tmp_path):
     emulator, port = emulated(drone_bridge, "pioneer")
     line = Line(port, tmp_path / "ttyUSB0")
@@ -239,6 +243,7 @@ def test_second_client_is_refused_without_effect_on_the_first(drone_bridge, node
         each.end()
 
 
+@pytest.mark.exhaustive
 def test_two_vehicles_of_one_kind_on_one_host_have_separate_state_ports(start, ros):
     names, ports = ("one", "other"), free_ports(4)
     launched = [
@@ -259,6 +264,7 @@ def test_two_vehicles_of_one_kind_on_one_host_have_separate_state_ports(start, r
     assert [each.stop(signal.SIGINT) for each in launched] == [128 + signal.SIGINT] * 2
 
 
+@pytest.mark.exhaustive
 def test_the_launch_file_starts_all_nodes_and_the_fence_applies(start, drone_bridge, ros, tmp_path):
     mine = tmp_path / "mine.yaml"
     own = {"wire_log": f"{tmp_path}/wire", "limits.fence_radius": FENCE}
@@ -287,6 +293,7 @@ def test_the_launch_file_starts_all_nodes_and_the_fence_applies(start, drone_bri
     assert any(": pioneer over tcp, " in each.output and " StatePacket " in each.output for each in shown)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("role", ["bridge", "server", "emulator"])
 def test_an_unknown_robot_is_refused_with_a_sentence(start, role):
     for words in (("nobody",), ()):

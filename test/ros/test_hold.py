@@ -94,7 +94,14 @@ def nothing_moves(peer, packets=30):
     assert not any(map(is_moving, peer.packets))
 
 
-@pytest.mark.parametrize("way", ["release", "killed browser", "killed server"])
+@pytest.mark.parametrize(
+    "way",
+    [
+        pytest.param("release", marks=pytest.mark.exhaustive),
+        "killed browser",
+        pytest.param("killed server", marks=pytest.mark.exhaustive),
+    ],
+)
 def test_however_the_page_s_helm_ends_the_vehicle_holds(ros, peer, bridge, way):
     held = ros.subscribe(Bool, "held", LATCHED)
     with (
@@ -133,6 +140,7 @@ def test_however_the_page_s_helm_ends_the_vehicle_holds(ros, peer, bridge, way):
         peer.wait(is_moving)
 
 
+@pytest.mark.exhaustive
 def test_stop_all_stops_vehicles_without_a_hold_until_they_are_resumed(ros, peer, bridge):
     followed = ros.subscribe(TwistStamped, "/other/cmd_vel_stamped")
     with web_bridge() as server, Pilot(server.address) as pilot:
@@ -179,6 +187,7 @@ def test_a_stop_outlives_the_bridge_whose_file_can_t_be_written(ros, peer, tmp_p
             peer.wait(is_moving)
 
 
+@pytest.mark.exhaustive
 def test_stop_all_reaches_an_absent_bridge_and_outlives_the_page_server(ros, peer):
     with web_bridge() as server, Pilot(server.address) as pilot:
         pilot.send(op="stop", number=1)
@@ -215,6 +224,7 @@ def test_a_bridge_stopped_during_its_restart_follows_no_command(ros, peer):
             peer.wait(is_moving)
 
 
+@pytest.mark.exhaustive
 def test_a_resume_during_a_stall_of_the_bridge_is_repeated(ros, peer, bridge):
     with web_bridge() as server, Pilot(server.address) as pilot, stranger(ros):
         pilot.wait_for(lambda: pilot.vehicles.get("/cmd_vel_stamped", {}).get("holds"), "a vehicle")
@@ -245,6 +255,7 @@ def test_a_shell_holds_and_resumes(ros, peer, bridge):
         peer.wait(is_moving)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("program", ["drive.py", "topic pub"])
 def test_a_program_says_why_it_is_ignored(ros, peer, bridge, program):
     words = ["-m", "drone_bridge.tools.cli", "topic", "pub", "-r", "20", "/cmd_vel", "geometry_msgs/msg/Twist"]

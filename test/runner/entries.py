@@ -28,9 +28,7 @@ UNIT_ENTRIES = 4
 ENTRY_S = 80.0
 #: Processors of a browser, which draws without a graphics card.
 BROWSER_PROCESSORS = 2
-#: In files that run nodes in pytest's own process, which remain visible to later tests.
-RUNS_NODES = "ros.run("
-IS_EXHAUSTIVE = re.compile(r"^pytestmark = pytest\.mark\.exhaustive\b", re.MULTILINE)
+IS_EXHAUSTIVE = re.compile(r"^pytestmark = (?:\[\s*)?pytest\.mark\.exhaustive\b", re.MULTILINE)
 
 
 def test_files(*, is_all: bool) -> list[Path]:
@@ -82,7 +80,7 @@ def entries(files: Sequence[Path]) -> dict[str, list[Path]]:
     for path in files:
         if not is_alone(path):
             folder = f"{path.parent.name}_pages" if needs_browser(path) else path.parent.name
-            groups.setdefault(name_of(path) if RUNS_NODES in path.read_text() else folder, []).append(path)
+            groups.setdefault(folder, []).append(path)
     for folder, group in groups.items():
         for n, part in enumerate(shares(group, 1 + int(sum(map(costs.seconds, group)) / ENTRY_S)), start=1):
             found[name_of(part[0]) if len(part) == 1 else f"{folder}_{n}"] = part

@@ -10,6 +10,8 @@ from tf2_msgs.msg import TFMessage
 
 from drone_bridge.msg import ControllerState
 
+pytestmark = pytest.mark.exhaustive
+
 TOLERANCE_M = 0.2
 BUOYS = ("buoy_red", "buoy_green", "buoy_yellow", "gate_left", "gate_right")
 PLAN = """

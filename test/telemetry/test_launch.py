@@ -3,6 +3,7 @@
 
 import signal
 
+import pytest
 from composition import INTERRUPTED, launch, wait_until_recorded
 from nav_msgs.msg import Odometry
 from rosbags.highlevel import AnyReader
@@ -20,6 +21,7 @@ RECORDED = {
 }
 
 
+@pytest.mark.exhaustive
 def test_a_drone_lands_by_its_camera_and_all_of_it_is_recorded(tmp_path, free_port):
     """With a namespace and a frame prefix."""
     bag = tmp_path / "flight"
@@ -72,6 +74,7 @@ def test_the_rover_controller_leads_the_emulated_rover(ros, free_port):
         assert told.wait(lambda odometry: odometry.pose.pose.position.y > 0.5).pose.pose.position.z == 0.15
 
 
+@pytest.mark.exhaustive
 def test_the_landing_starts_with_the_first_viewer(ros, free_port):
     states = ros.subscribe(ControllerState, "drone_controller/state")
     options = {"emulate": True, "control": True, "view": True, "view_port": 0, "landing_start": "ground"}

@@ -22,6 +22,7 @@ def test_legs_are_fractions_of_full_scale():
     assert telemetry.command_for(Leg(1.0, forward=50.0, up=-9.0), Drone) == DroneCommand(thrust=-1.0, pitch=0.5)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("roles", [{}, {"vehicle_role": "connect", "operator_role": "listen"}])
 def test_the_launch_file_puts_a_flight_through_ros(domain, roles):
     given = {"relay": True, "emulate": True, "operate": True, "operator_plan": "2s up 0.5", **roles}

@@ -7,6 +7,7 @@ from ports import free_port
 from testbed_trajectory import rows_of
 
 
+@pytest.mark.exhaustive
 def test_the_launch_file_puts_a_flight_through_ros(domain, tmp_path):
     trajectory, patient = tmp_path / "flight.csv", tmp_path / "patient.yaml"
     patient.write_text("/**/testbed_server: {ros__parameters: {source_timeout: 600.0}}")  # for a busy machine

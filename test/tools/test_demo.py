@@ -71,6 +71,7 @@ def test_a_touchdown_ends_the_landing_and_a_bad_one_is_known(on_rover, error_m):
     assert bool(found["bad"]) == (not landed.is_good)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", FLIGHTS)
 def test_a_flight_is_recorded_drawn_and_reported(name, tmp_path):
     with Process(executable("drone-bridge"), "demo", name, "--folder", tmp_path / "demo") as demo:

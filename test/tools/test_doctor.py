@@ -64,6 +64,7 @@ def test_a_working_launch_is_confirmed_and_an_incompatible_node_is_named(ros, fr
     assert "/test_session publishes std_msgs/msg/String" in findings[""]
 
 
+@pytest.mark.exhaustive
 def test_a_missing_profile_is_fatal(domain):
     status, findings = examine(FASTDDS_DEFAULT_PROFILES_FILE="/nowhere.xml")
     assert status == 1
@@ -71,6 +72,7 @@ def test_a_missing_profile_is_fatal(domain):
     assert "FASTDDS_DEFAULT_PROFILES_FILE names /nowhere.xml" in findings["topics"]
 
 
+@pytest.mark.exhaustive
 def test_a_shell_with_another_ros_is_named(domain, tmp_path):
     if not Path(sys.prefix, "share", "drone_bridge").is_dir():
         pytest.skip("the environment of ROS is installed otherwise here")
@@ -84,6 +86,7 @@ def test_a_shell_with_another_ros_is_named(domain, tmp_path):
     assert "discovery" not in findings
 
 
+@pytest.mark.exhaustive
 def test_the_wheels_are_named_if_a_shell_has_another_distribution(domain):
     if not list(Path(sys.prefix).glob("lib/python3*/site-packages/ros_rclpy-*")):
         pytest.skip("ROS is installed otherwise here")
@@ -91,6 +94,7 @@ def test_the_wheels_are_named_if_a_shell_has_another_distribution(domain):
     assert findings["ROS 2"].startswith("ok ROS 2          wheels, rclpy ")
 
 
+@pytest.mark.exhaustive
 def test_robots_of_other_packages_are_listed_with_the_reason_of_a_failure(domain, tmp_path):
     broken = tmp_path / "broken"
     broken.mkdir()

@@ -106,6 +106,7 @@ def recorder(domain):
     rclpy.shutdown()
 
 
+@pytest.mark.exhaustive
 def test_what_the_middleware_loses_is_counted(node, recorder, monkeypatch):
     monkeypatch.setattr("drone_bridge.tools.recording.node.SUBSCRIPTION_DEPTH", 3)
     publishers = [node.create_publisher(String, "text", RELIABLE) for _ in range(2)]
@@ -198,6 +199,7 @@ def test_everything_published_is_in_the_bag_byte_for_byte(node, tmp_path):
     assert rows["/cmd_rates"] == ("drone_bridge/msg/CommandRates", 1, 0)
 
 
+@pytest.mark.exhaustive
 def test_latched_and_volatile_publishers_of_a_topic_are_recorded_once_each(node, tmp_path):
     latched = [node.create_publisher(String, "gripper", LATCHED) for _ in range(3)]
     sent = [publish(each, String(data=f"latch{number}.")) for number, each in enumerate(latched)]
@@ -213,6 +215,7 @@ def test_latched_and_volatile_publishers_of_a_topic_are_recorded_once_each(node,
     assert table(recording.output)["/gripper"] == ("std_msgs/msg/String", 5, 0)
 
 
+@pytest.mark.exhaustive
 def test_a_late_publisher_with_weaker_qos_is_recorded_too(node, tmp_path):
     strict = node.create_publisher(String, "text", LATCHED)
     middle = node.create_publisher(String, "text", RELIABLE)
@@ -247,6 +250,7 @@ def test_a_killed_log_writer_is_replaced_and_the_summary_is_shown(node, tmp_path
     assert recorded(tmp_path / "flight", "/text") == sent
 
 
+@pytest.mark.exhaustive
 def test_topics_exclude_and_compression_select(node, tmp_path):
     names = ("chosen/a", "chosen/b", "other")
     publishers = [node.create_publisher(String, name, RELIABLE) for name in names]
@@ -263,6 +267,7 @@ def test_topics_exclude_and_compression_select(node, tmp_path):
     assert len(recorded(tmp_path / "flight", "/chosen/a")) == 1
 
 
+@pytest.mark.exhaustive
 def test_unrecordable_topics_are_logged_once_and_the_rest_is_recorded(node, domain, tmp_path):
     # A prefix that lacks one interface package: to this recorder, Clock is a type nobody has heard of.
     prefix, installed = tmp_path / "prefix", [Path(each) for each in os.environ["AMENT_PREFIX_PATH"].split(":")]
@@ -358,6 +363,7 @@ def test_bad_parameters_are_refused_with_a_sentence(domain, tmp_path):
         assert "can't be created: Not a directory" in recording.output
 
 
+@pytest.mark.exhaustive
 def test_without_mcap_ros2_bag_records_the_same(domain, tmp_path):
     (tmp_path / "sitecustomize.py").write_text("import sys; sys.modules['mcap'] = None")
     (tmp_path / "ros2").write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n')
@@ -374,6 +380,7 @@ def test_without_mcap_ros2_bag_records_the_same(domain, tmp_path):
     ]
 
 
+@pytest.mark.exhaustive
 def test_in_simulated_time_messages_carry_it_and_none_is_from_before(node, tmp_path):
     clock = node.create_publisher(Clock, "clock", RELIABLE)
     latched = node.create_publisher(String, "text", LATCHED)
@@ -396,6 +403,7 @@ def test_in_simulated_time_messages_carry_it_and_none_is_from_before(node, tmp_p
         assert {when for _, when, _ in reader.messages()} == {100 * 10**9}
 
 
+@pytest.mark.exhaustive
 def test_every_command_reads_a_bag_of_several_files(domain, tmp_path, monkeypatch):
     monkeypatch.setattr("drone_bridge.tools.recording.bag.MAX_FILE_BYTES", 1_000_000)
     bag = BagWriter(tmp_path / "flight")

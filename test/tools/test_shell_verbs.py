@@ -72,6 +72,7 @@ def test_topics_are_listed_printed_timed_and_published(ros, command):
     assert command("topic", "echo", "/nothing").wait() == 1
 
 
+@pytest.mark.exhaustive
 def test_services_are_listed_and_called_and_parameters_read_and_set(ros, command):
     ros.node.declare_parameter("speed", 1.5)
 

@@ -49,7 +49,14 @@ def test_a_module_that_exits_on_import_does_not_hide_the_other_protocols(monkeyp
     assert "exiting_robot" in failures["exiting"]
 
 
-@pytest.mark.parametrize("program", PROGRAMS)
+@pytest.mark.parametrize(
+    "program",
+    [
+        "drone-bridge emulate",
+        "robot_class_bridge",
+        *(pytest.param(name, marks=pytest.mark.exhaustive) for name in [*PROGRAMS][1:] if name != "robot_class_bridge"),
+    ],
+)
 @pytest.mark.parametrize("reason", CLASSES)
 def test_a_class_that_cannot_be_loaded_ends_with_the_reason(reason, program, tmp_path):
     (tmp_path / "broken.py").write_text(CLASSES[reason])

@@ -19,6 +19,8 @@ from web_page import address_of, grows
 
 from drone_bridge.tools.bags.bag import BagReader
 
+pytestmark = pytest.mark.exhaustive
+
 LAMP = "document.querySelector('[data-cell=connection] .lamp')?.classList.contains('%s') ?? false"
 
 browser = chromium.module_browser()

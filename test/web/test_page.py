@@ -7,6 +7,7 @@ import re
 import signal
 
 import browser as chromium
+import pytest
 from composition import launch
 from ports import free_ports
 from repository import ROOT, TESTS
@@ -42,6 +43,7 @@ def has_colours(browser, selector):
 SEEN = {"testbed": (True, 0, "Distance to target"), "simulator": (False, 5, "Depth")}
 
 
+@pytest.mark.exhaustive
 def test_the_page_shows_each_vehicle_and_connects_to_nobody_else(browser):
     testbed_port, simulator_port = free_ports(2)
     ports = {"testbed_port": testbed_port, "simulator_port": simulator_port}
@@ -67,6 +69,7 @@ def test_the_page_shows_each_vehicle_and_connects_to_nobody_else(browser):
         assert [each for each in browser.requests if host not in each and not each.startswith(("data:", "blob:"))] == []
 
 
+@pytest.mark.exhaustive
 def test_the_page_counts_five_vehicles_with_the_topics_of_the_layouts(browser, ros):
     ports = dict(zip(PORTS, free_ports(len(PORTS)), strict=True))
     with launch("all.launch.xml", view=True, view_port=0, control=True, **ports) as composition:
@@ -93,6 +96,7 @@ def test_the_end_of_a_launch_is_shown_with_how_its_vehicle_ended(browser):
     assert not browser.evaluate("document.querySelector('[data-cell=health] .lamp').classList.contains('ok')")
 
 
+@pytest.mark.exhaustive
 def test_a_killed_bridge_leaves_its_values_and_the_jump_of_its_restart_is_marked(browser, ros):
     (port,) = free_ports(1)
     with launch("robot.launch.xml", emulate=True, control=True, view=True, view_port=0, robot_port=port) as composition:
@@ -106,6 +110,7 @@ def test_a_killed_bridge_leaves_its_values_and_the_jump_of_its_restart_is_marked
         assert browser.console_errors == []
 
 
+@pytest.mark.exhaustive
 def test_page_shows_the_ar_drone_camera_and_follows_its_switch(browser):
     ports = dict(zip(("dronegui_port", "navdata_port", "video_port"), free_ports(3), strict=True))
     with launch("dronegui.launch.xml", emulate=True, view=True, view_port=0, **ports) as composition:

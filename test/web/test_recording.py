@@ -107,6 +107,7 @@ def test_events_are_found(bag):
     ]
 
 
+@pytest.mark.exhaustive
 def test_a_bag_is_played_and_searched_in_the_page(bag):
     chromium.install()
     browser = chromium.Browser()

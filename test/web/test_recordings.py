@@ -14,6 +14,8 @@ from written_bags import write_bag
 
 from drone_bridge.tools.web.recordings import Recordings
 
+pytestmark = pytest.mark.exhaustive
+
 SECOND_NS = 10**9
 BEGIN_NS = 1_700_000_000 * SECOND_NS
 NAME = "bag_2026-01-01_12-00-00"

@@ -112,6 +112,7 @@ def push_forward(browser, peer):
     push_until(browser, peer, ahead, lambda: browser.key(FORWARD, down=True), lambda: browser.key(FORWARD, down=False))
 
 
+@pytest.mark.exhaustive
 def test_a_refused_push_is_shown_at_the_stick_and_the_next_one_moves(helm, peer, server):
     push_forward(helm, peer)
     with Pilot(server.address) as other:
@@ -164,6 +165,7 @@ def set_feel(browser, name, value):
     )
 
 
+@pytest.mark.exhaustive
 def test_trim_expo_and_limit_apply_while_pushed_and_release_is_neutral(helm):
     set_feel(helm, "limit x", 40)
     set_feel(helm, "trim y", 10)
@@ -178,6 +180,7 @@ def test_trim_expo_and_limit_apply_while_pushed_and_release_is_neutral(helm):
     helm.drop()
 
 
+@pytest.mark.exhaustive
 def test_gamepad_axes_are_shown_and_changeable_and_its_button_is_stop(helm, peer):
     pad = """window.reads = 0; navigator.getGamepads = () => { window.reads += 1; return
       [{ id: 'pad', mapping: 'standard', connected: true, axes: [0, 0, 0, %s], buttons: [{}, { pressed: %s }] }]; }"""
@@ -201,6 +204,7 @@ def test_gamepad_axes_are_shown_and_changeable_and_its_button_is_stop(helm, peer
     helm.evaluate(pad % (0, "false"))
 
 
+@pytest.mark.exhaustive
 def test_take_off_needs_two_presses_and_its_notice_covers_no_stick(page, ros, peer):
     assert ros.switch("dronegui_bridge/assume_flying", False).success
     button = f"document.querySelector('{TAKEOFF}')"
@@ -216,6 +220,7 @@ def test_take_off_needs_two_presses_and_its_notice_covers_no_stick(page, ros, pe
         assert not any(overlap(notice, stick) for notice in boxes(page, ".notice"))
 
 
+@pytest.mark.exhaustive
 def test_a_service_with_a_bool_is_a_switch_with_exceptions(page, ros):
     asked = []
 
@@ -237,6 +242,7 @@ def test_a_service_with_a_bool_is_a_switch_with_exceptions(page, ros):
         ros.node.destroy_service(service)
 
 
+@pytest.mark.exhaustive
 def test_a_trim_is_a_button_of_one_press(page, ros):
     asked = []
 
@@ -265,6 +271,7 @@ def says(text):
     return f"document.querySelector({BUTTON!r})?.textContent === {text!r}"
 
 
+@pytest.mark.exhaustive
 def test_emergency_shows_its_effect_and_is_called_by_a_second_press(page, ros, peer):
     """By its button next to the sticks, and by its service's form; on hold, and in any state of the drone."""
     assert ros.switch("dronegui_bridge/hold", True).success
@@ -286,6 +293,7 @@ def test_emergency_shows_its_effect_and_is_called_by_a_second_press(page, ros, p
     assert sum(now and not before for before, now in pairwise([False, *down])) == 1
 
 
+@pytest.mark.exhaustive
 def test_a_second_finger_presses_an_emergency_twice_but_not_by_bouncing(browser, ros, server, peer):
     """A press is ignored within 0.3 s after the first one was lifted, or while it is down."""
     assert ros.switch("dronegui_bridge/hold", True).success
@@ -311,6 +319,7 @@ def test_a_second_finger_presses_an_emergency_twice_but_not_by_bouncing(browser,
 BOUNCE = f"""document.querySelector({BUTTON!r}).dispatchEvent(new PointerEvent("pointerdown", {{ pointerId: 77 }}))"""
 
 
+@pytest.mark.exhaustive
 def test_a_vehicle_in_a_namespace_within_keeps_its_buttons_to_itself(page, ros):
     taken = ros.node.create_subscription(TwistStamped, "/other/cmd_vel_stamped", print, 1)
     service = ros.node.create_service(Trigger, "/other/takeoff", lambda _, response: response)
@@ -354,6 +363,7 @@ def fills(browser, width, height):
     return contains(boxes(browser, ".camera canvas")[0], ("window", 0, 0, width, height))
 
 
+@pytest.mark.exhaustive
 def test_a_phone_on_its_side_is_the_pilot_s_view(browser, server, camera):
     width, height = 844, 390
     browser.open(server.address, width=width, height=height)
@@ -394,6 +404,7 @@ def problems(browser):
     )
 
 
+@pytest.mark.exhaustive
 def test_axe_finds_no_defects_on_any_screen(browser, ros, server, camera):
     found = []
 

@@ -139,7 +139,15 @@ def press_beside(phone):
     phone.grab(".stop", right=-150, up=-60)
 
 
-@pytest.mark.parametrize("press_stop", [tap, touch_by_a_second_finger, touch_and_slide, press_beside])
+@pytest.mark.parametrize(
+    "press_stop",
+    [
+        tap,
+        touch_by_a_second_finger,
+        pytest.param(touch_and_slide, marks=pytest.mark.exhaustive),
+        pytest.param(press_beside, marks=pytest.mark.exhaustive),
+    ],
+)
 def test_stop_acts_once_when_any_pointer_goes_down(phone, peer, press_stop):
     press_stop(phone)
     phone.wait(HOLDS)
@@ -148,6 +156,7 @@ def test_stop_acts_once_when_any_pointer_goes_down(phone, peer, press_stop):
     assert phone.evaluate("window.stops") == 1
 
 
+@pytest.mark.exhaustive
 def test_stop_all_acts_when_a_pointer_goes_down(browser, ros, server):
     other = ros.node.create_subscription(TwistStamped, "/other/cmd_vel_stamped", lambda _: None, 1)
     try:
@@ -164,6 +173,7 @@ def test_stop_all_acts_when_a_pointer_goes_down(browser, ros, server):
         ros.node.destroy_subscription(other)
 
 
+@pytest.mark.exhaustive
 def test_typing_does_not_stop_and_escape_clears_a_search_first(page, peer):
     page.click("#details [role=tab]:nth-child(2)")
     search = "document.querySelector('#details input[type=search]')"
@@ -190,6 +200,7 @@ def open_a_form(page):
     page.wait(IS_OPEN)
 
 
+@pytest.mark.exhaustive
 def test_escape_closes_a_form_first_but_is_stop_for_who_steers(page, peer):
     open_a_form(page)
     press(page, "Escape")
@@ -209,6 +220,7 @@ def test_escape_closes_a_form_first_but_is_stop_for_who_steers(page, peer):
     assert page.evaluate(IS_OPEN)
 
 
+@pytest.mark.exhaustive
 def test_a_view_only_page_says_how_one_may_steer(browser, strangers):
     with web_bridge(host="0.0.0.0") as server, Network(server.address, forwarded_for="192.0.2.9") as network:
         browser.open(network.address)
@@ -246,6 +258,7 @@ LACKS = {
 }
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("before", LACKS.values(), ids=LACKS.keys())
 def test_a_browser_without_a_feature_has_stop_and_names_the_feature(browser, server, peer, before):
     browser.open(server.address, before=before)
@@ -263,6 +276,7 @@ def test_a_browser_without_a_feature_has_stop_and_names_the_feature(browser, ser
 NEVER_OPENS = "window.WebSocket = class extends EventTarget { static OPEN = 1; readyState = 0; close() {} send() {} }"
 
 
+@pytest.mark.exhaustive
 def test_page_shows_stop_and_connecting_until_the_server_answers(browser, server):
     browser.open(server.address, before=NEVER_OPENS)
     browser.wait("document.querySelector('main') !== null")
@@ -273,6 +287,7 @@ def test_page_shows_stop_and_connecting_until_the_server_answers(browser, server
     browser.wait("document.querySelector('.connecting') === null && document.querySelector('main').checkVisibility()")
 
 
+@pytest.mark.exhaustive
 def test_the_log_shows_its_newest_line_however_its_height_changes(page):
     page.wait("document.querySelectorAll('.log li').length > 0")
     is_at_end = "(log => log.scrollHeight - log.scrollTop - log.clientHeight < 2)(document.querySelector('.log'))"
@@ -285,11 +300,16 @@ def test_the_log_shows_its_newest_line_however_its_height_changes(page):
 
 # Visibility.
 
-SIZES = [(1400, 900), (1366, 650), (1280, 720), (820, 1180), (768, 1024), (844, 390), (932, 430), (390, 844)]
+SIZES = [(1280, 720, 5), (390, 844, 5)]
+OTHER_SIZES = [(1400, 900), (1366, 650), (820, 1180), (768, 1024), (844, 390), (932, 430)]
+MORE_SIZES = [*((*size, 5) for size in OTHER_SIZES), (390, 844, 1)]
 SECTIONS = ("look", "steer", "plots", "more")
 
 
-@pytest.mark.parametrize(("width", "height", "vehicles"), [*((*size, 5) for size in SIZES), (*SIZES[-1], 1)])
+@pytest.mark.parametrize(
+    ("width", "height", "vehicles"),
+    [*SIZES, *(pytest.param(*each, marks=pytest.mark.exhaustive) for each in MORE_SIZES)],
+)
 def test_stop_is_always_visible_and_elements_do_not_overlap(browser, ros, server, width, height, vehicles):
     topics = [f"/vehicle_{number}/cmd_vel_stamped" for number in range(1, vehicles)]
     others = [ros.node.create_subscription(TwistStamped, topic, print, 1) for topic in topics]
