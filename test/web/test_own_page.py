@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The example of your own page in docs/view.md, in a real browser: it shows a camera and a height, and steers."""
+"""The page of one's own in examples/, in a real browser: it shows a camera and a height, and steers."""
 
 import functools
 import http.server
-import re
 import threading
 
 import browser as chromium
@@ -45,7 +44,7 @@ def own_page(tmp_path):
 
 def test_documented_page_shows_a_camera_and_a_value_and_steers(browser, ros, own_page):
     address, folder = own_page
-    page = re.search(r"```html\n(.*?)```", (ROOT / "docs" / "view.md").read_text(), re.DOTALL)[1]
+    page = (ROOT / "examples" / "page.html").read_text()
     came = []
     ros.node.create_subscription(TwistStamped, TOPIC, came.append, 10)
     jpeg = jpeg_of_rgb(np.zeros((HEIGHT_PX, WIDTH_PX, 3), np.uint8), 80)
