@@ -189,7 +189,7 @@ def refusal(response: Any) -> sim.Error:
     return sim.Error(0, text.decode(errors="ignore"))
 
 
-class Row(NamedTuple):
+class ServiceRow(NamedTuple):
     """Row of the table: a kind of request, and the service that answers it."""
 
     service: str
@@ -197,37 +197,37 @@ class Row(NamedTuple):
     answer: Callable[[Any, Any], sim.Response] = _ok
 
 
-ROWS: dict[type[sim.Request], Row] = {
-    sim.GetConfig: Row("get_configuration", lambda request: srv.GetConfiguration.Request(), _configured),
-    sim.Run: Row("run", lambda request: srv.Run.Request(steps=request.steps)),
-    sim.Pause: Row("pause", lambda request: srv.SimulatorRequest.Request()),
-    sim.Remove: Row("remove", remove),
-    sim.ListEntities: Row(
+ROWS: dict[type[sim.Request], ServiceRow] = {
+    sim.GetConfig: ServiceRow("get_configuration", lambda request: srv.GetConfiguration.Request(), _configured),
+    sim.Run: ServiceRow("run", lambda request: srv.Run.Request(steps=request.steps)),
+    sim.Pause: ServiceRow("pause", lambda request: srv.SimulatorRequest.Request()),
+    sim.Remove: ServiceRow("remove", remove),
+    sim.ListEntities: ServiceRow(
         "list_entities",
         lambda request: srv.ListEntities.Request(),
         lambda request, response: sim.EntitiesListed(tuple(response.ids)),
     ),
-    sim.AddEntity: Row("spawn", spawn, _added(ItemType.ENTITY)),
-    sim.SetEntity: Row("set_entity_state", set_state),
-    sim.GetEntity: Row("get_entity_state", lambda request: srv.GetState.Request(id=request.id), _entity_got),
-    sim.StreamEntity: Row(
+    sim.AddEntity: ServiceRow("spawn", spawn, _added(ItemType.ENTITY)),
+    sim.SetEntity: ServiceRow("set_entity_state", set_state),
+    sim.GetEntity: ServiceRow("get_entity_state", lambda request: srv.GetState.Request(id=request.id), _entity_got),
+    sim.StreamEntity: ServiceRow(
         "stream_entity", lambda request: srv.StreamEntity.Request(id=request.id, name=f"entity_{request.id}")
     ),
-    sim.GetExtended: Row(
+    sim.GetExtended: ServiceRow(
         "get_attribute",
         lambda request: srv.GetAttribute.Request(id=request.id, key=attribute_message(request.key, b"").key),
         lambda request, response: sim.ExtendedGot(request.key, bytes(response.attribute.data)),
     ),
-    sim.SetExtended: Row("set_attribute", set_attribute),
-    sim.AddCamera: Row("add_camera", add_camera, _added(ItemType.CAMERA)),
-    sim.SetCamera: Row("set_camera", set_camera),
-    sim.StreamCamera: Row(
+    sim.SetExtended: ServiceRow("set_attribute", set_attribute),
+    sim.AddCamera: ServiceRow("add_camera", add_camera, _added(ItemType.CAMERA)),
+    sim.SetCamera: ServiceRow("set_camera", set_camera),
+    sim.StreamCamera: ServiceRow(
         "stream_camera",
         lambda request: srv.StreamCamera.Request(camera_id=request.id, target_id=request.target, period=request.period),
         lambda request, response: sim.Added(ItemType.CAMERA_STREAM, response.stream_id),
     ),
-    sim.AddTrigger: Row("add_trigger", add_trigger, _added(ItemType.TRIGGER)),
-    sim.AddObject: Row("add_turbulence", add_turbulence, _added(ItemType.OBJECT)),
+    sim.AddTrigger: ServiceRow("add_trigger", add_trigger, _added(ItemType.TRIGGER)),
+    sim.AddObject: ServiceRow("add_turbulence", add_turbulence, _added(ItemType.OBJECT)),
 }
 
 
