@@ -110,7 +110,11 @@ class Vehicle:
             self.close()
 
     def close(self) -> None:
-        """Disconnect from the vehicle. Its controller keeps holding the last goal. A second call has no effect."""
+        """Disconnect from the vehicle. A second call has no effect.
+
+        Its controller holds the last goal only while another client or a visible page is there. A drone that nobody
+        commands then lands after `limits.land_unattended`.
+        """
         if self._is_closed:
             return
         self._is_closed = True

@@ -66,6 +66,7 @@ class World:
         self.topics, self.services, self.answers, self.called = {}, {}, {}, []
         self.position, self.yaw, self.path = np.zeros(3), 0.0, []
         self.speaks, self.obeys, self.running = True, True, []
+        self.clients, self.publishers = 1, {"goal_pose": 0}
         self.odometry = None  # until it is taken
         subscribe = lambda node, kind, topic, heard, qos: self.heard.__setitem__(topic, heard)  # noqa: E731
         monkeypatch.setattr(module, "subscribe", subscribe)
@@ -85,6 +86,8 @@ class World:
             get_logger=lambda: logger,
             create_client=lambda kind, name: SimpleNamespace(call_async=lambda request: self._call(name)),
             destroy_client=lambda client: None,
+            count_clients=lambda name: self.clients,
+            count_publishers=lambda name: self.publishers[name],
         )
 
     def _serve(self, node, kind, name, execute, cancel_callback):
@@ -243,6 +246,37 @@ def test_a_negative_height_is_refused(world):
     end, message = world.end_of(world.send("take_off", height=-1.0))
     assert end == "aborted"
     assert message.startswith("height is -1.0 but ")
+
+
+def test_a_reached_goal_is_held_while_a_client_of_any_action_is_there(world):
+    world.end_of(world.send("go_to", pose=pose_at(1, 0)))
+    assert all(world.run(5.0))
+    world.clients = 0
+    assert all(world.run(0.5)), "its connection may be interrupted"
+    world.clients = 1
+    assert all(world.run(5.0))
+    world.clients = 0
+    world.run(1.5)
+    assert not any(world.run(5.0))
+    assert world.server.is_idle
+    world.clients = 1
+    assert not any(world.run(5.0)), "a later client does not move it"
+
+
+def test_a_goal_is_followed_also_without_its_client(world):
+    handle = world.send("go_to", pose=pose_at(3, 0))
+    world.clients = 0
+    assert world.end_of(handle)[0] == "succeeded"
+
+
+def test_a_reached_goal_of_the_topic_is_held_while_it_has_a_publisher(world):
+    world.clients, world.publishers["goal_pose"] = 0, 1
+    world.say("goal_pose", pose_at(1, 0))
+    world.run(10.0)
+    assert all(world.run(5.0))
+    world.publishers["goal_pose"] = 0
+    world.run(1.5)
+    assert not any(world.run(5.0))
 
 
 def test_goal_pose_is_a_go_to(world):

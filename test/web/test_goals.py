@@ -77,6 +77,20 @@ def test_cancel_ends_a_goal_and_the_one_that_has_just_been_sent(asked):
     assert told == ["going", "ended"]
 
 
+def test_an_action_has_a_client_while_a_page_shows_its_vehicle_or_a_goal_from_here_is_followed(asked, monkeypatch):
+    goals, _, [request] = asked
+    monkeypatch.setattr("drone_bridge.tools.web.goals.ActionClient", lambda node, kind, name: Mock())
+    goals.show({"/d1/go_to", "/d2/goal_pose", ""})
+    assert goals._clients.keys() == {"/go_to", "/d1/go_to"}
+    goals.show(set())
+    assert goals._clients.keys() == {"/go_to", "/d1/go_to"}
+    request.set_result(Mock(accepted=False))
+    client = goals._clients["/d1/go_to"]
+    goals.show({"/go_to"})
+    assert goals._clients.keys() == {"/go_to"}
+    client.destroy.assert_called_once()
+
+
 def test_a_goal_of_the_page_is_an_action_that_reports_its_progress(ros):
     told = Inbox()
     goals = Goals(ros.node, lambda topic, state: told.put(state))

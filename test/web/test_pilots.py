@@ -160,6 +160,18 @@ def conversation(run):
     asyncio.run(converse())
 
 
+def test_vehicles_are_shown_while_a_page_is_visible(clock):
+    shown = []
+
+    async def run(server):
+        server.pilots.show = shown.append
+        for topics in ([TOPIC, "/unknown", 7, [TOPIC]], [], None, [TOPIC]):
+            await server.ask(op="show", vehicles=topics)
+
+    conversation(run)
+    assert shown == [{TOPIC}, set(), set(), {TOPIC}, set()], "the last one, as the page has left"
+
+
 def test_whoever_watches_for_pilots_sleeps_until_somebody_comes(clock, monkeypatch):
     sleeps, sleep = [], asyncio.sleep
     monkeypatch.setattr(pilots, "TOKEN_PERIOD_S", 0.0)

@@ -139,6 +139,7 @@ export class Helm extends EventTarget {
   #sentMs = 0;
   #pauseMs = SHORTEST_PAUSE_MS;
   #wanted?: WantedStop;
+  #shown: string[] = [];
   #stopNumber = 0;
   /** Counted instead of timed: a suspended browser has not waited. */
   #silentPeriods = 0;
@@ -166,6 +167,7 @@ export class Helm extends EventTarget {
       this.isOpen = true;
       this.link.found();
       this.#sendWanted();
+      this.#sendShown();
       this.dispatchEvent(new Event("open"));
       this.#changed();
     };
@@ -194,6 +196,17 @@ export class Helm extends EventTarget {
       for (const [service, emergency] of Object.entries(vehicle.emergencies)) if (prefix + service.slice(service.lastIndexOf("/") + 1) === topic) return emergency;
     }
     return undefined;
+  }
+
+  /** Report which vehicles a person sees here: their controllers go on holding a goal that was reached. */
+  show(topics: string[]): void {
+    if (topics.join() === this.#shown.join()) return;
+    this.#shown = topics;
+    this.#sendShown();
+  }
+
+  #sendShown(): void {
+    this.#send({ op: "show", vehicles: this.#shown });
   }
 
   take(topic: string): void {

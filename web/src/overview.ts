@@ -47,6 +47,8 @@ export class Overview {
     if (subjects.length < 2 && this.#isOpen) return this.#open(false);
     // Hidden cards have no subscriptions.
     const wanted = this.#isOpen && !document.hidden ? subjects : [];
+    const shown = this.#isOpen ? subjects : [this.fleet.subject];
+    this.helm.show(document.hidden ? [] : shown.flatMap(({ vehicle }) => vehicle ? [vehicle.topic] : []));
     const present = new Set(wanted.map(({ prefix }) => prefix));
     for (const [prefix, card] of this.#cards) {
       if (present.has(prefix)) continue;

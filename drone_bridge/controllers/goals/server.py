@@ -40,6 +40,8 @@ GOAL_POSE = "goal_pose"
 NEARER_M = 0.05  # smallest decrease of the distance that counts as progress
 #: Duration of zero commands after a goal has ended early.
 STOPPING_S = 0.5
+#: How long a reached goal is held after the last client of the actions has gone, s.
+_LEFT_S, _LOOK_S = 1.0, 0.25  # and the period of looking for clients
 MAX_POSES = 10_000  # of a path
 _FARTHEST_M = 1e6
 _ORIGIN: Placed = (0.0, 0.0, 0.0), IDENTITY
@@ -112,6 +114,8 @@ class GoalServer:
         self._next: Goal | None = None  # pending until its prerequisites are met, then it replaces the current one
         self._goal: Goal | None = None
         self._guide: Guide | None = None  # kept after its goal was reached, to hold it
+        # Of the goal: whether it came from the topic, when it last had a client, and when this was looked up, s.
+        self._is_from_topic, self._attended_s, self._looked_s = False, -math.inf, -math.inf
         self._nearest, self._nearer_s = math.inf, -math.inf  # m to go at the last progress, and its time
         self._stop_until_s = -math.inf
         #: State, and the reason for it.
@@ -258,6 +262,20 @@ class GoalServer:
 
     # Execution.
 
+    def _is_left(self, now_s: float) -> bool:
+        """Return whether no program and no page is there any more for a goal that was reached, and is held.
+
+        A held goal is no command: a drone that nobody flies has to land (`limits.land_unattended`).
+        """
+        if self._goal:
+            self._attended_s = now_s
+        elif now_s >= self._looked_s + _LOOK_S:
+            self._looked_s, node = now_s, self._node
+            has_client = any(node.count_clients(f"{name}/_action/send_goal") for name in self._kinds)
+            if has_client or (self._is_from_topic and node.count_publishers(GOAL_POSE)):
+                self._attended_s = now_s
+        return now_s - self._attended_s > _LEFT_S
+
     @property
     def is_idle(self) -> bool:
         """Whether there is nothing to do until a goal arrives."""
@@ -273,6 +291,10 @@ class GoalServer:
             return STILL if now_s < self._stop_until_s else None
         if self._goal and self._goal.handle and self._goal.handle.is_cancel_requested:
             return self._give_up(GoalError.CANCELED, "Canceled.", now_s)
+        if self._is_left(now_s):
+            self._guide = None
+            self.state = ("idle", "the client of the last goal has gone")
+            return None
         assert self._measured
         try:
             self._check_obstacles(self._guide, now_s)
@@ -319,7 +341,7 @@ class GoalServer:
         self._next = None
         if self._goal:
             _end(self._goal, GoalError.REPLACED, f"Replaced by another goal: {goal.name}.")
-        self._goal, self._guide = goal, guide
+        self._goal, self._guide, self._is_from_topic = goal, guide, goal.handle is None
         self._nearest = math.inf
         self.state = (goal.name, "begins")
 

@@ -88,6 +88,22 @@ class Goals:
         self._asked: dict[str, Any] = {}  # newest request without a response, by the vehicle's topic
         self._told_s: dict[str, float] = {}
 
+    def show(self, names: set[str]) -> None:
+        """Set the actions of the vehicles that a person sees on a page, by their names.
+
+        Each has a client, as its controller holds a reached goal only while a client is there. Others have one while a
+        goal from here is followed.
+        """
+        shown = {name for name in names if name.endswith(f"/{ACTION}")}
+        for name in shown - self._clients.keys():
+            self._clients[name] = self._client(name)
+        if not self._handles and not self._asked:
+            for name in self._clients.keys() - shown:
+                self._clients.pop(name).destroy()
+
+    def _client(self, name: str) -> Any:
+        return ActionClient(self._node, importlib.import_module("drone_bridge.action").GoTo, name)
+
     def set(self, vehicle: str, name: str, place: Place) -> None:
         """Send a goal to an action or a topic."""
         if not name:
@@ -113,7 +129,7 @@ class Goals:
     def _send_goal(self, vehicle: str, name: str, place: Place) -> None:
         go_to = importlib.import_module("drone_bridge.action").GoTo
         if name not in self._clients:
-            self._clients[name] = ActionClient(self._node, go_to, name)
+            self._clients[name] = self._client(name)
         goal = go_to.Goal(pose=place.pose(self._node, needs_heading=False))
         asked = self._clients[name].send_goal_async(goal, lambda message: self._on_feedback(vehicle, message.feedback))
         self._asked[vehicle] = asked

@@ -108,8 +108,9 @@ class WebBridge(Node):
             self._command, self._ask_to_hold, self._fleet.wish, self._now, self._on_fault, keeper=self._wish_file
         )
         self._faults = LogLimiter()
-        self._goals = Goals(self, self._on_goal)
+        self._goals, self._shown = Goals(self, self._on_goal), frozenset[str]()
         self._pilots.set_goal = self._set_goal
+        self._pilots.show = lambda topics: self._inbox.put(lambda: self._show(topics))
         self._pilots.cancel_goal = lambda topic: self._inbox.put(lambda: self._goals.cancel(topic))
         self._door = FrontDoor(self._access, get("port"), self._relay, self._pilots)
         self._door.offer("takers.json", self._graph.subscribed_topics)
@@ -158,6 +159,7 @@ class WebBridge(Node):
             return
         self._recording.update()
         self._publish_viewed()
+        self._show(self._shown)
         self._door.loop.call_soon_threadsafe(self._pilots.set_max_speed, self._declared["max_speed"])
         seen, now_s = (
             (dict(self.get_topic_names_and_types()), dict(self.get_service_names_and_types())),
@@ -209,6 +211,10 @@ class WebBridge(Node):
             self._goals.set(topic, name, place)
 
         self._inbox.put(follow)
+
+    def _show(self, topics: frozenset[str]) -> None:
+        self._shown = topics
+        self._goals.show({each.goal for each in self._fleet.vehicles if each.topic in topics})
 
     def _on_goal(self, topic: str, state: dict[str, Any]) -> None:
         if self._is_open:

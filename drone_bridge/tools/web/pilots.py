@@ -7,7 +7,8 @@ JSON in both directions. To the page: {"op": "token", "token": 17} ten times per
 {"op": "take", "vehicle": "..."}, {"op": "steer", "token": 17, "motion": {"x": 0.5}}, {"op": "release"}. Any page may
 send {"op": "stop", "vehicles": ["..."], "number": 3}, or without vehicles stop all, including later ones; a page
 repeats that on each new connection until it receives that number, or a later one, in "stopped". Pages that may steer
-send {"op": "resume", "vehicle": "..."}, or without a vehicle resume all. Requests between two people are {"op": "ask",
+send {"op": "resume", "vehicle": "..."}, or without a vehicle resume all. {"op": "show", "vehicles": ["..."]} names
+those that a person sees on the page, none while it is hidden. Requests between two people are {"op": "ask",
 "vehicle": "..."}, {"op": "keep"} and {"op": "hand_over", "to": 2}. The reply to {"op": "watch", "recording": "bag_..."}
 is {"op": "watching", "recording": "bag_...", "link": "http://..."}. Requests of MOVING may have the newest "token",
 too: they are then refused if a stalled connection delivers them late.
@@ -107,6 +108,8 @@ class PagePilot:
     refused_s: float = -math.inf
     is_outdated: bool = False
     """Whether the page needs an update of the vehicles."""
+    shown: frozenset[str] = frozenset()
+    """Vehicles that a person sees there, by topic."""
     limit: str = ""
     """Reason why it may only stop; empty if it may do more."""
 
@@ -157,6 +160,7 @@ class Pilots:
         self._max_speed_m_s: float | None = None
         self.set_goal: Callable[[str, Place], None] = lambda topic, place: None
         self.cancel_goal: Callable[[str], None] = lambda topic: None
+        self.show: Callable[[frozenset[str]], None] = lambda topics: None  # gets the vehicles that any page shows
         self.play: Play = lambda recording, answer: answer("", "Recordings are not available.")
 
     def set_vehicles(self, vehicles: Iterable[SteeredVehicle]) -> None:
@@ -237,6 +241,7 @@ class Pilots:
             del self._pilots[pilot.number]
             self._helm.forget(pilot.number)
             self._release(pilot)
+            self._show_all()
 
     async def watch(self) -> None:
         """Send tokens, stop vehicles with a silent pilot, and publish wishes, forever."""
@@ -298,13 +303,15 @@ class Pilots:
                 if request.get("op") == "steer":  # the next token brings another command
                     return
                 raise HelmRefusedError("Too many requests at once. Please repeat this one.")
-            if pilot.limit and request.get("op") not in ("stop", "hello"):
+            if pilot.limit and request.get("op") not in ("stop", "hello", "show"):
                 raise HelmRefusedError(pilot.limit)
             self._check_age(request)
             if request.get("op") in ("goal", "cancel_goal"):
                 self._follow_goal(pilot, self._known(request.get("vehicle")), request)
             elif request.get("op") == "watch":
                 self._watch(pilot, request.get("recording"))
+            elif request.get("op") == "show":
+                self._show(pilot, request.get("vehicles"))
             else:
                 self._follow(pilot, request)
         except HelmRefusedError as error:
@@ -430,6 +437,14 @@ class Pilots:
     def _notify(self, number: int, reason: str) -> None:
         if pilot := self._pilots.get(number):
             _send_soon(pilot.connection, json.dumps({"op": "refused", "reason": reason}))
+
+    def _show(self, pilot: PagePilot, topics: object) -> None:
+        known = [each for each in topics if isinstance(each, str)] if isinstance(topics, list) else []
+        pilot.shown = frozenset(known) & self._vehicles.keys()
+        self._show_all()
+
+    def _show_all(self) -> None:
+        self.show(frozenset().union(*(pilot.shown for pilot in self._pilots.values())))
 
     # STOP.
 
