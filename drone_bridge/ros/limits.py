@@ -26,11 +26,11 @@ _OBSTACLES = {
     Landing.UNKNOWN_FLIGHT: "since it is unknown whether it flies",
     Landing.UNSUPPORTED: "since it has no command to land or sink",
 }
-#: What prevents a landing.
+#: What prevents a landing, as a clause.
 _PREVENTION = {
-    Cause.BATTERY: "resume it and take the helm to prevent that",
-    Cause.ODOMETRY: "press STOP, or take the helm, to prevent that",
-    Cause.UNATTENDED: "command it, press STOP, or take the helm, to prevent that",
+    Cause.BATTERY: "only the helm prevents that, after a resume if it is held",
+    Cause.ODOMETRY: "STOP or the helm prevents that",
+    Cause.UNATTENDED: "a command, STOP or the helm prevents that",
 }
 #: Velocities that a vehicle gets while its place is doubted, but known by a model.
 _RETURN = f"only velocities towards the start, at {DOUBTED_SPEED:g} m/s, once it has braked for {BRAKED_S:g} s"
@@ -138,12 +138,12 @@ class LimitReports:
         if arbiter.rank(now_s) is Rank.LANDING:
             landing, cause = self._node.landing(now_s), arbiter.cause(now_s)
             if landing is Landing.LANDS and cause:
-                problem, advice = f"it lands by itself: {cause.value}", _PREVENTION[cause]
+                problem, advice = f"it lands by itself, as {cause.value}: {_PREVENTION[cause]}", ""
             elif landing is not Landing.GROUNDED:
                 problem = f"it has to land and can't be commanded to, {_OBSTACLES[landing]}"
         elif arbiter.rank(now_s + warned_s) is Rank.LANDING and arbiter.cause(now_s + warned_s) is Cause.UNATTENDED:
-            problem = f"it lands within {warned_s:g} s: {Cause.UNATTENDED.value}"
-            advice = _PREVENTION[Cause.UNATTENDED]
+            cause, advice = Cause.UNATTENDED, ""
+            problem = f"it lands within {warned_s:g} s, as {cause.value}: {_PREVENTION[cause]}"
         self._node.report.update_condition("landing", problem, advice)
 
     def _report_blindness(self, now_s: float) -> None:

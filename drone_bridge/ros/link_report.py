@@ -172,11 +172,11 @@ class LinkReport:
     def update_condition(self, name: str, problem: str | None, advice: str) -> None:
         """Show and log a problem, or end it if it is None or empty.
 
-        The advice is only logged. Both texts have no full stop.
+        The advice is only logged, and may be empty. Both texts have no full stop.
         """
         if problem:
             self.begin_condition(name, problem)
-            self.warn_ongoing(name, f"{problem}: {advice}.")
+            self.warn_ongoing(name, f"{problem}: {advice}." if advice else f"{problem}.")
         else:
             self.end_condition(name)
             self.end_ongoing(name)

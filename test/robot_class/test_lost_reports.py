@@ -7,15 +7,17 @@ from limited_vehicle import LANDS_AFTER_S, LimitedVehicle
 from own_robots import Tello
 from session_talk import SessionTalk, sent
 
-from drone_bridge.motion.limits import LONGEST_LANDING_S
+from drone_bridge.motion.limits import LONGEST_LANDING_S, LimitParameters
 from drone_bridge.robot_class import BodyVelocity, Robot, Telemetry
 from drone_bridge.robot_class.client_session import CONNECTED, GREETING, LAND_S, STATE, RobotClassOperatorSession
 from drone_bridge.session.arbiter import Arrival, Rank
 from drone_bridge.session.feedback import Feedback
+from drone_bridge.session.hold_state import CALLED
 from drone_bridge.session.report_watch import ReportWatch
 from drone_bridge.session.session import Landing
 
 PARAMETERS = {"rate": 20.0, "link_timeout": 3.0, "command_timeout": 0.5}
+STATE_AT = b"pitch:0;roll:0;yaw:0;vgx:0;vgy:0;vgz:0;templ:60;temph:62;h:%d;bat:%d;\r\n"
 NEUTRAL, SINKS, LAND = b"0\n", b"-0.5\n", b"land\n"
 
 
@@ -88,9 +90,7 @@ def data_of(actions):
 @pytest.fixture
 def tello():
     talk = LandingTalk(Tello)
-    talk.lands_at = talk.fly(
-        b"ok", b"pitch:0;roll:0;yaw:0;vgx:0;vgy:0;vgz:0;templ:60;temph:62;h:200;bat:87;\r\n", STATE
-    )
+    talk.lands_at = talk.fly(b"ok", STATE_AT % (200, 87), STATE)
     return talk
 
 
@@ -115,6 +115,40 @@ def test_a_landing_ends_with_reports_or_after_a_minute(tello):
 def test_a_held_silent_robot_is_not_landed(tello):
     tello.vehicle.hold.hold("STOP")
     assert b"land" not in data_of(tello.run(20.0))
+
+
+def test_a_silent_robot_that_flew_is_landed_also_if_a_program_holds_it(tello):
+    tello.vehicle.hold.hold(CALLED)
+    assert b"land" in data_of(tello.run(20.0))
+
+
+def fly_on(tello, height, seconds):
+    """Let a drone report its height, cm, and a full battery or an empty one on the ground. Return the commands."""
+    commands = []
+    for _ in range(round(10 * seconds)):
+        tello.hear(STATE_AT % (height, 87 if height else 10), STATE)
+        commands += data_of(tello.run(0.1))
+    return commands
+
+
+def test_a_drone_that_nobody_commands_is_landed_by_its_request(tello):
+    limits = tello.vehicle.arbiter.limits
+    limits.parameters = LimitParameters(land_unattended=Tello.land_unattended_s)
+    assert b"land" not in fly_on(tello, 0, 30.0)
+    assert b"land" not in fly_on(tello, 70, Tello.land_unattended_s - 0.2)
+    tello.vehicle.arbiter.put(Arrival(BodyVelocity(), tello.now_s))
+    assert b"land" not in fly_on(tello, 70, Tello.land_unattended_s - 0.2)
+    assert b"land" in fly_on(tello, 70, 1.0)
+
+
+@pytest.mark.parametrize("reason", [CALLED, "Anne pressed STOP"])
+def test_a_held_drone_on_a_bench_with_an_empty_battery_gets_neutral_and_nothing_else(tello, reason):
+    limits = tello.vehicle.arbiter.limits
+    limits.parameters = LimitParameters(land_unattended=15.0, low_battery=0.2, land_on_low_battery=True)
+    tello.vehicle.hold.hold(reason)
+    fly_on(tello, 0, 0.2)
+    assert set(fly_on(tello, 0, 100.0)) == {b"rc 0 0 0 0"}
+    assert limits.is_battery_low(tello.now_s)
 
 
 @pytest.mark.parametrize(("robot", "command"), [(Kite, SINKS), (Owl, LAND)])

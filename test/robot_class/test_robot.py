@@ -16,8 +16,8 @@ from drone_bridge.kind import Side, load
 from drone_bridge.motion.body_velocity import STILL
 from drone_bridge.net import tcp_connection
 from drone_bridge.net.tcp_connection import StreamOptions, TcpConnection
-from drone_bridge.robot_class import Answer, BodyVelocity, Picture, Request, Robot, Telemetry
-from drone_bridge.robot_class.body import HOVER_HEIGHT, EmulatedBody
+from drone_bridge.robot_class import Answer, BodyVelocity, Picture, Request, Robot, Telemetry, emulator
+from drone_bridge.robot_class.body import FOLLOWS, HOVER_HEIGHT, LANDS, EmulatedBody
 from drone_bridge.robot_class.client_session import CONNECTED, GREETING, WAITING, WITHHELD, RobotClassOperatorSession
 from drone_bridge.robot_class.client_session import STATE as STATE_PORT
 from drone_bridge.robot_class.connection import Packet, RobotClassConnection, StatePacket
@@ -954,6 +954,18 @@ def test_a_simulated_robot_keeps_moving_until_its_watchdog_stops_it():
     talk.hear(command(VEL, 300), "one")
     assert not published(talk.session.disconnected("one", "It was killed.", talk.now_s))
     assert published(talk.run(1.0))[-1] == BodyVelocity()
+
+
+def test_an_emulated_drone_that_lands_itself_does_so_without_commands(monkeypatch):
+    clock = [100.0]
+    monkeypatch.setattr(emulator, "elapsed_s", lambda: clock[0])
+    world = emulator._World(Tello)
+    world.session = SimpleNamespace(received_s=None)
+    world.body.begin_in_the_air()
+    for clock[0], received_s, phase in ((114.0, 110.0, FOLLOWS), (124.0, None, FOLLOWS), (126.0, None, LANDS)):
+        world.session.received_s = received_s
+        world.land_if_silent()
+        assert world.body.phase == phase
 
 
 def test_reports_over_datagrams_end_when_the_client_falls_silent():

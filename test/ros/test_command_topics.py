@@ -399,6 +399,35 @@ def test_a_vehicle_with_lost_odometry_stops_and_then_lands_unless_held(make, has
     assert set(node.conditions.values()) == {None}
 
 
+def test_a_landing_of_a_drone_that_nobody_commands_is_announced_and_a_person_s_hold_prevents_it(make):
+    node = make(limits={"land_unattended": 60.0}, has_landing_button=True)
+    node.landing = lambda now_s: Landing.LANDS
+    said = []
+
+    def pass_to(time_s):
+        node.now_s = began_s + time_s
+        node.pass_second()
+        said.append(node.conditions["landing"])
+
+    node.arbiter.limits.flew(True, node.now_s)
+    assert node.send(CMD_VEL) == (Rank.COMMAND, STILL)
+    began_s = node.now_s
+    for time_s in (49.0, 51.0, 61.0):
+        pass_to(time_s)
+    reason = "as nobody has commanded it for long: a command, STOP or the helm prevents that"
+    assert said == [None, f"it lands within 10 s, {reason}", f"it lands by itself, {reason}"]
+    node.call_hold(True)  # as a program that has failed
+    pass_to(62.0)
+    node.hold._take_wish("7", "Anne pressed STOP")
+    pass_to(63.0)
+    assert said[3:] == [f"it lands by itself, {reason}", None]
+    node.call_hold(False)
+    began_s = node.now_s
+    for time_s in (49.0, 51.0):
+        pass_to(time_s)
+    assert [bool(each) for each in said[5:]] == [False, True]
+
+
 @pytest.mark.parametrize(
     ("limits", "measured", "named"),
     [

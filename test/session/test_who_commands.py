@@ -41,6 +41,8 @@ TABLE = """
 ROWS = [line.split() for line in TABLE.strip().splitlines()]
 #: Causes of a landing in a run. Each precedes those after it, so most runs have one.
 LIMITS = ("unattended", "unattended", "odometry", "odometry", "battery", "battery odometry unattended")
+#: Times after each step at which the decision is compared, s, if nothing happens until then.
+AHEAD_S = 0.0, 0.4, 1.01, 2.0, 3.0, 15.0, 70.0
 FORWARD, RAW, PRESSED = BodyVelocity(1.0), "raw", "Anne pressed STOP"
 
 
@@ -214,32 +216,36 @@ class Drone(RuleBasedStateMachine):
             return math.inf
         return max(self.reported_s, self.settled_s) + BLIND_S + LAND_AFTER_S
 
-    def situation(self):
-        is_steered = self.steered_s is not None and self.now_s - self.steered_s <= HELM_S
+    def situation(self, now_s):
+        is_steered = self.steered_s is not None and now_s - self.steered_s <= HELM_S
         has_ended = self.has_helm_ended or (self.steered_s is not None and not is_steered)
         hold = "machine" if self.is_held_by_program or has_ended else "none"
         hold = "person" if self.is_held_by_person else hold
         cause = "none"
-        if self.lands_on_battery and self.low_since_s is not None and self.now_s - self.low_since_s >= LOW_S:
+        if self.lands_on_battery and self.low_since_s is not None and now_s - self.low_since_s >= LOW_S:
             cause = "battery"
-        elif self.now_s >= self._land_without_odometry_s():
+        elif now_s >= self._land_without_odometry_s():
             cause = "odometry"
         elif self.unattended_s and self.flying_since_s is not None:
             since_s = max(self.attended_s, self.flying_since_s, self.settled_s)
-            cause = "unattended" if self.now_s >= since_s + self.unattended_s else "none"
+            cause = "unattended" if now_s >= since_s + self.unattended_s else "none"
         command = "nothing"
-        if self.newest and self.now_s - self.newest.arrived_s <= TIMEOUT_S:
-            is_blind = self.has_fence and (self.reported_s is None or self.now_s - self.reported_s > BLIND_S)
+        if self.newest and now_s - self.newest.arrived_s <= TIMEOUT_S:
+            is_blind = self.has_fence and (self.reported_s is None or now_s - self.reported_s > BLIND_S)
             command = "blind" if is_blind and self.newest.command != RAW else "given"
         flight = "unknown" if self.flying_since_s is None else "flies"
         return hold, "helm" if is_steered and hold == "none" else "no", cause, flight, command
 
     @invariant()
-    def the_table_decides(self):
-        situation = self.situation()
-        rank, decision = who_commands(*situation), self.arbiter.decide(self.now_s)
+    def the_table_decides_now_and_later(self):
+        for ahead_s in AHEAD_S:
+            self._decide(self.now_s + ahead_s)
+
+    def _decide(self, now_s):
+        situation = self.situation(now_s)
+        rank, decision = who_commands(*situation), self.arbiter.decide(now_s)
         assert decision.rank is rank, situation
-        assert self.arbiter.is_held(self.now_s) == (situation[0] != "none"), situation
+        assert self.arbiter.is_held(now_s) == (situation[0] != "none"), situation
         if rank is Rank.LANDING:
             assert decision.command == BodyVelocity(up=-LANDING_SPEED)
         elif rank in (Rank.HOLD, Rank.BLIND, Rank.NEUTRAL):
