@@ -20,13 +20,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 
 from drone_bridge.net.clock import elapsed_s
-from drone_bridge.net.connector import Cancellation, LinkCancelledError, LinkRefusedError, LinkTimeoutError
+from drone_bridge.net.connector import Cancellation, LinkCancelledError, LinkTimeoutError
 from drone_bridge.programs.plan import Leg, Plan
 from drone_bridge.programs.program import print_event
 
 REPORT_PERIOD_S = 1.0
-#: Repetitions of the last datagram, since datagrams get lost.
-LAST_PACKET_COPIES = 3
 
 
 class Operator(ABC):
@@ -40,7 +38,6 @@ class Operator(ABC):
         self.plan, self.cancellation, self.now_s = plan, cancellation, clock
         self._began_s: float | None = None
         self._reported_s = -math.inf
-        self._was_refused = False
 
     @property
     def has_begun(self) -> bool:
@@ -102,12 +99,6 @@ class Operator(ABC):
             return False
         self._reported_s = now_s
         return True
-
-    def refused(self, error: LinkRefusedError) -> None:
-        """Print once that no peer receives the datagrams."""
-        if not self._was_refused:
-            print_event(f"{error} Still sending.")
-        self._was_refused = True
 
     # Methods that a protocol defines.
 

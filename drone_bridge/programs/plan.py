@@ -12,8 +12,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from drone_bridge.motion.tilted_drone import Shares
-
 LONGEST_LEG_S = 3600.0
 #: Limit of a velocity, m/s or rad/s, far above that of any vehicle.
 FASTEST = 100.0
@@ -28,16 +26,6 @@ class Leg:
     left: float = 0.0  # m/s
     up: float = 0.0  # m/s
     turn: float = 0.0  # rad/s, positive to the left
-
-    def shares(self, full_speed: float, full_climb: float, full_turn: float) -> Shares:
-        """Convert to shares for a drone that is steered by tilt; velocities at full deflection in m/s and rad/s."""
-        shares = (
-            self.up / full_climb,
-            self.forward / full_speed,
-            0.0 - self.left / full_speed,
-            self.turn / full_turn,
-        )
-        return Shares(*(max(-1.0, min(1.0, share)) for share in shares))
 
     def __str__(self) -> str:
         words = [f"{self.duration_s:g}s", *(f"{axis} {value:g}" for axis in AXES if (value := getattr(self, axis)))]

@@ -8,7 +8,8 @@ The main thread prints the legs and waits.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Collection
+import math
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -31,6 +32,8 @@ from drone_bridge.session.session import Outcome
 LOOK_S = 0.05
 #: Time after a takeoff until the plan starts, even if the drone does not report that it flies.
 TAKEOFF_S = 15.0
+#: Longest time for braking at the end of the plan, s, and speed below which a vehicle stands, m/s.
+BRAKING_S, STANDING = 5.0, 0.1
 
 
 @dataclass(slots=True)
@@ -60,6 +63,8 @@ class PlannedCommands(SessionOutput):
         self.limits = Limits(LimitParameters(), observed)
         #: Feedback for the session. A drone by tilt sets its pilot.
         self.feedback = _SeenFeedback(observed, self.limits)
+        #: See the arbiter.
+        self.within_maxima: Callable[[BodyVelocity], BodyVelocity] = lambda velocity: velocity
         self.outcome: Outcome | None = None
 
     @property
@@ -68,7 +73,7 @@ class PlannedCommands(SessionOutput):
         return self.feedback.newest
 
     def decide(self, now_s: float) -> Decision[Any]:
-        return Decision(Rank.COMMAND, self.velocity)
+        return Decision(Rank.COMMAND, self.within_maxima(self.velocity))
 
     def rank(self, now_s: float) -> Rank:
         return Rank.COMMAND
@@ -105,6 +110,7 @@ class Script(Operator):
     ) -> None:
         """Start the session, whose `ask` makes these requests. `options` has a plan, and perhaps `in_the_air`."""
         super().__init__(options.plan, cancellation)
+        self.options = options
         self._wish, self._session, self._requests = wish, session, requests
         self._loop = LinkLoop(f"{name} operator", link, session, wish)
         self._loop.start()
@@ -117,8 +123,12 @@ class Script(Operator):
         self.wait(self.first_report_s, until=lambda: self._wish.newest is not None)
         print_event(f"connected to {self._session.peer}")
         if self._flies:
-            self._ask("takeoff")
+            self.take_off()
             self.wait(TAKEOFF_S, until=lambda: not (newest := self._wish.newest) or newest.is_flying is not False)
+
+    def take_off(self) -> None:
+        """Request the take-off, and wait for its outcome. Raises LinkError on a refusal."""
+        self._ask("takeoff")
 
     def steer(self, leg: Leg) -> str:
         self._wish.velocity = BodyVelocity(leg.forward, leg.left, leg.up, turn=leg.turn)
@@ -128,8 +138,13 @@ class Script(Operator):
 
     def finish(self) -> None:
         self._wish.velocity = BodyVelocity()
+        self.wait(BRAKING_S, until=self._stands)
         if self._flies and "land" in self._requests:
             self._ask("land")
+
+    def _stands(self) -> bool:
+        velocity = self._wish.newest.velocity if self._wish.newest else None
+        return velocity is None or math.hypot(velocity.forward, velocity.left) < STANDING
 
     def leave(self) -> None:
         self._loop.stop()
@@ -139,10 +154,10 @@ class Script(Operator):
         if self.cancellation.wait(min(timeout_s, LOOK_S)):
             raise LinkCancelledError("Waiting was cancelled.")
 
-    def _ask(self, name: str) -> None:
+    def _ask(self, name: str, ask: Callable[..., Any] | None = None) -> None:
         """Send a request and wait for its outcome. Raises LinkError."""
         self._wish.outcome = None
-        self._loop.post(partial(self._session.ask, _Request(name, elapsed_s())), is_kept=True)
+        self._loop.post(partial(ask or self._session.ask, _Request(name, elapsed_s())), is_kept=True)
         while (outcome := self._wish.outcome) is None:
             self.listen(LOOK_S)
         print_event(f"{name}: {outcome.sentence}")

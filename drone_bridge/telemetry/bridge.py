@@ -12,7 +12,6 @@ from builtin_interfaces.msg import Time
 from nav_msgs.msg import Odometry
 from std_msgs.msg import String
 
-from drone_bridge.motion.tilted_drone import TiltedDrone
 from drone_bridge.net.clock import elapsed_s
 from drone_bridge.net.datagram_link import DatagramCaller
 from drone_bridge.net.link_loop import Link
@@ -41,7 +40,6 @@ from drone_bridge.telemetry.codec import (
     COMMAND_TOPIC,
     DEFAULT_PORT,
     DRONE_TOPIC,
-    MAX_TILT,
     ROVER_TOPIC,
     DroneTelemetry,
     RoverConnection,
@@ -63,14 +61,11 @@ from drone_bridge.telemetry.topics import (
     TelemetryTranslation,
     static_transforms,
 )
-from drone_bridge.telemetry.units import Units
+from drone_bridge.telemetry.units import LANDING_DRONE, Units
 
 #: Wheel odometry of a rover without its own telemetry, and the height of its documents' position above that, m.
 WHEEL_ODOMETRY = "rover/wheel_odom"
 ROVER_HEIGHT = 0.15
-
-#: Scale of the document's tilt and turn rate shares, and the emulated drone's thrust against its drag.
-LANDING_DRONE = TiltedDrone(max_tilt=MAX_TILT, max_climb=2.5, max_yaw_rate=MAX_TILT, climb_lag=0.5)
 
 PARAMETERS = (
     *common_parameters(

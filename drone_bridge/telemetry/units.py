@@ -12,7 +12,7 @@ from collections.abc import Collection
 from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.motion.measurement import Measurement
 from drone_bridge.motion.quaternions import Quaternion, quaternion_from_euler, rotated, rotated_back
-from drone_bridge.motion.tilted_drone import Shares
+from drone_bridge.motion.tilted_drone import Shares, TiltedDrone
 from drone_bridge.motion.vectors import Triple
 from drone_bridge.telemetry.codec import (
     MAX_THRUST,
@@ -27,6 +27,8 @@ from drone_bridge.telemetry.codec import (
     Vector,
 )
 
+#: Scale of the document's tilt and turn rate shares, and the emulated drone's thrust against its drag.
+LANDING_DRONE = TiltedDrone(max_tilt=MAX_TILT, max_climb=2.5, max_yaw_rate=MAX_TILT, climb_lag=0.5)
 #: Quantities that may have the opposite sign.
 SIGNED = (
     *("command.pitch", "command.roll", "command.yaw"),

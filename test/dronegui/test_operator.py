@@ -29,11 +29,10 @@ def test_it_presses_nothing_that_could_bring_a_flying_drone_down(ports, is_known
         another.sendto(b'{"seq": 1, "state": {"take_off": true}}', ("127.0.0.1", port))
         another.sendto(b'{"seq": 2, "state": {"take_off": false}}', ("127.0.0.1", port))
         drone.wait_for_line("^taking off -> flying")
-        options = ("--port", port, "--navdata-port", navdata_port, "--video-port", "0")
+        options = ("--port", port, "--navdata-port", navdata_port)
         with Process.module("drone_bridge.dronegui.operator", *options, "--plan", "1s forward 2") as operator:
             assert operator.wait() == 2
-            sentence = "take_off would land it" if is_known else 'Choose "Stream Navdata" in the GUI'
-            operator.wait_for_line(sentence)
+            operator.wait_for_line("takeoff: .*" + ("flying" if is_known else "unknown"))
             assert operator.count_lines("^presses") == 0
 
 
@@ -43,14 +42,14 @@ def test_a_signal_leaves_the_drone_hovering(ports):
         gui.bind(("127.0.0.1", port))
         gui.settimeout(60)
         options = (
-            *("--port", port, "--navdata-port", navdata_port, "--video-port", "0"),
+            *("--port", port, "--navdata-port", navdata_port),
             *("--in-the-air", "--plan", "60s forward 1"),
         )
         with Process.module("drone_bridge.dronegui.operator", *options) as operator:
             while b'"hover":false' not in gui.recv(65535):
                 pass
             assert operator.stop() == 0
-            operator.wait_for_line("leaving the drone in hover")
+            operator.wait_for_line("^ended")
         gui.setblocking(False)
         packets = []
         with contextlib.suppress(BlockingIOError):
@@ -67,8 +66,7 @@ def test_the_launch_file_puts_a_flight_through_ros(domain):
     )
     given = {"relay": True, "emulate": True, "operate": True, "operator_plan": "1s forward 2"}
     with launch("dronegui_server.launch.xml", **given, **dict(zip(names, free_ports(6), strict=True))) as flight:
-        flight.wait_for_line("pressing take_off")
-        flight.wait_for_line("receiving video of 320 x 240 pixels")
-        flight.wait_for_line("1s forward 2: pitch -0.4")
-        flight.wait_for_line("the drone has landed", timeout_s=120)
+        flight.wait_for_line("takeoff: ")
+        flight.wait_for_line("1s forward 2: ")
+        flight.wait_for_line("land: ", timeout_s=120)
         flight.wait_for_line(r"landing -> landed: .* x=(0\.[2-9]|[1-9])")

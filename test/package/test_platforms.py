@@ -23,7 +23,7 @@ def run(*words):
     [
         ("testbed", ("--width", "8", "--height", "8"), "the plan is done"),
         ("simulator", (), "the plan is done"),
-        ("robot", ("--no-discovery",), "stopping, unbinding"),
+        ("robot", ("--no-discovery",), "^ended"),
     ],
 )
 def test_an_operator_steers_an_emulator_by_tcp(kind, serving, said):
@@ -47,7 +47,7 @@ def test_telemetry_is_answered():
         port = operator.wait_for_line(r"waiting for telemetry on 127\.0\.0\.1:(\d+)")[1]
         with run("emulate", "telemetry", "--port", port) as drone:
             assert operator.wait() == 0, operator.output
-            operator.wait_for_line(r"leaving the drone in hover: \d+ documents, [1-9]\d* images")
+            operator.wait_for_line("^ended: .*flying")
             assert drone.stop() == 0
             drone.wait_for_line(r"documents sent, \d\d+ commands, 0 refused")
 

@@ -91,9 +91,9 @@ def test_one_command_starts_robot_bridge_server_and_driver(domain):
     ports = dict(zip(("robot_server_port", "vehicle_port", "discovery_port"), free_ports(3), strict=True))
     given = {"relay": True, "emulate": True, "operate": True, "operator_plan": "1s forward 0.5, 600s turn 1"}
     with launch("robot_server.launch.xml", namespace="field", **given, **ports) as launched:
-        launched.wait_for_line(r"leg 1s forward 0.5: driving 1024 1024")
-        launched.wait_for_line(r"leg 600s turn 1: driving -512 512")
-        launched.wait_for_line(r"left motor: \S+ of full speed")
+        launched.wait_for_line(r"leg 1s forward 0.5: ")
+        launched.wait_for_line(r"leg 600s turn 1: ")
+        launched.wait_for_line(r"reads .*left motor -512")
         assert launched.stop(signal.SIGINT) in (0, INTERRUPTED)
-        launched.wait_for_line(r"stopping.*subsystem 0")
+        launched.wait_for_line(r"unbound subsystem 0")
         launched.wait_for_line(r"ended: .* at x \d+\.\d+ m")

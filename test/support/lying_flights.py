@@ -35,9 +35,9 @@ from drone_bridge.session.arbiter import Arbiter, Arrival, Rank
 from drone_bridge.session.feedback import Feedback
 from drone_bridge.session.hold_state import InControl
 from drone_bridge.session.tilt_pilot import TiltPilot
-from drone_bridge.telemetry.bridge import LANDING_DRONE
 from drone_bridge.telemetry.codec import DroneCommand
 from drone_bridge.telemetry.emulator.flight import FlyingDrone
+from drone_bridge.telemetry.units import LANDING_DRONE
 from drone_bridge.testbed.codec import AngleUnit, Constants, SensorFrame
 from drone_bridge.testbed.device.drone_state import Airframe, DroneInput, DroneState
 from drone_bridge.testbed.session.flight import TestbedFlight

@@ -29,10 +29,9 @@ from drone_bridge.motion.tilted_drone import Motion, Shares, TiltedDrone
 from drone_bridge.session.arbiter import Decision, Rank
 from drone_bridge.session.tilt_pilot import TiltPilot
 from drone_bridge.telemetry import codec as telemetry
-from drone_bridge.telemetry.bridge import LANDING_DRONE
 from drone_bridge.telemetry.codec import PERIOD_S
 from drone_bridge.telemetry.emulator.world import FlightSetup, LandingFlight
-from drone_bridge.telemetry.units import Units
+from drone_bridge.telemetry.units import LANDING_DRONE, Units
 from drone_bridge.wire.outgoing import encoded
 
 STEP_S = 0.01

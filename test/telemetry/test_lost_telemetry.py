@@ -11,8 +11,8 @@ from drone_bridge.motion.limits import LONGEST_LANDING_S
 from drone_bridge.session.arbiter import Rank
 from drone_bridge.session.session import FINAL_REPEATS, Landing
 from drone_bridge.session.tilt_pilot import TiltPilot
-from drone_bridge.telemetry.bridge import LANDING_DRONE
 from drone_bridge.telemetry.codec import COMMAND_TOPIC, DRONE_TOPIC, MAX_THRUST
+from drone_bridge.telemetry.units import LANDING_DRONE
 
 #: 0.5 m/s.
 SINKS = HOVER | {"thrust": -0.2 * MAX_THRUST}
