@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 from drone_bridge.net.connector import RECEIVED, SENT, LinkError, Tap
+from drone_bridge.net.disk_space import DEFAULT_MB, shortage
 
 try:
     from mcap.writer import CompressionType, IndexType, Writer
@@ -59,6 +60,8 @@ class WireLog:
         facts: Mapping[str, str],
         on_end: Callable[[str], None],
         total_bytes: int = TOTAL_BYTES,
+        *,
+        min_free_mb: float = DEFAULT_MB,
     ) -> None:
         """Create a file in `folder`, which is created if necessary.
 
@@ -68,17 +71,20 @@ class WireLog:
             facts: metadata of the file, see `facts_of`.
             on_end: callback with a sentence if the log ends before it is closed. Called in the log's thread.
             total_bytes: size limit of all files of this name. A file ends at half of it; the oldest ones are removed.
+            min_free_mb: see `shortage`.
 
         Raises:
-            LinkError: the package mcap is missing or too old, or the folder is not writable.
+            LinkError: the package mcap is missing or too old, the folder is not writable, or the disk is full.
         """
         if not hasattr(Writer, "flush"):  # missing, or older than 1.5
             raise LinkError("The wire log needs the Python package mcap, 1.5 or later: pip install mcap.")
-        self._most_bytes = total_bytes // 2
+        self._most_bytes, self._min_free_mb = total_bytes // 2, min_free_mb
         self._on_end = on_end
         try:
             folder.mkdir(parents=True, exist_ok=True)
             _make_room(folder, name, total_bytes - self._most_bytes)
+            if problem := shortage(folder, min_free_mb):
+                raise LinkError(f"The wire log can't be written to {folder}: {problem}")
             self._path = folder / f"{name}-{datetime.now(timezone.utc):%Y%m%dT%H%M%S.%f}.mcap"
             self._file = self._path.open("xb")
             self._writer = _writer(self._file)
@@ -163,7 +169,11 @@ class WireLog:
             self._on_end(f"The wire log {self._path} ends here. {self._reason}")
 
     def _write(self, entries: list[_QueuedEntry]) -> bool:
-        """Write entries. Return False once the file has reached its size limit. Raises OSError."""
+        """Write entries. Return False once the file has reached its size limit, or the disk is full. Raises OSError."""
+        if problem := shortage(self._path.parent, self._min_free_mb, sum(len(entry.data) for entry in entries)):
+            with self._lock:
+                self._end(problem)
+            return False
         for entry in entries:
             if self._file.tell() >= self._most_bytes:
                 with self._lock:

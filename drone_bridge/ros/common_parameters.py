@@ -4,6 +4,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple, TypeVar
 
+from drone_bridge.net.disk_space import DEFAULT_MB
 from drone_bridge.ros.frames import FrameNames
 from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration
 from drone_bridge.wire.addresses import ANY, AllowedPeers
@@ -97,6 +98,14 @@ ALLOWED_PEERS = ParameterDeclaration(
     "allowed_peers",
     [ANY],
     "Addresses from which datagrams are accepted: any, addresses, or networks such as 192.168.1.0/24.",
+)
+
+MIN_FREE_SPACE = ParameterDeclaration(
+    "min_free_space",
+    DEFAULT_MB,
+    "Least free space on the disk, MB, below which a recording or wire log ends or does not start; -1: the smaller of "
+    "1 GB and 5 % of the disk; 0.0: unlimited.",
+    range=(DEFAULT_MB, 1e9),
 )
 
 SPEED_LIMITS = tuple(
@@ -194,6 +203,7 @@ def common_parameters(
             "",
             "Folder for a log of the bytes of every connection, see docs/bags.md; empty: no log.",
         ),
+        MIN_FREE_SPACE,
         ParameterDeclaration(
             "frame_prefix",
             "",

@@ -29,6 +29,8 @@ QUEUE_LIMIT = 1024 * 1024
 LINE_LIMIT = 16 * 1024
 #: Bytes per read and write.
 PIECE = 64 * 1024
+#: Size at which the log file ends, bytes.
+FILE_LIMIT = 16_000_000
 #: How long an output may be blocked after the node's end before the rest is dropped.
 PATIENCE_S = 10.0
 _SHORTEST_LOOK_S, _LONGEST_LOOK_S = 0.001, 0.05
@@ -37,13 +39,20 @@ _SHORTEST_LOOK_S, _LONGEST_LOOK_S = 0.001, 0.05
 class Sink:
     """Output that may block, with a writing thread and a bounded queue of the newest lines. Thread-safe."""
 
-    def __init__(self, open_output: "Callable[[], int]", on_failure: "Callable[[OSError], None]") -> None:
+    def __init__(
+        self,
+        open_output: "Callable[[], int]",
+        on_failure: "Callable[[OSError], None]",
+        limit: int = sys.maxsize,
+    ) -> None:
         """Start the thread.
 
         Args:
             open_output: opens the output before the first write, and returns its descriptor.
             on_failure: callback, once, in the thread, if the output can't be opened or was closed at its other end.
+            limit: number of bytes after which the output ends.
         """
+        self._limit = limit
         self._open, self._on_failure = open_output, on_failure
         self._blocks: list[bytes] = []
         self._size = self._in_hand = self._dropped = 0  # queued bytes, bytes being written, lines
@@ -79,20 +88,24 @@ class Sink:
                 taken, left_s = self._taken, patience_s
 
     def _run(self) -> None:
+        failure = None
         try:
             descriptor = -1
-            while True:
+            while self._taken < self._limit:
                 self._is_empty.acquire()
                 if descriptor < 0:
                     descriptor = self._open()
-                self._write(descriptor, self._take())
+                self._write(descriptor, self._take()[: self._limit - self._taken])
                 self._in_hand = 0
+            os.write(descriptor, b"\n[log] This file ends here, at its maximum size.\n")
         except OSError as error:
-            with self._changing:
-                self._is_broken = True
-                self._blocks.clear()
-                self._size = self._in_hand = 0
-            self._on_failure(error)
+            failure = error
+        with self._changing:
+            self._is_broken = True
+            self._blocks.clear()
+            self._size = self._in_hand = 0
+        if failure:
+            self._on_failure(failure)
 
     def _take(self) -> bytes:
         with self._changing:
@@ -179,7 +192,7 @@ def main(traceback: int, log_file: str, last_words: "tuple[int, int, str]", copi
         reason = f"[log] No log file, as {error.filename or log_file} can't be written: {error.strerror}."
         errors.put(f"{reason} Set ROS_LOG_DIR to a folder that can.\n".encode())
 
-    files = [Sink(lambda: open_log_file(log_file), explain)] if log_file else []
+    files = [Sink(lambda: open_log_file(log_file), explain, FILE_LIMIT)] if log_file else []
     copying = [_copied(pipe, [output, *files]) for (pipe, _), output in zip(pairs, outputs)]  # noqa: B905 - as many
     for ended in copying:
         ended.acquire()

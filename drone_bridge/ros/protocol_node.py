@@ -347,7 +347,7 @@ class ProtocolNode(LifecycleNode):
         name = self.get_fully_qualified_name().strip("/").replace("/", ".")
         side = "vehicle" if self.is_server else "operator"
         facts = facts_of(self._protocol_name, side, name, self.parameters.values())
-        log = WireLog(path, name, facts, self._log_error)
+        log = WireLog(path, name, facts, self._log_error, min_free_mb=self.parameters["min_free_space"])
         self.get_logger().info(f"The bytes of every connection are logged to {path}.")
         return log
 

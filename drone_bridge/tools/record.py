@@ -14,6 +14,7 @@ from typing import NoReturn
 
 from ament_index_python.packages import get_package_prefix
 
+from drone_bridge.net.disk_space import DEFAULT_MB
 from drone_bridge.ros.parameter_files import parameter_arguments
 
 
@@ -28,6 +29,13 @@ def main(argv: Sequence[str]) -> NoReturn:
     parser.add_argument("--topics", nargs="+", metavar="NAME", help="record only these")
     parser.add_argument("--exclude", metavar="REGEX", help="exclude topics whose name matches")
     parser.add_argument("--compress", action="store_true", help="compress the bag (zstd)")
+    parser.add_argument(
+        "--min-free-space",
+        type=float,
+        default=DEFAULT_MB,
+        metavar="MB",
+        help="end while the disk has so much free space (the smaller of 1 GB and 5 %% of the disk; 0: unlimited)",
+    )
     options = parser.parse_args(argv)
     if options.bag and options.bag.expanduser().exists():
         sys.exit(f"drone-bridge record: '{options.bag}' exists already; choose another name.")
@@ -36,6 +44,7 @@ def main(argv: Sequence[str]) -> NoReturn:
         "topics": options.topics or [""],
         "exclude": options.exclude or "",
         "compression": "zstd" if options.compress else "none",
+        "min_free_space": options.min_free_space,
     }
     program = os.path.join(get_package_prefix("drone_bridge"), "lib", "drone_bridge", "recorder")
     sys.stdout.flush()

@@ -85,7 +85,7 @@ def record(node: "Recorder", stop: StopRequest) -> int:
 
     try:
         settings = read_settings(node)
-        bag = BagWriter(settings.bag, compress=settings.compress)
+        bag = BagWriter(settings.bag, compress=settings.compress, min_free_mb=settings.min_free_mb)
     except (SettingsError, BagWriteError) as error:
         node.get_logger().error(str(error))
         return 1

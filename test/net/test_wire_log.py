@@ -232,6 +232,21 @@ def test_a_full_disk_ends_the_log_and_keeps_written_data(make_log, monkeypatch):
     assert contents(path) == [(US, b"before")]
 
 
+def test_a_log_ends_in_order_before_the_disk_is_full_and_then_none_starts(make_log, monkeypatch):
+    log = make_log()
+    tap = log(*ENDS)
+    tap(SENT, b"before")
+    wait_until(lambda: contents(files_of(log)[0]), "what is written")
+    monkeypatch.setattr(wire_log, "shortage", lambda folder, *_: f"{folder} has 3 MB free.")
+    tap(SENT, b"after")
+    wait_until(lambda: log.ends, "its end")
+    assert f"{log.folder} has 3 MB free." in log.ends[0]
+    assert contents(files_of(log)[0]) == [(US, b"before")]
+    assert files_of(log)[0].read_bytes().endswith(b"\x89MCAP0\r\n")
+    with pytest.raises(LinkError, match="has 3 MB free"):
+        make_log()
+
+
 def test_a_folder_that_cannot_be_written_to_is_refused_with_a_sentence(make_log, tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(LinkError, match="Not a directory"):

@@ -17,7 +17,7 @@ from processes import TIMEOUT_S, executable
 from ros_session import wait_until
 
 from drone_bridge.ros import watchdog
-from drone_bridge.ros.log_writer import QUEUE_LIMIT, Sink
+from drone_bridge.ros.log_writer import QUEUE_LIMIT, Sink, open_log_file
 
 LINES = 40_000  # of 100 bytes: more than a pipe and a queue hold
 
@@ -252,6 +252,18 @@ def test_the_oldest_lines_are_dropped_and_counted_while_an_output_blocks():
     assert read[-1] == b"last\n"
     dropped = int(re.search(rb"Dropped (\d+) lines", read[1])[1])
     assert dropped + sum(each == line for each in read) == count
+
+
+def test_a_log_file_ends_at_its_maximum_size_with_a_line(tmp_path):
+    failures = []
+    sink = Sink(lambda: open_log_file(str(tmp_path / "log")), failures.append, 2 * QUEUE_LIMIT)
+    for _ in range(5):
+        sink.put(b"x" * (QUEUE_LIMIT - 1) + b"\n")
+        sink.finish(TIMEOUT_S)
+    data = (tmp_path / "log").read_bytes()
+    assert 2 * QUEUE_LIMIT < len(data) < 2 * QUEUE_LIMIT + 100
+    assert data.endswith(b"at its maximum size.\n")
+    assert not failures
 
 
 def test_output_closed_by_its_reader_is_reported_once_and_takes_nothing():

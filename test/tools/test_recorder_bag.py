@@ -227,6 +227,40 @@ def test_a_disk_that_fills_up_leaves_a_beginning_that_recover_saves(tmp_path, li
     assert len(found) >= limit // (len(MESSAGES[0]) + 2000)
 
 
+def test_files_end_below_the_limit_of_the_system(tmp_path):
+    with file_size_limit(4_000_000):
+        bag, topic = BagWriter(tmp_path / "flight"), make_topic()
+        for number, data in enumerate(MESSAGES):
+            bag.write(topic, number, number, data)
+        bag.close()
+    assert len(list((tmp_path / "flight").glob("*.mcap"))) > 1
+    assert messages_in(tmp_path / "flight") == [("/text", number, data) for number, data in enumerate(MESSAGES)]
+
+
+@pytest.mark.parametrize("flush_s", [0.0, 1e9])
+def test_a_recording_ends_complete_before_the_disk_is_full(tmp_path, monkeypatch, flush_s):
+    monkeypatch.setattr("drone_bridge.tools.recording.background.FLUSH_INTERVAL_S", flush_s)
+    free_mb = iter(range(60, 0, -10))
+    monkeypatch.setattr(
+        "drone_bridge.tools.recording.bag.shortage",
+        lambda folder, *_: f"{folder} has {free} MB." if (free := next(free_mb)) < 40 else "",
+    )
+    ended = threading.Event()
+    writer, topic = BackgroundWriter(bag := BagWriter(tmp_path / "flight"), ended.set), make_topic()
+    for number, data in enumerate(MESSAGES):
+        writer.put(topic, number, number, data)
+    assert ended.wait(TIMEOUT_S)
+    with pytest.raises(BagWriteError, match=f"{tmp_path / 'flight'} has 30 MB. .*complete"):
+        writer.close(TIMEOUT_S, [topic])
+    assert 0 < bag.message_count < len(MESSAGES)
+    assert messages_in(tmp_path / "flight") == [
+        ("/text", number, data) for number, data in enumerate(MESSAGES[: bag.message_count])
+    ]
+    with pytest.raises(BagWriteError, match="has 20 MB"):
+        BagWriter(tmp_path / "other")
+    assert not (tmp_path / "other").exists()
+
+
 class SlowBag(BagWriter):
     """Holds every write until it is let go."""
 

@@ -2,6 +2,7 @@
 """BagWriter: writer of a bag in the format of `ros2 bag`."""
 
 import os
+import resource
 import shutil
 from collections import Counter, deque
 from collections.abc import Iterable, Sequence
@@ -15,6 +16,7 @@ from mcap.writer import CompressionType, Writer
 from rclpy.duration import Duration
 from rclpy.qos import QoSProfile
 
+from drone_bridge.net.disk_space import DEFAULT_MB, shortage
 from drone_bridge.tools.interfaces import InterfaceText
 from drone_bridge.tools.recording.settings import free_path
 
@@ -78,12 +80,13 @@ class BagWriter:
     each latched publisher.
     """
 
-    def __init__(self, path: Path, *, compress: bool = False) -> None:
-        """Create the directory and the file in it. If the path exists, see `free_path`.
+    def __init__(self, path: Path, *, compress: bool = False, min_free_mb: float = DEFAULT_MB) -> None:
+        """Create the directory and the file in it. If the path exists, see `free_path`. `min_free_mb`: see `shortage`.
 
         Raises:
             BagWriteError: nothing can be written there.
         """
+        self._min_free_mb, self._unchecked_bytes = min_free_mb, 0
         self._topics: list[WrittenTopic] = []
         self._schemas: dict[str, int] = {}
         self._counts: Counter[WrittenTopic] = Counter()
@@ -98,6 +101,9 @@ class BagWriter:
             self.path = _make_folder(path)
         except OSError as error:
             raise BagWriteError(f"The bag '{path}' can't be created: {_reason(error, path)}.") from None
+        if problem := shortage(self.path, min_free_mb, MIB):
+            self.path.rmdir()
+            raise BagWriteError(f"The bag '{path}' can't be created. {problem}")
         try:
             self._begin_file(self.path / f"{self.path.name}.mcap")
         except OSError as error:
@@ -109,6 +115,8 @@ class BagWriter:
         """Create a file with the topics so far. Raises OSError."""
         self._file = path.open("xb")
         self._file_path = path
+        limit = resource.getrlimit(resource.RLIMIT_FSIZE)[0]  # the other half is for the last messages and the index
+        self._most_bytes = MAX_FILE_BYTES if limit == resource.RLIM_INFINITY else min(MAX_FILE_BYTES, limit // 2)
         self._files.append(BagFile(path))
         self._writer: Any = Writer(self._file, compression=self._compression, enable_crcs=False)  # untyped
         self._writer.start(profile="ros2", library=LIBRARY)
@@ -165,8 +173,12 @@ class BagWriter:
             publisher: identifier of its publisher; empty: unknown.
 
         Raises:
+            BagWriteError: the disk is nearly full. The message was not written, and the bag has to be closed.
             OSError: the disk is full. The bag can not be written any further.
         """
+        self._unchecked_bytes += len(data)
+        if self._unchecked_bytes >= MIB:
+            self._check_space(len(data))
         if not topic.channel:
             self.add(topic)
         self._writer.add_message(topic.channel, log_ns, data, publish_ns)
@@ -174,8 +186,14 @@ class BagWriter:
         self._counts[topic] += 1
         if topic.latched_publishers and topic.name != LOG_TOPIC:
             self._keep_latched(topic, publisher, publish_ns, data)
-        if self._file.tell() > MAX_FILE_BYTES:
+        if self._file.tell() > self._most_bytes:
             self._begin_next_file()
+
+    def _check_space(self, size: int) -> None:
+        """Raise BagWriteError if the disk has too little space for a message of this size."""
+        self._unchecked_bytes = 0
+        if problem := shortage(self.path, self._min_free_mb, size + MIB):  # with the current chunk
+            raise BagWriteError(f"The recording ends. {problem} The bag '{self.path}' is complete until now.")
 
     def _keep_latched(self, topic: WrittenTopic, publisher: bytes, publish_ns: int, data: bytes) -> None:
         """Keep the last message of each publisher, or as many as there are publishers if they are unknown."""
@@ -187,7 +205,8 @@ class BagWriter:
             del by_publisher[next(iter(by_publisher))]
 
     def flush(self) -> None:
-        """Flush to the disk. Raises OSError as write() does."""
+        """Flush to the disk. Raises BagWriteError and OSError as write() does."""
+        self._check_space(0)
         self._writer.flush()
 
     def close(self) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from rclpy.exceptions import ParameterException
 from rclpy.node import Node
 
+from drone_bridge.ros.common_parameters import MIN_FREE_SPACE
 from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration
 
 
@@ -37,6 +38,7 @@ PARAMETERS = (
         check=_problem_with_pattern,
     ),
     ParameterDeclaration("compression", "none", "Compression of the bag.", choices=("none", "zstd")),
+    MIN_FREE_SPACE,
 )
 
 
@@ -74,6 +76,7 @@ class RecorderSettings:
     """Fully qualified names; empty: all that are not hidden"""
     exclude: re.Pattern[str] | None
     compress: bool
+    min_free_mb: float
 
 
 def read_settings(node: Node) -> RecorderSettings:
@@ -97,4 +100,5 @@ def read_settings(node: Node) -> RecorderSettings:
         topics=topics,
         exclude=re.compile(declared["exclude"]) if declared["exclude"] else None,
         compress=declared["compression"] != "none",
+        min_free_mb=declared["min_free_space"],
     )
