@@ -46,8 +46,9 @@ class Stoppable(Protocol):
         """Stop working: send the neutral command and close connections. Thread-safe."""
 
 
-#: Earliest end of a program that can't start, s after its beginning, since a launch file respawns it at once.
-REFUSED_S = 10.0
+#: Earliest end of a program that can't start, s after its beginning, since a launch file respawns it at once. Short in
+#: tests.
+REFUSED_S = float(os.environ.get("DRONE_BRIDGE_REFUSED_SECONDS", "10"))
 #: Exit statuses: a failure that may go away, and invalid settings, as in argparse. Our launch runner restarts a node
 #: only after the first, `ros2 launch` after both: see `tools.launch.processes`.
 FAILED, REFUSED = 1, 2

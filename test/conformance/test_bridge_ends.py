@@ -7,7 +7,7 @@ import time
 
 import alone
 import pytest
-from processes import TIMEOUT_S
+from processes import TIMEOUT_S, has_ended
 from ros_session import wait_until
 from vehicle_pair import DOMAIN, BridgePair, assert_neutral_after, assert_nothing_moved, each_kind, shared
 
@@ -104,14 +104,16 @@ def test_a_bridge_that_receives_a_signal(pair, ros, state, number):
         wait_until(lambda: pair.name in ros.node.get_node_names(), "the node")
     else:
         pair.drive()
+    child = pair.child
     status = pair.program.stop(number)
+    ended_s = time.monotonic()
     assert status == 0, pair.program.output
     assert "Traceback" not in pair.program.output
+    wait_until(lambda: has_ended(child), "the end of its child, which has no last words to send")
     pair.catch_up()
-    if state == "active":
-        assert not pair.commands.is_moving
-    else:
-        assert_nothing_moved(pair.commands, started_s)
+    assert not pair.commands.is_moving
+    assert not pair.commands.malformed
+    assert_nothing_moved(pair.commands, ended_s if state == "active" else started_s)
 
 
 STATED = [kind for kind in kinds().values() if kind.watchdog_s != NOT_STATED]

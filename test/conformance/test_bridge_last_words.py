@@ -78,18 +78,6 @@ def test_a_killed_bridge_of_a_neutral_vehicle(pair):
 
 
 @pytest.mark.by_mechanism("stream", "datagrams")
-def test_a_bridge_that_ends_in_order(pair):
-    pair.drive()
-    child = pair.child
-    assert pair.program.stop() == 0, pair.program.output
-    ended_s = time.monotonic()
-    wait_until(lambda: has_ended(child), "the end of its child")
-    pair.catch_up()
-    assert_nothing_moved(pair.commands, ended_s)
-    assert not pair.commands.malformed
-
-
-@pytest.mark.by_mechanism("stream", "datagrams")
 def test_a_bridge_that_is_suspended_and_continued_and_then_killed(pair):
     """Its vehicle is stopped meanwhile, then follows new commands, and is stopped again."""
     pair.drive()

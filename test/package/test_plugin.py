@@ -25,7 +25,7 @@ CHECK_S = 280.0
 ros = module_ros()
 
 
-@pytest.fixture(scope="module", params=["pip", "colcon"])
+@pytest.fixture(scope="module", params=["pip", pytest.param("colcon", marks=pytest.mark.exhaustive)])
 def environment(tmp_path_factory, request):
     """The environment with the plugin in a prefix of its own, installed without a look at the network."""
     folder = tmp_path_factory.mktemp("plugin")

@@ -225,8 +225,8 @@ def test_a_parameter_file_that_ros_refuses_is_named_in_a_sentence(start_child, t
     """By one line, with the status of a refused start; and not at once, as `ros2 launch` would restart it at once."""
     file = tmp_path / "mine.yaml"
     file.write_text("/**:\n  ros__parameters:\n#    command_timeout: 0.7\n")
-    began_s = time.monotonic()
-    process = start_child(executable("vehicle_model"), "--ros-args", "--params-file", file)
+    began_s, later = time.monotonic(), {"DRONE_BRIDGE_REFUSED_SECONDS": "5"}
+    process = start_child(executable("vehicle_model"), "--ros-args", "--params-file", file, env=later)
     process.wait_for_line(f"^vehicle_model: .*params file: .*{file}.*ros__parameters at line")
     assert process.wait() == 2
     assert time.monotonic() - began_s > 5.0

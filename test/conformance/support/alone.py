@@ -42,6 +42,7 @@ signal.signal(signal.SIGQUIT, signal.SIG_DFL)
 
 # A stalled or slow machine must not end a node, unlike a hang. Shorter than the timeout of Process.end.
 os.environ["DRONE_BRIDGE_WATCHDOG_SECONDS"] = "15"
+os.environ["DRONE_BRIDGE_REFUSED_SECONDS"] = "1"  # a program that can't start need not wait for its respawn
 
 # Reproducible, by the number of examples: pytest --hypothesis-profile=exhaustive
 hypothesis.settings.register_profile("exhaustive", max_examples=200, derandomize=True, deadline=None, database=None)
