@@ -14,6 +14,18 @@ Another package adds a protocol by an entry point, without an edit here:
         tello = tello_bridge:KIND
 
 An entry point may also name a class with a KIND, such as a `robot_class.Robot`.
+
+Names that other programs use:
+
+| name | used by |
+|---|---|
+| nodes `<kind>_bridge`, `<kind>_server`; executables of these names in `lib/<package>/`, or `NodeKind.executable` | page, \
+doctor, `check`, launch files, servers' `target.*` |
+| `PARAMETERS` beside the class of a node, or `NodeKind.parameters` | launch files' checks, reference, `check` |
+| the status `<node>: link` on `/diagnostics`; `open_state` of its message: connected, sending, listening, serving | \
+page, `check`, which waits for `connected` of a stream |
+| an emulator's lines `listening on <host>:<port>`, and with `watchdog_s` `moves at`, `stands at` | `check` |
+| `cmd_vel`, `cmd_vel_stamped`, `~/helm`, `~/hold`, `held`, `odom` | page, controllers, users' nodes |
 """
 
 import functools
