@@ -19,8 +19,8 @@ Names that other programs use:
 
 | name | used by |
 |---|---|
-| nodes `<kind>_bridge`, `<kind>_server`; executables of these names in `lib/<package>/`, or `NodeKind.executable` | page, \
-doctor, `check`, launch files, servers' `target.*` |
+| nodes `<kind>_bridge`, `<kind>_server`; executables of these names, or `NodeKind.executable` | page, doctor, \
+`check`, launch files, servers' `target.*` |
 | `PARAMETERS` beside the class of a node, or `NodeKind.parameters` | launch files' checks, reference, `check` |
 | the status `<node>: link` on `/diagnostics`; `open_state` of its message: connected, sending, listening, serving | \
 page, `check`, which waits for `connected` of a stream |
