@@ -17,7 +17,6 @@ from std_srvs.srv import SetBool
 from drone_bridge.dronegui import units
 from drone_bridge.dronegui.codec import DEFAULT_NAVDATA_PORT, DEFAULT_PORT, DEFAULT_VIDEO_PORT, Demo
 from drone_bridge.dronegui.pictures.packets import VIDEO_ROW
-from drone_bridge.dronegui.pictures.video_port import VideoPort, video_log
 from drone_bridge.dronegui.ports import NavdataPeer
 from drone_bridge.dronegui.session.controller import (
     FOREIGN_NAVDATA,
@@ -45,6 +44,7 @@ from drone_bridge.msg import DroneGuiState
 from drone_bridge.net.clock import Clock, elapsed_s
 from drone_bridge.pictures.camera import CAMERA_PROBLEMS, CAMERA_RATES, CameraTopics, camera_parameters
 from drone_bridge.pictures.topics import camera_transforms
+from drone_bridge.pictures.video_port import VideoPort, video_log
 from drone_bridge.ros.ar_drone_rows import static_transforms
 from drone_bridge.ros.common_parameters import common_parameters, frame_names, frame_parameters
 from drone_bridge.ros.doubt_reports import DoubtReports

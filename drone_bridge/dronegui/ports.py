@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """NavdataPeer and PortWithOutlet: the links of both ends, because navdata has ports of its own."""
 
-import contextlib
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -92,14 +91,6 @@ class NavdataPeer(DatagramPeer):
         self._close_state()
         self._tried_s = -math.inf
         self._try_port()
-
-    @property
-    def hosts(self) -> tuple[str, str] | None:
-        """Our address towards the peer, and the peer's; None without a link. Thread-safe."""
-        with contextlib.suppress(OSError):  # it is being reopened
-            if opened := self._socket:
-                return str(opened.getsockname()[0]), str(opened.getpeername()[0])
-        return None
 
     def files(self) -> Sequence[Selectable]:
         return (*super().files(), *(self._state.files() if self._state else ()))

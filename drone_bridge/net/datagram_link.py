@@ -26,7 +26,7 @@ from drone_bridge.net.connector import (
     Selectable,
     Tap,
 )
-from drone_bridge.net.datagram_sockets import LONGEST_DELAY_S, MAX_DATAGRAM_BYTES, bound_socket, ipv4_first
+from drone_bridge.net.datagram_sockets import LONGEST_DELAY_S, MAX_DATAGRAM_BYTES, bound_socket, claim, ipv4_first
 from drone_bridge.net.last_words import Outlet
 from drone_bridge.net.link_loop import ReceivedData
 from drone_bridge.wire.addresses import address_name, peer_name
@@ -56,9 +56,15 @@ class _SocketReader:
 class DatagramPort:
     """UDP port of this machine that serves several peers. A peer is a socket address."""
 
-    def __init__(self, host: str, port: int, wire_log: MakeTap | None = None) -> None:
-        """Bind the socket; port 0 picks a free one. Raises LinkError if the address is not available."""
-        self._socket = bound_socket(host, port)
+    def __init__(self, host: str, port: int, wire_log: MakeTap | None = None, *, source: Any = None) -> None:
+        """Bind the socket; port 0 picks a free one, `source` see bound_socket. Raises LinkError."""
+        self._claim = claim(port, source) if source else None
+        try:
+            self._socket = bound_socket(host, port, source)
+        except LinkError:
+            if self._claim:
+                self._claim.close()
+            raise
         self._socket.setblocking(False)
         self._reader = _SocketReader()
         self._tap = wire_log("udp", peer_name(self._socket.getsockname()), "") if wire_log else None
@@ -101,6 +107,8 @@ class DatagramPort:
 
     def close(self) -> None:
         self._socket.close()
+        if self._claim:
+            self._claim.close()
 
 
 #: How long sending may fail before the link is reopened.
@@ -158,6 +166,14 @@ class DatagramPeer(Connector):
     def peer_host(self) -> str:
         """The peer's address, without its port; empty before it is known."""
         return str(self.address[0]) if self.address else ""
+
+    @property
+    def hosts(self) -> tuple[str, str] | None:
+        """Our address towards the peer, and the peer's; None without a link. Thread-safe."""
+        with contextlib.suppress(OSError):  # it is being reopened
+            if opened := self._socket:
+                return str(opened.getsockname()[0]), str(opened.getpeername()[0])
+        return None
 
     @property
     def own_host(self) -> str:

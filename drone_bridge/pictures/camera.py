@@ -10,7 +10,7 @@ import math
 import threading
 import traceback
 from array import array
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +32,7 @@ from drone_bridge.pictures.topics import (
     VideoPacket,
     calibration_parameters,
     camera_transforms,
+    info_parameter,
 )
 from drone_bridge.ros.frames import DroneFrameNames
 from drone_bridge.ros.log_pipe import original_output
@@ -82,6 +83,9 @@ class CameraTopics:
         names: DroneFrameNames,
         packets: Topic | None = None,
         cameras: Sequence[ArDroneCamera] = CAMERAS,
+        *,
+        prefix: str = "",
+        camera_of: Callable[[str, int, int], ArDroneCamera] = camera_of,
     ) -> None:
         """Create the publishers.
 
@@ -90,19 +94,21 @@ class CameraTopics:
             names: names of its frames.
             packets: topic of unchanged packets, if there is one.
             cameras: cameras that calibration files may be of.
+            prefix: of the topics' names.
+            camera_of: returns the camera of a picture, by the frame's name of it and the picture's size.
 
         Raises ValueError for an invalid calibration file.
         """
-        self._node, self._packets = node, packets
+        self._node, self._packets, self._camera_of = node, packets, camera_of
         parameter = node.parameters.__getitem__
-        calibrations = {each.name: parameter(f"{each.name}_camera_info") for each in cameras}
+        calibrations = {each.name: parameter(info_parameter(each)) for each in cameras}
         self._translation = CameraTranslation(names, calibrations, cameras)
-        self._transforms = camera_transforms(names)
+        self._transforms = camera_transforms(names, [*{each.name: each for each in cameras}.values()])
         has_opencv = find_spec("cv2") is not None
         if not has_opencv:
             node.get_logger().info(f"{COMPRESSED} is not offered without OpenCV: install {OPENCV_PACKAGES}.")
         self._publishers: dict[str, Publisher[Any]] = {
-            row.name: node.make_publisher(row.message, row.name, row.qos())
+            row.name: node.make_publisher(row.message, f"{prefix}{row.name}", row.qos())
             for row in ((packets, *PICTURE_ROWS) if packets else PICTURE_ROWS)
             if row.name != COMPRESSED or has_opencv
         }
@@ -146,7 +152,7 @@ class CameraTopics:
         stalls = StallDetector()
         try:
             while not self._cancellation.is_set:
-                source.keep_open(bool(self._wanted & PICTURE_TOPICS))
+                source.keep_open(bool(self._wanted))
                 self._wait(source, child)
                 if stalls.has_stalled(elapsed_s()):
                     self._node.report.counts[DROPPED_BY_STALL] += source.drop()
@@ -176,7 +182,9 @@ class CameraTopics:
         if now_s > self._checked_s + SUBSCRIBER_CHECK_PERIOD_S:
             self._checked_s = now_s
             wanted = (name for name, publisher in self._publishers.items() if self._node.is_wanted(publisher))
-            self._wanted = frozenset(wanted)
+            was_wanted, self._wanted = self._wanted, frozenset(wanted)
+            if not was_wanted:
+                self._received_s = now_s  # some sources begin only now
 
     def _take_packets(self, source: PictureSource) -> None:
         """Read the source if it is due. Packets are published unchanged, and wait for the child."""
@@ -195,7 +203,8 @@ class CameraTopics:
         stamp = self._node.now()
         for frame in read.frames:
             if self._packets and self._packets.name in self._wanted:
-                message = self._translation.packet(VideoPacket(frame.data), stamp)
+                assert self._packets.to_ros
+                message = self._packets.to_ros(self._translation, VideoPacket(frame.data), stamp)
                 self._node.publish(self._publishers[self._packets.name], message)
             if self._wanted & PICTURE_TOPICS:
                 counts[DROPPED] += self._queue.put(QueuedFrame(frame, stamp, self._received_s))
@@ -241,7 +250,8 @@ class CameraTopics:
         if not self._is_placed:
             self._is_placed = True
             self._publish_transforms()
-        picture = picture_of(reply, self._asked.frame.camera)
+        size = reply.facts["width"], reply.facts["height"]
+        picture = picture_of(reply, self._camera_of(self._asked.frame.camera, *size))
         made = (
             (row.name, row.to_ros(self._translation, picture, self._asked.stamp))
             for row in PICTURE_ROWS
@@ -274,9 +284,8 @@ class CameraTopics:
             self._node.report.update_condition(condition, problem.rstrip("."), advice)
 
 
-def picture_of(reply: Reply, name: str) -> CameraPicture:
-    """Return the picture that the child has decoded, of the camera with this name, see `camera_of`."""
-    camera = camera_of(name, reply.facts["width"], reply.facts["height"])
+def picture_of(reply: Reply, camera: ArDroneCamera) -> CameraPicture:
+    """Return the picture of this camera that the child has decoded."""
     pixels = array("B")
     pixels.frombytes(reply.data[0])
     return CameraPicture(camera, pixels, reply.data[1] if len(reply.data) > 1 else None)

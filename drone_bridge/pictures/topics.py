@@ -23,6 +23,8 @@ from drone_bridge.ros.topics import Topic
 from drone_bridge.ros.transforms import transform
 from drone_bridge.vision.ar_drone_cameras import CAMERAS, DOWN, FRONT, ArDroneCamera
 
+#: Place of a camera, by whether it is the downward one.
+PLACES = ("front", "downward")
 #: Most cameras with messages at a time. The sizes of an AR.Drone 2's pictures are its own choice.
 MOST_CAMERAS = 4
 
@@ -31,14 +33,19 @@ def calibration_parameters(*cameras: ArDroneCamera) -> dict[str, ParameterDeclar
     """Return the parameters with calibration files, by the camera's name."""
     return {
         camera.name: ParameterDeclaration(
-            f"{camera.name}_camera_info",
+            info_parameter(camera),
             "",
-            f"The {place} camera's calibration file in the format of camera_calibration, for {camera.width} x "
-            f"{camera.height} pixels. If empty, or for pictures of another size, camera_info is an ideal pinhole with "
-            f"{camera.diagonal:g} degrees from corner to corner.",
+            f"The {PLACES[camera.name == DOWN.name]} camera's calibration file in the format of camera_calibration, "
+            f"for {camera.width} x {camera.height} pixels. If empty, or for pictures of another size, camera_info is "
+            f"an ideal pinhole with {camera.diagonal:g} degrees from corner to corner.",
         )
-        for camera, place in zip(cameras, ("front", "downward"), strict=True)
+        for camera in cameras
     }
+
+
+def info_parameter(camera: ArDroneCamera) -> str:
+    """Return the name of the parameter with a camera's calibration file."""
+    return f"{camera.name}_camera_info".lstrip("_")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +72,7 @@ class VideoPacket:
 
 def optical_frame(names: DroneFrameNames, camera: ArDroneCamera) -> str:
     """Return the camera's optical frame."""
-    return f"{names.prefix}{camera.name}_camera_optical_frame"
+    return f"{names.prefix}{f'{camera.name}_camera'.lstrip('_')}_optical_frame"
 
 
 def front_frame(names: DroneFrameNames) -> str:
@@ -73,10 +80,13 @@ def front_frame(names: DroneFrameNames) -> str:
     return optical_frame(names, FRONT)
 
 
-def camera_transforms(names: DroneFrameNames) -> list[TransformStamped]:
+def camera_transforms(names: DroneFrameNames, cameras: Sequence[ArDroneCamera] = CAMERAS) -> list[TransformStamped]:
     """Return the transform from base_link to each camera's optical frame. Positions in the hull are ignored."""
-    turns = {FRONT: OPTICAL_IN_BODY, DOWN: DOWNWARD_OPTICAL_IN_BODY}
-    return [transform(names.base_link, optical_frame(names, each), rotation=turns[each]) for each in CAMERAS]
+    turns = (OPTICAL_IN_BODY, DOWNWARD_OPTICAL_IN_BODY)
+    return [
+        transform(names.base_link, optical_frame(names, each), rotation=turns[each.name == DOWN.name])
+        for each in cameras
+    ]
 
 
 class _Messages(NamedTuple):
@@ -133,6 +143,13 @@ class CameraTranslation:
         message._data = array("B", packet.data)
         return message
 
+    def h264(self, packet: VideoPacket, stamp: Time) -> CompressedImage:
+        """Return a picture of a robot's only camera, as sent."""
+        message = CompressedImage(format="h264")
+        message.header.stamp, message.header.frame_id = stamp, self._names.optical
+        set_data(message, packet.data)
+        return message
+
     def _of(self, camera: ArDroneCamera) -> _Messages:
         if camera not in self._messages:
             if len(self._messages) >= MOST_CAMERAS:
@@ -148,8 +165,15 @@ class CameraTranslation:
         """Return the CameraInfo of the calibration file, or of the data sheet."""
         info = self._calibrations.get(camera.name)
         if info is None or (info.width, info.height) != (camera.width, camera.height):
-            focal = camera.focal_length
-            return pinhole_camera_info(camera.width, camera.height, focal_x=focal, focal_y=focal, frame_id=frame_id)
+            focal = camera.lens[:2] if camera.lens else [camera.focal_length] * 2
+            return pinhole_camera_info(
+                camera.width,
+                camera.height,
+                focal_x=focal[0],
+                focal_y=focal[1],
+                center=camera.lens and camera.lens[2:],
+                frame_id=frame_id,
+            )
         info.header.frame_id = frame_id
         return info
 
@@ -166,6 +190,14 @@ def _read_calibration(path: str, cameras: Sequence[ArDroneCamera]) -> CameraInfo
 
 CAMERA_INFO, COMPRESSED, RAW = "camera_info", "image_raw/compressed", "image_raw"
 
+#: Row of a stream for those who decode it themselves.
+H264_ROW = Topic(
+    "image_raw/h264",
+    CompressedImage,
+    of=VideoPacket,
+    to_ros=CameraTranslation.h264,
+    meaning="H.264 as sent, by picture",
+)
 #: Rows in their order of publication: the small message first.
 PICTURE_ROWS = (
     Topic(

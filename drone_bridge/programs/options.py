@@ -214,3 +214,10 @@ def probability(text: str) -> float:
     if value > 1:
         raise argparse.ArgumentTypeError(f"must be from 0 to 1, not {text}")
     return value
+
+
+def add_ports(parser: Any, ports: Mapping[str, int], whose: str) -> None:
+    """Add an option for each port, with its default by the name of its parameter."""
+    for name, number in ports.items():
+        option = f"--{name.replace('_', '-')}"
+        parser.add_argument(option, type=port, default=number, help=f"port {whose} (%(default)s)")

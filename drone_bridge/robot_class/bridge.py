@@ -8,13 +8,33 @@ from functools import partial
 from typing import Any, ClassVar
 
 from drone_bridge.net.clock import elapsed_s
+from drone_bridge.net.datagram_link import DatagramPeer
 from drone_bridge.net.link_loop import Link
+from drone_bridge.pictures.camera import CAMERA_PROBLEMS, CAMERA_RATES, CameraTopics, camera_parameters
+from drone_bridge.pictures.h264_port import H264Port
+from drone_bridge.pictures.source import Hosts
+from drone_bridge.pictures.topics import H264_ROW
+from drone_bridge.pictures.video_port import video_log
+from drone_bridge.robot_class.camera import camera_of
 from drone_bridge.robot_class.client_session import REPORTS, SENT, UNSENT, WITHHELD, RobotClassOperatorSession
 from drone_bridge.robot_class.connection import StatePacket
 from drone_bridge.robot_class.hang import end_if_stuck
 from drone_bridge.robot_class.links import client_link
-from drone_bridge.robot_class.robot import AXES, EMULATED_PORT, Robot, clamped, has_last_words, unstoppable
-from drone_bridge.robot_class.topics import REFUSED_IMAGES, RobotClassTranslation, make_rows
+from drone_bridge.robot_class.robot import (
+    AXES,
+    Robot,
+    clamped,
+    first_link,
+    further_links,
+    has_last_words,
+    image_of,
+    is_stream,
+    port_parameters,
+    unstoppable,
+)
+from drone_bridge.robot_class.topics import CAMERA, REFUSED_IMAGES, RobotClassTranslation, make_rows
+from drone_bridge.robot_class.transports import Udp
+from drone_bridge.ros.ar_drone_rows import static_transforms
 from drone_bridge.ros.command_topics import TWIST_AXES, CommandTopics
 from drone_bridge.ros.common_parameters import common_parameters, frame_names, frame_parameters
 from drone_bridge.ros.covariances import twist_covariance_parameter
@@ -29,47 +49,45 @@ from drone_bridge.ros.topic_publishers import TopicPublishers
 from drone_bridge.ros.wheel_odometry import TWIST_VARIANCES
 from drone_bridge.session.feedback import Feedback
 from drone_bridge.session.report_watch import ReportWatch
-from drone_bridge.session.session import ENDS_FLIGHT, Actions, Session
+from drone_bridge.session.session import Actions, Session
 from drone_bridge.session.tilt_pilot import TiltPilot
 from drone_bridge.wire.addresses import address_name
 
 
 def reports_velocity(robot: type[Robot]) -> bool:
     """Return whether a topic of the robot has its velocity."""
-    return not {"odom", "velocity"}.isdisjoint(robot.tells)
+    return not {"odom", "velocity"}.isdisjoint(robot.standard_topics)
 
 
 def parameters(robot: type[Robot]) -> Sequence[ParameterDeclaration]:
     """Return the parameter declarations of a robot's bridge."""
-    state_port: tuple[ParameterDeclaration, ...] = ()
     serial: tuple[ParameterDeclaration, ...] = ()
     covariance: tuple[ParameterDeclaration, ...] = ()
-    if robot.state_port:
-        state_port = (
-            ParameterDeclaration("state_port", robot.state_port, "Local port for the robot's state.", range=(1, 65535)),
-        )
-    if robot.transport == "tcp":
+    first, video = first_link(robot), robot.camera if robot.camera and robot.camera.link else None
+    if not isinstance(first, Udp):
         serial = (
             ParameterDeclaration(
                 "serial",
                 "",
                 "Serial line to the robot, such as /dev/ttyUSB0. Empty: host and port.",
             ),
-            ParameterDeclaration("baud", robot.baud, "Baud rate of the serial line.", range=(50, 4_000_000)),
+            ParameterDeclaration("baud", first.baud, "Baud rate of the serial line.", range=(50, 4_000_000)),
         )
     if reports_velocity(robot):
         x, y, z, *about = TWIST_VARIANCES
         covariance = (twist_covariance_parameter((x, y, x if "z" in robot.axes else z, *about)),)
     return (
-        *common_parameters(
-            robot.port or EMULATED_PORT, "The robot's port.", roles=("connect",), silence_warning_s=robot.silence_s
+        *common_parameters(first.port, "The robot's port.", roles=("connect",), silence_warning_s=robot.link_timeout_s),
+        *(
+            ParameterDeclaration(name, number, "Local port to which the robot sends.", range=(1, 65535))
+            for name, number in port_parameters(robot).items()
         ),
-        *state_port,
+        *(camera_parameters(camera_of(video, video.width, video.height), most_rate=60.0) if video else ()),
         *serial,
         ParameterDeclaration("rate", robot.rate, "Rate of commands to the robot, Hz.", range=(1.0, 200.0), live=True),
         ParameterDeclaration(
             "link_timeout",
-            robot.silence_s,
+            robot.link_timeout_s,
             "Timeout of telemetry, s. The bridge then reconnects.",
             range=(0.2, 600.0),
             live=True,
@@ -78,8 +96,8 @@ def parameters(robot: type[Robot]) -> Sequence[ParameterDeclaration]:
         *limit_parameters(
             is_drone=robot.model == "drone",
             can_climb="z" in robot.axes,
-            tells_battery="battery_state" in robot.tells,
-            land_unattended_s=robot.land_unattended_s if "flying" in robot.tells else None,
+            tells_battery="battery_state" in robot.standard_topics,
+            land_unattended_s=robot.land_unattended_s if "flying" in robot.standard_topics else None,
         ),
         *frame_parameters(without=("publish_map_to_odom", "map_frame")),
         *covariance,
@@ -90,8 +108,8 @@ class RobotClassBridge(ProtocolNode):
     """Topics and parameters of one Robot, its link, and the session of a client."""
 
     robot: ClassVar[type[Robot]]
-    rates = (SENT, "commands", REPORTS)
-    problems = (*ProtocolNode.problems, UNSENT, WITHHELD, "refused_commands", REFUSED_IMAGES)
+    rates = (SENT, "commands", REPORTS, *CAMERA_RATES)
+    problems = (*ProtocolNode.problems, UNSENT, WITHHELD, "refused_commands", REFUSED_IMAGES, *CAMERA_PROBLEMS)
 
     def __init__(self, **options: Any) -> None:
         super().__init__(f"{self.robot.name}_bridge", parameters(self.robot), **options)
@@ -104,13 +122,20 @@ class RobotClassBridge(ProtocolNode):
         names = frame_names(self.parameters, DroneFrameNames)
         translation = RobotClassTranslation(
             names,
-            robot.image,
+            image_of(robot),
             twist_variances=self.parameters["twist_covariance_diagonal"]
             if reports_velocity(robot)
             else TWIST_VARIANCES,
             refuse_image=partial(self.report.count_and_warn, REFUSED_IMAGES),
         )
-        self._topics = TopicPublishers(self, make_rows(robot), translation)
+        below = static_transforms(names) if "range" in robot.standard_topics else []
+        self._topics = TopicPublishers(self, make_rows(robot), translation, below)
+        self._pictures: CameraTopics | None = None
+        if (video := robot.camera) and video.link:
+            cameras, of_size = [camera_of(video, video.width, video.height)], partial(camera_of, video)
+            self._pictures = CameraTopics(
+                self, names, H264_ROW, cameras, prefix=CAMERA, camera_of=lambda _, width, height: of_size(width, height)
+            )
         self._pilot: TiltPilot | None = None
         self._watch: ReportWatch | None = None
         self._commands: CommandTopics[Any]
@@ -129,9 +154,14 @@ class RobotClassBridge(ProtocolNode):
                 self._watch = watch = ReportWatch()
                 DoubtReports(self, lambda: watch.reasons(elapsed_s()), advice="limits of places still use it")
         RequestServices(
-            self, robot.requests, self._ask, refusal=self._refusal, on_hold={*ENDS_FLIGHT, *filter(None, [robot.stop])}
+            self,
+            robot.requests,
+            self._ask,
+            refusal=self._refusal,
+            on_hold=robot.always_accepted | {name for name, each in robot.all_requests.items() if not each.moves},
+            never_stale=robot.always_accepted,
         )
-        if robot.watchdog_s is None:
+        if robot.robot_stops_after_s is None:
             self.get_logger().warning(
                 f"{robot.summary} has no watchdog: if the network or this machine fails, it keeps moving."
             )
@@ -143,16 +173,32 @@ class RobotClassBridge(ProtocolNode):
 
     def make_transport(self) -> Link:
         get = self.parameters
-        return client_link(
+        self._link = client_link(
             self.robot,
             get["host"],
             get["port"],
             self._connecting_failed,
-            state_port=get["state_port"] if self.robot.state_port else 0,
+            ports={name: get[f"{name}_port"] for name in further_links(self.robot)},
             serial=self._serial,
             baud=get["baud"] if self._serial else 0,
             wire_log=self.wire_log,
         )
+        return self._link
+
+    def link_begins(self) -> None:
+        if self._pictures:
+            log = video_log(self.wire_log, in_full=False)
+            ask = partial(self.post, self._session.ask_video)
+            self._pictures.start(H264Port(self.parameters["camera_port"], self._hosts, log, ask))
+
+    def link_ended(self) -> None:
+        super().link_ended()
+        if self._pictures:
+            self._pictures.stop()
+
+    def _hosts(self) -> Hosts | None:
+        """Return our address towards the robot, and the robot's, once they are known."""
+        return self._link.hosts if isinstance(self._link, DatagramPeer) else None
 
     def make_session(self) -> Session:
         self._topics.restart()
@@ -164,7 +210,7 @@ class RobotClassBridge(ProtocolNode):
             Feedback(self.observed, self._commands.arbiter.limits, self._pilot),
             pilot=self._pilot,
             watch=self._watch,
-            is_stream=self.robot.transport == "tcp",
+            is_stream=is_stream(self.robot),
             is_line=bool(self._serial),
         )
         return self._session
@@ -172,14 +218,14 @@ class RobotClassBridge(ProtocolNode):
     @property
     def _serial(self) -> str:
         """Path of the serial line; empty for none."""
-        return str(self.parameters["serial"]) if self.robot.transport == "tcp" else ""
+        return str(self.parameters["serial"]) if is_stream(self.robot) else ""
 
     def hardware_id(self) -> str:
         return f"{self._protocol_name} {self._serial}" if self._serial else super().hardware_id()
 
     def _refusal(self, name: str) -> str | None:
         """Return why a request is refused now, a sentence, or None. Requests that end a flight need no reports."""
-        if name in ENDS_FLIGHT and self.has_link and self._session.has_peer:
+        if name in self.robot.always_accepted and self.has_link and self._session.has_peer:
             return None
         return undeliverable(self, name)
 

@@ -10,19 +10,22 @@ over datagrams also neutral, as a robot may obey any sender; if the limits requi
 | closed | at the end | neutral and `encode_goodbye`; datagrams FINAL_REPEATS times, as they may be lost |
 
 Telemetry and answers are signs of life. Without one for `link_timeout`, a stream is closed and reconnected, and a robot
-on datagrams is greeted again. A robot whose description has no `decode` is never silent.
+on datagrams or a serial line is greeted again. A robot whose description decodes no reports is never silent.
 
 A robot on a stream that stops reading executes later all that its system has acknowledged meanwhile. Once it has been
 moved without a sign of life for `command_timeout`, and for three of its reports, it is sent neutral until it gives one.
-A landing continues. Without `decode`, nothing shows that a robot has stopped reading.
+A landing continues. Without reports over this stream, nothing shows that a robot has stopped reading.
 
-Requests (`ask`) are sent once. Their outcome is the robot's answer within `answer_s`, or that they were sent. Unless
+A request moves the robot unless it is declared not to. Then the robot counts as moving until a velocity is commanded,
+and its `stop` is sent before the next command, on hold, after a stall, at the end, and with the last words.
+
+Requests (`ask`) are sent once. Their outcome is the robot's answer within `timeout_s`, or that they were sent. Unless
 the robot is connected and was heard within `link_timeout`, they are refused, and so are requests from before a stall.
-To land and to cut the motors (ENDS_FLIGHT) is always requested, an emergency for EMERGENCY_AGE_S, also if a stall
-begins before it is sent; and once more at each further call, as datagrams get lost. A stream that has stalled drops an
-emergency then, and other requests but `land` when the caller gets the outcome. Answers without a name that pass the
-test of a step of the greeting are those of its repeats, and no outcome, for ANSWERS_S after each repeat; likewise those
-of requests that were sent more than once.
+To land, to cut the motors (ENDS_FLIGHT) and to end a motion is always requested, an emergency for EMERGENCY_AGE_S, also
+if a stall begins before it is sent; and once more at each further call, as datagrams get lost. A stream that has
+stalled drops an emergency then, and other requests but `land` when the caller gets the outcome. Answers without a name
+that pass the test of a step of the greeting are those of its repeats, and no outcome, for ANSWERS_S after each repeat;
+likewise those of requests that were sent more than once.
 """
 
 from __future__ import annotations
@@ -30,10 +33,12 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any, NamedTuple, Protocol
 
 from drone_bridge.kind import Side
 from drone_bridge.motion.body_velocity import BodyVelocity
+from drone_bridge.motion.dead_reckoning import DeadReckoning
 from drone_bridge.robot_class.connection import Packet, RobotClassConnection, StatePacket
 from drone_bridge.robot_class.robot import (
     DECODE_ERRORS,
@@ -43,6 +48,7 @@ from drone_bridge.robot_class.robot import (
     Robot,
     Step,
     encoded,
+    further_links,
     has_last_words,
     step_bytes,
 )
@@ -51,8 +57,8 @@ from drone_bridge.session.clients import LOST
 from drone_bridge.session.feedback import Feedback
 from drone_bridge.session.report_watch import ReportWatch
 from drone_bridge.session.session import (
+    EMERGENCY,
     EMERGENCY_AGE_S,
-    ENDS_FLIGHT,
     FINAL_GAP_S,
     FINAL_REPEATS,
     LAND,
@@ -147,7 +153,11 @@ class RobotClassOperatorSession(Session):
         self.state, self.peer, self._feedback = WAITING, peer, feedback
         self._pilot, self._watch = pilot, watch
         self._robot, self._arbiter, self._parameter, self._is_stream = robot, arbiter, parameter, is_stream
-        self._hears = robot.decode is not Robot.decode or robot.decode_state is not Robot.decode_state
+        self._further = further_links(robot)
+        self._hears = robot.decode_report is not Robot.decode_report or any(
+            hasattr(robot, f"decode_{name}") for name in self._further
+        )
+        self._reckoning = DeadReckoning() if robot.reckons else None
         self._end: RobotClassConnection | None = None
         self._to: Any = None
         self._greeting: Iterator[Step] = iter(())
@@ -167,7 +177,7 @@ class RobotClassOperatorSession(Session):
         self._final_left = 0
         self._has_last_words = has_last_words(robot)
         self._is_neutral = True  # the last command of this connection
-        self._stop, self._stops_left = robot.requests.get(robot.stop, b""), 0  # repeats due after a request
+        self._stop, self._stops_left = b"", 0  # what ends the motion of a request, and its repeats that are due
 
     @property
     def has_peer(self) -> bool:
@@ -205,14 +215,15 @@ class RobotClassOperatorSession(Session):
             return []
         actions: list[Action] = []
         end, self.is_heard = self._end, True
-        end.receive_data(data, is_state=source is STATE)
+        link = source if isinstance(source, str) and source in self._further else ""
+        end.receive_data(data, link)
         while True:
-            read, is_whole = self._read(end, now_s)
+            read, is_whole = self._read(end, now_s, is_stream=self._is_stream and not link)
             actions += read
             if is_whole or not self._is_line:
                 return sends_first(actions)
 
-    def _read(self, end: RobotClassConnection, now_s: float) -> tuple[Actions, bool]:
+    def _read(self, end: RobotClassConnection, now_s: float, *, is_stream: bool) -> tuple[Actions, bool]:
         """Execute the packets received so far, up to an invalid one. Return whether there was none."""
         actions: list[Action] = []
         try:
@@ -225,6 +236,7 @@ class RobotClassOperatorSession(Session):
                     is_report = isinstance(packet, StatePacket)
                     self._other_answer = (is_report and self._other_answer) or packet.data
                 if isinstance(packet, StatePacket):
+                    packet = self._located(packet, now_s)
                     self._received(now_s)
                     self._reported(now_s)
                     if self.state == CONNECTED:
@@ -241,7 +253,7 @@ class RobotClassOperatorSession(Session):
         except RemoteProtocolError as error:
             actions.append(Note("rejected_input", str(error)))
             self._other_answer = end.rejected if self._test is not None else b""
-            if self._is_stream:
+            if is_stream:
                 actions += self._ended()
             return actions, False
         return actions, True
@@ -278,29 +290,44 @@ class RobotClassOperatorSession(Session):
         """Send one of the robot's `requests`. Its Outcome follows now or later."""
         if not self.has_peer:
             return [Outcome(request, False, "No robot is connected.")]
-        ends, earlier = request.name in ENDS_FLIGHT, self._asked.get(request.name)
+        ends, earlier = request.name in self._robot.always_accepted, self._asked.get(request.name)
         if not ends and not self._is_responsive(now_s):
             return [Outcome(request, False, f"{self.peer} is not connected yet, or silent.")]
         if now_s > self.expires_at(request):
             return [Outcome(request, False, "The request is stale: the bridge was suspended meanwhile. Call again.")]
         if earlier and not ends:
             return [Outcome(request, False, f"{request.name} is already pending.")]
-        answer_until_s = now_s + (self._robot.answer_s or EMERGENCY_AGE_S)
+        asked = self._robot.all_requests[request.name]
+        answer_until_s = now_s + (asked.timeout_s or EMERGENCY_AGE_S)
         until_s = self.expires_at(request) if ends else answer_until_s
-        decides = None if self._robot.answer_s else request
-        data = self._robot.requests[request.name]
-        sent = self._sent(data, until_s=until_s, outlasts_stalls=ends, request=decides)
-        if self._stop and not ends:
-            self._stops_left = 0 if request.name == self._robot.stop else 1 if self._is_stream else FINAL_REPEATS
+        decides = None if asked.timeout_s else request
+        stops = self._stopped(now_s) if asked.moves and not ends else []
+        sent = [*stops, *self._sent(asked.packet, until_s=until_s, outlasts_stalls=ends, request=decides)]
+        if asked.packet == self._stop:
+            self._stops_left = 0
+        elif asked.moves and not ends:
+            self._stop = asked.stop or self._robot.stop
+            self._stops_left = 1 if self._is_stream else FINAL_REPEATS
         if decides:
-            return sent or [Outcome(request, True, "sent")]
+            return sent
         self._asked[request.name] = _UnansweredRequest(request, answer_until_s, earlier.repeats + 1 if earlier else 0)
         return [*sent, Outcome(earlier.request, False, f"{request.name} was called again.")] if earlier else sent
+
+    def expires_at(self, request: Request) -> float:
+        is_safe = request.name in self._robot.always_accepted and request.name != EMERGENCY
+        return math.inf if is_safe else super().expires_at(request)
+
+    def ask_video(self, now_s: float) -> Actions:
+        """Ask the robot for its video, unless answers are awaited, as it may answer this as well."""
+        if self.state != CONNECTED or self._asked or self._robot.camera is None:
+            return []
+        self._repeats = [*(each for each in self._repeats if now_s <= each[1]), (lambda _: True, now_s + ANSWERS_S)]
+        return self._sent(self._robot.camera.ask)
 
     def resume(self, now_s: float) -> Actions:
         super().resume(now_s)
         self._moved_at = math.inf
-        return [*self._stopped(), *self._drive(None)] if self.state == CONNECTED else []
+        return [*self._stopped(now_s), *self._drive(None)] if self.state == CONNECTED else []
 
     def lost(self, now_s: float) -> Actions:
         return self._ended() if self._end else []
@@ -336,12 +363,16 @@ class RobotClassOperatorSession(Session):
         self._final_left -= 1
         self.is_over = not self._final_left
         self.due_s = math.inf if self.is_over else now_s + FINAL_GAP_S
-        return [*self._stopped(), *self._drive(None), *(self._left() if self.is_over else [])]
+        return [*self._stopped(now_s), *self._drive(None), *(self._left() if self.is_over else [])]
 
-    def _stopped(self) -> Actions:
+    def _stopped(self, now_s: float) -> Actions:
         """Send what ends a motion that a request began, if one was sent."""
-        self._stops_left, left = max(0, self._stops_left - 1), self._stops_left
-        return self._sent(self._stop) if left else []
+        if not self._stops_left:
+            return []
+        self._stops_left -= 1
+        if any(each.timeout_s and each.packet == self._stop for each in self._robot.all_requests.values()):
+            self._repeats.append((lambda _: True, now_s + ANSWERS_S))  # its answer is no outcome
+        return self._sent(self._stop)
 
     def _handshake(self, now_s: float) -> Actions:
         """Continue the greeting to the next step with an answer, or to its end, which is neutral."""
@@ -403,10 +434,10 @@ class RobotClassOperatorSession(Session):
         if self._watch:
             self._watch.commanded(command if isinstance(command, BodyVelocity) else None)
         is_driven = decision.rank is Rank.HOLD or decision.command is not None
-        actions = [*(self._stopped() if is_driven else []), *self._drive(command), *withheld]
+        actions = [*(self._stopped(now_s) if is_driven else []), *self._drive(command), *withheld]
         if decision.rank is Rank.LANDING and LAND in self._robot.requests and now_s >= self._land_s:
             self._land_s = now_s + LAND_S
-            actions += self._sent(self._robot.requests[LAND])
+            actions += self._sent(self._robot.all_requests[LAND].packet)
         return actions
 
     def _answers(self, data: bytes) -> bool:
@@ -426,6 +457,11 @@ class RobotClassOperatorSession(Session):
         """Return whether the robot is connected and not silent."""
         is_silent = self.received_s is None or self.silent_s(now_s) > self._parameter("link_timeout")
         return self.state == CONNECTED and not (self._hears and is_silent)
+
+    def _located(self, packet: StatePacket, now_s: float) -> StatePacket:
+        """Return a report with a position by dead reckoning, if the robot has none of its own."""
+        pose = self._reckoning.update(packet.meaning, now_s) if self._reckoning else None
+        return replace(packet, meaning=replace(packet.meaning, position=pose[:3])) if pose else packet
 
     def _received(self, now_s: float) -> None:
         """Record that the robot is responsive."""
@@ -456,7 +492,7 @@ class RobotClassOperatorSession(Session):
         """End the connection, with a final neutral unless the peer has disconnected."""
         actions: list[Action] = []
         if not is_gone and (self.state == CONNECTED or not self._is_neutral):  # it may be landing while it is greeted
-            actions += [*self._stopped(), *self._drive(None), *self._left()]
+            actions += [*self._stopped(-math.inf), *self._drive(None), *self._left()]
         if not is_gone and self._is_stream:
             actions.append(Close(self._to))
         self._end, self.state, self.is_open, self.due_s = None, WAITING, False, math.inf
@@ -521,7 +557,3 @@ def _passes(test: Test, data: bytes) -> bool:
         return test(data)
     except DECODE_ERRORS:
         return False
-
-
-#: Source of datagrams to the state port.
-STATE = "state port"

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """RobotClassConnection: codec of one end of a connection with a Robot.
 
-A stream is split into packets by the description's `split`, and so is a datagram. `decode` and `parse_command`
-decode a packet. If they raise an error for a packet (DECODE_ERRORS), it becomes a RemoteProtocolError. After an error,
-nothing more is read from a stream, but the next datagram is.
+A stream is split into packets by its link's framing, and so is a datagram. `decode_report` and `decode_command` decode
+a packet, and `decode_<link>` one of a further link. If they raise an error for a packet (DECODE_ERRORS), it becomes a
+RemoteProtocolError. After an error, nothing more is read from a TCP stream, but from a serial line and datagrams.
 """
 
 from __future__ import annotations
@@ -19,14 +19,20 @@ from drone_bridge.robot_class.robot import (
     NEUTRALS,
     Answer,
     Command,
+    Meaning,
     Robot,
     Telemetry,
     encoded,
     finite_command,
     finite_telemetry,
+    first_link,
+    framing_of,
+    further_links,
+    is_stream,
     sample_command,
     step_bytes,
 )
+from drone_bridge.robot_class.transports import MAX_PACKET_BYTES, Framing, Udp
 from drone_bridge.wire import (
     NEED_DATA,
     ConnectionClosed,
@@ -40,10 +46,14 @@ from drone_bridge.wire.events import EventQueue
 
 @dataclass(frozen=True, slots=True)
 class Packet:
-    """One packet, and its meaning for the end that reads it."""
+    """One packet, and its meaning for the client, or meanings for the robot."""
 
     data: bytes
     meaning: Any = field(default=None, compare=False)
+
+    @property
+    def meanings(self) -> tuple[Any, ...]:
+        return self.meaning if type(self.meaning) is tuple else (self.meaning,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,21 +64,27 @@ class StatePacket(Packet):
 def is_neutral(packets: Iterable[Packet | ConnectionClosed]) -> Iterator[bool]:
     """Yield for each command among a robot's received packets whether it is neutral."""
     for packet in packets:
-        if isinstance(packet, Packet) and isinstance(packet.meaning, Command):
-            yield packet.meaning in NEUTRALS
+        for meaning in packet.meanings if isinstance(packet, Packet) else ():
+            if isinstance(meaning, Command):
+                yield meaning in NEUTRALS
 
 
 class RobotClassConnection(EventSource[Packet | ConnectionClosed]):
     """One end of a connection. `robot` is an instance of the description, for its other methods at this end."""
 
     def __init__(self, robot: type[Robot], side: Side, *, is_line: bool = False) -> None:
-        """`side` is OPERATOR at the client's end, which decodes by `decode`, and VEHICLE at the robot's end.
+        """`side` is OPERATOR at the client's end, which decodes reports, and VEHICLE at the robot's end.
 
         `is_line`: whether the stream is a serial line, on which a reader begins anywhere and noise is normal: after an
         error, it is read on.
         """
         self.robot, self._side, self._is_line = robot(), side, is_line
-        self._is_stream = robot.transport == "tcp"
+        self._is_stream = is_stream(robot)
+        link, is_vehicle = first_link(robot), side is Side.VEHICLE
+        self._max_bytes = MAX_PACKET_BYTES if isinstance(link, Udp) else link.max_bytes
+        self._split = framing_of(link, to_robot=is_vehicle)
+        self._split_other = framing_of(link, to_robot=not is_vehicle)  # of packets that are sent
+        self._further = {} if is_vehicle else further_links(robot)
         self._buffer, self._queue = bytearray(), EventQueue[Packet]()
         self._wanted = 1  # bytes needed in the buffer for the next packet
         self._failure, self._has_ended = "", False
@@ -80,10 +96,10 @@ class RobotClassConnection(EventSource[Packet | ConnectionClosed]):
         """Whether the stream is inside an incomplete packet."""
         return bool(self._buffer)
 
-    def receive_data(self, data: bytes, *, is_state: bool | None = None) -> None:
-        """Receive a piece of a stream, or a datagram. `is_state`: whether it came to the state port, if known."""
-        if not self._is_stream:
-            self._receive_datagram(bytes(data), is_state)
+    def receive_data(self, data: bytes, link: str | None = None) -> None:
+        """Receive a piece of a stream, or a datagram. `link`: name of its link if known, and "" for the first one."""
+        if link in self._further or not self._is_stream:
+            self._receive_datagram(bytes(data), link)
         elif not (self._failure or self._has_ended):
             self._buffer += data
 
@@ -97,8 +113,9 @@ class RobotClassConnection(EventSource[Packet | ConnectionClosed]):
         Raises RemoteProtocolError for a packet that the description rejects or that is too long, and for a stream that
         ends inside a packet. An error of a stream is raised again at each call.
         """
-        if not self._is_stream:
-            return self._queue.next_event()
+        event = self._queue.next_event()
+        if event is not NEED_DATA or not self._is_stream:
+            return event
         if self._failure:
             raise RemoteProtocolError(self._failure)
         size = self._next_size()
@@ -110,7 +127,7 @@ class RobotClassConnection(EventSource[Packet | ConnectionClosed]):
             return ConnectionClosed()
         data = bytes(self._buffer[:size])
         del self._buffer[:size]
-        outcome = self._outcome(data)
+        outcome = self._outcome(data, "")
         if isinstance(outcome, RemoteProtocolError):
             raise self._failed(str(outcome))
         return outcome
@@ -121,29 +138,30 @@ class RobotClassConnection(EventSource[Packet | ConnectionClosed]):
             data = packet.data
             is_one = type(data) is bytes and len(data) > 0 and isinstance(packet, Packet)
             if is_one:
-                is_one = self.robot.split(data) == len(data) <= self.robot.longest
-            if is_one and self._side is Side.OPERATOR:
-                type(self.robot)().parse_command(data)
-            elif is_one:
-                is_one = type(packet) is type(RobotClassConnection(type(self.robot), Side.OPERATOR)._outcome(data))
+                is_one = self._split_other(data) == len(data) <= self._max_bytes
+            if is_one:
+                link = "" if self._is_stream else None
+                outcome = RobotClassConnection(type(self.robot), self._side.other)._outcome(data, link)
+                is_one = not isinstance(outcome, RemoteProtocolError) and type(packet) is type(outcome)
         except DECODE_ERRORS:
             is_one = False
         if not is_one:
             raise LocalProtocolError(f"{packet!r:.100} is not a packet.")
         return data
 
-    def _receive_datagram(self, data: bytes, is_state: bool | None) -> None:
+    def _receive_datagram(self, data: bytes, link: str | None) -> None:
         """Decode the packets of a datagram, up to an invalid one."""
+        split = framing_of(self._further[link], to_robot=False) if link in self._further else self._split
         while True:
             try:
-                size = self.robot.split(data) if data else 0
+                size = split(data) if data else 0
             except DECODE_ERRORS as error:
                 self._queue.put(RemoteProtocolError(f"Received data are not a packet: {_sentence(error)}"))
                 return
             if data and not 0 < size <= len(data):
                 self._queue.put(RemoteProtocolError(f"A datagram ends with {len(data)} bytes that are no packet."))
                 return
-            outcome = self._outcome(data[:size], is_state)
+            outcome = self._outcome(data[:size], link)
             self._queue.put(outcome)
             data = data[size:]
             if not data or isinstance(outcome, RemoteProtocolError):
@@ -153,33 +171,34 @@ class RobotClassConnection(EventSource[Packet | ConnectionClosed]):
         """Return the size of the first packet in the buffer, 0 if incomplete. Raises RemoteProtocolError."""
         while len(self._buffer) >= self._wanted:
             try:
-                size = self.robot.split(bytes(self._buffer))
+                size = self._split(bytes(self._buffer))
             except DECODE_ERRORS as error:
                 if self._is_line:
                     self._buffer.clear()
                 raise self._failed(f"Received data are not a packet: {_sentence(error)}") from None
             self._wanted = 1
-            if 0 < size <= min(len(self._buffer), self.robot.longest):
+            if 0 < size <= min(len(self._buffer), self._max_bytes):
                 return size
             if size >= 0:
-                if max(size, len(self._buffer)) > self.robot.longest:
+                if max(size, len(self._buffer)) > self._max_bytes:
                     if self._is_line:
                         self._buffer.clear()
-                    raise self._failed(f"A packet has more than {self.robot.longest} bytes.")
+                    raise self._failed(f"A packet has more than {self._max_bytes} bytes.")
                 self._wanted = max(size, len(self._buffer) + 1)
                 return 0
             del self._buffer[:-size]
         return 0
 
-    def _outcome(self, data: bytes, is_state: bool | None = None) -> Packet | RemoteProtocolError:
-        if is_state is None and self.robot.state_port and self._side is Side.OPERATOR:
-            outcome = self._outcome(data, is_state=True)
-            return outcome if isinstance(outcome, StatePacket) else self._outcome(data, is_state=False)
+    def _outcome(self, data: bytes, link: str | None = None) -> Packet | RemoteProtocolError:
+        """Decode a packet. A datagram of an unknown link, as in a log, is of a further one if it is a report there."""
+        if link is None:
+            outcomes = (self._outcome(data, each) for each in self._further)
+            return next((each for each in outcomes if isinstance(each, StatePacket)), None) or self._outcome(data, "")
         try:
             if self._side is Side.VEHICLE:
-                meaning: Any = self.robot.parse_command(data)
-                return Packet(data, finite_command(meaning) if isinstance(meaning, Command) else meaning)
-            meaning = self.robot.decode_state(data) if is_state else self.robot.decode(data)
+                return Packet(data, _meanings(self.robot, data))
+            decode = getattr(self.robot, f"decode_{link}", self.robot.decode_report)
+            meaning = decode(data)
             if isinstance(meaning, Telemetry):
                 return StatePacket(data, finite_telemetry(meaning))
         except DECODE_ERRORS as error:
@@ -201,24 +220,20 @@ def _sentence(error: Exception) -> str:
     return text if text.endswith(".") else f"{text}."
 
 
-def as_read(robot: type[Robot], data: bytes) -> Packet:
-    """Return a packet of a robot as decoded by a new client."""
-    end = robot()
-    for decode in (end.decode, end.decode_state):
-        try:
-            meaning = decode(bytes(data))
-            if isinstance(meaning, Telemetry):
-                return StatePacket(data, finite_telemetry(meaning))
-        except DECODE_ERRORS:
-            continue
-    return Packet(data)
+def _meanings(robot: Robot, data: bytes) -> tuple[Meaning, ...]:
+    """Return the meanings of a client's packet. Raises DECODE_ERRORS."""
+    if request := next((each for each in robot.all_requests.values() if each.packet == data), None):
+        return (request,)
+    decoded: Any = robot.decode_command(data)
+    meanings = decoded if type(decoded) is tuple else (decoded,)
+    return tuple(finite_command(each) if isinstance(each, Command) else each for each in meanings)
 
 
-def packets(robot: Robot, data: bytes) -> Iterator[bytes]:
-    """Yield the packets in bytes of this end. Raises DECODE_ERRORS."""
+def packets(framing: Framing, data: bytes) -> Iterator[bytes]:
+    """Yield the packets in bytes that were encoded. Raises DECODE_ERRORS."""
     while data:
-        size = robot.split(data)
-        if size <= 0:
+        size = framing(data)
+        if not 0 < size <= len(data):
             raise ValueError(f"its own data are not split into packets: {data[:40]!r}")
         yield data[:size]
         data = data[size:]
@@ -227,20 +242,28 @@ def packets(robot: Robot, data: bytes) -> Iterator[bytes]:
 def conversation(robot: type[Robot]) -> Sequence[Sent]:
     """Return the greeting, a command, telemetry and each request, as sent by both ends of a description."""
     client, its_end = robot(), robot()
+    reader = RobotClassConnection(robot, Side.OPERATOR)
+    link = first_link(robot)
     sent: list[Sent] = []
 
     def add(side: Side, data: bytes) -> None:
-        for packet in packets(client, data):
-            sent.append(Sent(side, Packet(packet) if side is Side.OPERATOR else as_read(robot, packet)))
-            if side is Side.OPERATOR and isinstance(answer := its_end.parse_command(packet), bytes):
-                add(Side.VEHICLE, answer)
+        for packet in packets(framing_of(link, to_robot=side is Side.OPERATOR), data):
+            if side is Side.OPERATOR:
+                sent.append(Sent(side, Packet(packet)))
+                for answer in _meanings(its_end, packet):
+                    if isinstance(answer, bytes):
+                        add(Side.VEHICLE, answer)
+            elif isinstance(read := reader._outcome(packet, "" if is_stream(robot) else None), Packet):
+                sent.append(Sent(side, read))
 
     for step in client.handshake():
         add(Side.OPERATOR, step if isinstance(step, bytes) else step_bytes(step[0]))
     add(Side.OPERATOR, encoded(client, sample_command(robot)))
-    add(Side.VEHICLE, its_end.encode_state(SAMPLE) or b"")
-    for name, request in robot.requests.items():
-        add(Side.OPERATOR, request)
+    add(Side.VEHICLE, its_end.encode_report(SAMPLE) or b"")
+    if robot.camera and robot.camera.ask:
+        add(Side.OPERATOR, robot.camera.ask)
+    for name, request in robot.all_requests.items():
+        add(Side.OPERATOR, request.packet)
         add(Side.VEHICLE, its_end.encode_answer(Answer(name)))
     add(Side.OPERATOR, encoded(client, None))
     add(Side.OPERATOR, client.encode_goodbye())

@@ -11,7 +11,7 @@ import argparse
 import contextlib
 import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -19,13 +19,14 @@ from drone_bridge.kind import kinds, load, unloadable
 from drone_bridge.net.clock import elapsed_s
 from drone_bridge.net.connector import Cancellation
 from drone_bridge.net.link_loop import LinkLoop
-from drone_bridge.programs.options import ProgramParser, add_run, port
+from drone_bridge.programs.options import ProgramParser, add_ports, add_run, port
 from drone_bridge.programs.program import CANNOT_START, TrajectoryFile, print_event, run_program
 from drone_bridge.programs.session_output import SessionOutput
 from drone_bridge.robot_class.body import EmulatedBody
 from drone_bridge.robot_class.links import robots_link
-from drone_bridge.robot_class.robot import EMULATED_PORT, Command, Robot, Telemetry
+from drone_bridge.robot_class.robot import Command, Robot, Telemetry, first_link, further_links, port_parameters
 from drone_bridge.robot_class.robot_session import RobotClassVehicleSession
+from drone_bridge.robot_class.transports import Camera
 from drone_bridge.wire.addresses import address_name
 
 STEP_S = 0.02
@@ -46,7 +47,8 @@ class _World(SessionOutput):
     def parameter(self, name: str) -> float:
         if name == "silence_warning":
             return SILENCE_S
-        return math.inf if self._robot.watchdog_s is None else self._robot.watchdog_s
+        stops_after_s = self._robot.robot_stops_after_s
+        return math.inf if stops_after_s is None else stops_after_s
 
     def telemetry(self) -> Telemetry:
         return self.body.telemetry()
@@ -78,13 +80,15 @@ def emulate(
     body = world.body
     if getattr(options, "in_the_air", False):
         body.begin_in_the_air()
-    state_port = options.state_port if robot.state_port else 0
+    ports = [getattr(options, f"{name}_port") for name in further_links(robot)]
     world.session = RobotClassVehicleSession(
-        robot, world.parameter, world.telemetry, state_port=state_port, is_body=True
+        robot, world.parameter, world.telemetry, report_port=ports[0] if ports else 0, is_body=True
     )
     world.loop = LinkLoop(f"{robot.name} emulator", link, world.session, world)
     world.loop.start()
     stack.callback(world.loop.stop)
+    if robot.camera and robot.camera.link:
+        stack.callback(_video(robot.camera, options, world))
     steps, due_s, was_moving = 0, elapsed_s(), False
     while not cancellation.wait(max(0.0, due_s - elapsed_s())):
         if options.duration is not None and steps * STEP_S >= options.duration:
@@ -101,14 +105,25 @@ def emulate(
     return 0
 
 
+def _video(camera: Camera, options: argparse.Namespace, world: _World) -> Callable[[], None]:
+    """Start the video. Return what ends it."""
+    try:
+        from drone_bridge.robot_class.emulated_video import EmulatedVideo
+
+        viewer = partial(getattr, world.session, "viewer")
+        return EmulatedVideo(camera, world.body, options.host, options.camera_port, viewer).close
+    except ImportError as error:
+        print_event(f"no video: {error}")
+        return lambda: None
+
+
 def main(robot: type[Robot], arguments: Sequence[str] | None = None) -> int:
     """Run the program. Return its exit status."""
     parser = ProgramParser("emulate", robot.name, f"Simulation of {robot.summary}.", "after --duration")
     link = parser.add_argument_group("link")
     link.add_argument("--host", default="127.0.0.1", help="address to listen on (%(default)s)")
-    link.add_argument("--port", type=port, default=robot.port or EMULATED_PORT, help="0: a free one (%(default)s)")
-    if robot.state_port:
-        link.add_argument("--state-port", type=port, default=robot.state_port, help="port of the client (%(default)s)")
+    link.add_argument("--port", type=port, default=first_link(robot).port, help="0: a free one (%(default)s)")
+    add_ports(link, port_parameters(robot), "of the client")
     if "takeoff" in robot.requests:
         parser.add_argument("--in-the-air", action="store_true", help="start in the air")
     add_run(parser, duration="seconds")

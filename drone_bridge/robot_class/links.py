@@ -1,18 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Links of both ends of a Robot: TCP, a serial line, and UDP, optionally with a separate port for the state."""
+"""Links of both ends of a Robot: TCP, a serial line, and UDP, with further ports to which it sends reports."""
 
-from collections.abc import Callable, Sequence
+import socket
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from drone_bridge.net.connector import Cancellation, LinkError, MakeTap, Selectable
 from drone_bridge.net.datagram_link import DatagramPeer, DatagramPort
-from drone_bridge.net.link_loop import Link, ReceivedData
+from drone_bridge.net.link_loop import Connected, Disconnected, FilledBuffer, Link, ReceivedData
 from drone_bridge.net.serial_line import SerialLine
 from drone_bridge.net.tcp_connection import StreamOptions
 from drone_bridge.net.tcp_peer import TcpPeer
 from drone_bridge.net.tcp_port import TcpPort
-from drone_bridge.robot_class.client_session import STATE
-from drone_bridge.robot_class.robot import Robot
+from drone_bridge.robot_class.robot import Robot, first_link, further_links, is_stream
+from drone_bridge.robot_class.transports import Udp
 from drone_bridge.wire.addresses import same_host
 
 #: Bytes of a stream that are read at a time. Between two reads commands are sent, so that a burst of telemetry that a
@@ -24,48 +26,111 @@ STREAM_TO_ROBOT = replace(STREAM, expects_acknowledgements=True)
 MAX_FOREIGN = 32
 
 
-class PeerWithStatePort(DatagramPeer):
-    """UDP peer that replies to the source of commands, and sends its state to a separate local port."""
+class ReportPorts:
+    """Ports of ours to which a robot sends reports, by their links' names. Others' datagrams are dropped."""
 
-    def __init__(
-        self,
-        host: str,
-        port: int,
-        state_port: int,
-        on_failure: Callable[[LinkError, float], None],
-        *,
-        wire_log: MakeTap | None = None,
-        cancellation: Cancellation | None = None,
-    ) -> None:
-        """See DatagramPeer. `state_port` is local."""
-        super().__init__(host, port, on_failure, wire_log, cancellation=cancellation)
-        self._state_port = state_port
-        self._state: DatagramPort | None = None
+    def __init__(self, ports: Mapping[str, int], wire_log: MakeTap | None) -> None:
+        """Without opening them."""
+        self._numbers, self._wire_log = ports, wire_log
+        self._opened: dict[str, DatagramPort] = {}
+        self._source: Any = None
 
-    def open(self) -> None:
-        """See Link. Opening both ports is retried until it succeeds."""
-        super().open()
-        if self._state:
-            self._state.close()
-        self._state = self._retried(lambda: DatagramPort(self.own_host, self._state_port, self._wire_log))
+    def open(self, own_host: str, source: Any) -> None:
+        """Bind all ports anew. `source` is the robot's socket address. Raises LinkError."""
+        self.close()
+        self._source = source
+        for name, number in self._numbers.items():
+            self._opened[name] = DatagramPort(own_host, number, self._wire_log, source=source)
 
     def files(self) -> Sequence[Selectable]:
-        return (*super().files(), *(self._state.files() if self._state else ()))
+        return [file for each in self._opened.values() for file in each.files()]
 
     def receive(self) -> ReceivedData | None:
-        """See Link. The source of the state is STATE. Datagrams of other hosts are dropped."""
-        if (received := super().receive()) or self._state is None:
-            return received
-        for _ in range(MAX_FOREIGN):
-            if not (received := self._state.receive()):
-                break
-            if same_host(received.source, self.address):
-                return ReceivedData(received.data, STATE)
+        """Return the oldest datagram of the robot, if any, whose source is the link's name. Raises LinkError."""
+        for name, each in self._opened.items():
+            for _ in range(MAX_FOREIGN):
+                if not (received := each.receive()):
+                    break
+                if same_host(received.source, self._source):
+                    return ReceivedData(received.data, name)
         return None
 
     def close(self) -> None:
-        if self._state:
-            self._state.close()
+        for each in self._opened.values():
+            each.close()
+        self._opened.clear()
+
+
+class UdpRobot(DatagramPeer):
+    """UDP link to a robot that also sends reports to ports of ours."""
+
+    def __init__(self, *arguments: Any, ports: Mapping[str, int], **options: Any) -> None:
+        """See DatagramPeer and ReportPorts."""
+        super().__init__(*arguments, **options)
+        self._reports = ReportPorts(ports, options["wire_log"])
+
+    def open(self) -> None:
+        """See Link. Opening all ports is retried until it succeeds."""
+        super().open()
+        self._retried(lambda: self._reports.open(self.own_host, self.address))
+
+    def files(self) -> Sequence[Selectable]:
+        return (*super().files(), *self._reports.files())
+
+    def receive(self) -> ReceivedData | None:
+        return super().receive() or self._reports.receive()
+
+    def close(self) -> None:
+        self._reports.close()
+        super().close()
+
+
+class TcpRobot(TcpPeer):
+    """TCP link to a robot that also sends reports to ports of ours."""
+
+    def __init__(self, *arguments: Any, ports: Mapping[str, int], **options: Any) -> None:
+        """See TcpPeer and ReportPorts."""
+        super().__init__(*arguments, **options)
+        self._reports = ReportPorts(ports, options["wire_log"])
+        self._ends: tuple[str, Any] = ("", None)
+
+    def open(self) -> None:
+        """See Link. Opening all ports is retried until it succeeds."""
+        super().open()
+        self._retried(lambda: self._reports.open(*self._ends))
+
+    def files(self) -> Sequence[Selectable]:
+        return (*super().files(), *self._reports.files())
+
+    def receive(self) -> ReceivedData | FilledBuffer | Connected | Disconnected | None:
+        return super().receive() or self._reports.receive()
+
+    def close(self) -> None:
+        self._reports.close()
+        super().close()
+
+    def _connect_to(self, connecting: socket.socket, address: Any) -> None:
+        super()._connect_to(connecting, address)
+        self._ends = connecting.getsockname()[0], address
+
+
+class TcpRobotsEnd(TcpPort):
+    """TCP port of a robot that sends its reports as datagrams."""
+
+    def __init__(self, *arguments: Any, wire_log: MakeTap | None, **options: Any) -> None:
+        """See TcpPort."""
+        super().__init__(*arguments, wire_log=wire_log, **options)
+        self._reports = DatagramPort(arguments[0], 0, wire_log)
+
+    def send(self, data: bytes | memoryview, to: Any, *options: Any) -> None:
+        """See Link. Datagrams have a socket address."""
+        if isinstance(to, tuple):
+            self._reports.send(data, to)
+        else:
+            super().send(data, to, *options)
+
+    def close(self) -> None:
+        self._reports.close()
         super().close()
 
 
@@ -75,29 +140,34 @@ def client_link(
     port: int,
     on_failure: Callable[[LinkError, float], None],
     *,
-    state_port: int = 0,
+    ports: Mapping[str, int],
     serial: str = "",
     baud: int = 0,
     wire_log: MakeTap | None = None,
     cancellation: Cancellation | None = None,
 ) -> Link:
-    """Return the link to a robot. `serial` is the path of a serial line, which replaces host and port if given.
+    """Return the link to a robot.
 
-    Raises ValueError for a serial line to a robot on datagrams, and for an unsupported baud rate.
+    `ports` are of ours, by the names of further links. `serial` is the path of a serial line, which replaces all of
+    these if given. Raises ValueError for a serial line to a robot on datagrams, and for an unsupported baud rate.
     """
+    first = first_link(robot)
+    options: dict[str, Any] = {"wire_log": wire_log, "cancellation": cancellation}
     if serial:
-        if robot.transport != "tcp":
+        if isinstance(first, Udp):
             raise ValueError(f"serial is {serial}, but must be empty: {robot.name} uses datagrams.")
-        return SerialLine(serial, baud or robot.baud, on_failure, wire_log=wire_log, cancellation=cancellation)
-    if robot.transport == "tcp":
-        return TcpPeer(host, port, on_failure, options=STREAM_TO_ROBOT, wire_log=wire_log, cancellation=cancellation)
-    if state_port:
-        return PeerWithStatePort(host, port, state_port, on_failure, wire_log=wire_log, cancellation=cancellation)
-    return DatagramPeer(host, port, on_failure, wire_log, cancellation=cancellation)
+        return SerialLine(serial, baud or first.baud, on_failure, **options)
+    if isinstance(first, Udp):
+        return UdpRobot(host, port, on_failure, ports=ports, **options)
+    options["options"] = STREAM_TO_ROBOT
+    if ports:
+        return TcpRobot(host, port, on_failure, ports=ports, **options)
+    return TcpPeer(host, port, on_failure, **options)
 
 
 def robots_link(robot: type[Robot], host: str, port: int, wire_log: MakeTap | None = None) -> TcpPort | DatagramPort:
     """Return the link of a robot to its clients. Raises LinkError if the port is in use."""
-    if robot.transport == "tcp":
-        return TcpPort(host, port, options=STREAM, wire_log=wire_log, has_small_buffers=True)
-    return DatagramPort(host, port, wire_log)
+    if not is_stream(robot):
+        return DatagramPort(host, port, wire_log)
+    make = TcpRobotsEnd if further_links(robot) else TcpPort
+    return make(host, port, options=STREAM, wire_log=wire_log, has_small_buffers=True)

@@ -11,12 +11,12 @@ from typing import Any
 
 from drone_bridge.net.connector import Cancellation
 from drone_bridge.programs.operator_options import OperatorParser
-from drone_bridge.programs.options import port
+from drone_bridge.programs.options import add_ports
 from drone_bridge.programs.program import print_retry, run_program
 from drone_bridge.programs.script import PlannedCommands, Script
 from drone_bridge.robot_class.client_session import RobotClassOperatorSession
 from drone_bridge.robot_class.links import client_link
-from drone_bridge.robot_class.robot import EMULATED_PORT, Robot
+from drone_bridge.robot_class.robot import Robot, first_link, further_links, is_stream, port_parameters
 from drone_bridge.session.tilt_pilot import TiltPilot
 from drone_bridge.wire.addresses import address_name
 
@@ -33,11 +33,11 @@ def operate(
         options.host,
         options.port,
         print_retry,
-        state_port=options.state_port if robot.state_port else 0,
-        serial=options.serial if robot.transport == "tcp" else "",
+        ports={name: getattr(options, f"{name}_port") for name in further_links(robot)},
+        serial=options.serial if is_stream(robot) else "",
     )
     wish: Any = PlannedCommands()
-    parameters = {"rate": robot.rate, "link_timeout": robot.silence_s, "command_timeout": COMMAND_TIMEOUT_S}
+    parameters = {"rate": robot.rate, "link_timeout": robot.link_timeout_s, "command_timeout": COMMAND_TIMEOUT_S}
     wish.feedback.pilot = pilot = TiltPilot(wish, robot.drone, hovers=robot.hovers) if robot.drone else None
     session = RobotClassOperatorSession(
         robot,
@@ -46,8 +46,8 @@ def operate(
         address_name(options.host, options.port),
         wish.feedback,
         pilot=pilot,
-        is_stream=robot.transport == "tcp",
-        is_line=robot.transport == "tcp" and bool(options.serial),
+        is_stream=is_stream(robot),
+        is_line=is_stream(robot) and bool(options.serial),
     )
     Script(robot.name, link, session, wish, options=options, cancellation=cancellation, requests=robot.requests).run()
     return 0
@@ -56,11 +56,10 @@ def operate(
 def main(robot: type[Robot], arguments: Sequence[str] | None = None) -> int:
     """Run the program. Return its exit status."""
     parser = OperatorParser(
-        robot.name, f"Client of {robot.summary} that follows a plan.", robot.port or EMULATED_PORT, "the robot"
+        robot.name, f"Client of {robot.summary} that follows a plan.", first_link(robot).port, "the robot"
     )
-    if robot.state_port:
-        parser.link.add_argument("--state-port", type=port, default=robot.state_port, help="ours (%(default)s)")
-    if robot.transport == "tcp":
+    add_ports(parser.link, port_parameters(robot), "of ours")
+    if is_stream(robot):
         parser.link.add_argument("--serial", default="", help="serial line to the robot, instead of host and port")
     if "takeoff" in robot.requests:
         parser.add_argument("--in-the-air", action="store_true", help="steer from the start, without takeoff or land")

@@ -8,7 +8,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from drone_bridge.kind import NodeKind, Port, Program, ProtocolKind, Role, Sent, Side
-from drone_bridge.robot_class.robot import Robot
+from drone_bridge.robot_class.robot import Robot, first_link, is_stream, port_parameters
 
 if TYPE_CHECKING:
     from drone_bridge.robot_class.connection import RobotClassConnection
@@ -25,11 +25,12 @@ class Parts:
     def kind(self, *, has_robots_end: bool) -> ProtocolKind:
         """Return the KIND. A robot without the robot's end has only a bridge and an operator."""
         robot, at = self._robot, f"{self._robot.__module__}:{self._robot.__qualname__}.parts"
-        agreed = {"host": "host", "port": "port"}
-        ports: tuple[Port, ...] = (Port("port", robot.port, Side.VEHICLE),)
-        if robot.state_port:
-            ports += (Port("state_port", robot.state_port, Side.OPERATOR),)
-            agreed["state_port"] = "state-port"
+        ours = port_parameters(robot)
+        agreed = {name: name.replace("_", "-") for name in ("host", "port", *ours)}
+        ports = (
+            Port("port", first_link(robot).port, Side.VEHICLE),
+            *(Port(name, number, Side.OPERATOR) for name, number in ours.items()),
+        )
         at_once = {"in-the-air": True} if "takeoff" in robot.requests else {}
         emulator = Program(robot.name, robot.summary, f"{at}.emulate", agreed=agreed, at_once=at_once)
 
@@ -42,7 +43,7 @@ class Parts:
             ports=ports,
             operator_role=Role("client", f"{at}.client"),
             vehicle_role=Role("robot", f"{at}.robots_end"),
-            is_stream=robot.transport == "tcp",
+            is_stream=is_stream(robot),
             conversation=f"{at}.conversation" if has_robots_end else "",
             commands=f"{at}.commands" if has_robots_end else "",
             topics=f"{at}.table",
@@ -55,7 +56,7 @@ class Parts:
             launch_file=LAUNCH_FILE,
             launch_arguments={"robot": robot.name},
             model=robot.model,
-            watchdog_s=robot.watchdog_s,
+            watchdog_s=robot.robot_stops_after_s,
         )
 
     # Connections, for tests and relays.

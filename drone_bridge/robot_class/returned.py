@@ -60,6 +60,12 @@ def one_of(*types: type) -> Check:
 packet: Check = one_of(bytes)
 
 
+def several(*types: type) -> Check:
+    """Return a check for types, or a tuple of them. A NamedTuple of these types is no such tuple."""
+    one = one_of(*types)
+    return lambda result: tuple(map(one, result)) if type(result) is tuple else one(result)
+
+
 def two_packets(result: Any) -> tuple[bytes, bytes]:
     """See Check."""
     neutral, last = one_of(tuple)(result)

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Robot: base class of a robot that is described in one class, and the types of its methods.
+r"""Robot: base class of a robot that is described in one class, and the types of its methods.
 
     class Pioneer(Robot):
-        name, summary, port = "pioneer", "a Pioneer 3 robot", 8101
-        axes, fastest, watchdog_s = ("x", "yaw"), BodyVelocity(forward=2.2, turn=8.7), 2.0
+        name, summary = "pioneer", "a Pioneer 3 robot"
+        control = Tcp(8101, Packets(b"\xfa\xfb", length_at=2))
+        max_speeds, robot_stops_after_s = {"x": 2.2, "yaw": 8.7}, 2.0
 
-        def split(self, data): ...                # size of the first packet of a stream
         def handshake(self): ...                  # packets on a new connection, and tests of their answers
         def encode_command(self, velocity): ...   # packets for a velocity
-        def decode(self, packet): ...             # Telemetry(...), or None
+        def decode_report(self, packet): ...      # Telemetry(...), or None
 
-These methods define the bridge. `parse_command` and `encode_state`, the robot's end of the same packets, add the
+These methods define the bridge. `decode_command` and `encode_report`, the robot's end of the same packets, add the
 emulator, the server for the robot's original programs, and round-trip tests. An entry point registers the class:
 
     [project.entry-points."drone_bridge.protocols"]
@@ -26,8 +26,8 @@ from __future__ import annotations
 import copy
 import math
 import struct
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, ClassVar
 
@@ -36,6 +36,8 @@ from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.motion.measurement import Measurement
 from drone_bridge.motion.tilted_drone import Shares, TiltedDrone
 from drone_bridge.robot_class import returned
+from drone_bridge.robot_class.transports import Camera, Delimited, Framing, Link, Packets, Serial, Tcp, Udp
+from drone_bridge.session.session import ENDS_FLIGHT
 
 #: Bridge, server, programs and other parts of a Robot, as text, because they import this module.
 PARTS = "drone_bridge.robot_class.parts:Parts"
@@ -50,11 +52,9 @@ DECODE_ERRORS = (
     RecursionError,
     struct.error,
 )
-#: Port of the emulator of a robot that has a serial line only.
-EMULATED_PORT = 7700
 #: Field of BodyVelocity for each axis.
 AXES = {"x": "forward", "y": "left", "z": "up", "yaw": "turn"}
-STANDARD_TOPICS = ("odom", "battery_state", "height", "velocity", "imu/data", "flying")
+STANDARD_TOPICS = ("odom", "battery_state", "height", "velocity", "imu/data", "flying", "range")
 
 
 #: Report of a robot. A number that is not finite counts as not reported.
@@ -63,9 +63,18 @@ Telemetry = Measurement
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One of `requests`, as received by the robot's end."""
+    """Packet that a service of the bridge sends, and what follows from it."""
 
-    name: str
+    packet: bytes
+    timeout_s: float = 0.0
+    """Timeout of its Answer, returned by `decode_report`. 0: it is not answered."""
+    moves: bool = True
+    """Whether it may move the robot. If not, it is also sent on hold."""
+    stop: bytes = b""
+    """Packet that ends the motion that it began, if neutral does not: before the next command, on hold, at the end, and
+    with the last words. Empty: that of the robot."""
+    name: str = field(default="", kw_only=True)
+    """Its name in `requests`, which sets it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +91,8 @@ class Answer:
 Command = BodyVelocity | Shares
 #: Neutral commands.
 NEUTRALS = (BodyVelocity(), Shares())
+#: Meaning of a packet at the robot's end.
+Meaning = Command | Request | bytes | None
 #: Step of a handshake: bytes, or bytes and the test of the packet that answers them. A function in place of the bytes
 #: returns them anew for each repeat, such as with another number.
 Step = bytes | tuple[bytes | Callable[[], bytes], Callable[[bytes], bool]]
@@ -97,67 +108,56 @@ class Robot:
 
     name: ClassVar[str]
     summary: ClassVar[str] = ""
-    port: ClassVar[int]
-    """Port that the robot listens on. 0: serial line only; its emulator listens on EMULATED_PORT."""
-    transport: ClassVar[str] = "tcp"
-    """tcp: a stream, framed by `split`, also over a serial line. udp: datagrams, which `split` may split."""
-    state_port: ClassVar[int] = 0
-    """Port of a client to which a udp robot sends its state, if separate. See `decode_state`."""
-    baud: ClassVar[int] = 115200
-    """Baud rate of a serial line."""
-    longest: ClassVar[int] = 65536
-    """Maximum size of a packet of a stream, bytes. A longer one ends the connection."""
     model: ClassVar[str] = "rover"
     """Model and kind of vehicle: rover, drone or submarine."""
     drone: ClassVar[TiltedDrone | None] = None
-    """Full deflections of a drone that is steered by tilt: see `encode_shares`. Sets `model` and `axes`.
+    """Full deflections of a drone that is steered by tilt: see `encode_shares`. Sets `model` and the axes.
 
     Velocities are flown by its telemetry: velocity, yaw, height, roll and pitch, whose plausibility is checked.
     """
     hovers: ClassVar[bool] = True
     """Whether such a drone holds its place by itself on Shares()."""
-    axes: ClassVar[tuple[str, ...]] = ("x", "yaw")
-    """Supported axes of cmd_vel: x, y, z, yaw."""
-    fastest: ClassVar[BodyVelocity] = BodyVelocity(1.0, 1.0, 1.0, turn=1.0)
-    """Maximum speed of each axis. Faster commands are clamped."""
+    max_speeds: ClassVar[Mapping[str, float]] = {"x": 1.0, "yaw": 1.0}
+    """Maximum speed of each axis of cmd_vel that it supports, of x, y, z and yaw, m/s and rad/s. Faster commands are
+    clamped."""
     rate: ClassVar[float] = 20.0
     """Rate of commands, Hz."""
-    silence_s: ClassVar[float] = 3.0
-    """Timeout of telemetry, after which it reconnects and greets the robot again. Unused without `decode`."""
-    watchdog_s: ClassVar[float | None] = 0.5
+    link_timeout_s: ClassVar[float] = 3.0
+    """Silence of the robot after which the bridge greets it again. Unused without `decode_report`."""
+    robot_stops_after_s: ClassVar[float | None] = 0.5
     """Time without a command after which the robot stops by itself. None: never."""
     lands_itself: ClassVar[bool] = False
     """Whether a drone lands then."""
     land_unattended_s: ClassVar[float] = 60.0
     """Time in the air without a command after which the bridge lands a drone that reports `flying`, s. 0: never."""
-    tells: ClassVar[tuple[str, ...]] = ("odom", "battery_state")
-    """Topics of STANDARD_TOPICS that its telemetry fills."""
-    image: ClassVar[str] = ""
-    """Type of its images: rgb8 or jpeg. Empty: none."""
-    topics: ClassVar[Mapping[str, str]] = {}
-    """Own topics of the bridge: package/Type by name. `Telemetry.extra` has their messages."""
-    requests: ClassVar[Mapping[str, bytes]] = {}
+    topics: ClassVar[Iterable[str] | Mapping[str, str]] = ("odom", "battery_state")
+    """Topics that its reports fill: of STANDARD_TOPICS, and its own as "name: package/Type". A mapping has the types by
+    name; those of standard ones are empty. `Telemetry.extra` has the messages of its own topics."""
+    reckons: ClassVar[bool] = False
+    """Whether the bridge integrates velocity to a position, for a robot that reports height and attitude as well."""
+    camera: ClassVar[Camera | None] = None
+    requests: ClassVar[Mapping[str, Request | bytes]] = {}
     """Packets sent by services of the bridge, by the services' names. The page supports takeoff and land.
 
     All but land and emergency are refused while the robot is not connected, or silent. These two are sent again if they
     are called again before their answer.
     """
-    stop: ClassVar[str] = ""
-    """Name of the request that ends a motion which another of `requests` began, and which a zero command does not end,
-    such as that of a robot which drives to its dock. Once another request but land and emergency was sent, this one is
-    sent before the next command, on hold, and with the last words. It is accepted on hold. Empty: no request moves it.
-    """
-    answer_s: ClassVar[float] = 0.0
-    """Timeout of the Answer of a request, returned by `decode`. 0: requests are not answered."""
+    stop: ClassVar[bytes] = b""
+    """See Request.stop. A request with this packet is sent on hold and after a stall, too."""
+
+    # Set from these for each class with a name.
+    links: ClassVar[Mapping[str, Link]]
+    """Links by their names in the class: attributes that are Udp, Tcp or Serial. The first one carries the commands."""
+    axes: ClassVar[tuple[str, ...]]
+    standard_topics: ClassVar[tuple[str, ...]]
+    own_topics: ClassVar[Mapping[str, str]]
+    """Types of its own topics by name."""
+    all_requests: ClassVar[Mapping[str, Request]]
+    """`requests` as objects with their names."""
+    always_accepted: ClassVar[frozenset[str]]
+    """Requests that end a flight or a motion, which are always accepted."""
 
     # The client's end.
-
-    def split(self, data: bytes) -> int:
-        """Return the size of the first packet. 0: incomplete. Negative: number of bytes to skip.
-
-        Any of DECODE_ERRORS ends a stream. A datagram has whole packets only; by default, one.
-        """
-        return len(data)
 
     def handshake(self) -> Iterator[Step]:
         """Yield the steps on a new connection, before the first command. A step without its answer is sent again.
@@ -167,7 +167,7 @@ class Robot:
         yield from ()
 
     def encode_command(self, velocity: BodyVelocity) -> bytes:
-        """Return the packets for a velocity within `fastest`. BodyVelocity() is neutral. A datagram is one packet.
+        """Return the packets for a velocity within `max_speeds`. BodyVelocity() is neutral. A datagram is one packet.
 
         For any of DECODE_ERRORS, neutral is sent instead.
         """
@@ -190,74 +190,153 @@ class Robot:
         """
         return encoded(self, None), self.encode_goodbye()
 
-    def decode(self, packet: bytes) -> Telemetry | Answer | None:
+    def decode_report(self, packet: bytes) -> Telemetry | Answer | None:
         """Decode a packet of the robot. None: no report.
 
-        Any of DECODE_ERRORS rejects the packet. A stream is then closed and reconnected.
-        Without reports, the bridge can't detect that a robot has stopped reading, and commands wait for it.
+        Those of a further link come to the method `decode_` with the link's name, if there is one. Any of DECODE_ERRORS
+        rejects the packet. A TCP stream is then closed and reconnected. Without reports, the bridge can't detect that a
+        robot has stopped reading, and commands wait for it.
         """
         return None
 
-    def decode_state(self, packet: bytes) -> Telemetry | None:
-        """Decode a datagram to the state port. Any of DECODE_ERRORS rejects it."""
-        raise ValueError("it has no state port")
-
     # The robot's end.
 
-    def parse_command(self, packet: bytes) -> Command | Request | bytes | None:
-        """Decode a client's packet: to a command, to a request, or to the packet that answers it. None: neither.
+    def decode_command(self, packet: bytes) -> Meaning | tuple[Meaning, ...]:
+        """Decode a client's packet: to a command, to a request, to the packet that answers it, or to several of them.
 
-        Any of DECODE_ERRORS rejects the packet. A stream is then closed.
+        None: nothing. The packets of `requests` do not come here. Any of DECODE_ERRORS rejects the packet. A stream is
+        then closed.
         """
-        raise NotImplementedError(f"{type(self).__name__} has no parse_command().")
+        raise NotImplementedError(f"{type(self).__name__} has no decode_command().")
 
     def encode_answer(self, answer: Answer) -> bytes:
         """Return the packet that answers a request. Empty: none."""
         return b""
 
-    def encode_state(self, telemetry: Telemetry) -> bytes | None:
-        """Return the packet that reports telemetry. None before the client subscribes."""
+    def encode_report(self, telemetry: Telemetry) -> bytes | None:
+        """Return the packet that reports telemetry, over the second link if there is one.
+
+        None before the client subscribes.
+        """
         return None
 
     def __init_subclass__(cls, **options: Any) -> None:
         """Create its KIND. Raises ValueError for an inconsistent description."""
         super().__init_subclass__(**options)
-        if not hasattr(cls, "name"):
-            return
-        if cls.drone:
-            cls.model, cls.axes = "drone", tuple(AXES)
-            if cls.encode_shares is Robot.encode_shares:
-                raise ValueError(f"{cls.__name__} has a drone, and no encode_shares().")
-        for attribute, allowed in (("axes", AXES), ("tells", STANDARD_TOPICS)):
-            if unknown := [each for each in getattr(cls, attribute) if each not in allowed]:
-                raise ValueError(f"{cls.__name__}.{attribute} has {unknown[0]!r}, and may have {', '.join(allowed)}.")
-        for attribute, choices in (("transport", ("tcp", "udp")), ("image", ("", "rgb8", "jpeg"))):
-            if getattr(cls, attribute) not in choices:
-                raise ValueError(f"{cls.__name__}.{attribute} must be one of {', '.join(filter(None, choices))}.")
-        if still := [axis for axis in cls.axes if getattr(cls.fastest, AXES[axis]) <= 0]:
-            raise ValueError(f"{cls.__name__}.fastest has no {AXES[still[0]]}, and axes has {still[0]}.")
-        if cls.stop and not cls.requests.get(cls.stop):
-            raise ValueError(f"{cls.__name__}.stop is {cls.stop!r}, and requests has no packet of that name.")
+        for name, method in _misnamed(cls):
+            raise ValueError(f"{cls.__name__}.{name} is not used. Name it {method}, or _{name} if it is your own.")
         for name, (check, expected) in _RETURNS.items():
             if name in vars(cls):
                 called = f"{cls.__name__}.{name}"
                 check_of = partial(returned.steps, called) if name == "handshake" else check
                 setattr(cls, name, returned.checked(called, vars(cls)[name], check_of, expected))
-        for name, method in _misnamed(cls):
-            raise ValueError(
-                f"{cls.__name__}.{name} would never be called. Name it {method}, or _{name} if you call it."
-            )
+        if not hasattr(cls, "name"):
+            return
+        if cls.drone:
+            cls.model = "drone"
+            if cls.encode_shares is Robot.encode_shares:
+                raise ValueError(f"{cls.__name__} has a drone, and no encode_shares().")
+        try:
+            cls.axes = tuple(AXES) if cls.drone else tuple(cls.max_speeds)
+            cls.links = _links(cls)
+            cls.standard_topics, cls.own_topics = _topics(cls.topics)
+            cls.all_requests = {name: _request(name, each) for name, each in cls.requests.items()}
+            _check_speeds(cls.max_speeds)
+            _check_camera(cls)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"{cls.__name__}: {error}") from None
+        stops = {cls.stop, *(each.stop for each in cls.all_requests.values())} - {b""}
+        ends_motion = {name for name, each in cls.all_requests.items() if each.packet in stops}
+        cls.always_accepted = frozenset(ENDS_FLIGHT) | ends_motion
         cls.parts = load(PARTS)(cls)
-        cls.KIND = cls.parts.kind(has_robots_end=cls.parse_command is not Robot.parse_command)
+        cls.KIND = cls.parts.kind(has_robots_end=cls.decode_command is not Robot.decode_command)
+
+
+def _links(robot: type[Robot]) -> dict[str, Link]:
+    """Return the links of a class, of base classes first. Raises ValueError for a wrong combination."""
+    names = dict.fromkeys(name for each in reversed(robot.__mro__) for name in vars(each))
+    links: dict[str, Link] = {name: link for name in names if isinstance(link := getattr(robot, name), Link)}
+    if not links:
+        raise ValueError("it has no link, such as control = Udp(8889) or Tcp(7700, Delimited(b'\\n')).")
+    (name, first), *others = links.items()
+    if isinstance(first, Udp) and first.listen:
+        raise ValueError(f"{name} listens, but the first link carries commands to a port of the robot.")
+    if isinstance(first, Tcp | Serial) and not first.framing:
+        raise ValueError(f"{name} is a stream, so it needs a framing, such as Delimited(b'\\n').")
+    if not 0 < first.port < 65536:
+        raise ValueError(f"{name} has port {first.port}, and ports are 1 to 65535. A robot without one has Serial().")
+    for name, link in others:
+        if not (isinstance(link, Udp) and link.listen) or isinstance(first, Serial):
+            raise ValueError(
+                f"{name} must be Udp(port, listen=True), as each link but the first, which is Udp or Tcp. A Tcp link "
+                f"also works over a serial line, by the parameter serial."
+            )
+    camera = robot.camera.link if robot.camera else None
+    ports = [link.port for link in (*dict(others).values(), camera) if link]
+    if len(set(ports)) < len(ports):
+        raise ValueError(f"two links listen on one port: {', '.join(map(str, ports))}.")
+    for name, link in links.items():
+        for framing in (link.framing, link.commands):
+            if not (framing is None or callable(framing)):
+                raise ValueError(f"the framing of {name} is {framing!r:.60}, which is no function.")
+    return links
+
+
+def _topics(topics: Iterable[str] | Mapping[str, str]) -> tuple[tuple[str, ...], dict[str, str]]:
+    """Return the standard topics, and the types of the others by name. Raises ValueError for a name without a type."""
+    if isinstance(topics, str):
+        raise ValueError(f"topics is the text {topics!r}, and must be a tuple such as ({topics!r},).")
+    pairs = topics.items() if isinstance(topics, Mapping) else (each.partition(":")[::2] for each in topics)
+    types = {name.strip(): (kind or "").strip() for name, kind in pairs}
+    own = {name: kind for name, kind in types.items() if name not in STANDARD_TOPICS}
+    if wrong := [name for name, kind in own.items() if len(kind.split("/")) != 2]:
+        raise ValueError(
+            f"topics has {wrong[0]!r}. Standard ones are {', '.join(STANDARD_TOPICS)}; "
+            f'one of its own has a type: "{wrong[0]}: package/Type".'
+        )
+    return tuple(name for name in types if name in STANDARD_TOPICS), own
+
+
+def _request(name: str, given: Request | bytes) -> Request:
+    """Return a request with its name. Raises ValueError for one that can't be sent."""
+    request = given if isinstance(given, Request) else Request(given)
+    if not (isinstance(request.packet, bytes) and request.packet and isinstance(request.stop, bytes)):
+        raise ValueError(f"requests has {given!r:.80} for {name}, and must have bytes, or a Request of bytes.")
+    return replace(request, name=name)
+
+
+def _check_speeds(speeds: Mapping[str, float]) -> None:
+    """Raise ValueError for unknown axes and speeds that are not positive."""
+    for axis, speed in speeds.items():
+        if axis not in AXES or not 0 < speed < math.inf:
+            raise ValueError(
+                f"max_speeds has {speed} for {axis!r}. Axes are {', '.join(AXES)}, and speeds are above 0."
+            )
+
+
+def _check_camera(robot: type[Robot]) -> None:
+    """Raise ValueError for a camera that can't be read."""
+    camera = robot.camera
+    if camera and camera.encoding not in ("rgb8", "jpeg", "h264"):
+        raise ValueError(f"camera has encoding {camera.encoding!r}, and may have rgb8, jpeg or h264.")
+    if camera and (camera.encoding == "h264") != (camera.link is not None):
+        raise ValueError("camera must have a link if its encoding is h264, and only then.")
+    if camera and camera.link:
+        if not (camera.link.listen and isinstance(next(iter(robot.links.values())), Udp)):
+            raise ValueError("camera.link must be Udp(port, listen=True), beside a first link that is Udp.")
+        if not (camera.ask and min(camera.width, camera.height, *camera.focal) > 0):
+            raise ValueError("camera with h264 must have ask, width, height, focal and center.")
 
 
 def _misnamed(robot: type[Robot]) -> Iterator[tuple[str, str]]:
-    """Yield the methods of a robot whose name is an old or misspelled one of a method of Robot that it omits."""
+    """Yield the attributes of a class whose name is an old or misspelled one of an attribute that it omits."""
     methods = [name for name, value in vars(Robot).items() if callable(value) and not name.startswith("_")]
     omitted = {name for name in methods if getattr(robot, name) is getattr(Robot, name)}
-    for name in sorted(set(dir(robot)) - set(dir(Robot))):
-        if callable(getattr(robot, name)):
-            for method in omitted & {_RENAMED.get(name), *(each for each in methods if _is_misspelled(name, each))}:
+    for name in sorted(set(vars(robot)) - set(dir(Robot))):
+        if name in _RENAMED and _RENAMED[name] not in vars(robot):
+            yield name, _RENAMED[name]
+        elif callable(getattr(robot, name)) and not (name.startswith("decode_") and name[7:] in dir(robot)):
+            for method in (each for each in omitted if _is_misspelled(name, each)):
                 yield name, method
 
 
@@ -271,33 +350,38 @@ def _is_misspelled(name: str, method: str) -> bool:
     return max(len(one), len(other)) <= 1 or (len(one) == 2 and one == other[::-1])
 
 
-#: Methods by the names that they had before their first release.
+#: Attributes by the names that they had before their first release.
 _RENAMED = {
-    "greet": "handshake",
-    "drive": "encode_command",
-    "leave": "encode_goodbye",
-    "hear": "decode",
-    "hear_state": "decode_state",
-    "obey": "parse_command",
-    "answer": "encode_answer",
-    "tell": "encode_state",
+    "decode": "decode_report",
+    "parse_command": "decode_command",
+    "encode_state": "encode_report",
+    "split": "a function, the framing of a link",
+    "port": "a link, such as control = Udp(8889)",
+    "transport": "a link, such as control = Udp(8889)",
+    "state_port": "a link, such as reports = Udp(8890, listen=True)",
+    "baud": "a link, such as control = Serial(115200, Delimited(b'\\n'))",
+    "axes": "max_speeds, such as {'x': 0.5}",
+    "fastest": "max_speeds, such as {'x': 0.5}",
+    "tells": "topics",
+    "image": "camera, such as Camera('jpeg')",
+    "watchdog_s": "robot_stops_after_s",
+    "silence_s": "link_timeout_s",
+    "answer_s": "requests, such as {'land': Request(b'land', timeout_s=20.0)}",
 }
 
 
 #: Check of what each method returns, and its name.
 _PACKETS = returned.packet, "bytes"
 _RETURNS: dict[str, tuple[returned.Check, str]] = {
-    "split": (returned.one_of(int), "a number of bytes"),
     "handshake": (iter, "an iterator of steps"),
     **dict.fromkeys(("encode_command", "encode_shares", "encode_goodbye", "encode_answer"), _PACKETS),
     "last_words": (returned.two_packets, "two packets: neutral, and the last bytes"),
-    "decode": (returned.one_of(Telemetry, Answer, type(None)), "Telemetry, an Answer, or None"),
-    "decode_state": (returned.one_of(Telemetry, type(None)), "Telemetry, or None"),
-    "parse_command": (
-        returned.one_of(BodyVelocity, Shares, Request, bytes, type(None)),
-        "a command, a Request, bytes, or None",
+    "decode_report": (returned.one_of(Telemetry, Answer, type(None)), "Telemetry, an Answer, or None"),
+    "decode_command": (
+        returned.several(BodyVelocity, Shares, Request, bytes, type(None)),
+        "a command, one of its requests, bytes, None, or a tuple of them",
     ),
-    "encode_state": (returned.one_of(bytes, type(None)), "bytes, or None"),
+    "encode_report": (returned.one_of(bytes, type(None)), "bytes, or None"),
 }
 
 
@@ -395,11 +479,44 @@ def sample_command(robot: type[Robot]) -> Command:
 
 def clamped(robot: type[Robot], velocity: BodyVelocity) -> BodyVelocity:
     """Return a velocity limited to the robot's axes and maximum speeds."""
-    axes = (AXES[axis] for axis in robot.axes)
-    return BodyVelocity(
-        **{
-            axis: max(-most, min(most, getattr(velocity, axis)))
-            for axis in axes
-            if (most := getattr(robot.fastest, axis))
-        }
-    )
+    speeds = {AXES[axis]: most for axis, most in robot.max_speeds.items()}
+    return BodyVelocity(**{axis: max(-most, min(most, getattr(velocity, axis))) for axis, most in speeds.items()})
+
+
+def first_link(robot: type[Robot]) -> Link:
+    """Return the link that carries the commands."""
+    return next(iter(robot.links.values()))
+
+
+def is_stream(robot: type[Robot]) -> bool:
+    """Return whether the first link is a stream."""
+    return not isinstance(first_link(robot), Udp)
+
+
+def further_links(robot: type[Robot]) -> dict[str, Link]:
+    """Return the ports of ours to which a robot sends reports, by their links' names."""
+    return dict(tuple(robot.links.items())[1:])
+
+
+def image_of(robot: type[Robot]) -> str:
+    """Return the encoding of the images in a robot's reports; empty for none."""
+    return "" if robot.camera is None or robot.camera.link else robot.camera.encoding
+
+
+def port_parameters(robot: type[Robot]) -> dict[str, int]:
+    """Return the numbers of ports of ours by their parameters: those of further links, and of the camera."""
+    camera = robot.camera.link if robot.camera else None
+    links = further_links(robot) | ({"camera": camera} if camera else {})
+    return {f"{name}_port": link.port for name, link in links.items()}
+
+
+def framing_of(link: Link, *, to_robot: bool) -> Framing:
+    """Return a link's framing of one direction. Without one, all is one packet: a datagram.
+
+    Its result is checked like those of a robot's methods.
+    """
+    framing = (link.commands if to_robot else None) or link.framing
+    if framing is None or isinstance(framing, Delimited | Packets):
+        return framing or len
+    name = getattr(framing, "__name__", "framing")
+    return returned.checked(name, framing, returned.one_of(int), "a number of bytes")

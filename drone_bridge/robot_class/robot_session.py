@@ -3,8 +3,9 @@
 
 There is a place for one client. Over TCP, another one is refused, unless the first has been silent for
 `silence_warning`. Over datagrams, any sender is the client. A velocity is published at once, and repeated for
-`command_timeout`. After that, or when its client disconnects, neutral is published. A request is called as a service,
-and its answer is sent to the client that requested it. Telemetry is sent every TELL_S once the description provides it,
+`command_timeout`. After that, or when its client disconnects, neutral is published. A robot that never stops by itself
+keeps a velocity while its client sends anything. A request is called as a service, and its answer is sent to the client
+that requested it. Telemetry is sent every TELL_S once the description provides it,
 over datagrams until its client has been silent for `silence_warning`: the sender may be forged.
 
 The emulator uses it, too. A simulated robot does not detect that a connection has ended: with `is_body`, only the
@@ -21,13 +22,22 @@ from typing import Any
 from drone_bridge.kind import Side
 from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.robot_class.connection import RobotClassConnection
-from drone_bridge.robot_class.robot import DECODE_ERRORS, NEUTRALS, Answer, Command, Request, Robot, Telemetry, clamped
+from drone_bridge.robot_class.robot import (
+    DECODE_ERRORS,
+    NEUTRALS,
+    Answer,
+    Command,
+    Request,
+    Robot,
+    Telemetry,
+    clamped,
+    is_stream,
+)
 from drone_bridge.session import session
 from drone_bridge.session.clients import REFUSED, Client, Clients
 from drone_bridge.session.operator_command import OperatorCommand
 from drone_bridge.session.session import (
     AFTER_STALLS,
-    ENDS_FLIGHT,
     Action,
     Actions,
     Call,
@@ -56,7 +66,7 @@ class RobotClassVehicleSession(Session):
         parameter: Callable[[str], float],
         telemetry: Callable[[], Telemetry | None],
         *,
-        state_port: int = 0,
+        report_port: int = 0,
         allowed_peers: AllowedPeers | None = None,
         is_body: bool = False,
     ) -> None:
@@ -66,15 +76,17 @@ class RobotClassVehicleSession(Session):
             robot: the description.
             parameter: returns `command_timeout` and `silence_warning`, s, which may change.
             telemetry: returns the telemetry to report now, or None.
-            state_port: of the client, for telemetry over datagrams; 0: the source of commands.
+            report_port: of the client, for telemetry as datagrams; 0: by the link of its commands.
             allowed_peers: hosts whose datagrams are accepted; default: all.
             is_body: whether this is a simulated robot instead of a server.
         """
         self.state = WAITING
-        self._robot, self._telemetry, self._state_port = robot, telemetry, state_port
+        #: Host of the client, if it has asked for the video of the robot's camera; else empty.
+        self.viewer = ""
+        self._robot, self._telemetry, self._report_port = robot, telemetry, report_port
         self._parameter = parameter
         self._allowed, self._is_body = allowed_peers, is_body
-        self._is_stream = robot.transport == "tcp"
+        self._is_stream = is_stream(robot)
         self._clients: Clients[RobotClassConnection] = Clients(1, keeps_place_s=lambda: parameter("silence_warning"))
         self._command = OperatorCommand(
             NEUTRALS[robot.drone is not None], lambda: parameter("command_timeout"), REPEAT_RATE
@@ -107,7 +119,9 @@ class RobotClassVehicleSession(Session):
             while (packet := client.handler.next_event()) is not NEED_DATA:
                 assert not isinstance(packet, ConnectionClosed)
                 has_sent_message = True
-                actions += self._execute(packet.meaning, source, now_s)
+                self._see(packet.data, source)
+                for meaning in packet.meanings:
+                    actions += self._execute(meaning, source, now_s)
         except RemoteProtocolError as error:
             actions.append(Note("rejected_input", str(error)))
             if self._is_stream:
@@ -138,8 +152,8 @@ class RobotClassVehicleSession(Session):
             self._tell_s = next_due(self._tell_s, TELL_S, now_s)
             for client in self._clients.all():
                 if self._is_awaited(client, now_s) and (telemetry := self._telemetry()):
-                    to = (client.peer[0], self._state_port, *client.peer[2:]) if self._state_port else client.peer
-                    actions += self._packed(partial(client.handler.robot.encode_state, telemetry), to, (REPORTS,))
+                    to = _beside(client.peer, self._report_port) if self._report_port else client.peer
+                    actions += self._packed(partial(client.handler.robot.encode_report, telemetry), to, (REPORTS,))
         self._set_due()
         return actions
 
@@ -160,9 +174,10 @@ class RobotClassVehicleSession(Session):
 
     def _execute(self, meaning: Any, source: Any, now_s: float) -> Actions:
         if isinstance(meaning, bytes):
+            self._keep(now_s)
             return [Send(meaning, source)]
         if isinstance(meaning, Request):
-            if now_s < self.settled_s and meaning.name not in {*ENDS_FLIGHT, self._robot.stop}:
+            if now_s < self.settled_s and meaning.name not in self._robot.always_accepted:
                 refused = self.answered((source, meaning.name), False, session.MAY_HAVE_WAITED, now_s)
                 return [Note(AFTER_STALLS, session.MAY_HAVE_WAITED), *refused]
             return [Call(meaning.name, (source, meaning.name))]
@@ -171,7 +186,19 @@ class RobotClassVehicleSession(Session):
                 return [Note(AFTER_STALLS)]
             command = clamped(self._robot, meaning) if isinstance(meaning, BodyVelocity) else meaning
             return self._command.command(command, now_s)
+        self._keep(now_s)
         return []
+
+    def _keep(self, now_s: float) -> None:
+        """Keep the command of a robot that never stops by itself: its client is there."""
+        if self._robot.robot_stops_after_s is None:
+            self._command.keep(now_s)
+
+    def _see(self, data: bytes, source: Any) -> None:
+        """Notice the packets that begin and end the video of the camera."""
+        camera = self._robot.camera
+        if camera and camera.link and data in (camera.ask, camera.off):
+            self.viewer = source[0] if data == camera.ask else ""
 
     def _is_awaited(self, client: Client[RobotClassConnection], now_s: float) -> bool:
         """Return whether a client may still be waiting for telemetry."""
@@ -198,6 +225,13 @@ class RobotClassVehicleSession(Session):
     def _set_due(self) -> None:
         tell_s = self._tell_s if self._clients else math.inf
         self.due_s = min(self._command.due_s, self._clients.due_s if self._is_stream else math.inf, tell_s)
+
+
+def _beside(peer: Any, port: int) -> Any:
+    """Return the socket address of a port of a client: beside its own socket address, or that of its stream."""
+    if isinstance(peer, tuple):
+        return (peer[0], port, *peer[2:])
+    return (str(peer).rpartition(":")[0].strip("[]"), port)
 
 
 def _name(peer: Any) -> str:

@@ -12,7 +12,7 @@ from drone_bridge.motion.tilted_drone import Shares
 from drone_bridge.net.link_loop import Link
 from drone_bridge.robot_class.hang import end_if_stuck
 from drone_bridge.robot_class.links import robots_link
-from drone_bridge.robot_class.robot import Command, Robot, Telemetry
+from drone_bridge.robot_class.robot import Command, Robot, Telemetry, first_link, further_links, image_of, is_stream
 from drone_bridge.robot_class.robot_session import REPORTS, RobotClassVehicleSession
 from drone_bridge.robot_class.topics import REFUSED_IMAGES, RobotClassTranslation, assemble, make_rows
 from drone_bridge.ros.command_axes import FullScale, velocity_from_shares
@@ -33,7 +33,7 @@ from drone_bridge.ros.topic_subscriptions import TopicSubscriptions
 from drone_bridge.ros.topics import MissingTopicError
 from drone_bridge.ros.velocity_publisher import VelocityPublisher
 from drone_bridge.session.operator_command import OPERATORS_LOST
-from drone_bridge.session.session import AFTER_STALLS, ENDS_FLIGHT, Answer, Session
+from drone_bridge.session.session import AFTER_STALLS, Answer, Session
 
 ANSWER_TIMEOUT_S = 15.0
 
@@ -41,17 +41,18 @@ ANSWER_TIMEOUT_S = 15.0
 def parameters(robot: type[Robot]) -> Sequence[ParameterDeclaration]:
     """Return the parameter declarations of a robot's server."""
     datagrams: tuple[ParameterDeclaration, ...] = ()
-    if robot.transport == "udp":
+    if not is_stream(robot):
         datagrams = (ALLOWED_PEERS,)
-    if robot.state_port:
-        meaning = "Port of the client for the robot's state."
-        datagrams += (ParameterDeclaration("state_port", robot.state_port, meaning, range=(1, 65535)),)
+    datagrams += tuple(
+        ParameterDeclaration(f"{name}_port", link.port, "Port of the client for reports.", range=(1, 65535))
+        for name, link in further_links(robot).items()
+    )
     return (
         *common_parameters(
-            robot.port,
+            first_link(robot).port,
             "Port for clients. 0: a free one.",
             roles=("listen",),
-            command_timeout_s=robot.watchdog_s or 0.5,
+            command_timeout_s=robot.robot_stops_after_s or 0.5,
         ),
         SOURCE_TIMEOUT,
         *(full_scale_parameters(FullScale._fields) if robot.drone else ()),
@@ -79,9 +80,9 @@ class RobotClassServer(ProtocolNode):
     def set_up(self) -> None:
         self.each_second(partial(end_if_stuck, self.get_logger()))
         get = self.parameters.__getitem__
-        self._allowed_peers = read_allowed_peers(self.parameters) if self.robot.transport == "udp" else None
+        self._allowed_peers = read_allowed_peers(self.parameters) if not is_stream(self.robot) else None
         names, refuse_image = DroneFrameNames(get("frame_prefix")), partial(self.report.count_and_warn, REFUSED_IMAGES)
-        self._translation = RobotClassTranslation(names, self.robot.image, refuse_image=refuse_image)
+        self._translation = RobotClassTranslation(names, image_of(self.robot), refuse_image=refuse_image)
         self._sources = TopicSubscriptions(self, make_rows(self.robot), self._translation)
         self._velocities = VelocityPublisher(self, names.base_link if self.robot.drone else None)
         targets = {name: get(f"target.{name}") for name in self.robot.requests}
@@ -91,12 +92,12 @@ class RobotClassServer(ProtocolNode):
         return robots_link(self.robot, self.parameters["host"], self.parameters["port"], self.wire_log)
 
     def make_session(self) -> Session:
-        state_port = self.parameters["state_port"] if self.robot.state_port else 0
+        ports = [self.parameters[f"{name}_port"] for name in further_links(self.robot)]
         self._session = RobotClassVehicleSession(
             self.robot,
             self.parameters.__getitem__,
             self._telemetry,
-            state_port=state_port,
+            report_port=ports[0] if ports else 0,
             allowed_peers=self._allowed_peers,
         )
         return self._session
@@ -116,7 +117,7 @@ class RobotClassServer(ProtocolNode):
         def finish(answer: Answer) -> None:
             self.post(partial(self._session.answered, tag, answer.is_success, answer.sentence), is_kept=True)
 
-        self._caller.call(name, finish, moves=name not in {*ENDS_FLIGHT, self.robot.stop})
+        self._caller.call(name, finish, moves=name not in self.robot.always_accepted)
 
     def _telemetry(self) -> Telemetry | None:
         telemetry: Telemetry | None = None

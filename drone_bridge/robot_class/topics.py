@@ -6,13 +6,14 @@ from __future__ import annotations
 import importlib
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import PointStamped, Twist, TwistWithCovarianceStamped
 from nav_msgs.msg import Odometry
-from sensor_msgs.msg import BatteryState, CompressedImage, Image, Imu
+from sensor_msgs.msg import BatteryState, CompressedImage, Image, Imu, Range
 from std_msgs.msg import Bool
 from tf2_msgs.msg import TFMessage
 
@@ -26,8 +27,9 @@ from drone_bridge.motion.quaternions import (
     rotated_back,
 )
 from drone_bridge.motion.vectors import Triple
+from drone_bridge.pictures.topics import H264_ROW, PICTURE_ROWS
 from drone_bridge.robot_class.connection import StatePacket
-from drone_bridge.robot_class.robot import Robot, Telemetry, finite_telemetry
+from drone_bridge.robot_class.robot import Robot, Telemetry, finite_telemetry, image_of
 from drone_bridge.ros.covariances import UNKNOWN_VARIANCE, OdometryCovariances, covariance_from_diagonal, is_measured
 from drone_bridge.ros.frames import DroneFrameNames
 from drone_bridge.ros.images import RGB8_BYTES_PER_PIXEL, Rgb8Image, rgb8_pixels, set_data
@@ -40,7 +42,8 @@ from drone_bridge.ros.wheel_odometry import POSE_VARIANCES, TWIST_VARIANCES
 from drone_bridge.vision.raw_images import check_layout
 from drone_bridge.wire import jpeg
 
-RAW, COMPRESSED = "camera/image_raw", "camera/image_raw/compressed"
+CAMERA = "camera/"
+RAW, COMPRESSED = f"{CAMERA}image_raw", f"{CAMERA}image_raw/compressed"
 #: Limit of the width and height of a JPEG that is decoded, pixels.
 MAX_SIDE = 4096
 #: Field of a velocity along and about the body's axes, until `assemble` knows its attitude.
@@ -64,7 +67,7 @@ class RobotClassTranslation(MeasuredMessages[StatePacket]):
 
         Args:
             names: names of the frames.
-            image: `image` of the description.
+            image: encoding of the images in the reports; empty for none.
             twist_variances: six variances of a reported velocity, (m/s)^2 and (rad/s)^2.
             refuse_image: receives a sentence about each unconvertible image.
         """
@@ -135,6 +138,14 @@ class RobotClassTranslation(MeasuredMessages[StatePacket]):
             return {}
         is_level = message.header.frame_id == self.names.footprint
         return {"velocity" if is_level else IN_BODY: _velocity(message.twist.twist)}
+
+    def range(self, told: StatePacket, stamp: Time) -> Range | None:
+        """Return the distance to the ground below. 0 means that limits are unknown."""
+        if (height := told.meaning.height) is None:
+            return None
+        message = Range(radiation_type=Range.INFRARED, range=height, max_range=math.inf)
+        message.header.stamp, message.header.frame_id = stamp, self.names.altimeter
+        return message
 
     def flying(self, told: StatePacket, _: Time) -> Bool | None:
         return None if told.meaning.is_flying is None else Bool(data=told.meaning.is_flying)
@@ -216,7 +227,7 @@ def _own(name: str, type_name: str) -> Topic:
     return Topic(name, kind, StatePacket, make, take, meaning="its own")
 
 
-#: Rows by name in `Robot.tells`.
+#: Rows by name in `Robot.topics`.
 _STANDARD = {
     "odom": Topic(
         "odom",
@@ -270,9 +281,16 @@ _STANDARD = {
         lasts=True,
         meaning="whether it is in the air; latched",
     ),
+    "range": Topic(
+        "range",
+        Range,
+        StatePacket,
+        RobotClassTranslation.range,
+        meaning="its height above the ground, measured downwards",
+    ),
 }
 _TF = Topic("/tf", TFMessage, StatePacket, RobotClassTranslation.transform, if_parameter="publish_tf")
-#: Rows by `Robot.image`. The decoded image of a JPEG is only for its subscribers, and created last.
+#: Rows by the encoding of images. The decoded image of a JPEG is only for its subscribers, and created last.
 _IMAGES = {
     "": (),
     "rgb8": (
@@ -302,10 +320,10 @@ _IMAGES = {
 
 def make_rows(robot: type[Robot]) -> tuple[Topic, ...]:
     """Return the rows of a robot's topics. Raises ImportError and AttributeError if a type is not installed."""
-    standard = [_STANDARD[name] for name in robot.tells]
-    if "odom" in robot.tells:
+    standard = [_STANDARD[name] for name in robot.standard_topics]
+    if "odom" in robot.standard_topics:
         standard.append(_TF)
-    return (*standard, *_IMAGES[robot.image], *(_own(*each) for each in robot.topics.items()))
+    return (*standard, *_IMAGES[image_of(robot)], *(_own(*each) for each in robot.own_topics.items()))
 
 
 def assemble(
@@ -314,22 +332,23 @@ def assemble(
     """Return the values of topics as telemetry. Raises MissingTopicError without odometry, or without any value."""
     fields: dict[str, Any] = {}
     for row in make_rows(robot):
-        if row.from_ros and row.name not in robot.topics:
+        if row.from_ros and row.name not in robot.own_topics:
             fields |= value(row.name) or {}
-    if "odom" in robot.tells and "position" not in fields:
+    if "odom" in robot.standard_topics and "position" not in fields and not robot.reckons:
         raise MissingTopicError("odom")
     extra: dict[str, Any] = {}
-    for name in robot.topics:
+    for name in robot.own_topics:
         extra |= value(name) or {}
-    if not (fields or extra) and (robot.tells or robot.topics):
-        raise MissingTopicError(" or ".join((*robot.tells, *robot.topics)))
+    if not (fields or extra) and (robot.standard_topics or robot.own_topics):
+        raise MissingTopicError(" or ".join((*robot.standard_topics, *robot.own_topics)))
     return StatePacket(b"", finite_telemetry(Telemetry(**_levelled(fields), extra=extra)))
 
 
 def make_table(robot: type[Robot]) -> TopicTable:
     """Return the table of a robot's topics."""
+    pictures = (H264_ROW, *PICTURE_ROWS) if robot.camera and robot.camera.link else ()
     return TopicTable(
-        make_rows(robot),
-        lambda: RobotClassTranslation(DroneFrameNames(), robot.image),
+        (*make_rows(robot), *(replace(row, name=f"{CAMERA}{row.name}") for row in pictures)),
+        lambda: RobotClassTranslation(DroneFrameNames(), image_of(robot)),
         {StatePacket: partial(assemble, robot)},
     )

@@ -8,7 +8,7 @@ at <x> <y> <yaw> <left> <right> <battery>      ten times per second: mm, 0.001 r
 
 from collections.abc import Iterator
 
-from drone_bridge.robot_class import BodyVelocity, Robot, Step, Telemetry
+from drone_bridge.robot_class import BodyVelocity, Delimited, Robot, Step, Tcp, Telemetry
 
 AXLE_M = 0.3  # distance of the wheels
 
@@ -16,15 +16,12 @@ AXLE_M = 0.3  # distance of the wheels
 class TwoWheels(Robot):
     """The robot: its commands, and the robot's end of the same lines, for its emulator and its server."""
 
-    name, summary, port = "two_wheels", "a fictitious robot with two wheels", 7700
-    axes, fastest, watchdog_s = ("x", "yaw"), BodyVelocity(forward=1.0, turn=3.0), 1.0
+    name, summary = "two_wheels", "a fictitious robot with two wheels"
+    control = Tcp(7700, Delimited(b"\n"))  # or Serial(115200, Delimited(b"\n")), or Udp(7700)
+    max_speeds, robot_stops_after_s = {"x": 1.0, "yaw": 3.0}, 1.0
 
     def __init__(self) -> None:
         self.is_greeted = False  # at the robot's end
-
-    def split(self, data: bytes) -> int:
-        """Return the size of the first line."""
-        return data.find(b"\n") + 1
 
     def handshake(self) -> Iterator[Step]:
         """Yield the steps on a new connection, with the test of the answer."""
@@ -35,7 +32,7 @@ class TwoWheels(Robot):
         sides = (velocity.forward + sign * velocity.turn * AXLE_M / 2 for sign in (-1, 1))
         return "drive {} {}\n".format(*(round(1000 * side) for side in sides)).encode()
 
-    def decode(self, packet: bytes) -> Telemetry | None:
+    def decode_report(self, packet: bytes) -> Telemetry | None:
         """Decode a line of the robot. Lines that raise ValueError count as rejected input."""
         word, *numbers = packet.decode("ascii").split()
         if word != "at":
@@ -44,7 +41,7 @@ class TwoWheels(Robot):
         velocity = BodyVelocity((left + right) / 2000, turn=(right - left) / 1000 / AXLE_M)
         return Telemetry((x / 1000, y / 1000, 0.0), yaw / 1000, velocity, battery / 1000)
 
-    def parse_command(self, packet: bytes) -> BodyVelocity | bytes | None:
+    def decode_command(self, packet: bytes) -> BodyVelocity | bytes | None:
         """Decode a line to a velocity, or to the line that answers it."""
         word, *numbers = packet.decode("ascii").split()
         if word == "hello":
@@ -55,7 +52,7 @@ class TwoWheels(Robot):
             raise ValueError(f"unknown command {word!r}")
         return BodyVelocity((left + right) / 2000, turn=(right - left) / 1000 / AXLE_M)
 
-    def encode_state(self, telemetry: Telemetry) -> bytes | None:
+    def encode_report(self, telemetry: Telemetry) -> bytes | None:
         """Return the line with telemetry, once a client has sent hello."""
         if not self.is_greeted or not telemetry.position:
             return None

@@ -58,9 +58,16 @@ def rgb8_pixels(image: Image) -> ImageBytes:
 
 
 def pinhole_camera_info(
-    width: int, height: int, *, focal_x: float, focal_y: float, frame_id: str, baseline: float = 0.0
+    width: int,
+    height: int,
+    *,
+    focal_x: float,
+    focal_y: float,
+    frame_id: str,
+    baseline: float = 0.0,
+    center: tuple[float, float] | None = None,
 ) -> CameraInfo:
-    """Return the CameraInfo of an ideal pinhole camera, whose principal point is the image's centre.
+    """Return the CameraInfo of an ideal pinhole camera.
 
     Args:
         width: pixels.
@@ -69,9 +76,10 @@ def pinhole_camera_info(
         focal_y: vertical focal length, pixels.
         frame_id: the optical frame.
         baseline: distance of this camera to the right of a stereo pair's reference camera, m.
+        center: principal point, pixels; None for the image's centre.
     """
     # Pixel coordinates in ROS refer to pixel centres, so the image's centre is half a pixel before size / 2.
-    centre_x, centre_y = (width - 1) / 2, (height - 1) / 2
+    centre_x, centre_y = center or ((width - 1) / 2, (height - 1) / 2)
     info = CameraInfo(height=height, width=width, distortion_model="plumb_bob", d=[0.0] * 5)
     info.header.frame_id = frame_id
     info.k = [focal_x, 0.0, centre_x, 0.0, focal_y, centre_y, 0.0, 0.0, 1.0]

@@ -13,7 +13,7 @@ from std_srvs.srv import Trigger
 from drone_bridge.net.clock import elapsed_s
 from drone_bridge.ros.protocol_node import ProtocolNode
 from drone_bridge.ros.stall_watch import PROCESS
-from drone_bridge.session.session import EMERGENCY, ENDS_FLIGHT, LAND, Actions
+from drone_bridge.session.session import EMERGENCY, ENDS_FLIGHT, Actions
 
 #: How long a request waits for the link of a bridge that was just activated, and the polling period.
 LINK_TIMEOUT_S, _LOOK_S = 1.0, 0.05
@@ -61,6 +61,7 @@ class RequestServices:
         refusal: Callable[[str], str | None] | None = None,
         outlive_cleanup: bool = False,
         on_hold: Collection[str] = ENDS_FLIGHT,
+        never_stale: Collection[str] = ENDS_FLIGHT,
     ) -> None:
         """Create the services.
 
@@ -71,9 +72,10 @@ class RequestServices:
             refusal: returns why a request is refused now, or None. The default refuses without a reachable vehicle.
             outlive_cleanup: whether the services exist before the node is configured, and then refuse.
             on_hold: the names that are permitted while the vehicle is held.
+            never_stale: the names that are permitted after a stall, an emergency for EMERGENCY_AGE_S.
         """
         self._node, self._ask, self._refusal = node, ask, refusal or partial(undeliverable, node)
-        self._on_hold = frozenset(on_hold)
+        self._on_hold, self._never_stale = frozenset(on_hold), frozenset(never_stale)
         self.group = ReentrantCallbackGroup()  # a response may take long, and cmd_vel has to arrive meanwhile
         for name in names:
             service = node.create_service(Trigger, f"~/{name}", partial(self._serve, name), callback_group=self.group)
@@ -93,15 +95,15 @@ class RequestServices:
             self._node.hold.check(name)
         if name == EMERGENCY:
             asked_s -= PROCESS.waited_s()
-        elif name != LAND:
+        elif name not in self._never_stale:
             self._node.check_age(name)
         await self._wait_for_link()
-        if name not in ENDS_FLIGHT and PROCESS.stalled_since(asked_s):
+        if name not in self._never_stale and PROCESS.stalled_since(asked_s):
             raise ValueError(f"The request {name} is stale: the process was stalled meanwhile. Please call again.")
         if reason := self._refusal(name):
             raise ValueError(reason)
         request = PendingRequest(self._node, name)
-        if name in ENDS_FLIGHT:
+        if name in self._never_stale:
             request.asked_s = asked_s
         if not self._node.post(partial(ask or self._ask, request), is_kept=True):
             raise ValueError(f"{name} can't be requested: the bridge's link has just ended.")

@@ -41,6 +41,10 @@ class OperatorCommand:
         self.due_s = now_s + 1 / self.rate
         return [Publish(command)]
 
+    def keep(self, now_s: float) -> None:
+        """Keep the command in force: its operator is there, and expects it to last."""
+        self._commanded_s = now_s
+
     def tick(self, operator: str, now_s: float) -> Actions:
         """Repeat the command, or end it when `operator` has timed out."""
         if self._command is None or now_s < self.due_s:

@@ -37,7 +37,7 @@ def test_forward_and_left_are_positive():
 
 
 def test_odometry_is_in_metres_and_radians():
-    told = {cls}().decode(b"at 1500 -200 785 100 300 12300\\n")
+    told = {cls}().decode_report(b"at 1500 -200 785 100 300 12300\\n")
     assert told.position == (1.5, -0.2, 0.0)
     assert (told.yaw, told.voltage) == (0.785, 12.3)
     assert told.velocity.turn > 0

@@ -19,6 +19,7 @@ class ArDroneCamera:
     width: int  # pixels
     height: int  # pixels
     diagonal: float  # field of view from corner to corner, degrees
+    lens: tuple[float, float, float, float] | None = None  # calibrated: fx, fy, cx, cy, pixels
 
     @property
     def focal_length(self) -> float:

@@ -49,6 +49,8 @@ class H264Decoder:
         if not frames:
             raise ImageError("is incomplete")
         frame = frames[-1]
+        if frame.is_corrupt:
+            raise ImageError("lacks a part of its data")
         if frame.width > MAX_WIDTH or frame.height > MAX_HEIGHT:
             raise ImageError(f"has {frame.width} x {frame.height} pixels (limit {MAX_WIDTH} x {MAX_HEIGHT})")
         if not is_shown:

@@ -10,7 +10,7 @@ import struct
 from collections.abc import Iterator
 from functools import partial
 
-from drone_bridge.robot_class import BodyVelocity, Robot, Step, Telemetry
+from drone_bridge.robot_class import BodyVelocity, Packets, Robot, Step, Tcp, Telemetry
 
 OPEN, CLOSE, ENABLE, VEL, RVEL, STOP, SIP, MOVING_SIP = 1, 2, 4, 11, 21, 29, 0x32, 0x33
 STATE = struct.Struct("<HHhhhBHhHBB")
@@ -20,6 +20,10 @@ M_PER_UNIT, RAD_PER_UNIT, HALF_AXLE_M = 0.000485, math.tau / 4096, 0.18
 def checksum(content: bytes) -> bytes:
     total: int = sum(struct.unpack(f">{len(content) // 2}H", content[: len(content) // 2 * 2])) & 0xFFFF
     return (total ^ content[-1] if len(content) % 2 else total).to_bytes(2, "big")
+
+
+def is_valid(data: bytes) -> bool:
+    return len(data) > 5 and data[-2:] == checksum(data[3:-2])
 
 
 def packet(kind: int, body: bytes = b"") -> bytes:
@@ -36,23 +40,14 @@ def is_of_kind(kind: int, heard: bytes) -> bool:
 
 
 class Pioneer(Robot):
-    name, summary, port = "pioneer", "a Pioneer 3 robot", 8101
-    axes, fastest, watchdog_s = ("x", "yaw"), BodyVelocity(forward=2.2, turn=8.7), 2.0
-    topics = {"motors": "std_msgs/Bool", "stalled": "std_msgs/Bool"}
+    name, summary = "pioneer", "a Pioneer 3 robot"
+    control = Tcp(8101, Packets(b"\xfa\xfb", length_at=2, checksum=is_valid))
+    max_speeds, robot_stops_after_s = {"x": 2.2, "yaw": 8.7}, 2.0
+    topics = "odom", "battery_state", "motors: std_msgs/Bool", "stalled: std_msgs/Bool"
 
     def __init__(self) -> None:
         self.x = self.y = self.mm_s = self.deg_s = 0
         self.is_synced = self.is_open = False
-
-    def split(self, data: bytes) -> int:
-        if not data.startswith(b"\xfa\xfb"[: len(data)]):
-            return -max(1, data.find(b"\xfa", 1))  # resynchronize, since the line may lose bytes
-        if len(data) < 3:
-            return 0
-        size = 3 + data[2]
-        if len(data) >= size and (size < 6 or data[size - 2 : size] != checksum(data[3 : size - 2])):
-            return -2
-        return size
 
     def handshake(self) -> Iterator[Step]:
         yield packet(0), self.is_awake
@@ -72,7 +67,7 @@ class Pioneer(Robot):
     def encode_goodbye(self) -> bytes:
         return packet(CLOSE)
 
-    def decode(self, data: bytes) -> Telemetry | None:
+    def decode_report(self, data: bytes) -> Telemetry | None:
         if data[3] not in (SIP, MOVING_SIP):
             return None
         x, y, theta, left, right, battery, stalls, _, flags, _, _ = STATE.unpack_from(data, 4)
@@ -90,7 +85,7 @@ class Pioneer(Robot):
 
     # The robot's end.
 
-    def parse_command(self, data: bytes) -> BodyVelocity | bytes | None:
+    def decode_command(self, data: bytes) -> BodyVelocity | bytes | None:
         kind, value = data[3], 0
         if kind in (VEL, RVEL, ENABLE):
             sign, value = struct.unpack_from("<BH", data, 4)
@@ -106,7 +101,7 @@ class Pioneer(Robot):
         self.deg_s = value if kind == RVEL else self.deg_s if kind == VEL else 0
         return BodyVelocity(self.mm_s / 1000, turn=math.radians(self.deg_s))
 
-    def encode_state(self, telemetry: Telemetry) -> bytes | None:
+    def encode_report(self, telemetry: Telemetry) -> bytes | None:
         if not self.is_open or not telemetry.position:
             return None
         x, y = (round(each / M_PER_UNIT) % 0x8000 for each in telemetry.position[:2])

@@ -21,5 +21,5 @@ def test_packets_are_those_of_the_manual():
 def test_odometry_does_not_jump_where_the_wire_wraps():
     robot = Pioneer()
     for units in range(0, 70_000, 3000):
-        heard = robot.decode(packet(SIP, STATE.pack(units % 0x8000, 0, 0, 100, 100, 129, 0, 0, 1, 0, 0)))
+        heard = robot.decode_report(packet(SIP, STATE.pack(units % 0x8000, 0, 0, 100, 100, 129, 0, 0, 1, 0, 0)))
         assert heard.position[0] == pytest.approx(units * 0.000485)

@@ -1,81 +1,125 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tello by its SDK: text in datagrams to port 8889, answered by ok or error, and its state ten times per second.
+"""Tello by its SDK: text in datagrams to port 8889, answered by ok or error, its state ten times per second, and H.264.
 
-The state is sent to port 8890 of the host that has sent `command`. Without a command for 15 s, a Tello lands. On its
-axes, right, forward, up and clockwise are positive. Speeds in its state are in dm/s, contrary to the document.
+The state is sent to port 8890 of the host that has sent `command`, the video to 11111 after `streamon`. Without a
+command for 15 s, a Tello lands. Commands are positive right, forward, up and clockwise. In its state, axes are forward,
+right and down, and angles positive with the nose up, the right side down, and clockwise. Contrary to the document,
+speeds are in dm/s, and accelerations in 0.001 g. Speeds are taken to be along the axes of the drone when it was
+switched on. If yours are along its body, set `is_world = False`: a capture of a flight that turns by 90 degrees, and
+then flies forward, shows it.
 """
 
 import math
 from collections.abc import Iterator
 
-from drone_bridge.robot_class import Answer, BodyVelocity, Request, Robot, Step, Telemetry
+from drone_bridge.robot_class import Answer, BodyVelocity, Camera, Request, Robot, Step, Telemetry, Udp
 
-FULL, TOP_SPEED, TOP_CLIMB, TOP_TURN = 100, 1.0, 1.0, 1.6  # in slow mode, the default
-WORDS = {b"takeoff": "takeoff", b"land": "land"}
+FULL, MILLI_G = 100, 9.80665e-3
+TOO_FAR = 6553  # tof without an echo
+STILL = 15  # states without a change of the motors' time, in seconds, after which they stand
 
 
 class Tello(Robot):
     name, summary, model = "tello", "a Tello drone", "drone"
-    transport, port, state_port = "udp", 8889, 8890
-    axes, fastest = ("x", "y", "z", "yaw"), BodyVelocity(TOP_SPEED, TOP_SPEED, TOP_CLIMB, turn=TOP_TURN)
-    tells, topics = ("battery_state", "height", "flying"), {"temperature": "std_msgs/Float32"}
-    requests, answer_s, watchdog_s = {"takeoff": b"takeoff", "land": b"land"}, 20.0, 15.0
-    lands_itself, land_unattended_s = True, 15.0
+    control, state = Udp(8889), Udp(8890, listen=True)
+    camera = Camera(
+        "h264", Udp(11111, listen=True), b"streamon", b"streamoff", 960, 720, (921.2, 919.0), (459.9, 351.2)
+    )
+    max_speeds = {"x": 1.0, "y": 1.0, "z": 1.0, "yaw": 1.6}  # at rc 100, in slow mode, the default
+    topics = (
+        "odom",
+        "velocity",
+        "imu/data",
+        "height",
+        "range",
+        "flying",
+        "battery_state",
+        "temperature: sensor_msgs/Temperature",
+    )
+    reckons, robot_stops_after_s, lands_itself, land_unattended_s = True, 15.0, True, 15.0
+    requests = {name: Request(name.encode(), timeout_s=20.0) for name in ("takeoff", "land", "emergency")}
+    is_world = True  # whether vgx and vgy are along fixed axes
 
     def __init__(self) -> None:
         self.is_greeted = False
+        self.motors_s: float | None = None
+        self.is_flying: bool | None = None
+        self.still = self.flown = 0
+        self.charge = 1.0
 
     def handshake(self) -> Iterator[Step]:
         yield b"command", lambda heard: heard.strip() == b"ok"
 
     def encode_command(self, velocity: BodyVelocity) -> bytes:
-        shares = (-velocity.left / TOP_SPEED, velocity.forward / TOP_SPEED, velocity.up / TOP_CLIMB)
-        axes = (*shares, -velocity.turn / TOP_TURN)
-        return "rc {} {} {} {}".format(*(round(FULL * share) for share in axes)).encode()
+        shares = -velocity.left, velocity.forward, velocity.up, -velocity.turn / self.max_speeds["yaw"]
+        return "rc {} {} {} {}".format(*(round(FULL * share) for share in shares)).encode()
 
-    def decode(self, packet: bytes) -> Answer | None:
+    def decode_report(self, packet: bytes) -> Answer:
         text = packet.decode("ascii").strip()
         return Answer("", text == "ok", "" if text == "ok" else text)
 
     def decode_state(self, packet: bytes) -> Telemetry:
-        state = dict(pair.split(":") for pair in packet.decode("ascii").strip().split(";") if pair)
-        moving = BodyVelocity(int(state["vgx"]) / 10, -int(state["vgy"]) / 10, -int(state["vgz"]) / 10)
+        texts = dict(pair.split(":") for pair in packet.decode("ascii").strip().split(";") if pair)
+        state = {name: float(text) for name, text in texts.items() if name != "mpry"}
+        self.watch_motors(state["time"], is_up=state["h"] > 0)
+        roll, pitch, yaw = (math.radians(state[name]) for name in ("roll", "pitch", "yaw"))
+        ahead, right = self.turned(state["vgx"] / 10, state["vgy"] / 10, -yaw)
         return Telemetry(
-            yaw=-math.radians(int(state["yaw"])),
-            velocity=moving,
-            charge=int(state["bat"]) / 100,
-            height=int(state["h"]) / 100,
-            is_flying=int(state["h"]) > 0,
-            extra={"temperature": self.message(float(state["temph"]))},
+            yaw=-yaw,
+            roll=roll,
+            pitch=-pitch,
+            velocity=BodyVelocity(ahead, -right, -state["vgz"] / 10),
+            acceleration=(state["agx"] * MILLI_G, -state["agy"] * MILLI_G, -state["agz"] * MILLI_G),
+            height=state["tof" if state["tof"] < TOO_FAR else "h"] / 100,
+            charge=state["bat"] / 100,
+            is_flying=self.is_flying,
+            extra={"temperature": self.message(state["temph"])},
         )
 
-    def message(self, degrees: float) -> object:
-        from std_msgs.msg import Float32  # only the bridge has ROS
+    def turned(self, ahead: float, right: float, angle: float) -> tuple[float, float]:
+        cos, sin = (math.cos(angle), math.sin(angle)) if self.is_world else (1.0, 0.0)
+        return cos * ahead - sin * right, sin * ahead + cos * right
 
-        return Float32(data=degrees)
+    def watch_motors(self, seconds: float, is_up: bool) -> None:
+        self.still += 1
+        if self.motors_s not in (None, seconds) or (self.motors_s is None and is_up):
+            self.is_flying, self.still = True, 0
+        elif self.still > STILL:
+            self.is_flying = False
+        self.motors_s = seconds
+
+    def message(self, degrees: float) -> object:
+        from sensor_msgs.msg import Temperature  # only the bridge has ROS
+
+        return Temperature(temperature=degrees)
 
     # The drone's end.
 
-    def parse_command(self, packet: bytes) -> BodyVelocity | Request | bytes | None:
-        if packet in WORDS:
-            return Request(WORDS[packet])
+    def decode_command(self, packet: bytes) -> BodyVelocity | bytes:
         word, *numbers = packet.decode("ascii").split()
-        if word == "command":
-            self.is_greeted = True
-            return b"ok"
-        left, forward, up, turn = (int(number) / FULL for number in numbers)
-        if word != "rc" or max(map(abs, (left, forward, up, turn))) > 1:
-            raise ValueError(f"{packet[:40]!r} is no command")
-        return BodyVelocity(forward * TOP_SPEED, -left * TOP_SPEED, up * TOP_CLIMB, turn=-turn * TOP_TURN)
+        if word == "rc":
+            left, forward, up, turn = (int(number) / FULL for number in numbers)
+            if max(map(abs, (left, forward, up, turn))) > 1:
+                raise ValueError(f"{packet[:40]!r} is out of range")
+            return BodyVelocity(forward, -left, up, turn=-turn * self.max_speeds["yaw"])
+        self.is_greeted |= word == "command"
+        if word == "battery?":
+            return b"%d" % round(FULL * self.charge)
+        return b"ok" if word in ("command", "streamon", "streamoff") else b"error"
 
     def encode_answer(self, answer: Answer) -> bytes:
         return b"ok" if answer.is_success else f"error {answer.reason}".encode("ascii", "replace")
 
-    def encode_state(self, t: Telemetry) -> bytes | None:
+    def encode_report(self, t: Telemetry) -> bytes | None:
+        self.charge, self.flown = t.charge or 0.0, self.flown + bool(t.is_flying)
         if not self.is_greeted:
             return None
-        v, yaw = t.velocity or BodyVelocity(), -round(math.degrees(t.yaw or 0.0))
-        state = {"pitch": 0, "roll": 0, "yaw": yaw, "vgx": round(10 * v.forward), "vgy": -round(10 * v.left)}
-        state |= {"vgz": -round(10 * v.up), "templ": 60, "temph": 62, "h": round(100 * (t.height or 0.0))}
-        state |= {"bat": round(100 * (t.charge or 0.0))}
-        return "".join(f"{name}:{value};" for name, value in state.items()).encode() + b"\r\n"
+        v, yaw, height = t.velocity or BodyVelocity(), -(t.yaw or 0.0), 100 * (t.height or 0.0)
+        vgx, vgy = self.turned(10 * v.forward, -10 * v.left, yaw)
+        x, y, z = t.acceleration or (0.0, 0.0, 9.80665)
+        angles = {"pitch": -(t.pitch or 0.0), "roll": t.roll or 0.0, "yaw": yaw}
+        state = {name: math.degrees(angle) for name, angle in angles.items()}
+        state |= {"vgx": vgx, "vgy": vgy, "vgz": -10 * v.up, "templ": 60, "temph": 62, "tof": height, "h": height}
+        state |= {"bat": 100 * self.charge, "baro": 0, "time": self.flown // 10}
+        state |= {"agx": x / MILLI_G, "agy": -y / MILLI_G, "agz": -z / MILLI_G}
+        return "".join(f"{name}:{round(value)};" for name, value in state.items()).encode() + b"\r\n"

@@ -1,17 +1,59 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests beyond `drone-bridge check tello`: signs and units."""
+"""Tests beyond `drone-bridge check tello`: signs and units, in states of real drones."""
 
-from tello import Tello
+import math
+
+import pytest
+from tello import STILL, Tello
 
 from drone_bridge.robot_class import BodyVelocity
+
+REST = "vgx:0;vgy:0;vgz:0;templ:43;temph:46;tof:10;h:0;bat:83;baro:150.12;time:0"
+
+
+def told(text):
+    return Tello().decode_state(f"{text};\r\n".encode())
 
 
 def test_right_and_clockwise_are_positive():
     assert Tello().encode_command(BodyVelocity(0.5, 0.25, -0.1, turn=-1.6)) == b"rc -25 50 -10 100"
 
 
-def test_state_is_read_as_rep_103():
-    state = b"pitch:0;roll:0;yaw:-90;vgx:5;vgy:-2;vgz:3;templ:60;temph:62;tof:100;h:70;bat:87;\r\n"
-    told = Tello().decode_state(state)
-    assert told.velocity == BodyVelocity(0.5, 0.2, -0.3)
-    assert (told.height, told.charge, round(told.yaw, 3)) == (0.7, 0.87, 1.571)
+@pytest.mark.parametrize(
+    "text",
+    [  # published by their owners; tilted on the ground, or in a hand
+        f"pitch:1;roll:5;yaw:0;{REST};agx:15.00;agy:-97.00;agz:-988.00",
+        f"mid:-1;x:0;y:0;z:0;mpry:0,0,0;pitch:3;roll:-1;yaw:0;{REST};agx:54.00;agy:28.00;agz:-1004.00",
+        f"pitch:11;roll:-18;yaw:118;{REST};agx:242.00;agy:315.00;agz:-1057.00",
+        f"pitch:-1;roll:-179;yaw:148;{REST};agx:-22.00;agy:5.00;agz:1002.00",
+    ],
+)
+def test_the_specific_force_of_a_drone_at_rest_is_up_by_its_own_attitude(text):
+    state = told(text)
+    roll, pitch = state.roll, state.pitch
+    up = (-math.sin(pitch), math.cos(pitch) * math.sin(roll), math.cos(pitch) * math.cos(roll))
+    size = math.hypot(*state.acceleration)
+    assert size == pytest.approx(9.81, rel=0.16)
+    assert sum(one * other for one, other in zip(up, state.acceleration, strict=True)) / size > math.cos(0.07)
+
+
+def test_accelerations_are_in_thousandths_of_g():
+    at_rest = ((-9, -4, -997), (6, 0, -999), (-10, 16, -999), (-13, -5, -998), (5, 0, -1002), (-10, -5, -1000))
+    states = [told(f"pitch:0;roll:0;yaw:0;{REST};agx:{x}.00;agy:{y}.00;agz:{z}.00") for x, y, z in at_rest]
+    sizes = [math.hypot(*state.acceleration) for state in states]
+    assert sum(sizes) / len(sizes) == pytest.approx(9.80665, rel=0.004)
+
+
+def test_velocity_is_along_the_heading_and_height_is_measured():
+    state = told(
+        "pitch:0;roll:0;yaw:-90;vgx:5;vgy:-2;vgz:3;templ:60;temph:62;tof:100;h:70;bat:87;time:0;agx:0;agy:0;agz:-999"
+    )
+    assert state.velocity.linear == pytest.approx((0.2, -0.5, -0.3))
+    assert (state.height, state.charge, round(state.yaw, 3)) == (1.0, 0.87, 1.571)
+
+
+def test_it_flies_while_the_motors_time_goes_on():
+    tello = Tello()
+    states = [tello.decode_state(f"pitch:0;roll:0;yaw:0;{REST[:-1]}{s};agx:0;agy:0;agz:-999;".encode()).is_flying
+              for s in [0] * 3 + [1] * 10 + [2] * (STILL + 2)]  # fmt: skip
+    assert (states[0], states[3], states[-1]) == (None, True, False)

@@ -7,9 +7,9 @@ import pytest
 from patience import TIMEOUT_S
 from video_sender import VideoSender
 
-from drone_bridge.dronegui.pictures import video_port
-from drone_bridge.dronegui.pictures.video_port import MAX_DRAINED, VideoPort
+from drone_bridge.pictures import video_port
 from drone_bridge.pictures.source import NOTHING, VideoFrame
+from drone_bridge.pictures.video_port import MAX_DRAINED, VideoPort
 
 RATE_HZ = 10.0
 

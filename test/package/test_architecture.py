@@ -63,6 +63,7 @@ FORBIDDEN_IN_PROTOCOLS = {"asyncio", "datetime", "select", "selectors", "socket"
 #: Class names that stand in several modules, as these are public: a traceback names the module as well.
 DOUBLES = {
     "Answer": "of a session's Call, of a robot in one class, and of the simulator's codec",
+    "Camera": "of a robot in one class, and of the codec of telemetry",
     "ClientConnection": "an end in two codecs",
     "ControllerConnection": "an end in two codecs",
     "Demo": "a block of navdata in two codecs",

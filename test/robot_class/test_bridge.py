@@ -15,7 +15,7 @@ PARAMETERS = {"rate": 20.0, "link_timeout": 3.0, "command_timeout": 0.5}
 class Node:
     """Node of a session in a state, whose report says that the robot can't be reached."""
 
-    has_link = True
+    has_link, robot = True, Tello
 
     def __init__(self, state):
         arbiter = SimpleNamespace(start=lambda now_s: None)

@@ -9,9 +9,9 @@ from own_robots import Pioneer, Tello
 from session_talk import SessionTalk, sent
 
 from drone_bridge.motion.body_velocity import BodyVelocity
-from drone_bridge.robot_class import Robot
+from drone_bridge.robot_class import Delimited, Robot, Tcp, Udp
 from drone_bridge.robot_class.client_session import CONNECTED, GREETING, RobotClassOperatorSession
-from drone_bridge.robot_class.robot import has_last_words
+from drone_bridge.robot_class.robot import has_last_words, is_stream
 from drone_bridge.session.arbiter import Decision, Rank
 
 PARAMETERS = {"rate": 20.0, "link_timeout": 3.0, "command_timeout": 0.5}
@@ -21,7 +21,7 @@ FORWARD = BodyVelocity(forward=0.5)
 class Cart(Robot):
     """Robot on a stream that needs no greeting."""
 
-    name, port = "cart", 1
+    name, control = "cart", Tcp(1, Delimited(b"\n"))
 
     def encode_command(self, velocity):
         return b"%g %g\n" % (velocity.forward, velocity.turn)
@@ -33,7 +33,7 @@ class Cart(Robot):
 class Boat(Cart):
     """The same with datagrams."""
 
-    name, transport = "boat", "udp"
+    name, control = "boat", Udp(1)
 
 
 class Numbered(Boat):
@@ -75,12 +75,10 @@ class Talk(SessionTalk):
 
     def __init__(self, robot):
         self.command = None
-        is_stream = robot.transport == "tcp"
+        stream = is_stream(robot)
         arbiter = self
-        super().__init__(
-            RobotClassOperatorSession(robot, arbiter, PARAMETERS.__getitem__, "robot", is_stream=is_stream)
-        )
-        self.actions = list(self.session.connected("robot" if is_stream else None, self.now_s))
+        super().__init__(RobotClassOperatorSession(robot, arbiter, PARAMETERS.__getitem__, "robot", is_stream=stream))
+        self.actions = list(self.session.connected("robot" if stream else None, self.now_s))
         self.actions += self.session.receive(b"hi\n", "robot", self.now_s)
         assert self.session.state == CONNECTED
 
@@ -120,9 +118,6 @@ class Polite(Cart):
     """Robot that is greeted."""
 
     name = "polite"
-
-    def split(self, data):
-        return data.find(b"\n") + 1
 
     def handshake(self):
         yield b"hello\n", lambda packet: packet == b"hi\n"

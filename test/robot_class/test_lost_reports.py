@@ -8,8 +8,9 @@ from own_robots import Tello
 from session_talk import SessionTalk, sent
 
 from drone_bridge.motion.limits import LONGEST_LANDING_S, LimitParameters
-from drone_bridge.robot_class import BodyVelocity, Robot, Telemetry
-from drone_bridge.robot_class.client_session import CONNECTED, GREETING, LAND_S, STATE, RobotClassOperatorSession
+from drone_bridge.robot_class import BodyVelocity, Delimited, Robot, Tcp, Telemetry
+from drone_bridge.robot_class.client_session import CONNECTED, GREETING, LAND_S, RobotClassOperatorSession
+from drone_bridge.robot_class.robot import is_stream
 from drone_bridge.session.arbiter import Arrival, Rank
 from drone_bridge.session.feedback import Feedback
 from drone_bridge.session.hold_state import CALLED
@@ -17,17 +18,14 @@ from drone_bridge.session.report_watch import ReportWatch
 from drone_bridge.session.session import Landing
 
 PARAMETERS = {"rate": 20.0, "link_timeout": 3.0, "command_timeout": 0.5}
-STATE_AT = b"pitch:0;roll:0;yaw:0;vgx:0;vgy:0;vgz:0;templ:60;temph:62;h:%d;bat:%d;\r\n"
+STATE_AT = b"pitch:0;roll:0;yaw:0;vgx:0;vgy:0;vgz:0;temph:62;tof:6553;h:%d;bat:%d;time:%d;agx:0;agy:0;agz:-999;\r\n"
 NEUTRAL, SINKS, LAND = b"0\n", b"-0.5\n", b"land\n"
 
 
 class Kite(Robot):
     """Drone on a stream without a request to land."""
 
-    name, port, model, axes = "kite", 1, "drone", ("z",)
-
-    def split(self, data):
-        return data.find(b"\n") + 1
+    name, control, model, max_speeds = "kite", Tcp(1, Delimited(b"\n")), "drone", {"z": 1.0}
 
     def handshake(self):
         yield b"hello\n", lambda packet: packet == b"hi\n"
@@ -35,7 +33,7 @@ class Kite(Robot):
     def encode_command(self, velocity):
         return b"%g\n" % velocity.up
 
-    def decode(self, packet):
+    def decode_report(self, packet):
         return Telemetry(height=float(packet)) if packet != b"hi\n" else None
 
 
@@ -48,14 +46,14 @@ class Owl(Kite):
 class Balloon(Kite):
     """Drone that can't be commanded to descend."""
 
-    name, axes = "balloon", ("yaw",)
+    name, max_speeds = "balloon", {"yaw": 1.0}
 
 
 class LandingTalk(SessionTalk):
     """Session with limits, and a robot that answers only if the test does."""
 
     def __init__(self, robot):
-        self.is_stream = robot.transport == "tcp"
+        self.is_stream = is_stream(robot)
         self.vehicle = LimitedVehicle(lambda: self.now_s, sinks="z" in robot.axes and "land" not in robot.requests)
         arbiter, get = self.vehicle.arbiter, PARAMETERS.__getitem__
         feedback = Feedback(self.vehicle.observed, arbiter.limits)
@@ -90,7 +88,7 @@ def data_of(actions):
 @pytest.fixture
 def tello():
     talk = LandingTalk(Tello)
-    talk.lands_at = talk.fly(b"ok", STATE_AT % (200, 87), STATE)
+    talk.lands_at = talk.fly(b"ok", STATE_AT % (200, 87, 0), "state")
     return talk
 
 
@@ -126,7 +124,7 @@ def fly_on(tello, height, seconds):
     """Let a drone report its height, cm, and a full battery or an empty one on the ground. Return the commands."""
     commands = []
     for _ in range(round(10 * seconds)):
-        tello.hear(STATE_AT % (height, 87 if height else 10), STATE)
+        tello.hear(STATE_AT % (height, 87 if height else 10, tello.now_s if height else 0), "state")
         commands += data_of(tello.run(0.1))
     return commands
 
@@ -227,9 +225,9 @@ def test_constant_height_in_a_climb_is_noticed_and_limits_nothing(is_held):
 class Sparrow(Kite):
     """Drone that reports the numbers of each packet, separated by spaces: x, yaw, velocity and height."""
 
-    name, axes = "sparrow", ("x", "z")
+    name, max_speeds = "sparrow", {"x": 1.0, "z": 1.0}
 
-    def decode(self, packet):
+    def decode_report(self, packet):
         if packet == b"hi\n":
             return None
         x, yaw, forward, height = map(float, packet.split())

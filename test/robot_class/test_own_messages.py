@@ -11,16 +11,16 @@ from std_msgs.msg import Float32
 
 ROBOT = """
 from std_msgs.msg import Float32
-from drone_bridge.robot_class import Robot, Telemetry
+from drone_bridge.robot_class import Robot, Telemetry, Udp
 
 class Voltmeter(Robot):
-    name, transport, port, tells = "voltmeter", "udp", 7701, ()
+    name, control = "voltmeter", Udp(7701)
     topics = {"volts": "std_msgs/Float32"}
 
     def encode_command(self, velocity):
         return b"drive"
 
-    def decode(self, packet):
+    def decode_report(self, packet):
         kind, _, value = packet.decode().partition(" ")
         return Telemetry(extra={"volts": Float32(data=float(value) if kind == "number" else value)})
 """

@@ -7,8 +7,9 @@ import pytest
 from session_talk import SessionTalk, sent
 
 from drone_bridge.motion.body_velocity import BodyVelocity
-from drone_bridge.robot_class import Robot, Telemetry
+from drone_bridge.robot_class import Delimited, Request, Robot, Tcp, Telemetry, Udp
 from drone_bridge.robot_class.client_session import RobotClassOperatorSession
+from drone_bridge.robot_class.robot import is_stream
 from drone_bridge.session.arbiter import Decision, Rank
 from drone_bridge.session.session import FINAL_REPEATS
 
@@ -19,13 +20,15 @@ ZERO, FORWARD = BodyVelocity(), BodyVelocity(0.3)
 class Cleaner(Robot):
     """Robot that cleans by itself until it hears safe."""
 
-    name, port, stop = "cleaner", 1, "safe"
-    requests = {"clean": b"clean\n", "safe": b"safe\n"}  # noqa: RUF012
+    name, control = "cleaner", Tcp(1, Delimited(b"\n"))
+    requests = {  # noqa: RUF012
+        "clean": Request(b"clean\n", stop=b"safe\n"),
+        "safe": b"safe\n",
+        "beep": Request(b"beep\n", moves=False),
+        "dance": b"dance\n",
+    }
 
-    def split(self, data):
-        return data.find(b"\n") + 1
-
-    def decode(self, packet):
+    def decode_report(self, packet):
         return Telemetry()
 
     def encode_command(self, velocity):
@@ -33,7 +36,7 @@ class Cleaner(Robot):
 
 
 class CleanerByDatagrams(Cleaner):
-    name, transport = "cleaner_by_datagrams", "udp"
+    name, control = "cleaner_by_datagrams", Udp(1)
 
 
 @dataclass(eq=False)
@@ -45,9 +48,9 @@ class Asked:
 class Talk(SessionTalk):
     def __init__(self, robot):
         self.rank, self.command = Rank.NEUTRAL, None
-        is_stream = robot.transport == "tcp"
-        super().__init__(RobotClassOperatorSession(robot, self, PARAMETERS.__getitem__, "robot", is_stream=is_stream))
-        self.session.connected("robot" if is_stream else None, self.now_s)
+        stream = is_stream(robot)
+        super().__init__(RobotClassOperatorSession(robot, self, PARAMETERS.__getitem__, "robot", is_stream=stream))
+        self.session.connected("robot" if stream else None, self.now_s)
         self.hear()
 
     def hear(self):
@@ -104,6 +107,38 @@ def test_the_end_and_a_stall_end_a_motion_by_request(cleaning):
     assert next(each.data for each in sent(cleaning.session.end(cleaning.now_s))) == b"safe\n"
 
 
-def test_a_name_without_a_request_is_refused():
-    with pytest.raises(ValueError, match="stop"):
-        type("Wrong", (Robot,), {"name": "wrong", "port": 1, "stop": "safe"})
+def test_a_request_that_does_not_move_ends_nothing(cleaning):
+    assert cleaning.ask("beep") == [b"beep\n"]
+    assert cleaning.session.last_words().neutral[0] == b"safe\n"
+
+
+def test_another_motion_ends_the_first(cleaning):
+    assert cleaning.ask("dance") == [b"safe\n", b"dance\n"]
+
+
+def test_after_a_motion_that_neutral_ends_last_words_are_kept():
+    talk = Talk(Cleaner)
+    assert talk.session.last_words() is None
+    assert talk.ask("dance") == [b"dance\n"]
+    talk.sends()
+    assert talk.session.last_words().neutral == (b"v 0\n",)
+    talk.rank = Rank.HOLD
+    talk.sends()
+    assert talk.session.last_words() is None
+
+
+def test_what_ends_a_motion_is_always_accepted():
+    assert Cleaner.always_accepted == {"land", "emergency", "safe"}
+    talk = Talk(Cleaner)
+    talk.session.fresh_since_s = 2e9
+    assert talk.ask("safe") == [b"safe\n"]
+    assert talk.ask("dance") == []
+
+
+def test_a_robot_may_have_one_stop_for_all_requests():
+    class Sweeper(Cleaner):
+        name, stop = "sweeper", b"halt\n"
+
+    talk = Talk(Sweeper)
+    talk.ask("dance")
+    assert talk.session.last_words().neutral[0] == b"halt\n"

@@ -7,6 +7,7 @@ import os
 import select
 import signal
 import socket
+import sys
 import threading
 import tty
 
@@ -18,7 +19,8 @@ from own_robots import FOLDERS, Pioneer, installed
 from ports import free_port, free_ports
 from processes import executable
 from ros_session import module_ros, repeating, wait_until
-from std_msgs.msg import Bool, Float32
+from sensor_msgs.msg import CameraInfo, Image, Imu, Temperature
+from std_msgs.msg import Bool
 from std_srvs.srv import Trigger
 from web_page import address_of
 from web_viewer import Pilot
@@ -110,8 +112,8 @@ def test_a_drone_takes_off_by_its_service_and_lands(drone_bridge, node, ros):
     state_port = free_port()
     _, port = emulated(drone_bridge, "tello", "--state-port", state_port)
     node("tello", "bridge", port=port, state_port=state_port)
-    heights, temperature = ros.subscribe(PointStamped, "height"), ros.subscribe(Float32, "temperature")
-    assert temperature.wait().data == 62.0
+    heights, temperature = ros.subscribe(PointStamped, "height"), ros.subscribe(Temperature, "temperature")
+    assert temperature.wait().temperature == 62.0
     assert call(ros, "/tello_bridge/takeoff") == (True, "ok")
     assert heights.wait(lambda height: height.point.z > 1.0)  # it obeys, and may land
     success, sentence = call(ros, "/tello_bridge/takeoff")
@@ -119,6 +121,23 @@ def test_a_drone_takes_off_by_its_service_and_lands(drone_bridge, node, ros):
     assert sentence.startswith("error ")
     assert call(ros, "/tello_bridge/land") == (True, "ok")
     assert heights.wait(lambda height: height.point.z < 0.1)
+
+
+def test_the_camera_of_a_drone_is_shown_with_its_odometry(drone_bridge, node, ros):
+    pytest.importorskip("av", reason="PyAV is not installed")
+    state_port, camera_port = free_ports(2)
+    ports = {"state_port": state_port, "camera_port": camera_port}
+    options = [f"--{name.replace('_', '-')}={number}" for name, number in ports.items()]
+    _, port = emulated(drone_bridge, "tello", *options, "--in-the-air")
+    node("tello", "bridge", port=port, **ports)
+    images, infos = ros.subscribe(Image, "camera/image_raw"), ros.subscribe(CameraInfo, "camera/camera_info")
+    odometry, imu = ros.subscribe(Odometry, "odom"), ros.subscribe(Imu, "imu/data")
+    image = images.wait()
+    assert (image.width, image.height, image.header.frame_id) == (960, 720, "camera_optical_frame")
+    assert list(infos.wait().k) == [921.2, 0.0, 459.9, 0.0, 919.0, 351.2, 0.0, 0.0, 1.0]
+    assert imu.wait().linear_acceleration.z == pytest.approx(9.8, abs=0.1)
+    with driven(ros, forward=0.5):
+        assert odometry.wait(lambda message: message.pose.pose.position.x > 0.3).pose.pose.position.z > 0.9
 
 
 @pytest.mark.exhaustive
@@ -205,9 +224,9 @@ def test_serial_robot_is_driven_again_after_replugging_the_device(drone_bridge, 
 def commanded(sent):
     """Return the commands in a Pioneer's stream, of which each byte has to belong to a packet, and what it begins."""
     robot, commands = Pioneer(), []
-    while sent and (size := robot.split(sent)):
+    while sent and (size := robot.control.framing(sent)):
         assert size > 0, f"{sent[:40]!r} begins no packet"
-        commands.append(robot.parse_command(sent[:size]))
+        commands.append(robot.decode_command(sent[:size]))
         sent = sent[size:]
     return [each for each in commands if isinstance(each, BodyVelocity)], sent
 
@@ -244,8 +263,10 @@ def test_second_client_is_refused_without_effect_on_the_first(drone_bridge, node
 
 
 @pytest.mark.exhaustive
-def test_two_vehicles_of_one_kind_on_one_host_have_separate_state_ports(start, ros):
-    names, ports = ("one", "other"), free_ports(4)
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux sorts datagrams by their source")
+def test_two_drones_share_the_ports_to_which_they_report(start, ros):
+    """Also with a bridge of another test: each drone has an address of its own."""
+    names, hosts = ("one", "other"), ("127.0.75.2", "127.0.75.3")
     launched = [
         start(
             *RUNNER,
@@ -254,13 +275,14 @@ def test_two_vehicles_of_one_kind_on_one_host_have_separate_state_ports(start, r
             "robot:=tello",
             "emulate:=true",
             f"namespace:={name}",
-            f"robot_port:={port}",
-            f"robot_state_port:={state_port}",
+            f"robot_host:={host}",
         )
-        for name, port, state_port in zip(names, ports[:2], ports[2:], strict=True)
+        for name, host in zip(names, hosts, strict=True)
     ]
-    temperatures = [ros.subscribe(Float32, f"/{name}/temperature") for name in names]
-    assert [each.wait().data for each in temperatures] == [62.0, 62.0]
+    heights = [ros.subscribe(PointStamped, f"/{name}/height") for name in names]
+    assert ros.call_again(Trigger, "/other/tello_bridge/takeoff", Trigger.Request()).success
+    heights[1].wait(lambda height: height.point.z > 0.5)
+    assert heights[0].wait().point.z < 0.1
     assert [each.stop(signal.SIGINT) for each in launched] == [128 + signal.SIGINT] * 2
 
 

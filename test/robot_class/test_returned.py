@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from drone_bridge.robot_class import BodyVelocity, Robot, returned
+from drone_bridge.robot_class import BodyVelocity, Robot, Udp, returned
 from drone_bridge.robot_class.hang import end_if_stuck
 from drone_bridge.robot_class.robot import unstoppable
 from drone_bridge.ros import watchdog
@@ -20,16 +20,15 @@ WRONG = {
     "encode_command": [None, "text", 7],
     "encode_goodbye": [None, "text"],
     "last_words": [b"one", (b"one",), (b"one", "two")],
-    "split": [None, b"1"],
-    "decode": [b"bytes", {}],
-    "parse_command": ["text", 0.3],
-    "encode_state": ["text"],
+    "decode_report": [b"bytes", {}],
+    "decode_command": ["text", 0.3, (BodyVelocity(), "ok")],
+    "encode_report": ["text"],
     "encode_answer": [None],
 }
 
 
 def robot(**methods):
-    return type("Wrong", (Robot,), {"name": "wrong", "port": 1, **methods})
+    return type("Wrong", (Robot,), {"name": "wrong", "control": Udp(1), **methods})
 
 
 @pytest.mark.parametrize(("name", "result"), [(name, result) for name, results in WRONG.items() for result in results])
@@ -51,7 +50,7 @@ def test_bytes_of_other_types_become_bytes():
     assert type(end.encode_command(BodyVelocity())) is bytes
 
 
-@pytest.mark.parametrize("name", ["encode_command", "decode", "split"])
+@pytest.mark.parametrize("name", ["encode_command", "decode_report", "decode_command"])
 def test_an_exit_rejects_the_packet(name):
     with pytest.raises(ValueError, match=rf"Wrong.{name}\(\) has called sys.exit\(2\)"):
         getattr(robot(**{name: exits})(), name)(b"")
@@ -71,13 +70,13 @@ def test_a_method_that_does_not_return_ends_the_node_by_name(monkeypatch):
     monkeypatch.setattr(watchdog, "end", lambda: ended.append(True))
     logger = SimpleNamespace(fatal=said.append)
 
-    def decode(end, packet):
+    def decode_report(end, packet):
         end_if_stuck(logger)
         monkeypatch.setattr(time, "monotonic", lambda: called_s + watchdog.limit_s() + 1.0)
-        assert returned.stuck(watchdog.limit_s()) == "Wrong.decode"
+        assert returned.stuck(watchdog.limit_s()) == "Wrong.decode_report"
         end_if_stuck(logger)
 
     called_s = time.monotonic()
-    robot(decode=decode)().decode(b"")
-    assert ["Wrong.decode() has not returned" in each for each in said] == [True] == ended
+    robot(decode_report=decode_report)().decode_report(b"")
+    assert ["Wrong.decode_report() has not returned" in each for each in said] == [True] == ended
     assert returned.stuck(0.0) == ""

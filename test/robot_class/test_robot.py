@@ -3,6 +3,7 @@
 
 import json
 import math
+import re
 import struct
 from dataclasses import dataclass
 from types import MappingProxyType, SimpleNamespace
@@ -16,11 +17,24 @@ from drone_bridge.kind import Side, load
 from drone_bridge.motion.body_velocity import STILL
 from drone_bridge.net import tcp_connection
 from drone_bridge.net.tcp_connection import StreamOptions, TcpConnection
-from drone_bridge.robot_class import Answer, BodyVelocity, Picture, Request, Robot, Telemetry, emulator
+from drone_bridge.robot_class import (
+    Answer,
+    BodyVelocity,
+    Camera,
+    Delimited,
+    Picture,
+    Request,
+    Robot,
+    Serial,
+    Tcp,
+    Telemetry,
+    Udp,
+    emulator,
+)
 from drone_bridge.robot_class.body import FOLLOWS, HOVER_HEIGHT, LANDS, EmulatedBody
 from drone_bridge.robot_class.client_session import CONNECTED, GREETING, WAITING, WITHHELD, RobotClassOperatorSession
-from drone_bridge.robot_class.client_session import STATE as STATE_PORT
 from drone_bridge.robot_class.connection import Packet, RobotClassConnection, StatePacket
+from drone_bridge.robot_class.robot import is_stream
 from drone_bridge.robot_class.robot_session import SERVING, RobotClassVehicleSession
 from drone_bridge.session.arbiter import Decision, Rank
 from drone_bridge.session.session import (
@@ -45,31 +59,58 @@ command, packet = pioneer.command, pioneer.packet
 NEUTRAL = command(VEL, 0) + command(RVEL, 0)
 SIP_PACKET = packet(SIP, STATE.pack(0, 0, 0, 100, 100, 129, 0, 0, 1, 0, 0))
 PARAMETERS = {"rate": 20.0, "link_timeout": 3.0, "command_timeout": 0.5, "silence_warning": 5.0}
-TELLO_STATE = b"pitch:0;roll:0;yaw:0;vgx:0;vgy:0;vgz:0;templ:60;temph:62;h:70;bat:87;\r\n"
+TELLO_STATE = (
+    b"pitch:0;roll:0;yaw:0;vgx:0;vgy:0;vgz:0;templ:60;temph:62;tof:70;h:70;bat:87;baro:0;time:0;agx:0;agy:0;agz:-999;"
+)
 ONE, OTHER = ("127.0.0.1", 9000), ("127.0.0.1", 9001)
 
 
 # The description.
 
 
+LINES = Tcp(1, Delimited(b"\n"))
+REPORTS = Udp(2, listen=True)
+
+
 def described(**attributes):
-    return type("Wrong", (Robot,), {"name": "wrong", "port": 1, **attributes})
+    return type("Wrong", (Robot,), {"name": "wrong", "control": LINES, **attributes})
 
 
 @pytest.mark.parametrize(
-    "attributes",
+    ("sentence", "attributes"),
     [
-        {"axes": ("x", "pitch")},
-        {"tells": ("odometry",)},
-        {"transport": "serial"},
-        {"image": "png"},
-        {"axes": ("x", "y"), "fastest": BodyVelocity(forward=1.0)},
+        ("max_speeds has 1.0 for 'pitch'", {"max_speeds": {"x": 1.0, "pitch": 1.0}}),
+        ("max_speeds has 0 for 'y'", {"max_speeds": {"x": 1.0, "y": 0}}),
+        ("topics has 'odometry'", {"topics": ("odometry",)}),
+        ("topics is the text 'odom'", {"topics": "odom"}),
+        ("encoding 'png'", {"camera": Camera("png")}),
+        ("must have a link", {"camera": Camera("h264")}),
+        ("camera.link must be", {"camera": Camera("h264", REPORTS, b"on", b"", 4, 3, (1.0, 1.0))}),
+        ("it has no link", {"control": None}),
+        ("control listens", {"control": REPORTS}),
+        ("control is a stream", {"control": Tcp(1)}),
+        ("control has port 0", {"control": Udp(0)}),
+        ("which is no function", {"control": Tcp(1, b"\n")}),
+        ("other must be Udp", {"other": LINES}),
+        ("other must be Udp", {"other": Udp(2)}),
+        ("other must be Udp", {"control": Serial(9600, Delimited(b"\n")), "other": REPORTS}),
+        ("listen on one port: 2, 2", {"one": REPORTS, "other": REPORTS}),
+        ("must have bytes", {"requests": {"dock": "dock"}}),
+        ("name it max_speeds", {"fastest": BodyVelocity(1.0)}),
+        ("name it robot_stops_after_s", {"watchdog_s": 1.0}),
+        ("name it a link", {"port": 1}),
     ],
-    ids=", ".join,
 )
-def test_an_inconsistent_description_is_refused(attributes):
-    with pytest.raises(ValueError, match=next(iter(attributes))):
+def test_an_inconsistent_description_is_refused_by_one_sentence(sentence, attributes):
+    with pytest.raises(ValueError, match=f"(?i)Wrong.*{re.escape(sentence)}"):
         described(**attributes)
+
+
+def test_topics_are_names_with_types_or_a_mapping():
+    one = described(topics=("odom", "sonar: sensor_msgs/Range"))
+    other = described(topics={"sonar": "sensor_msgs/Range", "odom": ""})
+    for each in (one, other):
+        assert (each.standard_topics, each.own_topics) == (("odom",), {"sonar": "sensor_msgs/Range"})
 
 
 def test_a_description_without_the_robot_s_end_has_only_a_bridge():
@@ -109,13 +150,14 @@ def test_a_negative_size_skips_to_the_next_packet():
     assert not connection.inside_message
 
 
+def endless(data):
+    return {b"m"[0]: 1000, b"n"[0]: 0, b"e"[0]: 1 // 0 if data[:1] == b"e" else 1}[data[0]]
+
+
 class Endless(Robot):
     """Robot with endless or invalid packets."""
 
-    name, port, longest = "endless", 1, 64
-
-    def split(self, data):
-        return {b"m"[0]: 1000, b"n"[0]: 0, b"e"[0]: 1 // 0 if data[:1] == b"e" else 1}[data[0]]
+    name, control = "endless", Tcp(1, endless, max_bytes=64)
 
 
 @pytest.mark.parametrize("data", [b"m", b"n" * 100, b"e", b"?"])
@@ -130,12 +172,12 @@ def test_invalid_and_endless_packets_close_a_stream(data):
 def test_a_packet_with_a_known_size_is_split_once_complete():
     seen = []
 
-    class Long(Robot):
-        name, port = "long", 1
+    def split(data):
+        seen.append(len(data))
+        return 1000
 
-        def split(self, data):
-            seen.append(len(data))
-            return 1000
+    class Long(Robot):
+        name, control = "long", Tcp(1, split)
 
     connection = RobotClassConnection(Long, Side.OPERATOR)
     for _ in range(200):
@@ -147,14 +189,14 @@ def test_a_packet_with_a_known_size_is_split_once_complete():
 @pytest.mark.parametrize(
     ("name", "method"),
     [
-        ("decod", "decode"),
+        ("decode_repot", "decode_report"),
         ("handshakes", "handshake"),
         ("encodeCommand", "encode_command"),
         ("encode_commnad", "encode_command"),
         ("lastwords", "last_words"),
-        ("hear", "decode"),
-        ("drive", "encode_command"),
-        ("tell", "encode_state"),
+        ("decode", "decode_report"),
+        ("parse_command", "decode_command"),
+        ("encode_state", "encode_report"),
     ],
 )
 def test_a_method_with_an_old_or_misspelled_name_is_refused(name, method):
@@ -162,22 +204,19 @@ def test_a_method_with_an_old_or_misspelled_name_is_refused(name, method):
         def helper(self):
             """Be called by the robot's own methods."""
 
-    with pytest.raises(ValueError, match=rf"Wrong\.{name} would never be called\. Name it {method}, or _{name} "):
-        type("Wrong", (Base,), {"name": "wrong", "port": 1, name: lambda self, packet: None})
+    with pytest.raises(ValueError, match=rf"Wrong\.{name} is not used\. Name it {method}, or _{name} "):
+        type("Wrong", (Base,), {"name": "wrong", "control": LINES, name: lambda self, packet: None})
     both = {each: lambda self, packet: None for each in (name, method, f"_{name}")}
-    assert type("Right", (Base,), {"name": "right", "port": 1, **both}).KIND.name == "right"
+    assert type("Right", (Base,), {"name": "right", "control": LINES, **both}).KIND.name == "right"
 
 
 class Lines(Robot):
     """Robot with several lines in a datagram, and a number in each step of its handshake."""
 
-    name, port, transport = "lines", 1, "udp"
+    name, control = "lines", Udp(1, Delimited(b"\n"))
 
     def __init__(self):
         self.number = 0
-
-    def split(self, data):
-        return data.find(b"\n") + 1
 
     def hello(self):
         self.number += 1
@@ -189,10 +228,10 @@ class Lines(Robot):
     def encode_command(self, velocity):
         return b"%g\n" % velocity.forward
 
-    def decode(self, packet):
+    def decode_report(self, packet):
         return Telemetry(voltage=float(packet)) if packet != b"hi\n" else None
 
-    def parse_command(self, packet):
+    def decode_command(self, packet):
         return None if packet.startswith(b"hello") else BodyVelocity(float(packet))
 
 
@@ -233,21 +272,19 @@ def test_an_invalid_datagram_does_not_affect_others():
     connection.receive_data(b"takeoff")
     with pytest.raises(RemoteProtocolError):
         connection.next_event()
-    assert connection.next_event().meaning == Request("takeoff")
+    assert connection.next_event().meaning == (Tello.all_requests["takeoff"],)
     assert connection.next_event() is NEED_DATA
 
 
 class Documents(Robot):
     """A robot whose packets are JSON."""
 
-    name = "documents"
-    port = 1
-    transport = "udp"
+    name, control = "documents", Udp(1)
 
     def encode_command(self, command):
         return b"{}"
 
-    def decode(self, data):
+    def decode_report(self, data):
         return Telemetry(**json.loads(data))
 
 
@@ -262,9 +299,9 @@ def test_a_deeply_nested_document_is_an_invalid_packet():
 
 def test_the_state_port_has_its_own_reader():
     connection = RobotClassConnection(Tello, Side.OPERATOR)
-    connection.receive_data(TELLO_STATE, is_state=True)
+    connection.receive_data(TELLO_STATE, "state")
     connection.receive_data(TELLO_STATE)  # from a wire log, which does not record it
-    connection.receive_data(b"ok", is_state=False)
+    connection.receive_data(b"ok", "")
     assert [type(event.meaning) for event in connection.events()] == [Telemetry, Telemetry, Answer]
 
 
@@ -283,12 +320,12 @@ def test_packets_that_a_client_could_not_read_are_not_sent():
 class Numbers(Robot):
     """Packets of eight floats, which may be any: a velocity to the robot, telemetry from it."""
 
-    name, port, transport = "numbers", 1, "udp"
+    name, control = "numbers", Udp(1)
 
-    def parse_command(self, packet):
+    def decode_command(self, packet):
         return BodyVelocity(*struct.unpack("<8d", packet)[:6])
 
-    def decode(self, packet):
+    def decode_report(self, packet):
         x, y, z, yaw, forward, voltage, charge, height = struct.unpack("<8d", packet)
         return Telemetry((x, y, z), yaw, BodyVelocity(forward), voltage, charge, height)
 
@@ -320,19 +357,19 @@ def test_a_non_finite_number_is_not_reported(wrong, place):
 
 def test_integers_are_converted_to_floats():
     class Whole(Robot):
-        name, port, transport = "whole", 1, "udp"
+        name, control = "whole", Udp(1)
 
-        def parse_command(self, packet):
+        def decode_command(self, packet):
             return BodyVelocity(1, turn=0)
 
-        def decode(self, packet):
+        def decode_report(self, packet):
             return Telemetry((1, 2, 0), 0, BodyVelocity(1), 12, 1, 0)
 
     told = []
     for side in Side:
         connection = RobotClassConnection(Whole, side)
         connection.receive_data(b"?")
-        told.append(connection.next_event().meaning)
+        told += connection.next_event().meanings
     velocities = [each.velocity if isinstance(each, Telemetry) else each for each in told]
     numbers = [number for each in velocities for number in (*each.linear, *each.angular)]
     (telemetry,) = (each for each in told if isinstance(each, Telemetry))
@@ -368,7 +405,7 @@ class ClientTalk(SessionTalk):
 
     def __init__(self, robot):
         self.arbiter = Arbiter()
-        stream = robot.transport == "tcp"
+        stream = is_stream(robot)
         self.reported = []
         feedback = SimpleNamespace(measured=lambda measured, now_s: self.reported.append((measured, now_s)))
         get = PARAMETERS.__getitem__
@@ -443,11 +480,14 @@ def test_telemetry_is_published_and_silent_robot_dropped_after_neutral(greeted):
     assert greeted.session.state == WAITING
 
 
-class Strict(Pioneer):
-    """Pioneer whose description raises on other data."""
+def strict(data):
+    return Pioneer.control.framing(data) if data[:1] != b"?" else 1 // 0
 
-    def split(self, data):
-        return super().split(data) if data[:1] != b"?" else 1 // 0
+
+class Strict(Pioneer):
+    """Pioneer whose framing raises on other data."""
+
+    name, control = "strict", Tcp(1, strict)
 
 
 def test_the_last_neutral_precedes_publications_of_its_turn():
@@ -532,7 +572,7 @@ def test_a_stream_with_invalid_data_is_closed(greeted):
 class Mute(Robot):
     """Robot without telemetry."""
 
-    name, port = "mute", 1
+    name, control = "mute", LINES
 
     def encode_command(self, velocity):
         return f"{velocity.forward:g}\n".encode()
@@ -660,7 +700,7 @@ def test_over_datagrams_neutral_is_sent_before_and_during_the_greeting(tello):
 def flying(tello):
     tello.session.opened(tello.now_s)
     tello.hear(b"ok")
-    tello.hear(TELLO_STATE, STATE_PORT)
+    tello.hear(TELLO_STATE, "state")
     return tello
 
 
@@ -691,7 +731,7 @@ def test_a_request_without_an_answer_or_a_link_and_a_stale_one_fail(flying):
     late = []
     for _ in range(21):
         late += flying.run(1.0)
-        flying.hear(TELLO_STATE, STATE_PORT)
+        flying.hear(TELLO_STATE, "state")
     assert [name for name, is_success, _ in outcomes(late) if not is_success] == ["land"]
     flying.session.lost(flying.now_s)
     assert outcomes(flying.session.ask(Asked("takeoff"), flying.now_s))[0][1] is False
@@ -700,13 +740,10 @@ def test_a_request_without_an_answer_or_a_link_and_a_stale_one_fail(flying):
 class Lander(Robot):
     """Robot on a stream that answers requests."""
 
-    name, port, answer_s = "lander", 1, 1.0
-    requests = MappingProxyType({"takeoff": b"takeoff\n", "land": b"land\n"})
+    name, control = "lander", LINES
+    requests = MappingProxyType({name: Request(b"%a\n" % name, timeout_s=1.0) for name in ("takeoff", "land")})
 
-    def split(self, data):
-        return data.find(b"\n") + 1
-
-    def decode(self, data):
+    def decode_report(self, data):
         return Telemetry(velocity=STILL) if data == b"report\n" else Answer(True)
 
     def encode_command(self, command):
@@ -716,7 +753,8 @@ class Lander(Robot):
 class Unanswering(Lander):
     """Robot whose requests have no answer."""
 
-    answer_s = 0.0
+    name = "unanswering"
+    requests = MappingProxyType({"takeoff": b"takeoff\n", "land": b"land\n"})
 
 
 @pytest.mark.parametrize(("robot", "limit_s"), [(Lander, 1.0), (Unanswering, EMERGENCY_AGE_S)])
@@ -778,7 +816,6 @@ def test_a_lost_land_is_sent_again_by_another_call(flying):
 @pytest.mark.parametrize("when", ["flying", "silent"])
 @pytest.mark.parametrize(("age_s", "is_cut"), [(EMERGENCY_AGE_S - 0.1, True), (EMERGENCY_AGE_S + 0.1, False)])
 def test_an_emergency_needs_no_reports_and_outlasts_a_short_stall(when, age_s, is_cut, request, monkeypatch):
-    monkeypatch.setattr(Tello, "requests", {**Tello.requests, "emergency": b"emergency"})
     talk = request.getfixturevalue(when)
     talk.session.fresh_since_s = talk.now_s
     actions = talk.session.ask(Asked("emergency", talk.now_s - age_s), talk.now_s)
@@ -805,12 +842,12 @@ def test_requests_but_land_are_refused_until_the_robot_is_heard(when, request):
 def test_a_land_during_the_greeting_times_out_and_takes_no_answer_of_it(silent):
     silent.session.ask(Asked("land"), silent.now_s)
     assert not outcomes(silent.hear(b"ok")), "of the greeting"
-    silent.hear(TELLO_STATE, STATE_PORT)
+    silent.hear(TELLO_STATE, "state")
     assert not outcomes(silent.run(2.9))
     silent.run(10.0)
     assert silent.session.state == GREETING
     silent.session.ask(Asked("land"), silent.now_s)
-    late = silent.run(Tello.answer_s + 0.6)
+    late = silent.run(20.6)
     assert silent.session.state == GREETING
     assert [name for name, is_success, _ in outcomes(late) if not is_success] == ["land"]
 
@@ -826,7 +863,7 @@ def test_a_robot_that_was_not_heard_yet_gets_no_request():
     talk.session.opened(talk.now_s)
     assert talk.session.state == CONNECTED
     assert not sent(talk.session.ask(Asked("takeoff"), talk.now_s))
-    talk.hear(TELLO_STATE, STATE_PORT)
+    talk.hear(TELLO_STATE, "state")
     assert sent(talk.session.ask(Asked("takeoff"), talk.now_s))
 
 
@@ -854,7 +891,7 @@ def test_repeats_to_a_robot_that_was_switched_off_await_no_answer(tello):
     tello.run(3600.0)
     assert len(tello.session._sent_s) < 10
     tello.hear(b"ok")
-    tello.hear(TELLO_STATE, STATE_PORT)
+    tello.hear(TELLO_STATE, "state")
     tello.run(2.1)
     tello.session.ask(Asked("takeoff"), tello.now_s)
     assert outcomes(tello.hear(b"ok")) == [("takeoff", True, "ok")]
@@ -866,22 +903,19 @@ def test_steps_that_met_a_closed_port_await_no_answer(tello):
     tello.session.refused("The port is closed.", tello.now_s)
     tello.run(0.5)  # greeted once more
     tello.hear(b"ok")
-    tello.hear(TELLO_STATE, STATE_PORT)
+    tello.hear(TELLO_STATE, "state")
     tello.session.ask(Asked("takeoff"), tello.now_s)
     assert outcomes(tello.hear(b"ok")) == [("takeoff", True, "ok")]
 
 
 def test_a_new_stream_carries_no_answer_of_an_earlier_one():
     class Answers(Mute):
-        name, requests, answer_s = "answers", {"takeoff": b"up\n"}, 5.0
-
-        def split(self, data):
-            return data.find(b"\n") + 1
+        name, requests = "answers", {"takeoff": Request(b"up\n", timeout_s=5.0)}
 
         def handshake(self):
             yield b"hello\n", lambda line: line == b"ok\n"
 
-        def decode(self, packet):
+        def decode_report(self, packet):
             return Answer("")
 
     talk = ClientTalk(Answers)
@@ -942,7 +976,7 @@ def test_neutral_is_published_when_a_client_disconnects(server):
 
 
 def test_neutral_follows_a_command_in_front_of_invalid_data(server, monkeypatch):
-    monkeypatch.setattr(Pioneer, "parse_command", lambda _, data: 1 // 0 if data == packet(0) else BodyVelocity(0.3))
+    monkeypatch.setattr(Pioneer, "decode_command", lambda _, data: 1 // 0 if data == packet(0) else BodyVelocity(0.3))
     actions = server.hear(command(VEL, 300) + packet(0), "one")
     assert published(actions) == [BodyVelocity(0.3), BodyVelocity()]
     assert actions[-1] == Close("one")
@@ -1003,7 +1037,7 @@ def test_the_greeting_is_answered_and_telemetry_follows_it(server):
     server.hear(packet(1) + packet(2) + packet(OPEN), "one")
     told = sent(server.run(0.5))
     assert len(told) in (5, 6)
-    heard = Pioneer().decode(told[0].data)
+    heard = Pioneer().decode_report(told[0].data)
     assert heard.position == pytest.approx((1.0, 2.0, 0.0), abs=1e-3)
 
 
@@ -1017,8 +1051,7 @@ def test_another_client_is_refused_until_the_first_one_is_silent(server):
 
 
 @pytest.mark.parametrize(("name", "is_called"), [("land", True), ("emergency", True), ("takeoff", False)])
-def test_after_a_stall_a_request_that_ends_a_flight_is_called_and_others_are_refused(name, is_called, monkeypatch):
-    monkeypatch.setattr(Tello, "parse_command", lambda _, data: Request(data.decode()))
+def test_after_a_stall_a_request_that_ends_a_flight_is_called_and_others_are_refused(name, is_called):
     talk = RobotTalk(Tello)
     talk.session.resume(talk.now_s)
     actions = talk.hear(name.encode())
@@ -1037,7 +1070,7 @@ def test_after_a_stall_only_neutral_is_accepted(server):
 
 
 def test_a_request_is_called_and_answered_to_its_client():
-    talk = RobotTalk(Tello, state_port=8890, allowed_peers=AllowedPeers(["127.0.0.1"]))
+    talk = RobotTalk(Tello, report_port=8890, allowed_peers=AllowedPeers(["127.0.0.1"]))
     (call,) = [each for each in talk.hear(b"takeoff") if isinstance(each, Call)]
     assert call.name == "takeoff"
     (answer,) = sent(talk.session.answered(call.tag, False, "it is flying", talk.now_s))
@@ -1046,7 +1079,7 @@ def test_a_request_is_called_and_answered_to_its_client():
 
 
 def test_the_state_is_sent_to_the_state_port_of_a_greeting_client():
-    talk = RobotTalk(Tello, state_port=8890)
+    talk = RobotTalk(Tello, report_port=8890)
     assert not sent(talk.hear(b"rc 0 0 0 0") + talk.run(0.5))
     assert sent(talk.hear(b"command"))[0].data == b"ok"
     assert {each.to for each in sent(talk.run(0.5))} == {("127.0.0.1", 8890)}

@@ -9,7 +9,7 @@ from fake_wire import PLENTY, FakeWire
 from drone_bridge.net import tcp_connection
 from drone_bridge.net.link_loop import LinkLoop
 from drone_bridge.net.tcp_connection import StreamOptions, TcpConnection
-from drone_bridge.robot_class import BodyVelocity, Robot
+from drone_bridge.robot_class import BodyVelocity, Robot, Udp
 from drone_bridge.robot_class.client_session import RobotClassOperatorSession
 from drone_bridge.session.arbiter import Decision, Rank
 from drone_bridge.session.session import EMERGENCY_AGE_S
@@ -20,7 +20,7 @@ PARAMETERS = {"rate": 20.0, "link_timeout": 3.0, "command_timeout": 0.5}
 class Mute(Robot):
     """Robot without reports and answers."""
 
-    name, port, transport = "mute", 1, "udp"
+    name, control = "mute", Udp(1)
     requests = {"takeoff": b"takeoff", "land": b"land", "emergency": b"cut"}  # noqa: RUF012
 
     def encode_command(self, velocity: BodyVelocity) -> bytes:

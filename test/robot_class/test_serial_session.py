@@ -4,7 +4,7 @@
 import pytest
 from session_talk import SessionTalk, sent
 
-from drone_bridge.robot_class import Robot, Telemetry
+from drone_bridge.robot_class import Robot, Serial, Telemetry
 from drone_bridge.robot_class.client_session import CONNECTED, GREETING, UNGREETED, RobotClassOperatorSession
 from drone_bridge.session.arbiter import Decision, Rank
 from drone_bridge.session.session import Close, Note
@@ -12,20 +12,21 @@ from drone_bridge.session.session import Close, Note
 PARAMETERS = {"rate": 20.0, "link_timeout": 3.0, "command_timeout": 0.5}
 
 
+def lines(data):
+    if data.startswith(b"\xf2"):
+        raise ValueError("it begins with no letter")
+    return data.find(b"\n") + 1
+
+
 class Board(Robot):
     """Board that is greeted, and reports lines of numbers."""
 
-    name, port = "board", 0
-
-    def split(self, data):
-        if data.startswith(b"\xf2"):
-            raise ValueError("it begins with no letter")
-        return data.find(b"\n") + 1
+    name, control = "board", Serial(115200, lines)
 
     def handshake(self):
         yield b"hello\n", lambda packet: packet == b"hello\n"
 
-    def decode(self, packet):
+    def decode_report(self, packet):
         if packet == b"hello\n":
             return None
         return Telemetry(charge=float(packet))

@@ -23,6 +23,6 @@ class Caller:
     ("name", "moves"), [("takeoff", True), ("light", True), ("land", False), ("emergency", False), ("safe", False)]
 )
 def test_only_what_ends_a_flight_or_a_motion_is_accepted_on_hold(name, moves):
-    node = SimpleNamespace(_caller=Caller(), robot=SimpleNamespace(stop="safe"))
+    node = SimpleNamespace(_caller=Caller(), robot=SimpleNamespace(always_accepted={"land", "emergency", "safe"}))
     Server.call_service(node, name, ("client", name))
     assert node._caller.moves == {name: moves}

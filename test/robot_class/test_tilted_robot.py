@@ -10,7 +10,7 @@ from session_talk import SessionTalk, sent
 from drone_bridge.kind import Side
 from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.motion.limits import LimitParameters
-from drone_bridge.robot_class import Robot, Shares, Telemetry, TiltedDrone
+from drone_bridge.robot_class import Robot, Shares, Telemetry, TiltedDrone, Udp
 from drone_bridge.robot_class.body import EmulatedBody
 from drone_bridge.robot_class.client_session import SENT, RobotClassOperatorSession
 from drone_bridge.robot_class.connection import RobotClassConnection, conversation, is_neutral
@@ -29,21 +29,21 @@ NEUTRAL = b"steer 0 0 0 0"
 class Kestrel(Robot):
     """Drone by tilt, on datagrams."""
 
-    name, transport, port = "kestrel_by_tilt", "udp", 1
+    name, control = "kestrel_by_tilt", Udp(1)
     drone = TiltedDrone(max_tilt=0.3, max_climb=1.0, max_yaw_rate=1.5)
 
     def encode_shares(self, shares):
         return b"steer %g %g %g %g" % shares
 
-    def decode(self, packet):
+    def decode_report(self, packet):
         yaw, forward, left, up, height, roll, pitch = map(float, packet.split())
         velocity = BodyVelocity(forward, left, up)
         return Telemetry(yaw=yaw, velocity=velocity, height=height, roll=roll, pitch=pitch)
 
-    def parse_command(self, packet):
+    def decode_command(self, packet):
         return Shares(*map(float, packet.split()[1:]))
 
-    def encode_state(self, t):
+    def encode_report(self, t):
         v = t.velocity
         return b"%g %g %g %g %g %g %g" % (t.yaw, v.forward, v.left, v.up, t.height, t.roll, t.pitch)
 
@@ -77,12 +77,14 @@ class Flight(SessionTalk):
         actions = []
         for _ in range(round(seconds / STEP_S)):
             self.body.step(STEP_S)
-            actions += self.session.receive(self.end.encode_state(self.lie(self.body.telemetry())), "drone", self.now_s)
+            actions += self.session.receive(
+                self.end.encode_report(self.lie(self.body.telemetry())), "drone", self.now_s
+            )
             if velocity:
                 self.vehicle.arbiter.put(Arrival(velocity, self.now_s))
             actions += self.run(STEP_S)
             for each in sent(actions[-3:]):
-                self.body.wanted = self.end.parse_command(each.data)
+                self.body.wanted = self.end.decode_command(each.data)
         return actions
 
 
@@ -147,4 +149,4 @@ def test_the_robots_end_has_shares():
 def test_a_drone_has_all_axes_and_encodes_shares():
     assert (Kestrel.model, Kestrel.axes) == ("drone", ("x", "y", "z", "yaw"))
     with pytest.raises(ValueError, match="Wrong has a drone, and no encode_shares"):
-        type("Wrong", (Robot,), {"name": "wrong", "port": 1, "drone": Kestrel.drone})
+        type("Wrong", (Robot,), {"name": "wrong", "control": Udp(1), "drone": Kestrel.drone})

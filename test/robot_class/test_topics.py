@@ -10,8 +10,9 @@ from geometry_msgs.msg import PointStamped, TwistWithCovarianceStamped
 from own_robots import Pioneer, Tello
 
 from drone_bridge.motion.quaternions import quaternion_from_euler, rotated_back
-from drone_bridge.robot_class import BodyVelocity, Picture, Robot, Telemetry
+from drone_bridge.robot_class import BodyVelocity, Camera, Picture, Robot, Telemetry, Udp
 from drone_bridge.robot_class.connection import StatePacket
+from drone_bridge.robot_class.robot import image_of
 from drone_bridge.robot_class.topics import RAW, RobotClassTranslation, assemble, make_rows
 from drone_bridge.ros.covariances import UNKNOWN_VARIANCE
 from drone_bridge.ros.frames import DroneFrameNames
@@ -23,40 +24,41 @@ STAMP = Time(sec=3)
 PIXELS = Picture(4, 2, bytes(range(24)))
 
 
-class Camera(Robot):
+class RawCamera(Robot):
     """Robot with a camera of either type, and an own topic."""
 
-    name, port, tells, image, topics = "camera", 1, (), "rgb8", {"heard": "geometry_msgs/PointStamped"}
+    name, control, camera = "camera", Udp(1), Camera("rgb8")
+    topics = {"heard": "geometry_msgs/PointStamped"}  # noqa: RUF012
 
 
-class JpegCamera(Camera):
+class JpegCamera(RawCamera):
     """Such a robot with JPEG images."""
 
-    name, image = "jpeg_camera", "jpeg"
+    name, camera = "jpeg_camera", Camera("jpeg")
 
 
 class Drone(Robot):
     """Drone that reports its attitude."""
 
-    name, port, tells = "drone", 1, ("odom", "velocity", "imu/data", "flying")
+    name, control, topics = "drone", Udp(1), ("odom", "velocity", "imu/data", "flying")
 
 
 class Climber(Drone):
     """Such a drone without a position."""
 
-    name, tells = "climber", ("velocity", "imu/data")
+    name, topics = "climber", ("velocity", "imu/data")
 
 
 def made(robot, telemetry, refuse_image=pytest.fail):
     """Return the messages of telemetry by topic."""
-    translation = RobotClassTranslation(DroneFrameNames("own/"), robot.image, refuse_image=refuse_image)
+    translation = RobotClassTranslation(DroneFrameNames("own/"), image_of(robot), refuse_image=refuse_image)
     rows = [(row.name, row.to_ros(translation, StatePacket(b"", telemetry), STAMP)) for row in make_rows(robot)]
     return {name: message for name, message in rows if message is not None}
 
 
 def hop(robot, messages, refuse_image=pytest.fail):
     """Return the telemetry that a server assembles from messages."""
-    translation = RobotClassTranslation(DroneFrameNames("own/"), robot.image, refuse_image=refuse_image)
+    translation = RobotClassTranslation(DroneFrameNames("own/"), image_of(robot), refuse_image=refuse_image)
     rows = {row.name: row for row in make_rows(robot) if row.from_ros}
 
     def value(name):
@@ -66,11 +68,11 @@ def hop(robot, messages, refuse_image=pytest.fail):
 
 
 def test_pixels_are_converted_to_an_image_in_the_optical_frame_and_back():
-    messages = made(Camera, Telemetry(image=PIXELS))
+    messages = made(RawCamera, Telemetry(image=PIXELS))
     image = messages["camera/image_raw"]
     assert (image.width, image.height, image.encoding, image.header.stamp) == (4, 2, "rgb8", STAMP)
     assert image.header.frame_id == "own/camera_optical_frame"
-    assert hop(Camera, messages).image == PIXELS
+    assert hop(RawCamera, messages).image == PIXELS
 
 
 def test_a_jpeg_of_huge_size_is_refused_before_it_is_decoded():
@@ -84,9 +86,9 @@ def test_a_jpeg_of_huge_size_is_refused_before_it_is_decoded():
 @pytest.mark.parametrize(
     ("robot", "image"),
     [
-        (Camera, Picture(4, 2, b"short")),
-        (Camera, Picture(0, 0, b"")),
-        (Camera, Picture(-1, -1, b"rgb")),
+        (RawCamera, Picture(4, 2, b"short")),
+        (RawCamera, Picture(0, 0, b"")),
+        (RawCamera, Picture(-1, -1, b"rgb")),
         (JpegCamera, b"no JPEG"),
     ],
     ids=["too few", "none", "negative", "no JPEG"],
@@ -100,10 +102,10 @@ def test_only_the_unconvertible_image_is_refused(robot, image):
 
 
 def test_a_server_refuses_only_the_image_of_another_encoding():
-    messages = made(Camera, Telemetry(image=PIXELS, extra={"heard": PointStamped()}))
+    messages = made(RawCamera, Telemetry(image=PIXELS, extra={"heard": PointStamped()}))
     messages[RAW].encoding = "16UC1"
     refused = []
-    telemetry = hop(Camera, messages, refused.append)
+    telemetry = hop(RawCamera, messages, refused.append)
     assert len(refused) == 1
     assert telemetry.image is None
     assert telemetry.extra
@@ -116,7 +118,7 @@ def test_a_server_does_not_report_a_non_finite_position():
 
 
 def test_a_jpeg_is_published_unchanged_and_decoded_for_subscribers():
-    jpeg = encoded(made(Camera, Telemetry(image=PIXELS))["camera/image_raw"], 4, 90)
+    jpeg = encoded(made(RawCamera, Telemetry(image=PIXELS))["camera/image_raw"], 4, 90)
     messages = made(JpegCamera, Telemetry(image=jpeg))
     assert bytes(messages["camera/image_raw/compressed"].data) == jpeg
     assert (messages["camera/image_raw"].width, messages["camera/image_raw"].height) == (4, 2)
@@ -124,10 +126,10 @@ def test_a_jpeg_is_published_unchanged_and_decoded_for_subscribers():
 
 
 def test_own_topics_get_stamp_and_frame():
-    messages = made(Camera, Telemetry(extra={"heard": PointStamped()}))
+    messages = made(RawCamera, Telemetry(extra={"heard": PointStamped()}))
     assert messages["heard"].header.frame_id == "own/base_link"
     assert messages["heard"].header.stamp == STAMP
-    assert hop(Camera, messages).extra["heard"] == messages["heard"]
+    assert hop(RawCamera, messages).extra["heard"] == messages["heard"]
 
 
 def test_unreported_values_are_not_published():
@@ -215,7 +217,7 @@ def test_a_server_without_values_reports_nothing():
 
 def test_a_missing_message_type_is_an_error_of_the_description():
     class Wrong(Robot):
-        name, port, topics = "wrong", 1, {"heard": "geometry_msgs/Nothing"}
+        name, control, topics = "wrong", Udp(1), {"heard": "geometry_msgs/Nothing"}
 
     with pytest.raises(AttributeError):
         make_rows(Wrong)

@@ -20,7 +20,7 @@ from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.motion.dead_reckoning import DeadReckoning
 from drone_bridge.motion.measurement import Measurement
 from drone_bridge.pictures.topics import CameraPicture, CameraTranslation, VideoPacket
-from drone_bridge.robot_class import Picture, Robot, Telemetry
+from drone_bridge.robot_class import Camera, Picture, Robot, Telemetry, Udp
 from drone_bridge.robot_class.connection import StatePacket
 from drone_bridge.robot_class.robot import STANDARD_TOPICS
 from drone_bridge.ros.frames import DroneFrameNames
@@ -36,12 +36,12 @@ COLUMNS = ("topic", "type", "published", "taken", "frame", "counter")
 class WithJpegs(Robot):
     """Robot whose telemetry fills every standard topic."""
 
-    name, port = "robot_with_jpegs", 1
-    model, tells, image = "drone", STANDARD_TOPICS, "jpeg"
+    name, control = "robot_with_jpegs", Udp(1)
+    model, topics, camera = "drone", STANDARD_TOPICS, Camera("jpeg")
 
 
 class WithPixels(Robot):
-    name, port, tells, image = "robot_with_pixels", 1, (), "rgb8"
+    name, control, topics, camera = "robot_with_pixels", Udp(1), (), Camera("rgb8")
 
 
 KINDS = {name: kinds()[name] for name in OWN} | {

@@ -16,13 +16,13 @@ CLASSES = {
     "(exit status 3)": "import sys\nsys.exit(3)\n",
     "(exit status 2)": "import argparse\nargparse.ArgumentParser().parse_args(['--port', '1'])\n",
     "'sideways'": """
-from drone_bridge.robot_class import Robot
+from drone_bridge.robot_class import Robot, Udp
 
 class Broken(Robot):
     name = "broken"
-    axes = {"sideways": 1.0}
+    control, max_speeds = Udp(1), {"sideways": 1.0}
     def encode_command(self, command): return b""
-    def parse_command(self, packet): return None
+    def decode_command(self, packet): return None
 
 KIND = Broken.KIND
 """,

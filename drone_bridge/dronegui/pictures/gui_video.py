@@ -17,7 +17,6 @@ from std_msgs.msg import UInt8MultiArray
 
 from drone_bridge.dronegui.codec import DEFAULT_VIDEO_PORT, DEFAULT_VIDEO_SOURCE_PORT
 from drone_bridge.dronegui.pictures.packets import VIDEO_TOPIC
-from drone_bridge.dronegui.pictures.video_port import video_log
 from drone_bridge.dronegui.ports import open_outlet
 from drone_bridge.net.clock import elapsed_s
 from drone_bridge.net.connector import Cancellation, LinkError, wait_readable
@@ -25,6 +24,7 @@ from drone_bridge.net.datagram_link import DatagramPort
 from drone_bridge.net.thread_end import STOP_TIMEOUT_S, ends_within
 from drone_bridge.pictures.codec_process import LATE, LATE_ADVICE, MAX_DATA_BYTES, CodecProcess, CodecProcessError
 from drone_bridge.pictures.topics import COMPRESSED, RAW
+from drone_bridge.pictures.video_port import video_log
 from drone_bridge.ros.log_pipe import original_output
 from drone_bridge.ros.parameters import ParameterDeclaration
 from drone_bridge.ros.qos import newest

@@ -8,7 +8,7 @@ before its pixels, of the other one a JPEG.
 import base64
 import struct
 
-from drone_bridge.robot_class import BodyVelocity, Picture, Robot, Telemetry
+from drone_bridge.robot_class import BodyVelocity, Camera, Picture, Robot, Telemetry, Udp
 
 VELOCITY = struct.Struct("<2d")  # forward, m/s, and turn, rad/s
 SIZE = struct.Struct("<2H")  # width and height, pixels
@@ -23,29 +23,29 @@ JPEG = base64.b64decode(
 
 
 class RawCamera(Robot):
-    name, summary, transport, port = "raw_camera", "a made-up robot with a camera", "udp", 7701
-    tells, image, watchdog_s = (), "rgb8", None
+    name, summary, control = "raw_camera", "a made-up robot with a camera", Udp(7701)
+    topics, camera, robot_stops_after_s = (), Camera("rgb8"), None
 
     def encode_command(self, velocity: BodyVelocity) -> bytes:
         return VELOCITY.pack(velocity.forward, velocity.turn)
 
-    def decode(self, packet: bytes) -> Telemetry:
+    def decode_report(self, packet: bytes) -> Telemetry:
         return Telemetry(image=Picture(*SIZE.unpack_from(packet), packet[SIZE.size :]))
 
-    def parse_command(self, packet: bytes) -> BodyVelocity:
+    def decode_command(self, packet: bytes) -> BodyVelocity:
         forward, turn = VELOCITY.unpack(packet)
         return BodyVelocity(forward, turn=turn)
 
-    def encode_state(self, telemetry: Telemetry) -> bytes:
+    def encode_report(self, telemetry: Telemetry) -> bytes:
         picture = telemetry.image if isinstance(telemetry.image, Picture) else PICTURE
         return SIZE.pack(picture.width, picture.height) + picture.rgb8
 
 
 class JpegCamera(RawCamera):
-    name, port, image = "jpeg_camera", 7702, "jpeg"
+    name, control, camera = "jpeg_camera", Udp(7702), Camera("jpeg")
 
-    def decode(self, packet: bytes) -> Telemetry:
+    def decode_report(self, packet: bytes) -> Telemetry:
         return Telemetry(image=packet)
 
-    def encode_state(self, telemetry: Telemetry) -> bytes:
+    def encode_report(self, telemetry: Telemetry) -> bytes:
         return telemetry.image if isinstance(telemetry.image, bytes) else JPEG

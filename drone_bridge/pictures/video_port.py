@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""VideoPort: UDP port to which the GUI forwards the drone's video. Only the newest packet is read."""
+"""VideoPort: UDP port to which a peer sends video, such as the GUI. By default, only the newest packet is read."""
 
 import hashlib
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from drone_bridge.net.clock import elapsed_s
 from drone_bridge.net.connector import LinkError, MakeTap, Tap
@@ -57,17 +57,17 @@ class VideoPort:
         return self._port.files()[0].fileno()
 
     def keep_open(self, is_wanted: bool) -> None:
-        """Bind the port if a retry is due, and again after our address towards the peer has changed."""
+        """Bind the port if a retry is due, and again after our address towards the peer, or the peer's, has changed."""
         hosts = self._hosts()
         if hosts is None:
             return
-        if self._bound and hosts[0] != self._bound[0]:
+        if self._bound and hosts != self._bound:
             self.close()
         now_s = elapsed_s()
         if self._port is None and now_s >= self._tried_s + RETRY_S:
             self._tried_s = now_s
             try:
-                self._port, self.problem = DatagramPort(hosts[0], self._number, self._log), ""
+                self._port, self.problem = self._opened(hosts), ""
             except LinkError as error:
                 self.problem = str(error)
         self._bound = hosts
@@ -100,8 +100,17 @@ class VideoPort:
                 break
         return dropped
 
+    def _opened(self, hosts: Hosts) -> DatagramPort:
+        """Bind the port. Raises LinkError."""
+        return DatagramPort(hosts[0], self._number, self._log)
+
+    def _frames(self, packets: Sequence[bytes]) -> Sequence[VideoFrame]:
+        """Return the frames of these datagrams: the newest."""
+        return tuple(VideoFrame(each) for each in packets[-1:])
+
     def _drain(self) -> ReadResult:
-        packet, received, refused, refused_host = None, 0, 0, ""
+        packets: list[bytes] = []
+        refused, refused_host = 0, ""
         try:
             for _ in range(MAX_DRAINED):
                 if self._port is None or self._bound is None or (datagram := self._port.receive()) is None:
@@ -109,12 +118,11 @@ class VideoPort:
                 if datagram.source[0] != self._bound[1]:
                     refused, refused_host = refused + 1, datagram.source[0]
                     continue
-                packet, received = datagram.data, received + 1
+                packets.append(datagram.data)
         except LinkError as error:
             self.close()
             self.problem = str(error)
-        frames = () if packet is None else (VideoFrame(packet),)
-        return ReadResult(frames, received, refused, refused_host)
+        return ReadResult(self._frames(packets), len(packets), refused, refused_host)
 
     def close(self) -> None:
         if self._port:

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""H264Port: UDP port to which a robot sends H.264. All of it is read, as each picture needs the one before."""
+
+from collections.abc import Callable, Sequence
+
+from drone_bridge.net.clock import elapsed_s
+from drone_bridge.net.connector import MakeTap
+from drone_bridge.net.datagram_link import DatagramPort
+from drone_bridge.pictures.source import Hosts, ReadResult, VideoFrame
+from drone_bridge.pictures.video_port import VideoPort
+from drone_bridge.vision.h264_pictures import H264Pictures
+
+#: Time without a datagram after which the robot is asked for video again, s.
+SILENCE_S = 1.0
+
+
+class H264Port(VideoPort):
+    """See PictureSource."""
+
+    peer, advice = "the robot", "it is asked again each second"
+
+    def __init__(
+        self, port: int, hosts: Callable[[], Hosts | None], log: MakeTap | None, ask: Callable[[], object]
+    ) -> None:
+        """See VideoPort. `ask` asks the robot for video."""
+        super().__init__(port, hosts, log)
+        self._pictures, self._stream = H264Pictures(), 0
+        self._ask, self._ask_at = ask, 0.0
+
+    def keep_open(self, is_wanted: bool) -> None:
+        """See PictureSource."""
+        super().keep_open(is_wanted)
+        if is_wanted and self.is_open and (now_s := elapsed_s()) >= self._ask_at:
+            self._ask_at = now_s + SILENCE_S
+            self._ask()
+
+    @property
+    def left_s(self) -> float:
+        return 0.0
+
+    def take(self, rate_hz: float) -> ReadResult:
+        """See PictureSource."""
+        return self._drain()
+
+    def _opened(self, hosts: Hosts) -> DatagramPort:
+        self._pictures, self._stream = H264Pictures(), self._stream + 1
+        return DatagramPort(hosts[0], self._number, self._log, source=(hosts[1], 0))
+
+    def _frames(self, packets: Sequence[bytes]) -> Sequence[VideoFrame]:
+        if packets:
+            self._ask_at = elapsed_s() + SILENCE_S
+        return [
+            VideoFrame(data, "decode_h264", "", is_key, number, self._stream)
+            for data, is_key, number in self._pictures.receive(packets)
+        ]

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Packets: framing of a Robot's binary packets. Further framings, and the links of a Robot: Udp, Tcp, Serial, Camera.
+
+A class names its links. The first one carries its commands, and `host`, `port`, `serial` and `baud` are its parameters.
+Others receive what the robot sends of its own accord to a port of ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+#: Function from received bytes to the size of the first packet. 0: incomplete. Negative: number of bytes to skip. It
+#: may raise DECODE_ERRORS, which end a TCP stream.
+Framing = Callable[[bytes], int]
+#: Maximum size of a packet of a stream, bytes.
+MAX_PACKET_BYTES = 65536
+#: Port of the emulator and the server of a robot with a serial line alone.
+EMULATED_PORT = 7700
+_WIDTHS = {"B": 1, "<H": 2, ">H": 2}
+
+
+@dataclass(frozen=True, slots=True)
+class Delimited:
+    """Framing of packets that end with the same bytes, such as a line's. These belong to the packet."""
+
+    end: bytes
+
+    def __call__(self, data: bytes) -> int:
+        at = data.find(self.end)
+        return at + len(self.end) if at >= 0 else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Packets:
+    """Framing of packets that begin with the same bytes and have their length. After a broken one, the next is sought.
+
+    Its other bytes are skipped, as a line may lose some, and a reader may begin anywhere.
+    """
+
+    start: bytes
+    length_at: int
+    """Place of the length."""
+    checksum: Callable[[bytes], bool] | None = None
+    """Function that returns whether a whole packet is valid."""
+    extra: int = 0
+    """Number of bytes after the length that it does not count."""
+    length: Literal["B", "<H", ">H"] = "B"
+    """Format of the length: a byte, or two with the lower (<H) or the higher one (>H) first."""
+
+    def __call__(self, data: bytes) -> int:
+        start, begin = self.start, self.length_at + _WIDTHS[self.length]
+        if data[: len(start)] != start[: len(data)]:
+            return -self._to_next(data)
+        if len(data) < begin:
+            return 0
+        size = (
+            begin
+            + self.extra
+            + int.from_bytes(data[self.length_at : begin], "big" if self.length == ">H" else "little")
+        )
+        if len(data) >= size and self.checksum and not self.checksum(data[:size]):
+            return -self._to_next(data)
+        return size
+
+    def _to_next(self, data: bytes) -> int:
+        """Return the number of bytes before the next one that may begin a packet."""
+        at = data.find(self.start[:1], 1)
+        return at if at > 0 else len(data)
+
+
+@dataclass(frozen=True, slots=True)
+class Udp:
+    """Datagrams. Each one is a packet, or has several by the framing."""
+
+    port: int
+    """Port of the robot, or of ours if we listen."""
+    framing: Framing | None = None
+    commands: Framing | None = None
+    """Framing of the packets to the robot, if it is another one."""
+    listen: bool = False
+    """Whether the robot sends to this port of ours by itself. Robots are told apart by their address."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tcp:
+    """Stream over TCP. The same packets may also come over a serial line, by the parameter `serial`."""
+
+    port: int
+    framing: Framing | None = None
+    commands: Framing | None = None
+    """Framing of the packets to the robot, if it is another one."""
+    baud: int = 115200
+    max_bytes: int = MAX_PACKET_BYTES
+    """Maximum size of a packet. A longer one ends the connection."""
+
+
+@dataclass(frozen=True, slots=True)
+class Serial:
+    """Serial line alone: eight data bits, no parity, one stop bit. Its emulator and server are reached over TCP."""
+
+    baud: int = 115200
+    framing: Framing | None = None
+    commands: Framing | None = None
+    """Framing of the packets to the robot, if it is another one."""
+    port: int = EMULATED_PORT
+    """Port of the emulator and the server."""
+    max_bytes: int = MAX_PACKET_BYTES
+
+
+#: A link of a Robot.
+Link = Udp | Tcp | Serial
+
+
+@dataclass(frozen=True, slots=True)
+class Camera:
+    """Camera that looks forward: images in the reports, or H.264 over a link of its own."""
+
+    encoding: Literal["rgb8", "jpeg", "h264"]
+    """rgb8, jpeg: `Telemetry.image` has its images. h264: Annex B in datagrams of `link`, of which only a picture's
+    last one is shorter than the others."""
+    link: Udp | None = None
+    ask: bytes = b""
+    """Packet to the robot that asks for video, sent while pictures are wanted and none come. It may be answered."""
+    off: bytes = b""
+    """Packet by which a client ends the video."""
+    width: int = 0
+    height: int = 0
+    """Size of a picture of `link`, pixels."""
+    focal: tuple[float, float] = (0.0, 0.0)
+    """Focal lengths, pixels: for camera_info without a calibration file."""
+    center: tuple[float, float] = (0.0, 0.0)
+    """Principal point, pixels."""
