@@ -72,7 +72,7 @@ def test_a_command_passes_few_functions(ros, free_port, start, most):
 
 
 @pytest.mark.parametrize(
-    ("start", "topic", "kind", "most"), [(telemetry, "imu/data", Imu, 95), (robot, "battery_state", BatteryState, 90)]
+    ("start", "topic", "kind", "most"), [(telemetry, "imu/data", Imu, 95), (robot, "battery_state", BatteryState, 92)]
 )
 def test_a_measurement_passes_few_functions(ros, free_port, start, topic, kind, most):
     with PathTrace(is_published(topic)) as trace, contextlib.ExitStack() as stack:

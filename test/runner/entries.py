@@ -4,7 +4,7 @@
     entries.py [--all]
 
 CMake runs this when it configures (tests.cmake), and creates a test for each line: the entry's name, its number of
-processors, its cost in seconds (most expensive first), and its files, separated by blanks. Without `--all`, files that
+processors, its cost (most expensive first), and its files, separated by blanks. Without `--all`, files that
 are marked as exhaustive as a whole are left out.
 """
 
@@ -88,10 +88,16 @@ def entries(files: Sequence[Path]) -> dict[str, list[Path]]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Print the entries."""
-    for name, files in entries(test_files(is_all="--all" in arguments)).items():
+    """Print the entries. Those without processes, which compute, begin at equal intervals, beside others that wait."""
+    found = entries(test_files(is_all="--all" in arguments))
+    cost = {name: sum(map(costs.seconds, files)) for name, files in found.items()}
+    units = [name for name in found if name.startswith("unit_")]
+    ordered = sorted((cost[name] for name in found if name not in units), reverse=True)
+    for number, name in enumerate(units):
+        cost[name] = ordered[number * len(ordered) // len(units)]
+    for name, files in found.items():
         processors = BROWSER_PROCESSORS if any(map(needs_browser, files)) else 1
-        print(name, processors, round(sum(map(costs.seconds, files))), *files)
+        print(name, processors, round(cost[name]), *files)
     return 0
 
 
