@@ -40,6 +40,8 @@ BRIDGES = "../bridges.md"
 NAMESPACE = "/vehicle"
 #: In how many nodes or protocols something must be the same to stand in README.md; of launch files, in all.
 SHARED_BY = 3
+#: Where README.md has the numbers of parameters and launch arguments.
+NUMBERS = "{numbers}"
 #: What every node has: of rclpy, of lifecycle nodes, of actions.
 _OF_EVERY_NODE = ("/rosout", "/parameter_events", "/transition_event", "/_action/")
 
@@ -93,7 +95,7 @@ def pages() -> dict[str, str]:
     texts["controllers"] = _controllers()
     links = ", ".join(f"[{name}]({name}.md)" for name in texts)
     texts["README"] = (
-        f"{HEAD}# Reference\n\nGenerated from the code that declares it. By protocol: {links}.\n\n"
+        f"{HEAD}# Reference\n\nGenerated from the code that declares it: {NUMBERS}. By protocol: {links}.\n\n"
         "What is the same in several protocols stands here; the page of a protocol adds its own, and what differs. "
         "Each name is followed by its default and, at the end, the allowed range. Parameters marked *live* can be "
         "changed at any time, the others only while the node is unconfigured (with ROS 2 installed: `ros2 lifecycle "
@@ -104,7 +106,17 @@ def pages() -> dict[str, str]:
         f"{_topic_list(topics.values())}\n{_listed('Services', services.values())}\n\n"
         f"## Shared launch arguments\n\n{_list(arguments.values())}"
     )
+    texts["README"] = texts["README"].replace(NUMBERS, _numbers(texts.values()))
     return {f"{name}.md": text for name, text in texts.items()}
+
+
+def _numbers(texts: Iterable[str]) -> str:
+    """Return how many parameters and launch arguments the pages list."""
+    sections = re.findall(r"^## (.*?)\n(.*?)(?=^## |\Z)", "\n".join(texts), re.MULTILINE | re.DOTALL)
+    listed = [(title, body.count("\n- `")) for title, body in sections]
+    arguments = sum(count for title, count in listed if "launch" in title)
+    parameters = sum(count for title, count in listed if not re.search("launch|topics|^Topics|^Services", title))
+    return f"{parameters} parameters and {arguments} launch arguments"
 
 
 _OTHER_DEFAULT = "[Shared](README.md#shared-parameters), with this default."
