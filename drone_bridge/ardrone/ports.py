@@ -58,6 +58,7 @@ class DronePeer(DatagramPeer):
             if not super().receive():
                 break
         if received := self._navdata.receive():
+            self.heard()
             return ReceivedData(received.data, NAVDATA)
         chunk = self._read_control()
         return ReceivedData(chunk, CONTROL) if chunk else None

@@ -104,7 +104,9 @@ class NavdataPeer(DatagramPeer):
         if not self._state:
             return None
         try:
-            return self._state.receive()
+            if received := self._state.receive():
+                self.heard()
+            return received
         except LinkError as error:
             self._close_state()
             self._note_port(str(error))

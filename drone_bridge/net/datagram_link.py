@@ -10,6 +10,7 @@ import errno
 import math
 import socket
 import sys
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -111,15 +112,24 @@ class DatagramPort:
             self._claim.close()
 
 
+def _is_numeric(host: str) -> bool:
+    """Return whether a host is an address, and no name."""
+    with contextlib.suppress(OSError, ValueError):
+        return bool(socket.getaddrinfo(host, None, flags=socket.AI_NUMERICHOST))
+    return False
+
+
 #: How long sending may fail before the link is reopened.
 FAILING_S = 1.0
+#: Period in which the name of a silent peer is looked up.
+LOOK_UP_S = 3.0
 
 
 class DatagramPeer(Connector):
     """UDP link to one host and port. A closed port is detected only after sending.
 
     When the address of this machine changes, sending fails until the link is reopened. `receive` raises LinkError to
-    request that, once sending has failed for FAILING_S.
+    request that, once sending has failed for FAILING_S, or when a silent peer's name has another address.
     """
 
     kind = socket.SOCK_DGRAM
@@ -143,6 +153,10 @@ class DatagramPeer(Connector):
         self._reader = _SocketReader()
         self._tap: Tap | None = None
         self._failing_since_s = math.inf  # when sending began to fail
+        self._is_numeric = _is_numeric(host)
+        self._look_up_at_s = math.inf
+        self._looking_up: threading.Thread | None = None
+        self._found: list[str] = []  # addresses, by the thread
 
     def open(self) -> None:
         """Resolve the host and connect, with retries. Raises LinkCancelledError."""
@@ -152,6 +166,8 @@ class DatagramPeer(Connector):
             self._socket.close()  # only now: until then the last command could still be sent
         self._socket = opened
         self._failing_since_s = math.inf
+        self._found = []
+        self.heard()
         self._socket.setblocking(False)
         self._name = peer_name(self.address)
         if self._wire_log:
@@ -188,7 +204,32 @@ class DatagramPeer(Connector):
         """See Link."""
         if elapsed_s() - self._failing_since_s > FAILING_S:
             raise LinkError(f"Sending to {self._name} has failed for {FAILING_S:g} s: reopening the link.")
-        return self._reader.read(self._socket, self._name, self._tap) if self._socket else None
+        if self._has_moved():
+            raise LinkError(f"{self._host} is silent, and no longer {self._name}: reopening the link.")
+        received = self._reader.read(self._socket, self._name, self._tap) if self._socket else None
+        if received:
+            self.heard()
+        return received
+
+    def heard(self) -> None:
+        """Note that the peer is not silent."""
+        self._look_up_at_s = elapsed_s() + LOOK_UP_S
+
+    def _has_moved(self) -> bool:
+        """Look up the name of a silent peer, in a thread. Return True once it has other addresses than ours."""
+        if (found := self._found) and self.peer_host not in found:
+            return True
+        if not self._is_numeric and elapsed_s() >= self._look_up_at_s:
+            self.heard()
+            if not (self._looking_up and self._looking_up.is_alive()):
+                self._looking_up = threading.Thread(target=self._look_up, name="resolve", daemon=True)
+                self._looking_up.start()
+        return False
+
+    def _look_up(self) -> None:
+        with contextlib.suppress(OSError, ValueError):
+            found = socket.getaddrinfo(self._host, self._port, type=self.kind)
+            self._found = [str(address[0]) for *_, address in found]
 
     def send(self, data: bytes | memoryview, to: Any) -> None:
         """Send to the peer. A LinkRefusedError is about an earlier datagram: this one is sent all the same."""

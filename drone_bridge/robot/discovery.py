@@ -8,6 +8,7 @@ received there. Requests from other machines are ignored.
 """
 
 import contextlib
+import functools
 import ipaddress
 import itertools
 import math
@@ -28,6 +29,8 @@ MAX_NAME_BYTES = 255  # of a host; longer replies are ignored
 MAX_ROBOTS = 256  # further replies are ignored
 QUERIES = 3  # spread over the timeout, since any of them may be lost
 _MAX_READ = 16  # ignored datagrams per call of the responder
+#: Period in which a responder joins the group on interfaces that have appeared, such as Wi-Fi at boot.
+JOIN_PERIOD_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,6 +241,8 @@ class DiscoveryResponder:
     def __init__(self, route: DiscoveryRoute) -> None:
         """Bind the sockets and join the group. Raises LinkError."""
         self._is_on_loopback = route.is_on_loopback
+        self._join_all: Callable[[], None] | None = None
+        self._joined_at_s = elapsed_s()
         self.sockets: list[socket.socket] = []
         try:
             direct = self._bind(route.interface, route.port)  # source address of replies: the robot's own
@@ -246,7 +251,10 @@ class DiscoveryResponder:
                 # This socket is bound to the group's address, so it receives only datagrams to the group. A socket on
                 # all interfaces receives the group's as well.
                 listening = direct if route.interface == ANY_INTERFACE else self._bind(route.address, self.port)
-                _join(listening, route.address, ANY_INTERFACE if self._is_on_loopback else route.interface)
+                interface = ANY_INTERFACE if self._is_on_loopback else route.interface
+                _join(listening, route.address, interface)
+                if interface == ANY_INTERFACE:
+                    self._join_all = functools.partial(_join, listening, route.address, interface)
         except OSError as error:
             self.close()
             raise LinkError(
@@ -267,6 +275,10 @@ class DiscoveryResponder:
 
         Requests from senders outside the served network are ignored.
         """
+        if self._join_all and elapsed_s() > self._joined_at_s + JOIN_PERIOD_S:
+            self._joined_at_s = elapsed_s()
+            with contextlib.suppress(OSError):  # nothing is new
+                self._join_all()
         for queries in self.sockets:
             for _ in range(_MAX_READ):
                 try:

@@ -78,7 +78,9 @@ class UdpRobot(DatagramPeer):
         return (*super().files(), *self._reports.files())
 
     def receive(self) -> ReceivedData | None:
-        return super().receive() or self._reports.receive()
+        if not (received := super().receive()) and (received := self._reports.receive()):
+            self.heard()
+        return received
 
     def close(self) -> None:
         self._reports.close()

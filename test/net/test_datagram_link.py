@@ -7,16 +7,19 @@ import socket
 import pytest
 from patience import TIMEOUT_S, wait_until
 
+from drone_bridge.ardrone.ports import DronePeer
 from drone_bridge.dronegui.ports import RETRY_S, NavdataPeer, PortWithOutlet
 from drone_bridge.net import datagram_link
 from drone_bridge.net.blocking import receive
 from drone_bridge.net.connector import LinkCancelledError, LinkError, LinkRefusedError
 from drone_bridge.net.datagram_link import (
     FAILING_S,
+    LOOK_UP_S,
     DatagramCaller,
     DatagramPeer,
     DatagramPort,
 )
+from drone_bridge.robot_class.links import UdpRobot
 from drone_bridge.wire.addresses import peer_name, same_host
 
 HOST = "127.0.0.1"
@@ -311,3 +314,84 @@ def test_an_ipv6_address_is_bracketed_before_its_port():
     assert peer_name(("127.0.0.1", 5)) == "127.0.0.1:5"
     assert peer_name(("::1", 5, 0, 0)) == "[::1]:5"
     assert peer_name(("::ffff:127.0.0.1", 5, 0, 0)) == "127.0.0.1:5"
+
+
+# A peer whose name gets another address.
+
+
+OLD, NEW = "127.0.0.2", "127.0.0.3"
+PEERS = {
+    "peer": lambda: DatagramPeer("robot.test", 9, print),
+    "caller": lambda: DatagramCaller("robot.test", 9, print),
+    "dronegui": lambda: NavdataPeer("robot.test", 9, 0, print, on_port=lambda *_: None, clock=Clock()),
+    "robot class": lambda: UdpRobot("robot.test", 9, print, ports={"state": 0}, wire_log=None),
+    "ardrone": lambda: DronePeer("robot.test", (9, 10, 0), print),
+}
+
+
+@pytest.fixture
+def names(monkeypatch):
+    """Address of robot.test."""
+    address, resolve = [OLD], socket.getaddrinfo
+
+    def getaddrinfo(host, port, **options):
+        is_name = host == "robot.test" and not options.get("flags")
+        return resolve(address[0] if is_name else host, port, **options)
+
+    monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
+    return address
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    clock = Clock()
+    monkeypatch.setattr(datagram_link, "elapsed_s", clock.now_s)
+    return clock
+
+
+def has_moved(link):
+    try:
+        link.receive()
+    except LinkRefusedError:
+        return False
+    except LinkError as error:
+        return "no longer" in str(error)
+    return False
+
+
+@pytest.mark.parametrize("peer", PEERS)
+def test_the_name_of_a_silent_peer_is_looked_up_again(names, clock, closing, peer):
+    link = closing(PEERS[peer]())
+    link.open()
+    assert link.address[0] == OLD
+    names[0] = NEW
+    clock.now += LOOK_UP_S - 0.1
+    assert not has_moved(link)
+    assert link._looking_up is None
+    clock.now += 0.2
+    wait_until(lambda: has_moved(link), "the look-up")
+    link.open()
+    assert link.address[0] == NEW
+    outlet = link.outlet_to(None)
+    assert (outlet.address or outlet.file.getpeername())[0] == NEW
+    assert not has_moved(link)
+
+
+@pytest.mark.parametrize("peer", PEERS)
+def test_a_peer_that_is_heard_keeps_its_address(names, clock, closing, peer):
+    link = closing(PEERS[peer]())
+    link.open()
+    names[0] = NEW
+    for _ in range(5):
+        clock.now += LOOK_UP_S - 0.1
+        link.heard()
+        assert not has_moved(link)
+    assert link._looking_up is None
+
+
+def test_an_address_is_not_looked_up(clock, closing):
+    link = closing(DatagramPeer(OLD, 9, print))
+    link.open()
+    clock.now += 10 * LOOK_UP_S
+    assert not has_moved(link)
+    assert link._looking_up is None

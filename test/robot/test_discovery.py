@@ -9,10 +9,12 @@ import pytest
 from patience import TIMEOUT_S
 
 from drone_bridge.net.connector import LinkCancelledError, LinkError
+from drone_bridge.robot import discovery
 from drone_bridge.robot.discovery import (
     ANY_INTERFACE,
     DISCOVERY_GROUP,
     DISCOVERY_QUERY,
+    JOIN_PERIOD_S,
     MAX_NAME_BYTES,
     MAX_ROBOTS,
     QUERIES,
@@ -79,6 +81,18 @@ def test_several_robots_share_the_group(respond, plain):
 def test_listening_on_an_address_of_another_machine_is_an_error():
     with pytest.raises(LinkError, match=r"can't listen on 238\.160\.102\.2:0 through 192\.0\.2\.1"):
         DiscoveryResponder(DiscoveryRoute(port=0, interface="192.0.2.1"))
+
+
+@pytest.mark.parametrize("interface", [LOOPBACK, ANY_INTERFACE])
+def test_interfaces_that_appear_later_join_the_group(respond, monkeypatch, interface):
+    joined, now_s = [], [100.0]
+    monkeypatch.setattr(discovery, "_join", lambda *arguments: joined.append(arguments[1:]))
+    monkeypatch.setattr(discovery, "elapsed_s", lambda: now_s[0])
+    responder = respond(interface=interface)
+    for _ in range(4):
+        responder.receive()
+        now_s[0] += JOIN_PERIOD_S / 2 + 0.1
+    assert joined == [(DISCOVERY_GROUP, ANY_INTERFACE)] * 2
 
 
 # The driver's side.

@@ -14,7 +14,7 @@ from drone_bridge.stop_signals import LAUNCHED
 from drone_bridge.tools.web import recording as recordings
 from drone_bridge.tools.web import recordings as played_recordings
 from drone_bridge.tools.web.access import Access, is_loopback
-from drone_bridge.tools.web.address import links, qr_code
+from drone_bridge.tools.web.address import NewLinks, links, qr_code
 from drone_bridge.tools.web.outbox import (
     FRAGMENT_BYTES,
     LARGE_BYTES,
@@ -127,6 +127,18 @@ class Box(Outbox):
 
 
 PICTURE = b"x" * LARGE_BYTES
+
+
+def test_a_network_that_appears_later_has_a_link(monkeypatch):
+    address = ["127.0.0.1"]
+    monkeypatch.setattr("drone_bridge.tools.web.address._outward_address", lambda: address[0])
+    new = NewLinks(BEYOND, 8765)
+    assert new.take()[0].startswith("http://127.0.0.1:8765/")
+    assert new.take() == []
+    address[0] = "192.0.2.7"
+    assert new.take()[0].startswith("http://192.0.2.7:8765/")
+    address[0] = "127.0.0.1"
+    assert new.take() == []
 
 
 def test_of_pictures_only_the_newest_waits_and_each_camera_gets_its_turn():

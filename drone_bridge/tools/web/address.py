@@ -25,6 +25,20 @@ def links(access: Access, port: int) -> list[str]:
     return [f"http://{f'[{host}]' if ':' in host else host}:{port}{query}" for host in dict.fromkeys(hosts)]
 
 
+class NewLinks:
+    """Links to the page that have not been shown. A network may appear later, such as Wi-Fi at boot."""
+
+    def __init__(self, access: Access, port: int) -> None:
+        self._access, self._port, self._shown = access, port, set[str]()
+
+    def take(self) -> list[str]:
+        """Return the links as `links` does, or none if the most useful one was returned before."""
+        found = links(self._access, self._port)
+        is_new = found[0] not in self._shown
+        self._shown.update(found)
+        return found if is_new else []
+
+
 def hidden_host() -> str:
     """Return a loopback address that browsers can't guess, one of 16 million."""
     return "127." + ".".join(str(random.SystemRandom().randrange(1, 255)) for _ in range(3))

@@ -24,7 +24,7 @@ from drone_bridge.ros.wish_file import FILE_TIMEOUT_S, WishFile
 from drone_bridge.stop_signals import LAUNCHED
 from drone_bridge.tools.web import page
 from drone_bridge.tools.web.access import FOXGLOVE_ORIGINS, Access, is_loopback
-from drone_bridge.tools.web.address import hidden_host, links, open_in_browser, qr_code
+from drone_bridge.tools.web.address import NewLinks, hidden_host, links, open_in_browser, qr_code
 from drone_bridge.tools.web.calls import Calls
 from drone_bridge.tools.web.clients import GRAPH_PERIOD_S, ViewerRequests
 from drone_bridge.tools.web.fleet import Fleet
@@ -127,7 +127,7 @@ class WebBridge(Node):
         self._is_open = True
         self._declared.publish("actual_port", port)
         self._declared.freeze_because("when the node starts, and it is running: restart it with the new value")
-        self._links = links(self._access, port)
+        self._links = NewLinks(self._access, port)
         self._links_due_s = time.monotonic() + (MAX_LINK_DELAY_S if os.environ.get(LAUNCHED) else 0.0)
         self._log_address(port)
         steady = Clock(clock_type=ClockType.STEADY_TIME)
@@ -250,12 +250,12 @@ class WebBridge(Node):
             allowed = "view and steer" if self._access.steer else "view (steer:=true allows more)"
             self.get_logger().warning(f"Anyone on the network with the link can {allowed}.")
         if self._declared["open_browser"]:
-            open_in_browser(self._links[0])
+            open_in_browser(links(self._access, port)[0])
 
     def _print_links(self) -> None:
-        """Print the links of the page, once."""
-        if self._links and not is_loopback(self._access.host):
-            print(qr_code(self._links[0]), flush=True)
-        for link in self._links:
+        """Print the links of the page that are new."""
+        found = self._links.take()
+        if found and not is_loopback(self._access.host):
+            print(qr_code(found[0]), flush=True)
+        for link in found:
             print(f"Open in a browser: {link}", flush=True)
-        self._links = []
