@@ -81,6 +81,7 @@ def press(browser, key):
 
 
 def test_stop_holds_the_vehicle_against_all_commands_until_resumed(page, peer):
+    assert page.evaluate("getComputedStyle(document.querySelector('.stop'), '::after').content") == '"Space or Escape"'
     for stop in (lambda: page.click(".stop"), lambda: press(page, "Space"), lambda: press(page, "Escape")):
         stop()
         page.wait(HOLDS)
