@@ -10,14 +10,11 @@ import pytest
 
 from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.motion.limits import (
-    BRAKED_S,
-    DOUBTED_SPEED,
     FASTEST,
     LOW_BATTERY_S,
     Cause,
     LimitParameters,
     Limits,
-    allowed_speed,
 )
 from drone_bridge.motion.observed_motion import ObservedMotion
 from drone_bridge.motion.vectors import turned
@@ -139,14 +136,17 @@ def test_no_flight_goes_far_outside(first):
 
 
 class Stood:
-    """Limits of a vehicle that stands at a place, looking along the world's y; it started at the origin."""
+    """Limits of a vehicle that looks along the world's y, at a place in m from its start. It has stood there before."""
 
-    def __init__(self, place=STILL, height=None, **parameters):
+    START = (40.0, -7.0, 20.0)
+
+    def __init__(self, place=STILL, height=None, velocity=STILL, **parameters):
         self.now_s = 0.0
         self.observed = ObservedMotion(clock=lambda: self.now_s)
         self.limits = Limits(LimitParameters(**parameters), self.observed)
         for each in (STILL, place):
-            self.observed.measured(math.pi / 2, each, STILL, height)
+            position = tuple(a + b for a, b in zip(self.START, each, strict=True))
+            self.observed.measured(math.pi / 2, position, velocity, height)
 
     def allowed(self, velocity):
         return self.limits.limited(BodyVelocity(*velocity), self.now_s).linear
@@ -183,8 +183,10 @@ def test_an_edge_is_approached_without_alternating_commands(report_every):
 
 def test_a_fence_is_published_with_its_corners_around_the_start():
     assert Stood().limits.fence == []
-    round_one = Stood(fence_radius=5.0).limits.fence
-    assert [math.hypot(*corner) for corner in round_one] == pytest.approx([5.0] * len(round_one))
+    (x, y, _), corners = Stood.START, Stood(fence_radius=5.0).limits.fence
+    assert [math.hypot(a - x, b - y) for a, b in corners] == pytest.approx([5.0] * len(corners))
+    assert corners[0] == (x + 5.0, y)
+    assert corners[1][1] > y  # counterclockwise
     assert Limits(LimitParameters(fence_radius=5.0), ObservedMotion(lambda: 0.0)).fence == []  # nobody knows where
 
 
@@ -234,10 +236,57 @@ def test_a_short_voltage_sag_causes_no_landing():
     assert limits.takeoff_refusal == ""
 
 
-def test_an_edge_is_approached_as_fast_as_can_be_braked():
-    assert allowed_speed(2.0) == 2.0
-    assert allowed_speed(0.0) == 0.0
-    assert allowed_speed(-9.0) == -1.0
+def braked(distance_m, ahead_s=0.8):
+    """Return the speed with which a vehicle still stops in time, m/s, at 1 m/s^2 after its reaction."""
+    return math.sqrt(ahead_s**2 + 2.0 * distance_m) - ahead_s
+
+
+@pytest.mark.parametrize("left_m", [0.1, 0.7, 3.0])
+@pytest.mark.parametrize("late_s", [0.0, 0.25])
+def test_an_edge_is_approached_as_fast_as_can_be_braked(left_m, late_s):
+    limit = braked(left_m, 0.8 + late_s)
+    asked = (limit + left_m / (0.8 + late_s)) / 2.0  # it does not reach the edge before it is braked
+    fenced = Stood((0.0, 5.0 - left_m, 1.0), fence_radius=5.0)
+    low = Stood((0.0, 0.0, 3.0 - left_m), max_height=3.0)
+    on_hill = Stood((0.0, 0.0, 9.0), 3.0 - left_m, max_height=3.0)
+    fenced.now_s = low.now_s = on_hill.now_s = late_s
+    assert fenced.allowed((asked, 0.0, 0.0)) == pytest.approx((limit, 0.0, 0.0), abs=1e-6)
+    for limited in (low, on_hill):
+        assert limited.allowed((0.0, 0.0, asked)) == pytest.approx((0.0, 0.0, limit), abs=1e-6)
+
+
+@pytest.mark.parametrize(("outside_m", "back"), [(0.0, 0.0), (0.27, 0.15), (0.9, 0.9), (9.0, 1.0)])
+def test_a_command_outwards_turns_back_outside(outside_m, back):
+    ahead, level = Stood((0.0, 5.0 + outside_m, 1.0), fence_radius=5.0), pytest.approx((-back, 0.0, 0.0), abs=1e-3)
+    assert ahead.allowed((10.0, 0.0, 0.0)) == level
+    above = Stood((0.0, 0.0, 3.0 + outside_m), max_height=3.0)
+    assert above.allowed((0.0, 0.0, 10.0)) == pytest.approx((0.0, 0.0, -back), abs=1e-3)
+
+
+def test_a_vehicle_that_is_faster_than_its_command_is_braked():
+    for flown, allowed in ((1.5, -0.4), (0.6, 0.5)):
+        moving = Stood((0.0, 4.2, 0.0), velocity=(flown, 0.0, 0.0), fence_radius=5.0)
+        assert moving.allowed((0.5, 0.0, 0.0)) == pytest.approx((allowed, 0.0, 0.0))
+    limit = braked(0.7)
+    nearly = Stood((0.0, 4.3, 0.0), velocity=(limit + 0.1, 0.0, 0.0), fence_radius=5.0)
+    assert nearly.allowed((0.7, 0.0, 0.0)) == pytest.approx((limit, 0.0, 0.0), abs=1e-3)
+
+
+def test_a_vehicle_without_a_reported_velocity_counts_as_standing():
+    observed = ObservedMotion(lambda: 0.0)
+    for place in (STILL, (3.0, 3.0, 2.5)):
+        observed.measured(0.0, place)
+    limits = Limits(LimitParameters(fence_radius=math.hypot(3.0, 3.0) + 0.5, max_height=3.0), observed)
+    outwards = BodyVelocity(0.2, 0.2, 0.3)
+    assert limits.limited(outwards, 0.0) is outwards
+
+
+def test_position_limits_do_not_apply_while_they_are_blind():
+    stood = Stood((0.0, 5.4, 3.4), fence_radius=5.0, max_height=3.0, max_speed=2.0)
+    stood.now_s = 0.5
+    assert stood.allowed((4.0, 0.0, 0.0))[0] < 0.0
+    stood.now_s = 0.625
+    assert stood.allowed((4.0, 0.0, 0.0)) == (2.0, 0.0, 0.0)
 
 
 def test_doubted_odometry_counts_as_missing_but_starts_no_landing():
@@ -255,6 +304,103 @@ def test_doubted_odometry_counts_as_missing_but_starts_no_landing():
     assert not limits.is_blind(now_s)
 
 
+@pytest.mark.parametrize(
+    ("parameters", "places", "missing"),
+    [
+        ({}, (), ()),
+        ({"max_height": 3.0}, ("max_height",), ("position",)),
+        ({"fence_radius": 0.5}, ("fence_radius",), ("position", "heading")),
+        ({"max_height": 0.5, "fence_radius": 3.0}, ("max_height", "fence_radius"), ("position", "heading")),
+    ],
+)
+def test_each_position_limit_needs_its_reports(parameters, places, missing):
+    parameters = LimitParameters(**parameters)
+    assert (parameters.of_places, parameters.need_odometry) == (places, bool(places))
+    limits = Limits(parameters, ObservedMotion(lambda: 0.0))
+    assert (limits.missing, limits.stale(0.0), limits.is_blind(0.0)) == (missing, missing, bool(missing))
+
+
+def test_each_report_becomes_stale_by_itself():
+    stood = Stood(STILL, 1.0, max_height=3.0, fence_radius=3.0)
+    assert stood.limits.stale(0.5) == ()
+    assert stood.limits.stale(0.625) == ("position", "heading", "height")
+    stood.now_s = 0.5
+    stood.observed.measured(position=STILL)
+    assert stood.limits.stale(0.625) == ("heading", "height")
+    assert stood.limits.missing == ()
+
+
+def test_a_gap_makes_a_place_in_a_fence_uncertain():
+    for radius, uncertain_s in ((3.0, 2.0), (0.0, 0.0)):
+        stood = Stood(fence_radius=radius)
+        assert stood.limits.uncertain_s == 0.0
+        stood.now_s = 2.0
+        stood.observed.measured(math.pi / 2, velocity=STILL)
+        assert stood.limits.uncertain_s == uncertain_s
+
+
+@pytest.mark.parametrize(
+    ("settled_at", "doubted_at", "land_at"), [(-1.0, None, 5.5), (2.0, None, 7.5), (2.0, 3.0, 8.5)]
+)
+def test_missing_odometry_lands_after_the_oldest_needed_report(settled_at, doubted_at, land_at):
+    now_s = 0.0
+    observed = ObservedMotion(lambda: now_s, lambda: settled_at)
+    limits = Limits(LimitParameters(fence_radius=5.0, land_without_odometry=5.0), observed)
+    observed.measured(0.0, STILL)
+    now_s = 1.0
+    observed.measured(position=STILL)  # without a heading
+    if doubted_at:
+        now_s = doubted_at
+        observed.doubted()
+    assert limits.land_at == land_at
+    assert [limits.landing_cause(at_s) for at_s in (land_at - 0.125, land_at)] == [None, Cause.ODOMETRY]
+    limits.start(land_at + 59.875)
+    assert limits.land_at == land_at
+    limits.start(land_at + 60.0)
+    assert limits.land_at == math.inf
+
+
+def test_an_old_low_battery_is_forgotten_with_a_new_connection():
+    limits = Limits(LimitParameters(low_battery=0.5, land_on_low_battery=True), ObservedMotion(lambda: 0.0))
+    assert (limits.takeoff_refusal, limits.landing_cause(1e6)) == ("", None)
+    limits.charged(0.5, 0.0)
+    assert limits.takeoff_refusal == ""
+    limits.charged(0.25, 1.0)
+    limits.charged(0.25, 2.0)
+    assert "25%" in limits.takeoff_refusal
+    assert "50%" in limits.takeoff_refusal
+    assert [limits.is_battery_low(now_s) for now_s in (2.875, 3.0)] == [False, True]
+    limits.start(61.875)
+    assert limits.landing_cause(62.0) is Cause.BATTERY
+    limits.start(62.0)
+    assert (limits.takeoff_refusal, limits.landing_cause(1e6)) == ("", None)
+
+
+def test_a_drone_that_nobody_commands_lands_after_its_first_report_of_flight():
+    limits = Limits(LimitParameters(land_unattended=5.0), ObservedMotion(lambda: 0.0))
+    assert not limits.flies
+    assert limits.landing_cause(1e6) is None
+    limits.flew(True, 1.0)
+    limits.flew(True, 3.0)
+    assert limits.flies
+    assert [limits.landing_cause(now_s) for now_s in (5.875, 6.0)] == [None, Cause.UNATTENDED]
+    assert [limits.landing_cause(now_s, 2.0) for now_s in (6.875, 7.0)] == [None, Cause.UNATTENDED]
+    limits.start(62.875)
+    assert limits.flies
+    limits.start(63.0)
+    assert not limits.flies
+    limits.flew(True, 64.0)
+    limits.flew(False, 65.0)
+    assert not limits.flies
+
+
+def test_a_vehicle_that_reports_positions_may_not_return_by_a_model():
+    stood = Stood(fence_radius=5.0)
+    for stood.now_s in range(5):
+        stood.observed.doubted(0.0, (0.0, 0.0))
+        assert stood.limits.returning(BodyVelocity(-1.0), stood.now_s) is None
+
+
 def test_a_vehicle_with_a_doubted_place_may_return_slowly_after_it_has_braked():
     now_s = 0.0
     observed = ObservedMotion(lambda: now_s)
@@ -266,9 +412,9 @@ def test_a_vehicle_with_a_doubted_place_may_return_slowly_after_it_has_braked():
         now_s = 4.0 + 0.1 * since_s
         observed.doubted(0.0, (0.0, 0.0))
         assert limits.is_blind(now_s)
-        assert (limits.returning(returns, now_s) is not None) == (0.1 * since_s >= BRAKED_S)
+        assert (limits.returning(returns, now_s) is not None) == (0.1 * since_s >= 3.0)
     slow = limits.returning(returns, now_s)
-    assert math.hypot(*slow.linear) == pytest.approx(DOUBTED_SPEED)
+    assert math.hypot(*slow.linear) == pytest.approx(0.3)
     assert (slow.forward, slow.up) == (pytest.approx(-2.0 * slow.left), 0.0)
     for refused in (BodyVelocity(1.0), BodyVelocity(0.0, 1.0), BodyVelocity(up=-1.0), BodyVelocity()):
         assert limits.returning(refused, now_s) is None

@@ -108,30 +108,6 @@ def test_datagrams_are_repeated_at_the_end(child, datagrams):
     assert received(peer) == [NEUTRAL] * ROUNDS + [BYE]
 
 
-def test_nothing_is_sent_for_a_neutral_vehicle(child, datagrams):
-    link, peer = datagrams
-    child.keeper.keep(LastWords((NEUTRAL,), (), link.peer), link.outlet_to(link.peer))
-    child.keeper.disarm()
-    child.end()
-    assert received(peer) == []
-
-
-def test_the_newest_words_are_sent(child, datagrams):
-    link, peer = datagrams
-    for number in range(5):
-        child.keeper.keep(LastWords((b"%d" % number,), (), link.peer), link.outlet_to(link.peer))
-    child.end()
-    assert received(peer) == [b"4"] * ROUNDS
-
-
-def test_old_datagrams_are_not_sent_at_the_end(child, datagrams):
-    link, peer = datagrams
-    child.keeper.command_timeout = lambda: -LONG_S
-    child.keeper.keep(LastWords((NEUTRAL,), (), link.peer), link.outlet_to(link.peer))
-    child.end()
-    assert received(peer) == []
-
-
 def test_neutral_is_sent_during_a_stall_and_reported_afterwards(child, datagrams):
     link, peer = datagrams
     child.keeper.command_timeout = lambda: -0.1

@@ -1,19 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Last words in and after a stall, on streams and by datagrams, without a network or a process."""
+"""Streams after a stall in which their child process has written to them, without a network or a process."""
 
-import contextlib
 import os
-import socket
-import time
 from types import SimpleNamespace
 
 import pytest
 from fake_wire import PLENTY, FakeWire
+from kept_words import kept
 
 from drone_bridge.net import last_words, last_words_sender
 from drone_bridge.net.clock import elapsed_s
-from drone_bridge.net.last_words import STALL_S, LastWordsKeeper, Outlet, shared_memory
-from drone_bridge.net.last_words_sender import DEADLINE, Sender
+from drone_bridge.net.last_words_sender import DEADLINE
 from drone_bridge.net.serial_line import SerialLine, _Device
 from drone_bridge.net.tcp_connection import StreamOptions, TcpConnection
 from drone_bridge.ros import log_pipe
@@ -25,33 +22,12 @@ GO, STOP, BYE = b"go 1.00\n", b"stop\n", b"bye\n"
 WORDS = LastWords((STOP,), (BYE,))
 
 
-class Deaf:
-    """Socket to the child, which gets the file without it."""
-
-    def sendmsg(self, *_):
-        raise OSError
-
-    close = FakeWire.ignore
-
-
 class Line(SerialLine):
     """Serial line that is open."""
 
     def __init__(self):
         super().__init__("/dev/line", 115200, lambda *_: None)
         self._device = _Device(-1)
-
-
-@contextlib.contextmanager
-def kept(wire):
-    """Yield a keeper and its child, which has the file of the link: a socket, or None for a serial line."""
-    memory = shared_memory()
-    keeper = LastWordsKeeper(memory, Deaf())
-    child = Sender.__new__(Sender)
-    child._memory, child._file, child._number, child._socket = memory, -1, 1, wire
-    child._said = child._written = child._said_ns = child._rounds = 0
-    yield keeper, child
-    os.close(memory)
 
 
 @pytest.fixture(params=["tcp", "serial"])
@@ -160,54 +136,3 @@ def test_a_message_that_a_stall_has_completed_in_part_is_continued(scene):
     wire.room = PLENTY
     send()
     assert wire.data == GO + GO
-
-
-class Datagrams(FakeWire):
-    """Socket for datagrams."""
-
-    type = socket.SOCK_DGRAM
-
-    def __init__(self):
-        super().__init__()
-        self.sent = []
-
-    def sendto(self, data, address):
-        self.sent.append((data, address))
-        return len(data)
-
-
-@pytest.fixture
-def datagrams(monkeypatch):
-    """Return (sent datagrams, child, function that lets time pass since the deadline) of armed words."""
-    now_ns, wire, address = [10**12], Datagrams(), ("127.0.0.1", 7)
-    monkeypatch.setattr(time, "clock_gettime_ns", lambda clock: now_ns[0])
-    monkeypatch.setattr(time, "sleep", lambda duration_s: None)
-    with kept(wire) as (keeper, child):
-        keeper.keep(LastWords((STOP,), (BYE,)), Outlet(wire, address))
-        deadline_ns = now_ns[0] + round((0.5 + STALL_S) * 1e9)
-
-        def age(age_s):
-            now_ns[0] = deadline_ns + round(age_s * 1e9)
-
-        yield wire.sent, child, age
-
-
-@pytest.mark.parametrize(("late_s", "sent"), [(-0.5, 3), (0.4, 3), (0.6, 0)])
-def test_datagrams_of_an_ended_process_are_sent_for_half_a_second(datagrams, late_s, sent):
-    """Later, another bridge may have taken over, which their old number would lock out."""
-    found, child, age = datagrams
-    age(late_s)
-    child._end()
-    assert [data for data, _ in found] == [STOP] * sent + [BYE] * (sent > 0)
-    assert {address for _, address in found} <= {("127.0.0.1", 7)}
-
-
-def test_datagrams_of_a_stalled_process_are_repeated_for_a_second(datagrams):
-    found, child, age = datagrams
-    age(-0.5)
-    assert child._check_stall() == pytest.approx(0.5, abs=0.01)
-    assert found == []
-    for late_s in (0.1, 0.5, 0.9, 1.1, 1.5):
-        age(late_s)
-        assert child._check_stall() == 0.4
-    assert [data for data, _ in found] == [STOP] * 3

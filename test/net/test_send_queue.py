@@ -13,9 +13,36 @@ from drone_bridge.net.send_queue import SendQueue, StreamEntry
 MESSAGE, NEXT = b"move 1.00\n", b"move 2.00\n"
 
 
+class CountedQueue(SendQueue):
+    """Queue whose counts are compared with its pieces after each change."""
+
+    def _compare(self):
+        assert self.size_bytes == sum(len(each.data) for each in self.pieces)
+        assert self.limited == sum(each.is_limited for each in self.pieces)
+
+    def put(self, *arguments, **options):
+        super().put(*arguments, **options)
+        self._compare()
+
+    def _take(self, count):
+        super()._take(count)
+        self._compare()
+
+    def drop_stale(self, *arguments, **options):
+        dropped = super().drop_stale(*arguments, **options)
+        self._compare()
+        return dropped
+
+    def clear(self):
+        super().clear()
+        self._compare()
+
+
 @pytest.fixture
 def queue():
-    return SendQueue()
+    queue = CountedQueue()
+    assert queue.drop_stale(1e9, oldest_s=1e9) == 0
+    return queue
 
 
 def drained(queue):
@@ -31,7 +58,7 @@ def drained(queue):
 @given(cuts=st.sets(st.integers(1, len(MESSAGE) - 1)), written=st.integers(0, len(MESSAGE)), whole=st.booleans())
 def test_a_begun_message_is_completed_once(cuts, written, whole):
     """The stream takes a part of a message in pieces; the child writes the rest, and neutral."""
-    queue, entries = SendQueue(), []
+    queue, entries = CountedQueue(), []
     queue.on_write = entries.append
     edges = [0, *sorted(cuts), len(MESSAGE)]
     for begin, end in pairwise(edges):
@@ -52,9 +79,7 @@ def test_a_begun_message_is_completed_once(cuts, written, whole):
     assert queue.next_entry().position == written + len(rest) + (len(NEXT) if whole else 0)
     assert not queue.next_entry().has_begun
     expected = NEXT if written else MESSAGE + NEXT
-    assert queue.size_bytes == len(expected)
     assert drained(queue) == expected
-    assert queue.size_bytes == 0
 
 
 @pytest.mark.parametrize("count", [1, 5])
@@ -80,7 +105,6 @@ def test_stale_pieces_are_dropped_but_the_rest_of_a_begun_one(queue):
     queue.put(b"neutral", since_s=3.0)
     queue.written(4)
     assert queue.drop_stale(9.0, oldest_s=3.0) == 1
-    assert queue.size_bytes == len(MESSAGE) - 4 + len(b"neutral")
     assert drained(queue) == MESSAGE[4:] + b"neutral"
 
 
@@ -107,7 +131,6 @@ def test_a_message_in_pieces_is_dropped_as_a_whole(queue):
     queue.put(MESSAGE[4:], since_s=3.0)
     queue.put(NEXT, since_s=3.0)
     assert queue.drop_stale(9.0, oldest_s=2.0) == 2
-    assert queue.size_bytes == len(NEXT)
     assert drained(queue) == NEXT
 
 
@@ -124,6 +147,7 @@ def test_a_message_that_is_always_wanted_outlasts_those_around_it(queue, is_leav
 def test_a_message_with_a_time_is_dropped_after_it_or_at_the_end(queue, at_s, is_leaving, dropped):
     queue.put(MESSAGE, until_s=5.0)
     queue.put(NEXT)
+    assert queue.drop_stale(4.8) == 0
     assert queue.drop_stale(at_s, is_leaving=is_leaving) == dropped
     assert drained(queue) == (NEXT if dropped else MESSAGE + NEXT)
 
@@ -131,5 +155,28 @@ def test_a_message_with_a_time_is_dropped_after_it_or_at_the_end(queue, at_s, is
 def test_no_piece_is_left_of_an_ended_stream(queue):
     queue.put(MESSAGE)
     queue.written(4)
+    queue.put(NEXT, until_s=5.0)
     queue.clear()
-    assert (queue.size_bytes, queue.next_entry()) == (0, StreamEntry(4, b"", False))
+    assert queue.next_entry() == StreamEntry(4, b"", False)
+
+
+def test_each_message_is_decided_once(queue):
+    decided = []
+    for name, until_s in (("written", None), ("stale", 5.0), ("by the child", None), ("left", None)):
+        queue.put(MESSAGE, until_s=until_s, decided=lambda is_sent, name=name: decided.append((name, is_sent)))
+    queue.written(4)
+    assert decided == []
+    queue.drop_stale(5.0)
+    queue.written(len(MESSAGE) - 4)
+    queue.written(2)
+    queue.written_by_child(len(MESSAGE) - 2)
+    queue.clear()
+    assert decided == [("stale", False), ("written", True), ("by the child", True), ("left", False)]
+
+
+def test_a_message_behind_another_changes_no_entry(queue):
+    entries = []
+    queue.on_write = entries.append
+    queue.put(MESSAGE)
+    queue.put(NEXT)
+    assert entries == [StreamEntry(0, MESSAGE, False)]

@@ -7,7 +7,7 @@ import pytest
 
 from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.motion.measurement import Measurement
-from drone_bridge.session.report_watch import REPORTED_S, UNCHANGED_S, ReportWatch
+from drone_bridge.session.report_watch import UNCHANGED_S, ReportWatch
 
 PERIOD_S = 0.1
 FORWARD = BodyVelocity(1.0)
@@ -35,15 +35,6 @@ def placed(x):
 @pytest.mark.parametrize("velocity", [None, BodyVelocity(), FORWARD, BodyVelocity(30.0)])
 def test_an_honest_vehicle_is_not_reported(velocity):
     assert Vehicle().run(20.0, velocity) == []
-
-
-def test_a_jump_is_reported_for_a_while():
-    vehicle = Vehicle()
-    vehicle.run(1.0)
-    vehicle.x += 5.0
-    assert vehicle.run(PERIOD_S) == ["its own position can't be right: it jumps"]
-    assert vehicle.run(REPORTED_S - 1.0) != []
-    assert vehicle.run(2.0) == []
 
 
 def test_a_number_that_is_not_finite_counts_as_not_reported():
@@ -77,3 +68,58 @@ def test_a_vehicle_that_was_carried_between_connections_does_not_jump():
     vehicle.watch.restart()
     vehicle.x += 50.0
     assert vehicle.run(1.0) == []
+
+
+# By the second: times and distances that binary numbers represent exactly.
+
+
+def watched(reports, velocity=FORWARD):
+    """Return the watch after (time, x) pairs, under a constant command."""
+    watch = ReportWatch()
+    watch.commanded(velocity)
+    for now_s, x in reports:
+        watch.measured(placed(x), now_s)
+    return watch
+
+
+def each_eighth(until_s, x=0.0, from_s=0.0):
+    return [(from_s + number / 8, x) for number in range(round(8 * (until_s - from_s)) + 1)]
+
+
+@pytest.mark.parametrize(("gap_s", "speed", "way"), [(0.5, 1.0, 6.0), (1.0, 1.0, 11.0), (0.5, 16.0, 17.0)])
+def test_a_jump_is_more_than_its_speed_explains(gap_s, speed, way):
+    for x, is_reported in ((way, False), (way + 0.125, True)):
+        watch = watched([(0.0, 0.0), (gap_s, x)], BodyVelocity(speed))
+        expected = ["its own position can't be right: it jumps"] if is_reported else []
+        assert watch.reasons(gap_s) == watch.reasons(gap_s + 9.875) == expected
+        assert watch.reasons(gap_s + 10.0) == []
+
+
+def test_reports_far_apart_or_out_of_order_are_not_compared():
+    assert watched([(0.0, 0.0), (1.125, 50.0)]).reasons(1.125) == []
+    assert watched([(1.0, 0.0), (0.875, 50.0)]).reasons(1.0) == []
+
+
+def test_a_jump_past_a_number_that_is_not_finite_is_reported():
+    assert watched([(0.0, 0.0), (0.25, math.nan), (0.5, 50.0)]).reasons(0.5) != []
+
+
+def test_constant_reports_are_reported_after_3_s_for_1_s():
+    assert watched(each_eighth(3.0)).reasons(3.0) == []
+    watch = watched(each_eighth(3.125))
+    assert watch.reasons(4.0) != []
+    assert watch.reasons(4.125) == []
+    assert watched(each_eighth(9.0), BodyVelocity(0.1)).reasons(9.0) != []
+
+
+def test_a_change_or_a_gap_begins_anew():
+    assert watched([*each_eighth(2.0), *each_eighth(5.0, 1.0, from_s=2.125)]).reasons(5.0) == []
+    assert watched([*each_eighth(2.0), *each_eighth(6.0, from_s=4.0)]).reasons(6.0) == []
+
+
+def test_a_new_connection_begins_without_a_command():
+    watch = watched(each_eighth(2.0))
+    watch.restart()
+    for now_s, x in each_eighth(9.0, from_s=2.0):
+        watch.measured(placed(x), now_s)
+    assert watch.reasons(9.0) == []
