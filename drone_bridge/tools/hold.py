@@ -8,8 +8,12 @@ import uuid
 from collections.abc import Sequence
 from typing import Any
 
+from rclpy.duration import Duration
+
+from drone_bridge.msg import HoldWish
 from drone_bridge.ros.file_keeper import FileKeeper
 from drone_bridge.ros.hold_services import HoldServices, is_of, node_of
+from drone_bridge.ros.qos import latched
 from drone_bridge.ros.wish_file import EVERY_NODE, FILE_TIMEOUT_S, FiledWish, WishFile
 from drone_bridge.tools.discovery import DISCOVERY_S, QUIET_S
 
@@ -18,6 +22,9 @@ ANSWER_S = 5.0
 #: Timeout of the discovery of a named vehicle that is to be held, s: its bridge may be starting again.
 RESTART_S = 60.0
 _LOOK_S = 0.1
+#: Timeout of the delivery of a wish to a node that has answered, s.
+_WISH_S = 1.0
+_REASON = "a person ran drone-bridge hold"
 #: Exit status if a vehicle was not found, did not answer or refused.
 FAILED = 1
 
@@ -52,7 +59,7 @@ def _set_all(argv: Sequence[str], *, is_held: bool) -> int:
     file = FileKeeper(WishFile(node.context.get_domain_id()).keep, lambda sentence: print(sentence, file=sys.stderr))
     if is_held:  # also vehicles whose node starts meanwhile
         names = [f"/{each.strip('/')}" for each in wanted] or [EVERY_NODE]
-        file.keep([FiledWish(name, uuid.uuid4().hex, "a person ran drone-bridge hold") for name in names])
+        file.keep([FiledWish(name, uuid.uuid4().hex, _REASON) for name in names])
     try:
         return _set(node, wanted, is_held=is_held)
     finally:
@@ -64,8 +71,11 @@ def _set_all(argv: Sequence[str], *, is_held: bool) -> int:
 
 def _set(node: Any, wanted: Sequence[str], *, is_held: bool) -> int:
     """Call the services of the wanted vehicles, and print the outcomes. Returns the exit status."""
+    wishes: dict[str, Any] = {}
     services = HoldServices(node, lambda service: not wanted or any(is_of(service, each) for each in wanted))
-    calls = _call(node, services, wanted, is_held=is_held)
+    calls = _call(node, services, wanted, wishes if is_held else None)
+    for publisher in wishes.values():
+        publisher.wait_for_all_acked(Duration(seconds=_WISH_S))
     missing = _missing(services, wanted)
     if missing or not services.found:
         there = ", ".join(map(node_of, services.all())) or "none"
@@ -81,8 +91,11 @@ def _missing(services: HoldServices, wanted: Sequence[str]) -> list[str]:
     return [each for each in wanted if not any(is_of(service, each) for service in services.found)]
 
 
-def _call(node: Any, services: HoldServices, wanted: Sequence[str], *, is_held: bool) -> dict[str, Any]:
+def _call(node: Any, services: HoldServices, wanted: Sequence[str], wishes: dict[str, Any] | None) -> dict[str, Any]:
     """Call each service as soon as it is discovered, and return the calls by service.
+
+    To hold, `wishes` collects publishers of a wish for each, which makes the hold a person's also on another machine,
+    where the wish file is not read.
 
     Returns when all named vehicles have responded, or after the timeouts of discovery and of the responses. Without
     names, discovery takes QUIET_S if there is a vehicle. A named vehicle that is to be held is held once it starts, for
@@ -90,13 +103,17 @@ def _call(node: Any, services: HoldServices, wanted: Sequence[str], *, is_held: 
     """
     import rclpy
 
-    calls: dict[str, Any] = {}
+    is_held, calls = wishes is not None, dict[str, Any]()
     began_s = called_s = time.monotonic()
     longest_s, is_waiting = RESTART_S if wanted and is_held else DISCOVERY_S, False
     while True:
         now_s = time.monotonic()
         if now_s - began_s <= longest_s:
             services.find()
+        if wishes is not None:
+            for service in set(services.found) - wishes.keys():
+                wishes[service] = node.create_publisher(HoldWish, f"{node_of(service)}/hold_wish", latched())
+                wishes[service].publish(HoldWish(id=uuid.uuid4().hex, reason=_REASON))
         if services.call(is_held, calls):
             called_s = now_s
         is_missing = not services.found or bool(_missing(services, wanted))

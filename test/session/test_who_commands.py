@@ -59,9 +59,10 @@ class Drone(RuleBasedStateMachine):
         limits=st.sampled_from(LIMITS),
         unattended_s=st.sampled_from([3.0, 15.0]),
         flies=st.booleans(),
+        since_s=st.sampled_from([0.0, 20.0]),
         holder=st.sampled_from(["", "person", "program"]),
     )
-    def begin(self, limits, unattended_s, flies, holder):
+    def begin(self, limits, unattended_s, flies, since_s, holder):
         self.now_s = 1000.0
         self.unattended_s = unattended_s if "unattended" in limits else 0.0
         self.lands_on_battery, self.has_fence = "battery" in limits, "odometry" in limits
@@ -85,6 +86,7 @@ class Drone(RuleBasedStateMachine):
         self.charged_s = self.flight_s = self.attended_s = self.settled_s = self.goal_until_s = NEVER
         if flies:
             self.it_reports_whether_it_flies(True)
+            self.now_s += since_s
         if holder:
             self.it_is_held_by_a_person_or_a_program_that_fails(holder == "person")
         self.it_reports_its_battery(0.29)

@@ -20,6 +20,7 @@ class Graph:
     def __init__(self, monkeypatch, silent=(), refusals=0, **from_s):
         """`refusals` of each request precede its success."""
         self.now_s, self.called_s, self.calls, self._refusals = 0.0, {}, 0, refusals
+        self.wishes = []
         self._from_s, self._silent = {f"/{name}/bridge/hold": time_s for name, time_s in from_s.items()}, silent
         monkeypatch.setattr(hold, "time", SimpleNamespace(monotonic=lambda: self.now_s))
         monkeypatch.setattr(rclpy, "spin_once", self._spin_once)
@@ -29,6 +30,10 @@ class Graph:
 
     def get_service_names_and_types(self):
         return [(name, [SERVICE_TYPE]) for name, time_s in self._from_s.items() if time_s <= self.now_s]
+
+    def create_publisher(self, kind, topic, qos):
+        publish = lambda wish: self.wishes.append((topic, wish.reason))  # noqa: E731
+        return SimpleNamespace(publish=publish, wait_for_all_acked=lambda timeout: True)
 
     def create_client(self, _, service):
         name = service.split("/")[1]
@@ -68,6 +73,14 @@ def test_it_ends_once_those_that_are_named_have_answered(monkeypatch):
     assert hold._set(graph, ["a"], is_held=False) == 0
     assert graph.called_s.keys() == {"a"}
     assert graph.now_s == 0.0
+    assert graph.wishes == []
+
+
+def test_a_hold_from_another_machine_is_a_person_s(monkeypatch):
+    """There, the wish file is not read, and a call of the service alone may be a program's."""
+    graph = Graph(monkeypatch, a=0.0, b=0.2)
+    assert hold._set(graph, [], is_held=True) == 0
+    assert graph.wishes == [(f"/{name}/bridge/hold_wish", "a person ran drone-bridge hold") for name in "ab"]
 
 
 def test_the_first_one_may_be_discovered_late(monkeypatch, capsys):
