@@ -42,7 +42,7 @@ ROWS = [line.split() for line in TABLE.strip().splitlines()]
 #: Causes of a landing in a run. Each precedes those after it, so most runs have one.
 LIMITS = ("unattended", "unattended", "odometry", "odometry", "battery", "battery odometry unattended")
 #: Times after each step at which the decision is compared, s, if nothing happens until then.
-AHEAD_S = 0.0, 0.4, 1.01, 2.0, 3.0, 15.0, 70.0
+AHEAD_S = 0.0, 0.4, 1.01, 2.0, 2.5, 3.0, 15.0, 70.0
 FORWARD, RAW, PRESSED = BodyVelocity(1.0), "raw", "Anne pressed STOP"
 
 
@@ -117,9 +117,11 @@ class Drone(RuleBasedStateMachine):
                 self.steered_s = None
             self.is_held_by_person = self.is_held_by_program = self.has_helm_ended = False
 
-    @rule(is_centred=st.booleans(), seconds=st.sampled_from([0.0, 0.0, 1.01, 2.0]))
-    def a_person_steers_and_waits(self, is_centred, seconds):
-        self._steer(is_centred)
+    @rule(is_centred=st.booleans(), times=st.sampled_from([1, 3]), seconds=st.sampled_from([0.0, 1.01, 2.0]))
+    def a_person_steers_and_waits(self, is_centred, times, seconds):
+        for _ in range(times):
+            self._steer(is_centred)
+            self.now_s += 0.9
         self.now_s += seconds
 
     def _steer(self, is_centred):
