@@ -10,8 +10,8 @@ Each protocol is a module of its own with a connection class per role:
     for event in connection.events():
         ...
 
-docs/protocols.md has an example of each. This is the public interface of the library: nothing in this package imports
-it, and it imports the codec of a protocol, from that protocol's folder, on first use.
+docs/protocols.md and examples/codecs.py have an example of each. This is the public interface of the library: nothing
+in this package imports it, and it imports the codec of a protocol, from that protocol's folder, on first use.
 """
 
 import importlib

@@ -1,5 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""RobotdControl and Protocol1Control: programs that deviate from the specification. See docs/robot.md."""
+"""RobotdControl and Protocol1Control: programs that deviate from the specification.
+
+`robotd` 1.2:
+
+- lists sensors (0x07) with an int32 type, and a value (full voltage, whole volts) for batteries only; no readings;
+- serves one driver in its lifetime: once it has left, the next bind ends the connection of the binding driver, and from
+then on all binds are refused in its name;
+- announces no release (0x06). When a driver leaves, it frees all subsystems that this driver ever had, even if another
+driver has them now;
+- disconnects on a bind without registration and on a bind of a missing subsystem; after an update of an unbound
+subsystem, it misreads all following data;
+- stops motors neither on unbind nor when a driver vanishes.
+
+Protocol 1 (`robotd` before 2017, LEGO NXT adapters): batteries only, in a list of their own (full voltage, voltage,
+name); no sensors in a skid steer, no IDs of readings, no firmware (0x09); both lists arrive unsolicited when a brick
+appears. The adapters handle one packet per read of the socket.
+"""
 
 from __future__ import annotations
 
