@@ -12,12 +12,12 @@ import mmap
 import os
 import socket
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from drone_bridge.net.clock import elapsed_s
 from drone_bridge.net.connector import Backoff
+from drone_bridge.net.python_child import module_command
 
 #: Maximum data of a request: an image of 1920 x 1080 pixels. Pages that are never written use no memory.
 MAX_DATA_BYTES = 8 << 20
@@ -148,7 +148,7 @@ class CodecProcess:
 
     def _start(self) -> None:
         package = str(Path(__file__).resolve().parents[2])
-        path = os.pathsep.join(filter(None, (package, os.environ.get("PYTHONPATH"))))
+        path = os.pathsep.join(filter(None, (package, *os.environ.get("PYTHONPATH", "").split(os.pathsep))))
         with contextlib.ExitStack() as stack:
             try:
                 descriptor = _memory_file()
@@ -160,7 +160,7 @@ class CodecProcess:
                 self._memory = mmap.mmap(descriptor, MEMORY_BYTES)
                 unless_started.callback(self._memory.close)
                 self._child = subprocess.Popen(
-                    [sys.executable, "-m", _WORKER, str(theirs.fileno()), str(descriptor)],
+                    module_command(_WORKER, str(theirs.fileno()), str(descriptor)),
                     stdin=subprocess.DEVNULL,
                     stdout=self._output[0],
                     stderr=self._output[1],

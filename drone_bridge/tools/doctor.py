@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from drone_bridge.kind import OWN, kinds, load, unloadable
+from drone_bridge.net.python_child import code_command
 from drone_bridge.programs.missing_package import install_command
 from drone_bridge.ros import environment
 from drone_bridge.ros.log_pipe import NO_FILE_OF_RCL
@@ -203,9 +204,7 @@ def _receive_from_other_process() -> tuple[float, str | None]:
         node = rclpy.create_node(topic)
         node.create_subscription(String, topic, heard.append, 1)
         began_s = time.monotonic()
-        talker = subprocess.Popen(
-            [sys.executable, "-c", _TALKER, topic, str(2 * DISCOVERY_S)], stderr=subprocess.PIPE, text=True
-        )
+        talker = subprocess.Popen(code_command(_TALKER, topic, str(2 * DISCOVERY_S)), stderr=subprocess.PIPE, text=True)
         try:
             while not heard and talker.poll() is None and time.monotonic() - began_s < DISCOVERY_S:
                 rclpy.spin_once(node, timeout_sec=0.1)

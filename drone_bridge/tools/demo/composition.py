@@ -7,10 +7,10 @@ import re
 import signal
 import socket
 import subprocess
-import sys
 import threading
 from pathlib import Path
 
+from drone_bridge.net.python_child import module_command
 from drone_bridge.tools.launch.arguments import declared_in
 from drone_bridge.tools.launch.command import file_of_package
 from drone_bridge.tools.launch.parse import load
@@ -89,7 +89,7 @@ class Composition:
     def __init__(self, launch_file: str, log: Path, **arguments: object) -> None:
         """Start the process. Raises OSError if the log can't be written."""
         self._log = log.open("w")
-        command = [sys.executable, "-m", "drone_bridge.tools.cli", "launch", launch_file]
+        command = module_command("drone_bridge.tools.cli", "launch", launch_file)
         command += [
             f"{name}:={str(value).lower() if isinstance(value, bool) else value}" for name, value in arguments.items()
         ]

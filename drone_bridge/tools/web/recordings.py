@@ -7,13 +7,13 @@ A bag is played by a child process, `drone-bridge view`, on a port of its own. T
 import contextlib
 import re
 import subprocess
-import sys
 import threading
 from collections.abc import Callable
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
+from drone_bridge.net.python_child import module_command
 from drone_bridge.tools.recording.settings import BAGS
 
 #: Length of the list, the newest first.
@@ -108,7 +108,7 @@ class Recordings:
             if self._is_closed:
                 return f"'{name:.80}' is not played: the node ends."
             self._stop()
-            command = [sys.executable, "-m", "drone_bridge.tools.cli", "view", str(file.parent), "--no-browser"]
+            command = module_command("drone_bridge.tools.cli", "view", str(file.parent), "--no-browser")
             try:
                 self._child = child = subprocess.Popen(
                     [*command, "--host", self._host, "--port", "0"],
