@@ -9,13 +9,15 @@ By Parrot's guides and SDK, by captures, and by the programs of others. What no 
 WatchdogReset clears the bit, and permits lower numbers.
 - **Loss**: without a command for LOST_S, the client is lost: the drone sets COMMUNICATION_LOST, sends no more navdata
 until it is asked again, and hovers or lands.
-- **Settings** are acknowledged by COMMAND_ACKNOWLEDGED until a client clears it. Unknown ones, and those that need ids
-of the client's own, are refused without a word.
+- **Settings** are acknowledged by COMMAND_ACKNOWLEDGED until a client clears it. Unknown ones, those that need ids of
+the client's own, and those with other ids than the present ones are refused without a word.
+- **Navdata**: with navdata_demo FALSE all options of the version, else the mask's beside demo and vision.
 - **Emergency**: the bit toggles it when it is pressed. The motors stop at any height.
 """
 
 from __future__ import annotations
 
+import contextlib
 import math
 from dataclasses import dataclass, field
 from typing import Any
@@ -41,6 +43,7 @@ from drone_bridge.ardrone.codec import (
     State,
     Tag,
     WatchdogReset,
+    setting,
     write_settings,
 )
 from drone_bridge.ardrone.codec.commands import SHARE
@@ -76,6 +79,17 @@ LOST_COMMUNICATION = 8
 TAKE_OFF_DELAY_S = 0.15
 #: Most clients that get navdata at a time.
 MAX_CLIENTS = 8
+#: Id of the default configuration.
+NO_ID = "00000000"
+#: What the ultrasound sensor reads on the ground, mm.
+BLIND_ZONE_MM = 243
+#: Magnetic field over flat ground where the emulated drone flies, T: to the north, the west and up.
+FIELD = (2e-5, 0.0, -4.3e-5)
+#: Bytes of data of all options, by their tags, as of recorded navdata of either version.
+_OPTION_BYTES = {
+    1: (144, 4, 36, 42, 12, 8, 32, 12, 20, 64, 52, 12, 40, 88, 104, 360, 116, 4, 36, 25, 8),
+    2: (144, 4, 48, 42, 12, 8, 84, 12, 20, 72, 52, 12, 40, 88, 104, 360, 324, 4, 36, 61, 8, 14, 71, 52, 68, 28, 4, 212),
+}
 _ALWAYS = (
     State.ALTITUDE_CONTROL
     | State.PIC_VERSION_OK
@@ -84,35 +98,53 @@ _ALWAYS = (
     | State.VIDEO_THREAD
     | State.ACQUISITION_THREAD
 )
-_DEFAULTS = {
-    "general:num_version_config": "1",
+#: Settings of firmware 2.x, whose types are those of Parrot's config_keys.h.
+_DEFAULTS: dict[str, bool | int | float | str] = {
+    "general:num_version_config": 1,
+    "general:num_version_soft": "2.4.8",
     "general:drone_serial": "AR0000000000",
-    "general:navdata_demo": "FALSE",
-    "general:navdata_options": "0",
-    "general:com_watchdog": "2",
-    "general:vbat_min": "9000",
-    "control:euler_angle_max": "0.2094",
-    "control:control_vz_max": "700",
-    "control:control_yaw": "1.745",
-    "control:altitude_max": "3000",
-    "control:altitude_min": "50",
-    "control:outdoor": "FALSE",
-    "control:indoor_euler_angle_max": "0.2094",
-    "control:indoor_control_vz_max": "700",
-    "control:indoor_control_yaw": "1.745",
-    "control:outdoor_euler_angle_max": "0.349",
-    "control:outdoor_control_vz_max": "1000",
-    "control:outdoor_control_yaw": "3.49",
-    "control:flight_without_shell": "FALSE",
-    "control:flying_mode": "0",
-    "pic:ultrasound_freq": "8",
-    "video:video_channel": "0",
-    "video:bitrate": "1000",
-    "video:max_bitrate": "1000",
-    "video:bitrate_ctrl_mode": "0",
-    "custom:application_id": "00000000",
-    "custom:profile_id": "00000000",
-    "custom:session_id": "00000000",
+    "general:ardrone_name": "My ARDrone",
+    "general:navdata_demo": False,
+    "general:navdata_options": 1 << Tag.DEMO | 1 << Tag.VISION_DETECT,
+    "general:com_watchdog": 2,
+    "general:vbat_min": 9000,
+    "control:euler_angle_max": 0.2094,
+    "control:control_vz_max": 700.0,
+    "control:control_yaw": 1.745,
+    "control:altitude_max": 3000,
+    "control:altitude_min": 50,
+    "control:outdoor": False,
+    "control:indoor_euler_angle_max": 0.2094,
+    "control:indoor_control_vz_max": 700.0,
+    "control:indoor_control_yaw": 1.745,
+    "control:outdoor_euler_angle_max": 0.349,
+    "control:outdoor_control_vz_max": 1000.0,
+    "control:outdoor_control_yaw": 3.49,
+    "control:flight_without_shell": False,
+    "control:flying_mode": 0,
+    "control:hovering_range": 1000,
+    "control:flight_anim": "0,0",
+    "network:ssid_single_player": "ardrone2_000000",
+    "network:ssid_multi_player": "ardrone2_000000",
+    "network:wifi_mode": 0,
+    "network:wifi_rate": 0,
+    "network:owner_mac": "00:00:00:00:00:00",
+    "pic:ultrasound_freq": 8,
+    "video:video_codec": 0x81,
+    "video:video_channel": 0,
+    "video:bitrate": 1000,
+    "video:max_bitrate": 1000,
+    "video:bitrate_ctrl_mode": 0,
+    "leds:leds_anim": "0,0,0",
+    "detect:enemy_colors": 1,
+    "detect:groundstripe_colors": 16,
+    "detect:enemy_without_shell": 0,
+    "detect:detect_type": 3,
+    "detect:detections_select_h": 0,
+    "detect:detections_select_v_hsync": 0,
+    "detect:detections_select_v": 0,
+    **{f"custom:{name}_id": NO_ID for name in ("application", "profile", "session")},
+    **{f"custom:{name}_desc": f"Default {name} configuration" for name in ("application", "profile", "session")},
 }
 _READ_ONLY = frozenset(
     {"general:num_version_config", "general:num_version_soft", "general:drone_serial", "general:vbat_min"}
@@ -130,7 +162,8 @@ class FirmwareBehaviour:
     lands_when_lost: bool = False  # else it hovers until it is commanded again
     any_number_after_loss: bool = True
     takes_off_again: bool = True  # after a landing of its own, while it is told to fly
-    emergency_on_ground: bool = True  # the bit enters an emergency there, too
+    emergency_on_ground: bool = False  # the bit enters an emergency there, too
+    demo_ends_bootstrap: bool = False  # navdata_demo has to be TRUE once, else either value does
     fly_ignored_while_pressed: bool = True  # the bit to fly, while that of the emergency is set
     serves_newest_only: bool = True  # navdata goes to the client that has asked last
     acknowledges_refused: bool = True  # settings
@@ -146,7 +179,9 @@ class EmulatedArdrone:
     charge: float = 1.0
     is_bootstrapped: bool = False
     is_acknowledging: bool = False
-    settings: dict[str, str] = field(default_factory=lambda: dict(_DEFAULTS))
+    settings: dict[str, str] = field(
+        default_factory=lambda: {key: setting(key, value).value for key, value in _DEFAULTS.items()}
+    )
     ref: Ref = field(default_factory=Ref)
     #: Commands that counted, by their class.
     counts: dict[str, int] = field(default_factory=dict)
@@ -171,9 +206,8 @@ class EmulatedArdrone:
     _took_off_at: float = -math.inf
 
     def __post_init__(self) -> None:
-        version = self.behaviour.version
-        self.settings["general:num_version_soft"] = "2.4.8" if version == 2 else "1.11.5"
-        self.settings["video:video_codec"] = str(0x81 if version == 2 else 0x20)
+        if self.behaviour.version == 1:
+            self.settings |= {"general:num_version_soft": "1.11.5", "video:video_codec": str(0x20)}
 
     # The clients.
 
@@ -207,8 +241,8 @@ class EmulatedArdrone:
             self._execute(event, now_s)
 
     def configuration(self) -> bytes:
-        """Return the text of all settings."""
-        return write_settings(dict(sorted(self.settings.items())))
+        """Return the text of all settings, in the drone's own formats of numbers."""
+        return write_settings({key: _as_answered(self.settings[key], _DEFAULTS[key]) for key in sorted(self.settings)})
 
     def navdata(self, now_s: float) -> tuple[bytes, tuple[Any, ...]] | None:
         """Return a datagram that is due, and its receivers; None otherwise."""
@@ -252,7 +286,7 @@ class EmulatedArdrone:
 
     @property
     def _is_full(self) -> bool:
-        return self.is_bootstrapped and self.settings["general:navdata_demo"] != "TRUE"
+        return self.is_bootstrapped and not _is_true(self.settings["general:navdata_demo"])
 
     # Time.
 
@@ -365,10 +399,12 @@ class EmulatedArdrone:
             return
         self.settings[key] = config.value
         self.events.append(f"{key} = {config.value}")
-        if key == "general:navdata_demo":
+        if key == "general:navdata_demo" and (_is_true(config.value) or not self.behaviour.demo_ends_bootstrap):
             self.is_bootstrapped = True
+        if key.endswith("_id") and config.value.startswith("-"):
+            self.settings[key] = NO_ID  # "-all", or one id: that configuration is deleted
         if key == "control:outdoor":
-            where = "outdoor" if config.value.upper() == "TRUE" else "indoor"
+            where = "outdoor" if _is_true(config.value) else "indoor"
             for name in ("euler_angle_max", "control_vz_max", "control_yaw"):
                 self.settings[f"control:{name}"] = self.settings[f"control:{where}_{name}"]
         self._apply()
@@ -376,11 +412,10 @@ class EmulatedArdrone:
     def _is_writable(self, key: str, ids: ConfigIds | None) -> bool:
         if key not in self.settings or key in _READ_ONLY:
             return False
-        if self.behaviour.version == 1 or key not in _OF_SESSIONS:
-            return True
-        names = ("custom:session_id", "custom:profile_id", "custom:application_id")
-        own = tuple(self.settings[name] for name in names)
-        return ids is not None and (ids.session, ids.user, ids.application) == own != ("00000000",) * 3
+        if ids is None or (key.startswith("custom:") and key.endswith("_id")):
+            return self.behaviour.version == 1 or key not in _OF_SESSIONS
+        own = tuple(self.settings[f"custom:{name}_id"] for name in ("session", "profile", "application"))
+        return (ids.session, ids.user, ids.application) == own != (NO_ID,) * 3
 
     def _apply(self) -> None:
         flight = self.flight
@@ -436,28 +471,46 @@ class EmulatedArdrone:
 
     def _options(self) -> tuple[Option, ...]:
         """Return the options of the mode."""
-        measured = self.measured()
-        first = demo_option(units.demo(measured, self._ctrl_state()))
-        size = 324 if self.behaviour.version == 2 else 116
-        detections = detections_option((), size)
-        if not self._is_full:
-            return first, detections
-        made = {
-            Tag.TIME: time_option(self.flight.time),
-            Tag.PHYSICAL: physical_option(units.physical(measured)),
-            Tag.ALTITUDE: ultrasound_option(round(1000 * self.flight.height)),
-            Tag.VISION_DETECT: detections,
-            Tag.WIFI: wifi_option(1.0),
-        }
-        if self.behaviour.version == 2:
-            made[Tag.MAGNETOMETER] = magnetometer_option(Magnetometer((200.0, 0.0, 430.0), True))
-            made[Tag.PRESSURE] = pressure_option(Pressure(250, round(101_325 - 12 * self.flight.height)))
-        mask = int(self.settings["general:navdata_options"] or 0) if self._has_mask else 0
-        return (first, *(option for tag, option in sorted(made.items()) if mask & 1 << tag))
+        measured, height = self.measured(), round(1000 * self.flight.height)
+        field = (self.flight.rotation.T @ FIELD).tolist()
+        sizes = _OPTION_BYTES[self.behaviour.version]
+        made = (
+            demo_option(units.demo(measured, self._ctrl_state())),
+            time_option(self.flight.time),
+            physical_option(units.physical(measured)),
+            ultrasound_option(max(height, BLIND_ZONE_MM)),
+            detections_option((), sizes[Tag.VISION_DETECT]),
+            pressure_option(Pressure(250, round(101_325 - 12 * self.flight.height))),
+            magnetometer_option(Magnetometer(units.magnetometer(field), True)),
+            wifi_option(1.0),
+        )
+        data = {each.tag: each.data for each in made}
+        mask = -1 if self._is_full else self._mask | 1 << Tag.DEMO | 1 << Tag.VISION_DETECT
+        return tuple(Option(tag, data.get(tag, bytes(size))) for tag, size in enumerate(sizes) if mask & 1 << tag)
 
     @property
-    def _has_mask(self) -> bool:
-        return self.settings["general:navdata_options"].isdecimal()
+    def _mask(self) -> int:
+        with contextlib.suppress(ValueError):
+            return int(self.settings["general:navdata_options"])
+        return 0
+
+
+def _is_true(value: str) -> bool:
+    """Return a setting's value as the drone reads it: by its first letter."""
+    return value.upper().startswith("T")
+
+
+def _as_answered(value: str, default: bool | int | float | str) -> str:
+    """Return a setting's value as the drone prints those of this type."""
+    if isinstance(default, bool):
+        return "TRUE" if _is_true(value) else "FALSE"
+    try:
+        number = math.nan if isinstance(default, str) else float(value)
+    except ValueError:
+        return value
+    if math.isnan(number):
+        return value
+    return f"{number:.7e}" if isinstance(default, float) else f"{number:.0f}"
 
 
 def _steering(command: Pcmd | PcmdMag) -> Sticks:

@@ -16,7 +16,7 @@ from drone_bridge.motion.vectors import Triple
 from drone_bridge.wire.flight_state import STEERED
 
 STANDARD_GRAVITY = 9.80665  # m/s^2
-#: The unit of the magnetometer, T: a tenth of a microtesla.
+#: The unit of the magnetometer, T: a thousandth of a gauss.
 MAGNETIC_UNIT = 1e-7
 
 
@@ -85,9 +85,20 @@ def physical(measured: Measurement) -> Physical:
     return Physical(None, acceleration, rates)
 
 
-def magnetic_field(magnetometer: Magnetometer) -> Triple | None:
-    """Return the magnetic field along the body's axes, T."""
-    return _flu(magnetometer.rectified, MAGNETIC_UNIT)
+def magnetic_field(measured: Magnetometer) -> Triple | None:
+    """Return the magnetic field along the body's axes, T. The sensor's axes are those of REP 103 already.
+
+    Over flat ground in Los Angeles, z of a recorded drone is negative, and there the field points down. So is it for
+    axes that are turned by 180 degrees about z, which no source excludes.
+    """
+    x, y, z = measured.rectified
+    return None if x is None or y is None or z is None else (MAGNETIC_UNIT * x, MAGNETIC_UNIT * y, MAGNETIC_UNIT * z)
+
+
+def magnetometer(field: Triple) -> Triple:
+    """Convert a magnetic field, the inverse of `magnetic_field`."""
+    x, y, z = field
+    return x / MAGNETIC_UNIT, y / MAGNETIC_UNIT, z / MAGNETIC_UNIT
 
 
 def _flu(values: tuple[float | None, float | None, float | None], unit: float) -> Triple | None:

@@ -10,6 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from repository import ROOT
 
+from drone_bridge.ardrone import units
 from drone_bridge.ardrone.codec import (
     MAX_LINE,
     NEED_DATA,
@@ -137,6 +138,11 @@ def test_an_accelerometer_at_rest_measures_gravity_upward():
     acceleration = navdata_of("node_navdata.bin").physical.acceleration
     assert acceleration[2] == pytest.approx(-1000, abs=100)  # the axis points down
     assert acceleration[0] > 0  # the nose is raised by 3 degrees
+
+
+def test_a_magnetic_field_in_los_angeles_points_down():
+    x, y, z = units.magnetic_field(navdata_of("node_navdata.bin").magnetometer)
+    assert math.degrees(math.atan2(-z, math.hypot(x, y))) == pytest.approx(59, abs=2)
 
 
 def test_a_barometer_measures_air():

@@ -243,7 +243,7 @@ def test_an_emergency_that_arrived_before_a_stall_is_not_pressed_again(has_last_
 @pytest.mark.parametrize(("seconds", "is_cut"), [(0.4, True), (EMERGENCY_AGE_S - 0.1, True), (5.0, False)])
 @pytest.mark.parametrize("has_last_words", [True, False])
 def test_an_emergency_during_a_reset_has_its_own_edge_after_a_stall(has_last_words, seconds, is_cut):
-    talk = Talk().flying()
+    talk = Talk(emergency_on_ground=True).flying()
     talk.ask("emergency")
     talk.run(3.0)
     talk.loses = lambda data: data == WAKE_UP
@@ -368,7 +368,7 @@ def test_reset_without_an_emergency_presses_nothing(on_ground):
 
 
 def test_an_emergency_during_a_reset_has_its_own_edge():
-    talk = Talk().flying()
+    talk = Talk(emergency_on_ground=True).flying()
     talk.ask("emergency")
     talk.run(3.0)
     begin = len(talk.actions)

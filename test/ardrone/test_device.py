@@ -4,6 +4,7 @@
 import math
 
 import pytest
+from repository import CAPTURES
 
 from drone_bridge.ardrone import KIND, units
 from drone_bridge.ardrone.codec import (
@@ -18,11 +19,12 @@ from drone_bridge.ardrone.codec import (
     Pcmd,
     Ref,
     State,
+    Tag,
     WatchdogReset,
     read_settings,
     setting,
 )
-from drone_bridge.ardrone.codec.navdata import full_options
+from drone_bridge.ardrone.codec.navdata import read_navdata
 from drone_bridge.ardrone.device import LOST_S, EmulatedArdrone, FirmwareBehaviour
 from drone_bridge.motion.ar_drone_flight import ArDroneFlight, FlightPhase
 
@@ -86,20 +88,56 @@ def test_a_fresh_drone_sends_only_its_state_until_it_is_told_the_mode():
     assert not client.run(0.2, CLEAR).has(State.COMMAND_ACKNOWLEDGED)
 
 
-def test_full_navdata_has_the_options_of_the_mask_and_its_rate():
-    client = (
-        Client().ask().send(setting("general:navdata_options", full_options()), setting("general:navdata_demo", False))
-    )
-    before = client.received
-    navdata = client.run(1.0, Pcmd())
-    assert client.received - before == pytest.approx(50, abs=2)  # one per step; the drone sends 200
+DEMO, OPTIONS = "general:navdata_demo", "general:navdata_options"
+MASK = 1 << Tag.MAGNETOMETER | 1 << Tag.WIFI
+
+
+@pytest.mark.parametrize(
+    ("version", "settings", "tags"),
+    [
+        (2, {DEMO: "FALSE"}, set(range(28))),
+        (1, {DEMO: "no", OPTIONS: str(MASK)}, set(range(21))),
+        (2, {DEMO: "TRUE"}, {Tag.DEMO, Tag.VISION_DETECT}),
+        (2, {DEMO: "true", OPTIONS: str(MASK)}, {Tag.DEMO, Tag.VISION_DETECT, Tag.MAGNETOMETER, Tag.WIFI}),
+        (2, {DEMO: "T", OPTIONS: "x"}, {Tag.DEMO, Tag.VISION_DETECT}),
+    ],
+)
+def test_options_are_those_of_mode_mask_and_version(version, settings, tags):
+    client = Client(version=version).ask().send(*(Config(*each) for each in settings.items()))
+    navdata = client.run(0.5, Pcmd())
+    assert {each.tag for each in navdata.options} == tags
+    assert client.received == pytest.approx(25 if len(tags) > 5 else 8, abs=1)  # one per step; a full drone sends 200
+
+
+@pytest.mark.parametrize(("version", "captured"), [(2, "node_navdata.bin"), (1, "arbdrone_flying.bin")])
+def test_full_navdata_has_the_layout_of_a_real_drone(version, captured):
+    navdata = Client(version=version).ask().send(setting(DEMO, False)).run(0.5, Pcmd())
+    real = read_navdata((CAPTURES / "ardrone" / captured).read_bytes())
+    assert [(each.tag, len(each.data)) for each in navdata.options] == [
+        (each.tag, len(each.data)) for each in real.options
+    ]
     assert navdata.physical.acceleration[2] == pytest.approx(-1000)
-    assert navdata.magnetometer
-    assert navdata.pressure
-    assert navdata.link_quality == 1.0
-    older = Client(version=1).ask()
-    older.send(setting("general:navdata_options", full_options()), setting("general:navdata_demo", False))
-    assert older.run(0.5, Pcmd()).magnetometer is None
+    assert navdata.ultrasound == 243
+    assert navdata.demo.altitude == 0
+
+
+@pytest.mark.parametrize("demo_ends_bootstrap", [True, False])
+def test_false_ends_bootstrap_or_only_true(demo_ends_bootstrap):
+    client = Client(demo_ends_bootstrap=demo_ends_bootstrap).ask().send(setting(DEMO, False))
+    assert client.run(0.2, Pcmd()).has(State.BOOTSTRAP) == demo_ends_bootstrap
+    client.send(setting(DEMO, True), setting(DEMO, False))
+    assert len(client.run(0.2, Pcmd()).options) == 28
+
+
+def test_the_magnetic_field_is_turned_with_the_body_and_points_down():
+    client = Client().flying()
+    client.send(setting(DEMO, False))
+    before = client.run(0.1, Pcmd()).magnetometer
+    after = client.run(1.0, Pcmd(PROGRESSIVE, yaw=1.0), Ref(True))
+    x, y, z = units.magnetic_field(after.magnetometer)
+    assert units.magnetic_field(before) == pytest.approx((2e-5, 0.0, -4.3e-5), abs=1e-6)
+    assert math.atan2(-y, x) == pytest.approx(units.measurement(after).yaw, abs=0.02)
+    assert z == pytest.approx(-4.3e-5, abs=1e-6)
 
 
 def test_takeoff_is_a_level_and_flying_comes_before_the_flight_state():
@@ -273,10 +311,43 @@ def test_a_codec_needs_ids_of_the_client_directly_before_it():
     assert older.drone.settings["video:video_codec"] == str(0x40)
 
 
+def test_ids_that_are_not_the_present_ones_are_acknowledged_and_dropped():
+    client = Client().ask()
+    ids = ConfigIds("0000000a", "0000000b", "0000000c")
+    for key in ("video:video_codec", "detect:detect_type"):
+        before = client.drone.settings[key]
+        client.send(ids, setting(key, 5))
+        assert client.run(0.2, Pcmd()).has(State.COMMAND_ACKNOWLEDGED)
+        assert client.drone.settings[key] == before
+    client.send(ids, Config("custom:session_id", "0000000a"))
+    assert client.drone.settings["custom:session_id"] == "0000000a"
+    client.send(Config("custom:session_id", "-all"))
+    assert client.drone.settings["custom:session_id"] == "00000000"
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "answer"),
+    [
+        ("detect:detect_type", "12", "12"),
+        ("leds:leds_anim", "3,1073741824,2", "3,1073741824,2"),
+        ("control:flight_anim", "18,15", "18,15"),
+        ("control:hovering_range", "500", "500"),
+        ("network:owner_mac", "01:02:03:04:05:06", "01:02:03:04:05:06"),
+        ("custom:profile_desc", "mine", "mine"),
+        ("control:control_yaw", "2.5", "2.5000000e+00"),
+        ("control:outdoor", "true", "TRUE"),
+        ("video:bitrate", "x", "x"),
+    ],
+)
+def test_settings_are_answered_in_the_drones_own_format(key, value, answer):
+    client = Client(version=1).ask().send(Config(key, value))
+    assert read_settings(client.drone.configuration())[key] == answer
+
+
 def test_maxima_are_kept_within_the_drones_own_range_and_flown():
     client = Client().flying()
     client.send(setting("control:euler_angle_max", 0.9), setting("control:altitude_max", 2000))
-    assert read_settings(client.drone.configuration())["control:euler_angle_max"] == "0.52"
+    assert read_settings(client.drone.configuration())["control:euler_angle_max"] == "5.2000000e-01"
     client.run(10.0, Pcmd(PROGRESSIVE, gaz=1.0), Ref(True))
     assert client.drone.flight.height == pytest.approx(2.0, abs=0.05)
 

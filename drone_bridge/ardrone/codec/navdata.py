@@ -129,7 +129,7 @@ class Physical:
 
 @dataclass(frozen=True, slots=True)
 class Magnetometer:
-    """Magnetic field in the body's axes, without the offsets, in units of the sensor."""
+    """Magnetic field along the body's axes forward, left, up, without the offsets, mG."""
 
     rectified: tuple[float | None, float | None, float | None]
     is_calibrated: bool

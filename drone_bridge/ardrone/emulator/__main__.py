@@ -232,7 +232,8 @@ def serve(options: argparse.Namespace, cancellation: Cancellation, stack: contex
         lands_when_lost=options.lands_when_lost,
         any_number_after_loss=not options.keep_numbers,
         takes_off_again=not options.no_takeoff_again,
-        emergency_on_ground=not options.no_emergency_on_ground,
+        emergency_on_ground=options.emergency_on_ground,
+        demo_ends_bootstrap=options.demo_ends_bootstrap,
         fly_ignored_while_pressed=not options.fly_while_pressed,
         serves_newest_only=not options.serve_all,
         acknowledges_refused=not options.no_acknowledgement_of_refused,
@@ -288,7 +289,8 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     flag("--lands-when-lost", action="store_true", help="land 2 s after the last command, instead of hovering")
     flag("--keep-numbers", action="store_true", help="numbers of commands have to grow after a loss, too")
     flag("--no-takeoff-again", action="store_true", help="do not take off again after a landing of its own")
-    flag("--no-emergency-on-ground", action="store_true", help="ignore the emergency bit on the ground")
+    flag("--emergency-on-ground", action="store_true", help="the emergency bit begins an emergency on the ground, too")
+    flag("--demo-ends-bootstrap", action="store_true", help="send only the state until navdata_demo is TRUE")
     flag("--fly-while-pressed", action="store_true", help="follow the bit to fly while the emergency bit is set")
     flag("--serve-all", action="store_true", help="send navdata to all clients, not only to the last one")
     flag("--no-acknowledgement-of-refused", action="store_true", help="do not acknowledge settings that are refused")
