@@ -36,7 +36,7 @@ from drone_bridge.ardrone.session.client import (
     ArdroneClientSession,
     MeasuredNavdata,
 )
-from drone_bridge.ardrone.session.settings import DroneSettings, WantedSetting
+from drone_bridge.ardrone.session.settings import FIRMWARE, DroneSettings, WantedSetting
 from drone_bridge.ardrone.topics import TOPICS, ArdroneTranslation
 from drone_bridge.motion.ar_drone import AR_DRONE
 from drone_bridge.motion.dead_reckoning import DeadReckoning
@@ -70,12 +70,15 @@ REQUESTS = (TAKE_OFF, LAND, RESET, EMERGENCY, FLAT_TRIM)
 #: Values of the drone's setting, by camera.
 CHANNELS = {FRONT.name: 0, DOWN.name: 1}
 CHANNEL = "video:video_channel"
-#: Setting with the drone's firmware, which only reads.
-FIRMWARE = "general:num_version_soft"
 #: Keeps the drone's own value.
 KEEP = "keep"
-# Conditions in /diagnostics.
-NO_NAVDATA, MOTORS_OFF = "navdata", "emergency"
+# Conditions in /diagnostics: the session's problems, in its order.
+CONDITIONS = (
+    ("navdata", DiagnosticStatus.WARN),
+    ("emergency", DiagnosticStatus.ERROR),
+    ("altitude_max", DiagnosticStatus.WARN),
+    ("magnetometer", DiagnosticStatus.WARN),
+)
 
 PARAMETERS = (
     *common_parameters(DEFAULT_PORT, "Port of the drone for commands.", roles=("connect",)),
@@ -231,8 +234,7 @@ class ArdroneBridge(ProtocolNode):
         """Return the video of the drone of the current session."""
 
         def version() -> int:
-            firmware = self._session.settings.answered.get(FIRMWARE, "") if self._session else ""
-            return 1 if firmware.startswith("1.") else 2
+            return 1 if self._session and self._session.settings.is_version_1 else 2
 
         return DroneVideo(
             lambda: self._link.peer_host,
@@ -254,7 +256,8 @@ class ArdroneBridge(ProtocolNode):
     def _wishes(self) -> Sequence[WantedSetting]:
         """Return the settings to write, by the parameters."""
         get, wishes = self.parameters.__getitem__, []
-        if get("navdata") == "full":
+        if get("navdata") == "full":  # only TRUE ends BOOTSTRAP of some drones
+            wishes.append(WantedSetting(setting("general:navdata_demo", True), is_required=True))
             wishes.append(WantedSetting(setting("general:navdata_options", full_options())))
         wishes.append(WantedSetting(setting("general:navdata_demo", get("navdata") == "demo"), is_required=True))
         wishes.append(self._channel())
@@ -361,12 +364,9 @@ class ArdroneBridge(ProtocolNode):
         return response
 
     def _report_conditions(self) -> None:
-        """Report in /diagnostics whether navdata arrives, and an emergency."""
-        navdata, emergency = self._session.problems if self._session else ("", "")
-        for name, problem, level in (
-            (NO_NAVDATA, navdata, DiagnosticStatus.WARN),
-            (MOTORS_OFF, emergency, DiagnosticStatus.ERROR),
-        ):
+        """Report the session's problems in /diagnostics."""
+        problems = self._session.problems if self._session else ("",) * len(CONDITIONS)
+        for (name, level), problem in zip(CONDITIONS, problems, strict=True):
             self.report.show_condition(name, problem, level)
 
 

@@ -7,9 +7,25 @@ import pytest
 from ardrone_talk import OtherClient, Request, Talk
 from session_talk import notes
 
-from drone_bridge.ardrone.codec import NAVDATA, PROGRESSIVE, WAKE_UP, Demo, FlightState, Navdata, Pcmd, Ref, State
+from drone_bridge.ardrone.codec import (
+    NAVDATA,
+    PROGRESSIVE,
+    WAKE_UP,
+    Demo,
+    DroneConnection,
+    FlightState,
+    LateCommand,
+    Navdata,
+    Pcmd,
+    Ref,
+    State,
+    setting,
+)
+from drone_bridge.ardrone.codec.commands import read_line
 from drone_bridge.ardrone.codec.navdata import demo_option, write_navdata
+from drone_bridge.ardrone.device import EmulatedArdrone, FirmwareBehaviour
 from drone_bridge.ardrone.session.client import PRESS_S, RESTARTS
+from drone_bridge.ardrone.session.settings import WantedSetting
 from drone_bridge.motion.ar_drone_flight import FlightPhase
 from drone_bridge.motion.tilted_drone import Shares
 from drone_bridge.net.link_loop import OUTDATED
@@ -367,8 +383,9 @@ def test_reset_without_an_emergency_presses_nothing(on_ground):
     assert not talk.drone.state & State.EMERGENCY
 
 
-def test_an_emergency_during_a_reset_has_its_own_edge():
-    talk = Talk(emergency_on_ground=True).flying()
+@pytest.mark.parametrize("on_ground", [True, False])
+def test_an_emergency_during_a_reset_has_its_own_edge(on_ground):
+    talk = Talk(emergency_on_ground=on_ground).flying()
     talk.ask("emergency")
     talk.run(3.0)
     begin = len(talk.actions)
@@ -377,7 +394,16 @@ def test_an_emergency_during_a_reset_has_its_own_edge():
     talk.run(3.0)
     assert presses(talk, begin) == 2
     assert emergency.outcome.is_success
-    assert talk.drone.state & State.EMERGENCY
+    assert bool(talk.drone.state & State.EMERGENCY) == on_ground
+
+
+def test_an_emergency_on_the_ground_that_the_drone_ignores_is_confirmed():
+    talk = Talk(emergency_on_ground=False).connected()
+    emergency = talk.ask("emergency")
+    talk.run(2.0)
+    assert emergency.outcome.is_success
+    assert "motors stand" in emergency.outcome.sentence
+    assert presses(talk) == 1
 
 
 # Silence.
@@ -471,6 +497,45 @@ def test_numbers_start_over_when_another_client_has_higher_ones():
     talk.pilot.wanted = FORWARD
     talk.run(1.0)
     assert not talk.drone.flight.is_hovering
+
+
+class NoRestart(DroneConnection):
+    """Drone's end for which 1 is a number like any other."""
+
+    def next_event(self):
+        if self._lines and read_line(self._lines[0])[0] <= self._newest:
+            return LateCommand(read_line(self._lines.popleft())[0], self._newest)
+        return super().next_event()
+
+
+def test_a_drone_that_knows_no_restart_of_numbers_is_not_left_deaf():
+    behaviour = FirmwareBehaviour(any_number_after_loss=False)
+    talk = Talk(drone=EmulatedArdrone(behaviour=behaviour, _connection=NoRestart())).flying()
+    talk.session._connection.skip(100_000)
+    talk.run(0.5)
+    talk.loses = lambda data: data.startswith(b"AT")
+    talk.run(1.7)
+    talk.loses = lambda data: False
+    talk.run(5.0)
+    assert len(notes(talk.actions, RESTARTS)) == 1
+    assert talk.ask("land")
+    talk.run(8.0, until=lambda: talk.drone.flight.phase is FlightPhase.LANDED)
+
+
+class NoEcho(EmulatedArdrone):
+    """Drone that does not echo the bit to fly."""
+
+    @property
+    def state(self):
+        return super().state & ~State.START_BUTTON
+
+
+@pytest.mark.parametrize("kind", [NoEcho, EmulatedArdrone])
+def test_numbers_do_not_start_over_in_flight_while_the_drone_obeys(kind):
+    talk = Talk(drone=kind(behaviour=FirmwareBehaviour(acknowledges_refused=False))).flying()
+    talk.session.add_setting(WantedSetting(setting("no:such_key", 1)), talk.now_s)
+    assert notes(talk.run(8.0), "refused_settings")
+    assert not notes(talk.actions, RESTARTS)
 
 
 @pytest.mark.parametrize("newest_only", [True, False])

@@ -2,7 +2,7 @@
 """ClientSession of ardrone_bridge against an emulated drone in virtual time: connecting, settings, requests."""
 
 import pytest
-from ardrone_talk import Talk
+from ardrone_talk import DEMO, Talk
 from session_talk import notes
 
 from drone_bridge.ardrone.codec import (
@@ -13,12 +13,15 @@ from drone_bridge.ardrone.codec import (
     WAKE_UP,
     Config,
     FlatTrim,
+    Option,
     Pcmd,
     Ref,
     State,
+    Tag,
     WatchdogReset,
     setting,
 )
+from drone_bridge.ardrone.device import EmulatedArdrone, FirmwareBehaviour
 from drone_bridge.ardrone.session.client import (
     ASKING,
     CONNECTED,
@@ -205,6 +208,75 @@ def test_in_the_air_settings_are_read_and_again_once_they_are_written():
     talk.run(20.0, until=lambda: talk.used[-1].number("control:euler_angle_max") == 0.3)
 
 
+# A drone that is not what it seems.
+
+
+class ShortDemo(EmulatedArdrone):
+    """Drone whose demo option is that of no firmware."""
+
+    def _options(self):
+        return tuple(each if each.tag != Tag.DEMO else Option(each.tag, each.data[:36]) for each in super()._options())
+
+
+NEVER_FULL = EmulatedArdrone(behaviour=FirmwareBehaviour(demo_ends_bootstrap=True))
+FULL = WantedSetting(setting("general:navdata_demo", False))
+
+
+@pytest.mark.parametrize(
+    ("drone", "wish", "words"), [(ShortDemo(), DEMO, "36 of 144 bytes"), (NEVER_FULL, FULL, "BOOTSTRAP")]
+)
+def test_navdata_without_a_flight_state_is_named(drone, wish, words):
+    talk = Talk(drone=drone)
+    talk.wishes = [wish]
+    talk.open()
+    talk.run(1.0, until=lambda: talk.session.navdata)
+    early = talk.ask("takeoff")
+    talk.run(10.0)
+    assert words in talk.session.problems[0]
+    assert words in early.outcome.sentence
+    assert words in talk.ask("takeoff").outcome.sentence
+    assert sum(isinstance(each, Config) for each in talk.sent()) == 1
+
+
+@pytest.mark.parametrize("demo_ends_bootstrap", [True, False])
+def test_both_firmwares_leave_bootstrap_for_full_navdata(demo_ends_bootstrap):
+    talk = Talk(FULL, demo_ends_bootstrap=demo_ends_bootstrap).connected()
+    assert len(talk.session.navdata.options) == 28
+    talk.run(5.0)
+    assert not any(talk.session.problems)
+    assert not notes(talk.actions, "refused_settings")
+
+
+def test_another_program_that_takes_navdata_away_is_named():
+    talk, other = Talk().connected(), object()
+    for _ in range(30):
+        talk.drone.ask(other, talk.now_s)
+        talk.run(0.4)
+    assert "of 15 navdata per second arrive: another program?" in talk.session.problems[0]
+    talk.run(11.0)
+    assert not talk.session.problems[0]
+
+
+def test_a_climb_that_ends_at_the_drones_own_altitude_max_is_named():
+    talk = Talk(WantedSetting(setting("control:altitude_max", 2000))).flying()
+    talk.drone.flight.position[2] = 1.9
+    talk.run(0.5)
+    assert not talk.session.problems[2]
+    talk.pilot.wanted = Shares(thrust=1.0)
+    talk.run(1.0)
+    assert "altitude_max of 2 m" in talk.session.problems[2]
+    talk.pilot.wanted = Shares(thrust=-1.0)
+    talk.run(1.0)
+    assert not talk.session.problems[2]
+
+
+@pytest.mark.parametrize(("version", "is_named"), [(2, True), (1, False)])
+def test_a_magnetometer_without_calibration_is_named(version, is_named):
+    talk = Talk(version=version)
+    talk.drone.faults = State.MAGNETOMETER_UNCALIBRATED  # another bit of an AR.Drone 1
+    assert ("magnetometer" in talk.connected().session.problems[3]) == is_named
+
+
 # Flying.
 
 
@@ -352,3 +424,4 @@ def test_at_the_end_the_drone_hovers_and_keeps_its_level():
     talk.run(1.0)
     assert talk.drone.flight.is_hovering
     assert not any(isinstance(each, Ref) for each in sent)
+    assert "hovers on" in notes(talk.actions[begin:], "")[0]

@@ -21,8 +21,9 @@ nothing is pressed. Else the bit is set until the state changes, or for PRESS_S,
 this process it is set again, if no packet has carried it, or if navdata does not show the emergency, until
 EMERGENCY_AGE_S after the request. Right after a stall, navdata also decides about one that is called again, or if there
 was an emergency before. Without navdata, the outcome is "sent, unconfirmed".
-- **Numbers** begin with 1, which a drone always accepts, for the first FIRST_PACKETS; and again while navdata shows
-that nothing is obeyed: WATCHDOG stays set, the level is not echoed, or a setting is not acknowledged.
+- **Numbers** begin with 1, which a drone always accepts, for the first FIRST_PACKETS; and once more when navdata shows
+that nothing is obeyed: WATCHDOG stays set, the level is neither echoed nor flown, or on the ground a setting is not
+acknowledged. If that does not help within UNHEARD_S, the old numbers continue, for a drone that knows no restart.
 - **Navdata** goes to the client that has asked last, so it is asked for again after WAKE_S of silence. Older numbers
 are dropped, unless the drone has started over.
 """
@@ -51,8 +52,10 @@ from drone_bridge.ardrone.codec import (
     Pcmd,
     Ref,
     State,
+    Tag,
     WatchdogReset,
 )
+from drone_bridge.ardrone.codec.navdata import DEMO_BYTES
 from drone_bridge.ardrone.session.settings import DroneSettings, WantedSetting
 from drone_bridge.motion.measurement import Measurement
 from drone_bridge.session.arbiter import Rank
@@ -91,6 +94,12 @@ FIRST_PACKETS = 3
 TRIMS = 10
 #: Time for which the drone shows that it does not obey, until numbers start over, s.
 UNHEARD_S = 1.0
+#: Time for which navdata may lack the flight state, s.
+SETTING_UP_S = 5.0
+#: Period in which navdata is counted, s, and the part of it that may be missing.
+COUNTED_S, MISSING = 5.0, 0.25
+#: Distance to the drone's own altitude_max from which it may climb no higher, m.
+NEAR_CEILING_M = 0.2
 LAND_TIMEOUT_S = 5.0
 # Counters.
 PACKETS, REPORTS, GAPS, LATE, UNHEARD, SILENCES, RESTARTS = (
@@ -196,8 +205,12 @@ class ArdroneClientSession(Session):
         self._unheard_since_s = math.inf
         self._published: bool | None = None
         self._effects: list[Action] = []
-        #: Problems with navdata, and with the drone, as clauses; empty if there is none.
-        self.problems = "", ""
+        self._number_before: int | None = None  # the restart since the drone obeyed last; 0 once it was continued
+        self._set_up_at = -math.inf  # the newest navdata with a flight state, or the start of the connection
+        self._counted_from, self._counted = (0.0, 0), 0  # instant and number of the first navdata, and count of later
+        self._missing, self._ceiling = "", ""
+        #: Problems with navdata, an emergency, the ceiling and the magnetometer, as clauses; empty if there is none.
+        self.problems = "", "", "", ""
 
     # The link.
 
@@ -266,6 +279,10 @@ class ArdroneClientSession(Session):
         self._packet_at = self._wake_at = math.inf
         for each in tuple(self._pending):
             self._answer(each, False, "The link was closed before the drone has shown it.")
+        if self._has_reported and self.navdata and self.navdata.is_airborne:
+            self._effects.append(
+                Note("", f"{self.peer} hovers on. A new start of the bridge adopts it; land lands it.")
+            )
         return self._final(now_s)
 
     def _final(self, now_s: float) -> Actions:
@@ -295,18 +312,23 @@ class ArdroneClientSession(Session):
         shares = self._pilot.shares(now_s, is_overruled=self._is_hover_held() or navdata is None)
         if self._pilot.is_estimating:
             self._effects.append(Note(ESTIMATED, ESTIMATES, is_ongoing=True))
+        if self._ignores_commands(now_s):
+            self._unheard_since_s = now_s
+            if self._number_before is None:
+                self._number_before, self._first_left = self._connection.next_sequence, FIRST_PACKETS
+                self._effects.append(Note(RESTARTS, f"{self.peer} does not obey: numbering commands from 1 again."))
+            else:
+                self._connection.skip(self._number_before)
+                self._number_before = 0
         if self._first_left:
             self._first_left -= 1
             self._connection.restart()
-        elif self._ignores_commands(now_s):
-            self._connection.restart()
-            self._unheard_since_s = now_s
-            self._effects.append(Note(RESTARTS, f"{self.peer} does not obey: numbering commands from 1 again."))
         self._land_if_it_must(now_s)
         commands: list[Command] = []
         if navdata is None or navdata.has(State.WATCHDOG):
             commands.append(WatchdogReset())
         commands.append(units.command(shares))
+        self._notice_ceiling(navdata, is_climbing=shares is not None and shares.thrust > 0.0)
         if self.level is not None:
             commands.append(Ref(self.level, self._is_pressed(now_s)))
         if self._trims_left:
@@ -341,10 +363,13 @@ class ArdroneClientSession(Session):
         navdata = self.navdata
         if self.state != CONNECTED or navdata is None:
             return False
-        is_echoed = self.level is None or self._press is not None or navdata.has(State.START_BUTTON) is self.level
-        is_obeyed = is_echoed and not navdata.has(State.WATCHDOG) and not self.settings.is_unacknowledged
+        is_airborne = navdata.is_airborne
+        is_shown = navdata.has(State.START_BUTTON) is self.level or (self.level and is_airborne)
+        is_echoed = self.level is None or self._press is not None or is_shown
+        is_acknowledged = is_airborne or not self.settings.is_unacknowledged
+        is_obeyed = is_echoed and is_acknowledged and not navdata.has(State.WATCHDOG)
         if is_obeyed:
-            self._unheard_since_s = math.inf
+            self._unheard_since_s, self._number_before = math.inf, None
         self._unheard_since_s = min(self._unheard_since_s, now_s if not is_obeyed else math.inf)
         return now_s - self._unheard_since_s > UNHEARD_S
 
@@ -395,17 +420,41 @@ class ArdroneClientSession(Session):
     def _take_navdata(self, navdata: Navdata, before: Navdata | None, now_s: float) -> None:
         self.navdata, self.received_s, self.is_proven = navdata, now_s, True
         if self.state == ASKING:
-            self.state = CONNECTED
+            self.state, self._set_up_at = CONNECTED, now_s
             self._effects.append(Note("", f"Connected to {self.peer}: it sends navdata.", is_expected=True))
-        was_restarted = before is not None and not before.has(State.BOOTSTRAP)
-        if navdata.has(State.BOOTSTRAP) and (was_restarted or self.settings.is_idle):
+        if navdata.has(State.BOOTSTRAP) and (before is None or navdata.sequence <= before.sequence):
             self.settings.start(self._wishes())
+        if _is_set_up(navdata):
+            self._set_up_at = now_s
+        self._count(navdata, before, now_s)
         self._follow(navdata, before, now_s)
         self._take_off_if_set_up(navdata, now_s)
         measured = units.measurement(navdata)
         if navdata.demo is not None:
             self._feedback.measured(measured, now_s)
         self._effects += [Publish(MeasuredNavdata(navdata, measured)), Note(REPORTS)]
+
+    def _count(self, navdata: Navdata, before: Navdata | None, now_s: float) -> None:
+        """Compare the navdata that the drone numbers with those that arrive."""
+        begin_s, begin = self._counted_from
+        self._counted += 1
+        if before is not None and navdata.sequence > before.sequence:
+            if (period_s := now_s - begin_s) < COUNTED_S:
+                return
+            sent, received = (navdata.sequence - begin) / period_s, self._counted / period_s
+            is_missing = received < (1 - MISSING) * sent
+            self._missing = (
+                f"{received:.0f} of {sent:.0f} navdata per second arrive: another program?" if is_missing else ""
+            )
+        self._counted_from, self._counted = (now_s, navdata.sequence), 0
+
+    def _notice_ceiling(self, navdata: Navdata | None, *, is_climbing: bool) -> None:
+        """Notice whether the drone's own altitude_max has stopped a climb, until it sinks."""
+        ceiling, demo = self.settings.number("control:altitude_max"), navdata.demo if navdata else None
+        if ceiling is None or demo is None or demo.altitude <= ceiling - 1000 * NEAR_CEILING_M:
+            self._ceiling = ""
+        elif is_climbing:
+            self._ceiling = f"the drone climbs no higher than its own altitude_max of {ceiling / 1000:g} m"
 
     def _follow(self, navdata: Navdata, before: Navdata | None, now_s: float) -> None:
         """Adopt or withdraw the level, release the button, and answer requests."""
@@ -429,10 +478,12 @@ class ArdroneClientSession(Session):
         if is_airborne is not self._published:
             self._published = is_airborne
             self._effects.append(Publish(AirborneReport(is_airborne)))
+        has_pressed = self._press is None and not self._presses_again
+        stands = "The drone is on the ground, and its motors stand." if has_pressed and not is_airborne else ""
         shown = {
             TAKE_OFF: "The drone takes off." if is_airborne and not is_landing else "",
             LAND: "The drone lands." if is_landing or not is_airborne else "",
-            EMERGENCY: "The motors are off." if is_emergency else "",
+            EMERGENCY: "The motors are off." if is_emergency else stands,
             RESET: "" if is_emergency else "The emergency has ended.",
         }
         for each in tuple(self._pending):
@@ -484,7 +535,9 @@ class ArdroneClientSession(Session):
         navdata = self._known_navdata(request, now_s)
         if navdata.has(State.EMERGENCY):
             raise ValueError(f"The drone is in an emergency ({self.causes}): call reset on the ground first.")
-        if navdata.has(State.BOOTSTRAP) or navdata.demo is None:  # it was just switched on
+        if not _is_set_up(navdata):  # it was just switched on
+            if problem := self._set_up_problem(now_s):
+                raise ValueError(f"{problem}.")
             if self._early:
                 raise ValueError("A takeoff is in progress.")
             self._early = _Pending(request, now_s + self._parameter("confirm_timeout"))
@@ -502,7 +555,7 @@ class ArdroneClientSession(Session):
 
     def _take_off_if_set_up(self, navdata: Navdata, now_s: float) -> None:
         """Execute a take-off that was asked for before the drone had its settings."""
-        if not (early := self._early) or navdata.has(State.BOOTSTRAP) or navdata.demo is None:
+        if not (early := self._early) or not _is_set_up(navdata):
             return
         self._early = None
         try:
@@ -646,7 +699,8 @@ class ArdroneClientSession(Session):
 
     def _end_overdue(self, now_s: float) -> None:
         if self._early and now_s > self._early.until_s:
-            self._end_early("The drone has no settings yet. Please call again.")
+            problem = self._set_up_problem(now_s)
+            self._end_early(f"{problem or 'The drone has no settings yet. Please call again'}.")
         for each in tuple(self._pending):
             if now_s <= each.until_s:
                 continue
@@ -695,19 +749,36 @@ class ArdroneClientSession(Session):
         found = [text for bit, text in CAUSES.items() if navdata and navdata.has(bit)]
         return ", ".join(found) or "for an unknown reason"
 
+    def _set_up_problem(self, now_s: float) -> str:
+        """Return why the flight state has been unknown for SETTING_UP_S, as a clause; empty otherwise."""
+        if not (navdata := self.navdata) or now_s - self._set_up_at <= SETTING_UP_S:
+            return ""
+        if navdata.has(State.BOOTSTRAP):
+            return f"{self.peer} stays in BOOTSTRAP: it does not follow the setting general:navdata_demo"
+        size = len(navdata.data(Tag.DEMO))
+        return f"{self.peer} sends navdata without a flight state: the option demo has {size} of {DEMO_BYTES} bytes"
+
     def _taken(self, now_s: float) -> Actions:
         self._end_overdue(now_s)
         self._effects += [Note("refused_settings", sentence) for sentence in self.settings.problems]
         self.settings.problems.clear()
-        silence = f"{self.peer} sends no navdata" if self.state == ASKING else ""
-        emergency = ""
-        if self.state == CONNECTED and self.navdata and self.navdata.has(State.EMERGENCY):
-            emergency = f"the drone is in an emergency: {self.causes}. Call reset when it is on the ground"
-        self.problems = silence, emergency
+        self.problems = f"{self.peer} sends no navdata" if self.state == ASKING else "", "", "", ""
+        if self.state == CONNECTED and (navdata := self.navdata):
+            emergency = magnetometer = ""
+            if navdata.has(State.EMERGENCY):
+                emergency = f"the drone is in an emergency: {self.causes}. Call reset when it is on the ground"
+            if navdata.has(State.MAGNETOMETER_UNCALIBRATED) and not self.settings.is_version_1:
+                magnetometer = "the drone's magnetometer needs calibration, and its heading may drift"
+            self.problems = self._set_up_problem(now_s) or self._missing, emergency, self._ceiling, magnetometer
         if not self._final_left:
             self.due_s = min(self._packet_at, self._wake_at)
         actions, self._effects = self._effects, []
         return actions
+
+
+def _is_set_up(navdata: Navdata) -> bool:
+    """Return whether navdata has a flight state."""
+    return navdata.demo is not None and not navdata.has(State.BOOTSTRAP)
 
 
 def _starts_over(navdata: Navdata) -> bool:

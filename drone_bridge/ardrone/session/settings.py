@@ -31,6 +31,8 @@ MOST_READS = 5
 TOLERANCE = 0.01
 #: Largest plausible values of the maxima. Beyond them, or without being positive, they are not used.
 PLAUSIBLE = {"control:euler_angle_max": 0.6, "control:control_vz_max": 5000.0, "control:control_yaw": 10.0}
+#: Setting with the drone's firmware, which only reads.
+FIRMWARE = "general:num_version_soft"
 CLEAR = Control(ControlMode.CLEAR_ACKNOWLEDGEMENT)
 READ = Control(ControlMode.GET_CONFIGURATION)
 
@@ -120,13 +122,17 @@ class DroneSettings:
         if not settings:
             return  # a list of ids
         self.answered, self._reads_left = dict(settings), 0
-        for wish in wishes:
-            key, value = wish.config.key, wish.config.value
+        for key, value in {wish.config.key: wish.config.value for wish in wishes}.items():  # the last one of each key
             if (given := settings.get(key)) is None or not _is_same(value, given):
                 self.problems.append(f"The drone has {key} = {given}, not {value}: its value is used.")
         for key in PLAUSIBLE:
             if key in settings and self.number(key) is None:
                 self.problems.append(f"The drone has {key} = {settings[key]}, which can't be right: it is not used.")
+
+    @property
+    def is_version_1(self) -> bool:
+        """Whether the drone has answered a firmware of an AR.Drone 1."""
+        return self.answered.get(FIRMWARE, "").startswith("1.")
 
     def number(self, key: str) -> float | None:
         """Return a number that the drone has answered, None without a valid and plausible one."""
