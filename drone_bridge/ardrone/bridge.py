@@ -188,7 +188,8 @@ class ArdroneBridge(ProtocolNode):
         self._flying = self.make_publisher(Bool, "flying", latched())
         names = frame_names(self.parameters, DroneFrameNames)
         transforms = [*static_transforms(names), *camera_transforms(names)]
-        self._topics = TopicPublishers(self, TOPICS, ArdroneTranslation(names), transforms)
+        self._translation = ArdroneTranslation(names)
+        self._topics = TopicPublishers(self, TOPICS, self._translation, transforms)
         self._drone = self._wanted_drone()
         self._commands = TiltCommands(self, self._drone, has_landing_button=True)
         self._pilot = TiltPilot(self._commands.arbiter, self._drone, hovers=True)
@@ -304,16 +305,19 @@ class ArdroneBridge(ProtocolNode):
 
     # Events of the session, on the link's thread.
 
-    def publish_event(self, message: MeasuredNavdata | AirborneReport) -> None:
-        """Publish navdata, or whether the drone flies."""
+    def publish_event(self, message: Navdata | MeasuredNavdata | AirborneReport) -> None:
+        """Publish navdata, that between two reports only as imu/data, or whether the drone flies."""
         if isinstance(message, AirborneReport):
             if self._flying:
                 self.publish(self._flying, Bool(data=message.is_flying))
-            return
-        self._publish_navdata(message.navdata, message)
+        elif isinstance(message, Navdata):
+            self.publish_all(self._topics.made(message, self.now()))
+        else:
+            self._publish_navdata(message)
 
-    def _publish_navdata(self, navdata: Navdata, received: MeasuredNavdata) -> None:
-        now_s, stamp = self.decided_s, self.now()
+    def _publish_navdata(self, received: MeasuredNavdata) -> None:
+        now_s, stamp, navdata = self.decided_s, self.now(), received.navdata
+        self._translation.last = received
         pose = self._dead_reckoning.update(received.measured, now_s)
         if not self._rate_limit.is_due(now_s, SLOW_RATE):
             self.publish_all(self._topics.made(navdata, stamp))

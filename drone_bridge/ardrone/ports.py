@@ -15,8 +15,6 @@ from drone_bridge.wire.addresses import peer_name
 
 #: Bytes of settings that are read at a time.
 CHUNK_BYTES = 4096
-#: Maximum number of unexpected datagrams dropped per turn.
-MAX_UNREAD = 32
 
 
 class DronePeer(DatagramPeer):
@@ -50,13 +48,10 @@ class DronePeer(DatagramPeer):
         self._navdata.cancel()
 
     def files(self) -> Sequence[Selectable]:
-        return (*super().files(), *self._navdata.files(), *((self._control,) if self._control else ()))
+        return (*self._navdata.files(), *((self._control,) if self._control else ()))
 
     def receive(self) -> ReceivedData | None:
-        """See Link. Navdata come first. Datagrams from the port of commands are dropped: a drone sends none."""
-        for _ in range(MAX_UNREAD):
-            if not super().receive():
-                break
+        """See Link. Navdata come first. The port of commands is not read: a drone sends nothing from there."""
         if received := self._navdata.receive():
             self.heard()
             return ReceivedData(received.data, NAVDATA)

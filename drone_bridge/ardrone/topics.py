@@ -36,7 +36,8 @@ class ArdroneTranslation(ArDroneMessages[Navdata]):
 
     def __init__(self, names: DroneFrameNames) -> None:
         super().__init__(names)
-        self._last: tuple[Navdata, Measurement] | None = None
+        #: The newest navdata with its measurement, which several rows need.
+        self.last: tuple[Navdata, Measurement] | None = None
 
     def magnetic_field(self, navdata: Navdata, stamp: Time) -> MagneticField | None:
         magnetometer = navdata.magnetometer
@@ -78,10 +79,9 @@ class ArdroneTranslation(ArDroneMessages[Navdata]):
         return {"charge": message.percentage} if 0.0 <= message.percentage <= 1.0 else {}
 
     def measurement(self, navdata: Navdata) -> Measurement:
-        """Return the measurement, which several rows need."""
-        if self._last is None or self._last[0] is not navdata:
-            self._last = navdata, units.measurement(navdata)
-        return self._last[1]
+        if self.last is None or self.last[0] is not navdata:
+            self.last = navdata, units.measurement(navdata)
+        return self.last[1]
 
 
 def _found(detected: Detected) -> DetectedObject:

@@ -2,6 +2,7 @@
 """The link to an AR.Drone on plain sockets: its ports, foreign datagrams, and a control port that sends for ever."""
 
 import contextlib
+import select
 import socket
 import threading
 
@@ -35,7 +36,7 @@ class Drone:
         stack.callback(self.link.close)
         self.link.send(b"AT*COMWDG=1\r", COMMANDS)
         self.link.send(WAKE_UP, NAVDATA)
-        assert self.commands.recv(64)
+        self.commander = self.commands.recvfrom(64)[1]
         self.client = self.navdata.recvfrom(64)[1]
 
     def wire_log(self, transport, own, peer):
@@ -65,6 +66,12 @@ def test_navdata_of_the_drone_are_taken_and_those_of_others_are_not(drone):
         other.sendto(b"foreign", drone.client)
     drone.navdata.sendto(b"own", drone.client)
     assert (drone.received().data, drone.link.receive()) == (b"own", None)
+
+
+def test_datagrams_from_the_port_of_commands_wake_nobody(drone):
+    drone.commands.sendto(b"AT", drone.commander)
+    assert select.select(drone.link.files(), [], [], 0.2)[0] == []
+    assert drone.link.receive() is None
 
 
 def test_each_connect_is_a_new_connection_and_disconnect_ends_it(drone):

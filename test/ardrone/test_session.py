@@ -13,6 +13,7 @@ from drone_bridge.ardrone.codec import (
     WAKE_UP,
     Config,
     FlatTrim,
+    Navdata,
     Option,
     Pcmd,
     Ref,
@@ -29,12 +30,13 @@ from drone_bridge.ardrone.session.client import (
     LATE,
     SILENCES,
     TRIMS,
+    MeasuredNavdata,
 )
 from drone_bridge.ardrone.session.settings import MOST_TRIES, WantedSetting
 from drone_bridge.motion.ar_drone_flight import FlightPhase
 from drone_bridge.motion.tilted_drone import Shares
 from drone_bridge.session.arbiter import Rank
-from drone_bridge.session.session import FINAL_REPEATS, Landing, Send
+from drone_bridge.session.session import FINAL_REPEATS, Landing, Publish, Send
 
 TILT = WantedSetting(setting("control:euler_angle_max", 0.3), needs_ground=True)
 FORWARD = Shares(pitch=0.5)
@@ -245,6 +247,16 @@ def test_both_firmwares_leave_bootstrap_for_full_navdata(demo_ends_bootstrap):
     talk.run(5.0)
     assert not any(talk.session.problems)
     assert not notes(talk.actions, "refused_settings")
+
+
+def test_navdata_between_two_reports_is_only_published_until_its_state_changes():
+    talk = Talk(FULL).connected()
+    published = [each.message for each in talk.run(1.0) if isinstance(each, Publish)]
+    assert sum(isinstance(each, MeasuredNavdata) for each in published) == pytest.approx(50, abs=2)  # of 100 steps
+    assert sum(isinstance(each, Navdata) for each in published) == pytest.approx(50, abs=2)
+    talk.drone.enter_emergency(State.CUTOUT)
+    assert all(isinstance(each.message, MeasuredNavdata) for each in talk.run(0.01) if isinstance(each, Publish))
+    assert "propeller" in talk.session.problems[1]
 
 
 def test_another_program_that_takes_navdata_away_is_named():

@@ -16,7 +16,7 @@ import struct
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import IntEnum, IntFlag
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 from drone_bridge.wire.events import LocalProtocolError, RemoteProtocolError
@@ -166,7 +166,7 @@ _DETECTIONS = struct.Struct("<I24I")
 MAX_DETECTIONS = 4
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Navdata:
     """Datagram of navdata. Options that are too short for their fields are not reported."""
 
@@ -184,7 +184,7 @@ class Navdata:
         """Return the data of the first option with this tag; nothing without one."""
         return next((each.data for each in self.options if each.tag == tag), b"")
 
-    @property
+    @cached_property
     def demo(self) -> Demo | None:
         values = self._values(Tag.DEMO, _DEMO)
         if values is None:

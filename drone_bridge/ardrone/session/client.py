@@ -98,6 +98,8 @@ UNHEARD_S = 1.0
 SETTING_UP_S = 5.0
 #: Period in which navdata is counted, s, and the part of it that may be missing.
 COUNTED_S, MISSING = 5.0, 0.25
+#: Period in which navdata with the same state bits is followed, s. In between it is only published.
+FOLLOWED_S = 0.015
 #: Distance to the drone's own altitude_max from which it may climb no higher, m.
 NEAR_CEILING_M = 0.2
 LAND_TIMEOUT_S = 5.0
@@ -206,6 +208,7 @@ class ArdroneClientSession(Session):
         self._published: bool | None = None
         self._effects: list[Action] = []
         self._number_before: int | None = None  # the restart since the drone obeyed last; 0 once it was continued
+        self._follows_at = -math.inf  # from then on, navdata is followed whatever its state
         self._set_up_at = -math.inf  # the newest navdata with a flight state, or the start of the connection
         self._counted_from, self._counted = (0.0, 0), 0  # instant and number of the first navdata, and count of later
         self._missing, self._ceiling = "", ""
@@ -302,7 +305,7 @@ class ArdroneClientSession(Session):
         self._has_flown = False
         self._end_early("The drone's state is unknown.")
         self._pilot.restart(now_s)
-        self._unheard_since_s = math.inf
+        self._unheard_since_s, self._follows_at = math.inf, -math.inf
 
     # Packets.
 
@@ -414,6 +417,11 @@ class ArdroneClientSession(Session):
             return [Note(LATE)]
         if before and navdata.sequence > before.sequence + 1 and not _starts_over(navdata):
             self._effects.append(Note(GAPS))
+        self._counted += 1
+        if before and navdata.state == before.state and now_s < self._follows_at:
+            self.navdata, self.received_s = navdata, now_s
+            return [Publish(navdata), Note(REPORTS)]
+        self._follows_at = now_s + FOLLOWED_S
         self._take_navdata(navdata, before, now_s)
         return self._taken(now_s)
 
@@ -437,7 +445,6 @@ class ArdroneClientSession(Session):
     def _count(self, navdata: Navdata, before: Navdata | None, now_s: float) -> None:
         """Compare the navdata that the drone numbers with those that arrive."""
         begin_s, begin = self._counted_from
-        self._counted += 1
         if before is not None and navdata.sequence > before.sequence:
             if (period_s := now_s - begin_s) < COUNTED_S:
                 return
