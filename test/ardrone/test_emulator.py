@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The ardrone emulator as a process, with a client on plain sockets."""
 
+import contextlib
+import ftplib
 import socket
 
+import pytest
+from patience import TIMEOUT_S
 from ports import free_port
 from processes import Process
 
@@ -18,6 +22,7 @@ from drone_bridge.ardrone.codec import (
     read_settings,
     setting,
 )
+from drone_bridge.ardrone.emulator.ftp import VersionServer
 
 
 class PlainClient:
@@ -75,6 +80,22 @@ def test_a_client_reads_the_settings():
         while not text.endswith(b"\0"):
             text += control.recv(4096)
         assert read_settings(text)["general:num_version_soft"] == "1.11.5"
+
+
+@pytest.mark.parametrize("user", ["anonymous", "root"])
+def test_version_txt_is_read_by_ftp(user):
+    server = VersionServer("127.0.0.1", port := free_port(), "2.4.8")
+    with contextlib.closing(server):
+        for command in ("RETR version.txt", "RETR /version.txt"):
+            found = []
+            with ftplib.FTP(timeout=TIMEOUT_S) as client:
+                client.connect("127.0.0.1", port)
+                client.login(user)
+                assert client.nlst() == ["version.txt"]
+                client.retrlines(command, found.append)
+                with pytest.raises(ftplib.error_perm):
+                    client.retrlines("RETR /etc/passwd")
+            assert found == ["2.4.8"]
 
 
 def test_an_emulated_drone_in_the_air_needs_no_bootstrap():

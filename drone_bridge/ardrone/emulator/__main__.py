@@ -24,6 +24,8 @@ from typing import TYPE_CHECKING
 
 from drone_bridge.ardrone.codec import CONTROL_PORT, DEFAULT_PORT, NAVDATA_PORT, VIDEO_PORT, State
 from drone_bridge.ardrone.device import LONGEST_STEP_S, EmulatedArdrone, FirmwareBehaviour
+from drone_bridge.ardrone.emulator.ftp import VersionServer
+from drone_bridge.ardrone.session.settings import FIRMWARE
 from drone_bridge.motion.ar_drone_flight import COLUMNS, STEP_RATE, ArDroneFlight, FlightPhase
 from drone_bridge.net.connector import Cancellation, LinkError, wait_readable
 from drone_bridge.net.datagram_link import DatagramPort
@@ -48,6 +50,8 @@ if TYPE_CHECKING:
     from drone_bridge.ardrone.emulator.video import ArdroneVideoSender
 
 REPORT_PERIOD_S = 1.0
+#: Ports of version.txt: the drone's own, and the usual one, where some programs look.
+FTP_PORT, USUAL_FTP_PORT = 5551, 21
 #: Most datagrams that are read at a time.
 MAX_READ = 64
 #: Most clients of the control port at a time.
@@ -108,6 +112,10 @@ class DroneProgram:
         if self._control:
             stack.callback(self._control.close)
         self._video = open_video(options, stack) if options.video_port else None
+        for number in (options.ftp_port, USUAL_FTP_PORT) if options.ftp_port else ():
+            with contextlib.suppress(LinkError):  # another emulator has it, or it is reserved
+                server = VersionServer(options.host, number, drone.settings[FIRMWARE])
+                stack.callback(server.close)
         self._network: BadNetwork[bytes] = BadNetwork(options.loss, options.reorder, options.seed)
         self._navdata_network: BadNetwork[bytes] = BadNetwork(options.loss, options.reorder, options.seed)
         self._reports, self._client, self._printed = LimitedReports(), "", ""
@@ -265,6 +273,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     numbers = (("navdata", NAVDATA_PORT, "navdata"), ("control", CONTROL_PORT, "settings; 0 for none"))
     for name, number, purpose in numbers:
         link.add_argument(f"--{name}-port", type=port, default=number, help=f"port for {purpose} (%(default)s)")
+    link.add_argument("--ftp-port", type=port, default=FTP_PORT, help="port for version.txt; 0 for none (%(default)s)")
     link.add_argument("--video-port", type=port, default=VIDEO_PORT, help="port for video; 0 for none (%(default)s)")
     add_bad_network(link)
     drone = parser.add_argument_group("drone")
