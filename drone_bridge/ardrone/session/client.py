@@ -282,11 +282,11 @@ class ArdroneClientSession(Session):
         self._packet_at = self._wake_at = math.inf
         for each in tuple(self._pending):
             self._answer(each, False, "The link was closed before the drone has shown it.")
+        actions = self._final(now_s)
         if self._has_reported and self.navdata and self.navdata.is_airborne:
-            self._effects.append(
-                Note("", f"{self.peer} hovers on. A new start of the bridge adopts it; land lands it.")
-            )
-        return self._final(now_s)
+            sentence = f"{self.peer} hovers on. A new start of the bridge adopts it, and then land lands it."
+            return [*actions, Note("", sentence)]
+        return actions
 
     def _final(self, now_s: float) -> Actions:
         """Hover. The level stays as the drone has it, but a button is released."""
