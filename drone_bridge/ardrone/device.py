@@ -107,6 +107,8 @@ _DEFAULTS: dict[str, bool | int | float | str] = {
     "general:navdata_demo": False,
     "general:navdata_options": 1 << Tag.DEMO | 1 << Tag.VISION_DETECT,
     "general:com_watchdog": 2,
+    "general:video_enable": True,
+    "general:vision_enable": True,
     "general:vbat_min": 9000,
     "control:euler_angle_max": 0.2094,
     "control:control_vz_max": 700.0,

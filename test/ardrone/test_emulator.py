@@ -91,7 +91,7 @@ def test_version_txt_is_read_by_ftp(user):
             with ftplib.FTP(timeout=TIMEOUT_S) as client:
                 client.connect("127.0.0.1", port)
                 client.login(user)
-                assert client.nlst() == ["version.txt"]
+                assert client.size("version.txt") == 6
                 client.retrlines(command, found.append)
                 with pytest.raises(ftplib.error_perm):
                     client.retrlines("RETR /etc/passwd")

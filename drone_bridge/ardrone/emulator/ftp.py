@@ -14,15 +14,7 @@ from drone_bridge.net.tcp import listening_socket
 NAME = "version.txt"
 SILENCE_S = 5.0
 MAX_LINE_BYTES = 512
-_ANSWERS = {
-    "PASS": "230 Logged in",
-    "TYPE": "200 Done",
-    "MODE": "200 Done",
-    "NOOP": "200 Done",
-    "CWD": "250 Done",
-    "PWD": '257 "/"',
-    "SYST": "215 UNIX Type: L8",
-}
+_ANSWERS = {"PASS": "230 Logged in", "TYPE": "200 Done", "CWD": "250 Done", "PWD": '257 "/"', "QUIT": "221 Goodbye"}
 
 
 class VersionServer:
@@ -65,18 +57,15 @@ class VersionServer:
                     port = data.getsockname()[1]
                     numbers = f"{host.rpartition(':')[2].replace('.', ',')},{port >> 8},{port & 255}"
                     yield f"227 Passive ({numbers})" if name == "PASV" else f"229 Passive (|||{port}|)"
-                elif data and (name in ("LIST", "NLST") or (name == "RETR" and is_file)):
+                elif name == "RETR" and is_file and data:
                     yield "150 Here it comes"
                     with data, data.accept()[0] as transfer:
-                        transfer.sendall(self._text if name == "RETR" else f"{NAME}\r\n".encode())
+                        transfer.sendall(self._text)
                     data = None
                     yield "226 Done"
                 elif name == "USER":
                     yield "230 Logged in" if argument == "anonymous" else "331 Any password"
                 elif name == "SIZE" and is_file:
                     yield f"213 {len(self._text)}"
-                elif name == "QUIT":
-                    yield "221 Goodbye"
-                    return
                 else:
                     yield _ANSWERS.get(name, f"550 This drone has only {NAME}, by passive transfers")
