@@ -53,7 +53,6 @@ class DronePeer(DatagramPeer):
     def receive(self) -> ReceivedData | None:
         """See Link. Navdata come first. The port of commands is not read: a drone sends nothing from there."""
         if received := self._navdata.receive():
-            self.heard()
             return ReceivedData(received.data, NAVDATA)
         chunk = self._read_control()
         return ReceivedData(chunk, CONTROL) if chunk else None
