@@ -17,6 +17,7 @@ from std_msgs.msg import Bool
 from std_srvs.srv import SetBool
 
 from drone_bridge.ardrone.codec import CONTROL_PORT, DEFAULT_PORT, NAVDATA_PORT, VIDEO_PORT, Navdata, setting
+from drone_bridge.ardrone.codec.configuration import FIRMWARE
 from drone_bridge.ardrone.codec.navdata import full_options
 from drone_bridge.ardrone.pictures import DroneVideo
 from drone_bridge.ardrone.ports import DronePeer
@@ -36,7 +37,7 @@ from drone_bridge.ardrone.session.client import (
     ArdroneClientSession,
     MeasuredNavdata,
 )
-from drone_bridge.ardrone.session.settings import FIRMWARE, DroneSettings, WantedSetting
+from drone_bridge.ardrone.session.settings import DroneSettings, WantedSetting
 from drone_bridge.ardrone.topics import TOPICS, ArdroneTranslation
 from drone_bridge.motion.ar_drone import AR_DRONE
 from drone_bridge.motion.dead_reckoning import DeadReckoning

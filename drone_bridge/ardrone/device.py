@@ -47,6 +47,7 @@ from drone_bridge.ardrone.codec import (
     write_settings,
 )
 from drone_bridge.ardrone.codec.commands import SHARE
+from drone_bridge.ardrone.codec.configuration import FIRMWARE
 from drone_bridge.ardrone.codec.navdata import (
     Magnetometer,
     Pressure,
@@ -101,7 +102,7 @@ _ALWAYS = (
 #: Settings of firmware 2.x, whose types are those of Parrot's config_keys.h.
 _DEFAULTS: dict[str, bool | int | float | str] = {
     "general:num_version_config": 1,
-    "general:num_version_soft": "2.4.8",
+    FIRMWARE: "2.4.8",
     "general:drone_serial": "AR0000000000",
     "general:ardrone_name": "My ARDrone",
     "general:navdata_demo": False,
@@ -148,9 +149,7 @@ _DEFAULTS: dict[str, bool | int | float | str] = {
     **{f"custom:{name}_id": NO_ID for name in ("application", "profile", "session")},
     **{f"custom:{name}_desc": f"Default {name} configuration" for name in ("application", "profile", "session")},
 }
-_READ_ONLY = frozenset(
-    {"general:num_version_config", "general:num_version_soft", "general:drone_serial", "general:vbat_min"}
-)
+_READ_ONLY = frozenset({"general:num_version_config", FIRMWARE, "general:drone_serial", "general:vbat_min"})
 #: Keys that firmware 2.x only takes with ids of the client's own.
 _OF_SESSIONS = frozenset({"video:video_codec", "video:bitrate", "video:max_bitrate", "video:bitrate_ctrl_mode"})
 
@@ -209,7 +208,7 @@ class EmulatedArdrone:
 
     def __post_init__(self) -> None:
         if self.behaviour.version == 1:
-            self.settings |= {"general:num_version_soft": "1.11.5", "video:video_codec": str(0x20)}
+            self.settings |= {FIRMWARE: "1.11.5", "video:video_codec": str(0x20)}
 
     # The clients.
 

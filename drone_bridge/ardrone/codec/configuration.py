@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from drone_bridge.wire.events import RemoteProtocolError
 from drone_bridge.wire.printable import printable
 
+#: Setting with the drone's firmware, which only reads.
+FIRMWARE = "general:num_version_soft"
 #: Limit of a whole text. Drones send about 6 kB.
 MAX_TEXT_BYTES = 1 << 16
 _END = b"\0"

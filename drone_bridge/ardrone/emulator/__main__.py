@@ -23,9 +23,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from drone_bridge.ardrone.codec import CONTROL_PORT, DEFAULT_PORT, NAVDATA_PORT, VIDEO_PORT, State
+from drone_bridge.ardrone.codec.configuration import FIRMWARE
 from drone_bridge.ardrone.device import LONGEST_STEP_S, EmulatedArdrone, FirmwareBehaviour
 from drone_bridge.ardrone.emulator.ftp import VersionServer
-from drone_bridge.ardrone.session.settings import FIRMWARE
 from drone_bridge.motion.ar_drone_flight import COLUMNS, STEP_RATE, ArDroneFlight, FlightPhase
 from drone_bridge.net.connector import Cancellation, LinkError, wait_readable
 from drone_bridge.net.datagram_link import DatagramPort

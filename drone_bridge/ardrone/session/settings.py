@@ -19,6 +19,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from drone_bridge.ardrone.codec import Command, Config, Control, ControlMode, Navdata, State
+from drone_bridge.ardrone.codec.configuration import FIRMWARE
 from drone_bridge.motion.tilted_drone import TiltedDrone
 
 REPEAT_S = 0.5
@@ -31,8 +32,6 @@ MOST_READS = 5
 TOLERANCE = 0.01
 #: Largest plausible values of the maxima. Beyond them, or without being positive, they are not used.
 PLAUSIBLE = {"control:euler_angle_max": 0.6, "control:control_vz_max": 5000.0, "control:control_yaw": 10.0}
-#: Setting with the drone's firmware, which only reads.
-FIRMWARE = "general:num_version_soft"
 CLEAR = Control(ControlMode.CLEAR_ACKNOWLEDGEMENT)
 READ = Control(ControlMode.GET_CONFIGURATION)
 
