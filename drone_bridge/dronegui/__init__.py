@@ -32,7 +32,7 @@ KIND = ProtocolKind(
         "dronegui",
         "a client of the control GUI",
         "drone_bridge.dronegui.operator:main",
-        agreed={"host": "host", "port": "port", "navdata_port": "navdata-port", "video_port": "video-port"},
+        agreed={"host": "host", "port": "port", "navdata_port": "navdata-port"},
         at_once={"in-the-air": True},
     ),
     emergencies={"emergency": Emergency("cut motors", "the motors stop immediately, and the drone falls")},

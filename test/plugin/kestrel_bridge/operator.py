@@ -81,9 +81,8 @@ class Client(Operator):
     def listen(self, timeout_s: float) -> None:
         try:
             data = receive(self._drone, self.cancellation, timeout_s).data
-        except LinkRefusedError as error:
-            self.refused(error)
-            return
+        except LinkRefusedError:
+            return  # it does not listen yet
         self._protocol.receive_data(data)
         self._received_s = self.now_s()
         try:
@@ -96,10 +95,8 @@ class Client(Operator):
             print_event(f"rejected a datagram: {error}")
 
     def _send(self, message) -> None:
-        try:
+        with contextlib.suppress(LinkRefusedError):
             self._drone.send(self._protocol.send(message), None)
-        except LinkRefusedError as error:  # the drone does not listen yet
-            self.refused(error)
 
     def _fly(self, request) -> None:
         if not self._ask(request):
