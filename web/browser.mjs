@@ -4,13 +4,10 @@ import { createInterface } from "node:readline";
 import chromium from "@sparticuz/chromium";
 import puppeteer from "puppeteer-core";
 
-// Without a language in the system, the binary does not format numbers.
-const env = { ...process.env, LANG: "en_US.UTF-8", LC_ALL: "en_US.UTF-8" };
 const browser = await puppeteer.launch({
   args: [...chromium.args, "--no-sandbox"],
   executablePath: await chromium.executablePath(),
   headless: "shell",
-  env,
 });
 let page;
 let session; // of the page, for events that puppeteer has not

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Admission at the front door with many connections, without a socket."""
 
+import http.client
 import socket
 from unittest.mock import Mock
 
@@ -8,7 +9,7 @@ import pytest
 
 pytest.importorskip("websockets.asyncio.server", reason="Ubuntu's websockets may be older")
 
-from patience import wait_until
+from patience import TIMEOUT_S, wait_until
 
 from drone_bridge.tools.web import front_door
 from drone_bridge.tools.web.access import Access
@@ -73,6 +74,32 @@ def test_no_message_waits_for_the_acknowledgement_of_an_earlier_one(monkeypatch)
             (connection,) = waiting
             accepted = connection.transport.get_extra_info("socket")
             assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+    finally:
+        door.close()
+
+
+@pytest.mark.parametrize(
+    ("path", "header", "values", "status"),
+    [
+        ("/", "X-Forwarded-For", ("192.0.2.7", "198.51.100.2"), 200),
+        ("/recordings/flight", "X-Forwarded-For", ("192.0.2.7", "198.51.100.2"), 404),
+        ("/", "Accept-Encoding", ("deflate", "gzip"), 200),
+        ("/", "If-None-Match", ('"1"', '"2"'), 200),
+        ("/", "Upgrade", ("h2c", "websocket"), 200),
+        ("/", "Origin", ("http://127.0.0.1", "http://127.0.0.1"), 403),
+        ("/", "Host", ("127.0.0.1", "127.0.0.1"), 403),
+    ],
+)
+def test_lines_of_one_header_are_one_list(path, header, values, status):
+    door = open_door(0)
+    door.offer_files("recordings", lambda name: None)
+    try:
+        connection = http.client.HTTPConnection("127.0.0.1", door.open(), timeout=TIMEOUT_S)
+        connection.putrequest("GET", path, skip_host=header == "Host", skip_accept_encoding=True)
+        for value in values:
+            connection.putheader(header, value)
+        connection.endheaders()
+        assert connection.getresponse().status == status
     finally:
         door.close()
 

@@ -2,6 +2,7 @@
 """Access to the page, and the queue of a slow viewer."""
 
 import re
+import sys
 import threading
 import time
 from unittest.mock import Mock
@@ -77,15 +78,15 @@ def test_a_foreign_name_that_points_here_is_refused(host):
     assert "this machine" in HERE.refusal("/", host, None)
 
 
-@pytest.mark.parametrize(
-    "origin", ["http://evil.example", "null", "", "http://127.0.0.1:9999", "https://127.0.0.1:8765"]
-)
+@pytest.mark.parametrize("origin", ["http://evil.example", "null", "", "http://127.0.0.1:9999", "https://127.0.0.1"])
 def test_other_pages_are_refused(origin):
     assert "may not connect" in HERE.refusal("/", "127.0.0.1:8765", origin)
     assert "may not connect" in BEYOND.refusal("/?secret=s3cret", "192.0.2.7:8765", origin)
 
 
-@pytest.mark.parametrize("origin", ["http://127.0.0.1:8765", "https://app.foxglove.dev", None])
+@pytest.mark.parametrize(
+    "origin", ["http://127.0.0.1:8765", "https://127.0.0.1:8765", "https://app.foxglove.dev", None]
+)
 def test_our_page_and_foxglove_and_programs_are_let_in(origin):
     assert HERE.refusal("/", "127.0.0.1:8765", origin) is None
 
@@ -346,7 +347,7 @@ def played(monkeypatch, tmp_path):
     (tmp_path / "bag").mkdir()
     (tmp_path / "bag" / "bag.mcap").touch()
     program = tmp_path / "python"
-    monkeypatch.setattr(played_recordings.sys, "executable", str(program))
+    monkeypatch.setattr(sys, "executable", str(program))
     shown = played_recordings.Recordings("127.0.0.1", tmp_path)
 
     def play(script=""):

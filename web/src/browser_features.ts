@@ -98,3 +98,17 @@ export function whenFullScreenLeft(call: () => void): void {
     matchMedia("(display-mode: fullscreen)").addEventListener("change", ({ matches }) => matches || call());
   }, undefined);
 }
+
+/** Replace a browser's language that is none, such as en-US@posix of LANG=C, with which Intl refuses to format numbers. */
+export function mendLanguage(): void {
+  try {
+    Intl.getCanonicalLocales(navigator.language);
+  } catch {
+    Object.defineProperty(navigator, "language", { configurable: true, value: "en" });
+  }
+}
+
+/** Return whether all numbers of points and quaternions are finite. */
+export function areFinite(...parts: Record<string, unknown>[]): boolean {
+  return parts.every((part) => Object.values(part).every(Number.isFinite));
+}

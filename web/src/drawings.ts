@@ -6,6 +6,7 @@ import {
   Group, Line, LineBasicMaterial, LineSegments, Matrix4, Mesh, MeshBasicMaterial, MeshStandardMaterial, NearestFilter, Object3D,
   PlaneGeometry, Points, PointsMaterial, Quaternion, RGBAFormat, SphereGeometry, Sprite, SpriteMaterial, Vector3, ConeGeometry,
 } from "three";
+import { areFinite } from "./browser_features";
 import type { Arrival, Message } from "./stream";
 
 const MOST_POINTS = 200_000;
@@ -52,7 +53,7 @@ function remade(make: (message: Message) => Object3D | undefined): Drawing {
 const DRAWINGS: Record<string, () => Drawing> = {
   "sensor_msgs/msg/LaserScan": () => remade(scan),
   "sensor_msgs/msg/PointCloud2": () => remade(cloud),
-  "nav_msgs/msg/Path": () => remade(({ poses }) => line(poses.map(({ pose }: Message) => vector(pose.position)), PATH)),
+  "nav_msgs/msg/Path": () => remade(({ poses }) => line(poses.filter(({ pose }: Message) => areFinite(pose.position)).map(({ pose }: Message) => vector(pose.position)), PATH)),
   "geometry_msgs/msg/PoseArray": () => remade(({ poses }) => arrows(poses)),
   "geometry_msgs/msg/PoseStamped": () => remade(({ pose }) => arrows([pose])),
   "nav_msgs/msg/OccupancyGrid": () => remade(grid),
@@ -139,7 +140,9 @@ function cloud({ fields, width, height, point_step: step, data, is_bigendian: is
 /** Arrow along x of each pose. */
 function arrows(poses: Message[]): LineSegments {
   const points: Vector3[] = [];
-  for (const { position, orientation: { x, y, z, w } } of poses.slice(0, MOST_MARKERS)) {
+  for (const { position, orientation } of poses.slice(0, MOST_MARKERS)) {
+    if (!areFinite(position, orientation)) continue;
+    const { x, y, z, w } = orientation;
     const turn = new Quaternion(x, y, z, w);
     if (turn.lengthSq() < 1e-9) turn.identity();
     const at = (along: number, across: number): Vector3 => new Vector3(along, across, 0).applyQuaternion(turn.normalize()).add(vector(position));
@@ -149,6 +152,7 @@ function arrows(poses: Message[]): LineSegments {
 }
 
 function grid({ info: { width, height, resolution, origin }, data }: Message): Object3D | undefined {
+  if (!areFinite(origin.position, origin.orientation)) return undefined;
   if (width * height === 0 || width * height > MOST_CELLS || data.length < width * height) return undefined;
   const pixels = new Uint8Array(4 * width * height);
   for (let index = 0; index < width * height; index++) {
@@ -223,7 +227,7 @@ function markers(all: (message: Message) => Message[]): Drawing {
         else if (marker.action === DELETE) remove(identity);
         else if (marker.action === ADD && (known.has(identity) || known.size < MOST_MARKERS)) {
           remove(identity);
-          const object = markerObject(marker);
+          const object = areFinite(marker.pose.position, marker.pose.orientation) ? markerObject(marker) : undefined;
           if (!object) continue;
           const { position, orientation: { x, y, z, w } } = marker.pose;
           const turn = x || y || z || w ? new Quaternion(x, y, z, w).normalize() : new Quaternion();

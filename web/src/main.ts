@@ -5,13 +5,14 @@ import "uplot/dist/uPlot.min.css";
 import "./style.css";
 import "./inspect.css";
 import "./pilot_view.css";
-import { missing, reasonOf } from "./browser_features";
+import { mendLanguage, missing, reasonOf } from "./browser_features";
 import { h, setText } from "./dom";
 import { Fleet } from "./fleet";
 import { Helm } from "./helm";
 import { Stop } from "./stop";
 import { Stream } from "./stream";
 
+mendLanguage(); // before other parts are loaded
 const stream = new Stream();
 const helm = new Helm();
 const fleet = new Fleet(stream, helm);

@@ -8,7 +8,7 @@ import {
 } from "three";
 import { OrbitControls } from "three/addons/controls/OrbitControls.js";
 import URDFLoader from "urdf-loader";
-import { withWebGL } from "./browser_features";
+import { areFinite, withWebGL } from "./browser_features";
 import { ageText, h, panel } from "./dom";
 import { drawing } from "./drawing_budget";
 import type { Fleet } from "./fleet";
@@ -241,11 +241,12 @@ export class Scene {
     this.#height = 0;
     this.#levelEnds = [
       this.stream.subscribe(`${prefix}imu/data`, ({ value: { orientation, orientation_covariance: covariance } }) => {
-        if (covariance[0] === -1) return;
+        if (covariance[0] === -1 || !areFinite(orientation)) return;
         const { x, y, z, w } = orientation;
         this.#levelPose.makeRotationFromQuaternion(new Quaternion(x, y, z, w)).setPosition(0, 0, this.#height);
       }),
       this.stream.subscribe(`${prefix}height`, ({ value }) => {
+        if (!Number.isFinite(value.point.z)) return;
         this.#height = value.point.z;
         this.#levelPose.setPosition(0, 0, this.#height);
       }),

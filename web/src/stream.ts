@@ -40,7 +40,9 @@ const TRY_AGAIN_LATER = 1013;
 
 /** URL of a socket of this server, with the secret of the page's address. */
 export function socketAddress(): string {
-  return `${location.protocol === "https:" ? "wss" : "ws"}://${location.host}/${location.search}`;
+  const address = documentAddress(".");
+  address.protocol = location.protocol === "https:" ? "wss:" : "ws:";
+  return address.href;
 }
 
 /** URL of a document of this server, with the same secret. */

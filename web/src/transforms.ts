@@ -2,6 +2,7 @@
 // Tree of frames from /tf and /tf_static.
 
 import { Matrix4, Quaternion, Vector3 } from "three";
+import { areFinite } from "./browser_features";
 import type { Message, Stream } from "./stream";
 
 interface Edge {
@@ -63,6 +64,7 @@ export class Transforms {
   #take(message: Message, receivedMs: number, isStatic: boolean): void {
     for (const { header, child_frame_id: child, transform } of message.transforms) {
       const { translation, rotation } = transform;
+      if (!areFinite(translation, rotation)) continue;
       const toParent = new Matrix4().compose(
         new Vector3(translation.x, translation.y, translation.z),
         new Quaternion(rotation.x, rotation.y, rotation.z, rotation.w),

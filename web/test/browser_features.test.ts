@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import assert from "node:assert/strict";
 import { afterEach, test } from "node:test";
-import { attempt, gamepads, missing, storage } from "../src/browser_features";
+import { areFinite, attempt, gamepads, mendLanguage, missing, storage } from "../src/browser_features";
 
 const set = (name: string, descriptor: PropertyDescriptor): unknown => Object.defineProperty(globalThis, name, { configurable: true, ...descriptor });
 const refused = (): never => { throw new DOMException("Access is denied.", "SecurityError"); };
@@ -51,4 +51,22 @@ test("each missing feature is reported once", () => {
   const before = missing.sentences.length;
   for (const _ of [1, 2]) attempt("Nothing", () => { throw new Error("it is a test."); }, undefined);
   assert.deepEqual(missing.sentences.slice(before), ["Nothing: it is a test."]);
+});
+
+for (const [language, wanted] of Object.entries({ "en-US@posix": "en", C: "en", "": "en", de: "de" })) {
+  test(`with the language ${language}, numbers are formatted`, () => {
+    set("navigator", { value: { language } });
+    mendLanguage();
+    assert.equal(navigator.language, wanted);
+    assert.equal(new Intl.NumberFormat(navigator.language).format(1), "1");
+  });
+}
+
+test("a transform with a number that is none is not drawn", () => {
+  const rotation = { x: 0, y: 0, z: 0, w: 1 };
+  assert.ok(areFinite({ x: 1, y: 2, z: 3 }, rotation));
+  for (const value of [NaN, Infinity]) {
+    assert.ok(!areFinite({ x: 1, y: value, z: 3 }, rotation));
+    assert.ok(!areFinite({ x: 1, y: 2, z: 3 }, { ...rotation, w: value }));
+  }
 });

@@ -69,7 +69,7 @@ class Access:
             return (
                 f"The address names the host {host!r:.80}, but this server accepts only connections from this machine."
             )
-        if origin is not None and origin not in self.origins and origin != f"http://{host}":
+        if origin is not None and origin not in self.origins and origin not in (f"http://{host}", f"https://{host}"):
             return f"Pages of {origin!r:.80} may not connect. Add them to the parameter origins."
         if self.secret and not hmac.compare_digest(_secret_in(path).encode(), self.secret.encode()):
             return "The secret in the address is missing or outdated. Use the link that was printed at startup."

@@ -235,8 +235,8 @@ class FrontDoor:
         """Serve a file or an explanation; None accepts a WebSocket."""
         assert isinstance(connection, _CountedConnection)
         connection.note_request()
-        is_websocket = request.headers.get("Upgrade", "").lower() == "websocket"
-        refusal = self._access.refusal(request.path, request.headers.get("Host", ""), request.headers.get("Origin"))
+        is_websocket = (_joined(request.headers, "Upgrade") or "").lower() == "websocket"
+        refusal = self._refusal(request)
         path = unquote(request.path.partition("?")[0])
         make, (folder, _, name) = self._documents.get(path), path.rpartition("/")
         if not is_websocket:
@@ -254,6 +254,12 @@ class FrontDoor:
             return _response(HTTPStatus.FORBIDDEN, "text/plain", refusal.encode())
         connection.admit()
         return None
+
+    def _refusal(self, request: Request) -> str | None:
+        hosts, origins = map(request.headers.get_all, ("Host", "Origin"))
+        if len(hosts) > 1 or len(origins) > 1:
+            return "There is more than one Host or Origin header."
+        return self._access.refusal(request.path, "".join(hosts), origins[0] if origins else None)
 
     async def _answer_with_file(
         self, connection: ServerConnection, find: Callable[[str], Path | None], name: str
@@ -292,9 +298,15 @@ class FrontDoor:
             await self._handlers[connection.subprotocol](connection, self._may_change(connection))
 
     def _may_change(self, connection: ServerConnection) -> bool:
-        headers = connection.request.headers if connection.request else {}
+        forwarded_for = _joined(connection.request.headers, "X-Forwarded-For") if connection.request else None
         here, viewer = connection.local_address[0], connection.remote_address[0]
-        return self._access.may_change(here, viewer, headers.get("X-Forwarded-For"))
+        return self._access.may_change(here, viewer, forwarded_for)
+
+
+def _joined(headers: Headers, name: str) -> str | None:
+    """Return a header whose value is a list, from all its lines (RFC 9110, section 5.3), or None."""
+    lines = headers.get_all(name)
+    return ", ".join(lines) if lines else None
 
 
 def _file(request: Request) -> Response:
@@ -304,9 +316,9 @@ def _file(request: Request) -> Response:
         return _response(HTTPStatus.NOT_FOUND, "text/plain", b"File not found.")
     content_type, body = found
     tag = _tag(body)
-    if tag == request.headers.get("If-None-Match"):
+    if tag in (_joined(request.headers, "If-None-Match") or ""):
         return _response(HTTPStatus.NOT_MODIFIED, content_type, b"")
-    if "gzip" not in request.headers.get("Accept-Encoding", ""):
+    if "gzip" not in (_joined(request.headers, "Accept-Encoding") or ""):
         answer = _response(HTTPStatus.OK, content_type, body)
     else:
         answer = _response(HTTPStatus.OK, content_type, _compressed(body))
