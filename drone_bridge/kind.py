@@ -204,6 +204,8 @@ class ProtocolKind:
     watchdog_s: float | None = NOT_STATED
     """Time without a command after which the emulated vehicle stops by itself. None: never. `drone-bridge check`
     measures it if it is stated."""
+    faults: str = ""
+    """Import path of a function that yields what is wrong with the description, as sentences. Starts no process."""
     findings: str = ""
     """Import path of a function that yields what `drone-bridge doctor` reports about this machine: pairs of a finding
     and its remedy, which is empty if there is no problem. It sends the vehicle nothing."""

@@ -46,6 +46,7 @@ class Parts:
             is_stream=is_stream(robot),
             conversation=f"{at}.conversation" if has_robots_end else "",
             commands=f"{at}.commands" if has_robots_end else "",
+            faults=f"{at}.faults" if has_robots_end else "",
             topics=f"{at}.table",
             bridge=node("bridge"),
             server=node("server") if has_robots_end else None,
@@ -90,6 +91,12 @@ class Parts:
             yield from is_neutral(end.events())
 
         return read
+
+    def faults(self) -> Iterator[str]:
+        """Yield what is wrong with the description, as sentences."""
+        from drone_bridge.robot_class.self_check import faults
+
+        return faults(self._robot)
 
     # Nodes, which need ROS.
 

@@ -9,10 +9,11 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from ament_index_python.packages import get_package_share_directory
 
-from drone_bridge.kind import kinds, unloadable
+from drone_bridge.kind import ProtocolKind, kinds, load, unloadable
 from drone_bridge.programs.options import known
 
 #: Folder of the tests in the package's share folder.
@@ -21,6 +22,8 @@ FOLDER = "conformance"
 DEFAULT = "not exhaustive"
 #: A single test times out after a minute.
 LIMIT_S = 1800.0
+#: Limit of the search without processes.
+FAULTS_S = 40
 GRACE_S = 60.0  # for interrupted tests to end their processes
 
 
@@ -44,6 +47,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     for package in ("pytest", "hypothesis"):  # of the extra; a missing one is reported here
         importlib.import_module(package)
+    if found := _faults(kinds()[options.protocol]):
+        print(*(f"FAILED {sentence}" for sentence in found), "Further tests were not run.", sep="\n")
+        return 1
     folder = Path(get_package_share_directory("drone_bridge"), FOLDER)
     given = filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))
     paths = [str(folder / "support"), *map(os.path.abspath, given)]
@@ -70,3 +76,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     finally:
         if tests.poll() is None:
             tests.kill()
+
+
+def _faults(kind: ProtocolKind) -> list[str]:
+    """Return the faults of a description that are found without processes, within FAULTS_S."""
+    if not kind.faults:
+        return []
+
+    def interrupt(*_: Any) -> None:
+        raise TimeoutError(f"it has not returned after {FAULTS_S} s.")
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    signal.alarm(FAULTS_S)
+    try:
+        return list(load(kind.faults)())
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `drone-bridge check` says about a class before it starts a process: one sentence per fault."""
+
+import struct
+import time
+
+import pytest
+from own_robots import Pioneer, Tello
+
+from drone_bridge.robot_class import BodyVelocity, Robot, Serial, Telemetry
+from drone_bridge.robot_class.self_check import faults
+from drone_bridge.robot_class.two_wheels import TwoWheels
+
+SIZES = {7: 1, 128: 1, 145: 5, 150: 2, 168: 4}
+
+
+@pytest.mark.parametrize("robot", [TwoWheels, Pioneer, Tello])
+def test_a_right_class_has_no_faults(robot):
+    assert list(faults(robot)) == []
+
+
+def wrong(**methods):
+    return type("Wrong", (TwoWheels,), {"name": "wrong", **methods})
+
+
+def drive(left, right):
+    return f"drive {left:.0f} {right:.0f}\n".encode()
+
+
+def sides(velocity):
+    return [1000 * (velocity.forward + sign * velocity.turn * 0.15) for sign in (-1, 1)]
+
+
+def broken_decode(end, packet):
+    raise RuntimeError("bug in my decode")
+
+
+def clocked(end, packet):
+    told = TwoWheels.decode_report(end, packet)
+    return told and Telemetry(told.position, told.yaw, BodyVelocity(time.monotonic()))
+
+
+@pytest.mark.parametrize(
+    ("sentence", "methods"),
+    [
+        ("(turn=1.5)) is read by decode_command as BodyVelocity(turn=-1.5)",
+         {"encode_command": lambda _, v: drive(*reversed(sides(v)))}),
+        ("(forward=0.5)) is read by decode_command as BodyVelocity(forward=0.05)",
+         {"encode_command": lambda _, v: drive(*(side / 10 for side in sides(v)))}),
+        ("encode_command() returns no packet for the neutral",
+         {"encode_command": lambda _, v: drive(*sides(v)) if v != BodyVelocity() else b""}),
+        ("is read as BodyVelocity(forward=0.05): it moves on",
+         {"encode_command": lambda _, v: drive(*(side + 50 for side in sides(v)))}),
+        ("encode_goodbye() ends with a packet that is read as BodyVelocity(forward=0.3)",
+         {"encode_goodbye": lambda _: drive(300, 300)}),
+        ("encode_report() of position", {"decode_report": lambda _, packet: Telemetry((0.5, -2.0, 0.0), 0.5)}),
+        ("RuntimeError in broken_decode()", {"decode_report": broken_decode}),
+        ("depends on the time between two reports", {"decode_report": clocked}),
+        ("which decode_report reads as no Telemetry", {"decode_report": lambda _, packet: None}),
+    ],
+)  # fmt: skip
+def test_a_fault_is_named_with_its_method(sentence, methods):
+    found = list(faults(wrong(**methods)))
+    assert any(sentence in each for each in found), found
+    assert all(each.startswith("Wrong") for each in found)
+
+
+def opcodes(data):
+    """Split both directions by the first byte: opcodes to the robot, frames with a checksum from it."""
+    if data[0] == 19:
+        if len(data) < 2 or data[1] != 8:
+            return 0 if len(data) < 2 else -1
+        return -1 if len(data) >= 11 and sum(data[:11]) & 255 else 11
+    if data[0] in (148, 149):
+        return 2 + data[1] if len(data) > 1 else 0
+    return SIZES.get(data[0], -1)
+
+
+class Deaf(Robot):
+    """Robot whose framing reads a broken frame's rest as opcodes, which swallow what follows."""
+
+    name, control = "deaf", Serial(115200, opcodes)
+
+    def encode_command(self, v):
+        return struct.pack(">Bhh", 145, *(round(1000 * (v.forward + s * v.turn * 0.1175)) for s in (1, -1)))
+
+    def decode_command(self, data):
+        right, left = struct.unpack(">hh", data[1:])
+        return BodyVelocity((right + left) / 2000, turn=(right - left) / 235)
+
+    def decode_report(self, data):
+        if data[0] != 19:
+            return None
+        x, y = struct.unpack(">ii", data[2:-1])
+        return Telemetry((x / 1000, y / 1000, 0.0), 0.5)
+
+    def encode_report(self, t):
+        frame = bytes([19, 8]) + struct.pack(">ii", *(round(1000 * each) for each in t.position[:2]))
+        return frame + bytes([-sum(frame) & 255])
+
+
+def test_a_framing_that_one_broken_byte_makes_deaf_is_named():
+    (found,) = faults(Deaf)
+    assert found.startswith("Deaf.control: after ")
+    assert "none of 50 good ones is read" in found
