@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """ClientConnection and DroneConnection: codec of an AR.Drone 1 or 2 and its client.
 
-Theory of operation, by Parrot's developer guides and the programs of others:
+Theory of operation, by Parrot's developer guides (SDK 1.6 and 2.0), its SDK, and the programs of others: node-ar-drone,
+ardrone_autonomy, ARbDrone (github.com/bklang/arbdrone), UAV::Pilot::ARDrone (metacpan.org), Wireshark's dissector:
 
 - **Commands** (client to UDP port 5556 of the drone): AT commands as text, see `commands`. One counter numbers all of
 them. A command counts if its number is higher than that of the last one that counted, or 1, by which a client starts
