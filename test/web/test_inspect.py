@@ -8,9 +8,8 @@ import subprocess
 
 import browser as chromium
 import pytest
-import yaml
 from composition import launch
-from geometry_msgs.msg import PointStamped, PoseStamped
+from geometry_msgs.msg import PoseStamped
 from nav_msgs.msg import Odometry
 from ports import free_ports
 from ros_session import wait_until
@@ -72,35 +71,6 @@ def test_a_silent_vehicle_is_red_and_cannot_be_steered(page, composition):
     page.wait("document.querySelector('[data-cell=position] strong:not(.silent)') !== null")
 
 
-def open_tab(page, number):
-    page.click(f"#details [role=tab]:nth-child({number})")
-
-
-def test_a_topic_opens_to_its_values_and_a_number_of_it_is_plotted(page):
-    open_tab(page, 2)
-    row = '[data-topic-row="/imu/data"]'
-    page.click(f"{row} summary")
-    page.wait(f"/Hz · .*B\\/s/.test(document.querySelector('{row} .number').innerText)")
-    page.wait(f"/stamp .* received .* s ago/.test(document.querySelector('{row}').innerText)")
-    leaf = f'{row} [data-path="linear_acceleration.z"]'
-    page.wait(f"Number(document.querySelector('{leaf} .value').innerText) > 1")
-    page.click(f"{leaf} button")
-    plot = '[data-plot="/imu/data linear_acceleration.z"]'
-    page.wait(f"Number(document.querySelector('{plot}')?.dataset.points) > 2")
-    assert "m/s²" in page.text(plot)
-    page.reload()
-    page.wait(LAMP % "ok")
-    page.wait(f"document.querySelector('{plot}')?.checkVisibility()")  # the layout is kept
-    names = "[...document.querySelectorAll('.plot:not(.empty)')].map(each => each.dataset.plot)"
-    first, second = page.evaluate(names)[:2]
-    page.evaluate(f"document.querySelector('[aria-label=\"Move down: {first}\"]').click()")
-    assert page.evaluate(names)[:2] == [second, first]
-    page.evaluate(f"document.querySelector('[aria-label=\"Remove: {first}\"]').click()")
-    assert first not in page.evaluate(names)
-    page.evaluate("[...document.querySelectorAll('#plots button')].find(each => each.innerText === 'Reset').click()")
-    page.wait("localStorage.length === 0 || !Object.keys(localStorage).some(key => key.startsWith('plots'))")
-
-
 def picture(page, plot):
     return page.evaluate(f"document.querySelector('{plot} canvas').toDataURL()")
 
@@ -144,74 +114,6 @@ def test_the_recorder_writes_a_bag(page, folder):
     (bag,) = (folder / "drone_bridge" / "bags").glob("bag_*")
     with BagReader(bag) as recorded:
         assert recorded.count > 0
-
-
-def test_a_form_publishes_once_and_velocities_need_the_helm(page, ros):
-    heard = ros.subscribe(PointStamped, "/place")
-    open_tab(page, 2)
-    takers = "fetch('takers.json' + location.search).then(answer => answer.json())"
-    page.wait(f"{takers}.then(takers => takers.some(taker => taker.topic === '/place'))")
-    choose = """(() => {{
-      const topic = document.querySelector('.publisher select');
-      topic.value = '{0}';
-      topic.dispatchEvent(new Event('change'));
-      return topic.value === '{0}';
-    }})()"""
-    button = ".publisher .primary"
-    number = "document.querySelectorAll('.publisher .field input')[2].value"
-    page.click(".publish")
-    page.wait("!document.querySelector('.publisher').hidden")
-    # Pressed a second time, with a slow response: the filled-in values stay.
-    page.evaluate(
-        """(() => {
-          const get = window.fetch;
-          window.fetch = async (address) => {
-            window.fetch = get;
-            const answer = await (await get(address)).json();
-            await new Promise((goOn) => { window.goOn = goOn; });
-            return { json: async () => answer };
-          };
-        })()"""
-    )
-    page.click(".publish")
-    page.wait("window.goOn !== undefined")
-    assert page.evaluate(choose.format("/place"))
-    page.evaluate(f"{number} = '1.5'")
-    page.evaluate("window.goOn()")
-    assert page.evaluate(number) == "1.5"
-    page.click(button)
-    message = heard.wait(lambda message: message.point.x == 1.5)
-    assert message.header.stamp.sec > 1_700_000_000  # now
-    assert page.evaluate(choose.format("/cmd_vel_stamped"))
-    page.wait(f"document.querySelector('{button}').disabled")
-    assert "Take its helm" in page.text(".publisher")
-
-
-def test_parameters_show_changes_and_are_exported_as_yaml(page):
-    open_tab(page, 4)
-    page.evaluate(
-        """(() => {
-          const node = document.querySelector('.parameters').closest('.tab-body').querySelector('select');
-          node.value = '/web_bridge';
-          node.dispatchEvent(new Event('change'));
-        })()"""
-    )
-    row = "[data-parameter=max_turn_rate]"
-    page.wait(f"document.querySelector('{row} .changed')?.hidden")
-    page.evaluate(
-        f"""(() => {{
-          const input = document.querySelector('{row} input');
-          input.value = '0.5';
-          input.dispatchEvent(new Event('change'));
-        }})()"""
-    )
-    page.wait(f"document.querySelector('{row} .changed').innerText === 'changed, default 1.0'")
-    page.wait(f"document.querySelector('{row} .note').innerText.includes('until the node ends')")
-    page.evaluate("[...document.querySelectorAll('button')].find(each => each.innerText === 'YAML of all').click()")
-    page.wait("document.querySelector('[data-yaml]') !== null")
-    parameters = yaml.safe_load(page.evaluate("document.querySelector('[data-yaml]').dataset.yaml"))
-    assert parameters["/web_bridge"]["ros__parameters"]["max_turn_rate"] == 0.5
-    assert {"/telemetry_bridge", "/drone_controller"} <= parameters.keys()
 
 
 def test_a_tap_on_the_ground_sets_a_goal_if_a_controller_accepts_it_and_there_is_odometry(page, ros):

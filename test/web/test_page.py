@@ -63,7 +63,6 @@ def test_the_page_shows_each_vehicle_and_connects_to_nobody_else(browser):
             grows(browser, f'[data-plot="{plot}"]', "points", 1)
         check_switching(browser)
         check_overview(browser)
-        check_service(browser)
         assert browser.console_errors == []
         host = address.partition("/")[0]
         assert [each for each in browser.requests if host not in each and not each.startswith(("data:", "blob:"))] == []
@@ -160,17 +159,6 @@ def check_overview(browser):
     assert browser.evaluate(f"innerWidth - Math.max(...{right}) < 40")  # the cards use the window
     browser.click("[data-vehicle=simulator]")  # also that of the vehicle that was shown before
     browser.wait("document.querySelector('.overview').hidden && document.querySelector('main').checkVisibility()")
-
-
-def check_service(browser):
-    """A service is called by its form, and its response is shown."""
-    browser.click("#details [role=tab]:nth-child(3)")
-    service = '[data-service="/simulator/simulator_bridge/list_entities"]'
-    browser.click(f"{service} summary")
-    browser.click(f"{service} button")
-    browser.wait(f"document.querySelector('{service} button').disabled === false")
-    answer = browser.text(f"{service} .answer")
-    assert "buoy" in answer, answer
 
 
 def missing_topics(ros):

@@ -1,20 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A bag on the page: events, playback from any position, and the layers of its scene."""
+"""A bag on the page: events, and playback from any position."""
 
-import math
 import time
 
 import browser as chromium
-import nav_msgs.msg
-import numpy as np
 import pytest
-from geometry_msgs.msg import Point, Pose, PoseArray, PoseStamped, Quaternion, TransformStamped
-from nav_msgs.msg import OccupancyGrid
+from geometry_msgs.msg import TransformStamped
 from processes import Process, executable
 from rcl_interfaces.msg import Log
 from rosbags.typesys import Stores, get_typestore
-from sensor_msgs.msg import BatteryState, LaserScan, NavSatFix, PointCloud2, PointField
-from std_msgs.msg import Bool, Header
+from sensor_msgs.msg import BatteryState
+from std_msgs.msg import Bool
 from tf2_msgs.msg import TFMessage
 from web_boxes import faults
 from web_page import address_of
@@ -33,41 +29,6 @@ def made(name, *values):
     return STORE.types[name](*values)
 
 
-def markers():
-    """A marker of each type, with the definition of visualization_msgs, of which there is no wheel."""
-    one, nothing = made("geometry_msgs/msg/Vector3", 1.0, 1.0, 1.0), np.zeros(0, np.uint8)
-    corners = [made("geometry_msgs/msg/Point", x, y, 0.0) for x, y in ((0.0, 0.0), (1.0, 0.0), (0.0, 1.0))]
-    pose = made("geometry_msgs/msg/Pose", corners[1], made("geometry_msgs/msg/Quaternion", 0.0, 0.0, 0.0, 1.0))
-    stamp = made("builtin_interfaces/msg/Time", 0, 0)
-    header = made("std_msgs/msg/Header", stamp, "base_link")
-    file = made("visualization_msgs/msg/MeshFile", "", nothing)
-    red, ever = made("std_msgs/msg/ColorRGBA", 1.0, 0.0, 0.0, 1.0), made("builtin_interfaces/msg/Duration", 0, 0)
-    picture = made("sensor_msgs/msg/CompressedImage", header, "", nothing)
-    shape = [pose, one, red, ever, False, corners, [red] * 3]
-    look = ["", picture, [], "text", "", file, False]
-    marker, add = "visualization_msgs/msg/Marker", 0
-    return made(f"{marker}Array", [made(marker, header, "", kind, kind, add, *shape, *look) for kind in range(12)])
-
-
-def layers():
-    """A message of each other type that the scene can draw."""
-    header = Header(frame_id="base_link")
-    pose = Pose(position=Point(x=1.0), orientation=Quaternion(w=1.0))
-    cloud = PointCloud2(header=header, height=1, width=2, point_step=12, row_step=24, data=bytes(24))
-    cloud.fields = [PointField(name=name, offset=4 * at, datatype=7, count=1) for at, name in enumerate("xyz")]
-    grid = OccupancyGrid(header=header, data=[0, 100, -1, 50])
-    grid.info.width = grid.info.height = 2
-    grid.info.resolution = 0.5
-    return {
-        "/scan": LaserScan(header=header, angle_increment=0.1, range_max=9.0, ranges=[1.0, math.nan, 2.0]),
-        "/points": cloud,
-        "/plan": nav_msgs.msg.Path(header=header, poses=[PoseStamped(header=header, pose=pose)] * 2),
-        "/poses": PoseArray(header=header, poses=[pose]),
-        "/map": grid,
-        "/fix": NavSatFix(header=header, latitude=50.0, longitude=14.0),
-    }
-
-
 @pytest.fixture(scope="module")
 def bag(tmp_path_factory):
     """20 s of a battery that drops by 1 % per second, with a gap, a warning and a landing."""
@@ -79,8 +40,6 @@ def bag(tmp_path_factory):
         messages.append(("/tf", time_ns, TFMessage(transforms=[transform])))
         if not 50 <= tenth < 90:
             messages.append(("/battery_state", time_ns, BatteryState(percentage=0.9 - tenth / 1000)))
-    messages += [("/markers", BEGIN + second * SECOND, markers()) for second in range(3)]
-    messages += [(topic, BEGIN, message) for topic, message in layers().items()]
     messages.append(("/rosout", BEGIN + 12 * SECOND, Log(level=30, name="telemetry_bridge", msg="It is windy.")))
     messages.append(("/landed", BEGIN + 15 * SECOND, Bool(data=True)))
     messages.sort(key=lambda each: each[1])
@@ -123,13 +82,6 @@ def test_a_bag_is_played_and_searched_in_the_page(bag):
             browser.wait("document.querySelector('#timeline').dataset.events === '3'")
             browser.wait(f"{at} > 0.5")
             browser.wait("document.querySelector('#scene').dataset.models === '1'")  # which was not recorded
-            drawn = "document.querySelector('[data-layer=\"/markers\"]')?.dataset.objects"
-            browser.wait(f"Number({drawn}) === 12")
-            browser.evaluate(
-                "document.querySelectorAll('[data-layer] input').forEach((each) => each.checked || each.click())"
-            )
-            for layer in layers():
-                browser.wait(f"Number(document.querySelector('[data-layer=\"{layer}\"]')?.dataset.objects) > 0")
             browser.click(".play")
             browser.wait("document.querySelector('#timeline').dataset.playing === 'false'")
             browser.evaluate(
@@ -148,7 +100,7 @@ def test_a_bag_is_played_and_searched_in_the_page(bag):
             cursor = f"{plot}.querySelector('.plot-cursor')"
             share = f"{cursor}.offsetLeft / {cursor}.parentElement.clientWidth"
             browser.wait(f"Math.abs({share} - 11.5 / 20) < 0.02")
-            hidden = ("#steering", ".stops", ".record", "[aria-controls=details-services]")
+            hidden = ("#steering", ".stops", ".record")
             assert not browser.evaluate(f"{list(hidden)}.some(each => document.querySelector(each).checkVisibility())")
             browser.evaluate(
                 """(() => {

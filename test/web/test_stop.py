@@ -11,7 +11,6 @@ from processes import Process
 from ros_session import module_ros, repeating, wait_until
 from twists import twist
 from web_boxes import faults
-from web_page import take_the_helm
 from web_viewer import Network, web_bridge
 
 PERIOD_S = 0.05
@@ -172,53 +171,6 @@ def test_stop_all_acts_when_a_pointer_goes_down(browser, ros, server):
         browser.wait(MOVES_ON)
     finally:
         ros.node.destroy_subscription(other)
-
-
-@pytest.mark.exhaustive
-def test_typing_does_not_stop_and_escape_clears_a_search_first(page, peer):
-    page.click("#details [role=tab]:nth-child(2)")
-    search = "document.querySelector('#details input[type=search]')"
-    page.evaluate(f"{search}.focus()")
-    for key in ("KeyA", "Space", "KeyB"):
-        press(page, key)
-    assert page.evaluate(f"{search}.value") == "a b"
-    press(page, "Escape")
-    assert page.evaluate(f"{search}.value") == ""
-    moves_again(peer)
-    assert page.evaluate(MOVES_ON)
-    press(page, "Escape")
-    page.wait(HOLDS)
-    nothing_moves(peer)
-
-
-FORM = "#details .service:has(.service-body *)"
-IS_OPEN = f"document.querySelector('{FORM}')?.open === true"
-
-
-def open_a_form(page):
-    page.click("#details [role=tab]:nth-child(3)")
-    page.click("#details .service:not([hidden]) summary")
-    page.wait(IS_OPEN)
-
-
-@pytest.mark.exhaustive
-def test_escape_closes_a_form_first_but_is_stop_for_who_steers(page, peer):
-    open_a_form(page)
-    press(page, "Escape")
-    page.wait(f"!({IS_OPEN})")
-    assert page.evaluate(MOVES_ON)
-    moves_again(peer)
-    press(page, "Escape")
-    page.wait(HOLDS)
-    page.click(".resume")
-    page.wait(MOVES_ON)
-    take_the_helm(page)
-    page.click("#details .service:not([hidden]) summary")
-    page.wait(IS_OPEN)
-    press(page, "Escape")
-    page.wait(HOLDS)
-    nothing_moves(peer)
-    assert page.evaluate(IS_OPEN)
 
 
 @pytest.mark.exhaustive

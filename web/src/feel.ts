@@ -57,7 +57,8 @@ export class Feel {
       h("table", {}, h("caption", {}, "Sticks, keys and gamepad, in %"), head("", "trim", "expo", "limit"), this.#shapes),
       h("p.hint", {}, "Trim compensates drift. Expo makes a stick gentler near its centre. Limit is the value at full deflection."),
       h("table", {}, h("caption", {}, "Gamepad"), head("", "axis", "reversed", "now"), this.#mapping),
-      this.#choice, this.#pad, alarm.element, reset));
+      this.#choice, this.#pad, alarm.element, reset,
+      h("p.hint", {}, "Parameters, such as limits.*: drone-bridge param in a shell. Services and topics: drone-bridge service, topic, or Foxglove at this address.")));
     this.#name.value = storage.get("name") ?? "";
     this.#name.addEventListener("change", () => {
       storage.set("name", this.#name.value);

@@ -189,15 +189,6 @@ export class Helm extends EventTarget {
     return this.vehicles.find((vehicle) => vehicle.pilot === "you");
   }
 
-  /** Effect of a topic with the name of an emergency's service, next to a vehicle's other topics. */
-  emergencyOn(topic: string): Emergency | undefined {
-    for (const vehicle of this.vehicles) {
-      const prefix = vehicle.topic.slice(0, vehicle.topic.lastIndexOf("/") + 1);
-      for (const [service, emergency] of Object.entries(vehicle.emergencies)) if (prefix + service.slice(service.lastIndexOf("/") + 1) === topic) return emergency;
-    }
-    return undefined;
-  }
-
   /** Report which vehicles a person sees here: their controllers go on holding a goal that was reached. */
   show(topics: string[]): void {
     if (topics.join() === this.#shown.join()) return;

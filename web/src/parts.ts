@@ -12,20 +12,16 @@ import type { Helm } from "./helm";
 import { Links } from "./links";
 import { Log } from "./log";
 import { Overview } from "./overview";
-import { Parameters } from "./parameters";
 import { PilotView } from "./pilot_view";
 import { Plots } from "./plots";
-import { Publisher } from "./publish";
 import { Recorder } from "./recorder";
 import { Recordings } from "./recordings";
 import { Scene } from "./scene";
-import { Services } from "./services";
 import { Steering } from "./steering";
 import type { Stop } from "./stop";
 import type { Stream } from "./stream";
 import { Summary } from "./summary";
 import { Timeline } from "./timeline";
-import { Topics } from "./topics";
 
 const SAID_MS = 6_000;
 const THEMES = ["auto", "light", "dark"];
@@ -134,12 +130,7 @@ export function addParts(page: HTMLElement, { stream, helm, fleet, stop }: Base)
   const links = new Links(stream, helm, fleet);
   const cameras = new Cameras(stream, fleet);
   const feel = new Feel(helm, fleet, new Alarm(helm, links));
-  let addPlot: (topic: string, path: string) => void = () => say("Plots are not available.");
-  const plots = part("Plots", () => {
-    const made = new Plots(stream, fleet, helm);
-    addPlot = (topic, path) => made.add(topic, path);
-    return made.element;
-  });
+  const plots = part("Plots", () => new Plots(stream, fleet, helm).element);
   let overviewButton: HTMLElement | undefined;
   let closeOverview = (): void => undefined;
   const overview = part("All vehicles", () => {
@@ -150,9 +141,6 @@ export function addParts(page: HTMLElement, { stream, helm, fleet, stop }: Base)
   });
   const details = (): HTMLElement => tabs("details", [
     ["Log", part("Log", () => new Log(stream).element)],
-    ["Topics", part("Topics", () => new Topics(stream, new Publisher(stream, helm), (topic, path) => addPlot(topic, path)).element)],
-    ["Services", part("Services", () => new Services(stream, helm).element)],
-    ["Parameters", part("Parameters", () => new Parameters(stream).element)],
     ["Sticks", feel.element],
     ["Bags", part("Bags", () => new Recordings(stream, helm).element)],
   ]);

@@ -14,7 +14,6 @@ import { drawing } from "./drawing_budget";
 import type { Fleet } from "./fleet";
 import { Goals } from "./goals";
 import type { Helm } from "./helm";
-import { Layers } from "./layers";
 import { whenRestarted } from "./restarts";
 import { GRID_M, SceneKey } from "./scene_key";
 import type { Stream } from "./stream";
@@ -93,7 +92,6 @@ export class Scene {
   #distance = NEAREST_M;
   #isVisible = true;
   #follow: HTMLInputElement;
-  #layers: Layers;
   #goals: Goals;
   #levelPose = new Matrix4();
   #levelEnds: (() => void)[] = [];
@@ -107,12 +105,11 @@ export class Scene {
 
   constructor(private stream: Stream, private fleet: Fleet, private helm: Helm) {
     this.#transforms = new Transforms(stream);
-    this.#layers = new Layers(this.#world, stream, this.#transforms);
     this.#goals = new Goals(this.#world, this.#camera, stream, helm, fleet);
     this.#follow = h("input", { type: "checkbox", checked: true });
     const reset = h("button.small", { onclick: () => this.#lookFromBehind(), title: "View from behind the vehicle" }, "Reset view");
     const clear = h("button.small", { onclick: () => this.#bodies.forEach((body) => body.trail.clear()) }, "Clear trails");
-    this.element = panel("scene", "Scene", [h("label.check", {}, this.#follow, "follow"), this.#goals.button, this.#layers.button, clear, reset], this.#layers.element, this.#view, this.#goals.element);
+    this.element = panel("scene", "Scene", [h("label.check", {}, this.#follow, "follow"), this.#goals.button, clear, reset], this.#view, this.#goals.element);
     this.#build();
     this.#view.append(this.#key.element);
     stream.addEventListener("graph", () => this.#findModels());
@@ -320,7 +317,6 @@ export class Scene {
       if (body.goneMs === undefined && (!isTop || body !== chosen)) body.trail.add(body.object.position, performance.now());
     }
     this.#placeMarks(root, lift);
-    this.#layers.place(root, lift);
     this.#goals.place(root, chosen?.object, (frame) => (frame === root || frame === "" ? new Matrix4() : this.#transforms.toRoot(frame, root)));
     this.#target.visible = this.#targetDistance !== undefined && chosen !== undefined && chosen.object.visible;
     if (this.#target.visible) {

@@ -73,7 +73,7 @@ export class Stop {
   /** Whether this page steers, or commands by another of its parts. */
   get #commands(): boolean {
     const goal = this.#vehicle?.goal?.state;
-    return this.helm.mine !== undefined || document.body.classList.contains("publishing") || goal === "asked" || goal === "going";
+    return this.helm.mine !== undefined || goal === "asked" || goal === "going";
   }
 
   /** Whether a key means STOP. A recording's timeline uses Space, and text input uses it, too. Escape leaves a field only while this page commands nothing. */

@@ -94,8 +94,6 @@ export class Stream extends EventTarget {
   #pauseMs = SHORTEST_PAUSE_MS;
   /** Whether topics and channels are those of a closed connection. */
   #isStale = false;
-  /** Channels on which this page publishes, by topic. */
-  #published = new Map<string, number>();
 
   connect(): void {
     const socket = new WebSocket(socketAddress(), [SUBPROTOCOL]);
@@ -110,7 +108,6 @@ export class Stream extends EventTarget {
       this.refusal = this.limit = "";
       this.node = name;
       this.capabilities = capabilities;
-      this.#published.clear();
       this.#setStatus("open");
       this.dispatchEvent(new Event("graph"));
     });
@@ -252,17 +249,6 @@ export class Stream extends EventTarget {
       });
     });
     return this.#reader(service.response.schema).readMessage(answer);
-  }
-
-  /** Publish a message; without permission, an "error" event follows. */
-  publish(topic: string, schemaName: string, schema: string, message: Message): void {
-    const data = new MessageWriter(this.definitions(schema)).writeMessage(message);
-    let channel = this.#published.get(topic);
-    if (channel === undefined) {
-      channel = this.#client!.advertise({ topic, encoding: "cdr", schemaName, schema, schemaEncoding: "ros2msg" });
-      this.#published.set(topic, channel);
-    }
-    this.#client!.sendMessage(channel, data);
   }
 
   #setStatus(status: Stream["status"]): void {

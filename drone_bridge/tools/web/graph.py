@@ -9,7 +9,6 @@ All methods run on the executor's thread. Images and latched messages are taken 
 TAKING_PERIOD_S: waking the executor for each message would multiply its cost.
 """
 
-import contextlib
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -102,23 +101,6 @@ class Graph:
                 yield topic, type_names[0]
             else:  # some of them may have no publisher
                 yield from ((topic, each.topic_type) for each in self._node.get_publishers_info_by_topic(topic))
-
-    def subscribed_topics(self) -> list[dict[str, str]]:
-        """Return the topics with other subscribers, with type and definition. Thread-safe."""
-        found: list[dict[str, str]] = []
-        own = self._node.get_name()
-        for topic, type_names in self._node.get_topic_names_and_types():
-            if any(part.startswith("_") for part in topic.split("/")) or len(found) >= MAX_CHANNELS:
-                continue
-            subscribed = {
-                each.topic_type for each in self._node.get_subscriptions_info_by_topic(topic) if each.node_name != own
-            }
-            for type_name in subscribed & set(type_names):
-                with contextlib.suppress(UnknownTypeError):
-                    text = message_text(type_name)
-                    if not text.is_idl:
-                        found.append({"topic": topic, "type": type_name, "schema": text.text})
-        return found
 
     def add_viewer(self, viewer: int, channel: int) -> bool:
         """Send a viewer the messages of a channel, latched ones first. Return whether the channel exists."""

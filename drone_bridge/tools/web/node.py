@@ -113,7 +113,6 @@ class WebBridge(Node):
         self._pilots.show = lambda topics: self._inbox.put(lambda: self._show(topics))
         self._pilots.cancel_goal = lambda topic: self._inbox.put(lambda: self._goals.cancel(topic))
         self._door = FrontDoor(self._access, get("port"), self._relay, self._pilots)
-        self._door.offer("takers.json", self._graph.subscribed_topics)
         self._recordings = Recordings(get("host"))
         self._door.offer("recordings.json", self._recordings.document)
         self._door.offer_files("recordings", self._recordings.file)
