@@ -252,10 +252,10 @@ def _lacks_index(path: Path) -> bool:
     """Return whether a file is a complete MCAP file without an index."""
     if find_spec("mcap") is None or not path.is_file() or _is_unfinished(path):
         return False
-    from drone_bridge.tools.bags.indexing import has_end, has_index
+    from drone_bridge.tools.bags.indexing import has_index
 
     with path.open("rb") as content:
-        return content.read(len(_MAGIC)) == _MAGIC and has_end(content) and not has_index(content)
+        return content.read(len(_MAGIC)) == _MAGIC and not has_index(content)
 
 
 def _refuse_unfinished(files: Iterable[Path]) -> None:

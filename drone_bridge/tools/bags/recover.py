@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import IO
 
-from drone_bridge.tools.bags.indexing import IndexedCopy, has_end, has_index, is_intact
+from drone_bridge.tools.bags.indexing import IndexedCopy
 
 
 def main(argv: Sequence[str]) -> int:
@@ -41,7 +41,7 @@ def main(argv: Sequence[str]) -> int:
         "1 s with drone_bridge)."
     )
     if copy.damaged_bytes:
-        print(f"It also lacks {copy.damaged_bytes} damaged bytes and {copy.undefined_count} messages that need them.")
+        print(f"It also lacks {copy.damaged_bytes} damaged bytes, and messages that need them.")
     return 0
 
 
@@ -50,8 +50,6 @@ def recover(damaged: IO[bytes], complete: IO[bytes]) -> IndexedCopy:
 
     Raises OSError, and ValueError with the reason if there is nothing to recover.
     """
-    if has_end(damaged) and has_index(damaged) and is_intact(damaged):
-        raise ValueError("is complete")
     copy = IndexedCopy()
     copy.write(damaged, complete, "recovering")
     if not copy.message_count:
