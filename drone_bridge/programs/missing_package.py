@@ -17,7 +17,6 @@ DISTRIBUTIONS = {
 APT = {
     "cv2": "python3-opencv",
     "cv_bridge": "ros-{}-cv-bridge",
-    "matplotlib": "python3-matplotlib",
     "numpy": "python3-numpy",
     "rviz2": "ros-{}-rviz2",
     "segno": "python3-segno",

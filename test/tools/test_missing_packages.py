@@ -15,7 +15,7 @@ from written_bags import write_bag
 from drone_bridge.programs import missing_package
 from drone_bridge.tools import doctor
 
-OPTIONAL = ("cv2", "cv_bridge", "orjson", "pybase64", "rosbags", "mcap", "matplotlib", "plotly", "foxglove")
+OPTIONAL = ("cv2", "cv_bridge", "orjson", "pybase64", "rosbags", "mcap", "plotly", "foxglove")
 #: What each of these can't do without; all other executables start.
 NEEDED = {
     "drone_controller": {"cv2": "opencv-python-headless", "cv_bridge": "cv-bridge"},
@@ -25,7 +25,7 @@ NEEDED = {
     "telemetry_emulator": {"cv2": "opencv-python-headless"},
     "drone-bridge emulate telemetry": {"cv2": "opencv-python-headless"},
     "drone-bridge launch testbed.launch.xml": {"yaml": "PyYAML"},
-    "drone-bridge demo testbed": {"matplotlib": "matplotlib", "rosbags": "rosbags"},
+    "drone-bridge demo testbed": {"rosbags": "rosbags"},
     "drone-bridge info bag": {"rosbags": "rosbags"},
     "drone-bridge wire bag": {"mcap": "mcap"},
     "drone-bridge play bag": {"rosbags": "rosbags"},

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""drone-bridge demo: an emulated flight through its launch file, recorded, with a report and a picture."""
+"""drone-bridge demo: an emulated flight through its launch file, recorded, with a report."""
 
 import argparse
 import shutil
@@ -40,7 +40,7 @@ def main(argv: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="drone-bridge demo", description=__doc__)
     parser.add_argument("flight", type=known(flights), help=f"one of {', '.join(flights)}")
     parser.add_argument(
-        "--folder", type=Path, help="for bag, report, picture and log, emptied first (demo, or demo/ and the name)"
+        "--folder", type=Path, help="for bag, report and log, emptied first (demo, or demo/ and the name)"
     )
     chosen = parser.parse_args(argv)
     demonstration = Demonstration(**yaml.safe_load(flights[chosen.flight].read_text()))
@@ -56,7 +56,6 @@ def main(argv: Sequence[str]) -> int:
 def show(demonstration: Demonstration, folder: Path) -> int:
     """Fly, and write the results into a folder. Return 0 on success. Raises OSError if the folder is not writable."""
     from drone_bridge.tools.demo.composition import Composition, free_port, isolate_ros_graph, ports_of
-    from drone_bridge.tools.demo.picture import draw
     from drone_bridge.tools.reporting.command import write_report
 
     isolate_ros_graph()
@@ -86,8 +85,6 @@ def show(demonstration: Demonstration, folder: Path) -> int:
         what = "not every process exited cleanly" if ended else "it did not get to its target"
         print(f"{composition.tail()}\nThe flight failed: {what}; the complete output is in {log}.", file=sys.stderr)
         return 1
-    picture = folder / "flight.png"
-    draw(picture, bag, demonstration.story.partition(".")[0])
     report = write_report(bag, folder / "report.html")
-    print(f"{ended[0]}\n  picture   {picture}\n  recorded  {bag}\n  report    {report}")
+    print(f"{ended[0]}\n  recorded  {bag}\n  report    {report}")
     return int(bool(ended.groupdict().get("bad")))
