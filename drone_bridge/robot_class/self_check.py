@@ -44,7 +44,7 @@ HUGE = 1e300
 
 def faults(robot: type[Robot]) -> Iterator[str]:
     """Yield what is wrong with a robot. Its robot's end is needed."""
-    for check in (_stopping, _commands, _reports, _resync, _huge, _time):
+    for check in (_stopping, _requests, _commands, _reports, _resync, _huge, _time):
         try:
             yield from check(robot)
         except Exception as error:
@@ -101,6 +101,15 @@ def _stopping(robot: type[Robot]) -> Iterator[str]:
     for what, data in (("encode_goodbye", talk.client.encode_goodbye()), ("last_words", last)):
         if (moved := talk.command(data)) not in (None, *NEUTRALS):
             yield f"{name}.{what}() ends with a packet that is read as {_shown(moved)}: it moves the robot."
+
+
+def _requests(robot: type[Robot]) -> Iterator[str]:
+    """Expect that each request is one packet."""
+    framing = framing_of(first_link(robot), to_robot=True)
+    for name, request in robot.all_requests.items():
+        if framing(request.packet) != len(request.packet):
+            what = f"no packet by the framing of {next(iter(robot.links))}"
+            yield f"{robot.__name__}.requests has {request.packet!r:.60} for {name}, {what}."
 
 
 def _commands(robot: type[Robot]) -> Iterator[str]:

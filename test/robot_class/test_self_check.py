@@ -5,7 +5,7 @@ import struct
 import time
 
 import pytest
-from own_robots import Pioneer, Tello
+from own_robots import Create2, Pioneer, RoboMaster, Tello
 
 from drone_bridge.robot_class import BodyVelocity, Robot, Serial, Telemetry
 from drone_bridge.robot_class.self_check import faults
@@ -14,7 +14,7 @@ from drone_bridge.robot_class.two_wheels import TwoWheels
 SIZES = {7: 1, 128: 1, 145: 5, 150: 2, 168: 4}
 
 
-@pytest.mark.parametrize("robot", [TwoWheels, Pioneer, Tello])
+@pytest.mark.parametrize("robot", [TwoWheels, Pioneer, Tello, Create2, RoboMaster])
 def test_a_right_class_has_no_faults(robot):
     assert list(faults(robot)) == []
 
@@ -54,6 +54,7 @@ def clocked(end, packet):
         ("encode_goodbye() ends with a packet that is read as BodyVelocity(forward=0.3)",
          {"encode_goodbye": lambda _: drive(300, 300)}),
         ("encode_report() of position", {"decode_report": lambda _, packet: Telemetry((0.5, -2.0, 0.0), 0.5)}),
+        ("requests has b'beep' for beep, no packet by the framing of control", {"requests": {"beep": b"beep"}}),
         ("RuntimeError in broken_decode()", {"decode_report": broken_decode}),
         ("depends on the time between two reports", {"decode_report": clocked}),
         ("which decode_report reads as no Telemetry", {"decode_report": lambda _, packet: None}),

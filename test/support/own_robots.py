@@ -9,10 +9,10 @@ import sys
 
 from repository import ROOT
 
-FOLDERS = {name: ROOT / "examples" / name for name in ("pioneer", "tello")}
+FOLDERS = {name: ROOT / "examples" / name for name in ("pioneer", "tello", "create2", "robomaster")}
 sys.path += map(str, FOLDERS.values())
-pioneer, tello = map(importlib.import_module, FOLDERS)
-Pioneer, Tello = pioneer.Pioneer, tello.Tello
+pioneer, tello, create2, robomaster = map(importlib.import_module, FOLDERS)
+Pioneer, Tello, Create2, RoboMaster = pioneer.Pioneer, tello.Tello, create2.Create2, robomaster.RoboMaster
 
 
 def installed(folder, *sources):
