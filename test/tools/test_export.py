@@ -7,8 +7,8 @@ import pytest
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from geometry_msgs.msg import PoseStamped, TransformStamped
 from nav_msgs.msg import Odometry
-from sensor_msgs.msg import Image, Imu
-from std_msgs.msg import String
+from sensor_msgs.msg import Image, Imu, JointState
+from std_msgs.msg import Float64MultiArray, String
 from tf2_msgs.msg import TFMessage
 from written_bags import write_bag
 
@@ -76,6 +76,24 @@ def test_each_topic_is_a_table_with_a_line_of_names(bag, capsys):
         [f"{START // SECOND}.000000000", "2", name, "no, nothing", ""] for name in ("link", "camera")
     ]
     assert tables["mode.std_msgs.msg.String.csv"][0]["data"] == 'two\nlines, "quoted"'
+
+
+def test_lists_have_columns_for_the_longest_of_all_messages(tmp_path, capsys):
+    lengths = {"/shrinks": (3, 1), "/grows": (0, 1, 3), "/long": (0, 36), "/too_long": (1, 37)}
+    messages = [
+        (topic, START + index, Float64MultiArray(data=[0.5] * length))
+        for topic, sizes in lengths.items()
+        for index, length in enumerate(sizes)
+    ]
+    messages += [("/joints", START, JointState()), ("/joints", START + 1, JointState(name=["left"], position=[1.5]))]
+    bag = write_bag(tmp_path / "bag", sorted(messages, key=lambda message: message[1]))
+    assert main(["export", str(bag)]) == 0
+    for topic, sizes in lengths.items():
+        found = [[row[name] for name in row if name.startswith("data[")] for row in rows(bag / f"csv{topic}.csv")]
+        wanted = [0 if topic == "/too_long" else size for size in sizes]
+        assert [row.count("0.5") for row in found] == wanted, topic
+    assert [(row["name[0]"], row["position[0]"]) for row in rows(bag / "csv/joints.csv")] == [("", ""), ("left", "1.5")]
+    assert "/too_long: data is left out" in capsys.readouterr().err
 
 
 def test_failures_are_reported_in_a_sentence(tmp_path, capsys):

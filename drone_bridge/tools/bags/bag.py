@@ -22,6 +22,8 @@ from drone_bridge.tools.bags.encodings import pass_over_other_encodings
 
 NANOSECONDS_PER_SECOND = 10**9
 #: The encoding of messages in ROS 2.
+#: Bytes that Fast DDS may append to a message with empty lists of doubles, and of which rosbags accepts 3.
+_MAX_UNUSED_BYTES = 20
 CDR = "cdr"
 #: Longest gap between messages, s. A longer one results from a clock step or a suspended recorder.
 LONGEST_GAP_S = 60.0
@@ -164,6 +166,9 @@ class BagReader:
         """Return a message as an object with its fields. Numeric sequences are numpy arrays. Raises BagReadError."""
         name, type_name = message.topic.name, message.topic.type_name
         try:
+            for unused in range(0, _MAX_UNUSED_BYTES, 4):
+                with suppress(AnyReaderError):
+                    return self._reader.deserialize(message.data[: len(message.data) - unused], type_name)
             return self._reader.deserialize(message.data, type_name)
         except KeyError as error:
             raise BagReadError(f"'{self.path}' has no definition of '{type_name}', the type of '{name}'.") from error

@@ -67,7 +67,7 @@ def export(bag: BagReader, folder: Path) -> dict[Path, int]:
     return counts
 
 
-def _decoded(bag: BagReader) -> Iterator[tuple[str, BagMessage, Any]]:
+def _decoded(bag: BagReader, doing: str) -> Iterator[tuple[str, BagMessage, Any]]:
     """Yield table name, message and decoded message, for messages that have a table."""
     types = Counter(topic.name for topic in bag.topics)
     tables = {
@@ -76,7 +76,7 @@ def _decoded(bag: BagReader) -> Iterator[tuple[str, BagMessage, Any]]:
         if topic.type_name not in BULKY_TYPES
     }
     total = sum(topic.count for topic in tables)
-    for message in counted(bag.messages(list(tables)), "exporting", total):
+    for message in counted(bag.messages(list(tables)), doing, total):
         if message.topic not in tables:
             continue
         try:
@@ -89,18 +89,23 @@ def _decoded(bag: BagReader) -> Iterator[tuple[str, BagMessage, Any]]:
 
 
 def _rows(bag: BagReader) -> Iterator[tuple[str, list[Any]]]:
-    tables: dict[str, tuple[str, _Columns]] = {}
-    for name, message, decoded in _decoded(bag):
-        if name not in tables:
-            parts = _list_in(decoded)
-            sample = decoded if not parts else next(iter(getattr(decoded, parts)), None)
-            if sample is None:  # a later message may show the columns
-                continue
-            tables[name] = parts, _Columns(sample)
-            yield name, ["time", *tables[name][1].names]
-        parts, columns = tables[name]
-        for part in getattr(decoded, parts) if parts else [decoded]:
-            yield name, [_received(message), *columns.values(part)]
+    tables: dict[str, _Columns] = {}
+    for name, _, decoded in _decoded(bag, "measuring"):
+        for part in _parts(decoded):
+            tables.setdefault(name, _Columns(part)).measure(part)
+    for name, columns in tables.items():
+        for cut in columns.too_long:
+            print(f"{name}: {cut} is left out, as it has more than {MAX_ARRAY} values.", file=sys.stderr)
+        yield name, ["time", *columns.names]
+    for name, message, decoded in _decoded(bag, "exporting"):
+        for part in _parts(decoded):
+            yield name, [_received(message), *tables[name].values(part)]
+
+
+def _parts(message: Any) -> Sequence[Any]:
+    """Return the entries of a message that is a list, else the message."""
+    name = _list_in(message)
+    return getattr(message, name) if name else [message]
 
 
 def _list_in(message: Any) -> str:
@@ -117,19 +122,38 @@ class _Columns:
         leaves = list(_leaves(sample))
         times = [name for name, value in leaves if is_dataclass(value)]
         plain = [name for name, value in leaves if isinstance(value, bool | int | float | str)]
-        sizes = {name: len(value) for name, value in leaves if hasattr(value, "tolist") and value.size <= MAX_ARRAY}
-        self.names = [*times, *plain, *(f"{name}[{i}]" for name, size in sizes.items() for i in range(size))]
+        self._scalars = [*times, *plain]
         self._times, self._plain = _getter(times), _getter(plain)
-        self._arrays = [(attrgetter(name), size) for name, size in sizes.items()]
+        self._lists = {
+            name: attrgetter(name) for name, value in leaves if hasattr(value, "__len__") and name not in plain
+        }
+        self._sizes = dict.fromkeys(self._lists, 0)
+        #: Names of lists that are left out.
+        self.too_long: list[str] = []
+
+    @property
+    def names(self) -> list[str]:
+        return [*self._scalars, *(f"{name}[{i}]" for name, size in self._sizes.items() for i in range(size))]
+
+    def measure(self, message: Any) -> None:
+        """Note the lengths of a message's lists."""
+        for name, get in tuple(self._lists.items()):
+            found = get(message)
+            if len(found) > MAX_ARRAY:
+                self.too_long.append(name)
+            if len(found) > MAX_ARRAY or (len(found) and is_dataclass(found[0])):  # messages in a list have no columns
+                del self._lists[name], self._sizes[name]
+            else:
+                self._sizes[name] = max(self._sizes[name], len(found))
 
     def values(self, message: Any) -> Iterator[Any]:
         for time in self._times(message):
             yield _seconds(time.sec, time.nanosec)
         yield from self._plain(message)
-        for get, size in self._arrays:
-            found = get(message).tolist()[:size]
-            yield from found
-            yield from [""] * (size - len(found))
+        for name, get in self._lists.items():
+            found = get(message)
+            yield from getattr(found, "tolist", lambda found=found: found)()
+            yield from [""] * (self._sizes[name] - len(found))
 
 
 def _leaves(message: Any, path: str = "") -> Iterator[tuple[str, Any]]:

@@ -155,6 +155,7 @@ class Recorder(Node):
             if publisher.topic_type != topic.type_name:
                 self._refuse(topic.name, publisher.topic_type, f"the topic is recorded as '{topic.type_name}'")
         ours = [each for each in publishers if each.topic_type == topic.type_name]
+        topic.add_offers([each.qos_profile for each in ours])
         latched = sum(is_latched(each.qos_profile) for each in ours)
         topic.latched_publishers = max(topic.latched_publishers, latched)
         present = TopicOffers.of(ours)
