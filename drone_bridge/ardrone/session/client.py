@@ -283,7 +283,7 @@ class ArdroneClientSession(Session):
         for each in tuple(self._pending):
             self._answer(each, False, "The link was closed before the drone has shown it.")
         actions = self._final(now_s)
-        if self._has_reported and self.navdata and self.navdata.is_airborne:
+        if self._has_reported and self.level:
             sentence = f"{self.peer} hovers on. A new start of the bridge adopts it, and then land lands it."
             return [*actions, Note("", sentence)]
         return actions
