@@ -240,6 +240,21 @@ def test_navdata_without_a_flight_state_is_named(drone, wish, words):
     assert sum(isinstance(each, Config) for each in talk.sent()) == 1
 
 
+@pytest.mark.parametrize("stall_s", [1.9, 6.0])
+def test_neither_silence_nor_a_stall_is_a_problem_with_navdata(stall_s):
+    talk = Talk().connected()
+    talk.parameters["navdata_timeout"] = 30.0
+    talk.run(6.0)
+    talk.stall(stall_s)
+    for _ in range(14):
+        assert not any(talk.session.problems)
+        talk.run(0.5)
+    talk.drone._clients.clear()
+    talk.loses = lambda data: data == WAKE_UP
+    talk.run(7.0)
+    assert not any(talk.session.problems)
+
+
 @pytest.mark.parametrize("demo_ends_bootstrap", [True, False])
 def test_both_firmwares_leave_bootstrap_for_full_navdata(demo_ends_bootstrap):
     talk = Talk(FULL, demo_ends_bootstrap=demo_ends_bootstrap).connected()

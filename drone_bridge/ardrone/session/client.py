@@ -210,7 +210,8 @@ class ArdroneClientSession(Session):
         self._number_before: int | None = None  # the restart since the drone obeyed last; 0 once it was continued
         self._follows_at = -math.inf  # from then on, navdata is followed whatever its state
         self._set_up_at = -math.inf  # the newest navdata with a flight state, or the start of the connection
-        self._counted_from, self._counted = (0.0, 0), 0  # instant and number of the first navdata, and count of later
+        self._counted_from: tuple[float, int] | None = None  # instant and number of the first navdata that is counted
+        self._counted = 0  # navdata after it
         self._missing, self._ceiling = "", ""
         #: Problems with navdata, an emergency, the ceiling and the magnetometer, as clauses; empty if there is none.
         self.problems = "", "", "", ""
@@ -305,7 +306,7 @@ class ArdroneClientSession(Session):
         self._has_flown = False
         self._end_early("The drone's state is unknown.")
         self._pilot.restart(now_s)
-        self._unheard_since_s, self._follows_at = math.inf, -math.inf
+        self._unheard_since_s, self._follows_at, self._counted_from = math.inf, -math.inf, None
 
     # Packets.
 
@@ -444,8 +445,8 @@ class ArdroneClientSession(Session):
 
     def _count(self, navdata: Navdata, before: Navdata | None, now_s: float) -> None:
         """Compare the navdata that the drone numbers with those that arrive."""
-        begin_s, begin = self._counted_from
-        if before is not None and navdata.sequence > before.sequence:
+        if self._counted_from and before and navdata.sequence > before.sequence:
+            begin_s, begin = self._counted_from
             if (period_s := now_s - begin_s) < COUNTED_S:
                 return
             sent, received = (navdata.sequence - begin) / period_s, self._counted / period_s
@@ -758,7 +759,8 @@ class ArdroneClientSession(Session):
 
     def _set_up_problem(self, now_s: float) -> str:
         """Return why the flight state has been unknown for SETTING_UP_S, as a clause; empty otherwise."""
-        if not (navdata := self.navdata) or now_s - self._set_up_at <= SETTING_UP_S:
+        navdata = self.navdata
+        if not navdata or _is_set_up(navdata) or now_s - self._set_up_at <= SETTING_UP_S:
             return ""
         if navdata.has(State.BOOTSTRAP):
             return f"{self.peer} stays in BOOTSTRAP: it does not follow the setting general:navdata_demo"
