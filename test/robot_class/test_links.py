@@ -5,8 +5,10 @@ import socket
 import sys
 
 import pytest
-from own_robots import Pioneer, Tello
+from own_robots import Pioneer, RoboMaster, Tello
 
+from drone_bridge.net.connector import Cancellation, LinkCancelledError
+from drone_bridge.net.link_loop import Connected
 from drone_bridge.net.tcp import vanished_after_s
 from drone_bridge.robot_class import links
 from drone_bridge.robot_class.links import MAX_FOREIGN, client_link, robots_link
@@ -53,4 +55,48 @@ def test_a_flood_of_another_host_s_state_lets_the_loop_go_on(monkeypatch):
     finally:
         link.close()
         other.close()
+        robot.close()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux sorts datagrams by their source")
+def test_a_second_link_to_one_drone_is_refused_by_a_sentence_and_another_drone_is_not():
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.bind(("127.0.0.1", 0))
+        number = probe.getsockname()[1]
+    said, cancellation = [], Cancellation()
+
+    def refused(error, delay_s):
+        said.append(str(error))
+        cancellation.cancel()
+
+    ports = {"state": number}
+    first, other = (client_link(Tello, host, 8889, print, ports=ports) for host in ("127.0.75.4", "127.0.75.5"))
+    second = client_link(Tello, "127.0.75.4", 8889, refused, ports=ports, cancellation=cancellation)
+    try:
+        first.open()
+        other.open()
+        with pytest.raises(LinkCancelledError):
+            second.open()
+        assert f"Another process receives what 127.0.75.4 sends to port {number}" in said[0]
+    finally:
+        for each in (first, other, second):
+            each.close()
+
+
+def test_a_robot_on_tcp_reports_by_datagrams():
+    robot = robots_link(RoboMaster, "127.0.0.1", 0)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.bind(("127.0.0.1", 0))
+        number = probe.getsockname()[1]
+    client = client_link(RoboMaster, "127.0.0.1", robot.port, print, ports={"state": number})
+    try:
+        client.open()
+        robot.send(b"position 1 2 ;\n", ("127.0.0.1", number))
+        received = []
+        while not received or received[-1] is None:
+            received.append(client.receive())
+            received = [each for each in received if each is None or not isinstance(each, Connected)]
+        assert (received[-1].data, received[-1].source) == (b"position 1 2 ;\n", "state")
+    finally:
+        client.close()
         robot.close()

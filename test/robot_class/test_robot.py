@@ -10,7 +10,7 @@ from types import MappingProxyType, SimpleNamespace
 
 import pytest
 from fake_wire import PLENTY, FakeWire
-from own_robots import Pioneer, Tello, pioneer
+from own_robots import Create2, Pioneer, RoboMaster, Tello, pioneer
 from session_talk import SessionTalk, published, sent
 
 from drone_bridge.kind import Side, load
@@ -1091,6 +1091,55 @@ def test_datagrams_of_other_peers_are_refused():
     allowed = RobotTalk(Tello)
     allowed.hear(b"rc 100 0 0 0")
     assert not published(allowed.hear(b"rc 0 100 0 0", OTHER)), "one client at a time"
+
+
+def test_a_robot_without_a_watchdog_keeps_a_command_while_its_client_sends_anything():
+    talk = RobotTalk(Create2)
+    talk.session.connected("one", talk.now_s)
+    talk.hear(bytes([131, 145, 0, 200, 0, 200]), "one")
+    for _ in range(10):
+        assert set(published(talk.run(0.4))) == {BodyVelocity(0.2)}
+        talk.hear(bytes([142, 35]), "one")
+    assert published(talk.run(1.0))[-1] == BodyVelocity()
+
+
+def test_a_packet_may_be_a_velocity_and_have_an_answer():
+    talk = RobotTalk(RoboMaster, report_port=40924)
+    talk.session.connected("127.0.0.1:9000", talk.now_s)
+    talk.hear(b"command;" + RoboMaster().encode_command(BodyVelocity()), "127.0.0.1:9000")
+    actions = talk.hear(b"chassis speed x 0.5 y 0 z 0;", "127.0.0.1:9000")
+    assert published(actions) == [BodyVelocity(0.5)]
+    assert [each.data for each in sent(actions)] == [b"ok;"]
+    talk.hear(b"chassis push position on pfreq 10 attitude on afreq 10;", "127.0.0.1:9000")
+    assert {each.to for each in sent(talk.run(0.5))} == {("127.0.0.1", 40924)}
+
+
+def test_the_client_that_asks_for_video_is_its_viewer():
+    talk = RobotTalk(Tello)
+    viewers = []
+    for packet_ in (b"command", b"streamon", b"rc 0 0 0 0", b"streamoff"):
+        talk.hear(packet_)
+        viewers.append(talk.session.viewer)
+    assert viewers == ["", "127.0.0.1", "127.0.0.1", ""]
+
+
+def test_video_is_asked_for_and_its_answer_is_that_of_no_request(tello):
+    assert not sent(tello.session.ask_video(tello.now_s)), "before the greeting"
+    tello.session.opened(tello.now_s)
+    tello.hear(b"ok")
+    assert bytes_of(tello.session.ask_video(tello.now_s)) == b"streamon"
+    tello.session.ask(Asked("takeoff"), tello.now_s)
+    assert not sent(tello.session.ask_video(tello.now_s)), "while an answer is awaited"
+    assert not outcomes(tello.hear(b"ok")), "of the video"
+    assert outcomes(tello.hear(b"error Motor stop")) == [("takeoff", False, "error Motor stop")]
+
+
+def test_an_invalid_report_by_datagram_leaves_the_stream_open():
+    talk = ClientTalk(RoboMaster)
+    talk.connect()
+    actions = talk.hear(b"nonsense;\n", "state")
+    assert [each.counter for each in actions if isinstance(each, Note)] == ["rejected_input"]
+    assert talk.session.has_peer
 
 
 # The emulator's body.
