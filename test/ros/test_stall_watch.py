@@ -3,7 +3,9 @@
 
 import math
 import threading
+from collections import Counter
 from functools import partial
+from types import SimpleNamespace
 
 import pytest
 from patience import TIMEOUT_S
@@ -200,3 +202,14 @@ def test_a_stream_settles_from_its_own_first_look_after_a_stall(clock):
     clock.now_s += 2.0
     run(LATE_TURN_S + 0.2)  # nothing waits for as long
     assert settling.refusal() is None
+
+
+def test_a_command_of_an_operator_from_before_a_stall_is_not_published(monkeypatch):
+    published = []
+    node = SimpleNamespace(_is_publishing=True, report=SimpleNamespace(counts=Counter()))
+    monkeypatch.setattr(protocol_node, "elapsed_s", lambda: 10.0)
+    for message, decided_s in (("fresh", 9.8), ("stale", 9.6), ("report", None)):
+        publisher = SimpleNamespace(publish=published.append)
+        protocol_node.ProtocolNode.publish(node, publisher, message, decided_s)
+    assert published == ["fresh", "report"]
+    assert node.report.counts == {AFTER_STALLS: 1}
