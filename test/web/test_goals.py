@@ -112,8 +112,6 @@ def test_a_visible_page_is_a_client_of_the_goals_of_the_vehicle_that_it_shows(br
             browser.evaluate(f"Object.defineProperty(document, 'hidden', {{value: {is_hidden}, configurable: true}})")
             browser.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
             wait_until(lambda is_hidden=is_hidden: clients() == (is_hidden == "false"), f"hidden is {is_hidden}")
-        browser.open("about:blank")
-        wait_until(lambda: clients() == 0, "its end")
     assert not vehicle.position.any()
 
 
