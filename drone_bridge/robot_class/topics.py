@@ -110,7 +110,8 @@ class RobotClassTranslation(MeasuredMessages[StatePacket]):
         q, p = message.pose.pose.orientation, message.pose.pose.position
         roll, pitch, yaw = euler_from_quaternion(Quaternion(q.x, q.y, q.z, q.w))
         attitude = {"roll": roll, "pitch": pitch, "yaw": yaw}
-        return {"position": (p.x, p.y, p.z), **attitude, IN_BODY: _velocity(message.twist.twist)}
+        velocity = {IN_BODY: _velocity(message.twist.twist)} if is_measured(message, 0) else {}
+        return {"position": (p.x, p.y, p.z), **attitude, **velocity}
 
     def transform(self, told: StatePacket, stamp: Time) -> TFMessage | None:
         odometry = self.odometry(told, stamp)

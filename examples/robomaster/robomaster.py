@@ -14,13 +14,18 @@ from drone_bridge.robot_class import Answer, BodyVelocity, Delimited, Request, R
 PUSH = b"chassis push position on pfreq 10 attitude on afreq 10;"
 
 
+def texts(data: bytes) -> int:
+    """Split a datagram, which may end with white space."""
+    return data.find(b";") + 1 or (len(data) if data.isspace() else 0)
+
+
 def is_ok(answer: bytes) -> bool:
     return answer.strip(b"; \n") == b"ok"
 
 
 class RoboMaster(Robot):
     name, summary = "robomaster", "a RoboMaster EP"
-    control, state = Tcp(40923, Delimited(b";")), Udp(40924, Delimited(b"\n"), listen=True)
+    control, state = Tcp(40923, Delimited(b";")), Udp(40924, texts, listen=True)
     max_speeds, robot_stops_after_s = {"x": 3.5, "y": 3.5, "yaw": math.radians(600)}, 0.5
     topics = ("odom",)
     requests = {
@@ -46,17 +51,14 @@ class RoboMaster(Robot):
     def encode_goodbye(self) -> bytes:
         return b"quit;"
 
-    def decode_report(self, packet: bytes) -> Answer | Telemetry:
-        return Answer("", is_ok(packet), packet.decode("ascii", "replace"))
-
-    def decode_state(self, packet: bytes) -> Telemetry:
-        for words in (part.split() for part in packet.decode("ascii").replace("chassis push", "").split(";")):
-            if words[:1] == ["position"]:
-                self.position = float(words[1]), -float(words[2])
-            elif words[:1] == ["attitude"]:
-                self.yaw = -math.radians(float(words[3]))
-            elif words:
-                raise ValueError(f"it pushes {words[0]!r}")
+    def decode_report(self, packet: bytes) -> Answer | Telemetry | None:
+        words = packet.decode("ascii").replace("chassis push", "").strip("; \n").split()
+        if words[:1] == ["position"]:
+            self.position = float(words[1]), -float(words[2])
+        elif words[:1] == ["attitude"]:
+            self.yaw = -math.radians(float(words[3]))
+        else:
+            return Answer("", words == ["ok"], " ".join(words)) if words else None
         return Telemetry((*self.position, 0.0), self.yaw)
 
     # The robot's end.
@@ -78,4 +80,4 @@ class RoboMaster(Robot):
         if not self.is_pushing or not t.position:
             return None
         x, y, yaw = t.position[0], -t.position[1], -math.degrees(t.yaw or 0.0)
-        return b"chassis push position %.3f %.3f ; attitude 0.000 0.000 %.3f ;\n" % (x, y, yaw)
+        return b"chassis push position %.3f %.3f ; attitude 0.000 0.000 %.3f ;" % (x, y, yaw)

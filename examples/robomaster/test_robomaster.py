@@ -6,7 +6,9 @@ import math
 import pytest
 from robomaster import RoboMaster
 
+from drone_bridge.kind import Side
 from drone_bridge.robot_class import BodyVelocity
+from drone_bridge.robot_class.connection import RobotClassConnection
 
 
 def test_right_and_clockwise_are_positive():
@@ -25,11 +27,13 @@ def test_a_velocity_is_also_acknowledged():
     "text", [b"chassis push position 1 -2 ; attitude 0 0 -90 ;\n", b"position 1 -2 0;attitude 0 0 -90;"]
 )
 def test_the_pushed_state_is_in_rep_103(text):
-    told = RoboMaster().decode_state(text)
+    robot = RobotClassConnection(RoboMaster, Side.OPERATOR)
+    robot.receive_data(text, "state")
+    *_, told = (event.meaning for event in robot.events() if event.meaning)
     assert told.position == (1.0, 2.0, 0.0)
     assert told.yaw == pytest.approx(math.pi / 2)
 
 
-def test_other_pushes_are_refused():
-    with pytest.raises(ValueError, match="armor"):
-        RoboMaster().decode_state(b"armor push event;")
+def test_what_is_no_state_answers():
+    assert RoboMaster().decode_report(b"ok;").is_success
+    assert RoboMaster().decode_report(b"error;").reason == "error"

@@ -1137,7 +1137,7 @@ def test_video_is_asked_for_and_its_answer_is_that_of_no_request(tello):
 def test_an_invalid_report_by_datagram_leaves_the_stream_open():
     talk = ClientTalk(RoboMaster)
     talk.connect()
-    actions = talk.hear(b"nonsense;\n", "state")
+    actions = talk.hear(b"position a b;", "state")
     assert [each.counter for each in actions if isinstance(each, Note)] == ["rejected_input"]
     assert talk.session.has_peer
 
