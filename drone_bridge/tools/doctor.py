@@ -175,6 +175,10 @@ def _can_start_nodes() -> bool:
     return find_spec("rclpy") is not None and not problem
 
 
+def _reason(error: Exception) -> str:
+    return f"{type(error).__name__} {error}".rstrip()
+
+
 def discovery() -> Iterator[Finding]:
     """Measure the time from the start of another process to its first message."""
     if not _can_start_nodes():
@@ -182,7 +186,7 @@ def discovery() -> Iterator[Finding]:
     try:
         took_s, problem = _receive_from_other_process()
     except Exception as error:  # any exception of the middleware
-        yield Finding("discovery", f"no node could be started: {error}", "see docs/network.md", is_fatal=True)
+        yield Finding("discovery", f"no node could be started: {_reason(error)}", "see docs/network.md", is_fatal=True)
         return
     if problem is None:
         yield Finding("discovery", f"received a message of another process {took_s:.1f} s after its start")

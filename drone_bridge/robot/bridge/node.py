@@ -108,6 +108,11 @@ class RobotBridge(ProtocolNode):
             wire_log=self.wire_log,
         )
 
+    def hardware_id(self) -> str:
+        """See ProtocolNode. A robot that is found by its name has no configured address."""
+        name = self.parameters["robot_name"]
+        return f"robot {name!r}" if name else super().hardware_id()
+
     def _hold_other_robot(self, known: str, other: str) -> None:
         """Hold another robot of the name. On the link's thread, before it connects."""
         name = self.parameters["robot_name"]
