@@ -2,6 +2,7 @@
 """Translation of a robot's speeds, sensors and names."""
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from sensor_msgs.msg import BatteryState
 from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.motion.planar_pose import PlanarPose
 from drone_bridge.robot import codec
+from drone_bridge.robot.bridge.node import RobotBridge
 from drone_bridge.robot.codec import Speeds
 from drone_bridge.robot.topics import RobotTranslation, sensor_topics
 from drone_bridge.robot.units import SkidSteer, measurement
@@ -159,3 +161,7 @@ def test_half_a_circle_to_the_left_ends_a_diameter_to_the_left():
     assert min(pose) >= 1e6, "nothing was measured"
     assert twist[0] == 0.1
     assert min(twist[2:5]) >= 1e6
+
+
+def test_a_robot_that_is_found_by_its_name_is_reported_by_it():
+    assert RobotBridge.hardware_id(SimpleNamespace(parameters={"robot_name": "saber"})) == "robot 'saber'"

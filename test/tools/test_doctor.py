@@ -143,3 +143,15 @@ def test_topics_that_reach_other_machines_are_a_warning_with_the_remedy(monkeypa
     monkeypatch.delenv("FASTDDS_DEFAULT_PROFILES_FILE")
     finding = next(each for each in doctor.reach() if each.subject == "topics")
     assert "localhost:=true" in finding.remedy
+
+
+@pytest.mark.parametrize("error", [RuntimeError(), OSError(28, "No space left on device")])
+def test_a_failed_start_of_a_node_has_a_reason(monkeypatch, error):
+    def fail():
+        raise error
+
+    monkeypatch.setattr(doctor, "_can_start_nodes", lambda: True)
+    monkeypatch.setattr(doctor, "_receive_from_other_process", fail)
+    (finding,) = doctor.discovery()
+    assert type(error).__name__ in finding.found
+    assert str(error) in finding.found
