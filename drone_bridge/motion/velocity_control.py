@@ -47,9 +47,9 @@ class VelocityParameters:
     """Limits and gains of the velocity control."""
 
     max_speed: float = parameter(5.0, "Maximum horizontal speed, m/s.", 0.1, 50.0)
-    max_climb_speed: float = parameter(2.5, "Maximum climb and sink rate, m/s.", 0.1, 50.0)
-    max_acceleration: float = parameter(4.0, "Maximum acceleration, horizontal and vertical, m/s^2.", 0.1, 50.0)
-    max_tilt: float = parameter(0.5, "Maximum tilt, rad.", 0.05, 1.2)
+    max_climb_speed: float = 2.5  # up and down, m/s
+    max_acceleration: float = 4.0  # horizontal and vertical, m/s^2
+    max_tilt: float = 0.5  # rad
     max_turn_rate: float = 4.0  # rad/s, roll and pitch
     velocity_gain: float = 3.0  # 1/s
     position_gain: float = 1.0  # 1/s, on the distance to the reference

@@ -108,17 +108,6 @@ MIN_FREE_SPACE = ParameterDeclaration(
     range=(DEFAULT_MB, 1e9),
 )
 
-SPEED_LIMITS = tuple(
-    ParameterDeclaration(
-        f"max_{kind}_speed",
-        10.0,
-        f"Maximum {kind} speed, {unit}. Faster commands are clamped.",
-        range=(0.0, 1000.0),
-        live=True,
-    )
-    for kind, unit in (("linear", "m/s"), ("angular", "rad/s"))
-)
-
 #: Field of cmd_vel that corresponds to an axis on the wire.
 _TWIST_FIELDS = {
     "roll": "linear.y",

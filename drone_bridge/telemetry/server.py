@@ -49,7 +49,6 @@ from drone_bridge.telemetry.codec import (
     DEFAULT_PORT,
     DRONE_TOPIC,
     HOVER,
-    IMAGE_EVERY,
     PERIOD_S,
     ROVER_TOPIC,
     Camera,
@@ -106,7 +105,6 @@ PARAMETERS = (
         "Source of images: camera/image_raw/compressed, with JPEGs forwarded unchanged, camera/image_raw, or none.",
         choices=("compressed", "raw", "none"),
     ),
-    ParameterDeclaration("image_every", IMAGE_EVERY, "Number of documents per image, at least.", range=(1, 1000)),
     DEFAULT_FOV,
     ParameterDeclaration("rover_pattern", "unknown", "The pattern in the rover's documents if rover/pattern has none."),
 )

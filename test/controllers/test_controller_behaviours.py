@@ -71,11 +71,10 @@ class Vehicle:
 
 
 POINTS = ["x=1 y=0 z=-0.5 yaw=1.5708", "x=1 y=1 z=-0.5"]
-FAST = {"max_speed": 2.0, "max_climb_speed": 2.0, "max_turn_rate": 3.0}
 
 
 def test_points_are_reached_and_the_last_one_is_held(clock):
-    vehicle = Vehicle(clock, points=POINTS, position_tolerance=0.1, **FAST)
+    vehicle = Vehicle(clock, points=POINTS, position_tolerance=0.1, max_speed=2.0)
     vehicle.node.run(0.1)
     waiting = vehicle.node.state
     assert (waiting.behaviour, waiting.state, waiting.reason) == ("waypoints", "waiting", "for odometry")

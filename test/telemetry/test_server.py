@@ -70,7 +70,7 @@ class Drone:
 def test_telemetry_follows_the_topics_and_ends_with_them(ros, serve, operator):
     reports = ros.subscribe(DiagnosticArray, "/diagnostics")
     led = ros.subscribe(String, "/rover/telemetry")
-    serve(image_every=1, rover_pattern="circular").wait_for_line("no topic provides imu/data")
+    serve(rover_pattern="circular").wait_for_line("no topic provides imu/data")
     data = jpeg(320, 240)
     publisher = ros.node.create_publisher(CompressedImage, "camera/image_raw/compressed", 1)
     drone = Drone(ros, image=(publisher, CompressedImage(format="jpeg", data=data)))

@@ -35,14 +35,14 @@ class GoalParameters:
     position_tolerance: float = parameter(
         0.1, "Distance within which a goal without a tolerance is reached, m.", 0.01, 100.0
     )
-    yaw_tolerance: float = parameter(0.1, "Angle within which the heading of a goal is reached, rad.", 0.01, math.pi)
+    yaw_tolerance: float = 0.1  # angle within which the heading of a goal is reached, rad
     settle_time: float = 1.0  # seconds within both tolerances before a goal counts as reached
     max_speed: float = parameter(1.0, "Speed of a goal without a speed, m/s.", 0.01, 100.0)
-    max_climb_speed: float = parameter(0.5, "Maximum climb and sink rate, m/s.", 0.01, 100.0)
-    max_turn_rate: float = parameter(0.5, "Maximum turn rate, rad/s.", 0.01, 20.0)
-    position_gain: float = parameter(0.8, "Speed per distance left, 1/s.", 0.01, 20.0)
+    max_climb_speed: float = 0.5  # up and down, m/s
+    max_turn_rate: float = 0.5  # rad/s
+    position_gain: float = 0.8  # speed per distance left, 1/s
     yaw_gain: float = 1.0  # turn rate per angle left, 1/s
-    landing_speed: float = parameter(0.3, "Sink rate if no service land is offered, m/s.", 0.01, 10.0)
+    landing_speed: float = 0.3  # sink rate if no service land is offered, m/s
     odometry_timeout: float = parameter(
         0.5, "Timeout of odometry, s. The vehicle then stops until odometry arrives again.", 0.05, 60.0
     )

@@ -105,12 +105,6 @@ PARAMETERS = (
     ParameterDeclaration(
         f"{NAME}.use_camera", False, "Find the pad in camera/image_raw by its markers, instead of by landing_pad."
     ),
-    ParameterDeclaration(
-        f"{NAME}.telemetry_timeout",
-        0.3,
-        "Seconds without measurements after which the drone is commanded to hover.",
-        range=(0.05, 60.0),
-    ),
     ParameterDeclaration(f"{NAME}.on_request", False, "Begin when ~/land_on_pad is called, and not at once."),
     ParameterDeclaration(
         f"{NAME}.when_viewed",
@@ -118,10 +112,11 @@ PARAMETERS = (
         "With on_request: begin once when the page web_bridge is viewed, unless a person has stopped or landed the "
         "drone before. For emulated drones only.",
     ),
-    *declarations(LandParameters, NAME),
     *declarations(MarkerParameters, NAME),
 )
 WAITING = "waiting"
+#: Time without measurements after which the drone is commanded to hover.
+TIMEOUT_S = 0.3
 # A command later than the next measurement is stale.
 _QUEUE = 1
 
@@ -131,9 +126,8 @@ class LandOnPadBehaviour(Behaviour):
 
     def __init__(self, node: Node, parameters: DeclaredParameters) -> None:
         self._node = node
-        self._land_parameters = read(LandParameters, NAME, parameters)
+        self._land_parameters = LandParameters()
         self._pad_images = PadImages(read(MarkerParameters, NAME, parameters))
-        self._timeout_s = parameters[f"{NAME}.telemetry_timeout"]
         self._land = None if parameters[f"{NAME}.on_request"] else LandOnPad(self._land_parameters)
         # True until the landing has begun, or a person has stopped or landed the drone.
         self._begins_when_viewed = self._land is None and parameters[f"{NAME}.when_viewed"]
@@ -158,7 +152,7 @@ class LandOnPadBehaviour(Behaviour):
         if self._begins_when_viewed:
             subscribe(node, Bool, "held", self._on_held, latched())
             subscribe(node, Bool, VIEWED, self._on_viewed, latched())
-        make_steady_timer(node, self._timeout_s, self._watch)
+        make_steady_timer(node, TIMEOUT_S, self._watch)
         node.create_service(Trigger, f"~/{NAME}", self._on_request)
 
     def leave(self) -> None:
@@ -242,9 +236,9 @@ class LandOnPadBehaviour(Behaviour):
     def _watch(self) -> None:
         """Command zero velocity if measurements have timed out."""
         now_s = time.monotonic()
-        if now_s - self._measured_s <= self._timeout_s:
+        if now_s - self._measured_s <= TIMEOUT_S:
             return
-        missing = [topic for topic in self._needed if now_s - self._received_s.get(topic, -math.inf) > self._timeout_s]
+        missing = [topic for topic in self._needed if now_s - self._received_s.get(topic, -math.inf) > TIMEOUT_S]
         if self._land and self._measured_s > -math.inf:
             self._commands.publish()
         self._state_publisher.publish(WAITING, f"for {', '.join(missing) or 'messages of one stamp'}")

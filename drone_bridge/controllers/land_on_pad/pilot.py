@@ -21,26 +21,25 @@ import numpy as np
 from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.motion.flight_control import braking_profile
 from drone_bridge.motion.matrices import Matrix, Vector, limited
-from drone_bridge.parameter_fields import parameter
 
 
 @dataclass(frozen=True, slots=True)
 class LandParameters:
     """Parameters of search, approach and descent."""
 
-    response_time: float = parameter(0.3, "Delay from a command to its effect, s.", 0.0, 2.0)
+    response_time: float = 0.3  # delay from a command to its effect, s
 
     # Limits.
-    max_speed: float = parameter(2.5, "Maximum speed relative to the pad, towards it, m/s.", 0.1, 20.0)
+    max_speed: float = 2.5  # relative to the pad, towards it, m/s
     max_deceleration: float = 0.9  # deceleration on which braking distances are based, m/s^2
     max_climb_speed: float = 2.0  # m/s
     max_descent_speed: float = 1.5  # speed while searching, m/s
 
     # Search.
-    search_height: float = parameter(7.0, "Height above ground while searching, m.", 0.5, 100.0)
-    search_speed: float = parameter(1.5, "Speed while searching, m/s.", 0.1, 20.0)
+    search_height: float = 7.0  # height above ground, m
+    search_speed: float = 1.5  # m/s
     search_spacing: float = 4.0  # distance between the lanes of the search pattern, m
-    search_radius: float = parameter(10.0, "Radius at which the search starts over, m.", 1.0, 1000.0)
+    search_radius: float = 10.0  # radius at which the search starts over, m
     lost_time: float = 0.5  # time without sight of the pad after which the drone climbs, s
     coast_time: float = 3.0  # time without sight of the pad after which the search restarts, s
 
@@ -54,7 +53,7 @@ class LandParameters:
     touchdown_speed: float = 0.5  # sink rate at touchdown, m/s
     touchdown_height: float = 0.2  # upper bound of the height measured while standing on the pad, m
     descent_gain: float = 1.0  # additional sink rate per m above commit_height, 1/s
-    cut_time: float = parameter(2.0, "Time for which the motors are commanded to stop after touchdown, s.", 0.0, 60.0)
+    cut_time: float = 2.0  # time for which the motors are commanded to stop after touchdown, s
 
     # Control.
     position_gain: float = 2.0  # position gain close to the pad, 1/s

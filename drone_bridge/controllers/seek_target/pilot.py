@@ -41,7 +41,7 @@ class SeekParameters:
     """
 
     target_colour: tuple[int, ...] = parameter((255, 0, 0), "Red, green, blue of the target, each 0 to 255.")
-    colour_tolerance: int = parameter(10, "Tolerance of each colour channel.", 0, 255)
+    colour_tolerance: int = 10  # of each colour channel
     background_level: int = parameter(
         200, "Pixels with all channels at or above this are background; 0: everything but the target.", 0, 255
     )
@@ -63,11 +63,11 @@ class SeekParameters:
         100.0,
     )
     clearance: float = 0.15  # room to keep to the target's surface, m
-    max_speed: float = parameter(4.0, "Horizontal speed limit, m/s.", 0.1, 50.0)
-    max_climb_speed: float = parameter(2.5, "Climb and sink rate limit, m/s.", 0.1, 50.0)
+    max_speed: float = 4.0  # horizontal, m/s
+    max_climb_speed: float = 2.5  # up and down, m/s
     max_deceleration: float = 3.0  # deceleration on which braking distances are based, m/s^2
     max_acceleration: float = 5.0  # sideways acceleration limit, m/s^2
-    max_tilt: float = parameter(math.radians(30), "Tilt limit, rad.", 0.05, 1.2)
+    max_tilt: float = math.radians(30)
     max_turn_rate: float = 4.0  # roll and pitch rate limit, rad/s
     search_yaw_rate: float = 2.0  # yaw rate while looking around, rad/s
     search_height: float = 3.0  # change of height for each further turn of the search, m

@@ -28,12 +28,10 @@ class WaypointParameters:
     """Speeds, gains and tolerances."""
 
     position_tolerance: float = parameter(0.3, "Distance within which a waypoint is reached, m.", 0.001, 100.0)
-    yaw_tolerance: float = parameter(
-        0.15, "Angle from its yaw within which a waypoint is reached, rad.", 0.001, math.pi
-    )
+    yaw_tolerance: float = 0.15  # angle from its yaw within which a waypoint is reached, rad
     max_speed: float = parameter(0.5, "Maximum speed, m/s.", 0.001, 100.0)
-    max_climb_speed: float = parameter(0.5, "Maximum climb and sink rate, m/s.", 0.001, 100.0)
-    max_turn_rate: float = parameter(0.5, "Maximum turn rate, rad/s.", 0.001, 20.0)
+    max_climb_speed: float = 0.5  # up and down, m/s
+    max_turn_rate: float = 0.5  # rad/s
     position_gain: float = parameter(0.8, "Speed per distance left, 1/s.", 0.01, 20.0)
     yaw_gain: float = 1.0  # turn rate per angle left, 1/s
     loop: bool = parameter(False, "Continue with the first waypoint after the last one.")

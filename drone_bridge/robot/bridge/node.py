@@ -140,7 +140,7 @@ class RobotBridge(ProtocolNode):
 
     def _read_route(self) -> DiscoveryRoute:
         get = self.parameters.__getitem__
-        return DiscoveryRoute(get("discovery_address"), get("discovery_port"), get("discovery_interface"))
+        return DiscoveryRoute(codec.DISCOVERY_GROUP, get("discovery_port"), get("discovery_interface"))
 
     def _post_command(self) -> None:
         if self.session:

@@ -36,11 +36,6 @@ PARAMETERS = (
         "Timeout of a silent connection, s. It is then reopened. The timeout is at least 10 s before the first answer.",
         (0.6, 60.0),
     ),
-    ParameterDeclaration(
-        "discovery_address",
-        codec.DISCOVERY_GROUP,
-        "Destination of discovery requests: a multicast group, or the address of one robot.",
-    ),
     DISCOVERY_UDP_PORT,
     ParameterDeclaration(
         "discovery_interface",

@@ -19,7 +19,7 @@ from drone_bridge.net.connector import LinkError
 from drone_bridge.net.link_loop import Link
 from drone_bridge.net.tcp_connection import StreamOptions
 from drone_bridge.net.tcp_port import TcpPort
-from drone_bridge.robot.codec import LightUpdate, Speeds
+from drone_bridge.robot.codec import DISCOVERY_GROUP, LightUpdate, Speeds
 from drone_bridge.robot.device.dialects import RobotDialect
 from drone_bridge.robot.discovery import DiscoveryResponder, DiscoveryRoute
 from drone_bridge.robot.server.listing import LIGHT_TOPIC, NONE, light_topics, listing_from_parameters
@@ -87,7 +87,7 @@ class RobotServer(ProtocolNode):
     def make_transport(self) -> Link:
         """Return a link for drivers and discovery. Raises LinkError, and ValueError for an invalid route."""
         get = self.parameters.__getitem__
-        route = DiscoveryRoute(get("discovery_address"), get("discovery_port"), get("discovery_interface"))
+        route = DiscoveryRoute(DISCOVERY_GROUP, get("discovery_port"), get("discovery_interface"))
         options = StreamOptions(CHUNK_BYTES, expects_acknowledgements=True)
         try:
             port = TcpPort(get("host"), get("port"), options=options, wire_log=self.wire_log, has_small_buffers=True)

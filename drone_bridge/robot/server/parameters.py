@@ -114,11 +114,6 @@ PARAMETERS = (
         check=_check_robot_name,
     ),
     ParameterDeclaration("discovery", True, "Answer discovery requests."),
-    ParameterDeclaration(
-        "discovery_address",
-        codec.DISCOVERY_GROUP,
-        "Multicast group to join for discovery, or an address of this machine.",
-    ),
     DISCOVERY_UDP_PORT,
     ParameterDeclaration(
         "discovery_interface",

@@ -103,7 +103,7 @@ class SimulatorBridge(ProtocolNode):
             self._outputs.stamps.command_clock,
             self._post_command,
             period_s=PROMPT_PERIOD_S,
-            within_maxima=self._within_maxima,
+            within_maxima=within_maxima,
         )
         self._commands.take_velocities()
 
@@ -143,9 +143,6 @@ class SimulatorBridge(ProtocolNode):
             self.post(self.session.commanded)
 
     # The simulator, on the loop's thread.
-
-    def _within_maxima(self, velocity: BodyVelocity) -> BodyVelocity:
-        return within_maxima(velocity, self.parameters["max_linear_speed"], self.parameters["max_angular_speed"])
 
     def _requests(self, velocity: BodyVelocity, attitude: WxyzQuaternion | None) -> tuple[sim.SetEntity, ...]:
         """Return the requests that set a velocity. Zero needs no attitude."""

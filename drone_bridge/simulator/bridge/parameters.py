@@ -2,7 +2,6 @@
 """Parameters of simulator_bridge."""
 
 from drone_bridge.ros.common_parameters import (
-    SPEED_LIMITS,
     common_parameters,
     frame_parameters,
 )
@@ -57,7 +56,6 @@ PARAMETERS = (
         range=(0.0, 3600.0),
         live=True,
     ),
-    *SPEED_LIMITS,
     *time_parameters("the simulation's"),
     *frame_parameters(),
     *limit_parameters(is_drone=False),

@@ -147,8 +147,7 @@ class SimulatorServer(ProtocolNode):
         else:
             v, w, q = message
             velocity = velocity_from_wire(v, w, units.orientation(q))
-            get = self.parameters.__getitem__
-            allowed = within_maxima(velocity, get("max_linear_speed"), get("max_angular_speed"))
+            allowed = within_maxima(velocity)
             self.report.counts["clamped_commands"] += allowed != velocity
             self.report.counts["commands"] += 1
             self._repeater.publish(self._commands, twist_from_velocity(allowed), self.decided_s)

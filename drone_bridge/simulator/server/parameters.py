@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Parameters of simulator_server."""
 
-from drone_bridge.ros.common_parameters import NEUTRAL_TIME, SOURCE_TIMEOUT, SPEED_LIMITS, common_parameters
+from drone_bridge.ros.common_parameters import NEUTRAL_TIME, SOURCE_TIMEOUT, common_parameters
 from drone_bridge.ros.parameters import ParameterDeclaration
 from drone_bridge.simulator.codec import DEFAULT_PORT
 
@@ -28,5 +28,4 @@ PARAMETERS = (
     ParameterDeclaration(
         "request_timeout", 2.0, "Timeout of a service, s. The client then receives an error.", range=(0.05, 60.0)
     ),
-    *SPEED_LIMITS,
 )

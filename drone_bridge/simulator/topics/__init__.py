@@ -168,9 +168,13 @@ def _rate(after: Vector, before: Vector, duration_s: float) -> Vector:
 # Commands: cmd_vel is in the vehicle's own frame. On the wire, v is in the world's axes, and w in the model's.
 
 
-def within_maxima(velocity: BodyVelocity, max_linear: float, max_angular: float) -> BodyVelocity:
-    """Return a velocity limited to the maxima, m/s and rad/s, in the same direction."""
-    return BodyVelocity(*shortened(velocity.linear, max_linear), *shortened(velocity.angular, max_angular))
+#: m/s and rad/s; faster commands are clamped.
+MAX_SPEED = 10.0
+
+
+def within_maxima(velocity: BodyVelocity) -> BodyVelocity:
+    """Return a velocity limited to MAX_SPEED in the same direction."""
+    return BodyVelocity(*shortened(velocity.linear, MAX_SPEED), *shortened(velocity.angular, MAX_SPEED))
 
 
 def set_velocity(entity: int, velocity: BodyVelocity, orientation: Quaternion) -> tuple[sim.SetEntity, sim.SetEntity]:

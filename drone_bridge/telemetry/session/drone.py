@@ -3,7 +3,7 @@
 
 Theory of operation, by the document "Communication Protocol (GPS-Denied)":
 
-The drone sends a document when its state is updated, at most `rate` per second, one of `image_every` with an image. A
+The drone sends a document when its state is updated, at most `rate` per second, one of IMAGE_EVERY with an image. A
 calling drone sends them to its operator's port, with or without replies. A waiting drone, as the simulation of the
 document's own project, sends them to the last operator that has sent it a command or a rover's document, until that
 operator has been silent for `takeover_timeout`.
@@ -42,6 +42,7 @@ from drone_bridge.session.session import (
 from drone_bridge.telemetry.codec import (
     DRONE_TOPIC,
     HOVER,
+    IMAGE_EVERY,
     ROVER_EVERY,
     ROVER_TOPIC,
     DroneCommand,
@@ -84,7 +85,7 @@ class TelemetryDroneSession(Session):
 
         Args:
             operator: name of the operator for logs; for a waiting drone, its own address.
-            parameter: returns the current value of `rate`, `command_timeout` and `image_every`, and of
+            parameter: returns the current value of `rate` and `command_timeout`, and of
                 `takeover_timeout` for a waiting drone.
             max_document_bytes: limit of the link; an image that exceeds it is left out.
             called: returns the address of the called operator, once the link is open, over UDP.
@@ -101,7 +102,7 @@ class TelemetryDroneSession(Session):
         self._command = OperatorCommand(HOVER, lambda: parameter("command_timeout"), REPEAT_RATE)
         self._drone_rate, self._rover_rate = RateLimit(), RateLimit()
         # Documents since the last image; the first one may have an image.
-        self._since_image: int = parameter("image_every")
+        self._since_image: int = IMAGE_EVERY
         self._last_image: bytes | None = None  # a JPEG that was sent, or will not be sent
         self._refused_until_s = -math.inf
 
@@ -230,7 +231,7 @@ class TelemetryDroneSession(Session):
             return []
         self._since_image += 1
         notes: list[Action] = []
-        if image and image is not self._last_image and self._since_image >= self._parameter("image_every"):
+        if image and image is not self._last_image and self._since_image >= IMAGE_EVERY:
             self._last_image = image
             document = encode(self._connection.send, telemetry, None, notes)
             if document and len(document) <= self._max_document_bytes:

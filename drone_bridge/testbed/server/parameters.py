@@ -23,7 +23,7 @@ ATTITUDE_TOPICS = {"imu/data": Imu, "odom": Odometry}
 #: Prefix of the assumed properties, which have the names of DroneProperties.
 DRONE = "drone"
 GRAVITY = 9.81  # m/s^2
-_VELOCITY = "velocity"
+_MAX_SPEED = "velocity.max_speed"
 _ASSUMED = {
     "image_width": (200, "pixels", 1, 4096),
     "image_height": (200, "pixels", 1, 4096),
@@ -82,15 +82,7 @@ PARAMETERS = (
         "the images show the vehicle's tilt: an autopilot that steers by images needs cmd_rates.",
         choices=CHOICES,
     ),
-    *(
-        ParameterDeclaration(f"{_VELOCITY}.{name}", default, meaning, range=(least, most))
-        for name, default, meaning, least, most in (
-            ("max_speed", 5.0, "Maximum horizontal speed on cmd_vel, m/s.", 0.01, 50.0),
-            ("max_climb_speed", 2.5, "Maximum vertical speed on cmd_vel, m/s.", 0.01, 50.0),
-            ("max_yaw_rate", 4.0, "Maximum yaw rate on cmd_vel, rad/s.", 0.01, 100.0),
-            ("max_tilt", 1.0, "Maximum tilt of the modelled drone, rad.", 0.05, 1.4),
-        )
-    ),
+    ParameterDeclaration(_MAX_SPEED, 5.0, "Maximum horizontal speed on cmd_vel, m/s.", range=(0.01, 50.0)),
     ParameterDeclaration("negative_gravity", False, "Announce gravity as an upward acceleration, as some testbeds do."),
     *(
         ParameterDeclaration(
@@ -113,5 +105,4 @@ def assumed_drone(parameters: DeclaredParameters) -> dict[str, float]:
 
 def flight_limits(parameters: DeclaredParameters) -> FlightLimits:
     """Return the limits that apply while velocities are published."""
-    limits = ("max_speed", "max_climb_speed", "max_tilt", "max_yaw_rate")
-    return FlightLimits(**{name: parameters[f"{_VELOCITY}.{name}"] for name in limits})
+    return FlightLimits(parameters[_MAX_SPEED], max_climb_speed=2.5, max_tilt=1.0, max_yaw_rate=4.0)
