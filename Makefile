@@ -11,7 +11,7 @@ export PIP_USER := 0
 # pytest rewrites the test files. Without cached bytecode, each of its workers would repeat that.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup setup_tests view demo check test test_all coverage lint reference docs wheels
+.PHONY: setup setup_tests view demo check test test_all mutants coverage lint reference docs wheels
 .PHONY: shots measure clean
 
 setup:
@@ -66,6 +66,11 @@ test: lint
 # All tests, each night and for each release: about half an hour.
 test_all: lint
 	@$(ACTIVATE) && python test/runner/run.py --all $(T)
+
+# Whether the tests of the stop path are sharp: each one-line fault put into it has to be found by the nearest pure tests,
+# or to be signed in test/runner/survivors.py. Some modules only: make mutants M='net/send_queue motion/limits'
+mutants: setup_tests
+	@$(ACTIVATE) && python test/runner/mutants.py $(M)
 
 # Share of the package that the tests run, including the processes that they start, in percent.
 coverage: setup_tests

@@ -50,7 +50,8 @@ MEMORY_BYTES = HEAD_BYTES + 4 * SLOT_BYTES
 #: Messages on the control socket, each followed by the number of the file: it is attached, the words were armed, close
 #: it. The last one is answered.
 FILE, ARMED, RELEASE = b"F", b"A", b"R"
-MESSAGE_BYTES, NUMBER_BYTES = 5, 4
+NUMBER_BYTES = 4
+MESSAGE_BYTES = 1 + NUMBER_BYTES
 #: How often datagrams are sent, since they get lost, and their gaps at the end of the node and in a stall.
 ROUNDS, END_GAP_S, STALL_GAP_S = 3, 0.02, 0.4
 #: Age of the deadline after which datagrams are not sent for an ended node, and for a stalled one.

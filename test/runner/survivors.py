@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+# ruff: noqa: E501
+"""Mutants of `mutants.py` that no gate test finds: by function, text of the line, and change, each with the reason.
+
+A reason is why the mutant is equivalent, or the exhaustive test that finds it, as in `test/motion/test_limits.py::...`.
+"""
+
+SAVES_TIME = "saves time only: without it nothing is dropped either"
+BLIND = "without a position it is blind, and this is not called"
+SAME_LAYOUT = "both processes use this layout"
+
+SURVIVORS: dict[str, dict[str, dict[str, str]]] = {
+    "net/send_queue SendQueue.put": {
+        "since_s: float = 0.0,": {"0.0 -> 1.0": "a queue whose pieces get no time drops none by age"},
+        "if self.on_write and len(self.pieces) == 1:": {
+            "self.on_write and len(self.pieces) == 1 -> len(self.pieces) == 1": "_report asks for on_write again"
+        },
+    },
+    "net/send_queue SendQueue.drop_stale": {
+        "if not self.pieces or (not self.limited and oldest_s == -math.inf):": {
+            "not self.pieces or (not self.limited and oldest_s == -math.inf) -> False": SAVES_TIME,
+            "not self.pieces or (not self.limited and oldest_s == -math.inf) -> not self.pieces": SAVES_TIME,
+            "not self.pieces or (not self.limited and oldest_s == -math.inf) -> not self.limited and oldest_s == -math.inf": (
+                SAVES_TIME
+            ),
+            "-math.inf -> math.inf": SAVES_TIME,
+        },
+    },
+    "net/last_words_sender": {
+        "SLOT_BYTES = 4096": {"4096 -> 8192": SAME_LAYOUT},
+        "MEMORY_BYTES = HEAD_BYTES + 4 * SLOT_BYTES": {"4 -> 8": SAME_LAYOUT},
+        "NUMBER_BYTES = 4": {"4 -> 8": SAME_LAYOUT},
+        "WORDS, ENTRY, BUSY, DEADLINE, SAID, SPEAKING, WRITTEN, HEAD_BYTES = 0, 1, 2, 8, 16, 24, 32, 40": {
+            "2 -> 4": SAME_LAYOUT,
+            "40 -> 80": SAME_LAYOUT,
+        },
+        "ACCEPT_S, LEAVE_S = 0.5, 0.3": {
+            "0.5 -> 1.5": "a longer wait for a peer that does not read",
+            "0.3 -> 1.3": "a longer wait for a peer that does not close",
+        },
+    },
+    "net/last_words_sender written_bytes": {
+        "queued = int.from_bytes(fcntl.ioctl(connected.fileno(), _SIOCOUTQ, bytes(4)), sys.byteorder)": {
+            "4 -> 8": "the kernel fills the first four bytes of any buffer"
+        },
+    },
+    "net/last_words_sender Sender.__init__": {
+        "self._file = -1": {"1 -> 2": "no file either"},
+        "self._number = 0  # of the file": {"0 -> 1": "it has no file to send to"},
+        "self._said_ns, self._rounds = 0, 0  # deadline of the current stall, and what was sent since": {
+            "0 -> 1": "no stall has this deadline",
+            "0 -> 1 (2)": "the first stall sets it to 0",
+        },
+        "self._busy_ns = 0  # deadline of a stall while the node writes a piece": {
+            "0 -> 1": "no stall has this deadline"
+        },
+    },
+    "net/last_words_sender Sender.run": {
+        "message, attached, _, _ = self._control.recvmsg(MESSAGE_BYTES, _socket.CMSG_SPACE(4))": {
+            "4 -> 8": "room for two files, where one arrives"
+        },
+        "continue": {"deleted": "the last message was ARMED, which does nothing"},
+        "self._close()": {"deleted": "the node releases a file before it passes another one"},
+        "self._open(int.from_bytes(attached[0][2][:4], sys.byteorder) if attached else -1)": {
+            "4 -> 8": "one descriptor has four bytes"
+        },
+    },
+    "net/last_words_sender Sender._check_stall": {
+        "self._rounds += 1": {"1 -> 2": "only a stream asks, and for one"},
+    },
+    "net/last_words_sender Sender._close": {
+        "elif self._file >= 0:": {
+            "0 -> 1": "0 is the standard input",
+            "self._file >= 0 -> self._file > 0": "0 is the standard input",
+        },
+    },
+    "motion/limits": {
+        "_STEPS, _LEAST_SPEED = 6, 1e-3": {"6 -> 12": "Newton's method has converged by then"},
+        "_FENCE_CORNERS = 72": {"72 -> 144": "a finer drawing"},
+        "FASTEST = 1e9": {"1000000000.0 -> 2000000000.0": "far beyond any vehicle, and finite, too"},
+    },
+    "motion/limits Limits.__init__": {
+        "self._charge = 1.0  # last reported share of the battery's charge": {"1.0 -> 2.0": "read only after a report"},
+        "self._charged_at = -math.inf  # time of the last report of the charge, s": {
+            "-math.inf -> math.inf": "before the first report there is nothing to forget"
+        },
+        "self._flight_at = -math.inf  # time of the last report of whether it flies, s": {
+            "-math.inf -> math.inf": "before the first report there is nothing to forget"
+        },
+    },
+    "motion/limits Limits.returning": {
+        "if not lasts or not motion.modelled or not start or motion.yaw is None:": {
+            "not lasts or not motion.modelled or (not start) or (motion.yaw is None) -> not lasts or not motion.modelled or motion.yaw is None": "a place is modelled from the start on"
+        },
+        "is_inward = dot(turned((forward, left, 0.0), motion.yaw), (here[0], here[1], 0.0)) < 0.0": {
+            "0.0 -> 1.0": "its factor is 0",
+            "0.0 -> 1.0 (2)": "its factor is 0",
+        },
+    },
+    "motion/limits Limits._inside": {
+        "if motion.position is None or start is None:": {
+            "motion.position is None or start is None -> False": BLIND,
+            "motion.position is None or start is None -> start is None": BLIND,
+            "motion.position is None or start is None -> motion.position is None": BLIND,
+        },
+        "return velocity  # only if the state has just changed: otherwise blind": {"return None": BLIND},
+        "if (excess := dot(world, outward) - allowed) > 0.0:": {
+            "(excess := (dot(world, outward) - allowed)) > 0.0 -> (excess := (dot(world, outward) - allowed)) >= 0.0": "an excess of 0 changes nothing"
+        },
+        "is_faster = dot(flown, outward) > dot(world, outward) + _FASTER": {
+            "dot(flown, outward) > dot(world, outward) + _FASTER -> dot(flown, outward) >= dot(world, outward) + _FASTER": "at one speed only"
+        },
+        "if is_faster and (excess := dot(world, outward) - allowed_speed(distance)) > 0.0:": {
+            "(excess := (dot(world, outward) - allowed_speed(distance))) > 0.0 -> (excess := (dot(world, outward) - allowed_speed(distance))) >= 0.0": "an excess of 0 changes nothing"
+        },
+    },
+    "motion/limits shortened": {
+        "return vector if length <= longest else scaled(vector, longest / length)": {
+            "length <= longest -> length < longest": "a factor of 1 changes nothing"
+        }
+    },
+    "motion/limits allowed_speed": {
+        "if distance <= 0.0:": {"distance <= 0.0 -> distance < 0.0": "both give 0"},
+    },
+}
