@@ -7,9 +7,6 @@ from collections.abc import Sequence
 from drone_bridge.kind import Program, kinds, load, unloadable
 from drone_bridge.programs.options import known
 
-#: Former names of programs, supported until the next release.
-OLD_NAMES = {"landing": "telemetry"}
-
 
 def emulate(argv: Sequence[str]) -> int:
     """Run the emulator that `argv` names with the options after it; returns its exit status."""
@@ -32,7 +29,7 @@ def _run(command: str, what: str, programs: Sequence[Program], argv: Sequence[st
     )
     parser.add_argument(
         "program",
-        type=lambda name: known(by_name, unloadable())(OLD_NAMES.get(name, name)),
+        type=known(by_name, unloadable()),
         help=f"'drone-bridge {command} <program> --help' explains",
     )
     parser.add_argument("options", nargs=argparse.REMAINDER, metavar="...", help="options of the program")

@@ -23,7 +23,7 @@ each_of_all = pytest.mark.parametrize("system", [name for name in NAMES if name 
 def test_each_launch_file_is_a_system():
     names = {path.name.removesuffix(".launch.xml") for path in ROOT.joinpath("launch").glob("*.launch.xml")}
     of_servers = {name for name in names if name.endswith("_server")}
-    assert names - {"all", "landing", "vehicle"} - of_servers == set(NAMES)  # an old name, and a robot in one class
+    assert names - {"all", "vehicle"} - of_servers == set(NAMES)  # a robot in one class
 
 
 @each_of_all

@@ -10,7 +10,7 @@ from own_robots import Pioneer
 from repository import ROOT
 
 #: Except an old name, whose file includes the new one.
-LAUNCH_FILES = sorted(path for path in (ROOT / "launch").glob("*.launch.xml") if path.name != "landing.launch.xml")
+LAUNCH_FILES = sorted((ROOT / "launch").glob("*.launch.xml"))
 PARTS = sorted((ROOT / "launch" / "parts").glob("*.launch.xml"))  # which launch files include
 
 
