@@ -56,8 +56,8 @@ class RobotScript(Script):
     def prepare(self) -> None:
         super().prepare()
         reason = None
-        while self._session.undrivable:
-            if self._session.undrivable != reason:
+        while not self._session.is_open or self._session.undrivable:  # a server may hang up until its robot is there
+            if self._session.undrivable not in (None, reason):
                 print_event(reason := self._session.undrivable)
             self.listen(LOOK_S)
 
