@@ -77,6 +77,7 @@ PAGE_INPUTS = ("package-lock.json", "build.mjs", "src/*")
 #: Packages that are only needed to build: CMake has 87 MB, Node.js 206.
 TOOLS = ROOT / "build" / "tools"
 PIP = [str(VENV / "bin" / "python"), "-m", "pip", "--disable-pip-version-check", "--no-input"]
+CMAKE_TITLE = "CMake, which compiles messages (30 MB)"
 UV_VERSION = "0.13.9"
 UV = CACHE / f"uv-{UV_VERSION}"
 #: Change this if environments of earlier versions of this file are incompatible.
@@ -323,23 +324,37 @@ def build_page() -> None:
 def install_messages() -> list[Path]:
     """Install the compiled messages, after compiling those that are not in the cache. Return their wheels."""
     wheels: list[Path] = []
+    fingerprints: dict[str, str] = {}
+    compiling: list[Callable[[], None]] = []
     pinned = requirements(TO_RUN + TO_COMPILE)
     for wheel, (package, source) in MESSAGES.items():
         inputs = sorted(path for pattern in MESSAGE_INPUTS for path in source.glob(pattern))
         contents = [f"{path.relative_to(source)}\n{compiled_of(path)}" for path in inputs]
         tools = [sys.version, MESSAGE_WHEEL.read_text(), *(line for line in pinned if line.startswith(GENERATORS))]
-        fingerprint = digest([wheel, version(), *tools, *contents])
-        kept, stamp = CACHE / fingerprint, VENV / f"{wheel}.stamp"
+        fingerprints[wheel] = digest([wheel, version(), *tools, *contents])
+        kept = CACHE / fingerprints[wheel]
         if not kept.exists():
-            install_packages(TO_COMPILE)
-            with PROGRESS.step(f"compiling the messages of {package}"):
-                keep(compile_messages(wheel, package, source, inputs), kept)
-        wheels += kept.glob("*.whl")
+            compiling.append(partial(compile_and_keep, wheel, package, source, inputs, kept))
+    if compiling:
+        install_packages(TO_COMPILE)
+        tool(CMAKE, CMAKE_TITLE)
+        with ThreadPoolExecutor() as pool:  # the generators of a package use one core
+            for each in [pool.submit(work) for work in compiling]:
+                each.result()
+    for wheel, fingerprint in fingerprints.items():
+        stamp = VENV / f"{wheel}.stamp"
+        wheels += (CACHE / fingerprint).glob("*.whl")
         if not is_current(stamp, fingerprint):
             stamp.unlink(missing_ok=True)
             run([*PIP, "install", "--no-deps", "--no-index", "--force-reinstall", str(wheels[-1])], "Run it again.")
             stamp.write_text(fingerprint)
     return wheels
+
+
+def compile_and_keep(wheel: str, package: str, source: Path, inputs: list[Path], kept: Path) -> None:
+    """Compile the messages of a package into the cache."""
+    with PROGRESS.step(f"compiling the messages of {package}"):
+        keep(compile_messages(wheel, package, source, inputs), kept)
 
 
 def compiled_of(path: Path) -> str:
@@ -366,7 +381,7 @@ def compile_messages(wheel: str, package: str, source: Path, inputs: list[Path])
     for placeholder, value in (("WHEEL", wheel), ("VERSION", version()), ("PACKAGE", package)):
         project = project.replace(placeholder, value)
     (stage / "pyproject.toml").write_text(project)
-    cmake = tool(CMAKE, "CMake, which compiles messages (30 MB)")
+    cmake = tool(CMAKE, CMAKE_TITLE)
     env = {
         **os.environ,
         "PATH": f"{VENV / 'bin'}:{cmake / 'cmake' / 'data' / 'bin'}:{os.environ['PATH']}",
@@ -475,6 +490,8 @@ def main() -> int:
     except KeyboardInterrupt:
         print("\nsetup: interrupted; the next 'make setup' continues from here", file=sys.stderr)
         return 130
+    if not (PACKAGES / "av").exists():
+        say("without the camera of an AR.Drone 2, which needs PyAV: . env/activate && pip install 'av>=10'")
     say("ready; run '. env/activate' in a shell to use ROS 2 and drone_bridge")
     return 0
 
