@@ -61,7 +61,7 @@ class Drone(RuleBasedStateMachine):
         unattended_s=st.sampled_from([3.0, 15.0]),
         flies=st.booleans(),
         since_s=st.sampled_from([0.0, 20.0]),
-        holder=st.sampled_from(["", "person", "program"]),
+        holder=st.sampled_from(["", "", "person", "program"]),
     )
     def begin(self, limits, unattended_s, flies, since_s, holder):
         self.now_s = 1000.0
@@ -106,7 +106,7 @@ class Drone(RuleBasedStateMachine):
     @rule()
     def a_person_resumes_and_a_program_goes_on(self):
         self.a_person_resumes()
-        self.a_program_commands(FORWARD, False)
+        self._command(FORWARD, False)
 
     @rule()
     def a_person_resumes(self):
@@ -145,8 +145,16 @@ class Drone(RuleBasedStateMachine):
 
     # Programs.
 
-    @rule(command=st.sampled_from([FORWARD, RAW, BodyVelocity()]), is_goal=st.booleans())
-    def a_program_commands(self, command, is_goal):
+    @rule(
+        command=st.sampled_from([FORWARD, RAW, BodyVelocity()]),
+        is_goal=st.booleans(),
+        waited_s=st.sampled_from([0.0, 0.0, 3.0, 16.0]),
+    )
+    def a_program_waits_and_commands(self, command, is_goal, waited_s):
+        self.now_s += waited_s
+        self._command(command, is_goal)
+
+    def _command(self, command, is_goal):
         if not self.hold.is_free:
             return
         assert self.arbiter.admits(self.now_s, overrules=is_goal) == (is_goal or self.now_s >= self.goal_until_s)
