@@ -210,6 +210,7 @@ def test_missing_odometry_affects_only_limits_that_need_it():
     assert [limits.is_blind(now_s) for now_s in (0.4, 0.6)] == [False, True]
     assert [limits.landing_cause(now_s) for now_s in (5.4, 5.6)] == [None, Cause.ODOMETRY]
     assert not Stood(fence_radius=5.0, land_without_odometry=0.0).limits.landing_cause(1e6)
+    assert not Stood(land_without_odometry=5.0).limits.landing_cause(1e6)
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ import os
 import socket
 import sys
 import time
+from types import SimpleNamespace
 
 import pytest
 from fake_wire import PLENTY, FakeWire
@@ -162,10 +163,10 @@ def test_words_for_another_file_are_not_sent(link, request):
     assert (scene.wire.data, scene.keeper.was_written()) == (b"", False)
 
 
-def test_a_stall_of_a_neutral_vehicle_needs_no_word(stream):
-    stream.arm(LastWords((), (BYE,)))
-    assert stream.look(0.1) == 0.4
-    assert not stream.keeper.was_written()
+def test_a_stall_of_a_neutral_vehicle_needs_no_word(datagrams):
+    datagrams.arm(LastWords((), (BYE,)))
+    assert datagrams.look(0.1) == 0.4
+    assert not datagrams.keeper.was_written()
 
 
 def test_a_process_that_continues_meanwhile_speaks_for_itself(datagrams):
@@ -214,14 +215,14 @@ def test_a_stream_that_accepts_nothing_stays_open_and_is_tried_again(stream):
     assert (stream.wire.data, stream.wire.is_shut) == (STOP, True)
 
 
-def test_a_serial_line_is_not_closed(make, monkeypatch):
+def test_a_serial_line_gets_neutral_once_and_is_not_closed(make, monkeypatch):
     scene, written = make(Wire()), []
     scene.child._socket = None
     monkeypatch.setattr(os, "write", lambda file, data: written.append(data) or len(data))
     scene.arm()
     scene.keeper._memory[BUSY] = True
-    scene.look(0.1)
-    scene.look(0.5)
+    for late_s in (0.1, 0.5, 0.9):
+        scene.look(late_s)
     assert written == [STOP]
 
 
@@ -274,27 +275,31 @@ def test_a_new_child_continues_the_counts_and_has_no_file(stream):
     stream.keeper._memory[SPEAKING] = 1  # of a killed one
     ours, control = socket.socketpair()
     child = Sender(control.detach(), stream.child._memory)
+    assert stream.keeper._memory[SPEAKING] == 0
     stream.age(0.1)
     child._check_stall()
     assert (child._said, child._written) == (stream.child._said, stream.child._written) == (2, 2 * len(STOP))
-    assert stream.keeper._memory[SPEAKING] == 0
     ours.close()
     child._control.close()
 
 
 @pytest.mark.parametrize("is_socket", [True, False])
-def test_a_released_file_is_closed_and_this_is_answered(is_socket):
-    ours, control = socket.socketpair()
+def test_a_file_is_closed_before_its_release_is_answered(is_socket):
     end, other = socket.socketpair()
-    file = end.detach() if is_socket else os.pipe()[1]
-    with kept(None) as (_, child), ours, other:
-        child._control = control
+    reader, writer = os.pipe()
+    os.close(reader)
+    file, answers = end.detach() if is_socket else writer, []
+    messages = iter([RELEASE + bytes(4), b""])
+    with kept(None) as (_, child), other:
         child._open(file)
         opened = child._socket
-        ours.sendall(RELEASE + bytes(4))
-        ours.shutdown(socket.SHUT_WR)
+        child._control = SimpleNamespace(
+            settimeout=lambda timeout: None,
+            recvmsg=lambda *_: (next(messages), [], 0, None),
+            send=lambda answer: answers.append((answer, child._file, child._socket)),
+        )
         child.run()
-        assert ours.recv(9) == RELEASE
+    assert answers == [(RELEASE, -1, None)]
     assert (child._file, child._socket) == (-1, None)
     assert (opened is not None and opened.fileno() == -1) is is_socket
     with pytest.raises(OSError, match="Bad file descriptor"):

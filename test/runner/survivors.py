@@ -45,7 +45,6 @@ SURVIVORS: dict[str, dict[str, dict[str, str]]] = {
         },
     },
     "net/last_words_sender Sender.__init__": {
-        "self._file = -1": {"1 -> 2": "no file either"},
         "self._number = 0  # of the file": {"0 -> 1": "it has no file to send to"},
         "self._said_ns, self._rounds = 0, 0  # deadline of the current stall, and what was sent since": {
             "0 -> 1": "no stall has this deadline",
@@ -59,6 +58,10 @@ SURVIVORS: dict[str, dict[str, dict[str, str]]] = {
         "message, attached, _, _ = self._control.recvmsg(MESSAGE_BYTES, _socket.CMSG_SPACE(4))": {
             "4 -> 8": "room for two files, where one arrives"
         },
+        "break": {
+            "deleted": "the system reports an error once, and then the end",
+            "deleted (3)": "the next message can't be received either",
+        },
         "continue": {"deleted": "the last message was ARMED, which does nothing"},
         "self._close()": {"deleted": "the node releases a file before it passes another one"},
         "self._open(int.from_bytes(attached[0][2][:4], sys.byteorder) if attached else -1)": {
@@ -67,6 +70,9 @@ SURVIVORS: dict[str, dict[str, dict[str, str]]] = {
     },
     "net/last_words_sender Sender._check_stall": {
         "self._rounds += 1": {"1 -> 2": "only a stream asks, and for one"},
+    },
+    "net/last_words_sender Sender._say_neutral": {
+        "return False": {"False -> True": "what is unknown stays unknown until the process continues"},
     },
     "net/last_words_sender Sender._close": {
         "elif self._file >= 0:": {
