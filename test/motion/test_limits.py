@@ -282,6 +282,18 @@ def test_a_vehicle_without_a_reported_velocity_counts_as_standing():
     assert limits.limited(outwards, 0.0) is outwards
 
 
+def test_a_heading_of_zero_is_one_and_a_maximum_height_needs_none():
+    for yaw, place, parameters, asked, allowed in (
+        (0.0, (4.3, 0.0, 0.0), {"fence_radius": 5.0}, (0.7, 0.0, 0.0), (braked(0.7), 0.0, 0.0)),
+        (None, (0.0, 0.0, 2.3), {"max_height": 3.0}, (0.7, 0.0, 0.7), (0.7, 0.0, braked(0.7))),
+    ):
+        observed = ObservedMotion(lambda: 0.0)
+        for each in (STILL, place):
+            observed.measured(yaw, each)
+        found = Limits(LimitParameters(**parameters), observed).limited(BodyVelocity(*asked), 0.0)
+        assert found.linear == pytest.approx(allowed, abs=1e-6)
+
+
 def test_position_limits_do_not_apply_while_they_are_blind():
     stood = Stood((0.0, 5.4, 3.4), fence_radius=5.0, max_height=3.0, max_speed=2.0)
     stood.now_s = 0.5
@@ -377,7 +389,33 @@ def test_an_old_low_battery_is_forgotten_with_a_new_connection():
     assert (limits.takeoff_refusal, limits.landing_cause(1e6)) == ("", None)
 
 
+def test_a_lowered_limit_ends_a_low_battery():
+    limits = Limits(LimitParameters(low_battery=0.5, land_on_low_battery=True), ObservedMotion(lambda: 0.0))
+    limits.charged(0.25, 0.0)
+    limits.parameters = LimitParameters(low_battery=0.25, land_on_low_battery=True)
+    assert (limits.is_battery_low(5.0), limits.takeoff_refusal) == (False, "")
+
+
+def test_a_modelled_place_needs_a_heading_and_counts_along_both_axes():
+    stood = Stood(fence_radius=5.0)
+    stood.observed = ObservedMotion(clock=lambda: stood.now_s)
+    limits = Limits(LimitParameters(fence_radius=5.0), stood.observed)
+    for stood.now_s in range(3):
+        stood.observed.measured(math.pi / 2, velocity=(1.0, 0.0, 0.0))
+    for stood.now_s in range(3, 8):
+        stood.observed.doubted(math.pi / 2, (0.0, 0.0))
+    assert limits.returning(BodyVelocity(-1.0), stood.now_s) is not None
+    assert limits.returning(BodyVelocity(1.0), stood.now_s) is None
+    stood.observed.restart()
+    for stood.now_s in range(8, 13):
+        stood.observed.doubted()
+        assert limits.returning(BodyVelocity(-1.0), stood.now_s) is None
+
+
 def test_a_drone_that_nobody_commands_lands_after_its_first_report_of_flight():
+    unlimited = Limits(LimitParameters(), ObservedMotion(lambda: 0.0))
+    unlimited.flew(True, 1.0)
+    assert unlimited.landing_cause(1e6) is None
     limits = Limits(LimitParameters(land_unattended=5.0), ObservedMotion(lambda: 0.0))
     assert not limits.flies
     assert limits.landing_cause(1e6) is None

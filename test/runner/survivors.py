@@ -94,6 +94,11 @@ SURVIVORS: dict[str, dict[str, dict[str, str]]] = {
             "-math.inf -> math.inf": "before the first report there is nothing to forget"
         },
     },
+    "motion/limits Limits.limited": {
+        "if self.parameters.need_odometry and any(asked) and not self.is_blind(now_s):": {
+            "self.parameters.need_odometry and any(asked) and (not self.is_blind(now_s)) -> any(asked) and (not self.is_blind(now_s))": "without position limits there are no edges"
+        },
+    },
     "motion/limits Limits.returning": {
         "if not lasts or not motion.modelled or not start or motion.yaw is None:": {
             "not lasts or not motion.modelled or (not start) or (motion.yaw is None) -> not lasts or not motion.modelled or motion.yaw is None": "a place is modelled from the start on"
@@ -112,6 +117,9 @@ SURVIVORS: dict[str, dict[str, dict[str, str]]] = {
         "return velocity  # only if the state has just changed: otherwise blind": {"return None": BLIND},
         "if (excess := dot(world, outward) - allowed) > 0.0:": {
             "(excess := (dot(world, outward) - allowed)) > 0.0 -> (excess := (dot(world, outward) - allowed)) >= 0.0": "an excess of 0 changes nothing"
+        },
+        "slope = BRAKING / max(allowed, _LEAST_SPEED) if distance > 0.0 else 1.0": {
+            "distance > 0.0 -> distance >= 0.0": "at the edge itself only"
         },
         "is_faster = dot(flown, outward) > dot(world, outward) + _FASTER": {
             "dot(flown, outward) > dot(world, outward) + _FASTER -> dot(flown, outward) >= dot(world, outward) + _FASTER": "at one speed only"
