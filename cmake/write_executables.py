@@ -60,7 +60,7 @@ NODES = "drone_bridge.nodes"
 #: call that does not fit into the chunk maps another one, and its return unmaps that. What rclpy imports, NumPy above
 #: all, does so thousands of times in a row if the import begins at an unlucky depth of the stack. Here it does not.
 IMPORT_FIRST = """\
-    from drone_bridge.ros.environment import complete_environment
+    from drone_bridge.ros.process.environment import complete_environment
 
     complete_environment()  # or say which other ROS is in the way
     import rclpy.node  # first, as modules that import it may take 0.1 s longer: see cmake/write_executables.py

@@ -23,8 +23,8 @@ from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from drone_bridge.controllers import drone_controller, pad_finder, rover_controller
 from drone_bridge.controllers.drone_controller import BEHAVIOURS, DroneController
 from drone_bridge.kind import NodeKind, ProtocolKind, kinds, load
-from drone_bridge.ros.parameters import ParameterDeclaration
-from drone_bridge.ros.topics import Topic
+from drone_bridge.ros.node.parameters import ParameterDeclaration
+from drone_bridge.ros.topics.table import Topic
 from drone_bridge.session.arbiter import WHO_COMMANDS
 from drone_bridge.tools import vehicle_model
 from drone_bridge.tools.launch.arguments import declared_in

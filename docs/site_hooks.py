@@ -37,7 +37,10 @@ MODULES = {
         f"drone_bridge.protocols.{name}": f"drone_bridge.{name}.codec"
         for name in ("testbed", "dronegui", "ardrone", "robot", "simulator", "telemetry")
     },
-    **{name: name for name in ("drone_bridge.kind", "drone_bridge.ros.protocol_node", "drone_bridge.session.session")},
+    **{
+        name: name
+        for name in ("drone_bridge.kind", "drone_bridge.ros.node.protocol_node", "drone_bridge.session.session")
+    },
 }
 _LINK = re.compile(r"(?<=\]\()(?!\w+:|#)([^)#\s]+)")
 _log = logging.getLogger("mkdocs.plugins.site_hooks")

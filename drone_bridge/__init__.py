@@ -14,6 +14,6 @@ def __getattr__(name: str) -> Any:
     """Import Vehicle or VehicleError on first access. Only these two require ROS."""
     if name not in ("Vehicle", "VehicleError"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    environment = importlib.import_module("drone_bridge.ros.environment")
+    environment = importlib.import_module("drone_bridge.ros.process.environment")
     environment.complete_environment(may_start_again=False)  # before rclpy
     return getattr(importlib.import_module("drone_bridge.vehicle"), name)

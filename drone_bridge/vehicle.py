@@ -33,9 +33,9 @@ from sensor_msgs.msg import BatteryState
 
 from drone_bridge.action import FollowPath, GoTo, Land, TakeOff
 from drone_bridge.motion.quaternions import euler_from_quaternion, quaternion_from_euler, unit_quaternion
-from drone_bridge.ros.hold_services import HoldServices, is_of, node_of
+from drone_bridge.ros.hold.hold_services import HoldServices, is_of, node_of
 from drone_bridge.ros.subscriptions import subscribe
-from drone_bridge.ros.transforms import set_quaternion
+from drone_bridge.ros.topics.transforms import set_quaternion
 
 #: Default timeout of discovery and of responses.
 PATIENCE_S = 10.0

@@ -12,7 +12,7 @@ from geometry_msgs.msg import Twist, Vector3
 from rclpy.executors import ExternalShutdownException
 
 from drone_bridge.msg import HoldStatus
-from drone_bridge.ros.hold_services import refusal_of
+from drone_bridge.ros.hold.hold_services import refusal_of
 from drone_bridge.ros.qos import latched
 
 

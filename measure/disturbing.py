@@ -45,7 +45,7 @@ from subjects import (
     Subject,
 )
 
-from drone_bridge.ros.shared_memory import make_room
+from drone_bridge.ros.process.shared_memory import make_room
 
 MAX_SHOWN = 20  # problems; further ones are only counted
 NEUTRAL_S = COMMAND_TIMEOUT_S + 2.0  # with a margin for a busy machine

@@ -138,7 +138,7 @@ def environment(folder: Path, scratch: Path) -> Mapping[str, str]:
     if os.environ.get("ROS_DISTRO") == "humble":  # which has another name for LOCALHOST
         variables["ROS_LOCALHOST_ONLY"] = "1"
     if "fastrtps" in os.environ.get("RMW_IMPLEMENTATION", "rmw_fastrtps_cpp"):  # as set by env/activate
-        from drone_bridge.ros.environment import name_profile_for_fast_dds_2
+        from drone_bridge.ros.process.environment import name_profile_for_fast_dds_2
 
         variables["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "SYSTEM_DEFAULT"
         variables["FASTDDS_DEFAULT_PROFILES_FILE"] = str(ROOT / "config" / "fastdds_loopback.xml")

@@ -45,18 +45,18 @@ from drone_bridge.motion.tilted_drone import TiltedDrone
 from drone_bridge.net.clock import elapsed_s
 from drone_bridge.pictures.camera import CAMERA_PROBLEMS, CAMERA_RATES, CameraTopics, camera_parameters
 from drone_bridge.pictures.topics import camera_transforms
-from drone_bridge.ros.ar_drone_rows import static_transforms
-from drone_bridge.ros.common_parameters import common_parameters, frame_names, frame_parameters
-from drone_bridge.ros.doubt_reports import DoubtReports
-from drone_bridge.ros.frames import DroneFrameNames
-from drone_bridge.ros.limits import LAND_UNATTENDED_S, limit_parameters
-from drone_bridge.ros.parameters import ParameterDeclaration
-from drone_bridge.ros.program import run
-from drone_bridge.ros.protocol_node import ProtocolNode
+from drone_bridge.ros.commands.tilt_commands import TiltCommands
+from drone_bridge.ros.node.common_parameters import common_parameters, frame_names, frame_parameters
+from drone_bridge.ros.node.doubt_reports import DoubtReports
+from drone_bridge.ros.node.limit_reports import LAND_UNATTENDED_S, limit_parameters
+from drone_bridge.ros.node.parameters import ParameterDeclaration
+from drone_bridge.ros.node.program import run
+from drone_bridge.ros.node.protocol_node import ProtocolNode
+from drone_bridge.ros.node.request_services import RequestServices
 from drone_bridge.ros.qos import latched
-from drone_bridge.ros.request_services import RequestServices
-from drone_bridge.ros.tilt_commands import TiltCommands
-from drone_bridge.ros.topic_publishers import TopicPublishers
+from drone_bridge.ros.topics.ar_drone_rows import static_transforms
+from drone_bridge.ros.topics.frames import DroneFrameNames
+from drone_bridge.ros.topics.topic_publishers import TopicPublishers
 from drone_bridge.session.feedback import Feedback
 from drone_bridge.session.session import EMERGENCY, LAND
 from drone_bridge.session.tilt_pilot import TiltPilot

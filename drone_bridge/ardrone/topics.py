@@ -23,11 +23,11 @@ from drone_bridge.motion.dead_reckoning import DeadReckonedPose
 from drone_bridge.motion.measurement import Measurement
 from drone_bridge.msg import DetectionArray
 from drone_bridge.pictures.topics import PICTURE_ROWS, front_frame
-from drone_bridge.ros.ar_drone_rows import ArDroneMessages
-from drone_bridge.ros.detections import DetectedObject, detection_array
-from drone_bridge.ros.frames import DroneFrameNames
-from drone_bridge.ros.topics import Topic, TopicTable
-from drone_bridge.ros.transforms import set_vector
+from drone_bridge.ros.topics.ar_drone_rows import ArDroneMessages
+from drone_bridge.ros.topics.detections import DetectedObject, detection_array
+from drone_bridge.ros.topics.frames import DroneFrameNames
+from drone_bridge.ros.topics.table import Topic, TopicTable
+from drone_bridge.ros.topics.transforms import set_vector
 from drone_bridge.wire.flight_state import MAJOR_STATE_SHIFT
 
 

@@ -11,9 +11,9 @@ import threading
 from rclpy.node import Node
 
 from drone_bridge.motion.body_velocity import STILL, BodyVelocity
-from drone_bridge.ros.parameters import DeclaredParameters
+from drone_bridge.ros.commands.velocity_messages import as_published, cmd_vel_type, twist_from_velocity
+from drone_bridge.ros.node.parameters import DeclaredParameters
 from drone_bridge.ros.publishers import NO_EVENTS, PUBLISHER_ERRORS, wait_for_delivery
-from drone_bridge.ros.velocity_messages import as_published, cmd_vel_type, twist_from_velocity
 
 
 class VelocityCommands:

@@ -10,9 +10,9 @@ from drone_bridge.controllers.goals import behaviour as goals
 from drone_bridge.controllers.land_on_pad import behaviour as land_on_pad
 from drone_bridge.controllers.seek_target import behaviour as seek_target
 from drone_bridge.controllers.waypoints import behaviour as waypoints
-from drone_bridge.ros.common_parameters import STAMPED_CMD_VEL
-from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration
-from drone_bridge.ros.program import run
+from drone_bridge.ros.node.common_parameters import STAMPED_CMD_VEL
+from drone_bridge.ros.node.parameters import DeclaredParameters, ParameterDeclaration
+from drone_bridge.ros.node.program import run
 
 
 class BehaviourModule(Protocol):

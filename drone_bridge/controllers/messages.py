@@ -10,7 +10,7 @@ from sensor_msgs.msg import Imu
 from drone_bridge.controllers.vehicle_pose import VehiclePose
 from drone_bridge.motion.matrices import Vector, rotation_from_angles
 from drone_bridge.motion.quaternions import euler_from_quaternion, unit_quaternion
-from drone_bridge.ros.log_limiter import LogLimiter
+from drone_bridge.ros.node.log_limiter import LogLimiter
 
 Angles = tuple[float, float, float]  # roll, pitch and yaw of REP 103, rad
 

@@ -29,12 +29,12 @@ from drone_bridge.controllers.land_on_pad.images import (
 from drone_bridge.controllers.messages import ErrorLog
 from drone_bridge.motion.matrices import NOT_COMPUTABLE
 from drone_bridge.msg import LandingPad
-from drone_bridge.ros.jpeg_images import JpegDecoder
-from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration, declarations, read
-from drone_bridge.ros.program import run
+from drone_bridge.ros.node.parameters import DeclaredParameters, ParameterDeclaration, declarations, read
+from drone_bridge.ros.node.program import run
 from drone_bridge.ros.publishers import PUBLISHER_ERRORS
 from drone_bridge.ros.subscriptions import subscribe
 from drone_bridge.ros.time import nanoseconds_of, seconds_between
+from drone_bridge.ros.topics.jpeg_images import JpegDecoder
 from drone_bridge.vision.markers import MarkerParameters
 from drone_bridge.vision.pinhole import Pinhole
 from drone_bridge.wire.jpeg import read_size

@@ -21,12 +21,12 @@ from drone_bridge.controllers.rover_patterns import PATTERNS, Pattern, PatternLi
 from drone_bridge.controllers.vehicle_pose import VehiclePose
 from drone_bridge.motion.body_velocity import STILL
 from drone_bridge.motion.planar_pose import PlanarPose
-from drone_bridge.ros.common_parameters import STAMPED_CMD_VEL
-from drone_bridge.ros.frames import FrameNames
-from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration, declarations, read
-from drone_bridge.ros.program import run
+from drone_bridge.ros.node.common_parameters import STAMPED_CMD_VEL
+from drone_bridge.ros.node.parameters import DeclaredParameters, ParameterDeclaration, declarations, read
+from drone_bridge.ros.node.program import run
 from drone_bridge.ros.publishers import PUBLISHER_ERRORS
-from drone_bridge.ros.wheel_odometry import wheel_odometry
+from drone_bridge.ros.topics.frames import FrameNames
+from drone_bridge.ros.topics.wheel_odometry import wheel_odometry
 
 STANDING = "stationary"
 PARAMETERS = (

@@ -54,9 +54,8 @@ from drone_bridge.dronegui.topics import (
     navdata_facts,
 )
 from drone_bridge.net.clock import elapsed_s
-from drone_bridge.ros.bridge_watch import BridgeWatch
-from drone_bridge.ros.command_axes import FullScale, velocity_from_shares
-from drone_bridge.ros.common_parameters import (
+from drone_bridge.ros.commands.command_axes import FullScale, velocity_from_shares
+from drone_bridge.ros.node.common_parameters import (
     ALLOWED_PEERS,
     CMD_VEL,
     COMMAND_OUTPUT,
@@ -67,15 +66,16 @@ from drone_bridge.ros.common_parameters import (
     full_scale_parameters,
     read_allowed_peers,
 )
-from drone_bridge.ros.frames import DroneFrameNames
-from drone_bridge.ros.parameters import ParameterDeclaration
-from drone_bridge.ros.program import run
-from drone_bridge.ros.protocol_node import ProtocolNode
+from drone_bridge.ros.node.parameters import ParameterDeclaration
+from drone_bridge.ros.node.program import run
+from drone_bridge.ros.node.protocol_node import ProtocolNode
 from drone_bridge.ros.qos import latched
-from drone_bridge.ros.sampled_topics import SampledTopics
-from drone_bridge.ros.service_caller import ServiceCaller
-from drone_bridge.ros.topic_subscriptions import TopicSubscriptions
-from drone_bridge.ros.velocity_publisher import VelocityPublisher
+from drone_bridge.ros.servers.bridge_watch import BridgeWatch
+from drone_bridge.ros.servers.sampled_topics import SampledTopics
+from drone_bridge.ros.servers.service_caller import ServiceCaller
+from drone_bridge.ros.servers.topic_subscriptions import TopicSubscriptions
+from drone_bridge.ros.servers.velocity_publisher import VelocityPublisher
+from drone_bridge.ros.topics.frames import DroneFrameNames
 from drone_bridge.session.operator_command import OPERATORS_LOST
 from drone_bridge.session.session import AFTER_STALLS, EMERGENCY, EMERGENCY_AGE_S, ENDS_FLIGHT, LAND, Answer
 from drone_bridge.wire.addresses import address_name

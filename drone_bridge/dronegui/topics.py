@@ -45,12 +45,12 @@ from drone_bridge.motion.quaternions import (
 )
 from drone_bridge.msg import DetectionArray, DroneGuiState
 from drone_bridge.pictures.topics import PICTURE_ROWS, front_frame
-from drone_bridge.ros.ar_drone_rows import ArDroneMessages
-from drone_bridge.ros.covariances import is_measured
-from drone_bridge.ros.detections import DetectedObject, detection_array, found_in
-from drone_bridge.ros.frames import DroneFrameNames
 from drone_bridge.ros.qos import queued
-from drone_bridge.ros.topics import Topic, TopicTable
+from drone_bridge.ros.topics.ar_drone_rows import ArDroneMessages
+from drone_bridge.ros.topics.covariances import is_measured
+from drone_bridge.ros.topics.detections import DetectedObject, detection_array, found_in
+from drone_bridge.ros.topics.frames import DroneFrameNames
+from drone_bridge.ros.topics.table import Topic, TopicTable
 
 
 def drone_gui_state(seq: int, controls: Controls, stamp: Time) -> DroneGuiState:

@@ -34,18 +34,18 @@ from drone_bridge.pictures.topics import (
     camera_transforms,
     info_parameter,
 )
-from drone_bridge.ros.frames import DroneFrameNames
-from drone_bridge.ros.log_pipe import original_output
-from drone_bridge.ros.parameters import ParameterDeclaration
+from drone_bridge.ros.node.parameters import ParameterDeclaration
+from drone_bridge.ros.process.log_pipe import original_output
 from drone_bridge.ros.qos import latched
-from drone_bridge.ros.topics import Topic
+from drone_bridge.ros.topics.frames import DroneFrameNames
+from drone_bridge.ros.topics.table import Topic
 from drone_bridge.session.stall_detector import StallDetector
 from drone_bridge.vision.ar_drone_cameras import CAMERAS, ArDroneCamera, camera_of
 from drone_bridge.vision.jpegs import OPENCV_PACKAGES
 from drone_bridge.wire.rate_limit import RateLimit
 
 if TYPE_CHECKING:
-    from drone_bridge.ros.protocol_node import ProtocolNode
+    from drone_bridge.ros.node.protocol_node import ProtocolNode
 
 
 def camera_parameters(*cameras: ArDroneCamera, most_rate: float = 30.0) -> tuple[ParameterDeclaration, ...]:

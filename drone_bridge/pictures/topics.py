@@ -13,14 +13,14 @@ from geometry_msgs.msg import TransformStamped
 from sensor_msgs.msg import CameraInfo, CompressedImage, Image
 from std_msgs.msg import UInt8MultiArray
 
-from drone_bridge.ros.calibration_files import read_camera_info
-from drone_bridge.ros.frames import DOWNWARD_OPTICAL_IN_BODY, OPTICAL_IN_BODY, DroneFrameNames
-from drone_bridge.ros.images import Rgb8Image, pinhole_camera_info, set_data
-from drone_bridge.ros.jpeg_images import RGB8_AS_JPEG
-from drone_bridge.ros.parameters import ParameterDeclaration
+from drone_bridge.ros.node.parameters import ParameterDeclaration
 from drone_bridge.ros.qos import newest
-from drone_bridge.ros.topics import Topic
-from drone_bridge.ros.transforms import transform
+from drone_bridge.ros.topics.calibration_files import read_camera_info
+from drone_bridge.ros.topics.frames import DOWNWARD_OPTICAL_IN_BODY, OPTICAL_IN_BODY, DroneFrameNames
+from drone_bridge.ros.topics.images import Rgb8Image, pinhole_camera_info, set_data
+from drone_bridge.ros.topics.jpeg_images import RGB8_AS_JPEG
+from drone_bridge.ros.topics.table import Topic
+from drone_bridge.ros.topics.transforms import transform
 from drone_bridge.vision.ar_drone_cameras import CAMERAS, DOWN, FRONT, ArDroneCamera
 
 #: Place of a camera, by whether it is the downward one.

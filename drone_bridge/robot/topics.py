@@ -23,14 +23,14 @@ from drone_bridge.msg import MotorSensors, SensorArray, SensorValue, SubsystemAr
 from drone_bridge.msg import Sensor as SensorMessage
 from drone_bridge.msg import Subsystem as SubsystemMessage
 from drone_bridge.robot import codec
-from drone_bridge.ros.covariances import OdometryCovariances
-from drone_bridge.ros.frames import FrameNames
-from drone_bridge.ros.parameters import ParameterDeclaration
+from drone_bridge.ros.node.parameters import ParameterDeclaration
 from drone_bridge.ros.qos import latched
-from drone_bridge.ros.topic_names import topic_token, unique_names
-from drone_bridge.ros.topics import MissingTopicError, Topic, TopicTable
-from drone_bridge.ros.transforms import odometry_transform
-from drone_bridge.ros.wheel_odometry import COVARIANCES, wheel_odometry
+from drone_bridge.ros.topics.covariances import OdometryCovariances
+from drone_bridge.ros.topics.frames import FrameNames
+from drone_bridge.ros.topics.table import MissingTopicError, Topic, TopicTable
+from drone_bridge.ros.topics.topic_names import topic_token, unique_names
+from drone_bridge.ros.topics.transforms import odometry_transform
+from drone_bridge.ros.topics.wheel_odometry import COVARIANCES, wheel_odometry
 from drone_bridge.wire.printable import printable
 
 SKID_STEER = (

@@ -34,19 +34,19 @@ from drone_bridge.robot_class.robot import (
 )
 from drone_bridge.robot_class.topics import CAMERA, REFUSED_IMAGES, RobotClassTranslation, make_rows
 from drone_bridge.robot_class.transports import Udp
-from drone_bridge.ros.ar_drone_rows import static_transforms
-from drone_bridge.ros.command_topics import TWIST_AXES, CommandTopics
-from drone_bridge.ros.common_parameters import common_parameters, frame_names, frame_parameters
-from drone_bridge.ros.covariances import twist_covariance_parameter
-from drone_bridge.ros.doubt_reports import DoubtReports
-from drone_bridge.ros.frames import DroneFrameNames
-from drone_bridge.ros.limits import limit_parameters
-from drone_bridge.ros.parameters import ParameterDeclaration
-from drone_bridge.ros.protocol_node import ProtocolNode
-from drone_bridge.ros.request_services import PendingRequest, RequestServices, undeliverable
-from drone_bridge.ros.tilt_commands import TiltCommands, drone_parameters, read_drone
-from drone_bridge.ros.topic_publishers import TopicPublishers
-from drone_bridge.ros.wheel_odometry import TWIST_VARIANCES
+from drone_bridge.ros.commands.command_topics import TWIST_AXES, CommandTopics
+from drone_bridge.ros.commands.tilt_commands import TiltCommands, drone_parameters, read_drone
+from drone_bridge.ros.node.common_parameters import common_parameters, frame_names, frame_parameters
+from drone_bridge.ros.node.doubt_reports import DoubtReports
+from drone_bridge.ros.node.limit_reports import limit_parameters
+from drone_bridge.ros.node.parameters import ParameterDeclaration
+from drone_bridge.ros.node.protocol_node import ProtocolNode
+from drone_bridge.ros.node.request_services import PendingRequest, RequestServices, undeliverable
+from drone_bridge.ros.topics.ar_drone_rows import static_transforms
+from drone_bridge.ros.topics.covariances import twist_covariance_parameter
+from drone_bridge.ros.topics.frames import DroneFrameNames
+from drone_bridge.ros.topics.topic_publishers import TopicPublishers
+from drone_bridge.ros.topics.wheel_odometry import TWIST_VARIANCES
 from drone_bridge.session.feedback import Feedback
 from drone_bridge.session.report_watch import ReportWatch
 from drone_bridge.session.session import Actions, Session

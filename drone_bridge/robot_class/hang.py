@@ -4,7 +4,7 @@
 from typing import Any
 
 from drone_bridge.robot_class import returned
-from drone_bridge.ros import watchdog
+from drone_bridge.ros.process import watchdog
 
 
 def end_if_stuck(logger: Any) -> None:

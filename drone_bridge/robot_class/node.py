@@ -7,11 +7,11 @@ An empty parameter value means the default, so that a launch file can pass on ar
 import sys
 
 from drone_bridge.kind import NodeKind, kinds, unloadable
-from drone_bridge.ros.environment import check_message_fields
+from drone_bridge.ros.process.environment import check_message_fields
 
 check_message_fields()  # a description may fill messages of its own
 
-from drone_bridge.ros.program import run  # noqa: E402
+from drone_bridge.ros.node.program import run  # noqa: E402
 
 USAGE = "usage: {} <robot> [parameter:=value ...] [--ros-args ...]"
 REFUSED = 2  # like argparse

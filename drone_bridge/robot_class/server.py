@@ -15,8 +15,8 @@ from drone_bridge.robot_class.links import robots_link
 from drone_bridge.robot_class.robot import Command, Robot, Telemetry, first_link, further_links, image_of, is_stream
 from drone_bridge.robot_class.robot_session import REPORTS, RobotClassVehicleSession
 from drone_bridge.robot_class.topics import REFUSED_IMAGES, RobotClassTranslation, assemble, make_rows
-from drone_bridge.ros.command_axes import FullScale, velocity_from_shares
-from drone_bridge.ros.common_parameters import (
+from drone_bridge.ros.commands.command_axes import FullScale, velocity_from_shares
+from drone_bridge.ros.node.common_parameters import (
     ALLOWED_PEERS,
     NEUTRAL_TIME,
     SOURCE_TIMEOUT,
@@ -25,13 +25,13 @@ from drone_bridge.ros.common_parameters import (
     read_allowed_peers,
     read_group,
 )
-from drone_bridge.ros.frames import DroneFrameNames
-from drone_bridge.ros.parameters import ParameterDeclaration
-from drone_bridge.ros.protocol_node import ProtocolNode
-from drone_bridge.ros.service_caller import ServiceCaller
-from drone_bridge.ros.topic_subscriptions import TopicSubscriptions
-from drone_bridge.ros.topics import MissingTopicError
-from drone_bridge.ros.velocity_publisher import VelocityPublisher
+from drone_bridge.ros.node.parameters import ParameterDeclaration
+from drone_bridge.ros.node.protocol_node import ProtocolNode
+from drone_bridge.ros.servers.service_caller import ServiceCaller
+from drone_bridge.ros.servers.topic_subscriptions import TopicSubscriptions
+from drone_bridge.ros.servers.velocity_publisher import VelocityPublisher
+from drone_bridge.ros.topics.frames import DroneFrameNames
+from drone_bridge.ros.topics.table import MissingTopicError
 from drone_bridge.session.operator_command import OPERATORS_LOST
 from drone_bridge.session.session import AFTER_STALLS, Answer, Session
 

@@ -30,15 +30,20 @@ from drone_bridge.motion.vectors import Triple
 from drone_bridge.pictures.topics import H264_ROW, PICTURE_ROWS
 from drone_bridge.robot_class.connection import StatePacket
 from drone_bridge.robot_class.robot import Robot, Telemetry, finite_telemetry, image_of
-from drone_bridge.ros.covariances import UNKNOWN_VARIANCE, OdometryCovariances, covariance_from_diagonal, is_measured
-from drone_bridge.ros.frames import DroneFrameNames
-from drone_bridge.ros.images import RGB8_BYTES_PER_PIXEL, Rgb8Image, rgb8_pixels, set_data
-from drone_bridge.ros.jpeg_images import JpegDecoder
 from drone_bridge.ros.qos import latched, newest
-from drone_bridge.ros.standard_rows import MeasuredMessages
-from drone_bridge.ros.topics import MissingTopicError, Topic, TopicTable
-from drone_bridge.ros.transforms import odometry_transform, set_quaternion, set_vector
-from drone_bridge.ros.wheel_odometry import POSE_VARIANCES, TWIST_VARIANCES
+from drone_bridge.ros.topics.covariances import (
+    UNKNOWN_VARIANCE,
+    OdometryCovariances,
+    covariance_from_diagonal,
+    is_measured,
+)
+from drone_bridge.ros.topics.frames import DroneFrameNames
+from drone_bridge.ros.topics.images import RGB8_BYTES_PER_PIXEL, Rgb8Image, rgb8_pixels, set_data
+from drone_bridge.ros.topics.jpeg_images import JpegDecoder
+from drone_bridge.ros.topics.standard_rows import MeasuredMessages
+from drone_bridge.ros.topics.table import MissingTopicError, Topic, TopicTable
+from drone_bridge.ros.topics.transforms import odometry_transform, set_quaternion, set_vector
+from drone_bridge.ros.topics.wheel_odometry import POSE_VARIANCES, TWIST_VARIANCES
 from drone_bridge.vision.raw_images import check_layout
 from drone_bridge.wire import jpeg
 

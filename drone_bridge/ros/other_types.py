@@ -7,7 +7,7 @@ from typing import Any
 from geometry_msgs.msg import Twist, TwistStamped
 from rclpy.node import Node
 
-from drone_bridge.ros.common_parameters import STAMPED_CMD_VEL
+from drone_bridge.ros.node.common_parameters import STAMPED_CMD_VEL
 
 
 class OtherTypes:

@@ -30,7 +30,7 @@ from drone_bridge.ros.qos import stream
 if TYPE_CHECKING:
     from rclpy.node import Node
 
-    from drone_bridge.ros.protocol_node import ProtocolNode
+    from drone_bridge.ros.node.protocol_node import ProtocolNode
 
 #: Event callbacks of a polled subscription: none. An executor that waits for its events returns at once while a message
 #: waits, without taking it: with rclpy's default events, the recorder would use a whole core.

@@ -15,24 +15,24 @@ from std_msgs.msg import String
 from drone_bridge.net.clock import elapsed_s
 from drone_bridge.net.datagram_link import DatagramCaller
 from drone_bridge.net.link_loop import Link
-from drone_bridge.ros.common_parameters import (
+from drone_bridge.ros.commands.tilt_commands import TiltCommands, drone_parameters, read_drone
+from drone_bridge.ros.node.common_parameters import (
     ALLOWED_PEERS,
     common_parameters,
     frame_names,
     frame_parameters,
     read_allowed_peers,
 )
-from drone_bridge.ros.datagram_link import datagram_link
-from drone_bridge.ros.doubt_reports import DoubtReports
-from drone_bridge.ros.limits import LAND_UNATTENDED_S, limit_parameters
-from drone_bridge.ros.parameters import ParameterDeclaration
-from drone_bridge.ros.program import run
-from drone_bridge.ros.protocol_node import ProtocolNode
-from drone_bridge.ros.simulated_time import Stamps, time_parameters
-from drone_bridge.ros.text_link import TextLink
-from drone_bridge.ros.tilt_commands import TiltCommands, drone_parameters, read_drone
+from drone_bridge.ros.node.datagram_link import datagram_link
+from drone_bridge.ros.node.doubt_reports import DoubtReports
+from drone_bridge.ros.node.limit_reports import LAND_UNATTENDED_S, limit_parameters
+from drone_bridge.ros.node.parameters import ParameterDeclaration
+from drone_bridge.ros.node.program import run
+from drone_bridge.ros.node.protocol_node import ProtocolNode
+from drone_bridge.ros.node.simulated_time import Stamps, time_parameters
+from drone_bridge.ros.node.text_link import TextLink
 from drone_bridge.ros.time import time_from_seconds
-from drone_bridge.ros.topic_publishers import TopicPublishers
+from drone_bridge.ros.topics.topic_publishers import TopicPublishers
 from drone_bridge.session.arbiter import LANDING_SPEED
 from drone_bridge.session.feedback import Feedback
 from drone_bridge.session.tilt_pilot import TiltPilot

@@ -19,8 +19,8 @@ from std_msgs.msg import String
 
 from drone_bridge.net.datagram_link import DatagramCaller, DatagramPort
 from drone_bridge.net.link_loop import Link
-from drone_bridge.ros.command_axes import FullScale, velocity_from_shares
-from drone_bridge.ros.common_parameters import (
+from drone_bridge.ros.commands.command_axes import FullScale, velocity_from_shares
+from drone_bridge.ros.node.common_parameters import (
     ALLOWED_PEERS,
     CMD_VEL,
     COMMAND_OUTPUT,
@@ -31,17 +31,17 @@ from drone_bridge.ros.common_parameters import (
     read_allowed_peers,
     read_group,
 )
-from drone_bridge.ros.datagram_link import datagram_link
-from drone_bridge.ros.jpeg_images import encoded
-from drone_bridge.ros.parameters import ParameterDeclaration
-from drone_bridge.ros.program import run
-from drone_bridge.ros.protocol_node import ProtocolNode
+from drone_bridge.ros.node.datagram_link import datagram_link
+from drone_bridge.ros.node.parameters import ParameterDeclaration
+from drone_bridge.ros.node.program import run
+from drone_bridge.ros.node.protocol_node import ProtocolNode
+from drone_bridge.ros.node.text_link import TextLink
 from drone_bridge.ros.qos import queued
-from drone_bridge.ros.text_link import TextLink
+from drone_bridge.ros.servers.topic_subscriptions import TopicSubscriptions
+from drone_bridge.ros.servers.velocity_publisher import VelocityPublisher
 from drone_bridge.ros.time import seconds_of
-from drone_bridge.ros.topic_subscriptions import TopicSubscriptions
-from drone_bridge.ros.topics import MissingTopicError
-from drone_bridge.ros.velocity_publisher import VelocityPublisher
+from drone_bridge.ros.topics.jpeg_images import encoded
+from drone_bridge.ros.topics.table import MissingTopicError
 from drone_bridge.session.operator_command import OPERATORS_LOST
 from drone_bridge.session.session import AFTER_STALLS
 from drone_bridge.telemetry.codec import (

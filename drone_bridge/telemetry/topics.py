@@ -28,23 +28,23 @@ from drone_bridge.motion.quaternions import (
     unit_quaternion,
 )
 from drone_bridge.msg import LandingPad as LandingPadMessage
-from drone_bridge.ros import frames
-from drone_bridge.ros.covariances import (
+from drone_bridge.ros.node.parameters import ParameterDeclaration
+from drone_bridge.ros.node.simulated_time import CLOCK_TOPIC
+from drone_bridge.ros.qos import latched, newest
+from drone_bridge.ros.time import seconds_of, time_from_seconds
+from drone_bridge.ros.topics import frames
+from drone_bridge.ros.topics.covariances import (
     EXACT_VARIANCE,
     UNKNOWN_VARIANCE,
     OdometryCovariances,
     covariance_from_diagonal,
     is_measured,
 )
-from drone_bridge.ros.frames import DroneFrameNames
-from drone_bridge.ros.images import pinhole_camera_info, set_data
-from drone_bridge.ros.jpeg_images import JpegDecoder
-from drone_bridge.ros.parameters import ParameterDeclaration
-from drone_bridge.ros.qos import latched, newest
-from drone_bridge.ros.simulated_time import CLOCK_TOPIC
-from drone_bridge.ros.time import seconds_of, time_from_seconds
-from drone_bridge.ros.topics import MissingTopicError, Topic, TopicTable
-from drone_bridge.ros.transforms import odometry_transform, set_quaternion, set_vector, transform
+from drone_bridge.ros.topics.frames import DroneFrameNames
+from drone_bridge.ros.topics.images import pinhole_camera_info, set_data
+from drone_bridge.ros.topics.jpeg_images import JpegDecoder
+from drone_bridge.ros.topics.table import MissingTopicError, Topic, TopicTable
+from drone_bridge.ros.topics.transforms import odometry_transform, set_quaternion, set_vector, transform
 from drone_bridge.telemetry.codec import (
     MAX_FOV,
     MAX_PATTERN_LETTERS,
@@ -68,7 +68,7 @@ def _check_signs(names: Sequence[str]) -> str | None:
     return None
 
 
-#: Parameter for commands and telemetry, for peers whose axes differ from those assumed in ros/frames.py.
+#: Parameter for commands and telemetry, for peers whose axes differ from those assumed in ros/topics/frames.py.
 OPPOSITE_SIGNS = ParameterDeclaration(
     "opposite_signs",
     [_NONE],

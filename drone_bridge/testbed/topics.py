@@ -24,17 +24,17 @@ from drone_bridge.motion.quaternions import (
 )
 from drone_bridge.motion.vectors import Triple
 from drone_bridge.msg import CommandRates, DroneProperties
-from drone_bridge.ros import frames
-from drone_bridge.ros.covariances import AXES, EXACT_VARIANCE, UNKNOWN_VARIANCE, OdometryCovariances
-from drone_bridge.ros.frames import FrameNames
-from drone_bridge.ros.images import Rgb8Image, pinhole_camera_info, rgb8_pixels
-from drone_bridge.ros.jpeg_images import JpegEncoder
-from drone_bridge.ros.parameters import ParameterDeclaration
+from drone_bridge.ros.node.parameters import ParameterDeclaration
+from drone_bridge.ros.node.simulated_time import CLOCK_TOPIC
 from drone_bridge.ros.qos import latched, newest
-from drone_bridge.ros.simulated_time import CLOCK_TOPIC
 from drone_bridge.ros.time import seconds_of, time_from_seconds
-from drone_bridge.ros.topics import Topic, TopicTable
-from drone_bridge.ros.transforms import set_quaternion, set_vector, transform
+from drone_bridge.ros.topics import frames
+from drone_bridge.ros.topics.covariances import AXES, EXACT_VARIANCE, UNKNOWN_VARIANCE, OdometryCovariances
+from drone_bridge.ros.topics.frames import FrameNames
+from drone_bridge.ros.topics.images import Rgb8Image, pinhole_camera_info, rgb8_pixels
+from drone_bridge.ros.topics.jpeg_images import JpegEncoder
+from drone_bridge.ros.topics.table import Topic, TopicTable
+from drone_bridge.ros.topics.transforms import set_quaternion, set_vector, transform
 from drone_bridge.testbed import units
 from drone_bridge.testbed.codec import (
     AngleUnit,

@@ -12,7 +12,7 @@ from importlib.util import find_spec
 
 from drone_bridge.programs.missing_package import explain_missing
 from drone_bridge.programs.options import known
-from drone_bridge.ros.environment import complete_environment
+from drone_bridge.ros.process.environment import complete_environment
 from drone_bridge.standard_files import open_closed_files
 
 #: Exit status if a command can't be run, the same as that of argparse.

@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING
 from drone_bridge.kind import OWN, kinds, load, unloadable
 from drone_bridge.net.python_child import code_command
 from drone_bridge.programs.missing_package import install_command
-from drone_bridge.ros import environment
-from drone_bridge.ros.log_pipe import NO_FILE_OF_RCL
-from drone_bridge.ros.shared_memory import SHARED_MEMORY, abandoned, shortage
+from drone_bridge.ros.process import environment
+from drone_bridge.ros.process.log_pipe import NO_FILE_OF_RCL
+from drone_bridge.ros.process.shared_memory import SHARED_MEMORY, abandoned, shortage
 from drone_bridge.tools.discovery import DISCOVERY_S
 
 if TYPE_CHECKING:
@@ -51,8 +51,8 @@ OF_ROS = ("launch_ros", "ros2cli")
 _TALKER = """
 import sys, rclpy
 from std_msgs.msg import String
-from drone_bridge.ros.environment import complete_environment
-from drone_bridge.ros.log_pipe import NO_FILE_OF_RCL
+from drone_bridge.ros.process.environment import complete_environment
+from drone_bridge.ros.process.log_pipe import NO_FILE_OF_RCL
 complete_environment()
 rclpy.init(args=NO_FILE_OF_RCL)
 node = rclpy.create_node("doctor_talker")

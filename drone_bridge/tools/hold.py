@@ -11,10 +11,10 @@ from typing import Any
 from rclpy.duration import Duration
 
 from drone_bridge.msg import HoldWish
-from drone_bridge.ros.file_keeper import FileKeeper
-from drone_bridge.ros.hold_services import HoldServices, is_of, node_of
+from drone_bridge.ros.hold.file_keeper import FileKeeper
+from drone_bridge.ros.hold.hold_services import HoldServices, is_of, node_of
+from drone_bridge.ros.hold.wish_file import EVERY_NODE, FILE_TIMEOUT_S, FiledWish, WishFile
 from drone_bridge.ros.qos import latched
-from drone_bridge.ros.wish_file import EVERY_NODE, FILE_TIMEOUT_S, FiledWish, WishFile
 from drone_bridge.tools.discovery import DISCOVERY_S, QUIET_S
 
 #: Timeout of the response of a vehicle's node, s.
@@ -52,7 +52,7 @@ def _set_all(argv: Sequence[str], *, is_held: bool) -> int:
 
     import rclpy  # after the arguments, whose errors need no ROS
 
-    from drone_bridge.ros.program import initialize_ros, shut_down_ros
+    from drone_bridge.ros.node.program import initialize_ros, shut_down_ros
 
     initialize_ros([])
     node = rclpy.create_node("drone_bridge_hold")

@@ -15,7 +15,7 @@ from typing import NoReturn
 from ament_index_python.packages import get_package_prefix
 
 from drone_bridge.net.disk_space import DEFAULT_MB
-from drone_bridge.ros.parameter_files import parameter_arguments
+from drone_bridge.ros.node.parameter_files import parameter_arguments
 
 
 def main(argv: Sequence[str]) -> NoReturn:

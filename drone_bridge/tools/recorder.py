@@ -46,9 +46,9 @@ def main(args: list[str] | None = None) -> int:
     handle_stop_signals(stop.set)
     from rclpy.utilities import remove_ros_args
 
-    from drone_bridge.ros import log_pipe, watchdog
-    from drone_bridge.ros.discovery_server import ask_for_all_topics
-    from drone_bridge.ros.program import START_ERRORS, initialize_ros, print_start_error, shut_down_ros
+    from drone_bridge.ros.node.discovery_server import ask_for_all_topics
+    from drone_bridge.ros.node.program import START_ERRORS, initialize_ros, print_start_error, shut_down_ros
+    from drone_bridge.ros.process import log_pipe, watchdog
     from drone_bridge.standard_files import open_closed_files
 
     open_closed_files()
@@ -112,8 +112,8 @@ def record_with_ros2(stop: StopRequest) -> int:
     """Replace this process by `ros2 bag record` with the same settings. Used without mcap, which has no rosdep key."""
     import rclpy
 
-    from drone_bridge.ros import log_pipe
-    from drone_bridge.ros.program import shut_down_ros
+    from drone_bridge.ros.node.program import shut_down_ros
+    from drone_bridge.ros.process import log_pipe
     from drone_bridge.tools.recording.settings import SettingsError, read_settings
 
     node = rclpy.create_node("recorder")

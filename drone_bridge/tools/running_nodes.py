@@ -18,9 +18,9 @@ from rclpy.qos import DurabilityPolicy, QoSCompatibility, QoSProfile, Reliabilit
 from rclpy.topic_endpoint_info import TopicEndpointInfo
 
 from drone_bridge.kind import ProtocolKind, kinds, load
-from drone_bridge.ros.link_report import LINK_STATUS
-from drone_bridge.ros.neutral_repeater import COMMAND_TOPICS, OBSERVERS
-from drone_bridge.ros.topics import Topic
+from drone_bridge.ros.node.link_report import LINK_STATUS
+from drone_bridge.ros.servers.neutral_repeater import COMMAND_TOPICS, OBSERVERS
+from drone_bridge.ros.topics.table import Topic
 from drone_bridge.tools.discovery import DISCOVERY_S, QUIET_S
 
 #: Nodes report once per second. Topics that a server needs have a higher rate.

@@ -16,11 +16,11 @@ from rclpy.node import Node
 from std_msgs.msg import String
 from tf2_msgs.msg import TFMessage
 
-from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration
-from drone_bridge.ros.program import run
+from drone_bridge.ros.node.parameters import DeclaredParameters, ParameterDeclaration
+from drone_bridge.ros.node.program import run
 from drone_bridge.ros.qos import latched
-from drone_bridge.ros.transforms import transform
-from drone_bridge.ros.urdf import fixed_transforms, put_before_frames
+from drone_bridge.ros.topics.transforms import transform
+from drone_bridge.ros.topics.urdf import fixed_transforms, put_before_frames
 
 MODELS = ("drone", "rover", "submarine")
 PARAMETERS = (

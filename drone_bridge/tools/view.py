@@ -11,7 +11,7 @@ from typing import NoReturn
 from ament_index_python.packages import get_package_prefix
 
 from drone_bridge.programs.options import port
-from drone_bridge.ros.parameter_files import parameter_arguments
+from drone_bridge.ros.node.parameter_files import parameter_arguments
 
 
 def main(argv: Sequence[str]) -> int:

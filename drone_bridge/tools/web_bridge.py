@@ -7,8 +7,8 @@ web_bridge --ros-args -p port:=8765
 import ctypes
 import sys
 
-from drone_bridge.ros.discovery_server import ask_for_all_topics
-from drone_bridge.ros.program import run
+from drone_bridge.ros.node.discovery_server import ask_for_all_topics
+from drone_bridge.ros.node.program import run
 
 #: Larger blocks, such as images, are returned to the system when they are freed. By default, glibc raises the threshold
 #: up to 32 MiB after freeing a large block, and the queued images of disconnected viewers would stay allocated.

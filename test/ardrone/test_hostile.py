@@ -21,7 +21,7 @@ from drone_bridge.motion.ar_drone import AR_DRONE
 from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.motion.dead_reckoning import DeadReckonedPose, DeadReckoning
 from drone_bridge.motion.limits import LimitParameters
-from drone_bridge.ros.frames import DroneFrameNames
+from drone_bridge.ros.topics.frames import DroneFrameNames
 from drone_bridge.session.arbiter import Arrival
 from drone_bridge.session.feedback import Feedback
 from drone_bridge.session.session import Send

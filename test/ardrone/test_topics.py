@@ -7,7 +7,7 @@ from drone_bridge.ardrone.codec import Detected, Navdata, State
 from drone_bridge.ardrone.codec.navdata import detections_option
 from drone_bridge.ardrone.topics import ArdroneTranslation
 from drone_bridge.pictures.topics import camera_transforms
-from drone_bridge.ros.frames import DroneFrameNames
+from drone_bridge.ros.topics.frames import DroneFrameNames
 
 NAMES = DroneFrameNames("d1/")
 

@@ -16,7 +16,7 @@ import pytest
 from processes import TIMEOUT_S
 from vehicle_pair import DOMAIN, BridgePair, ServerPair, assert_neutral, assert_neutral_after, each_kind
 
-from drone_bridge.ros import watchdog
+from drone_bridge.ros.process import watchdog
 
 #: Code for SIGUSR1: a C call that never returns holds Python's lock, like Fast DDS's lock-up in rclpy's destructors.
 HELD_ON_SIGNAL = "import ctypes, signal\nsignal.signal(signal.SIGUSR1, lambda *_: ctypes.PyDLL(None).sleep(600))\n"

@@ -12,7 +12,7 @@ from ros_session import wait_until
 from vehicle_pair import DOMAIN, BridgePair, assert_neutral_after, assert_nothing_moved, each_kind, shared
 
 from drone_bridge.kind import NOT_STATED, kinds
-from drone_bridge.ros.wish_file import FiledWish, WishFile
+from drone_bridge.ros.hold.wish_file import FiledWish, WishFile
 
 kind, pair = each_kind(), shared(BridgePair)
 BY_PROCESS = pytest.mark.by_mechanism("process")

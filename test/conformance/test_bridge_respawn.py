@@ -19,7 +19,7 @@ from processes import TIMEOUT_S
 from ros_session import wait_until
 from vehicle_pair import BridgePair, assert_nothing_moved, each_kind, shared
 
-from drone_bridge.ros import watchdog
+from drone_bridge.ros.process import watchdog
 
 #: Code for SIGUSR1: a C call that never returns holds Python's lock, like Fast DDS's lock-up in rclpy's destructors.
 HELD_ON_SIGNAL = "import ctypes, signal\nsignal.signal(signal.SIGUSR1, lambda *_: ctypes.PyDLL(None).sleep(600))\n"

@@ -15,9 +15,9 @@ from std_msgs.msg import Bool
 from drone_bridge.controllers.land_on_pad.pilot import LandParameters
 from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.motion.quaternions import quaternion_from_euler
-from drone_bridge.ros.jpeg_images import JpegDecoder
 from drone_bridge.ros.time import time_from_seconds
-from drone_bridge.ros.transforms import set_quaternion
+from drone_bridge.ros.topics.jpeg_images import JpegDecoder
+from drone_bridge.ros.topics.transforms import set_quaternion
 from drone_bridge.telemetry.emulator.rover import RoverPattern
 from drone_bridge.telemetry.emulator.world import FlightSetup, LandingFlight
 from drone_bridge.telemetry.topics import LandingFrameNames, TelemetryTranslation

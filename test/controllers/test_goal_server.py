@@ -19,8 +19,8 @@ from drone_bridge.controllers.goals.guides import GoalError, GoalParameters
 from drone_bridge.controllers.goals.server import GoalServer
 from drone_bridge.motion.body_velocity import STILL
 from drone_bridge.motion.quaternions import quaternion_from_euler
-from drone_bridge.ros import frame_tree
-from drone_bridge.ros.transforms import set_quaternion, transform
+from drone_bridge.ros.topics import frame_tree
+from drone_bridge.ros.topics.transforms import set_quaternion, transform
 
 PERIOD_S = 0.02
 TYPES = {"take_off": TakeOff, "land": Land, "go_to": GoTo, "follow_path": FollowPath, "navigate_to_pose": GoTo}

@@ -12,7 +12,7 @@ from drone_bridge.controllers.land_on_pad.images import attitude, pad_message
 from drone_bridge.motion.quaternions import quaternion_from_euler
 from drone_bridge.msg import LandingPad
 from drone_bridge.ros.time import time_from_seconds
-from drone_bridge.ros.transforms import set_quaternion
+from drone_bridge.ros.topics.transforms import set_quaternion
 from drone_bridge.telemetry.emulator.world import FlightSetup, LandingFlight
 from drone_bridge.telemetry.topics import LandingFrameNames, TelemetryTranslation
 from drone_bridge.telemetry.units import Units

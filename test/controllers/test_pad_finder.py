@@ -17,9 +17,9 @@ from drone_bridge.controllers.land_on_pad.images import PadImages, attitude, hea
 from drone_bridge.controllers.pad_finder import ATTITUDES_KEPT, NearestAttitude, OtherPadFinder, camera_of
 from drone_bridge.motion.matrices import rotation_from_angles
 from drone_bridge.motion.quaternions import quaternion_from_euler
-from drone_bridge.ros.jpeg_images import JpegDecoder
 from drone_bridge.ros.time import time_from_seconds
-from drone_bridge.ros.transforms import set_quaternion
+from drone_bridge.ros.topics.jpeg_images import JpegDecoder
+from drone_bridge.ros.topics.transforms import set_quaternion
 from drone_bridge.telemetry.topics import LandingFrameNames, TelemetryTranslation
 from drone_bridge.telemetry.units import Units
 from drone_bridge.tools.launch.evaluate import evaluate

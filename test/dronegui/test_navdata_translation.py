@@ -26,9 +26,9 @@ from drone_bridge.dronegui.topics import (
 from drone_bridge.motion.dead_reckoning import DeadReckoning
 from drone_bridge.motion.quaternions import Quaternion, euler_from_quaternion, rotated
 from drone_bridge.pictures.topics import camera_transforms
-from drone_bridge.ros.ar_drone_rows import static_transforms
-from drone_bridge.ros.covariances import AXES, UNKNOWN_VARIANCE
-from drone_bridge.ros.frames import DroneFrameNames
+from drone_bridge.ros.topics.ar_drone_rows import static_transforms
+from drone_bridge.ros.topics.covariances import AXES, UNKNOWN_VARIANCE
+from drone_bridge.ros.topics.frames import DroneFrameNames
 
 STAMP = Time(sec=12, nanosec=34)
 NAMES = DroneFrameNames("d1/")

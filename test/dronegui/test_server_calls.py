@@ -10,7 +10,7 @@ from std_srvs.srv import SetBool, Trigger
 
 from drone_bridge.dronegui.server import TARGETS, DroneGuiServer
 from drone_bridge.dronegui.session.gui import HOVER, RESET, TAKE_OFF
-from drone_bridge.ros.service_caller import ServiceCaller
+from drone_bridge.ros.servers.service_caller import ServiceCaller
 from drone_bridge.session.session import EMERGENCY, LAND
 
 

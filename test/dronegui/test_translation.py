@@ -8,7 +8,7 @@ from drone_bridge.dronegui.codec import Controls
 from drone_bridge.dronegui.server import DroneGuiServer
 from drone_bridge.motion.body_velocity import STILL, BodyVelocity
 from drone_bridge.motion.tilt_control import Shares
-from drone_bridge.ros.command_axes import FullScale, velocity_from_shares
+from drone_bridge.ros.commands.command_axes import FullScale, velocity_from_shares
 
 
 def test_velocities_for_other_drones_have_the_signs_of_ros():

@@ -8,7 +8,7 @@ from diagnostic_msgs.msg import DiagnosticStatus
 from rclpy.lifecycle import TransitionCallbackReturn
 
 from drone_bridge.net.connector import LinkError
-from drone_bridge.ros.autostart import Autostart
+from drone_bridge.ros.node.autostart import Autostart
 
 SUCCESS, FAILURE = TransitionCallbackReturn.SUCCESS, TransitionCallbackReturn.FAILURE
 

@@ -10,9 +10,9 @@ import pytest
 from shipped import EXECUTABLES, LAUNCH_FILES, PARTS, REQUIRED, ROOT, by_name, parameters_in
 
 from drone_bridge.programs.options import ENDS_LAUNCH
-from drone_bridge.ros.hold_file import SCOPE_VARIABLE
-from drone_bridge.ros.neutral_repeater import OBSERVERS
-from drone_bridge.ros.protocol_node import HOST_ARGUMENT, link_advice
+from drone_bridge.ros.hold.hold_file import SCOPE_VARIABLE
+from drone_bridge.ros.node.protocol_node import HOST_ARGUMENT, link_advice
+from drone_bridge.ros.servers.neutral_repeater import OBSERVERS
 from drone_bridge.stop_signals import LAUNCHED
 from drone_bridge.testbed.emulator.__main__ import parse
 from drone_bridge.tools.launch.arguments import declared_in, parse_assignments

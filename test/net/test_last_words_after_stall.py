@@ -13,8 +13,8 @@ from drone_bridge.net.clock import elapsed_s
 from drone_bridge.net.last_words_sender import DEADLINE
 from drone_bridge.net.serial_line import SerialLine, _Device
 from drone_bridge.net.tcp_connection import StreamOptions, TcpConnection
-from drone_bridge.ros import log_pipe
-from drone_bridge.ros.protocol_node import ProtocolNode
+from drone_bridge.ros.node.protocol_node import ProtocolNode
+from drone_bridge.ros.process import log_pipe
 from drone_bridge.session.session import LastWords
 from drone_bridge.session.stall_detector import StallDetector
 

@@ -193,6 +193,20 @@ def test_nodes_have_no_clock_thread_or_lock():
     assert not {each for each in found if each[1] in ("time", "threading", "asyncio", "socket", "select")}
 
 
+def test_rooms_of_processes_need_no_ros():
+    paths = [path for path in MODULES if path.is_relative_to(PACKAGE / "ros/process")]
+    names = {name for path in paths for name in imported_names(path)}
+    assert paths
+    assert not {name for name in names if name.startswith("rclpy")}
+    assert {name for name in names if name.startswith("drone_bridge.ros")} <= {
+        f"drone_bridge.ros.process{name}" for name in ("", *(f".{path.stem}" for path in paths))
+    }
+
+
+def test_few_modules_of_ros_are_in_no_room():
+    assert len(list((PACKAGE / "ros").glob("*.py"))) <= 25
+
+
 def private_attributes(path, *classes):
     """Return the private attributes that the classes of a file give themselves; all of its classes, or these."""
     defined = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.ClassDef)]
@@ -202,7 +216,7 @@ def private_attributes(path, *classes):
 
 
 def test_no_node_assigns_a_private_attribute_of_its_base():
-    of_base = private_attributes(PACKAGE / "ros/protocol_node.py", "ProtocolNode")
+    of_base = private_attributes(PACKAGE / "ros/node/protocol_node.py", "ProtocolNode")
     assert "_is_publishing" in of_base
     nodes = {
         path: match[1]

@@ -58,7 +58,7 @@ def loaded(request):
 
 def test_optional_modules_are_not_loaded_at_startup(loaded):
     _, modules = loaded
-    assert "drone_bridge.ros.protocol_node" in modules
+    assert "drone_bridge.ros.node.protocol_node" in modules
     assert not LATER & {module.partition(".")[0] for module in modules}
 
 

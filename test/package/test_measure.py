@@ -37,7 +37,7 @@ def test_growth_is_found(last, found):
         ("Fatal Python error: init_import_site: Failed to import the site module\nKeyboardInterrupt\n", True),
         ('Traceback:\n  File "lib/drone_bridge/robot_bridge", line 3\n    import signal\nKeyboardInterrupt\n', True),
         ('Traceback:\n  File "drone_bridge/robot/bridge/node.py", line 9\nKeyboardInterrupt\n', False),
-        ('Traceback:\n  File "drone_bridge/ros/program.py", line 40\nKeyboardInterrupt\n', False),
+        ('Traceback:\n  File "drone_bridge/ros/node/program.py", line 40\nKeyboardInterrupt\n', False),
         ("ValueError: no such thing\n", False),
         ("", False),
     ],

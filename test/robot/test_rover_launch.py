@@ -12,8 +12,8 @@ from ros_session import wait_until
 
 from drone_bridge.motion.body_velocity import STILL
 from drone_bridge.motion.planar_pose import PlanarPose
-from drone_bridge.ros.frames import FrameNames
-from drone_bridge.ros.wheel_odometry import wheel_odometry
+from drone_bridge.ros.topics.frames import FrameNames
+from drone_bridge.ros.topics.wheel_odometry import wheel_odometry
 
 
 def test_the_rover_controller_follows_odometry_and_stops_at_its_end(ros):

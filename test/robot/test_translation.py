@@ -18,7 +18,7 @@ from drone_bridge.robot.bridge.node import RobotBridge
 from drone_bridge.robot.codec import Speeds
 from drone_bridge.robot.topics import RobotTranslation, sensor_topics
 from drone_bridge.robot.units import SkidSteer, measurement
-from drone_bridge.ros.frames import FrameNames
+from drone_bridge.ros.topics.frames import FrameNames
 
 STAMP = Time(sec=12, nanosec=5)
 TRANSLATION = RobotTranslation()

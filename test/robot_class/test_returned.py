@@ -9,7 +9,7 @@ import pytest
 from drone_bridge.robot_class import BodyVelocity, Robot, Udp, returned
 from drone_bridge.robot_class.hang import end_if_stuck
 from drone_bridge.robot_class.robot import unstoppable
-from drone_bridge.ros import watchdog
+from drone_bridge.ros.process import watchdog
 
 
 def exits(*_):

@@ -14,11 +14,11 @@ from drone_bridge.robot_class import BodyVelocity, Camera, Picture, Robot, Telem
 from drone_bridge.robot_class.connection import StatePacket
 from drone_bridge.robot_class.robot import image_of
 from drone_bridge.robot_class.topics import RAW, RobotClassTranslation, assemble, make_rows
-from drone_bridge.ros.covariances import UNKNOWN_VARIANCE
-from drone_bridge.ros.frames import DroneFrameNames
-from drone_bridge.ros.jpeg_images import encoded
-from drone_bridge.ros.topics import MissingTopicError
-from drone_bridge.ros.wheel_odometry import TWIST_VARIANCES
+from drone_bridge.ros.topics.covariances import UNKNOWN_VARIANCE
+from drone_bridge.ros.topics.frames import DroneFrameNames
+from drone_bridge.ros.topics.jpeg_images import encoded
+from drone_bridge.ros.topics.table import MissingTopicError
+from drone_bridge.ros.topics.wheel_odometry import TWIST_VARIANCES
 
 STAMP = Time(sec=3)
 PIXELS = Picture(4, 2, bytes(range(24)))

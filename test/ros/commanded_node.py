@@ -11,8 +11,10 @@ from twists import twist
 from waiting_messages import WaitingMessages
 
 from drone_bridge.motion.observed_motion import ObservedMotion
-from drone_bridge.ros import command_topics, hold, limits
-from drone_bridge.ros.hold import REFUSED, Hold
+from drone_bridge.ros.commands import command_topics
+from drone_bridge.ros.hold import hold
+from drone_bridge.ros.hold.hold import REFUSED, Hold
+from drone_bridge.ros.node import limit_reports as limits
 from drone_bridge.ros.time import time_from_seconds
 
 #: Offset of the machine's clock to the steady one.

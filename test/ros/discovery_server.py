@@ -6,7 +6,7 @@ import os
 import sys
 import tempfile
 
-from drone_bridge.ros import environment
+from drone_bridge.ros.process import environment
 
 PROFILE = """
 <dds xmlns="http://www.eprosima.com">

@@ -20,7 +20,7 @@ from tf2_msgs.msg import TFMessage
 
 from drone_bridge.net.link_loop import LinkLoop
 from drone_bridge.robot.bridge.node import RobotBridge
-from drone_bridge.ros.link_report import LinkReport
+from drone_bridge.ros.node.link_report import LinkReport
 from drone_bridge.session.session import MAY_HAVE_WAITED
 from drone_bridge.simulator.bridge.node import SimulatorBridge
 from drone_bridge.srv import SimulatorRequest

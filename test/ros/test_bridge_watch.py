@@ -5,9 +5,9 @@ import pytest
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from plain_node import PlainNode
 
-from drone_bridge.ros import bridge_watch
-from drone_bridge.ros.bridge_watch import GONE_AFTER_S, SILENT_AFTER_S, BridgeWatch
-from drone_bridge.ros.link_report import LINK_STATUS, PEER_SILENT
+from drone_bridge.ros.node.link_report import LINK_STATUS, PEER_SILENT
+from drone_bridge.ros.servers import bridge_watch
+from drone_bridge.ros.servers.bridge_watch import GONE_AFTER_S, SILENT_AFTER_S, BridgeWatch
 
 BRIDGE = "/field/robot_bridge"
 

@@ -4,7 +4,7 @@
 import pytest
 import yaml
 
-from drone_bridge.ros.calibration_files import read_camera_info
+from drone_bridge.ros.topics.calibration_files import read_camera_info
 
 CONTENT = {
     "image_width": 320,

@@ -8,7 +8,7 @@ from commanded_node import commanded_nodes
 from geometry_msgs.msg import Twist, TwistStamped
 from twists import twist
 
-from drone_bridge.ros.command_streams import DROPPED, IDLE_S, LATE_S, PERIOD_S, CommandStreams
+from drone_bridge.ros.commands.command_streams import DROPPED, IDLE_S, LATE_S, PERIOD_S, CommandStreams
 
 FIRST, SECOND = twist(forward=1.0), twist(forward=2.0)
 

@@ -10,7 +10,7 @@ from ros_session import module_ros, wait_until
 from twists import twist
 
 from drone_bridge.net.clock import elapsed_s
-from drone_bridge.ros.command_streams import IDLE_S, LATE_S, CommandStreams
+from drone_bridge.ros.commands.command_streams import IDLE_S, LATE_S, CommandStreams
 
 ros = module_ros()
 

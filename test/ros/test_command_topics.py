@@ -14,10 +14,10 @@ from twists import twist
 from drone_bridge.motion.body_velocity import STILL, BodyVelocity
 from drone_bridge.motion.limits import LOW_BATTERY_S
 from drone_bridge.msg import CommandAxes, CommandRates
-from drone_bridge.ros.command_ages import CLOCK_TOLERANCE_S
-from drone_bridge.ros.command_streams import DROPPED, LATE_S
-from drone_bridge.ros.command_topics import CommandTopics
-from drone_bridge.ros.stall_watch import PROCESS
+from drone_bridge.ros.commands.command_ages import CLOCK_TOLERANCE_S
+from drone_bridge.ros.commands.command_streams import DROPPED, LATE_S
+from drone_bridge.ros.commands.command_topics import CommandTopics
+from drone_bridge.ros.node.stall_watch import PROCESS
 from drone_bridge.session.arbiter import SINKING, Rank
 from drone_bridge.session.session import Landing
 

@@ -8,10 +8,10 @@ from nav_msgs.msg import Odometry
 from drone_bridge.motion.body_velocity import STILL
 from drone_bridge.motion.planar_pose import PlanarPose
 from drone_bridge.robot.bridge.parameters import PARAMETERS as ROBOT
-from drone_bridge.ros.ar_drone_rows import ODOMETRY_COVARIANCES as DRONEGUI
-from drone_bridge.ros.covariances import AXES, covariance_from_diagonal
-from drone_bridge.ros.frames import FrameNames
-from drone_bridge.ros.wheel_odometry import wheel_odometry
+from drone_bridge.ros.topics.ar_drone_rows import ODOMETRY_COVARIANCES as DRONEGUI
+from drone_bridge.ros.topics.covariances import AXES, covariance_from_diagonal
+from drone_bridge.ros.topics.frames import FrameNames
+from drone_bridge.ros.topics.wheel_odometry import wheel_odometry
 from drone_bridge.simulator.topics import EXACT_COVARIANCES as SIMULATOR
 from drone_bridge.telemetry.topics import ROVER_COVARIANCES as TELEMETRY
 from drone_bridge.testbed.topics import ODOMETRY_COVARIANCES as TESTBED

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from drone_bridge.ros.environment import domain_problem, missing_middleware, name_home
+from drone_bridge.ros.process.environment import domain_problem, missing_middleware, name_home
 from drone_bridge.tools.recording.settings import new_bag
 
 LIBRARIES = (

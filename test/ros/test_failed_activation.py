@@ -12,7 +12,7 @@ from drone_bridge.net.datagram_link import DatagramPeer, DatagramPort
 from drone_bridge.net.tcp_peer import TcpPeer
 from drone_bridge.net.tcp_port import TcpPort
 from drone_bridge.net.wire_log import WireLog
-from drone_bridge.ros.protocol_node import ProtocolNode
+from drone_bridge.ros.node.protocol_node import ProtocolNode
 
 LINKS = (
     lambda: TcpPort("127.0.0.1", 0),

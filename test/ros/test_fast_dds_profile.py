@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from drone_bridge.ros import environment
+from drone_bridge.ros.process import environment
 
 PROFILE_OF_2 = environment.PROFILE_OF_2
 

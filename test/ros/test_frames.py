@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from rotations import about, matrix, turned
 
 from drone_bridge.motion.quaternions import euler_from_quaternion, quaternion_from_euler
-from drone_bridge.ros import frames
+from drone_bridge.ros.topics import frames
 from drone_bridge.testbed import units as testbed_frames
 from drone_bridge.testbed.codec import AngleUnit, SensorFrame
 from drone_bridge.testbed.units import BodyRates

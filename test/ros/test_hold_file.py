@@ -16,12 +16,12 @@ from std_srvs.srv import SetBool
 
 from drone_bridge.msg import HoldStatus, HoldWish
 from drone_bridge.net.clock import elapsed_s
-from drone_bridge.ros import hold_file
-from drone_bridge.ros.hold import MAX_WISHES, Hold
-from drone_bridge.ros.hold_file import SCOPE_VARIABLE, HoldFile
-from drone_bridge.ros.hold_services import refusal_of
-from drone_bridge.ros.log_pipe import _log_file
-from drone_bridge.ros.wish_file import EVERY_NODE, EVERY_VEHICLE, FiledWish, WishFile
+from drone_bridge.ros.hold import hold_file
+from drone_bridge.ros.hold.hold import MAX_WISHES, Hold
+from drone_bridge.ros.hold.hold_file import SCOPE_VARIABLE, HoldFile
+from drone_bridge.ros.hold.hold_services import refusal_of
+from drone_bridge.ros.hold.wish_file import EVERY_NODE, EVERY_VEHICLE, FiledWish, WishFile
+from drone_bridge.ros.process.log_pipe import _log_file
 from drone_bridge.session import hold_state
 from drone_bridge.session.hold_state import AT_HELM, HELM_ENDED
 
@@ -36,7 +36,7 @@ def home(tmp_path, monkeypatch):
 
 def boots(monkeypatch, name):
     monkeypatch.setattr(hold_file, "boot_id", lambda: name)
-    monkeypatch.setattr("drone_bridge.ros.wish_file.boot_id", lambda: name)
+    monkeypatch.setattr("drone_bridge.ros.hold.wish_file.boot_id", lambda: name)
 
 
 def kept():
@@ -345,7 +345,7 @@ def test_the_end_of_a_node_waits_for_its_file(monkeypatch):
         write(file, reason)
 
     monkeypatch.setattr(HoldFile, "write", write_at_the_end)
-    monkeypatch.setattr("drone_bridge.ros.hold.FILE_TIMEOUT_S", 10.0)
+    monkeypatch.setattr("drone_bridge.ros.hold.hold.FILE_TIMEOUT_S", 10.0)
     node = Node()
     node.wish("7")
     assert not kept()

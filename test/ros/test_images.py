@@ -10,7 +10,7 @@ from builtin_interfaces.msg import Time
 from rclpy.serialization import deserialize_message, serialize_message
 from sensor_msgs.msg import Image
 
-from drone_bridge.ros.images import Rgb8Image, pinhole_camera_info
+from drone_bridge.ros.topics.images import Rgb8Image, pinhole_camera_info
 
 WIDTH, HEIGHT = 160, 120
 SIZE = 3 * WIDTH * HEIGHT

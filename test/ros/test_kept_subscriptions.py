@@ -4,7 +4,7 @@
 import contextlib
 from types import SimpleNamespace
 
-from drone_bridge.ros.protocol_node import ProtocolNode
+from drone_bridge.ros.node.protocol_node import ProtocolNode
 
 
 class Node:

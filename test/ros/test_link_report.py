@@ -6,8 +6,8 @@ from types import SimpleNamespace
 import pytest
 from diagnostic_msgs.msg import DiagnosticStatus
 
-from drone_bridge.ros.link_report import HANGING, LinkReport
-from drone_bridge.ros.stall_watch import PROCESS
+from drone_bridge.ros.node.link_report import HANGING, LinkReport
+from drone_bridge.ros.node.stall_watch import PROCESS
 
 LOGGER = SimpleNamespace(**dict.fromkeys(("info", "warning", "error"), lambda line: None))
 

@@ -6,8 +6,8 @@ from unittest.mock import Mock
 
 import pytest
 
-from drone_bridge.ros.link_report import LinkReport
-from drone_bridge.ros.log_limiter import (
+from drone_bridge.ros.node.link_report import LinkReport
+from drone_bridge.ros.node.log_limiter import (
     BURST,
     CONDITION_ENDS_AFTER_S,
     LINES_PER_S,

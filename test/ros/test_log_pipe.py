@@ -16,8 +16,8 @@ from blocked_output import full_pipe
 from processes import TIMEOUT_S, executable
 from ros_session import wait_until
 
-from drone_bridge.ros import watchdog
-from drone_bridge.ros.log_writer import QUEUE_LIMIT, Sink, open_log_file
+from drone_bridge.ros.process import watchdog
+from drone_bridge.ros.process.log_writer import QUEUE_LIMIT, Sink, open_log_file
 
 LINES = 40_000  # of 100 bytes: more than a pipe and a queue hold
 
@@ -157,7 +157,8 @@ def test_a_log_folder_that_cannot_be_made_stops_no_doctor(start_child, domain):
 HELD = """
     import ctypes, sys
     from rclpy.node import Node
-    from drone_bridge.ros import program, watchdog
+    from drone_bridge.ros.node import program
+    from drone_bridge.ros.process import watchdog
 
     watchdog.LIMIT_S, watchdog.PERIOD_S = 2.0, 0.3
 

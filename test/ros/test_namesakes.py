@@ -3,7 +3,7 @@
 
 import pytest
 
-from drone_bridge.ros import namesakes
+from drone_bridge.ros.node import namesakes
 
 OTHERS = [("robot_bridge", "/other"), ("web_bridge", "/")]
 OWN = ("robot_bridge", "/")

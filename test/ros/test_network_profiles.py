@@ -8,8 +8,8 @@ from xml.etree import ElementTree
 
 from ament_index_python.packages import get_package_share_directory
 
-from drone_bridge.ros import shared_memory
-from drone_bridge.ros.environment import PROFILE, profile_number
+from drone_bridge.ros.process import shared_memory
+from drone_bridge.ros.process.environment import PROFILE, profile_number
 
 CONFIG = Path(get_package_share_directory("drone_bridge"), "config")
 CLOSED, OPEN = str(CONFIG / "fastdds_loopback.xml"), str(CONFIG / "fastdds.xml")

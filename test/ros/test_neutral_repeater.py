@@ -12,10 +12,10 @@ from twists import twist
 
 from drone_bridge.motion.tilted_drone import Shares
 from drone_bridge.msg import CommandAxes
-from drone_bridge.ros import velocity_publisher
-from drone_bridge.ros.neutral_repeater import NeutralRepeater
-from drone_bridge.ros.velocity_messages import velocity_from_twist
-from drone_bridge.ros.velocity_publisher import VelocityPublisher
+from drone_bridge.ros.commands.velocity_messages import velocity_from_twist
+from drone_bridge.ros.servers import velocity_publisher
+from drone_bridge.ros.servers.neutral_repeater import NeutralRepeater
+from drone_bridge.ros.servers.velocity_publisher import VelocityPublisher
 
 FORWARD, ZERO = twist(forward=1.0), Twist()
 RIVAL = twist(forward=0.5)

@@ -8,8 +8,8 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 from shipped import NODES, declared
 
-from drone_bridge.ros.parameter_files import parameter_arguments, unknown
-from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration, has_value
+from drone_bridge.ros.node.parameter_files import parameter_arguments, unknown
+from drone_bridge.ros.node.parameters import DeclaredParameters, ParameterDeclaration, has_value
 from drone_bridge.tools.recording.settings import SettingsError, read_settings
 
 

@@ -18,15 +18,15 @@ from processes import executable
 from repository import ROOT
 from ros_session import wait_until
 
-from drone_bridge.ros import environment, shared_memory, watchdog
-from drone_bridge.ros.program import shut_down_ros
+from drone_bridge.ros.node.program import shut_down_ros
+from drone_bridge.ros.process import environment, shared_memory, watchdog
 from drone_bridge.stop_signals import STOP_SIGNALS
 
 NODE = """
     import os, signal, sys, time
     from rclpy.node import Node
     from std_msgs.msg import String
-    from drone_bridge.ros import program
+    from drone_bridge.ros.node import program
     from rclpy.executors import SingleThreadedExecutor
 
     # Whoever waits for the signal gets every opportunity to get ahead.
@@ -62,7 +62,7 @@ def run_node(number, leaving="pass"):
 FAULTY_NODE = """
     import sys
     from rclpy.node import Node
-    from drone_bridge.ros.program import run
+    from drone_bridge.ros.node.program import run
 
     class FaultyNode(Node):
         def start(self):
@@ -78,7 +78,7 @@ FAULTY_NODE = """
 HANGING_NODE = """
     import ctypes, os, signal, sys
     from rclpy.node import Node
-    from drone_bridge.ros import program
+    from drone_bridge.ros.node import program
 
     class HangingNode(Node):
         def start(self):
@@ -97,7 +97,7 @@ HANGING_NODE = """
 REFUSED_NODE = """
     import sys
     import rclpy
-    from drone_bridge.ros import program
+    from drone_bridge.ros.node import program
 
     program.REFUSED_S = 0.0
 
@@ -109,7 +109,8 @@ REFUSED_NODE = """
 
 NODE_THAT_DOES_NOT_START = """
     import ctypes, sys
-    from drone_bridge.ros import program, watchdog
+    from drone_bridge.ros.node import program
+    from drone_bridge.ros.process import watchdog
 
     def make_node():
         ctypes.PyDLL(None).sleep(600)  # keeps Python's lock
@@ -330,7 +331,7 @@ def test_other_ros_distribution_than_the_messages_is_refused_by_name(tmp_path, e
 
 SHOW_LIBRARIES = """
 import os, time
-from drone_bridge.ros.environment import complete_environment
+from drone_bridge.ros.process.environment import complete_environment
 complete_environment()
 print("complete", flush=True)
 time.sleep(60)
@@ -380,7 +381,7 @@ def test_executables_open_closed_files_first_and_nodes_import_rclpy_next(tmp_pat
         return [ast.unparse(one) for one in block.body if isinstance(one, ast.Import | ast.ImportFrom)]
 
     ours = "from drone_bridge.testbed.bridge.node import main"
-    environment = "from drone_bridge.ros.environment import complete_environment"
+    environment = "from drone_bridge.ros.process.environment import complete_environment"
     files = "from drone_bridge.standard_files import open_closed_files"
     assert imported("testbed_bridge") == [files, environment, "import rclpy.node", ours]
     assert imported("testbed_emulator") == [files, "from drone_bridge.testbed.emulator.__main__ import main"]

@@ -8,7 +8,7 @@ from builtin_interfaces.msg import Time
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import Image
 
-from drone_bridge.ros.images import Rgb8Image
+from drone_bridge.ros.topics.images import Rgb8Image
 
 WIDTH, HEIGHT = 160, 120
 SIZE = 3 * WIDTH * HEIGHT

@@ -6,9 +6,9 @@ from types import SimpleNamespace
 import pytest
 from std_srvs.srv import Trigger
 
-from drone_bridge.ros import request_services
-from drone_bridge.ros.request_services import LINK_TIMEOUT_S, RequestServices
-from drone_bridge.ros.stall_watch import PROCESS
+from drone_bridge.ros.node import request_services
+from drone_bridge.ros.node.request_services import LINK_TIMEOUT_S, RequestServices
+from drone_bridge.ros.node.stall_watch import PROCESS
 from drone_bridge.session.session import EMERGENCY, LAND, Outcome
 
 

@@ -5,10 +5,10 @@ import pytest
 from commanded_node import commanded_nodes
 from std_msgs.msg import Int32
 
-from drone_bridge.ros import topic_subscriptions
-from drone_bridge.ros.sampled_topics import SampledTopics
-from drone_bridge.ros.topic_subscriptions import TopicSubscriptions
-from drone_bridge.ros.topics import Topic
+from drone_bridge.ros.servers import topic_subscriptions
+from drone_bridge.ros.servers.sampled_topics import SampledTopics
+from drone_bridge.ros.servers.topic_subscriptions import TopicSubscriptions
+from drone_bridge.ros.topics.table import Topic
 
 RATE = 10.0
 SOURCE_TIMEOUT_S = 1.0

@@ -10,9 +10,9 @@ from rclpy.task import Future
 from std_srvs.srv import SetBool
 
 from drone_bridge import srv
-from drone_bridge.ros import service_caller
-from drone_bridge.ros.service_caller import MAX_PENDING, MISSING, ServiceCaller
-from drone_bridge.ros.stall_watch import PROCESS
+from drone_bridge.ros.node.stall_watch import PROCESS
+from drone_bridge.ros.servers import service_caller
+from drone_bridge.ros.servers.service_caller import MAX_PENDING, MISSING, ServiceCaller
 
 TARGETS = {name: f"bridge/{name}" for name in ("takeoff", "land", "reset", "hover")}
 

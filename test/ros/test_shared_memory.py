@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from drone_bridge.ros import shared_memory
+from drone_bridge.ros.process import shared_memory
 
 #: Boost's managed memory starts with its state: 2 after its creation.
 FINISHED = (2).to_bytes(4, sys.byteorder) + bytes(60)

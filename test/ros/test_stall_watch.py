@@ -11,8 +11,8 @@ import pytest
 from patience import TIMEOUT_S
 from plain_node import PlainNode
 
-from drone_bridge.ros import protocol_node
-from drone_bridge.ros.stall_watch import (
+from drone_bridge.ros.node import protocol_node
+from drone_bridge.ros.node.stall_watch import (
     LATE_TURN_S,
     SETTLING_S,
     STALL_S,

@@ -18,7 +18,7 @@ from ros_session import wait_until
 NODE = """
     import pathlib, sys
     from rclpy.node import Node
-    from drone_bridge.ros.program import run
+    from drone_bridge.ros.node.program import run
 
     class TerminalNode(Node):
         def start(self):

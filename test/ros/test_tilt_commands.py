@@ -8,7 +8,7 @@ from twists import twist
 from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.motion.tilted_drone import Shares, TiltedDrone
 from drone_bridge.msg import CommandAxes
-from drone_bridge.ros.tilt_commands import TiltCommands
+from drone_bridge.ros.commands.tilt_commands import TiltCommands
 from drone_bridge.session.arbiter import Rank
 
 DRONE = TiltedDrone(max_tilt=0.3, max_climb=1.0, max_yaw_rate=1.5)

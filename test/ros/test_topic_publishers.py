@@ -8,8 +8,8 @@ import pytest
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import TransformStamped
 
-from drone_bridge.ros.topic_publishers import TopicPublishers
-from drone_bridge.ros.topics import Topic
+from drone_bridge.ros.topics.table import Topic
+from drone_bridge.ros.topics.topic_publishers import TopicPublishers
 
 
 class Node:

@@ -23,7 +23,7 @@ from drone_bridge.pictures.topics import CameraPicture, CameraTranslation, Video
 from drone_bridge.robot_class import Camera, Picture, Robot, Telemetry, Udp
 from drone_bridge.robot_class.connection import StatePacket
 from drone_bridge.robot_class.robot import STANDARD_TOPICS
-from drone_bridge.ros.frames import DroneFrameNames
+from drone_bridge.ros.topics.frames import DroneFrameNames
 from drone_bridge.telemetry.codec import DroneTelemetry
 from drone_bridge.testbed.codec import SensorFrame
 from drone_bridge.vision.ar_drone_cameras import FRONT, FRONT_2

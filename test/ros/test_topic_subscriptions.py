@@ -5,9 +5,9 @@ import pytest
 from plain_node import PlainNode
 from std_msgs.msg import Int32
 
-from drone_bridge.ros import topic_subscriptions
-from drone_bridge.ros.topic_subscriptions import TopicSubscriptions
-from drone_bridge.ros.topics import Topic
+from drone_bridge.ros.servers import topic_subscriptions
+from drone_bridge.ros.servers.topic_subscriptions import TopicSubscriptions
+from drone_bridge.ros.topics.table import Topic
 
 
 class Node(PlainNode):

@@ -10,11 +10,11 @@ from geometry_msgs.msg import Twist, TwistStamped
 
 from drone_bridge.controllers.commands import VelocityCommands
 from drone_bridge.motion.body_velocity import BodyVelocity
-from drone_bridge.ros.command_topics import CommandTopics
-from drone_bridge.ros.common_parameters import STAMPED_CMD_VEL
-from drone_bridge.ros.neutral_repeater import NeutralRepeater
+from drone_bridge.ros.commands.command_topics import CommandTopics
+from drone_bridge.ros.commands.velocity_messages import VelocityFrames
+from drone_bridge.ros.node.common_parameters import STAMPED_CMD_VEL
+from drone_bridge.ros.servers.neutral_repeater import NeutralRepeater
 from drone_bridge.ros.time import time_from_seconds
-from drone_bridge.ros.velocity_messages import VelocityFrames
 
 
 @pytest.fixture

@@ -10,16 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from drone_bridge.ros import wish_file
-from drone_bridge.ros.environment import ros_home
-from drone_bridge.ros.wish_file import EVERY_NODE, EVERY_VEHICLE, FiledWish, WishFile, WishFiles
+from drone_bridge.ros.hold import wish_file
+from drone_bridge.ros.hold.wish_file import EVERY_NODE, EVERY_VEHICLE, FiledWish, WishFile, WishFiles
+from drone_bridge.ros.process.environment import ros_home
 
 DRONE = FiledWish("/d1/cmd_vel_stamped", "7", "Ἄννα pressed STOP\n, twice")
 ALL = FiledWish(EVERY_VEHICLE, "8", "Anne pressed STOP", ("/d2/cmd_vel_stamped",))
 #: A program that wants a vehicle held, and ends without removing its file.
 ENDED = """
 import sys
-from drone_bridge.ros.wish_file import FiledWish, WishFile
+from drone_bridge.ros.hold.wish_file import FiledWish, WishFile
 WishFile(7).write([FiledWish("/d1/cmd_vel_stamped", "7", "STOP")])
 """
 

@@ -9,7 +9,7 @@ from session_talk import SessionTalk
 from simulator_world import STILL, World
 
 from drone_bridge.motion.body_velocity import BodyVelocity
-from drone_bridge.ros.topic_names import topic_token
+from drone_bridge.ros.topics.topic_names import topic_token
 from drone_bridge.session.arbiter import Decision, Rank
 from drone_bridge.session.session import Close, Note, Outcome, Publish, Send
 from drone_bridge.simulator import codec as sim

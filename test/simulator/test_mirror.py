@@ -9,8 +9,8 @@ from builtin_interfaces.msg import Time
 from geometry_msgs.msg import PoseStamped
 from nav_msgs.msg import Odometry
 
-from drone_bridge.ros.frames import FrameNames
-from drone_bridge.ros.velocity_messages import twist_from_velocity, velocity_from_twist
+from drone_bridge.ros.commands.velocity_messages import twist_from_velocity, velocity_from_twist
+from drone_bridge.ros.topics.frames import FrameNames
 from drone_bridge.simulator import units
 from drone_bridge.simulator.codec import Attribute
 from drone_bridge.simulator.device.world import RequestRefusedError

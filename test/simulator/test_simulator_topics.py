@@ -6,7 +6,7 @@ import copy
 import pytest
 from builtin_interfaces.msg import Time
 
-from drone_bridge.ros.frames import FrameNames
+from drone_bridge.ros.topics.frames import FrameNames
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.bridge.simulator_topics import SimulatorTopics
 from drone_bridge.simulator.session.events import (

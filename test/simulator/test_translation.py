@@ -14,9 +14,9 @@ from drone_bridge.motion.body_to_model import BodyToModel
 from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.motion.quaternions import euler_from_quaternion, rotated
 from drone_bridge.msg import ExtendedAttribute
-from drone_bridge.ros.covariances import EXACT_VARIANCE
-from drone_bridge.ros.frames import FrameNames
-from drone_bridge.ros.topic_names import topic_token
+from drone_bridge.ros.topics.covariances import EXACT_VARIANCE
+from drone_bridge.ros.topics.frames import FrameNames
+from drone_bridge.ros.topics.topic_names import topic_token
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator import topics, units
 from drone_bridge.simulator.session.entities import Entities

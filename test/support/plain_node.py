@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 from rclpy.task import Future
 
-from drone_bridge.ros.common_parameters import STAMPED_CMD_VEL
+from drone_bridge.ros.node.common_parameters import STAMPED_CMD_VEL
 from drone_bridge.session.hold_state import CALLED, HoldState
 
 

@@ -8,7 +8,7 @@ from geometry_msgs.msg import Twist
 from nav_msgs.msg import Odometry
 
 from drone_bridge.motion.quaternions import quaternion_from_euler
-from drone_bridge.ros.transforms import set_quaternion
+from drone_bridge.ros.topics.transforms import set_quaternion
 
 PERIOD_S = 0.02
 

@@ -14,9 +14,9 @@ from rclpy.serialization import serialize_message
 from rotations import matrix, turned
 from std_msgs.msg import Bool
 
-from drone_bridge.ros import frames
-from drone_bridge.ros.covariances import AXES, UNKNOWN_VARIANCE
-from drone_bridge.ros.jpeg_images import JpegDecoder
+from drone_bridge.ros.topics import frames
+from drone_bridge.ros.topics.covariances import AXES, UNKNOWN_VARIANCE
+from drone_bridge.ros.topics.jpeg_images import JpegDecoder
 from drone_bridge.telemetry.codec import (
     MAX_FOV,
     MAX_MAGNITUDE,

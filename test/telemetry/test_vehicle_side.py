@@ -16,9 +16,9 @@ from std_msgs.msg import Bool, String
 from telemetry_documents import ROVER
 
 from drone_bridge.motion.quaternions import quaternion_from_euler
-from drone_bridge.ros.jpeg_images import encoded
 from drone_bridge.ros.time import time_from_seconds
-from drone_bridge.ros.transforms import set_quaternion, set_vector
+from drone_bridge.ros.topics.jpeg_images import encoded
+from drone_bridge.ros.topics.transforms import set_quaternion, set_vector
 from drone_bridge.telemetry.codec import Camera, ControllerConnection
 from drone_bridge.telemetry.topics import TOPICS, LandingFrameNames, TelemetryTranslation
 from drone_bridge.telemetry.units import Units

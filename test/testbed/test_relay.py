@@ -14,7 +14,7 @@ from testbed_peer import CONSTANTS, REPLY, TestbedPeer
 from vanishing import kill
 
 from drone_bridge.kind import Side
-from drone_bridge.ros.neutral_repeater import PERIOD_S
+from drone_bridge.ros.servers.neutral_repeater import PERIOD_S
 from drone_bridge.testbed.codec import AttitudeLayout, Constants, MotionParameters, SensorFrame
 from drone_bridge.tools.wire.log_file import LogFile
 

@@ -12,9 +12,9 @@ from testbed_autopilot import MOTION, AutopilotPeer
 from testbed_bytes import float32
 
 from drone_bridge.msg import CommandRates, DroneProperties
-from drone_bridge.ros.images import Rgb8Image
 from drone_bridge.ros.qos import latched
 from drone_bridge.ros.time import time_from_seconds
+from drone_bridge.ros.topics.images import Rgb8Image
 from drone_bridge.testbed import topics as translate
 from drone_bridge.testbed.codec import AngleUnit, Constants, SensorFrame
 from drone_bridge.testbed.server.node import TestbedServer

@@ -10,9 +10,9 @@ import pytest
 from builtin_interfaces.msg import Time
 from sensor_msgs.msg import Image, Imu
 
-from drone_bridge.ros.images import rgb8_pixels, set_data
-from drone_bridge.ros.neutral_repeater import has_followers
+from drone_bridge.ros.servers.neutral_repeater import has_followers
 from drone_bridge.ros.time import nanoseconds_of, time_from_seconds
+from drone_bridge.ros.topics.images import rgb8_pixels, set_data
 from drone_bridge.testbed import topics as translate
 from drone_bridge.testbed.codec import AngleUnit, AttitudeLayout, Constants, SensorFrame
 from drone_bridge.testbed.device.modelled_flight import FlightLimits, ModelledFlight

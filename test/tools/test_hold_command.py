@@ -9,8 +9,8 @@ import rclpy
 from patience import wait_until
 from std_srvs.srv import SetBool
 
-from drone_bridge.ros.hold_services import SERVICE_TYPE
-from drone_bridge.ros.wish_file import WishFiles
+from drone_bridge.ros.hold.hold_services import SERVICE_TYPE
+from drone_bridge.ros.hold.wish_file import WishFiles
 from drone_bridge.tools import hold
 
 
@@ -140,8 +140,8 @@ def run_with_file(monkeypatch, home, run):
 
     node = SimpleNamespace(context=SimpleNamespace(get_domain_id=lambda: 7), destroy_node=lambda: None)
     monkeypatch.setenv("ROS_HOME", str(home))
-    monkeypatch.setattr("drone_bridge.ros.program.initialize_ros", lambda _: None)
-    monkeypatch.setattr("drone_bridge.ros.program.shut_down_ros", lambda: None)
+    monkeypatch.setattr("drone_bridge.ros.node.program.initialize_ros", lambda _: None)
+    monkeypatch.setattr("drone_bridge.ros.node.program.shut_down_ros", lambda: None)
     monkeypatch.setattr(rclpy, "create_node", lambda _: node)
     monkeypatch.setattr(hold, "FILE_TIMEOUT_S", 10.0)
     monkeypatch.setattr(hold, "_set", read)

@@ -7,7 +7,7 @@ import pytest
 from repository import ROOT
 from rotations import turned
 
-from drone_bridge.ros.urdf import fixed_transforms, put_before_frames
+from drone_bridge.ros.topics.urdf import fixed_transforms, put_before_frames
 from drone_bridge.tools.vehicle_model import MODELS
 
 FOLDER = ROOT / "urdf"

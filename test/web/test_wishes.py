@@ -5,14 +5,14 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
-from drone_bridge.ros.wish_file import EVERY_VEHICLE, FiledWish
+from drone_bridge.ros.hold.wish_file import EVERY_VEHICLE, FiledWish
 from drone_bridge.tools.web.wishes import Report, Wish, Wishes
 
 DRONE, NODE = "/d1/cmd_vel_stamped", "/d1/bridge"
 
 
 class Node:
-    """Node that holds its vehicle, like ros/hold.py, and may be restarted."""
+    """Node that holds its vehicle, like ros/hold/hold.py, and may be restarted."""
 
     def __init__(self):
         self._runs = 0

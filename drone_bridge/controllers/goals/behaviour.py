@@ -9,7 +9,7 @@ from drone_bridge.controllers.commands import VelocityCommands
 from drone_bridge.controllers.goals.guides import GoalParameters
 from drone_bridge.controllers.goals.server import GoalServer
 from drone_bridge.controllers.state_publisher import StatePublisher
-from drone_bridge.ros.parameters import DeclaredParameters, declarations, read
+from drone_bridge.ros.node.parameters import DeclaredParameters, declarations, read
 
 NAME = "goals"
 PARAMETERS = (*declarations(GoalParameters, NAME),)

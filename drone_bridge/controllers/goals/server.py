@@ -27,13 +27,13 @@ from drone_bridge.controllers.messages import OdometryReader
 from drone_bridge.controllers.vehicle_pose import VehiclePose
 from drone_bridge.controllers.waypoints.waypoint import Waypoint
 from drone_bridge.motion.quaternions import IDENTITY, euler_from_quaternion, multiplied, rotated, unit_quaternion
-from drone_bridge.ros.frame_tree import FrameTree, Placed
-from drone_bridge.ros.limits import FENCE
-from drone_bridge.ros.log_limiter import LogLimiter
+from drone_bridge.ros.node.limit_reports import FENCE
+from drone_bridge.ros.node.log_limiter import LogLimiter
+from drone_bridge.ros.node.stall_watch import PROCESS
 from drone_bridge.ros.qos import latched
-from drone_bridge.ros.stall_watch import PROCESS
 from drone_bridge.ros.streams import TopicStream
 from drone_bridge.ros.subscriptions import subscribe
+from drone_bridge.ros.topics.frame_tree import FrameTree, Placed
 from drone_bridge.session.hold_state import HELM_ENDS_AFTER_S
 
 GOAL_POSE = "goal_pose"

@@ -44,7 +44,7 @@ from drone_bridge.controllers.stamped_sets import StampedSets
 from drone_bridge.controllers.state_publisher import StatePublisher
 from drone_bridge.motion.matrices import NOT_COMPUTABLE, Vector
 from drone_bridge.msg import LandingPad
-from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration, declarations, read
+from drone_bridge.ros.node.parameters import DeclaredParameters, ParameterDeclaration, declarations, read
 from drone_bridge.ros.qos import latched
 from drone_bridge.ros.subscriptions import subscribe
 from drone_bridge.ros.time import seconds_of

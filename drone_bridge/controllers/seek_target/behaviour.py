@@ -27,7 +27,7 @@ from drone_bridge.motion.flight_control import DroneModel
 from drone_bridge.motion.matrices import NOT_COMPUTABLE, Triple
 from drone_bridge.motion.quaternions import MeasuredAttitude
 from drone_bridge.msg import CommandRates, DroneProperties
-from drone_bridge.ros.parameters import DeclaredParameters, declarations, read
+from drone_bridge.ros.node.parameters import DeclaredParameters, declarations, read
 from drone_bridge.ros.qos import latched
 from drone_bridge.ros.streams import TopicStream
 from drone_bridge.ros.subscriptions import subscribe

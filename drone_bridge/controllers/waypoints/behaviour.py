@@ -20,7 +20,7 @@ from drone_bridge.controllers.state_publisher import StatePublisher
 from drone_bridge.controllers.vehicle_pose import VehiclePose
 from drone_bridge.controllers.waypoints.waypoint import Waypoint
 from drone_bridge.controllers.waypoints.waypoints import TourDecision, WaypointParameters, Waypoints, WaypointState
-from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration, declarations, read
+from drone_bridge.ros.node.parameters import DeclaredParameters, ParameterDeclaration, declarations, read
 from drone_bridge.ros.qos import latched
 from drone_bridge.ros.subscriptions import subscribe
 

@@ -25,13 +25,13 @@ from drone_bridge.net.thread_end import STOP_TIMEOUT_S, ends_within
 from drone_bridge.pictures.codec_process import LATE, LATE_ADVICE, MAX_DATA_BYTES, CodecProcess, CodecProcessError
 from drone_bridge.pictures.topics import COMPRESSED, RAW
 from drone_bridge.pictures.video_port import video_log
-from drone_bridge.ros.log_pipe import original_output
-from drone_bridge.ros.parameters import ParameterDeclaration
+from drone_bridge.ros.node.parameters import ParameterDeclaration
+from drone_bridge.ros.process.log_pipe import original_output
 from drone_bridge.ros.qos import newest
 from drone_bridge.wire.rate_limit import RateLimit
 
 if TYPE_CHECKING:
-    from drone_bridge.ros.protocol_node import ProtocolNode
+    from drone_bridge.ros.node.protocol_node import ProtocolNode
 
 GUI_VIDEO_PARAMETERS = (
     ParameterDeclaration(

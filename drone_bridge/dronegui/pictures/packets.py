@@ -5,7 +5,7 @@ from std_msgs.msg import UInt8MultiArray
 
 from drone_bridge.pictures.topics import CameraTranslation, VideoPacket
 from drone_bridge.ros.qos import newest
-from drone_bridge.ros.topics import Topic
+from drone_bridge.ros.topics.table import Topic
 
 VIDEO_TOPIC = "dronegui/video"
 

@@ -25,17 +25,17 @@ from drone_bridge.robot.session.desired import DesiredSubsystems
 from drone_bridge.robot.session.driver import DriverSession, Lists, Problem
 from drone_bridge.robot.topics import ROBOT_LOG_PREFIX, TABLE, RobotTranslation
 from drone_bridge.robot.units import SkidSteer
-from drone_bridge.ros.command_streams import PROMPT_PERIOD_S
-from drone_bridge.ros.command_topics import CommandTopics
-from drone_bridge.ros.common_parameters import frame_names
-from drone_bridge.ros.covariances import OdometryCovariances
-from drone_bridge.ros.frames import FrameNames
-from drone_bridge.ros.log_limiter import LogLimiter
-from drone_bridge.ros.program import run
-from drone_bridge.ros.protocol_node import ProtocolNode
-from drone_bridge.ros.stream_link import stream_link
-from drone_bridge.ros.topic_publishers import TopicPublishers
-from drone_bridge.ros.wheel_odometry import POSE_VARIANCES
+from drone_bridge.ros.commands.command_streams import PROMPT_PERIOD_S
+from drone_bridge.ros.commands.command_topics import CommandTopics
+from drone_bridge.ros.node.common_parameters import frame_names
+from drone_bridge.ros.node.log_limiter import LogLimiter
+from drone_bridge.ros.node.program import run
+from drone_bridge.ros.node.protocol_node import ProtocolNode
+from drone_bridge.ros.node.stream_link import stream_link
+from drone_bridge.ros.topics.covariances import OdometryCovariances
+from drone_bridge.ros.topics.frames import FrameNames
+from drone_bridge.ros.topics.topic_publishers import TopicPublishers
+from drone_bridge.ros.topics.wheel_odometry import POSE_VARIANCES
 from drone_bridge.session.feedback import Feedback
 from drone_bridge.wire.printable import printable
 

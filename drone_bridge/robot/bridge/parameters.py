@@ -4,11 +4,11 @@
 from drone_bridge.robot import codec
 from drone_bridge.robot.session.desired import FIRST
 from drone_bridge.robot.topics import DISCOVERY_UDP_PORT, SKID_STEER
-from drone_bridge.ros.common_parameters import common_parameters, frame_parameters
-from drone_bridge.ros.covariances import twist_covariance_parameter
-from drone_bridge.ros.limits import limit_parameters
-from drone_bridge.ros.parameters import ParameterDeclaration
-from drone_bridge.ros.wheel_odometry import TWIST_VARIANCES
+from drone_bridge.ros.node.common_parameters import common_parameters, frame_parameters
+from drone_bridge.ros.node.limit_reports import limit_parameters
+from drone_bridge.ros.node.parameters import ParameterDeclaration
+from drone_bridge.ros.topics.covariances import twist_covariance_parameter
+from drone_bridge.ros.topics.wheel_odometry import TWIST_VARIANCES
 
 PARAMETERS = (
     *common_parameters(codec.TCP_PORT, "The robot's port.", roles=("connect",), silence_warning_s=1.5),

@@ -8,7 +8,7 @@ from rclpy.publisher import Publisher
 
 from drone_bridge.robot import codec
 from drone_bridge.robot.topics import MAX_SENSORS, TABLE, TOPIC_OF_TYPE, RobotTranslation
-from drone_bridge.ros.protocol_node import ProtocolNode
+from drone_bridge.ros.node.protocol_node import ProtocolNode
 from drone_bridge.ros.publishers import NO_EVENTS
 
 #: Maximum number of topics. They stay for sensors that come back: DDS never frees all memory of a destroyed topic.

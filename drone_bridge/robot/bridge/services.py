@@ -16,8 +16,8 @@ from drone_bridge.net.clock import elapsed_s
 from drone_bridge.net.connector import LinkError
 from drone_bridge.robot.discovery import DiscoveryRoute, DiscoverySearch
 from drone_bridge.robot.session.driver import NOT_CONNECTED, DriverSession
-from drone_bridge.ros.protocol_node import ProtocolNode
-from drone_bridge.ros.request_services import PendingRequest
+from drone_bridge.ros.node.protocol_node import ProtocolNode
+from drone_bridge.ros.node.request_services import PendingRequest
 from drone_bridge.srv import Bind, Discover, Unbind
 from drone_bridge.wire.printable import printable
 

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from rcl_interfaces.msg import Log
 
 from drone_bridge.robot.topics import ROBOT_LOG_PREFIX
-from drone_bridge.ros.log_limiter import LogLimiter
-from drone_bridge.ros.protocol_node import ProtocolNode
+from drone_bridge.ros.node.log_limiter import LogLimiter
+from drone_bridge.ros.node.protocol_node import ProtocolNode
 from drone_bridge.wire.printable import printable
 
 ROSOUT = "/rosout"

@@ -31,10 +31,10 @@ from drone_bridge.robot.session.listing import Listing
 from drone_bridge.robot.session.robot import DROPPED_DRIVERS, LISTENING, SILENT_DRIVERS, UNKNOWN_VALUES, RobotSession
 from drone_bridge.robot.topics import RobotTranslation
 from drone_bridge.robot.units import SkidSteer
-from drone_bridge.ros.neutral_repeater import NeutralRepeater
-from drone_bridge.ros.program import run
-from drone_bridge.ros.protocol_node import ProtocolNode
-from drone_bridge.ros.velocity_messages import cmd_vel_type, twist_from_velocity
+from drone_bridge.ros.commands.velocity_messages import cmd_vel_type, twist_from_velocity
+from drone_bridge.ros.node.program import run
+from drone_bridge.ros.node.protocol_node import ProtocolNode
+from drone_bridge.ros.servers.neutral_repeater import NeutralRepeater
 from drone_bridge.session.session import AFTER_STALLS, Actions
 
 #: Condition: the robot behind a bridge is silent.

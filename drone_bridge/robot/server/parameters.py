@@ -11,8 +11,8 @@ from drone_bridge.robot.device.vehicle import TRACKS
 from drone_bridge.robot.discovery import MAX_NAME_BYTES
 from drone_bridge.robot.server.listing import NONE, check_topics
 from drone_bridge.robot.topics import DISCOVERY_UDP_PORT, SKID_STEER
-from drone_bridge.ros.common_parameters import NEUTRAL_TIME, common_parameters
-from drone_bridge.ros.parameters import ParameterDeclaration
+from drone_bridge.ros.node.common_parameters import NEUTRAL_TIME, common_parameters
+from drone_bridge.ros.node.parameters import ParameterDeclaration
 
 
 class ListSource(str, Enum):

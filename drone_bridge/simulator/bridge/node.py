@@ -14,13 +14,13 @@ from drone_bridge.motion.wxyz import WxyzQuaternion
 from drone_bridge.net.link_loop import Link
 from drone_bridge.net.tcp_connection import StreamOptions
 from drone_bridge.net.tcp_peer import TcpPeer
-from drone_bridge.ros.command_streams import PROMPT_PERIOD_S
-from drone_bridge.ros.command_topics import CommandTopics
-from drone_bridge.ros.common_parameters import frame_names
-from drone_bridge.ros.frames import FrameNames
-from drone_bridge.ros.program import run
-from drone_bridge.ros.protocol_node import ProtocolNode
-from drone_bridge.ros.topic_names import topic_token
+from drone_bridge.ros.commands.command_streams import PROMPT_PERIOD_S
+from drone_bridge.ros.commands.command_topics import CommandTopics
+from drone_bridge.ros.node.common_parameters import frame_names
+from drone_bridge.ros.node.program import run
+from drone_bridge.ros.node.protocol_node import ProtocolNode
+from drone_bridge.ros.topics.frames import FrameNames
+from drone_bridge.ros.topics.topic_names import topic_token
 from drone_bridge.session.feedback import Feedback
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator import units

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Parameters of simulator_bridge."""
 
-from drone_bridge.ros.common_parameters import (
+from drone_bridge.ros.node.common_parameters import (
     common_parameters,
     frame_parameters,
 )
-from drone_bridge.ros.limits import limit_parameters
-from drone_bridge.ros.parameters import ParameterDeclaration
-from drone_bridge.ros.simulated_time import time_parameters
+from drone_bridge.ros.node.limit_reports import limit_parameters
+from drone_bridge.ros.node.parameters import ParameterDeclaration
+from drone_bridge.ros.node.simulated_time import time_parameters
 from drone_bridge.simulator.codec import DEFAULT_PORT
 from drone_bridge.simulator.session.connected_client import AUTO, NONE, POLL, SPY
 

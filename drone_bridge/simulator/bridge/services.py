@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 from rclpy.callback_groups import ReentrantCallbackGroup
 
-from drone_bridge.ros.parameters import DeclaredParameters
-from drone_bridge.ros.protocol_node import ProtocolNode
-from drone_bridge.ros.request_services import PendingRequest
+from drone_bridge.ros.node.parameters import DeclaredParameters
+from drone_bridge.ros.node.protocol_node import ProtocolNode
+from drone_bridge.ros.node.request_services import PendingRequest
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator import units
 from drone_bridge.simulator.session import procedures

@@ -13,15 +13,15 @@ from rosgraph_msgs.msg import Clock
 from tf2_msgs.msg import TFMessage
 
 from drone_bridge.net.clock import time_of_day_ms
-from drone_bridge.ros.frames import FrameNames
-from drone_bridge.ros.protocol_node import ProtocolNode
+from drone_bridge.ros.node.protocol_node import ProtocolNode
+from drone_bridge.ros.node.simulated_time import CLOCK_TOPIC, Stamps
 from drone_bridge.ros.publishers import NO_EVENTS
 from drone_bridge.ros.qos import latched, newest
-from drone_bridge.ros.simulated_time import CLOCK_TOPIC, Stamps
 from drone_bridge.ros.time import NANOSECONDS, time_from_nanoseconds
-from drone_bridge.ros.topic_publishers import TopicPublishers
-from drone_bridge.ros.topics import Topic
-from drone_bridge.ros.transforms import transform
+from drone_bridge.ros.topics.frames import FrameNames
+from drone_bridge.ros.topics.table import Topic
+from drone_bridge.ros.topics.topic_publishers import TopicPublishers
+from drone_bridge.ros.topics.transforms import transform
 from drone_bridge.simulator import units
 from drone_bridge.simulator.session import events
 from drone_bridge.simulator.topics import (

@@ -15,17 +15,17 @@ from geometry_msgs.msg import Twist
 from drone_bridge.net.link_loop import Link, Work
 from drone_bridge.net.tcp_connection import StreamOptions
 from drone_bridge.net.tcp_port import TcpPort
-from drone_bridge.ros.bridge_watch import BridgeWatch
-from drone_bridge.ros.frames import FrameNames
-from drone_bridge.ros.neutral_repeater import NeutralRepeater
-from drone_bridge.ros.program import run
-from drone_bridge.ros.protocol_node import ProtocolNode
+from drone_bridge.ros.commands.velocity_messages import cmd_vel_type, twist_from_velocity
+from drone_bridge.ros.node.program import run
+from drone_bridge.ros.node.protocol_node import ProtocolNode
+from drone_bridge.ros.node.simulated_time import is_time_simulated
 from drone_bridge.ros.publishers import wait_for_delivery
 from drone_bridge.ros.qos import latched
-from drone_bridge.ros.service_caller import ServiceCaller
-from drone_bridge.ros.simulated_time import is_time_simulated
-from drone_bridge.ros.topics import Topic
-from drone_bridge.ros.velocity_messages import cmd_vel_type, twist_from_velocity
+from drone_bridge.ros.servers.bridge_watch import BridgeWatch
+from drone_bridge.ros.servers.neutral_repeater import NeutralRepeater
+from drone_bridge.ros.servers.service_caller import ServiceCaller
+from drone_bridge.ros.topics.frames import FrameNames
+from drone_bridge.ros.topics.table import Topic
 from drone_bridge.session.session import AFTER_STALLS, Action, Actions, Answer
 from drone_bridge.simulator import units
 from drone_bridge.simulator.server.parameters import PARAMETERS

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Parameters of simulator_server."""
 
-from drone_bridge.ros.common_parameters import NEUTRAL_TIME, SOURCE_TIMEOUT, common_parameters
-from drone_bridge.ros.parameters import ParameterDeclaration
+from drone_bridge.ros.node.common_parameters import NEUTRAL_TIME, SOURCE_TIMEOUT, common_parameters
+from drone_bridge.ros.node.parameters import ParameterDeclaration
 from drone_bridge.simulator.codec import DEFAULT_PORT
 
 PARAMETERS = (

@@ -12,9 +12,9 @@ from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rclpy.subscription import Subscription
 from sensor_msgs.msg import Imu
 
-from drone_bridge.ros.protocol_node import ProtocolNode
+from drone_bridge.ros.node.protocol_node import ProtocolNode
 from drone_bridge.ros.time import seconds_between, stamp_numbers
-from drone_bridge.ros.topic_names import topic_token
+from drone_bridge.ros.topics.topic_names import topic_token
 from drone_bridge.simulator.topics import (
     EntityState,
     SimulatorTranslation,

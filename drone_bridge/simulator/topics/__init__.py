@@ -35,17 +35,17 @@ from drone_bridge.motion.limits import shortened
 from drone_bridge.motion.quaternions import IDENTITY, Quaternion, inverse, rotated, rotated_back
 from drone_bridge.motion.wxyz import Vector
 from drone_bridge.msg import CameraView, ExtendedAttribute, ItemEvent, TriggerEvent
-from drone_bridge.ros.covariances import (
+from drone_bridge.ros.topics.covariances import (
     AXES,
     EXACT_VARIANCE,
     UNKNOWN_VARIANCE,
     OdometryCovariances,
     covariance_from_diagonal,
 )
-from drone_bridge.ros.frames import FrameNames
-from drone_bridge.ros.topic_names import topic_token
-from drone_bridge.ros.topics import Topic, TopicTable
-from drone_bridge.ros.transforms import set_quaternion, set_vector, transform
+from drone_bridge.ros.topics.frames import FrameNames
+from drone_bridge.ros.topics.table import Topic, TopicTable
+from drone_bridge.ros.topics.topic_names import topic_token
+from drone_bridge.ros.topics.transforms import set_quaternion, set_vector, transform
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator import units
 from drone_bridge.simulator.codec import STREAMED, Attribute, AttributeValue

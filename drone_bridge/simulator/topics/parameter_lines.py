@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 from drone_bridge.motion.quaternions import quaternion_from_euler
 from drone_bridge.motion.wxyz import Vector
-from drone_bridge.ros.topic_names import topic_token
+from drone_bridge.ros.topics.topic_names import topic_token
 from drone_bridge.simulator.topics.services import point_message, pose_message, wire_add_camera, wire_trigger
 from drone_bridge.srv import AddCamera, AddTrigger
 from drone_bridge.wire.printable import printable

@@ -17,23 +17,23 @@ from drone_bridge.msg import CommandRates
 from drone_bridge.net.clock import elapsed_s
 from drone_bridge.net.link_loop import StreamLink
 from drone_bridge.net.tcp_connection import StreamOptions, StreamPeer
-from drone_bridge.ros.command_streams import PERIOD_S
-from drone_bridge.ros.command_topics import CommandTopics
-from drone_bridge.ros.common_parameters import (
+from drone_bridge.ros.commands.command_streams import PERIOD_S
+from drone_bridge.ros.commands.command_topics import CommandTopics
+from drone_bridge.ros.node.common_parameters import (
     common_parameters,
     frame_names,
     frame_parameters,
 )
-from drone_bridge.ros.doubt_reports import DoubtReports
-from drone_bridge.ros.limits import limit_parameters
-from drone_bridge.ros.parameters import ParameterDeclaration, declarations, read
-from drone_bridge.ros.program import run
-from drone_bridge.ros.protocol_node import ProtocolNode
+from drone_bridge.ros.node.doubt_reports import DoubtReports
+from drone_bridge.ros.node.limit_reports import limit_parameters
+from drone_bridge.ros.node.parameters import ParameterDeclaration, declarations, read
+from drone_bridge.ros.node.program import run
+from drone_bridge.ros.node.protocol_node import ProtocolNode
+from drone_bridge.ros.node.simulated_time import Stamps, time_parameters
+from drone_bridge.ros.node.stream_link import stream_link
 from drone_bridge.ros.qos import latched
-from drone_bridge.ros.simulated_time import Stamps, time_parameters
-from drone_bridge.ros.stream_link import stream_link
 from drone_bridge.ros.time import time_from_seconds
-from drone_bridge.ros.topic_publishers import TopicPublishers
+from drone_bridge.ros.topics.topic_publishers import TopicPublishers
 from drone_bridge.session.feedback import Feedback
 from drone_bridge.testbed import topics as translate
 from drone_bridge.testbed.codec import AngleUnit, AttitudeLayout, AutopilotConnection, Constants, SensorFrame

@@ -11,13 +11,13 @@ from rclpy.publisher import Publisher
 from drone_bridge.motion.quaternions import Quaternion
 from drone_bridge.msg import CommandRates
 from drone_bridge.net.clock import elapsed_s
-from drone_bridge.ros.frames import FrameNames
-from drone_bridge.ros.neutral_repeater import NeutralRepeater, has_followers
-from drone_bridge.ros.protocol_node import ProtocolNode
+from drone_bridge.ros.commands.velocity_messages import cmd_vel_type, twist_from_velocity
+from drone_bridge.ros.node.protocol_node import ProtocolNode
 from drone_bridge.ros.publishers import wait_for_delivery
 from drone_bridge.ros.qos import newest
+from drone_bridge.ros.servers.neutral_repeater import NeutralRepeater, has_followers
 from drone_bridge.ros.time import time_from_nanoseconds
-from drone_bridge.ros.velocity_messages import cmd_vel_type, twist_from_velocity
+from drone_bridge.ros.topics.frames import FrameNames
 from drone_bridge.testbed import topics as translate
 from drone_bridge.testbed import units
 from drone_bridge.testbed.codec import AngleUnit

@@ -14,11 +14,11 @@ from drone_bridge.msg import DroneProperties
 from drone_bridge.net.clock import elapsed_s
 from drone_bridge.net.link_loop import StreamLink
 from drone_bridge.net.tcp_connection import StreamOptions
-from drone_bridge.ros.images import ImageBytes, rgb8_pixels
-from drone_bridge.ros.program import run
-from drone_bridge.ros.protocol_node import ProtocolNode
-from drone_bridge.ros.stream_link import stream_link
+from drone_bridge.ros.node.program import run
+from drone_bridge.ros.node.protocol_node import ProtocolNode
+from drone_bridge.ros.node.stream_link import stream_link
 from drone_bridge.ros.time import nanoseconds_of, seconds_of
+from drone_bridge.ros.topics.images import ImageBytes, rgb8_pixels
 from drone_bridge.session.session import Actions
 from drone_bridge.testbed import topics as translate
 from drone_bridge.testbed.codec import AngleUnit, AttitudeLayout, Constants, SizeLimits

@@ -6,8 +6,8 @@ import math
 from nav_msgs.msg import Odometry
 from sensor_msgs.msg import Imu
 
-from drone_bridge.ros.common_parameters import NEUTRAL_TIME, SOURCE_TIMEOUT, common_parameters
-from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration
+from drone_bridge.ros.node.common_parameters import NEUTRAL_TIME, SOURCE_TIMEOUT, common_parameters
+from drone_bridge.ros.node.parameters import DeclaredParameters, ParameterDeclaration
 from drone_bridge.testbed.device.modelled_flight import FlightLimits
 from drone_bridge.testbed.session.output_choice import RATES, VELOCITY
 from drone_bridge.testbed.topics import ANGLE_UNIT, SIDES, attitude_layout

@@ -8,7 +8,7 @@ from sensor_msgs.msg import CameraInfo
 
 from drone_bridge.msg import DroneProperties
 from drone_bridge.net.clock import elapsed_s
-from drone_bridge.ros.protocol_node import ProtocolNode
+from drone_bridge.ros.node.protocol_node import ProtocolNode
 from drone_bridge.ros.qos import latched
 from drone_bridge.testbed import topics as translate
 from drone_bridge.testbed.codec import AngleUnit, AttitudeLayout, Constants, TestbedConnection

@@ -9,7 +9,7 @@ import yaml
 
 from drone_bridge.kind import kinds
 from drone_bridge.programs.options import suggestion
-from drone_bridge.ros.parameter_files import is_of_every_node, sections
+from drone_bridge.ros.node.parameter_files import is_of_every_node, sections
 from drone_bridge.tools.launch import substitutions
 from drone_bridge.tools.launch.parse import Element
 from drone_bridge.tools.launch.substitutions import Scope, SubstitutionError

@@ -10,7 +10,7 @@ from asyncio import AbstractEventLoop, TimerHandle
 from collections.abc import Callable
 from typing import IO
 
-from drone_bridge.ros.log_writer import LINE_LIMIT, Sink
+from drone_bridge.ros.process.log_writer import LINE_LIMIT, Sink
 
 _READ_SIZE = 64 * 1024  # bytes
 _DRAIN_LIMIT = 1024 * 1024  # bytes read from a process that has ended, more than any pipe holds

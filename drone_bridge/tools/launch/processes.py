@@ -28,7 +28,7 @@ import sys
 from collections.abc import Callable, Iterable
 from functools import partial
 
-from drone_bridge.ros.log_writer import Sink
+from drone_bridge.ros.process.log_writer import Sink
 from drone_bridge.stop_signals import stop_signals
 from drone_bridge.tools.cli import REFUSED
 from drone_bridge.tools.launch.evaluate import Process

@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from drone_bridge.programs.options import not_negative, positive
-from drone_bridge.ros.log_pipe import NO_FILE_OF_RCL
-from drone_bridge.ros.simulated_time import CLOCK_TOPIC, clock_conflict
+from drone_bridge.ros.node.simulated_time import CLOCK_TOPIC, clock_conflict
+from drone_bridge.ros.process.log_pipe import NO_FILE_OF_RCL
 from drone_bridge.stop_signals import handle_stop_signals
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def _play(bag: "BagReader", options: argparse.Namespace) -> int:
     import rclpy
     from rclpy.signals import SignalHandlerOptions
 
-    from drone_bridge.ros.program import shut_down_ros
+    from drone_bridge.ros.node.program import shut_down_ros
     from drone_bridge.tools.playing.keys import Keys
     from drone_bridge.tools.playing.live import GuardedPublisher, LiveTopics
     from drone_bridge.tools.playing.player import Player

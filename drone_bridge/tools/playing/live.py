@@ -15,7 +15,7 @@ from rclpy.node import Node
 from rclpy.publisher import Publisher
 from rclpy.topic_endpoint_info import TopicEndpointInfo
 
-from drone_bridge.ros.hold_services import HoldServices, node_of
+from drone_bridge.ros.hold.hold_services import HoldServices, node_of
 
 LOOK_PERIOD_S = 1.0
 #: Time from its start in which a player discovers others.

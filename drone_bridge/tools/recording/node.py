@@ -11,7 +11,7 @@ from rclpy.node import Node
 from rclpy.qos import QoSProfile
 from rclpy.topic_endpoint_info import TopicEndpointInfo
 
-from drone_bridge.ros import log_pipe
+from drone_bridge.ros.process import log_pipe
 from drone_bridge.ros.service_responses import resend_lost_responses
 from drone_bridge.ros.streams import UNWATCHED, PolledCallbackGroup, arrived, ignore
 from drone_bridge.tools.interfaces import BULKY_TYPES, UnknownTypeError, import_interface, message_text, type_hash

@@ -12,8 +12,8 @@ from pathlib import Path
 from rclpy.exceptions import ParameterException
 from rclpy.node import Node
 
-from drone_bridge.ros.common_parameters import MIN_FREE_SPACE
-from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration
+from drone_bridge.ros.node.common_parameters import MIN_FREE_SPACE
+from drone_bridge.ros.node.parameters import DeclaredParameters, ParameterDeclaration
 
 
 def _problem_with_pattern(text: str) -> str | None:

@@ -4,6 +4,6 @@
 Arguments are those of `ros2`. If that is installed, it is run instead, and its command line is printed.
 """
 
-from drone_bridge.ros.environment import check_message_fields
+from drone_bridge.ros.process.environment import check_message_fields
 
 check_message_fields()  # values are typed by a person

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 import rclpy
 from rclpy.node import Node
 
-from drone_bridge.ros.program import initialize_ros, shut_down_ros
+from drone_bridge.ros.node.program import initialize_ros, shut_down_ros
 from drone_bridge.tools.discovery import DISCOVERY_S, QUIET_S
 from drone_bridge.tools.interfaces import UnknownTypeError, import_interface
 

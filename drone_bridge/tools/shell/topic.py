@@ -12,7 +12,7 @@ from rclpy.node import Node
 from rclpy.serialization import deserialize_message
 from rclpy.topic_endpoint_info import TopicEndpointInfo
 
-from drone_bridge.ros.hold_services import CommandRefusals
+from drone_bridge.ros.hold.hold_services import CommandRefusals
 from drone_bridge.ros.publishers import wait_for_delivery
 from drone_bridge.tools.discovery import DISCOVERY_S
 from drone_bridge.tools.shell.messages import as_yaml, filled

@@ -14,9 +14,9 @@ from std_msgs.msg import Bool
 from std_srvs.srv import SetBool
 
 from drone_bridge.msg import HoldStatus, HoldWish
-from drone_bridge.ros.neutral_repeater import OBSERVERS
 from drone_bridge.ros.publishers import NO_EVENTS, PUBLISHER_ERRORS
 from drone_bridge.ros.qos import latched
+from drone_bridge.ros.servers.neutral_repeater import OBSERVERS
 from drone_bridge.ros.streams import UNWATCHED
 from drone_bridge.tools.web.goals import goal_of
 from drone_bridge.tools.web.graph import HAS_MESSAGE_INFO

@@ -16,11 +16,11 @@ from rclpy.node import Node
 from std_msgs.msg import Bool
 
 from drone_bridge.msg import HoldStatus
-from drone_bridge.ros.file_keeper import FileKeeper
-from drone_bridge.ros.log_limiter import LogLimiter
-from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration
+from drone_bridge.ros.hold.file_keeper import FileKeeper
+from drone_bridge.ros.hold.wish_file import FILE_TIMEOUT_S, WishFile
+from drone_bridge.ros.node.log_limiter import LogLimiter
+from drone_bridge.ros.node.parameters import DeclaredParameters, ParameterDeclaration
 from drone_bridge.ros.qos import latched
-from drone_bridge.ros.wish_file import FILE_TIMEOUT_S, WishFile
 from drone_bridge.stop_signals import LAUNCHED
 from drone_bridge.tools.web import page
 from drone_bridge.tools.web.access import FOXGLOVE_ORIGINS, Access, is_loopback

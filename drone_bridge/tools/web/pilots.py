@@ -38,8 +38,8 @@ from websockets.frames import CloseCode
 
 from drone_bridge.msg import HoldStatus
 from drone_bridge.net.clock import elapsed_s
-from drone_bridge.ros.file_keeper import FileKeeper
-from drone_bridge.ros.wish_file import FILE_TIMEOUT_S, FiledWish
+from drone_bridge.ros.hold.file_keeper import FileKeeper
+from drone_bridge.ros.hold.wish_file import FILE_TIMEOUT_S, FiledWish
 from drone_bridge.session.hold_state import HELM_ENDS_AFTER_S, NOT_REQUESTED
 from drone_bridge.tools.web.access import MAX_VIEWERS, VIEW_ONLY
 from drone_bridge.tools.web.goals import Place

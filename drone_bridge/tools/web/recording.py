@@ -17,8 +17,8 @@ from rclpy.task import Future
 from std_msgs.msg import String
 from std_srvs.srv import SetBool
 
-from drone_bridge.ros.log_pipe import original_output
-from drone_bridge.ros.parameter_files import parameter_arguments
+from drone_bridge.ros.node.parameter_files import parameter_arguments
+from drone_bridge.ros.process.log_pipe import original_output
 from drone_bridge.ros.qos import latched
 from drone_bridge.stop_signals import LAUNCHED
 from drone_bridge.tools.recording.settings import new_bag

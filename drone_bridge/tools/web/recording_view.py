@@ -30,7 +30,7 @@ from rclpy.serialization import serialize_message
 from std_msgs.msg import String
 
 from drone_bridge.kind import kinds
-from drone_bridge.ros.urdf import put_before_frames
+from drone_bridge.ros.topics.urdf import put_before_frames
 from drone_bridge.stop_signals import handle_stop_signals
 from drone_bridge.tools.bags.bag import NANOSECONDS_PER_SECOND, BagReader, BagReadError, BagTopic
 from drone_bridge.tools.bags.events import Event, events

@@ -22,7 +22,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from drone_bridge.ros.wish_file import EVERY_VEHICLE, FiledWish
+from drone_bridge.ros.hold.wish_file import EVERY_VEHICLE, FiledWish
 
 
 class Report(NamedTuple):

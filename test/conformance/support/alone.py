@@ -14,8 +14,8 @@ import pytest
 from ament_index_python.packages import get_package_share_directory
 
 from drone_bridge.kind import Mechanism
-from drone_bridge.ros import shared_memory
-from drone_bridge.ros.environment import name_profile_for_fast_dds_2
+from drone_bridge.ros.process import shared_memory
+from drone_bridge.ros.process.environment import name_profile_for_fast_dds_2
 
 # Before rclpy is imported: an own ROS domain, on this machine only.
 os.environ["ROS_DOMAIN_ID"] = str(place.domains()[0])

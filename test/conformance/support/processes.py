@@ -13,7 +13,7 @@ from pathlib import Path
 from ament_index_python.packages import get_package_prefix
 from patience import TIMEOUT_S
 
-from drone_bridge.ros.environment import name_profile_for_fast_dds_2
+from drone_bridge.ros.process.environment import name_profile_for_fast_dds_2
 
 
 def executable(name, package="drone_bridge"):

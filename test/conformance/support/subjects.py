@@ -21,7 +21,7 @@ from programs import Program
 from relay import DATAGRAM_FAULTS, STREAM_FAULTS, CommandLog, DatagramRelay, StreamRelay
 
 from drone_bridge.kind import ProtocolKind, Side, Value, load
-from drone_bridge.ros.shared_memory import make_room
+from drone_bridge.ros.process.shared_memory import make_room
 
 COMMAND_TIMEOUT_S = 0.5
 START_TIMEOUT_S = 60.0

@@ -6,7 +6,7 @@ import signal
 import socket
 import struct
 
-from drone_bridge.ros.shared_memory import make_room
+from drone_bridge.ros.process.shared_memory import make_room
 
 _SO_ATTACH_FILTER = 26
 _DROP_ALL = struct.pack("HBBI", 0x06, 0, 0, 0)  # the one instruction of a packet filter: accept no bytes

@@ -4,15 +4,15 @@
 import sys
 
 from drone_bridge.net.datagram_link import DatagramPeer
-from drone_bridge.ros.command_topics import CommandTopics
-from drone_bridge.ros.common_parameters import common_parameters, frame_names, frame_parameters
-from drone_bridge.ros.frames import FrameNames
-from drone_bridge.ros.limits import limit_parameters
-from drone_bridge.ros.parameters import ParameterDeclaration
-from drone_bridge.ros.program import run
-from drone_bridge.ros.protocol_node import ProtocolNode
-from drone_bridge.ros.request_services import RequestServices
-from drone_bridge.ros.topic_publishers import TopicPublishers
+from drone_bridge.ros.commands.command_topics import CommandTopics
+from drone_bridge.ros.node.common_parameters import common_parameters, frame_names, frame_parameters
+from drone_bridge.ros.node.limit_reports import limit_parameters
+from drone_bridge.ros.node.parameters import ParameterDeclaration
+from drone_bridge.ros.node.program import run
+from drone_bridge.ros.node.protocol_node import ProtocolNode
+from drone_bridge.ros.node.request_services import RequestServices
+from drone_bridge.ros.topics.frames import FrameNames
+from drone_bridge.ros.topics.topic_publishers import TopicPublishers
 from drone_bridge.wire.addresses import address_name
 from kestrel_bridge.codec import DEFAULT_PORT
 from kestrel_bridge.session import REQUESTS, ClientSession

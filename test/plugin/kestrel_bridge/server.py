@@ -6,21 +6,21 @@ from functools import partial
 
 from drone_bridge.motion.tilted_drone import Shares
 from drone_bridge.net.datagram_link import DatagramPort
-from drone_bridge.ros.common_parameters import (
+from drone_bridge.ros.node.common_parameters import (
     ALLOWED_PEERS,
     NEUTRAL_TIME,
     SOURCE_TIMEOUT,
     common_parameters,
     read_allowed_peers,
 )
-from drone_bridge.ros.frames import FrameNames
-from drone_bridge.ros.parameters import ParameterDeclaration
-from drone_bridge.ros.program import run
-from drone_bridge.ros.protocol_node import ProtocolNode
-from drone_bridge.ros.service_caller import ServiceCaller
-from drone_bridge.ros.topic_subscriptions import TopicSubscriptions
-from drone_bridge.ros.topics import MissingTopicError
-from drone_bridge.ros.velocity_publisher import VelocityPublisher
+from drone_bridge.ros.node.parameters import ParameterDeclaration
+from drone_bridge.ros.node.program import run
+from drone_bridge.ros.node.protocol_node import ProtocolNode
+from drone_bridge.ros.servers.service_caller import ServiceCaller
+from drone_bridge.ros.servers.topic_subscriptions import TopicSubscriptions
+from drone_bridge.ros.servers.velocity_publisher import VelocityPublisher
+from drone_bridge.ros.topics.frames import FrameNames
+from drone_bridge.ros.topics.table import MissingTopicError
 from drone_bridge.session.operator_command import OPERATORS_LOST
 from drone_bridge.session.session import AFTER_STALLS
 from kestrel_bridge.codec import DEFAULT_PORT

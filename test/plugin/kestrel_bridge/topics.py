@@ -11,10 +11,10 @@ from sensor_msgs.msg import BatteryState
 
 from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.motion.quaternions import Quaternion, euler_from_quaternion, quaternion_from_euler
-from drone_bridge.ros.frames import FrameNames
-from drone_bridge.ros.parameters import ParameterDeclaration
-from drone_bridge.ros.topics import MissingTopicError, Topic, TopicTable
-from drone_bridge.ros.transforms import set_quaternion
+from drone_bridge.ros.node.parameters import ParameterDeclaration
+from drone_bridge.ros.topics.frames import FrameNames
+from drone_bridge.ros.topics.table import MissingTopicError, Topic, TopicTable
+from drone_bridge.ros.topics.transforms import set_quaternion
 from kestrel_bridge.codec import FULL, State, Steer
 
 #: Field of a Twist for each axis of the wire, by its name in BodyVelocity.

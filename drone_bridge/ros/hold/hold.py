@@ -1,0 +1,296 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Hold: keeps a vehicle neutral, regardless of commands, until a person resumes it. See docs/bridges.md.
+
+A hold is set by the service `~/hold`, by a wish on `~/hold_wish`, and by the end of the helm. Only a wish makes it a
+person's. Commands on `~/helm` come from a person at a stick, and lock out all others. When they stop, for any reason,
+the vehicle is held without a further message. `session.hold_state` has the rules.
+
+A wish is a state, not an event: its publisher latches it, and a node that starts later gets it from DDS. Each id is
+handled once, and acknowledged on `~/hold_status` with the id of this run and the count of releases. By these the
+publisher detects a later release. On the same machine, a node also reads wishes from files (`wish_file`), since DDS
+takes up to 3 s to deliver them. A file keeps a hold for a node that is killed and restarted (`hold_file`).
+"""
+
+import contextlib
+import threading
+import time
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+from builtin_interfaces.msg import Time
+from rclpy.node import Node
+from rclpy.publisher import Publisher
+from std_msgs.msg import Bool
+from std_srvs.srv import SetBool
+
+from drone_bridge.msg import HoldStatus, HoldWish
+from drone_bridge.net.clock import elapsed_s
+from drone_bridge.ros.hold.file_keeper import FileKeeper
+from drone_bridge.ros.hold.hold_file import HoldFile
+from drone_bridge.ros.hold.wish_file import EVERY_NODE, EVERY_VEHICLE, WishFiles
+from drone_bridge.ros.node.link_report import LinkReport
+from drone_bridge.ros.publishers import NO_EVENTS, PUBLISHER_ERRORS
+from drone_bridge.ros.qos import latched
+from drone_bridge.ros.time import time_from_nanoseconds
+from drone_bridge.session.hold_state import AT_HELM, BY_MACHINE, CALLED, STEERED, HoldState
+from drone_bridge.wire.printable import printable
+
+#: Counter of commands that were refused because the vehicle is held, or because a person is at its helm.
+REFUSED = "commands_refused_on_hold"
+HELD = "hold"  # name of the condition
+#: How long the service's response, and the end of the node, wait for the file, s.
+FILE_TIMEOUT_S = 0.3
+#: Period of `look`, s, until the wishes of running programs have arrived by DDS at the latest, and later.
+FIRST_LOOK_S, LOOK_S = 0.1, 1.0
+#: Duration of the first of these, s.
+FIRST_LOOKS_S = 10.0
+#: Number of stored ids of wishes: a repeated wish does not hold again.
+MAX_WISHES = 64
+#: Longest reason of a wish, characters.
+MAX_REASON = 100
+#: Reason of a wish without one, or with one that is reserved for a machine's hold.
+WISHED = "a person pressed STOP"
+_ADVICE = "run `drone-bridge resume`, or press Resume on the page, to let it follow commands"
+
+
+class Hold:
+    """Hold of a node's vehicle. Changed in the executor, safe to read from any thread without a lock."""
+
+    def __init__(
+        self,
+        node: Node,
+        *,
+        is_server: bool,
+        report: LinkReport,
+        check_age: Callable[[str], None],
+        cleanup: contextlib.ExitStack,
+    ) -> None:
+        """Restore the hold of the node's last run, or of a wish file, and create services and topics.
+
+        Args:
+            node: the vehicle's node.
+            is_server: whether it is a server. A bridge in the same namespace has another vehicle.
+            report: the node's report.
+            check_age: raises ValueError with a sentence if a request may be stale.
+            cleanup: callbacks for the node's cleanup.
+        """
+        self._node, self._report, self._check_age, self._cleanup = node, report, check_age, cleanup
+        domain, name = node.context.get_domain_id(), node.get_fully_qualified_name()
+        self._file = HoldFile(domain, name)
+        self._keeper = FileKeeper(self._file.keep, self._unkept)
+        self._wish_files = WishFiles(domain)
+        self._names = {EVERY_NODE, name, node.get_namespace()}  # in wishes
+        if not is_server:
+            self._names |= {EVERY_VEHICLE, node.resolve_topic_name("cmd_vel_stamped")}
+        # For the executor and the reports. Never locked by the link's thread while it has a peer.
+        self._lock = threading.Lock()
+        self._on_hold: list[Callable[[], None]] = []
+        # Reasons of the hold that was logged, and of that whose refused commands were: each once per hold.
+        self._held_for = self._refused_for = ""
+        self._wishes: dict[str, int] = {}  # number of releases at the time of each wish
+        #: State of hold and helm.
+        stored, unread = self._read()
+        self._file.reserve()
+        self.state = HoldState(reason := stored or unread)
+        self.state.unread = unread
+        self._status = HoldStatus(run=uuid.uuid4().hex, held=bool(reason), since=_now(), is_inherited=bool(reason))
+        self._published_held: bool | None = None
+        self._publisher: Publisher[Any] = node.create_publisher(
+            Bool, "~/held" if is_server else "held", latched(), event_callbacks=NO_EVENTS
+        )
+        self._status_publisher: Publisher[Any] = node.create_publisher(
+            HoldStatus, "~/hold_status", latched(), event_callbacks=NO_EVENTS
+        )
+        node.create_service(SetBool, "~/hold", self._serve)
+        node.create_subscription(HoldWish, "~/hold_wish", lambda wish: self._take_wish(wish.id, wish.reason), latched())
+        self._publish()
+        if stored:
+            node.get_logger().warning(f"It was holding when it ended ({reason}), and still holds: {_ADVICE}.")
+        self.poll_files()
+
+    @property
+    def is_held(self) -> bool:
+        """Whether the vehicle must be neutral."""
+        return bool(self.state.reason(elapsed_s()))
+
+    def when_set(self, call: Callable[[], None]) -> None:
+        """Register a callback, until cleanup, for when commands are to be dropped. Called in the executor."""
+        self._on_hold.append(call)
+        self._cleanup.callback(self._on_hold.remove, call)
+
+    def check(self, what: str) -> None:
+        """Raise ValueError with a sentence if the vehicle is held. `what` names a request that moves it."""
+        if reason := self.state.reason(elapsed_s()):
+            raise ValueError(f"{what} is refused while the vehicle is held ({reason}): {_ADVICE}.")
+
+    def admits(self, topic: str, *, is_helm: bool = False) -> bool:
+        """Return whether a command is to be followed. Counts refused ones. For the executor."""
+        if self._take_helm() if is_helm else self.state.is_free:
+            return True
+        self._report.counts[REFUSED] += 1
+        reason = self.state.reason(elapsed_s())  # empty at the helm: taking it was logged
+        if reason and reason != self._refused_for:
+            sentence = f"Commands on {topic} do not move the vehicle: it is held ({reason}): {_ADVICE}."
+            self._report.warn(sentence, REFUSED)
+        self._refused_for = reason
+        return False
+
+    def hold(self, reason: str) -> None:
+        """Hold the vehicle for a reason of the node. Not for the link's thread while it has a peer."""
+        with self._lock:
+            if self.state.hold(reason):
+                self._held()
+
+    def poll_files(self) -> None:
+        """Follow new wishes in files, and retry reading a stored hold.
+
+        Call this periodically, in a separate thread, as it may wait for a disk.
+        """
+        if self.state.is_unread:
+            self._settle()
+        for wish in self._wish_files.read():
+            if not wish.is_for(self._names):
+                continue
+            with self._lock:
+                if is_known := wish.id in self._wishes:  # it stays known, however many follow
+                    self._wishes[wish.id] = self._wishes.pop(wish.id)
+            if not is_known:
+                self._take_wish(wish.id, wish.reason)
+
+    def finish(self) -> None:
+        """Wait until the file is written, for FILE_TIMEOUT_S at most. Call this before the process ends."""
+        self._keeper.wait(FILE_TIMEOUT_S)
+
+    def report(self) -> None:
+        """Detect the end of a helm, and report. Call this periodically, not in the link's thread."""
+        with self._lock:
+            if self.state.end_helm(elapsed_s()):
+                self._held()
+        reason = self.state.reason(elapsed_s())
+        if not reason:
+            self._report.end_condition(HELD)
+        else:
+            self._report.begin_condition(HELD, f"holding: {reason}")
+            if reason != self._held_for:
+                self._report.warn(f"holding: {reason}: {_ADVICE}.", HELD)
+        self._held_for = reason
+
+    def _take_helm(self) -> bool:
+        """Take the helm by a command, or keep it. Return whether the command is followed."""
+        with self._lock:
+            if self.state.steer(elapsed_s()):
+                self._keeper.keep(AT_HELM)  # in case the bridge is killed meanwhile
+                self._report.inform("A person is at the helm: other commands are refused.")
+                self._forget_commands()
+                self._publish()
+            return not self.is_held
+
+    def _take_wish(self, id_: str, reason: str) -> None:
+        if not id_:
+            return
+        with self._lock:
+            is_new = id_ not in self._wishes
+            if is_new:
+                self._wishes[id_] = self._status.releases
+                if len(self._wishes) > MAX_WISHES:
+                    del self._wishes[next(iter(self._wishes))]
+            self._status.wish, self._status.releases_before_wish = id_, self._wishes[id_]
+            reason = printable(reason)[:MAX_REASON]
+            if is_new and self.state.hold(WISHED if reason in BY_MACHINE else reason):
+                self._held()
+            else:  # also for a repeated wish: its acknowledgement may have been lost
+                self._publish()
+        self.report()
+
+    def _serve(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
+        if not request.data:
+            try:
+                self._check_age("resume")
+            except ValueError as error:
+                response.message = str(error)
+                return response
+        with self._lock:
+            if request.data:
+                if self.state.hold(CALLED):
+                    self._held()
+                elif self._keeper.problem:
+                    self._keeper.keep(self.state.now[0])
+            else:
+                self._release()
+        kept = "" if self._keeper.wait(FILE_TIMEOUT_S) else f"{self._file.path} is still being written."
+        if request.data:
+            kept = self._keeper.problem or kept or f"{self._file.path} keeps that."
+            response.message = f"The vehicle is held: {_ADVICE}. {kept}"
+        else:
+            response.message = f"The vehicle follows commands. {self._keeper.problem or kept}".rstrip()
+        response.success = True
+        self.report()
+        return response
+
+    def _held(self) -> None:
+        """Drop commands, publish and store a hold that has just begun."""
+        self._forget_commands()
+        self._publish()
+        self._keeper.keep(self.state.now[0])
+
+    def _release(self) -> None:
+        if not self.is_held:
+            return
+        self._forget_commands()
+        self.state.release(elapsed_s())
+        self._status.releases += 1
+        self._keeper.keep("" if self.state.is_free else AT_HELM)
+        self._refused_for = ""
+        self._publish()
+
+    def _forget_commands(self) -> None:
+        for call in tuple(self._on_hold):
+            call()
+
+    def _publish(self) -> None:
+        """Publish the state of the hold."""
+        status, reason = self._status, self.state.now[0]
+        if bool(reason) != status.held:
+            status.since, status.is_inherited = _now(), False
+        status.held, status.reason, status.problem = bool(reason), reason, self._keeper.problem
+        status.by_person = bool(reason) and reason not in BY_MACHINE
+        status.helm = "" if reason or self.state.is_free else STEERED
+        with contextlib.suppress(*PUBLISHER_ERRORS):
+            if self._published_held != status.held:
+                self._publisher.publish(Bool(data=status.held))
+                self._published_held = status.held
+            self._status_publisher.publish(status)
+
+    # The file.
+
+    def _read(self) -> tuple[str, str]:
+        """Return the reason of the stored hold, and that of a hold because it can't be read."""
+        try:
+            return self._file.read(), ""
+        except OSError as error:
+            return "", self._file.unread(error)
+
+    def _settle(self) -> None:
+        """Replace a hold because of an unreadable file by the stored one, or release it if there is none."""
+        stored, unread = self._read()
+        if unread:
+            return
+        with self._lock:
+            if self.state.is_unread:  # otherwise a person has held or released the vehicle meanwhile
+                self._forget_commands()
+                self.state.settle(stored, elapsed_s())
+                self._publish()
+        self.report()
+
+    def _unkept(self, problem: str) -> None:
+        """Report a new problem with the file, or its end. Called in the keeper's thread."""
+        if problem:
+            self._node.get_logger().warning(problem)
+        with self._lock:
+            self._publish()
+
+
+def _now() -> Time:
+    """Return the time of day, for people to compare with a clock."""
+    return time_from_nanoseconds(time.time_ns())

@@ -1,0 +1,292 @@
+# SPDX-License-Identifier: Apache-2.0
+"""LinkReport: counters, log and /diagnostics of a node's link.
+
+- **Counters** only grow. Some are shown as rates, and the growth of others is a warning.
+- **Conditions** are ongoing problems, shown while they last. They are logged at their beginning, then at growing
+  intervals, even without subscribers. Other log lines are throttled by the name of their counter, so that one problem
+  does not hide another.
+- **Silence** of the peer is measured since its last message, over several connections: the system of a hung peer often
+  still accepts connections. A peer is connected, silent (beyond a limit), or hanging (silent for the third time without
+  HEARD_WELL_S of messages in between), which is an error. The time of a stall of this process is no silence.
+
+Three threads use it without a lock. The link's thread and the executor count. The link's thread updates the state after
+each turn of its loop. The thread of the reports detects silence, and ends a period once per second: it replaces the
+durations, and copies data that others may be changing. It may mix the states of two successive turns, which is good
+enough for a report, not for a decision.
+"""
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
+
+from drone_bridge.net.clock import elapsed_s
+from drone_bridge.ros.node.log_limiter import FIRST_INTERVAL_S, LogLimiters, OngoingLogLimiter
+from drone_bridge.ros.node.stall_watch import PROCESS
+from drone_bridge.session.session import Session
+
+#: Suffix of the name of a node's status on /diagnostics, after the node's full name.
+LINK_STATUS = ": link"
+#: Key of a status for the silence of the connected peer, s.
+PEER_SILENT = "peer_silent_s"
+#: Programs of one system are started in any order: during this time a missing one is not a warning. The third line
+#: about an ongoing condition is.
+START_S = 3 * FIRST_INTERVAL_S
+#: Counter of silences.
+SILENCES = "silences"
+#: Condition of a peer that was silent repeatedly, until it has sent messages for HEARD_WELL_S.
+HANGING = "hanging_peer"
+SILENCES_OF_AN_ERROR = 3
+#: Time without a connection after which advice is logged, once.
+ADVICE_AFTER_S = 5.0
+HEARD_WELL_S = 60.0
+
+
+class Condition(NamedTuple):
+    """Ongoing problem, reported while it lasts."""
+
+    sentence: str
+    level: bytes
+
+
+class LinkReport:
+    """Report of one link since the node was configured, over all activations."""
+
+    def __init__(
+        self,
+        logger: Any,
+        open_state: str,
+        rates: Sequence[str] = (),
+        problems: Sequence[str] = (),
+        now_s: Callable[[], float] = elapsed_s,
+    ) -> None:
+        """Create an empty report.
+
+        Args:
+            logger: the node's logger.
+            open_state: the state of a working link, the only one that is not a warning.
+            rates: counters that are also shown per second.
+            problems: counters whose growth during a period is a warning.
+            now_s: the session's clock.
+        """
+        self._logger, self._open_state, self._rates, self._problems = logger, open_state, rates, problems
+        self._now_s = now_s
+        self._warnings = LogLimiters()  # by counter
+        self._information = LogLimiters()  # separate, so that reconnects don't suppress warnings
+        self._ongoing: defaultdict[str, OngoingLogLimiter] = defaultdict(OngoingLogLimiter)  # by condition
+        self.start_over(math.inf)
+
+    def start_over(self, silence_limit_s: float) -> None:
+        """Reset all but the throttling of the log. `silence_limit_s` is as in the attribute."""
+        self._started_s = self._period_began_s = self._now_s()
+        #: Counters: frames, dropped images, rejected input, commands, ...
+        self.counts: Counter[str] = Counter()
+        self._counts_before: dict[str, int] = {}
+        #: Facts about the peer, by name.
+        self.facts: dict[str, str] = {}
+        #: Current problems, by name.
+        self.conditions: dict[str, Condition] = {}
+        #: Silence of a connected peer beyond this is a warning, s.
+        self.silence_limit_s = silence_limit_s
+        self.state, self.peer = "closed", ""
+        self._last_error = ""
+        self._durations_s: dict[str, tuple[float, int]] = {}  # sum and number in this period, by name
+        self._was_silent, self._silences = False, 0  # number since the peer last sent for HEARD_WELL_S
+        self._heard_since_s = self._started_s
+        self._may_need_advice = True
+        self.start_link()
+
+    # Counters and durations, for any thread.
+
+    def record_duration(self, name: str, seconds: float) -> None:
+        """Record a measured duration, s."""
+        total, number = self._durations_s.get(name, (0.0, 0))
+        self._durations_s[name] = (total + seconds, number + 1)
+
+    # The log, for any thread.
+
+    def inform(self, sentence: str) -> None:
+        """Log an expected event, throttled."""
+        if line := self._information.admit(sentence):
+            self._logger.info(line)
+
+    def warn(self, sentence: str, count: str = "") -> None:
+        """Log a warning about a peer or a command, throttled by its counter, or else by its text."""
+        self._last_error = sentence
+        if line := self._warnings.admit(sentence, count):
+            self._logger.warning(line)
+
+    def count_and_warn(self, count: str, sentence: str) -> None:
+        """Count a problem and log a throttled warning."""
+        self.counts[count] += 1
+        self.warn(sentence, count)
+
+    def warn_ongoing(self, condition: str, sentence: str, *, is_usual_at_start: bool = False) -> None:
+        """Log an ongoing condition at its beginning, then at growing intervals.
+
+        With `is_usual_at_start` it is logged as information within START_S of the start.
+        """
+        self._last_error = sentence
+        if line := self._ongoing[condition].admit(sentence):
+            if is_usual_at_start and self._now_s() - self._started_s < START_S:
+                self._logger.info(line)
+            else:
+                self._logger.warning(line)
+
+    def count_and_warn_ongoing(self, count: str, sentence: str, *, is_usual_at_start: bool = False) -> None:
+        """Count an ongoing problem, and log it with `warn_ongoing`."""
+        self.counts[count] += 1
+        self.warn_ongoing(count, sentence, is_usual_at_start=is_usual_at_start)
+
+    def end_ongoing(self, condition: str) -> None:
+        """End a condition, so that its next beginning is logged at once."""
+        self._ongoing[condition].end()
+
+    def advise(self, advice: str) -> None:
+        """Log advice, once, if there was no connection within ADVICE_AFTER_S of the start."""
+        if self._may_need_advice and self._now_s() - self._started_s >= ADVICE_AFTER_S:
+            self._may_need_advice = False
+            self._logger.info(advice)
+
+    # Conditions, for any thread.
+
+    def begin_condition(self, name: str, sentence: str, level: bytes = DiagnosticStatus.WARN) -> None:
+        """Show a problem in diagnostics until `end_condition`."""
+        self.conditions[name] = Condition(sentence, level)
+
+    def end_condition(self, name: str) -> None:
+        """Remove a problem from diagnostics."""
+        self.conditions.pop(name, None)
+
+    def show_condition(self, name: str, problem: str, level: bytes) -> None:
+        """Show a problem, and log it once, or end it if it is empty."""
+        if not problem:
+            self.end_condition(name)
+            return
+        if name not in self.conditions:
+            self.warn(f"{problem[0].upper()}{problem[1:]}.")
+        self.begin_condition(name, problem, level)
+
+    def update_condition(self, name: str, problem: str | None, advice: str) -> None:
+        """Show and log a problem, or end it if it is None or empty.
+
+        The advice is only logged, and may be empty. Both texts have no full stop.
+        """
+        if problem:
+            self.begin_condition(name, problem)
+            self.warn_ongoing(name, f"{problem}: {advice}." if advice else f"{problem}.")
+        else:
+            self.end_condition(name)
+            self.end_ongoing(name)
+
+    # The peer. `start_link` and `follow` are for the thread that starts the link and for the link's.
+
+    def start_link(self) -> None:
+        """Reset the state of the last link's connections."""
+        self._connected: tuple[float | None] | None = None  # start of the connection, s; None without one
+        self._received_s: float | None = None
+        self._silent_since_s: float | None = None  # on the open connection; None without one
+        self._silent_before_s = 0.0  # total over earlier connections
+        self._ended_in_s = 0.0  # silence at the end of a connection, until it is detected
+
+    def follow(self, session: Session) -> None:
+        """Update the state, and the silence of the peer, from the session."""
+        connected = (session.since_s,) if session.is_open else None
+        self._may_need_advice &= connected is None
+        if self._connected and connected != self._connected:
+            self._silent_before_s, self._silent_since_s = self.silence_s, None
+            self._ended_in_s = max(self._ended_in_s, self._silent_before_s)
+        self._connected = connected
+        if connected is not None:
+            if session.received_s is not None and session.received_s != self._received_s:
+                self._received_s, self._silent_before_s = session.received_s, 0.0
+            self._silent_since_s = session.since_s if session.received_s is None else session.received_s
+        self.state, self.peer = session.state, session.peer
+
+    @property
+    def is_open(self) -> bool:
+        """Whether there is a connection."""
+        return self._connected is not None
+
+    @property
+    def silence_s(self) -> float:
+        """Silence of the connected peer, s; 0 without a connection."""
+        if (since_s := self._silent_since_s) is None:
+            return 0.0
+        silent_s = max(0.0, self._now_s() - since_s)
+        return self._silent_before_s + min(silent_s, PROCESS.running_s())  # not counting a stall
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether the peer is connected and has been silent for longer than the limit."""
+        return self.silence_s > self.silence_limit_s
+
+    def notice_silence(self) -> None:
+        """Detect the beginning and the end of a silence, count and log them. Call this periodically in one thread."""
+        is_open, now_s = self.is_open, self._now_s()
+        ended_in_s, self._ended_in_s = self._ended_in_s, 0.0
+        silence_s = max(self.silence_s, ended_in_s)
+        is_silent = silence_s > self.silence_limit_s
+        if is_silent and not self._was_silent:
+            self.counts[SILENCES] += 1
+            self._silences += 1
+            if self._silences >= SILENCES_OF_AN_ERROR:
+                sentence = f"{self.peer} has fallen silent {self._silences} times"
+                if HANGING not in self.conditions:
+                    self._logger.error(f"{sentence}: it hangs, or the network drops out.")
+                self.begin_condition(HANGING, sentence, DiagnosticStatus.ERROR)
+        if is_silent:
+            self.warn_ongoing(SILENCES, f"{self.peer} is connected but has been silent for {silence_s:.0f} s.")
+        elif self._was_silent and is_open:
+            self.inform(f"{self.peer} is no longer silent.")
+            self.end_ongoing(SILENCES)
+        if is_silent or not is_open:
+            self._heard_since_s = now_s
+        elif now_s - self._heard_since_s > HEARD_WELL_S:
+            self._silences = 0
+            self.end_condition(HANGING)
+        if is_silent or is_open:  # a reopened link alone ends no silence
+            self._was_silent = is_silent
+
+    # The status on /diagnostics, for the thread of the reports.
+
+    def status(self, name: str, hardware_id: str) -> DiagnosticStatus:
+        """Return the status of the period that ends now, and start the next one.
+
+        Args:
+            name: the name of the status.
+            hardware_id: the identity of the link, the same in every report.
+        """
+        length_s, before = max(self._now_s() - self._period_began_s, 1e-3), self._counts_before
+        counts, durations_s = self.start_period()
+        growth = {count: counts.get(count, 0) - before.get(count, 0) for count in (*self._rates, *self._problems)}
+        grown = [problem for problem in self._problems if growth[problem]]
+        conditions, silence_s = self.conditions.copy(), self.silence_s
+        is_silent = silence_s > self.silence_limit_s
+        is_warning = self.state != self._open_state or grown or is_silent
+        levels = [condition.level for condition in conditions.values()]
+        status = DiagnosticStatus(name=name, hardware_id=hardware_id)
+        status.level = max([DiagnosticStatus.WARN if is_warning else DiagnosticStatus.OK, *levels])
+        state = f"{self.state}, silent for {silence_s:.0f} s" if is_silent else self.state
+        growing = [f"{', '.join(grown).replace('_', ' ')} growing"] if grown else []
+        status.message = "; ".join([state, *(condition.sentence for condition in conditions.values()), *growing])
+        values = {"state": self.state, "peer": self.peer, "last_error": self._last_error}
+        values[PEER_SILENT] = f"{silence_s:.1f}" if self.is_open else ""
+        values |= {name: condition.sentence for name, condition in conditions.items()}
+        values |= self.facts.copy()
+        values |= {key: str(counts.get(key, 0)) for key in growth}
+        values |= {key: str(value) for key, value in sorted(counts.items()) if key not in values}
+        values |= {f"{key}_per_second": f"{growth[key] / length_s:.1f}" for key in self._rates}
+        # The link's thread may still be adding to the last period's durations.
+        for key, (total, number) in durations_s.copy().items():
+            values[f"{key}_ms"] = f"{1000 * total / number:.2f}"
+        status.values = [KeyValue(key=key, value=value) for key, value in values.items()]
+        return status
+
+    def start_period(self) -> tuple[dict[str, int], dict[str, tuple[float, int]]]:
+        """Start a new period. Return the counters and durations of the last one."""
+        counts, durations_s = dict(self.counts), self._durations_s
+        self._period_began_s, self._counts_before, self._durations_s = self._now_s(), counts, {}
+        return counts, durations_s

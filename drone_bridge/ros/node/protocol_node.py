@@ -1,0 +1,638 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ProtocolNode: base class for bridges and servers, lifecycle nodes that run one session on one link while active.
+
+A subclass provides topics and parameters (`set_up`), the link, the session, and the publishing of wire messages.
+
+| state | resources |
+|---|---|
+| unconfigured | parameters, which can change; `hold`, with its service and topics; `report` |
+| inactive | also publishers, subscriptions, services and timers, which `cleanup` destroys; a status each second |
+| active | also the link: `LinkLoop` runs the session on it, and topics are published |
+
+Reconnecting happens in the state active. A node that can't start stays unconfigured (`Autostart`).
+
+There are three threads. The executor's thread runs transitions and callbacks, and passes work to the session by `post`.
+The loop's thread, while active, alone accesses link and session, and calls `publish_event`. The thread of the reports
+runs from configure to cleanup. Two more threads read wish files (`Hold.poll_files`), and wait for signals: that one may
+call `leave`. A lock is therefore held while the link is started or ended.
+"""
+
+import contextlib
+import copy
+import functools
+import math
+import os
+import threading
+import time
+import traceback
+from abc import abstractmethod
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from builtin_interfaces.msg import Time
+from rcl_interfaces.msg import SetParametersResult
+from rclpy.callback_groups import CallbackGroup
+from rclpy.client import Client
+from rclpy.clock import Clock as RosClock
+from rclpy.clock import ClockType  # type: ignore[attr-defined] # where humble has it, too
+from rclpy.guard_condition import GuardCondition
+from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
+from rclpy.parameter import Parameter
+from rclpy.publisher import Publisher
+from rclpy.qos import QoSProfile
+from rclpy.qos_overriding_options import QoSOverridingOptions
+from rclpy.timer import Timer
+
+from drone_bridge.motion.observed_motion import ObservedMotion
+from drone_bridge.net.clock import elapsed_s
+from drone_bridge.net.connector import LinkError, UnknownHostError
+from drone_bridge.net.last_words import LEAST_LIFETIME_S, LastWordsKeeper
+from drone_bridge.net.link_loop import DROPPED_BY_STALL, DROPPED_WORK, Intake, Link, LinkLoop
+from drone_bridge.ros.hold.hold import FIRST_LOOK_S, FIRST_LOOKS_S, LOOK_S, Hold
+from drone_bridge.ros.node.autostart import Autostart
+from drone_bridge.ros.node.link_report import SILENCES, LinkReport
+from drone_bridge.ros.node.namesakes import ADVICE, NAMESAKES, Namesakes
+from drone_bridge.ros.node.parameters import UNCONFIGURED, DeclaredParameters, ParameterDeclaration, has_value
+from drone_bridge.ros.node.simulated_time import clock_conflict, is_time_simulated
+from drone_bridge.ros.node.stall_watch import PROCESS, STALL_S
+from drone_bridge.ros.node.status_publisher import StatusPublisher
+from drone_bridge.ros.process import log_pipe
+from drone_bridge.ros.publishers import NO_EVENTS, PUBLISHER_ERRORS
+from drone_bridge.ros.service_responses import resend_if_lost
+from drone_bridge.ros.subscriptions import subscribe
+from drone_bridge.ros.ticker import Ticker
+from drone_bridge.ros.time import time_from_nanoseconds
+from drone_bridge.session.session import (
+    AFTER_STALLS,
+    MAY_HAVE_WAITED,
+    REFUSED_DATAGRAMS,
+    Actions,
+    Landing,
+    Note,
+    Outcome,
+    Session,
+)
+from drone_bridge.stop_signals import LAUNCHED
+from drone_bridge.wire.addresses import address_name
+from drone_bridge.wire.outgoing import UNENCODABLE, encoded
+
+if TYPE_CHECKING:
+    from drone_bridge.net.wire_log import WireLog
+
+REPORT_PERIOD_S = 1.0
+#: Counter of commands that could not reach a vehicle.
+UNDELIVERED = "undelivered_commands"
+# Conditions: an unreachable peer, and several publishers of /clock.
+UNREACHABLE, CLOCKS = "unreachable_peer", "clock"
+#: Set by launch files whose argument for the peer's address is not named after the protocol.
+HOST_ARGUMENT = "DRONE_BRIDGE_HOST_ARGUMENT"
+
+MessageT = TypeVar("MessageT")
+EncodedT = TypeVar("EncodedT")
+Transition = Callable[[Any, LifecycleState], TransitionCallbackReturn]
+
+
+def link_advice(protocol: str, peer: str) -> str:
+    """Return advice for a bridge without a link, naming the arguments of its launch file or its own parameters."""
+    argument = os.environ.get(HOST_ARGUMENT) or f"{protocol}_host"
+    host, emulator = f"{argument}:=ADDRESS", "emulate:=true"
+    if not os.environ.get(LAUNCHED):
+        host, emulator = "its parameter host", f"drone-bridge emulate {protocol}"
+    return f"No link with {peer} yet. Is it switched on? {host} names another address; to try without one: {emulator}"
+
+
+def log_failure(transition: Transition) -> Transition:
+    """Decorate a transition to log its failure, which rclpy does not do."""
+
+    @functools.wraps(transition)
+    def guarded(node: "ProtocolNode", state: LifecycleState) -> TransitionCallbackReturn:
+        try:
+            return transition(node, state)
+        except (LinkError, ValueError) as error:
+            node.transition_failed(error)
+            return TransitionCallbackReturn.FAILURE
+        except Exception:
+            if node.context.ok():  # otherwise a shutdown of ROS is the cause
+                node.get_logger().error(traceback.format_exc())
+            return TransitionCallbackReturn.ERROR
+
+    return guarded
+
+
+class ProtocolNode(LifecycleNode):
+    """Base class for bridges and servers."""
+
+    #: Counters that /diagnostics shows as rates, and counters whose growth is a warning.
+    rates: tuple[str, ...] = ()
+    problems: tuple[str, ...] = (
+        "rejected_input",
+        "lost_connections",
+        "internal_errors",
+        "refused_peers",
+        SILENCES,
+        UNDELIVERED,
+        UNENCODABLE,
+        DROPPED_WORK,
+        DROPPED_BY_STALL,
+        REFUSED_DATAGRAMS,
+        "dropped_messages",
+    )
+    #: Parameter with the silence of a connected peer, s, after which it is a warning.
+    silence_parameter = "silence_warning"
+    #: Whether the session itself reports a silent peer.
+    says_silence = False
+    #: Whether the node is the vehicle's end of its protocol, and steers a vehicle in ROS.
+    is_server = False
+    #: State of a working link, in logs and /diagnostics.
+    open_state = "connected"
+    #: Queue of commands for the loop's thread.
+    intake: Intake | None = None
+    #: Whether the lifecycle has ended, and with it the process.
+    is_finalized = False
+
+    def __init__(self, name: str, declarations: Iterable[ParameterDeclaration], **options: Any) -> None:
+        """Create the node. The options are rclpy's, such as `namespace` and `parameter_overrides`."""
+        #: Callbacks that undo configure, in reverse order.
+        self.cleanup = contextlib.ExitStack()
+        self._kept_subscriptions: list[Any] = []
+        self._wish_ticker: Ticker | None = None
+        super().__init__(name, **options)
+        self.parameters = DeclaredParameters(self, declarations, keep_refused=True)
+        self._protocol_name = name.rpartition("_")[0]  # for example testbed, of testbed_bridge
+        #: Counters, log and diagnostics of the link. Thread-safe.
+        self.report = LinkReport(self.get_logger(), self.open_state, self.rates, self.problems)
+        self._status = StatusPublisher(self, self.now)
+        self._autostart = Autostart(self, self.parameters, self._status, self.hardware_id)
+        self._namesakes = Namesakes(self)
+        self.hold = Hold(
+            self, is_server=self.is_server, report=self.report, check_age=self.check_age, cleanup=self.cleanup
+        )
+        self._wish_looks = 0
+        self._wish_ticker = Ticker(f"{name} wishes", FIRST_LOOK_S, self._look_for_wishes, self._log_error)
+        #: Motion of the vehicle, by its own reports.
+        self.observed = ObservedMotion(elapsed_s, self._settled_at)
+        #: Log of every connection's bytes, while active, if the parameter `wire_log` is set.
+        self.wire_log: WireLog | None = None
+        self._loop: LinkLoop | None = None
+        self._keeper: LastWordsKeeper | None = None
+        self._leaving = threading.Lock()
+        self._is_time_simulated = False
+        self._is_publishing = False
+        self._each_second: list[Callable[[], None]] = []
+        self._on_activated: list[Callable[[], None]] = []
+
+    # Interface of subclasses.
+
+    @abstractmethod
+    def set_up(self) -> None:
+        """Read the parameters and create publishers and subscriptions. Raises ValueError with a sentence."""
+
+    @abstractmethod
+    def make_transport(self) -> Link:
+        """Create the link, by the present parameters. Raises LinkError, and ValueError with a sentence."""
+
+    @abstractmethod
+    def make_session(self) -> Session:
+        """Create a session."""
+
+    @abstractmethod
+    def publish_event(self, message: Any) -> None:
+        """Publish a wire message on its topics. Called in the loop's thread."""
+
+    def call_service(self, name: str, tag: Any) -> None:
+        """Call a service for the session, and post the result. Called in the loop's thread."""
+        raise NotImplementedError(f"{type(self).__name__} calls no services.")
+
+    def link_begins(self) -> None:
+        """Start what runs beside the link. Raises LinkError or ValueError if it can't start, as `make_session`."""
+
+    def link_ended(self) -> None:
+        """Clean up after the end of the link."""
+
+    # The lifecycle.
+
+    def start(self) -> bool:
+        """Configure and activate, now or later, if autostart is true. Returns True: the node stays up in any case."""
+        if self.parameters["autostart"]:
+            self._autostart.start()
+        return True
+
+    def transition_failed(self, error: Exception) -> None:
+        """Log why a transition failed, unless `Autostart` requested it."""
+        if not self._autostart.takes(error):
+            self.get_logger().error(str(error))
+
+    @log_failure
+    def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Read the parameters, create publishers and subscriptions, and start reporting."""
+        self._is_time_simulated = is_time_simulated(self)
+        self.observed = ObservedMotion(elapsed_s, self._settled_at)
+        self.report.start_over(self.parameters[self.silence_parameter])
+        if self.parameters.refused:
+            raise ValueError("; ".join(why.rstrip(".") for why in self.parameters.refused.values()) + ".")
+        try:
+            self.set_up()
+        except ValueError:
+            self._clean_up()
+            raise
+        self._publishes_clock = "publish_clock" in self.parameters and self.parameters["publish_clock"]
+        self._configured_hardware_id = self.hardware_id()
+        self.make_ticker("report", REPORT_PERIOD_S, self._report)
+        self.parameters.freeze("configured")
+        return super().on_configure(state)
+
+    @log_failure
+    def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Open the link, and keep it open."""
+        with contextlib.ExitStack() as opened:  # closed if a later step fails, or each retry would leave it behind
+            if log := self._open_wire_log():
+                self.wire_log = log
+                opened.callback(setattr, self, "wire_log", None)
+                opened.callback(log.close)
+            link = self.make_transport()
+            opened.callback(link.close)
+            session = self.make_session()
+            self.observed.restart()
+            self.report.start_link()
+            self._keeper = self._borrowed_keeper()
+            opened.callback(self._return_keeper)
+            loop = LinkLoop(f"{self.get_name()} link", link, session, self, intake=self.intake, keeper=self._keeper)
+            opened.callback(loop.stop)
+            self.link_begins()
+            opened.callback(self.link_ended)
+            self.parameters.publish("actual_port", loop.port)
+            result = super().on_activate(state)
+            opened.pop_all()
+        self._is_publishing = True  # before the thread publishes
+        for call in self._on_activated:
+            call()
+        with self._leaving:  # `leave` can't join a thread that has not started
+            self._loop = loop
+            loop.start()
+        return result
+
+    @log_failure
+    def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Send the neutral command and close the link."""
+        self.leave()
+        return super().on_deactivate(state)
+
+    @log_failure
+    def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Destroy what configure created."""
+        return self._undo(UNCONFIGURED)
+
+    @log_failure
+    def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Deactivate, clean up, and end the process, unless a launch file would start it again."""
+        result = self._undo("finalized")
+        self.is_finalized = not os.environ.get(LAUNCHED)
+        return result
+
+    @log_failure
+    def on_error(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Return to unconfigured after a transition that raised."""
+        return self._undo(UNCONFIGURED)
+
+    def _undo(self, state: str) -> TransitionCallbackReturn:
+        """Undo activate and configure, even if incomplete. `state` is the next state."""
+        self.leave()
+        self._clean_up()
+        self.parameters.freeze(state)
+        return TransitionCallbackReturn.SUCCESS
+
+    def _clean_up(self) -> None:
+        """Undo `set_up`, even if incomplete."""
+        self.cleanup.close()
+        while self._kept_subscriptions:
+            self.destroy_subscription(self._kept_subscriptions.pop())
+
+    def leave(self) -> None:
+        """Send the neutral command and close the link. Thread-safe and idempotent."""
+        with self._leaving:
+            if self._loop:
+                if not self._loop.stop():
+                    self.get_logger().error("The link's thread did not stop in time; it is abandoned.")
+                self._loop = None
+                self._return_keeper()
+                self.link_ended()
+            self._is_publishing = False
+            if self.wire_log and not self.wire_log.close():
+                self.get_logger().error("The wire log could not be flushed in time.")
+            self.wire_log = None
+        self.hold.finish()
+
+    def destroy_node(self) -> None:
+        if self._wish_ticker:  # otherwise the constructor has failed
+            self._wish_ticker.stop()
+        self._clean_up()
+        super().destroy_node()
+        # It keeps rcl's node, and so others see this one until Python collects its garbage.
+        self._state_machine.destroy_when_not_in_use()
+
+    def _look_for_wishes(self) -> None:
+        self.hold.poll_files()
+        self._wish_looks += 1
+        if self._wish_ticker and self._wish_looks * FIRST_LOOK_S >= FIRST_LOOKS_S:
+            self._wish_ticker.period_s = LOOK_S
+
+    def _open_wire_log(self) -> "WireLog | None":
+        """Create the wire log if the parameters request one. Raises LinkError."""
+        if not (folder := self.parameters["wire_log"]):
+            return None
+        from drone_bridge.net.wire_log import WireLog, facts_of  # slow to import, and needed only for a log
+
+        path = Path(folder).expanduser().absolute()
+        name = self.get_fully_qualified_name().strip("/").replace("/", ".")
+        side = "vehicle" if self.is_server else "operator"
+        facts = facts_of(self._protocol_name, side, name, self.parameters.values())
+        log = WireLog(path, name, facts, self._log_error, min_free_mb=self.parameters["min_free_space"])
+        self.get_logger().info(f"The bytes of every connection are logged to {path}.")
+        return log
+
+    def _borrowed_keeper(self) -> LastWordsKeeper | None:
+        """Return the keeper of this process for the last words of a bridge. A process has one."""
+        if self.is_server:
+            return None
+        if keeper := log_pipe.borrow_keeper():
+            keeper.command_timeout = lambda: max(float(self.parameters["command_timeout"]), LEAST_LIFETIME_S)
+        elif log_pipe.has_last_words():
+            self.get_logger().warning(
+                "Another node of this process has last words. If the process is killed, this vehicle is not stopped."
+            )
+        return keeper
+
+    def _return_keeper(self) -> None:
+        if self._keeper:
+            log_pipe.return_keeper(self._keeper)
+        self._keeper = None
+
+    def _log_error(self, sentence: str) -> None:
+        self.get_logger().error(sentence)
+
+    # The session, for the executor.
+
+    @property
+    def has_link(self) -> bool:
+        """Whether a link is open or being opened."""
+        return self._loop is not None
+
+    def post(self, work: Callable[[float], Actions], *, is_kept: bool = False) -> bool:
+        """Queue a callback for the loop's thread, which executes the actions that it returns.
+
+        Kept work is a request with a waiting caller, and is never dropped. Return True if the work was accepted, False
+        if the node is not active or its link has just ended.
+        """
+        loop = self._loop
+        return loop is not None and loop.post(work, is_kept=is_kept)
+
+    # Actions of the session, called by the loop: see `link_loop.Stage`. `publish_event` and `call_service` are above.
+
+    def note(self, note: Note) -> None:
+        """Count and log a note."""
+        if note.counter:
+            self.report.counts[note.counter] += 1
+        if not note.sentence:
+            return
+        if note.is_expected:
+            self.report.inform(note.sentence)
+        elif note.is_ongoing:
+            self.report.warn_ongoing(note.counter, note.sentence, is_usual_at_start=note.is_usual_at_start)
+        else:
+            self.report.warn(note.sentence, note.counter)
+
+    def resolve(self, outcome: Outcome) -> None:
+        """Finish a request."""
+        outcome.request.finish(outcome.is_success, outcome.sentence, outcome.result)
+
+    def link_opened(self) -> None:
+        """End the report of an unreachable peer."""
+        self.report.end_ongoing(UNREACHABLE)
+
+    def turn_ended(self, session: Session) -> None:
+        """Update the report from the session's state."""
+        self.report.follow(session)
+
+    # Publishing.
+
+    def publish(self, publisher: "Publisher[Any]", message: Any, decided_s: float | None = None) -> None:
+        """Publish a message. Failures are counted. Thread-safe.
+
+        `decided_s` is the decision time of an operator's command, by `elapsed_s`. After a stall since then the command
+        is dropped.
+        """
+        if not self._is_publishing:  # faster than the check of a LifecyclePublisher
+            return
+        if decided_s is not None and elapsed_s() - decided_s > STALL_S:
+            self.report.counts[AFTER_STALLS] += 1
+            return
+        try:
+            publisher.publish(message)
+        except PUBLISHER_ERRORS:
+            self.report.counts["dropped_messages"] += 1
+
+    @property
+    def decided_s(self) -> float:
+        """Decision time of the message in `publish_event`, s. See `publish`."""
+        return self._loop.decided_s if self._loop else math.inf
+
+    def publish_all(self, messages: Iterable[tuple[Any, Any]]) -> None:
+        """Publish pairs of publisher and message, see `publish`."""
+        for publisher, message in messages:
+            self.publish(publisher, message)
+
+    def is_wanted(self, publisher: "Publisher[Any]") -> bool:
+        """Return whether the topic has subscribers."""
+        try:
+            return publisher.get_subscription_count() > 0
+        except PUBLISHER_ERRORS:
+            return False
+
+    def now(self) -> Time:
+        """Return the node's time, faster than rclpy. A change of use_sim_time takes effect within a second."""
+        return time_from_nanoseconds(self.get_clock().now().nanoseconds if self._is_time_simulated else time.time_ns())
+
+    def encode(
+        self, send: Callable[[MessageT], EncodedT], message: MessageT, neutral: MessageT | None = None
+    ) -> EncodedT | None:
+        """Encode a message, or fall back to the neutral one, see `encoded`. An internal error does not end the link."""
+        return encoded(send, message, neutral, functools.partial(self.report.count_and_warn, UNENCODABLE))
+
+    # Commands and requests, for the executor.
+
+    def takes_commands(self) -> bool:
+        """Return whether operators' commands are followed. Right after a stall of this process they are refused."""
+        if not PROCESS.is_settling:
+            return True
+        self.report.count_and_warn(AFTER_STALLS, MAY_HAVE_WAITED)
+        return False
+
+    def check_age(self, name: str) -> None:
+        """Raise ValueError with a sentence for a request that may be stale after a stall of this process.
+
+        Only requests for hold, for neutral and, if it does not depend on a state, for landing are then executed.
+        """
+        if not self.takes_commands():
+            raise ValueError(f"The request {name} may be stale: the process was just stalled. Please call again.")
+
+    def undelivered(self, topic: str) -> None:
+        """Count a command that can't reach the vehicle, and log the reason, at growing intervals."""
+        if self._leaving.locked():
+            self.report.counts[UNDELIVERED] += 1  # during start or shutdown: not logged
+        elif reason := self.undeliverable():
+            sentence = f"Commands on {topic} reach no vehicle: {reason}"
+            self.report.count_and_warn_ongoing(UNDELIVERED, sentence, is_usual_at_start=True)
+        else:
+            self.report.end_ongoing(UNDELIVERED)
+
+    def undeliverable(self) -> str | None:
+        """Return why commands can't reach the vehicle now, or None."""
+        if self._loop is None:
+            return "the bridge is not active."
+        if not self.report.is_open:
+            return "no peer is connected."
+        if self.report.is_silent:
+            return f"{self.report.peer} has been silent for {self.report.silence_s:.0f} s."
+        return None
+
+    def _settled_at(self) -> float:
+        loop = self._loop
+        return loop.session.settled_s if loop else -math.inf
+
+    def landing(self, now_s: float) -> Landing:
+        """Return what happens about a landing that the limits require. Thread-safe."""
+        loop = self._loop
+        return loop.session.landing(now_s) if loop else Landing.DISCONNECTED
+
+    # Reports.
+
+    def hardware_id(self) -> str:
+        """Return the hardware_id for diagnostics: the protocol and the configured address."""
+        get = self.parameters.__getitem__
+        return f"{self._protocol_name} {address_name(get('host'), get('port'))}"
+
+    def each_second(self, call: Callable[[], None]) -> None:
+        """Register a callback, once per second until cleanup, in the thread of the reports. It must not block."""
+        self._each_second.append(call)
+        self.cleanup.callback(self._each_second.remove, call)
+
+    def when_activated(self, call: Callable[[], None]) -> None:
+        """Register a callback, until cleanup, for each activation, before the link opens. Called in the executor."""
+        self._on_activated.append(call)
+        self.cleanup.callback(self._on_activated.remove, call)
+
+    def _report(self) -> None:
+        self._is_time_simulated = is_time_simulated(self)
+        self.report.silence_limit_s = self.parameters[self.silence_parameter]
+        conflict = clock_conflict(self) if self._is_time_simulated or self._publishes_clock else None
+        self.report.update_condition(CLOCKS, conflict, "set publish_clock to false in all nodes but one")
+        self.report.update_condition(NAMESAKES, self._namesakes.problem(), ADVICE)
+        if not self.says_silence:
+            self.report.notice_silence()
+        if not self.is_server and not (self._loop and self._loop.session.is_heard):
+            self.report.advise(link_advice(self._protocol_name, self._configured_hardware_id))
+        self.hold.report()
+        for call in tuple(self._each_second):
+            call()
+        if self._status.is_wanted:
+            self._status.publish(self.report.status(self._status.name, self._configured_hardware_id))
+        else:
+            self.report.start_period()  # otherwise the next report would cover the time without subscribers
+
+    def _connecting_failed(self, error: LinkError, delay_s: float) -> None:
+        sentence = f"{error} Trying again in {delay_s:.1f} s."
+        # A vehicle may be switched on later, but an unknown name is a mistake or a network failure.
+        self.report.warn_ongoing(UNREACHABLE, sentence, is_usual_at_start=not isinstance(error, UnknownHostError))
+
+    def _ticker_failed(self, trace: str) -> None:
+        if self.context.ok():  # otherwise a shutdown of ROS is the cause
+            self.report.count_and_warn("internal_errors", trace)
+
+    # Publishers, subscriptions, services and timers, which are destroyed at cleanup.
+
+    def make_publisher(self, message_type: type, topic: str, qos: QoSProfile | int) -> "Publisher[Any]":
+        """Create a publisher whose QoS can be overridden by parameters."""
+        options = QoSOverridingOptions.with_default_policies()
+        publisher: Publisher[Any] = self.create_publisher(
+            message_type,
+            topic,
+            copy.copy(qos),  # an override modifies the profile, which may be shared
+            event_callbacks=NO_EVENTS,
+            qos_overriding_options=options,
+        )
+        self.cleanup.callback(self.destroy_publisher, publisher)
+        return publisher
+
+    def make_subscription(
+        self,
+        message_type: type,
+        topic: str,
+        callback: Callable[[Any], Any],
+        depth: QoSProfile | int,
+        callback_group: CallbackGroup | None = None,
+    ) -> None:
+        """Create a subscription whose QoS can be overridden by parameters. It also receives from weaker publishers."""
+        options = QoSOverridingOptions.with_default_policies()
+        group, keep = callback_group, self.keep_subscription
+        subscribe(self, message_type, topic, callback, depth, callback_group=group, overridable=options, keep=keep)
+
+    def keep_subscription(self, subscription: Any) -> None:
+        """Register a subscription to be destroyed at cleanup, unless `end_subscriptions` does that before."""
+        self._kept_subscriptions.append(subscription)
+
+    def end_subscriptions(self, topic: str) -> None:
+        """Destroy the subscriptions to a topic, including those of `make_subscription`. For the executor."""
+        name = self.resolve_topic_name(topic)
+        for subscription in tuple(self._kept_subscriptions):
+            if subscription.topic_name == name:
+                self._kept_subscriptions.remove(subscription)
+                self.destroy_subscription(subscription)
+
+    def make_client(self, service_type: type, name: str) -> "Client[Any, Any]":
+        client: Client[Any, Any] = self.create_client(service_type, name)
+        self.cleanup.callback(self.destroy_client, client)
+        return client
+
+    def make_guard_condition(self, callback: Callable[[], None]) -> GuardCondition:
+        """Create a guard condition. Any thread may trigger it; the callback runs in the executor."""
+        guard = self.create_guard_condition(callback)
+        self.cleanup.callback(self.destroy_guard_condition, guard)
+        return guard
+
+    def make_timer(self, period_s: float, callback: Callable[[], None]) -> Timer:
+        """Create a timer of real time, independent of simulated time."""
+        timer = self.create_timer(period_s, callback, clock=RosClock(clock_type=ClockType.STEADY_TIME))
+        self.cleanup.callback(self.destroy_timer, timer)
+        return timer
+
+    def make_ticker(self, name: str, period_s: float, call: Callable[[], None]) -> None:
+        """Call a function periodically in a separate thread, cheaper than a timer. It must not block."""
+        ticker = Ticker(f"{self.get_name()} {name}", period_s, call, self._ticker_failed)
+        self.cleanup.callback(ticker.stop)
+
+    def make_service(
+        self, service_type: type, name: str, callback: Callable[[Any, Any], Any], callback_group: CallbackGroup
+    ) -> None:
+        """Create a service below the node's name."""
+        self.create_service(service_type, f"~/{name}", callback, callback_group=callback_group)
+
+    # Overridden methods of rclpy's node.
+
+    def create_service(self, *what: Any, **options: Any) -> Any:
+        """Create a service that loses no response, at any time. See `service_responses`."""
+        service = super().create_service(*what, **options)
+        resend_if_lost(self, service)
+        return service
+
+    def set_parameters_atomically(self, parameter_list: "list[Parameter[Any]]") -> SetParametersResult:
+        """Set parameters. Those that already have the value are ignored, even if they can't be changed now.
+
+        The output of `ros2 param dump` can therefore be loaded again.
+        """
+        changed = [parameter for parameter in parameter_list if not has_value(self, parameter)]
+        result = super().set_parameters_atomically(changed) if changed else SetParametersResult(successful=True)
+        if result.successful:
+            for parameter in parameter_list:
+                self.parameters.refused.pop(parameter.name, None)
+        return result

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ArDroneMessages: the messages of an AR.Drone's navdata and of its dead reckoning, for each protocol that has them."""
+
+import math
+from collections.abc import Sequence
+from typing import TypeVar
+
+from builtin_interfaces.msg import Time
+from geometry_msgs.msg import TransformStamped, TwistWithCovarianceStamped
+from nav_msgs.msg import Odometry
+from sensor_msgs.msg import Range
+from tf2_msgs.msg import TFMessage
+
+from drone_bridge.motion.ar_drone import (
+    CLIMB_VARIANCE,
+    FARTHEST_RANGE_M,
+    NEAREST_RANGE_M,
+    TILT_DEVIATION,
+    YAW_DEVIATION,
+)
+from drone_bridge.motion.dead_reckoning import DeadReckonedPose
+from drone_bridge.motion.measurement import Measurement
+from drone_bridge.motion.quaternions import quaternion_from_euler, rotated_back
+from drone_bridge.motion.vectors import Triple
+from drone_bridge.ros.topics import covariances, frames
+from drone_bridge.ros.topics.covariances import UNKNOWN_VARIANCE, OdometryCovariances, covariance_from_diagonal
+from drone_bridge.ros.topics.frames import DroneFrameNames
+from drone_bridge.ros.topics.standard_rows import ImuVariances, MeasuredMessages
+from drone_bridge.ros.topics.transforms import odometry_transform, set_quaternion, set_vector, transform
+
+WireT = TypeVar("WireT")
+# Of odometry. Those of x and y are initial values, to which drift is added.
+POSE_VARIANCES = (1e-4, 1e-4, 1e-2, 3e-4, 3e-4, 3e-2)  # 1 cm, 10 cm, 1 and 10 degrees
+TWIST_VARIANCES = (1e-2, 1e-2, *[UNKNOWN_VARIANCE] * 4)
+ODOMETRY_COVARIANCES = OdometryCovariances(POSE_VARIANCES, TWIST_VARIANCES)
+
+
+def static_transforms(names: DroneFrameNames) -> list[TransformStamped]:
+    """Return the transform from base_link to the rangefinder, which points down."""
+    return [transform(names.base_link, names.altimeter, rotation=frames.DOWN_IN_BODY)]
+
+
+class ArDroneMessages(MeasuredMessages[WireT]):
+    """Converter of navdata. On topics, velocities are along the body's axes."""
+
+    imu_variances = ImuVariances(
+        TILT_DEVIATION**2,
+        YAW_DEVIATION**2,
+        math.radians(0.5) ** 2,
+        0.5**2,  # of a drone whose motors run
+    )
+
+    def altitude(self, wire: WireT, stamp: Time) -> Range | None:
+        """Return the height above ground, as the drone estimates it."""
+        height = self.measurement(wire).height
+        return None if height is None else self.range_of(height, stamp)
+
+    def velocity_of(
+        self, measured: Measurement, level: Triple, stamp: Time, *, has: Sequence[bool] = (True, True, True)
+    ) -> TwistWithCovarianceStamped:
+        """Return a level velocity in body axes. `has`: components that were reported."""
+        message = TwistWithCovarianceStamped()
+        message.header.stamp, message.header.frame_id = stamp, self.names.base_link
+        tilt = quaternion_from_euler(measured.roll or 0.0, measured.pitch or 0.0, 0.0)
+        set_vector(message.twist.twist.linear, rotated_back(tilt, *level))
+        of_linear = zip(has, (*TWIST_VARIANCES[:2], CLIMB_VARIANCE), strict=True)
+        variances = [variance if has_value else UNKNOWN_VARIANCE for has_value, variance in of_linear]
+        message.twist.covariance = covariance_from_diagonal([*variances, *TWIST_VARIANCES[3:]])
+        return message
+
+    def range_of(self, height: float, stamp: Time) -> Range:
+        """Return a height, m, as a distance by the rangefinder."""
+        message = Range(radiation_type=Range.ULTRASOUND, min_range=NEAREST_RANGE_M, max_range=FARTHEST_RANGE_M)
+        message.header.stamp, message.header.frame_id = stamp, self.names.altimeter
+        message.range = height
+        return message
+
+    def odometry(self, pose: DeadReckonedPose, stamp: Time) -> Odometry:
+        """Return the pose, with the drift added to the covariances of x and y."""
+        message = Odometry(child_frame_id=self.names.base_link)
+        message.header.stamp, message.header.frame_id = stamp, self.names.odom
+        set_vector(message.pose.pose.position, (pose.x, pose.y, pose.z))
+        set_quaternion(message.pose.pose.orientation, quaternion_from_euler(pose.roll, pose.pitch, pose.yaw))
+        tilt = quaternion_from_euler(pose.roll, pose.pitch, 0.0)
+        set_vector(message.twist.twist.linear, rotated_back(tilt, *pose.velocity))
+        ODOMETRY_COVARIANCES.fill(message)
+        for diagonal in (0, covariances.AXES + 1):
+            message.pose.covariance[diagonal] += pose.variance
+        return message
+
+    def transforms(self, pose: DeadReckonedPose, stamp: Time) -> TFMessage:
+        """Return the transforms from odom to base_link, and to the ground below it."""
+        flown = odometry_transform(self.odometry(pose, stamp))
+        heading = quaternion_from_euler(0.0, 0.0, pose.yaw)
+        below = transform(self.names.odom, self.names.footprint, (pose.x, pose.y, 0.0), heading)
+        below.header.stamp = stamp
+        return TFMessage(transforms=[flown, below])

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""MeasuredMessages: the standard messages of a Measurement, which rows of several protocols name, and back."""
+
+import math
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
+
+from builtin_interfaces.msg import Time
+from geometry_msgs.msg import PointStamped
+from sensor_msgs.msg import BatteryState, Imu
+
+from drone_bridge.motion.measurement import Measurement
+from drone_bridge.motion.quaternions import euler_from_quaternion, quaternion_from_euler, unit_quaternion
+from drone_bridge.ros.topics.frames import DroneFrameNames
+from drone_bridge.ros.topics.transforms import set_quaternion, set_vector
+
+WireT = TypeVar("WireT")
+#: First element of the covariance of a quantity that an Imu lacks.
+_MISSING = -1.0
+
+
+class ImuVariances(NamedTuple):
+    """Variances of an Imu. 0: unknown."""
+
+    tilt: float = 0.0  # rad^2
+    yaw: float = 0.0  # rad^2
+    rates: float = 0.0  # (rad/s)^2
+    acceleration: float = 0.0  # (m/s^2)^2
+
+
+class MeasuredMessages(ABC, Generic[WireT]):
+    """Converter of a vehicle's wire messages. None where it reports no such value. For one thread."""
+
+    imu_variances: ClassVar[ImuVariances] = ImuVariances()
+
+    def __init__(self, names: DroneFrameNames) -> None:
+        self.names = names
+
+    @abstractmethod
+    def measurement(self, wire: WireT) -> Measurement:
+        """Return the measurement in a wire message."""
+
+    def imu(self, wire: WireT, stamp: Time) -> Imu | None:
+        """Return attitude, rates and acceleration; a covariance of -1 marks missing ones. None without attitude."""
+        measured, variances = self.measurement(wire), self.imu_variances
+        if measured.roll is None or measured.pitch is None or measured.yaw is None:
+            return None
+        message = Imu()
+        message.header.stamp, message.header.frame_id = stamp, self.names.base_link
+        set_quaternion(message.orientation, quaternion_from_euler(measured.roll, measured.pitch, measured.yaw))
+        message.orientation_covariance[0] = message.orientation_covariance[4] = variances.tilt
+        message.orientation_covariance[8] = variances.yaw
+        for name, vector, variance in (
+            ("angular_velocity", measured.rates, variances.rates),
+            ("linear_acceleration", measured.acceleration, variances.acceleration),
+        ):
+            covariance = getattr(message, f"{name}_covariance")
+            if vector is None:
+                covariance[0] = _MISSING
+            else:
+                set_vector(getattr(message, name), vector)
+                covariance[0] = covariance[4] = covariance[8] = variance
+        return message
+
+    def wire_imu(self, message: Imu) -> dict[str, Any]:
+        """Return the fields of a measurement that an Imu has."""
+        known: dict[str, Any] = {}
+        if message.orientation_covariance[0] >= 0 and (q := unit_quaternion(message.orientation, 0.5)):
+            known = dict(zip(("roll", "pitch", "yaw"), euler_from_quaternion(q), strict=True))
+        for field, name in (("rates", "angular_velocity"), ("acceleration", "linear_acceleration")):
+            if getattr(message, f"{name}_covariance")[0] >= 0:
+                vector = getattr(message, name)
+                known[field] = vector.x, vector.y, vector.z
+        return known
+
+    def height(self, wire: WireT, stamp: Time) -> PointStamped | None:
+        """Return the vehicle's position above the ground below it."""
+        if (height := self.measurement(wire).height) is None:
+            return None
+        message = PointStamped()
+        message.header.stamp, message.header.frame_id = stamp, self.names.footprint
+        message.point.z = height
+        return message
+
+    def wire_height(self, message: PointStamped) -> dict[str, Any]:
+        return {"height": message.point.z} if math.isfinite(message.point.z) else {}
+
+    def battery_state(self, wire: WireT, stamp: Time) -> BatteryState | None:
+        """Return voltage and charge. Other values are NaN."""
+        measured, nan = self.measurement(wire), math.nan
+        if measured.voltage is None and measured.charge is None:
+            return None
+        message = BatteryState(
+            temperature=nan, current=nan, charge=nan, capacity=nan, design_capacity=nan, present=True
+        )
+        message.header.stamp, message.header.frame_id = stamp, self.battery_frame
+        message.voltage = nan if measured.voltage is None else measured.voltage
+        message.percentage = nan if measured.charge is None else measured.charge
+        return message
+
+    @property
+    def battery_frame(self) -> str:
+        """Frame of the battery."""
+        return self.names.base_link
