@@ -26,9 +26,9 @@ from drone_bridge.kind import NodeKind, ProtocolKind, kinds, load
 from drone_bridge.ros.node.parameters import ParameterDeclaration
 from drone_bridge.ros.topics.table import Topic
 from drone_bridge.session.arbiter import WHO_COMMANDS
-from drone_bridge.tools import vehicle_model
 from drone_bridge.tools.launch.arguments import declared_in
 from drone_bridge.tools.launch.parse import load as load_launch_file
+from drone_bridge.tools.vehicle_model import program as vehicle_model
 from drone_bridge.tools.web.node import PARAMETERS as WEB_BRIDGE
 
 ROOT = Path(__file__).resolve().parent.parent

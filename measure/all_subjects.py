@@ -25,7 +25,7 @@ from subjects import (
 )
 
 from drone_bridge.kind import kinds
-from drone_bridge.tools.bags.recover import recover
+from drone_bridge.tools.recover.command import recover
 
 MAX_LOST_S = 1.0  # of a recording whose recorder was killed
 PILOT_PAUSE_S = 0.2

@@ -21,7 +21,7 @@ REFUSED = 2
 
 @dataclass(frozen=True, slots=True)
 class Subcommand:
-    """A module with `main(argv) -> exit status`, or module:function, imported on first use."""
+    """A module of `drone_bridge.tools` with `main(argv) -> exit status`, or module:function, imported on first use."""
 
     module: str
     summary: str
@@ -30,40 +30,28 @@ class Subcommand:
 
 
 COMMANDS = {
-    "emulate": Subcommand(
-        "drone_bridge.tools.emulate:emulate", "emulate a vehicle, for trials without hardware", False
-    ),
-    "operate": Subcommand(
-        "drone_bridge.tools.emulate:operate", "steer a vehicle as a legacy operator program", needs_ros=False
-    ),
-    "launch": Subcommand("drone_bridge.tools.launch.command", "run an XML launch file without launch_ros"),
-    "demo": Subcommand("drone_bridge.tools.demo.command", "fly without hardware, record it, and write a report"),
-    "info": Subcommand("drone_bridge.tools.bags.info", "summarize the contents of a bag", False, ("rosbags",)),
-    "record": Subcommand("drone_bridge.tools.record", "record topics into a bag"),
-    "play": Subcommand("drone_bridge.tools.playing.command", "play back a bag"),
-    "report": Subcommand(
-        "drone_bridge.tools.reporting.command", "write a report of a bag as one HTML page", False, ("rosbags", "plotly")
-    ),
-    "export": Subcommand("drone_bridge.tools.bags.export", "write a bag's topics as tables", False, ("rosbags",)),
-    "recover": Subcommand(
-        "drone_bridge.tools.bags.recover", "complete an .mcap file of a killed recorder", False, ("mcap",)
-    ),
-    "run": Subcommand("drone_bridge.tools.run", "run one node, as ros2 run drone_bridge does"),
-    "node": Subcommand("drone_bridge.tools.shell.nodes", "list nodes, as ros2 node does"),
-    "topic": Subcommand("drone_bridge.tools.shell.topic", "list, print, time or publish topics, as ros2 topic does"),
-    "service": Subcommand("drone_bridge.tools.shell.service", "list or call services, as ros2 service does"),
-    "param": Subcommand("drone_bridge.tools.shell.param", "list, get or set parameters, as ros2 param does"),
-    "hold": Subcommand("drone_bridge.tools.hold:hold", "hold one vehicle, or all: neutral until they are resumed"),
-    "resume": Subcommand("drone_bridge.tools.hold:resume", "resume one vehicle, or all: they follow commands again"),
-    "doctor": Subcommand(
-        "drone_bridge.tools.doctor", "report what is installed and running, and whether it works", False
-    ),
-    "check": Subcommand(
-        "drone_bridge.tools.check", "test the bridge and server of a protocol", packages=("pytest", "hypothesis")
-    ),
-    "new": Subcommand("drone_bridge.tools.new", "write the package of a new robot, described in one class", False),
-    "wire": Subcommand("drone_bridge.tools.wire.show", "show wire logs", False, ("mcap",)),
-    "view": Subcommand("drone_bridge.tools.view", "view and steer the running vehicles in a browser"),
+    "emulate": Subcommand("emulate.command:emulate", "emulate a vehicle, for trials without hardware", False),
+    "operate": Subcommand("emulate.command:operate", "steer a vehicle as a legacy operator program", needs_ros=False),
+    "launch": Subcommand("launch.command", "run an XML launch file without launch_ros"),
+    "demo": Subcommand("demo.command", "fly without hardware, record it, and write a report"),
+    "info": Subcommand("info.command", "summarize the contents of a bag", False, ("rosbags",)),
+    "record": Subcommand("record.command", "record topics into a bag"),
+    "play": Subcommand("play.command", "play back a bag"),
+    "report": Subcommand("report.command", "write a report of a bag as one HTML page", False, ("rosbags", "plotly")),
+    "export": Subcommand("export.command", "write a bag's topics as tables", False, ("rosbags",)),
+    "recover": Subcommand("recover.command", "complete an .mcap file of a killed recorder", False, ("mcap",)),
+    "run": Subcommand("run.command", "run one node, as ros2 run drone_bridge does"),
+    "node": Subcommand("shell.nodes", "list nodes, as ros2 node does"),
+    "topic": Subcommand("shell.topic", "list, print, time or publish topics, as ros2 topic does"),
+    "service": Subcommand("shell.service", "list or call services, as ros2 service does"),
+    "param": Subcommand("shell.param", "list, get or set parameters, as ros2 param does"),
+    "hold": Subcommand("hold.command:hold", "hold one vehicle, or all: neutral until they are resumed"),
+    "resume": Subcommand("hold.command:resume", "resume one vehicle, or all: they follow commands again"),
+    "doctor": Subcommand("doctor.command", "report what is installed and running, and whether it works", False),
+    "check": Subcommand("check.command", "test the bridge and server of a protocol", packages=("pytest", "hypothesis")),
+    "new": Subcommand("new.command", "write the package of a new robot, described in one class", False),
+    "wire": Subcommand("wire.show", "show wire logs", False, ("mcap",)),
+    "view": Subcommand("view.command", "view and steer the running vehicles in a browser"),
 }
 WITHOUT_ROS = """
 ROS 2 is not available here. Besides the commands above, Python programs can use drone_bridge.protocols (the six wire
@@ -133,7 +121,9 @@ def _run(chosen: argparse.Namespace) -> int:
         complete_environment()
     try:
         module, _, function = command.module.partition(":")
-        status: int = getattr(importlib.import_module(module), function or "main")(chosen.arguments)
+        status: int = getattr(importlib.import_module(f"drone_bridge.tools.{module}"), function or "main")(
+            chosen.arguments
+        )
     except ModuleNotFoundError as error:
         words = ["drone-bridge", chosen.command]
         if chosen.command in WITH_SUBCOMMANDS:

@@ -7,7 +7,7 @@ import pytest
 
 from drone_bridge.ardrone.findings import findings
 from drone_bridge.kind import kinds
-from drone_bridge.tools import doctor
+from drone_bridge.tools.doctor import command as doctor
 
 ETHERNET, WIFI, ALSO_WIFI = "10.0.0.7", "192.168.1.2", "192.168.1.3"
 DRONE = "192.168.1.1"

@@ -16,7 +16,7 @@ from repository import ROOT
 from drone_bridge.robot.device.control import FIRMWARE
 
 WITHOUT_ROS = (
-    *("wire", "net", "motion", "vision", "programs", "tools/bags", "tools/reporting", "tools/wire"),
+    *("wire", "net", "motion", "vision", "programs", "tools/bags", "tools/report", "tools/wire"),
     *("*/codec", "*/codec.py", "*/device", "*/device.py", "*/emulator", "*/emulator.py", "*/operator.py"),
 )
 #: What provides a module to pip and to rosdep, where that is not the module's own name; None: rosdep knows nothing, or

@@ -16,7 +16,7 @@ from std_msgs.msg import String
 from tf2_msgs.msg import TFMessage
 
 from drone_bridge.tools.demo.composition import ports_of
-from drone_bridge.tools.interfaces import import_interface
+from drone_bridge.tools.shared.interfaces import import_interface
 
 pytestmark = pytest.mark.exhaustive
 

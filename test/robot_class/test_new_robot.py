@@ -9,7 +9,7 @@ import pytest
 from own_robots import installed
 from processes import executable
 
-from drone_bridge.tools import new
+from drone_bridge.tools.new import command as new
 
 NAME = "my_robot"
 

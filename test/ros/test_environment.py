@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from drone_bridge.ros.process.environment import domain_problem, missing_middleware, name_home
-from drone_bridge.tools.recording.settings import new_bag
+from drone_bridge.tools.record.settings import new_bag
 
 LIBRARIES = (
     "librmw_fastrtps_cpp.so",

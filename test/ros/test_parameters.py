@@ -10,7 +10,7 @@ from shipped import NODES, declared
 
 from drone_bridge.ros.node.parameter_files import parameter_arguments, unknown
 from drone_bridge.ros.node.parameters import DeclaredParameters, ParameterDeclaration, has_value
-from drone_bridge.tools.recording.settings import SettingsError, read_settings
+from drone_bridge.tools.record.settings import SettingsError, read_settings
 
 
 @pytest.fixture(scope="module")

@@ -33,7 +33,7 @@ def executables(section):
 NODES = executables("drone_bridge.nodes")
 EXECUTABLES = NODES | executables("drone_bridge.programs")
 #: Modules with the parameters of nodes that do not have them in their own module.
-DECLARING = {"recorder": "drone_bridge.tools.recording.settings", "web_bridge": "drone_bridge.tools.web.node"}
+DECLARING = {"recorder": "drone_bridge.tools.record.settings", "web_bridge": "drone_bridge.tools.web.node"}
 
 
 def declared(node):

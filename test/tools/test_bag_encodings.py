@@ -9,7 +9,7 @@ import pytest
 from mcap.writer import Writer
 
 from drone_bridge.tools.bags.bag import BagReader, BagReadError, run_on_bag
-from drone_bridge.tools.bags.info import print_info, topic_rates
+from drone_bridge.tools.info.command import print_info, topic_rates
 
 NUMBER = ("std_msgs/msg/Float64", "ros2msg", b"float64 data")
 START_NS = 1_700_000_000_000_000_000

@@ -8,8 +8,8 @@ from std_msgs.msg import Int32
 from written_bags import write_bag
 
 from drone_bridge.tools.bags.bag import LONGEST_GAP_S, BagMessage, BagReader
-from drone_bridge.tools.playing.player import Player, Span
-from drone_bridge.tools.recording import arrival
+from drone_bridge.tools.play.player import Player, Span
+from drone_bridge.tools.record import arrival
 
 SECOND = 10**9
 HOUR = 3600 * SECOND

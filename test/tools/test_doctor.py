@@ -15,8 +15,8 @@ from processes import executable
 from repository import ROOT
 from std_msgs.msg import String
 
-from drone_bridge.tools import doctor
-from drone_bridge.tools.doctor import reach
+from drone_bridge.tools.doctor import command as doctor
+from drone_bridge.tools.doctor.command import reach
 
 
 def examine(**variables):

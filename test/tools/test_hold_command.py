@@ -11,7 +11,7 @@ from std_srvs.srv import SetBool
 
 from drone_bridge.ros.hold.hold_services import SERVICE_TYPE
 from drone_bridge.ros.hold.wish_file import WishFiles
-from drone_bridge.tools import hold
+from drone_bridge.tools.hold import command as hold
 
 
 class Graph:

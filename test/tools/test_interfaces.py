@@ -12,7 +12,7 @@ from ament_index_python.resources import get_resource, get_resources
 from repository import ROOT
 from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
-from drone_bridge.tools.interfaces import UnknownTypeError, message_text, type_hash
+from drone_bridge.tools.shared.interfaces import UnknownTypeError, message_text, type_hash
 
 INSTALLED = sorted(
     f"{package}/{Path(line).parent}/{Path(line).stem}"

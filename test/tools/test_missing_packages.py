@@ -13,7 +13,7 @@ from sensor_msgs.msg import Image
 from written_bags import write_bag
 
 from drone_bridge.programs import missing_package
-from drone_bridge.tools import doctor
+from drone_bridge.tools.doctor import command as doctor
 
 OPTIONAL = ("cv2", "cv_bridge", "orjson", "pybase64", "rosbags", "mcap", "plotly", "foxglove")
 #: What each of these can't do without; all other executables start.

@@ -9,7 +9,7 @@ from nav_msgs.msg import Odometry
 from sensor_msgs.msg import Imu
 
 from drone_bridge.msg import LandingPad
-from drone_bridge.tools.reporting.pad_track import PadTrack
+from drone_bridge.tools.report.pad_track import PadTrack
 
 ODOMETRY, PAD, IMU = "nav_msgs/msg/Odometry", "drone_bridge/msg/LandingPad", "sensor_msgs/msg/Imu"
 ROVER_X_M, ROVER_Z_M = 2.0, 0.25

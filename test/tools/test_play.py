@@ -17,11 +17,11 @@ from std_srvs.srv import SetBool
 from written_bags import offer, write_bag
 
 from drone_bridge.tools.bags.bag import BagReader
-from drone_bridge.tools.bags.info import topic_rates
 from drone_bridge.tools.cli import main
-from drone_bridge.tools.playing import keys, live
-from drone_bridge.tools.playing.player import Player, Span
-from drone_bridge.tools.playing.publishers import profile_of
+from drone_bridge.tools.info.command import topic_rates
+from drone_bridge.tools.play import keys, live
+from drone_bridge.tools.play.player import Player, Span
+from drone_bridge.tools.play.publishers import profile_of
 
 MILLISECOND = 10**6
 SECOND = 10**9

@@ -24,11 +24,11 @@ from std_msgs.msg import Bool, String
 
 from drone_bridge.msg import CommandRates
 from drone_bridge.tools.cli import main
-from drone_bridge.tools.interfaces import message_text, type_hash
-from drone_bridge.tools.recording import node as recorder_node
-from drone_bridge.tools.recording.bag import BagWriter, WrittenTopic
-from drone_bridge.tools.recording.node import Recorder, lost_before
-from drone_bridge.tools.recording.settings import read_settings
+from drone_bridge.tools.record import node as recorder_node
+from drone_bridge.tools.record.bag import BagWriter, WrittenTopic
+from drone_bridge.tools.record.node import Recorder, lost_before
+from drone_bridge.tools.record.settings import read_settings
+from drone_bridge.tools.shared.interfaces import message_text, type_hash
 
 BEST_EFFORT = QoSProfile(depth=100, reliability=ReliabilityPolicy.BEST_EFFORT)
 RELIABLE = QoSProfile(depth=100)
@@ -108,7 +108,7 @@ def recorder(domain):
 
 @pytest.mark.exhaustive
 def test_what_the_middleware_loses_is_counted(node, recorder, monkeypatch):
-    monkeypatch.setattr("drone_bridge.tools.recording.node.SUBSCRIPTION_DEPTH", 3)
+    monkeypatch.setattr("drone_bridge.tools.record.node.SUBSCRIPTION_DEPTH", 3)
     publishers = [node.create_publisher(String, "text", RELIABLE) for _ in range(2)]
     recorder.record(read_settings(recorder), lambda *_: None)
     executor = SingleThreadedExecutor()
@@ -405,7 +405,7 @@ def test_in_simulated_time_messages_carry_it_and_none_is_from_before(node, tmp_p
 
 @pytest.mark.exhaustive
 def test_every_command_reads_a_bag_of_several_files(domain, tmp_path, monkeypatch):
-    monkeypatch.setattr("drone_bridge.tools.recording.bag.MAX_FILE_BYTES", 1_000_000)
+    monkeypatch.setattr("drone_bridge.tools.record.bag.MAX_FILE_BYTES", 1_000_000)
     bag = BagWriter(tmp_path / "flight")
     topic = WrittenTopic(
         "/text", "std_msgs/msg/String", message_text("std_msgs/msg/String"), type_hash("std_msgs/msg/String")

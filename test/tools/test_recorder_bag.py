@@ -21,12 +21,12 @@ from sensor_msgs.msg import Imu
 from std_msgs.msg import String
 
 from drone_bridge.msg import CommandRates
-from drone_bridge.tools import record
 from drone_bridge.tools.bags.bag import BagReader
 from drone_bridge.tools.cli import main
-from drone_bridge.tools.interfaces import message_text, type_hash
-from drone_bridge.tools.recording.background import MESSAGE_OVERHEAD, BackgroundWriter
-from drone_bridge.tools.recording.bag import BagWriteError, BagWriter, WrittenTopic
+from drone_bridge.tools.record import command as record
+from drone_bridge.tools.record.background import MESSAGE_OVERHEAD, BackgroundWriter
+from drone_bridge.tools.record.bag import BagWriteError, BagWriter, WrittenTopic
+from drone_bridge.tools.shared.interfaces import message_text, type_hash
 
 OFFER = QoSProfile(
     depth=5,
@@ -160,7 +160,7 @@ def test_metadata_is_what_every_rosbag2_since_humble_reads(tmp_path):
 
 @pytest.mark.parametrize("most_bytes", [10**9, 100])
 def test_a_bag_has_the_qos_of_later_publishers(tmp_path, monkeypatch, most_bytes):
-    monkeypatch.setattr("drone_bridge.tools.recording.bag.MAX_FILE_BYTES", most_bytes)
+    monkeypatch.setattr("drone_bridge.tools.record.bag.MAX_FILE_BYTES", most_bytes)
     bag, topic = BagWriter(tmp_path / "flight"), make_topic()
     topic.offers = [QoSProfile(depth=1)]
     topic.add_offers([QoSProfile(depth=1), OFFER])
@@ -265,10 +265,10 @@ def test_files_end_below_the_limit_of_the_system(tmp_path):
 
 @pytest.mark.parametrize("flush_s", [0.0, 1e9])
 def test_a_recording_ends_complete_before_the_disk_is_full(tmp_path, monkeypatch, flush_s):
-    monkeypatch.setattr("drone_bridge.tools.recording.background.FLUSH_INTERVAL_S", flush_s)
+    monkeypatch.setattr("drone_bridge.tools.record.background.FLUSH_INTERVAL_S", flush_s)
     free_mb = iter(range(60, 0, -10))
     monkeypatch.setattr(
-        "drone_bridge.tools.recording.bag.shortage",
+        "drone_bridge.tools.record.bag.shortage",
         lambda folder, *_: f"{folder} has {free} MB." if (free := next(free_mb)) < 40 else "",
     )
     ended = threading.Event()
@@ -356,7 +356,7 @@ SPLIT_BYTES = 1_000_000
 @pytest.fixture
 def split(tmp_path, monkeypatch):
     """Return the folder of a bag in three files, with the sent messages by topic, (time in ns, data)."""
-    monkeypatch.setattr("drone_bridge.tools.recording.bag.MAX_FILE_BYTES", SPLIT_BYTES)
+    monkeypatch.setattr("drone_bridge.tools.record.bag.MAX_FILE_BYTES", SPLIT_BYTES)
     bag, latched, fast = BagWriter(tmp_path / "flight"), make_topic("/latched"), make_topic("/fast")
     silent = make_topic("/silent", "std_msgs/msg/Bool")
     bag.add(silent)
@@ -405,7 +405,7 @@ def test_each_file_has_all_definitions_and_begins_with_latched_messages(split):
 
 
 def test_a_full_disk_names_the_files_that_are_complete(tmp_path, monkeypatch):
-    monkeypatch.setattr("drone_bridge.tools.recording.bag.MAX_FILE_BYTES", SPLIT_BYTES)
+    monkeypatch.setattr("drone_bridge.tools.record.bag.MAX_FILE_BYTES", SPLIT_BYTES)
     bag, topic = BagWriter(tmp_path / "flight"), make_topic()
     for number in range(6):
         bag.write(topic, number, number, string_cdr("x" * 300_000))
@@ -416,7 +416,7 @@ def test_a_full_disk_names_the_files_that_are_complete(tmp_path, monkeypatch):
 
 
 def test_a_disk_without_room_for_a_further_file_leaves_complete_ones(tmp_path, monkeypatch):
-    monkeypatch.setattr("drone_bridge.tools.recording.bag.MAX_FILE_BYTES", SPLIT_BYTES)
+    monkeypatch.setattr("drone_bridge.tools.record.bag.MAX_FILE_BYTES", SPLIT_BYTES)
     bag, topic = BagWriter(tmp_path / "flight"), make_topic()
 
     def fill_disk(*_):

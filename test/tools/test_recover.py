@@ -14,9 +14,9 @@ from mcap.writer import CompressionType, IndexType, Writer
 from rosbags.highlevel import AnyReader
 
 from drone_bridge.tools.bags.bag import BagReader
-from drone_bridge.tools.bags.indexing import IndexedCopy
-from drone_bridge.tools.bags.recover import recover
 from drone_bridge.tools.cli import main
+from drone_bridge.tools.recover.command import recover
+from drone_bridge.tools.recover.indexing import IndexedCopy
 
 NUMBER = ("std_msgs/msg/Float64", "ros2msg", b"float64 data")
 START_NS = 1_700_000_000_000_000_000

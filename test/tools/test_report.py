@@ -19,8 +19,8 @@ from written_bags import write_bag
 from drone_bridge.msg import ControllerState
 from drone_bridge.tools.bags.bag import BagMessage, BagReader, BagReadError, BagTopic
 from drone_bridge.tools.cli import main
-from drone_bridge.tools.reporting.command import write_report
-from drone_bridge.tools.reporting.report_data import (
+from drone_bridge.tools.report.command import write_report
+from drone_bridge.tools.report.report_data import (
     MAX_POINTS,
     PICTURES,
     ReportData,
@@ -33,8 +33,8 @@ from drone_bridge.tools.reporting.report_data import (
 )
 
 pytest.importorskip("plotly", reason="rosdep has no key for it")
-from drone_bridge.tools.reporting import figures
-from drone_bridge.tools.reporting.page import data_uri, outcomes
+from drone_bridge.tools.report import figures
+from drone_bridge.tools.report.page import data_uri, outcomes
 
 SECOND = 10**9
 START = 1_700_000_000 * SECOND

@@ -6,8 +6,8 @@ from diagnostic_msgs.msg import DiagnosticStatus
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
 from drone_bridge.kind import kinds, load
-from drone_bridge.tools.doctor import judge
-from drone_bridge.tools.running_nodes import Endpoint, NodeTopic, RunningNode, problems
+from drone_bridge.tools.doctor.command import judge
+from drone_bridge.tools.doctor.running_nodes import Endpoint, NodeTopic, RunningNode, problems
 
 BEST_EFFORT = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
 RELIABLE = QoSProfile(depth=10)

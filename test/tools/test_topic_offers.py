@@ -6,8 +6,8 @@ from types import SimpleNamespace
 import pytest
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
-from drone_bridge.tools import topic_offers
-from drone_bridge.tools.topic_offers import DuplicateFilter, TopicOffers, is_latched
+from drone_bridge.tools.shared import topic_offers
+from drone_bridge.tools.shared.topic_offers import DuplicateFilter, TopicOffers, is_latched
 
 
 def publisher(reliable, latched):

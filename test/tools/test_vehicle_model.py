@@ -8,7 +8,7 @@ from repository import ROOT
 from rotations import turned
 
 from drone_bridge.ros.topics.urdf import fixed_transforms, put_before_frames
-from drone_bridge.tools.vehicle_model import MODELS
+from drone_bridge.tools.vehicle_model.program import MODELS
 
 FOLDER = ROOT / "urdf"
 

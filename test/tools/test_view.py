@@ -3,7 +3,7 @@
 
 import pytest
 
-from drone_bridge.tools.view import main
+from drone_bridge.tools.view.command import main
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ from web_viewer import Network, Pilot, Viewer, web_bridge
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from drone_bridge.msg import ControllerState
-from drone_bridge.tools.interfaces import message_text
+from drone_bridge.tools.shared.interfaces import message_text
 from drone_bridge.tools.web import front_door
 from drone_bridge.tools.web.access import Access
 from drone_bridge.tools.web.front_door import MAX_WAITING

@@ -12,7 +12,7 @@ from std_msgs.msg import Bool
 from web_viewer import Network, Pilot, web_bridge
 from written_bags import write_bag
 
-from drone_bridge.tools.web.recordings import Recordings
+from drone_bridge.tools.web.bag_list import Recordings
 
 pytestmark = pytest.mark.exhaustive
 

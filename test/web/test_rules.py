@@ -12,8 +12,8 @@ from patience import wait_until
 from std_srvs.srv import SetBool
 
 from drone_bridge.stop_signals import LAUNCHED
-from drone_bridge.tools.web import recording as recordings
-from drone_bridge.tools.web import recordings as played_recordings
+from drone_bridge.tools.web import bag_list as played_recordings
+from drone_bridge.tools.web import recorder_process as recordings
 from drone_bridge.tools.web.access import Access, is_loopback
 from drone_bridge.tools.web.address import NewLinks, links, qr_code
 from drone_bridge.tools.web.outbox import (
@@ -27,7 +27,7 @@ from drone_bridge.tools.web.outbox import (
     Outbox,
     OutgoingMessage,
 )
-from drone_bridge.tools.web.recording import Recording
+from drone_bridge.tools.web.recorder_process import Recording
 
 HERE = Access.of("127.0.0.1", steer=False)
 BEYOND = Access.of("0.0.0.0", steer=False, secret="s3cret")

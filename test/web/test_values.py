@@ -18,13 +18,13 @@ from std_srvs.srv import SetBool
 from websockets.exceptions import ConnectionClosedOK
 from websockets.protocol import State
 
-from drone_bridge.tools.playing.player import Player, Span
+from drone_bridge.tools.play.player import Player, Span
 from drone_bridge.tools.web import calls
 from drone_bridge.tools.web import fleet as fleets
 from drone_bridge.tools.web import relay as relays
+from drone_bridge.tools.web.bag_view import MAX_SPEED, MIN_SPEED, RecordingView
 from drone_bridge.tools.web.clients import _value_like
 from drone_bridge.tools.web.outbox import Outbox
-from drone_bridge.tools.web.recording_view import MAX_SPEED, MIN_SPEED, RecordingView
 from drone_bridge.tools.web.relay import Relay
 from drone_bridge.tools.web.vehicles import SteeredVehicle
 

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bag reading, and the commands info, export and recover."""
+"""Bag reading, for the commands info, export, recover, report and view."""

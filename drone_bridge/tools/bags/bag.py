@@ -231,7 +231,7 @@ def _indexed(path: Path, copies: ExitStack) -> Path:
     without = [file for file in files if file.suffix == ".mcap" and _lacks_index(file)]
     if not without:
         return path
-    from drone_bridge.tools.bags.indexing import IndexedCopy
+    from drone_bridge.tools.recover.indexing import IndexedCopy
 
     folder = Path(copies.enter_context(tempfile.TemporaryDirectory(prefix="drone_bridge_bag_")))
     for file in files:
@@ -257,7 +257,7 @@ def _lacks_index(path: Path) -> bool:
     """Return whether a file is a complete MCAP file without an index."""
     if find_spec("mcap") is None or not path.is_file() or _is_unfinished(path):
         return False
-    from drone_bridge.tools.bags.indexing import has_index
+    from drone_bridge.tools.recover.indexing import has_index
 
     with path.open("rb") as content:
         return content.read(len(_MAGIC)) == _MAGIC and not has_index(content)

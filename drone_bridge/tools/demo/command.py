@@ -56,7 +56,7 @@ def main(argv: Sequence[str]) -> int:
 def show(demonstration: Demonstration, folder: Path) -> int:
     """Fly, and write the results into a folder. Return 0 on success. Raises OSError if the folder is not writable."""
     from drone_bridge.tools.demo.composition import Composition, free_port, isolate_ros_graph, ports_of
-    from drone_bridge.tools.reporting.command import write_report
+    from drone_bridge.tools.report.command import write_report
 
     isolate_ros_graph()
     if folder.exists():

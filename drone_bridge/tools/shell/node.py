@@ -18,8 +18,8 @@ import rclpy
 from rclpy.node import Node
 
 from drone_bridge.ros.node.program import initialize_ros, shut_down_ros
-from drone_bridge.tools.discovery import DISCOVERY_S, QUIET_S
-from drone_bridge.tools.interfaces import UnknownTypeError, import_interface
+from drone_bridge.tools.shared.discovery import DISCOVERY_S, QUIET_S
+from drone_bridge.tools.shared.interfaces import UnknownTypeError, import_interface
 
 Found = TypeVar("Found")
 

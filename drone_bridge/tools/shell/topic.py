@@ -14,7 +14,8 @@ from rclpy.topic_endpoint_info import TopicEndpointInfo
 
 from drone_bridge.ros.hold.hold_services import CommandRefusals
 from drone_bridge.ros.publishers import wait_for_delivery
-from drone_bridge.tools.discovery import DISCOVERY_S
+from drone_bridge.tools.shared.discovery import DISCOVERY_S
+from drone_bridge.tools.shared.topic_offers import DuplicateFilter, TopicOffers, request
 from drone_bridge.tools.shell.messages import as_yaml, filled
 from drone_bridge.tools.shell.node import (
     CommandFailedError,
@@ -24,7 +25,6 @@ from drone_bridge.tools.shell.node import (
     run,
     spin_until,
 )
-from drone_bridge.tools.topic_offers import DuplicateFilter, TopicOffers, request
 
 _REPORT_S = 1.0
 _DEPTH = 10

@@ -16,7 +16,7 @@ from rclpy.clock import Clock, ClockType  # type: ignore[attr-defined]  # Humble
 from rclpy.node import Node
 from rclpy.serialization import deserialize_message, serialize_message
 
-from drone_bridge.tools.interfaces import InterfaceText, UnknownTypeError, import_interface, service_texts
+from drone_bridge.tools.shared.interfaces import InterfaceText, UnknownTypeError, import_interface, service_texts
 from drone_bridge.tools.web.inbox import Inbox
 
 MAX_SERVICES = 1024

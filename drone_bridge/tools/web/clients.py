@@ -21,7 +21,7 @@ from rclpy.parameter import parameter_value_to_python
 from rclpy.qos import qos_profile_parameter_events
 from rclpy.serialization import deserialize_message
 
-from drone_bridge.tools.interfaces import UnknownTypeError, import_interface
+from drone_bridge.tools.shared.interfaces import UnknownTypeError, import_interface
 from drone_bridge.tools.web.calls import Calls
 from drone_bridge.tools.web.inbox import Inbox
 from drone_bridge.tools.web.vehicles import HELM_TOPIC

@@ -21,8 +21,8 @@ from rclpy.node import Node
 from rclpy.subscription import Subscription
 
 from drone_bridge.ros.streams import UNWATCHED, PolledCallbackGroup, arrived
-from drone_bridge.tools.interfaces import BULKY_TYPES, UnknownTypeError, import_interface, message_text
-from drone_bridge.tools.topic_offers import DuplicateFilter, TopicOffers, request
+from drone_bridge.tools.shared.interfaces import BULKY_TYPES, UnknownTypeError, import_interface, message_text
+from drone_bridge.tools.shared.topic_offers import DuplicateFilter, TopicOffers, request
 
 MAX_CHANNELS = 1024
 #: Old images are useless, and need much memory.

@@ -25,6 +25,7 @@ from drone_bridge.stop_signals import LAUNCHED
 from drone_bridge.tools.web import page
 from drone_bridge.tools.web.access import FOXGLOVE_ORIGINS, Access, is_loopback
 from drone_bridge.tools.web.address import NewLinks, hidden_host, links, open_in_browser, qr_code
+from drone_bridge.tools.web.bag_list import Recordings
 from drone_bridge.tools.web.calls import Calls
 from drone_bridge.tools.web.clients import GRAPH_PERIOD_S, ViewerRequests
 from drone_bridge.tools.web.fleet import Fleet
@@ -34,8 +35,7 @@ from drone_bridge.tools.web.graph import Graph
 from drone_bridge.tools.web.helm import Motion
 from drone_bridge.tools.web.inbox import Inbox
 from drone_bridge.tools.web.pilots import Pilots
-from drone_bridge.tools.web.recording import Recording
-from drone_bridge.tools.web.recordings import Recordings
+from drone_bridge.tools.web.recorder_process import Recording
 from drone_bridge.tools.web.relay import Relay
 
 CAPABILITIES = [Capability.ConnectionGraph, Capability.Services, Capability.ClientPublish, Capability.Parameters]

@@ -12,7 +12,7 @@ from mcap.records import Channel, Message, Metadata
 from drone_bridge.kind import ProtocolKind, Side, kinds
 from drone_bridge.net.connector import RECEIVED, SENT
 from drone_bridge.net.wire_log import CONNECTIONS, FACTS
-from drone_bridge.tools.mcap_records import MAGIC, UNREADABLE, parsed, whole_records
+from drone_bridge.tools.shared.mcap_records import MAGIC, UNREADABLE, parsed, whole_records
 
 
 class WireError(Exception):

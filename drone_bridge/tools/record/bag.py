@@ -1,0 +1,337 @@
+# SPDX-License-Identifier: Apache-2.0
+"""BagWriter: writer of a bag in the format of `ros2 bag`."""
+
+import os
+import resource
+import shutil
+from collections import Counter, deque
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+from mcap.writer import CompressionType, Writer
+from rclpy.duration import Duration
+from rclpy.qos import QoSProfile
+
+from drone_bridge.net.disk_space import DEFAULT_MB, shortage
+from drone_bridge.tools.record.settings import free_path
+from drone_bridge.tools.shared.interfaces import InterfaceText
+
+# Version 9 has names for QoS values, which Humble can't read. All distributions read version 8.
+METADATA_VERSION = 8
+LIBRARY = "drone_bridge recorder"
+MIB = 2**20
+#: Size at which the next file begins, below the largest file of FAT32, 4 GiB.
+MAX_FILE_BYTES = 3 * 2**30
+#: Limit of the latched messages of a topic, and of their publishers, that each further file begins with.
+MAX_LATCHED = 1000
+#: Topic that is latched, but whose messages are events.
+LOG_TOPIC = "/rosout"
+
+
+class BagWriteError(Exception):
+    """Failure to write a bag. The text names the reason and the state of the bag."""
+
+
+@dataclass(slots=True, eq=False)
+class WrittenTopic:
+    """Topic of a bag."""
+
+    name: str
+    type_name: str
+    """package/msg/Name"""
+    definition: InterfaceText
+    type_hash: str
+    offers: Sequence[QoSProfile] = ()
+    received: int = 0
+    lost: int = 0
+    """Number of published messages that the middleware has lost"""
+    latched_publishers: int = 0
+    """Largest number of latched publishers at the same time"""
+    newest: dict[bytes, int] = field(default_factory=dict, repr=False)
+    """Sequence number of the newest received message, by publisher, in the order of these messages"""
+    channel: int = field(default=0, repr=False)
+    """ID of its channel in the file, from 1; 0 before it is added"""
+
+    def add_offers(self, offers: Iterable[QoSProfile]) -> None:
+        """Add QoS of further publishers."""
+        if added := [offer for offer in offers if offer not in self.offers]:
+            self.offers = [*self.offers, *added]  # replaced, since the writer's thread reads it
+
+
+@dataclass(slots=True)
+class BagFile:
+    """File of a bag."""
+
+    path: Path
+    count: int = 0
+    start_ns: int = 0
+    stop_ns: int = 0
+
+    def note(self, log_ns: int) -> None:
+        """Record the time of a message."""
+        self.start_ns = min(log_ns, self.start_ns) if self.count else log_ns
+        self.stop_ns = max(log_ns, self.stop_ns)
+        self.count += 1
+
+
+class BagWriter:
+    """Writer of <path>/metadata.yaml and <path>/<name>.mcap, then <name>_1.mcap and so on. Not thread-safe.
+
+    Each file can be read by itself: it has the definitions of all topics so far, and begins with the last message of
+    each latched publisher.
+    """
+
+    def __init__(self, path: Path, *, compress: bool = False, min_free_mb: float = DEFAULT_MB) -> None:
+        """Create the directory and the file in it. If the path exists, see `free_path`. `min_free_mb`: see `shortage`.
+
+        Raises:
+            BagWriteError: nothing can be written there.
+        """
+        self._min_free_mb, self._unchecked_bytes = min_free_mb, 0
+        self._topics: list[WrittenTopic] = []
+        self._schemas: dict[str, int] = {}
+        self._facts: dict[WrittenTopic, dict[str, str]] = {}  # metadata of the channels
+        self._counts: Counter[WrittenTopic] = Counter()
+        self._repeated: Counter[WrittenTopic] = Counter()
+        self._latched: dict[
+            WrittenTopic, dict[bytes, deque[tuple[int, bytes]]]
+        ] = {}  # publish time and data, by publisher
+        self._compression = CompressionType.ZSTD if compress else CompressionType.NONE
+        self._files: list[BagFile] = []
+        self._file_path: Path | None = None  # of a file without an end
+        try:
+            self.path = _make_folder(path)
+        except OSError as error:
+            raise BagWriteError(f"The bag '{path}' can't be created: {_reason(error, path)}.") from None
+        if problem := shortage(self.path, min_free_mb, MIB):
+            self.path.rmdir()
+            raise BagWriteError(f"The bag '{path}' can't be created. {problem}")
+        try:
+            self._begin_file(self.path / f"{self.path.name}.mcap")
+        except OSError as error:
+            self._close_file()
+            shutil.rmtree(self.path, ignore_errors=True)
+            raise BagWriteError(f"The bag '{path}' can't be created: {_reason(error, path)}.") from None
+
+    def _begin_file(self, path: Path) -> None:
+        """Create a file with the topics so far. Raises OSError."""
+        self._file = path.open("xb")
+        self._file_path = path
+        limit = resource.getrlimit(resource.RLIMIT_FSIZE)[0]  # the other half is for the last messages and the index
+        self._most_bytes = MAX_FILE_BYTES if limit == resource.RLIM_INFINITY else min(MAX_FILE_BYTES, limit // 2)
+        self._files.append(BagFile(path))
+        self._writer: Any = Writer(self._file, compression=self._compression, enable_crcs=False)  # untyped
+        self._writer.start(profile="ros2", library=LIBRARY)
+        self._file.flush()
+        self._schemas.clear()
+        for topic in self._topics:
+            self._register(topic)
+
+    def _note_offers(self) -> None:
+        """Put the QoS of later publishers into the index of the first file.
+
+        The metadata has the same in place: rosbags reads no channel with other QoS than the metadata name.
+        """
+        if len(self._files) == 1:
+            for topic, facts in self._facts.items():
+                facts["offered_qos_profiles"] = _qos_text(topic.offers)
+
+    def _begin_next_file(self) -> None:
+        """End the file, and begin the next one with the latched messages. Raises OSError."""
+        self._note_offers()
+        self._writer.add_metadata("rosbag2", {"serialized_metadata": yaml.safe_dump(self._information())})
+        self._writer.finish()
+        self._file.close()
+        self._file_path = None
+        begin_ns = self._files[-1].stop_ns
+        self._begin_file(self.path / f"{self.path.name}_{len(self._files)}.mcap")
+        for topic, by_publisher in self._latched.items():
+            for publish_ns, data in (message for messages in by_publisher.values() for message in messages):
+                self._writer.add_message(topic.channel, begin_ns, data, publish_ns)
+                self._files[-1].note(begin_ns)
+                self._repeated[topic] += 1
+
+    @property
+    def message_count(self) -> int:
+        """Number of written messages, not counting repeated ones."""
+        return self._counts.total()
+
+    def count(self, topic: WrittenTopic) -> int:
+        """Return the number of written messages of a topic, not counting repeated ones."""
+        return self._counts[topic]
+
+    def add(self, topic: WrittenTopic) -> None:
+        """Add a topic, so that it is listed without messages, too. write() does this itself."""
+        self._register(topic)
+        self._topics.append(topic)
+
+    def _register(self, topic: WrittenTopic) -> None:
+        """Add a topic to the current file."""
+        if topic.type_name not in self._schemas:
+            definition = topic.definition
+            schema = self._writer.register_schema(topic.type_name, definition.encoding, definition.text.encode())
+            self._schemas[topic.type_name] = schema
+        new = {"offered_qos_profiles": _qos_text(topic.offers), "topic_type_hash": topic.type_hash}
+        facts = self._facts.setdefault(topic, new)
+        topic.channel = self._writer.register_channel(topic.name, "cdr", self._schemas[topic.type_name], facts)
+
+    def write(self, topic: WrittenTopic, log_ns: int, publish_ns: int, data: bytes, publisher: bytes = b"") -> None:
+        """Write a serialized message (CDR with its header), with two times in ns since the epoch.
+
+        Args:
+            topic: topic.
+            log_ns: arrival time.
+            publish_ns: time of publication.
+            data: serialized message.
+            publisher: identifier of its publisher; empty: unknown.
+
+        Raises:
+            BagWriteError: the disk is nearly full. The message was not written, and the bag has to be closed.
+            OSError: the disk is full. The bag can not be written any further.
+        """
+        self._unchecked_bytes += len(data)
+        if self._unchecked_bytes >= MIB:
+            self._check_space(len(data))
+        if not topic.channel:
+            self.add(topic)
+        self._writer.add_message(topic.channel, log_ns, data, publish_ns)
+        self._files[-1].note(log_ns)
+        self._counts[topic] += 1
+        if topic.latched_publishers and topic.name != LOG_TOPIC:
+            self._keep_latched(topic, publisher, publish_ns, data)
+        if self._file.tell() > self._most_bytes:
+            self._begin_next_file()
+
+    def _check_space(self, size: int) -> None:
+        """Raise BagWriteError if the disk has too little space for a message of this size."""
+        self._unchecked_bytes = 0
+        if problem := shortage(self.path, self._min_free_mb, size + MIB):  # with the current chunk
+            raise BagWriteError(f"The recording ends. {problem} The bag '{self.path}' is complete until now.")
+
+    def _keep_latched(self, topic: WrittenTopic, publisher: bytes, publish_ns: int, data: bytes) -> None:
+        """Keep the last message of each publisher, or as many as there are publishers if they are unknown."""
+        by_publisher = self._latched.setdefault(topic, {})
+        before = by_publisher.pop(publisher, ())
+        most = 1 if publisher else min(topic.latched_publishers, MAX_LATCHED)
+        by_publisher[publisher] = deque([*before, (publish_ns, data)], maxlen=most)
+        if len(by_publisher) > MAX_LATCHED:
+            del by_publisher[next(iter(by_publisher))]
+
+    def flush(self) -> None:
+        """Flush to the disk. Raises BagWriteError and OSError as write() does."""
+        self._check_space(0)
+        self._writer.flush()
+
+    def close(self) -> None:
+        """Write pending data, index and metadata.
+
+        Raises:
+            BagWriteError: the disk is full. Its text has the recover command.
+        """
+        self._note_offers()
+        try:
+            (self.path / "metadata.yaml").write_text(
+                yaml.safe_dump({"rosbag2_bagfile_information": self._information()})
+            )
+            self._writer.add_metadata("rosbag2", {"serialized_metadata": yaml.safe_dump(self._information())})
+            self._writer.finish()
+            self._file.close()
+        except OSError as error:
+            raise self.abandon(error) from None
+
+    def abandon(self, failure: OSError) -> BagWriteError:
+        """Close the file without an end after a disk error. Return the error with the recover command."""
+        self._close_file()
+        (self.path / "metadata.yaml").unlink(missing_ok=True)
+        complete = [each.path.name for each in self._files if each.path != self._file_path]
+        return BagWriteError(
+            f"Writing the bag '{self.path}' failed: {_reason(failure, self.path)}."
+            + (
+                f" 'drone-bridge recover {self._file_path} <new file>' recovers the intact part."
+                if self._file_path
+                else ""
+            )
+            + (f" Complete are: {', '.join(complete)}." if complete else "")
+        )
+
+    def _close_file(self) -> None:
+        with suppress(OSError, AttributeError):  # not opened yet, or still no room on the disk
+            self._file.close()
+
+    def _information(self) -> dict[str, Any]:
+        """Return the metadata for rosbag2."""
+        written = [each for each in self._files if each.count] or self._files[:1]
+        start_ns = min(each.start_ns for each in written)
+        whole = BagFile(self.path, sum(each.count for each in written), start_ns, max(each.stop_ns for each in written))
+        return {
+            "version": METADATA_VERSION,
+            "storage_identifier": "mcap",
+            "relative_file_paths": [each.path.name for each in self._files],
+            **_span(whole),
+            "topics_with_message_count": [
+                {
+                    "topic_metadata": {
+                        "name": topic.name,
+                        "type": topic.type_name,
+                        "serialization_format": "cdr",
+                        "offered_qos_profiles": self._facts[topic]["offered_qos_profiles"],
+                        "type_description_hash": topic.type_hash,
+                    },
+                    "message_count": self._counts[topic] + self._repeated[topic],
+                }
+                for topic in self._topics
+            ],
+            "compression_format": "",
+            "compression_mode": "",
+            "files": [{"path": each.path.name, **_span(each)} for each in self._files],
+            "custom_data": None,
+            "ros_distro": os.environ.get("ROS_DISTRO", "unknown"),
+        }
+
+
+def _make_folder(path: Path) -> Path:
+    """Create a folder at a path, or at the next free one. Return it. Raises OSError."""
+    while True:
+        folder = free_path(path)
+        with suppress(FileExistsError):  # another recorder has just created it
+            folder.mkdir(parents=True)
+            return folder
+
+
+def _span(file: BagFile) -> dict[str, Any]:
+    return {
+        "starting_time": {"nanoseconds_since_epoch": file.start_ns},
+        "duration": {"nanoseconds": file.stop_ns - file.start_ns},
+        "message_count": file.count,
+    }
+
+
+def _qos_text(offers: Iterable[QoSProfile]) -> str:
+    """Return the distinct offers in the format of rosbag2, with the numbers of rmw."""
+    different: list[dict[str, Any]] = []
+    for offer in offers:
+        noted = {
+            **{name: int(getattr(offer, name)) for name in ("history", "depth", "reliability", "durability")},
+            **{name: _time(getattr(offer, name)) for name in ("deadline", "lifespan")},
+            "liveliness": int(offer.liveliness),
+            "liveliness_lease_duration": _time(offer.liveliness_lease_duration),
+            "avoid_ros_namespace_conventions": offer.avoid_ros_namespace_conventions,
+        }
+        if noted not in different:
+            different.append(noted)
+    return str(yaml.safe_dump(different, sort_keys=False)) if different else ""
+
+
+def _time(duration: Duration) -> dict[str, int]:
+    seconds, nanoseconds = divmod(duration.nanoseconds, 10**9)
+    return {"sec": seconds, "nsec": nanoseconds}
+
+
+def _reason(error: OSError, path: Path) -> str:
+    existing = next(folder for folder in (path, *path.absolute().parents) if folder.exists())
+    free = shutil.disk_usage(existing).free
+    return f"{error.strerror or error} ({free / MIB:.0f} MiB free now)"

@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Record topics into an MCAP bag, for `ros2 bag play` and other programs that read bags.
+
+recorder --ros-args -p bag:=flight -p topics:="[/imu/data, /tf]" -p exclude:=image -p compression:=zstd
+"""
+
+import argparse
+import os
+import re
+import shutil
+import sys
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+from drone_bridge.stop_signals import handle_stop_signals
+from drone_bridge.tools.columns import in_columns
+
+if TYPE_CHECKING:
+    from drone_bridge.tools.record.bag import BagWriter, WrittenTopic
+    from drone_bridge.tools.record.node import Recorder
+    from drone_bridge.tools.record.settings import RecorderSettings
+
+# Limits of the shutdown, which takes well below 2 s together with that of the node.
+DRAIN_LIMIT_S = 0.3  # CPU time to drain received messages after the signal
+WRITE_LIMIT_S = 1.2  # time to write the queued messages to the disk afterwards
+
+
+@dataclass(slots=True)
+class StopRequest:
+    """Flag that signals and the writer set. It has no lock, since signal handlers must not take locks."""
+
+    is_set: bool = False
+
+    def set(self) -> None:
+        """Request the recorder to stop."""
+        self.is_set = True
+
+
+def main(args: list[str] | None = None) -> int:
+    """Record until a stop signal. Returns the exit status: 0, or 1 when the bag is not as requested."""
+    stop = StopRequest()
+    # Before the slow imports, and instead of rclpy's handlers, which shut down before the queues are drained.
+    handle_stop_signals(stop.set)
+    from rclpy.utilities import remove_ros_args
+
+    from drone_bridge.ros.node.discovery_server import ask_for_all_topics
+    from drone_bridge.ros.node.program import START_ERRORS, initialize_ros, print_start_error, shut_down_ros
+    from drone_bridge.ros.process import log_pipe, watchdog
+    from drone_bridge.standard_files import open_closed_files
+
+    open_closed_files()
+    log_pipe.start()
+    arguments = sys.argv if args is None else [sys.argv[0], *args]
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    try:
+        parser.parse_args(remove_ros_args(arguments)[1:])
+        ask_for_all_topics()
+        initialize_ros(arguments)
+    except START_ERRORS as error:  # of the arguments
+        print_start_error(error)
+        return 1
+    if find_spec("mcap") is None and shutil.which("ros2"):
+        return record_with_ros2(stop)
+    try:
+        from drone_bridge.tools.record.node import Recorder
+
+        node = Recorder()
+        try:
+            return record(node, stop)
+        finally:
+            watchdog.limit_shutdown()
+            node.destroy_node()
+    finally:
+        shut_down_ros()
+
+
+def record(node: "Recorder", stop: StopRequest) -> int:
+    """Record with the node until stopped, and return the exit status."""
+    from drone_bridge.tools.record.background import BackgroundWriter
+    from drone_bridge.tools.record.bag import BagWriteError, BagWriter
+    from drone_bridge.tools.record.settings import SettingsError, read_settings
+
+    try:
+        settings = read_settings(node)
+        bag = BagWriter(settings.bag, compress=settings.compress, min_free_mb=settings.min_free_mb)
+    except (SettingsError, BagWriteError) as error:
+        node.get_logger().error(str(error))
+        return 1
+    node.get_logger().info(f"Recording into '{bag.path}'.")
+    writer = BackgroundWriter(bag, on_failure=stop.set)
+    try:
+        node.record(settings, writer.put)
+        spin(node, stop)
+    finally:
+        try:
+            writer.close(WRITE_LIMIT_S, node.topics)
+            status = 0
+            print(summary(bag, node.topics), flush=True)
+        except BagWriteError as error:
+            node.get_logger().error(str(error))
+            status = 1
+    missing = settings.topics - node.recorded.keys()
+    if missing:
+        node.get_logger().warning(f"Never published, or not recordable: {', '.join(sorted(missing))}.")
+    return status
+
+
+def record_with_ros2(stop: StopRequest) -> int:
+    """Replace this process by `ros2 bag record` with the same settings. Used without mcap, which has no rosdep key."""
+    import rclpy
+
+    from drone_bridge.ros.node.program import shut_down_ros
+    from drone_bridge.ros.process import log_pipe
+    from drone_bridge.tools.record.settings import SettingsError, read_settings
+
+    node = rclpy.create_node("recorder")
+    try:
+        settings = read_settings(node)
+        words = ros2_command(settings, bool(node.get_parameter("use_sim_time").value))
+        node.get_logger().info(f"The Python package mcap is not installed. Running: {' '.join(words)}")
+    except SettingsError as error:
+        node.get_logger().error(str(error))
+        return 1
+    finally:
+        node.destroy_node()
+        shut_down_ros()
+    if not stop.is_set:
+        log_pipe.finish()  # the next program writes to the terminal directly
+        os.execvp(words[0], words)
+    return 0
+
+
+def ros2_command(settings: "RecorderSettings", is_simulated: bool) -> list[str]:
+    """Return the command line of `ros2 bag record`, with options that all distributions since Humble support."""
+    # The options for topics and exclusions differ between distributions. --regex has C++ syntax in all of them.
+    excluded = f"(?!.*(?:{settings.exclude.pattern}))" if settings.exclude else ""
+    wanted = "|".join(map(re.escape, sorted(settings.topics))) or ".*"
+    words = ["ros2", "bag", "record", "--storage", "mcap", "--output", str(settings.bag)]
+    words += ["--regex", f"^{excluded}(?:{wanted})$"]
+    words += ["--compression-mode", "file", "--compression-format", "zstd"] if settings.compress else []
+    return [*words, "--use-sim-time"] if is_simulated else words
+
+
+def spin(node: "Recorder", stop: StopRequest) -> None:
+    """Receive until stopped, then drain the messages that have already arrived."""
+    from rclpy.executors import SingleThreadedExecutor
+
+    executor = SingleThreadedExecutor()
+    executor.add_node(node)
+    while not stop.is_set:
+        executor.spin_once()  # returns with the node's timers at the latest
+    node.stop()
+    limit = time.thread_time() + DRAIN_LIMIT_S
+    while node.take_all() and time.thread_time() < limit:
+        pass
+    executor.remove_node(node)
+
+
+def summary(bag: "BagWriter", topics: Iterable["WrittenTopic"]) -> str:
+    """Return a table with the number of recorded and dropped messages of each topic."""
+    rows = [("topic", "type", "messages", "dropped")]
+    for topic in topics:
+        count = bag.count(topic)
+        rows.append((topic.name, topic.type_name, str(count), str(topic.received - count + topic.lost)))
+    return f"{in_columns(rows, texts=2)}\n{bag.message_count} messages in {bag.path}"

@@ -1,2 +1,0 @@
-# SPDX-License-Identifier: Apache-2.0
-"""Components of the recorder: the bag on disk, its writer thread, and the node."""

@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Page of the report: one self-contained HTML file."""
+
+import base64
+import html
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from plotly.offline import get_plotlyjs
+
+from drone_bridge.tools.bags.bag import NANOSECONDS_PER_SECOND, BagReader, BagTopic
+from drone_bridge.tools.info.command import TopicRate, beginning
+from drone_bridge.tools.report import figures
+from drone_bridge.tools.report.report_data import ReportData, ReportPicture
+
+_JPEG_QUALITY = 80
+#: Bytes per pixel and OpenCV's conversion to blue, green, red, by encoding; None: no conversion.
+_TO_BGR = {
+    "rgb8": (3, "COLOR_RGB2BGR"),
+    "bgr8": (3, None),
+    "rgba8": (4, "COLOR_RGBA2BGR"),
+    "bgra8": (4, "COLOR_BGRA2BGR"),
+    "mono8": (1, "COLOR_GRAY2BGR"),
+}
+_STYLE = """
+:root { color-scheme: light dark; --line: #8884; }
+body { font: 15px/1.5 system-ui, sans-serif; max-width: 1200px; margin: 2rem auto; padding: 0 1rem; }
+h1 { font-size: 1.5rem; margin-bottom: 0; } h2 { font-size: 1.15rem; margin: 2.2rem 0 .4rem; }
+h3 { font: 600 .9rem ui-monospace, monospace; margin: 1rem 0 0; }
+p.facts { color: #888; margin-top: .2rem; }
+table { border-collapse: collapse; font-size: .85rem; } td, th { padding: .15rem .8rem .15rem 0; text-align: left;
+border-bottom: 1px solid var(--line); } td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; }
+.scroll { overflow-x: auto; } .pictures { display: flex; gap: .5rem; overflow-x: auto; }
+figure { margin: 0; } figure img { height: 170px; display: block; border: 1px solid var(--line); }
+figcaption { font-size: .8rem; color: #888; }
+"""
+
+
+#: Script that synchronizes the time axes of all plots, also after zooming in one of them.
+_ONE_TIME_AXIS = """
+const plots = [...document.querySelectorAll(".js-plotly-plot")]
+  .filter((plot) => plot.layout.xaxis?.title?.text === "s");
+let isFollowing = false;
+const show = (range, source) => {
+  if (isFollowing) return;
+  isFollowing = true;
+  Promise.all(plots.filter((plot) => plot !== source).map((plot) => Plotly.relayout(plot, {"xaxis.range": range})))
+    .finally(() => (isFollowing = false));
+};
+for (const plot of plots) plot.on("plotly_relayout", (change) => {
+  if ("xaxis.range[0]" in change) show([change["xaxis.range[0]"], change["xaxis.range[1]"]], plot);
+  else if (change["xaxis.autorange"]) show([0, DURATION]);
+});
+show([0, DURATION]);
+"""
+
+
+def render(bag: BagReader, data: ReportData, topic_rates: dict[BagTopic, TopicRate]) -> str:
+    """Return the HTML of the page."""
+    title = html.escape(_name(bag))
+    duration_s = (bag.end_ns - bag.start_ns) / NANOSECONDS_PER_SECOND
+    body = "\n".join(_sections(bag, data, topic_rates))
+    return (
+        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
+        f'<meta name="viewport" content="width=device-width"><style>{_STYLE}</style>'
+        f"<script>{get_plotlyjs()}</script></head><body>{body}"
+        f"<script>{_ONE_TIME_AXIS.replace('DURATION', f'{duration_s:.3f}')}</script></body></html>\n"
+    )
+
+
+def _name(bag: BagReader) -> str:
+    """Return the name of the bag with its parent folder, since many bags are called 'bag'."""
+    return "/".join(bag.path.resolve().parts[-2:]).lstrip("/")
+
+
+def _sections(bag: BagReader, data: ReportData, topic_rates: dict[BagTopic, TopicRate]) -> Iterator[str]:
+    duration_s = (bag.end_ns - bag.start_ns) / NANOSECONDS_PER_SECOND
+    yield f"<h1>{html.escape(_name(bag))}</h1>"
+    yield (
+        f'<p class="facts">{beginning(bag)}: {duration_s:.1f} s, {bag.count} messages of '
+        f"{len(bag.topics)} topics, {bag.size_bytes / 1e6:.1f} MB</p>"
+    )
+    yield "".join(f"<p>{html.escape(sentence)}</p>" for sentence in outcomes(data))
+    if data.tracks:
+        yield "<h2>Track</h2>" + _plot(figures.track(data.tracks))
+    if data.states:
+        yield "<h2>States</h2>" + _plot(figures.states(data.states), has_tools=False)
+    if data.pictures:
+        yield "<h2>Camera images</h2>" + "".join(_pictures(data))
+    if data.diagnostics:
+        yield "<h2>Diagnostics</h2>" + _plot(figures.states(data.diagnostics), has_tools=False)
+    if data.log:
+        yield "<h2>Warnings and errors in the log</h2>" + _log(data)
+    plots = [(topic, figures.lines(series)) for topic, series in sorted(data.series.items())]
+    yield "<h2>Numbers</h2>" + "".join(f"<h3>{html.escape(name)}</h3>{_plot(plot)}" for name, plot in plots if plot)
+    yield "<h2>Topics</h2>" + _topics(bag, topic_rates) + _illegible(data)
+
+
+def outcomes(data: ReportData) -> Iterator[str]:
+    """Yield a sentence per controller: behaviour, duration, final state, and distance to its goal."""
+    for topic, (behaviour, distance_m) in sorted(data.controllers.items()):
+        if not (intervals := data.states.get(topic)):
+            continue
+        first, last = intervals[0], intervals[-1]
+        off = f", {distance_m:.2f} m from its goal" if math.isfinite(distance_m) else ""
+        because = f" ({last.reason})" if last.reason else ""
+        yield (
+            f"{topic.strip('/').removesuffix('/state')}: {behaviour.replace('_', ' ')} for "
+            f"{last.from_s - first.from_s:.0f} s, until it was {last.state}{because}{off}."
+        )
+
+
+def _plot(figure: Any, has_tools: bool = True) -> str:
+    """Return a figure as HTML. Low plots need `has_tools=False`, since the tools would cover them."""
+    config = {"displaylogo": False} if has_tools else {"displayModeBar": False}
+    text: str = figure.to_html(full_html=False, include_plotlyjs=False, config=config)
+    return text
+
+
+def _pictures(data: ReportData) -> Iterator[str]:
+    for topic, pictures in sorted(data.pictures.items()):
+        shown = [(picture.time_s, uri) for picture in pictures if (uri := data_uri(picture))]
+        yield f'<h3>{html.escape(topic)}</h3><div class="pictures">'
+        for time_s, uri in shown:
+            yield f'<figure><img src="{uri}" alt=""><figcaption>{time_s:.1f} s</figcaption></figure>'
+        yield "</div>"
+
+
+def _log(data: ReportData) -> str:
+    names = {30: "WARN", 40: "ERROR", 50: "FATAL"}
+    rows = "".join(
+        f'<tr><td class="number">{time_s:.2f}</td><td>{names.get(level, level)}</td>'
+        f"<td>{html.escape(node)}</td><td>{html.escape(line)}</td></tr>"
+        for time_s, level, node, line in data.log
+    )
+    heads = '<th class="number">s</th><th></th><th>node</th><th></th>'
+    return f'<div class="scroll"><table><tr>{heads}</tr>{rows}</table></div>'
+
+
+def _topics(bag: BagReader, topic_rates: dict[BagTopic, TopicRate]) -> str:
+    rows = ""
+    for topic in bag.topics:
+        measured = topic_rates.get(topic, TopicRate())
+        rate = "" if measured.rate_hz is None else f"{measured.rate_hz:.1f}"
+        gap = f"{measured.longest_gap_ns / NANOSECONDS_PER_SECOND:.3f}" if measured.count > 1 else ""
+        rows += (
+            f"<tr><td>{html.escape(topic.name)}</td><td>{html.escape(topic.type_name)}</td>"
+            f'<td class="number">{topic.count}</td><td class="number">{rate}</td><td class="number">{gap}</td></tr>'
+        )
+    heads = "".join(f'<th class="number">{name}</th>' for name in ("messages", "per second", "longest gap, s"))
+    return f'<div class="scroll"><table><tr><th>topic</th><th>type</th>{heads}</tr>{rows}</table></div>'
+
+
+def _illegible(data: ReportData) -> str:
+    """Return the reasons for topics that are left out, fully or in part."""
+    return "".join(
+        f"<p>{html.escape(name)} is left out: {html.escape(why)}</p>" for name, why in data.illegible.items()
+    )
+
+
+def data_uri(picture: ReportPicture) -> str | None:
+    """Return an image as a data URI, or None if it is not supported. Compressed images are not converted."""
+    if picture.type_name == "sensor_msgs/msg/CompressedImage":
+        kind = "png" if "png" in picture.message.format else "jpeg"
+        return _uri(bytes(picture.message.data), kind)
+    data = _jpeg(picture.message)
+    return _uri(data, "jpeg") if data else None
+
+
+def _uri(data: bytes, kind: str) -> str:
+    return f"data:image/{kind};base64,{base64.b64encode(data).decode()}"
+
+
+def _jpeg(image: Any) -> bytes | None:
+    import cv2
+
+    if image.encoding not in _TO_BGR or not image.height or not image.width:
+        return None
+    channels, conversion = _TO_BGR[image.encoding]
+    if len(image.data) != image.height * image.step or image.step < image.width * channels:
+        return None  # the size of the data does not match the image
+    rows = np.asarray(image.data).reshape(image.height, image.step)
+    pixels = np.ascontiguousarray(rows[:, : image.width * channels]).reshape(image.height, image.width, channels)
+    bgr = cv2.cvtColor(pixels, getattr(cv2, conversion)) if conversion else pixels
+    worked, encoded = cv2.imencode(".jpg", bgr, [cv2.IMWRITE_JPEG_QUALITY, _JPEG_QUALITY])
+    return encoded.tobytes() if worked else None

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Recordings: the bags in the default folder, for the page: their list, a download of each, and a page that plays one.
+
+A bag is played by a child process, `drone-bridge view`, on a port of its own. There is one at a time.
+"""
+
+import contextlib
+import re
+import subprocess
+import threading
+from collections.abc import Callable
+from operator import itemgetter
+from pathlib import Path
+from typing import Any
+
+from drone_bridge.net.python_child import module_command
+from drone_bridge.tools.record.settings import BAGS
+
+#: Length of the list, the newest first.
+MAX_LISTED = 200
+STOP_TIMEOUT_S = 2.0
+_LINK = re.compile(rb"Open in a browser: (\S+)")
+
+
+class Recordings:
+    """The bags in a folder, by the names of their own folders. Thread-safe."""
+
+    def __init__(self, host: str, folder: Path = BAGS) -> None:
+        """Serve the bags in `folder`. `host`: address of the page that plays one."""
+        self._host = host
+        self._folder = folder.expanduser()
+        self._child: subprocess.Popen[bytes] | None = None
+        self._requested = threading.Lock()  # held from a request to the start of its child
+        self._starting = threading.Lock()
+        self._is_closed = False
+
+    def document(self) -> dict[str, Any]:
+        """Return the folder and its recordings, the newest first: name, size, and time of the last change."""
+        recordings: list[dict[str, Any]] = []
+        for name, file in self._files().items():
+            with contextlib.suppress(FileNotFoundError):  # deleted meanwhile
+                status = file.stat()
+                recordings.append({"name": name, "bytes": status.st_size, "changed_s": status.st_mtime})
+        recordings.sort(key=itemgetter("changed_s"), reverse=True)
+        return {"folder": str(self._folder), "recordings": recordings[:MAX_LISTED]}
+
+    def file(self, name: str) -> Path | None:
+        """Return the file of a recording, or None if there is none of that name."""
+        return self._files().get(name)
+
+    def play(self, name: str, answer: Callable[[str, str], None]) -> None:
+        """Play a recording in place of the one before. A thread calls `answer` with a link, or "" and a reason.
+
+        Refused while the request before is executed, since each one takes a thread.
+        """
+        if self._requested.acquire(blocking=False):
+            try:
+                threading.Thread(target=self._play, args=(name, answer), daemon=True).start()
+            except RuntimeError as error:  # too many threads
+                self._requested.release()
+                answer("", f"'{name:.80}' can't be played: {error}.")
+        else:
+            answer(
+                "", f"'{name:.80}' is not played: another recording is just being opened. Please repeat the request."
+            )
+
+    def close(self) -> None:
+        """Stop playing."""
+        with self._starting:
+            self._is_closed = True
+            self._stop()
+
+    def _files(self) -> dict[str, Path]:
+        """Return the files by name. Only the first file of a recording has the name of its folder."""
+        names: dict[str, Path] = {}
+        for file in sorted(self._folder.glob("*/*.mcap")):
+            if file.is_file():
+                folder = file.parent.name
+                names[f"{folder} {file.stem}" if folder in names else folder] = file
+        return names
+
+    def _play(self, name: str, answer: Callable[[str, str], None]) -> None:
+        try:
+            child = self._start(name)
+        finally:
+            self._requested.release()
+        if isinstance(child, str):
+            answer("", child)
+            return
+        assert child.stdout
+        last = b""
+        for line in child.stdout:
+            last = line
+            if match := _LINK.search(line):
+                answer(match[1].decode(), "")
+                break
+        else:
+            answer("", last.decode(errors="replace").strip() or f"'{name}' can't be played.")
+        for _ in child.stdout:  # or its pipe would fill
+            pass
+
+    def _start(self, name: str) -> "subprocess.Popen[bytes] | str":
+        """Start the child process of a recording in place of the one before. Return it, or why it can't be started."""
+        file = self.file(name)
+        if file is None:
+            return f"There is no recording '{name:.80}'."
+        with self._starting:
+            if self._is_closed:
+                return f"'{name:.80}' is not played: the node ends."
+            self._stop()
+            command = module_command("drone_bridge.tools.cli", "view", str(file.parent), "--no-browser")
+            try:
+                self._child = child = subprocess.Popen(
+                    [*command, "--host", self._host, "--port", "0"],
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.STDOUT,
+                )
+            except OSError as error:  # such as too little memory
+                return f"'{name}' can't be played: {error.strerror}."
+        return child
+
+    def _stop(self) -> None:
+        if self._child:
+            self._child.terminate()
+            try:
+                self._child.wait(STOP_TIMEOUT_S)
+            except subprocess.TimeoutExpired:  # it reads a large bag
+                self._child.kill()
+                self._child.wait()
+            self._child = None
