@@ -135,5 +135,6 @@ SURVIVORS: dict[str, dict[str, dict[str, str]]] = {
     },
     "motion/limits allowed_speed": {
         "if distance <= 0.0:": {"distance <= 0.0 -> distance < 0.0": "both give 0"},
+        "return math.sqrt(2.0 * BRAKING * distance)": {"2.0 * BRAKING -> 2.0 / BRAKING": "BRAKING is 1"},
     },
 }
