@@ -205,7 +205,7 @@ class RobotClassOperatorSession(Session):
         if self._watch:
             self._watch.restart()
         self._moved_at = math.inf
-        self._is_neutral, self._stops_left = True, 0
+        self._is_neutral = True
         began = Note("connections", f"Connected to {self.peer}.", is_expected=True)
         return [*self._neutral_of_datagrams(), *self._handshake(now_s), began]
 
@@ -491,11 +491,13 @@ class RobotClassOperatorSession(Session):
     def _ended(self, *, is_gone: bool = False) -> Actions:
         """End the connection, with a final neutral unless the peer has disconnected."""
         actions: list[Action] = []
+        stops_left = self._stops_left
         if not is_gone and (self.state == CONNECTED or not self._is_neutral):  # it may be landing while it is greeted
             actions += [*self._stopped(-math.inf), *self._drive(None), *self._left()]
         if not is_gone and self._is_stream:
             actions.append(Close(self._to))
         self._end, self.state, self.is_open, self.due_s = None, WAITING, False, math.inf
+        self._stops_left = stops_left  # what was sent may be lost with the link
         self.received_s = self.since_s = self._test = None
         return [*actions, *self._unanswered("The link to the robot was lost before its answer.")]
 

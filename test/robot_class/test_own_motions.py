@@ -94,6 +94,21 @@ def test_last_words_end_a_motion_by_request(cleaning):
     assert cleaning.session.last_words() is None
 
 
+@pytest.mark.parametrize("is_silent", [False, True])
+def test_a_lost_link_leaves_a_motion_by_request_to_end(cleaning, is_silent):
+    session = cleaning.session
+    if is_silent:
+        cleaning.run(PARAMETERS["link_timeout"] + 0.1)
+    elif session._is_stream:
+        session.disconnected("robot", "It has closed the connection.", cleaning.now_s)
+    if session._is_stream:
+        session.connected("robot", cleaning.now_s)
+    cleaning.hear()
+    assert session.last_words().neutral == (b"safe\n", b"v 0\n")
+    cleaning.rank = Rank.HOLD
+    assert cleaning.sends()[0] == b"safe\n"
+
+
 def test_the_request_to_stop_leaves_nothing_to_end(cleaning):
     assert cleaning.ask("safe") == [b"safe\n"]
     assert cleaning.session.last_words() is None
