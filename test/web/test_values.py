@@ -151,6 +151,27 @@ def test_a_recording_is_played_at_a_speed_within_limits(asked, played):
     assert view.player.rate == played
 
 
+@pytest.mark.parametrize(
+    ("seen_s", "subscribed_s", "played_s"), [(10.0, 10.0, 10.0), (10.0, 11.5, 11.5), (10.0, 99.0, 13.0)]
+)
+def test_a_recording_begins_once_its_first_viewer_has_subscribed(seen_s, subscribed_s, played_s):
+    view, began_s = object.__new__(RecordingView), []
+    view.relay, feed, now_s = Mock(has_viewers=False), Mock(last=None), 0.0
+    view._by_channel = {1: feed}
+
+    def wait(seconds):
+        nonlocal now_s
+        now_s += seconds
+        view.relay.has_viewers = now_s > seen_s - 0.05
+        if now_s > subscribed_s - 0.05:
+            view._on_subscribed(1, 1, True)
+        return now_s < 20.0
+
+    view.player = Mock(wait=wait, play_on_request=lambda: began_s.append(now_s))
+    view.play()
+    assert began_s == [pytest.approx(played_s, abs=0.15)]
+
+
 def test_calls_without_an_answer_end_in_time_and_give_their_places_back(monkeypatch):
     monkeypatch.setattr(calls, "TIMEOUT_S", 0.001)
     under_way = calls.Calls(Mock(), Mock(), Mock())

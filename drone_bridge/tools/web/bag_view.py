@@ -48,6 +48,8 @@ MODEL_TYPE = "std_msgs/msg/String"
 _BRIDGE_TOPIC = re.compile(r"(.*/)([a-z0-9]+)_(?:bridge|server)/\w+")
 STATE_PERIOD_S = 0.5
 FIRST_VIEWER_PERIOD_S = 0.1
+#: Playback begins without a subscription after this time with a viewer.
+SUBSCRIPTION_TIMEOUT_S = 3.0
 MIN_SPEED, MAX_SPEED = 0.01, 100.0
 #: Length of the period before a jump's target whose last messages are shown.
 LOOK_BACK_NS = NANOSECONDS_PER_SECOND
@@ -78,6 +80,8 @@ class _Feed:
 
 class RecordingView(ServerListener):
     """Serves one bag."""
+
+    _has_subscribers = False
 
     def __init__(self, bag: BagReader, access: Access, port: int) -> None:
         """Listen. Raises CannotListenError."""
@@ -168,8 +172,10 @@ class RecordingView(ServerListener):
         feed = self._by_channel.get(channel)
         if is_subscribed and feed is None:
             self.relay.refuse(viewer, channel)
-        elif is_subscribed and feed is not None and feed.last is not None:
-            self.relay.publish(channel, viewer, feed.last, self.player.position_ns)
+        elif is_subscribed and feed is not None:
+            self._has_subscribers = True
+            if feed.last is not None:
+                self.relay.publish(channel, viewer, feed.last, self.player.position_ns)
 
     def _events_document(self) -> Any:
         with self._reading:
@@ -207,10 +213,12 @@ class RecordingView(ServerListener):
         return {"start_ns": str(self._bag.start_ns), "end_ns": str(self._bag.end_ns)}
 
     def play(self) -> None:
-        """Play on request, from the first viewer on, until stopped. Raises BagReadError."""
-        while not self.relay.has_viewers:
+        """Play on request, from the first viewer's subscription on, until stopped. Raises BagReadError."""
+        left_s = SUBSCRIPTION_TIMEOUT_S
+        while not self._has_subscribers and left_s > 0:
             if not self.player.wait(FIRST_VIEWER_PERIOD_S):
                 return
+            left_s -= FIRST_VIEWER_PERIOD_S * self.relay.has_viewers
         self.player.play_on_request()
 
 
