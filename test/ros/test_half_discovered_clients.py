@@ -114,13 +114,13 @@ def send_or_lose(self, response, header):
         warnings.warn("failed to send response (timeout): client will not receive response", RuntimeWarning)
 
 Service.send_response = send_or_lose
-sys.exit(importlib.import_module(f"drone_bridge.tools.{sys.argv.pop(1)}").main())
+sys.exit(importlib.import_module(f"drone_bridge.tools.{sys.argv.pop(1)}.program").main())
 """
 
 
-@pytest.mark.parametrize("node", ["vehicle_model", "recorder"])
-def test_nodes_are_patient(ros, tmp_path, node):
+@pytest.mark.parametrize(("node", "folder"), [("vehicle_model", "vehicle_model"), ("recorder", "record")])
+def test_nodes_are_patient(ros, tmp_path, node, folder):
     parameters = ("-p", f"bag:={tmp_path / 'bag'}", "-p", "topics:=['/none']") if node == "recorder" else ()
-    with Process(sys.executable, "-c", OVERHEARD_NODE, node, "--ros-args", *parameters):
+    with Process(sys.executable, "-c", OVERHEARD_NODE, folder, "--ros-args", *parameters):
         answer = ros.call(ListParameters, f"{node}/list_parameters", ListParameters.Request())
     assert "use_sim_time" in answer.result.names

@@ -24,7 +24,9 @@ LINES = 40_000  # of 100 bytes: more than a pipe and a queue hold
 
 def program(text):
     """Return the command of a program that has the log pipe from its first line on."""
-    begin = "import os, signal, subprocess, sys, time\nfrom drone_bridge.ros.process import log_pipe\nlog_pipe.start()\n"
+    begin = (
+        "import os, signal, subprocess, sys, time\nfrom drone_bridge.ros.process import log_pipe\nlog_pipe.start()\n"
+    )
     return [sys.executable, "-c", begin + textwrap.dedent(text)]
 
 
