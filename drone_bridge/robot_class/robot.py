@@ -225,7 +225,8 @@ class Robot:
         super().__init_subclass__(**options)
         for name, method in _misnamed(cls):
             raise ValueError(f"{cls.__name__}.{name} is not used. Name it {method}, or _{name} if it is your own.")
-        for name, (check, expected) in _RETURNS.items():
+        of_links = [f"decode_{name}" for name in dir(cls) if isinstance(getattr(cls, name, None), Link)]
+        for name, (check, expected) in (dict.fromkeys(of_links, _RETURNS["decode_report"]) | _RETURNS).items():
             if name in vars(cls):
                 called = f"{cls.__name__}.{name}"
                 check_of = partial(returned.steps, called) if name == "handshake" else check
