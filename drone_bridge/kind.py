@@ -31,6 +31,8 @@ page, `check`, which waits for `connected` of a stream |
 import functools
 import importlib
 import operator
+import sys
+import threading
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -38,6 +40,7 @@ from enum import Enum
 from typing import Any
 
 ENTRY_POINTS = f"{__package__}.protocols"
+SLOW_IMPORT_S = 5.0
 #: Our own protocols, listed here because a colcon build has no package metadata.
 OWN = ("testbed", "dronegui", "ardrone", "simulator", "robot", "telemetry")
 
@@ -274,6 +277,10 @@ def _loaded() -> tuple[Mapping[str, ProtocolKind], Mapping[str, str]]:
     for entry in sorted(entry_points(group=ENTRY_POINTS), key=lambda entry: entry.name):
         if entry.name in found:
             continue
+        sentence = f"Importing {entry.value} takes long. A module that is imported must not run a program that goes on."
+        slow = threading.Timer(SLOW_IMPORT_S, print, [sentence], {"file": sys.stderr, "flush": True})
+        slow.daemon = True
+        slow.start()
         try:
             kind = load(f"{entry.module}:{entry.attr}")
             kind = getattr(kind, "KIND", kind)  # of a robot_class.Robot
@@ -283,5 +290,7 @@ def _loaded() -> tuple[Mapping[str, ProtocolKind], Mapping[str, str]]:
             failures[entry.name] = f"{entry.value}: {type(error).__name__}: {error}"
             warnings.warn(f"The protocol {entry.name!r} could not be loaded: {failures[entry.name]}", stacklevel=4)
             continue
+        finally:
+            slow.cancel()
         found[entry.name] = kind
     return found, failures

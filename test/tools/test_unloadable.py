@@ -49,6 +49,18 @@ def test_a_module_that_exits_on_import_does_not_hide_the_other_protocols(monkeyp
     assert "exiting_robot" in failures["exiting"]
 
 
+@pytest.mark.parametrize(("pause_s", "is_named"), [(0.0, False), (0.5, True)])
+def test_a_module_whose_import_does_not_end_is_named(monkeypatch, tmp_path, capfd, pause_s, is_named):
+    (tmp_path / "slow_robot.py").write_text(f"import time\ntime.sleep({pause_s})\nraise ImportError\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(kind, "SLOW_IMPORT_S", 0.2)
+    entry = EntryPoint("slow", "slow_robot:Slow", "drone_bridge.protocols")
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [entry])
+    with pytest.warns(UserWarning, match="slow_robot"):
+        kind._loaded.__wrapped__()
+    assert ("slow_robot" in capfd.readouterr().err) == is_named
+
+
 @pytest.mark.parametrize(
     "program",
     [
