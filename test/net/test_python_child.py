@@ -31,5 +31,7 @@ def test_no_module_is_imported_from_the_working_folder(folder, command):
 
 def test_all_children_are_started_so():
     started = re.compile(r"sys\.executable,\s+\"-[mc]\"")
-    found = {path.name for path in (ROOT / "drone_bridge").rglob("*.py") if started.search(path.read_text())}
-    assert found == {"check.py", "python_child.py"}  # check starts its child in the folder of its tests
+    package = ROOT / "drone_bridge"
+    found = {str(path.relative_to(package)) for path in package.rglob("*.py") if started.search(path.read_text())}
+    # check starts its child in the folder of its tests
+    assert found == {"tools/check/command.py", "net/python_child.py"}
