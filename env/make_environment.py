@@ -84,6 +84,8 @@ UV = CACHE / f"uv-{UV_VERSION}"
 LAYOUT = "links to folders"
 STEP_TIMEOUT_S = 1800
 PROGRESS_PERIOD_S = 10.0
+#: Progress in the output of ninja, "[138/159]", or of make, "[ 87%]".
+BUILT = re.compile(r"\[ *(\d+)(?:/(\d+)|%)\] ")
 #: From an empty cache, on an idle machine of two cores.
 EXPECTED_S, EXPECTED_WITH_TESTS_S = 75.0, 150.0
 #: Size of the download with an empty cache, and of the environment.
@@ -122,9 +124,9 @@ def check_machine() -> None:
         raise StepError(f"System packages are missing. Install them with: sudo apt install {' '.join(missing)}")
 
 
-def run(command: list[str], advice: str, env: dict[str, str] | None = None) -> None:
-    """Run a command quietly. If it fails, raises StepError with the end of its output and the advice."""
-    with tempfile.TemporaryFile("w+", errors="replace") as output:
+def run(command: list[str], advice: str, env: dict[str, str] | None = None, log: Path | None = None) -> None:
+    """Run a command quietly, its output in a log. If it fails, raises StepError with the log's end and the advice."""
+    with log.open("w+", errors="replace") if log else tempfile.TemporaryFile("w+", errors="replace") as output:
         done = subprocess.run(
             command, cwd=ROOT, env=env, stdout=output, stderr=subprocess.STDOUT, timeout=STEP_TIMEOUT_S, check=False
         )
@@ -134,26 +136,32 @@ def run(command: list[str], advice: str, env: dict[str, str] | None = None) -> N
             raise StepError(f"{tail}\n'{' '.join(command)}' failed with status {done.returncode}.\n{advice}")
 
 
+def built(log: Path | None) -> str:
+    """Return the progress of a build from its log, such as " (138 of 159)" or " (87 %)", or "" if there is none."""
+    found = BUILT.findall(log.read_text(errors="replace")) if log and log.exists() else []
+    return "".join(f" ({done} of {total})" if total else f" ({done} %)" for done, total in found[-1:])
+
+
 class Progress:
     """Progress report: prints the running steps at each start and every PROGRESS_PERIOD_S."""
 
     def __init__(self) -> None:
         self._began_s = time.monotonic()
-        self._running: list[str] = []
+        self._running: list[tuple[str, Path | None]] = []
         #: Number of groups of steps, and the index of the running one.
         self.total, self._number = 0, 0
         #: Duration on an idle machine of two cores with an empty cache.
         self.expected_s = 0.0
 
     @contextlib.contextmanager
-    def step(self, what: str) -> Iterator[None]:
-        """Report a long step, in any thread."""
-        self._running.append(what)
+    def step(self, what: str, log: Path | None = None) -> Iterator[None]:
+        """Report a long step, in any thread, with the progress of a build by its log."""
+        self._running.append((what, log))
         say(f"step {self._number} of {self.total}: {what}")
         try:
             yield
         finally:
-            self._running.remove(what)
+            self._running.remove((what, log))
 
     def wait_for(self, *works: Callable[[], object]) -> None:
         """Run the functions concurrently, as the next group of steps. Raises the first error of any of them."""
@@ -167,7 +175,8 @@ class Progress:
                 if left and not done:
                     passed_s = time.monotonic() - self._began_s
                     expected = f" of about {self.expected_s:.0f}" if passed_s < self.expected_s else ""
-                    say(f"step {self._number} of {self.total}, {passed_s:.0f}{expected} s: {', '.join(self._running)}")
+                    running = ", ".join(what + built(log) for what, log in self._running)
+                    say(f"step {self._number} of {self.total}, {passed_s:.0f}{expected} s: {running}")
 
 
 PROGRESS = Progress()
@@ -353,8 +362,10 @@ def install_messages() -> list[Path]:
 
 def compile_and_keep(wheel: str, package: str, source: Path, inputs: list[Path], kept: Path) -> None:
     """Compile the messages of a package into the cache."""
-    with PROGRESS.step(f"compiling the messages of {package}"):
-        keep(compile_messages(wheel, package, source, inputs), kept)
+    log = ROOT / "build" / f"{wheel}.log"
+    log.unlink(missing_ok=True)
+    with PROGRESS.step(f"compiling the messages of {package}", log):
+        keep(compile_messages(wheel, package, source, inputs, log), kept)
 
 
 def compiled_of(path: Path) -> str:
@@ -366,7 +377,7 @@ def compiled_of(path: Path) -> str:
     return "\n".join(f"{each.tag} {each.text}" for each in ElementTree.parse(path).getroot() if each.tag in BUILD_TAGS)
 
 
-def compile_messages(wheel: str, package: str, source: Path, inputs: list[Path]) -> Path:
+def compile_messages(wheel: str, package: str, source: Path, inputs: list[Path], log: Path) -> Path:
     """Compile the messages of a package incrementally. Return the folder with the new wheel."""
     stage = ROOT / "build" / wheel  # not next to the environment, where CMake refuses to install
     for path in (path for pattern in MESSAGE_INPUTS for path in stage.glob(pattern)):
@@ -392,7 +403,7 @@ def compile_messages(wheel: str, package: str, source: Path, inputs: list[Path])
     made = stage / "wheel"
     shutil.rmtree(made, ignore_errors=True)
     command = [*PIP, "wheel", "--verbose", "--no-build-isolation", "--no-deps", "--wheel-dir", str(made), str(stage)]
-    run(command, "To start from scratch: make clean setup", env)
+    run(command, "To start from scratch: make clean setup", env, log)
     return made
 
 

@@ -2,6 +2,7 @@
 """package.xml and setup.py name all that is needed, and install the same files."""
 
 import ast
+import queue
 import re
 import runpy
 import sys
@@ -132,6 +133,31 @@ def test_pip_gets_what_programs_without_ros_import(distribution):
     required = {re.split("[<>=]", requirement)[0] for requirement in requirements}
     modules = set().union(*(imported(path) for part in WITHOUT_ROS for path in (ROOT / "drone_bridge").glob(part)))
     assert required == {PIP_NAMES.get(name, name) for name in modules}
+
+
+@pytest.mark.parametrize(
+    ("output", "shown"),
+    [
+        ("  [9/159] Building C\n  [138/159] Generating /m/x.c[1]\n", " (138 of 159)"),
+        ("[  3%] Generating\n[ 87%] Building C", " (87 %)"),
+        ("Processing ./m[a]\n", ""),
+        (None, ""),
+    ],
+)
+def test_setup_shows_how_much_is_compiled(output, shown, tmp_path):
+    setup = runpy.run_path(str(ROOT / "env" / "make_environment.py"))["Progress"].wait_for.__globals__
+    said, log = queue.Queue(), tmp_path / "log"
+    setup |= {"PROGRESS_PERIOD_S": 0.01, "say": said.put}
+    progress = setup["Progress"]()
+    if output is not None:
+        log.write_text(output)
+
+    def compile_messages():
+        with progress.step("compiling", log):
+            assert said.get(timeout=10).endswith(": compiling")
+            assert said.get(timeout=10).endswith(f" s: compiling{shown}")
+
+    progress.wait_for(compile_messages)
 
 
 def test_the_environment_has_the_extras_for_pip(distribution):
