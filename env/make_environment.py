@@ -86,8 +86,6 @@ STEP_TIMEOUT_S = 1800
 PROGRESS_PERIOD_S = 10.0
 #: Progress in the output of ninja, "[138/159]", or of make, "[ 87%]".
 BUILT = re.compile(r"\[ *(\d+)(?:/(\d+)|%)\] ")
-#: From an empty cache, on an idle machine of two cores.
-EXPECTED_S, EXPECTED_WITH_TESTS_S = 75.0, 150.0
 #: Size of the download with an empty cache, and of the environment.
 SIZES, SIZES_WITH_TESTS = "275 MB to download, 650 MB on disk", "340 MB to download, 1.3 GB on disk"
 
@@ -150,8 +148,6 @@ class Progress:
         self._running: list[tuple[str, Path | None]] = []
         #: Number of groups of steps, and the index of the running one.
         self.total, self._number = 0, 0
-        #: Duration on an idle machine of two cores with an empty cache.
-        self.expected_s = 0.0
 
     @contextlib.contextmanager
     def step(self, what: str, log: Path | None = None) -> Iterator[None]:
@@ -174,9 +170,8 @@ class Progress:
                     each.result()
                 if left and not done:
                     passed_s = time.monotonic() - self._began_s
-                    expected = f" of about {self.expected_s:.0f}" if passed_s < self.expected_s else ""
                     running = ", ".join(what + built(log) for what, log in self._running)
-                    say(f"step {self._number} of {self.total}, {passed_s:.0f}{expected} s: {running}")
+                    say(f"step {self._number} of {self.total}, {passed_s:.0f} s: {running}")
 
 
 PROGRESS = Progress()
@@ -478,7 +473,7 @@ def main() -> int:
     """Run the steps. Print the error and advice of a failed one."""
     options = set(sys.argv[1:])
     os.environ["PIP_USER"] = "0"  # --user, which may be pip's default here, fails in a virtual environment
-    PROGRESS.total, PROGRESS.expected_s = (3, EXPECTED_WITH_TESTS_S) if options else (2, EXPECTED_S)
+    PROGRESS.total = 3 if options else 2
     try:
         check_machine()
         with REQUIREMENTS.open() as lock:
