@@ -330,13 +330,11 @@ def _check_camera(robot: type[Robot]) -> None:
 
 
 def _misnamed(robot: type[Robot]) -> Iterator[tuple[str, str]]:
-    """Yield the attributes of a class whose name is an old or misspelled one of an attribute that it omits."""
+    """Yield the methods of a class whose name is a misspelled one of a method that it omits, and this."""
     methods = [name for name, value in vars(Robot).items() if callable(value) and not name.startswith("_")]
     omitted = {name for name in methods if getattr(robot, name) is getattr(Robot, name)}
     for name in sorted(set(vars(robot)) - set(dir(Robot))):
-        if name in _RENAMED and _RENAMED[name] not in vars(robot):
-            yield name, _RENAMED[name]
-        elif callable(getattr(robot, name)) and not (name.startswith("decode_") and name[7:] in dir(robot)):
+        if callable(getattr(robot, name)) and not (name.startswith("decode_") and name[7:] in dir(robot)):
             for method in (each for each in omitted if _is_misspelled(name, each)):
                 yield name, method
 
@@ -349,26 +347,6 @@ def _is_misspelled(name: str, method: str) -> bool:
             one, other = one[1:], other[1:]
         one, other = one[::-1], other[::-1]
     return max(len(one), len(other)) <= 1 or (len(one) == 2 and one == other[::-1])
-
-
-#: Attributes by the names that they had before their first release.
-_RENAMED = {
-    "decode": "decode_report",
-    "parse_command": "decode_command",
-    "encode_state": "encode_report",
-    "split": "a function, the framing of a link",
-    "port": "a link, such as control = Udp(8889)",
-    "transport": "a link, such as control = Udp(8889)",
-    "state_port": "a link, such as reports = Udp(8890, listen=True)",
-    "baud": "a link, such as control = Serial(115200, Delimited(b'\\n'))",
-    "axes": "max_speeds, such as {'x': 0.5}",
-    "fastest": "max_speeds, such as {'x': 0.5}",
-    "tells": "topics",
-    "image": "camera, such as Camera('jpeg')",
-    "watchdog_s": "robot_stops_after_s",
-    "silence_s": "link_timeout_s",
-    "answer_s": "requests, such as {'land': Request(b'land', timeout_s=20.0)}",
-}
 
 
 #: Check of what each method returns, and its name.

@@ -5,8 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import random
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import astuple, replace
 from typing import Any
 
@@ -37,14 +36,12 @@ TOLERANCE, COMMANDED = 0.05, 0.5
 REPORTED, ROUNDED = 0.05, 0.1
 #: Reports with a broken byte, and good ones after each, some of which have to be read.
 BROKEN, GOOD = 100, 50
-#: Pause between two reports, on which their meaning must not depend.
-PAUSE_S = 0.05
 HUGE = 1e300
 
 
 def faults(robot: type[Robot]) -> Iterator[str]:
     """Yield what is wrong with a robot. Its robot's end is needed."""
-    for check in (_stopping, _requests, _commands, _reports, _resync, _huge, _time):
+    for check in (_stopping, _requests, _commands, _reports, _resync, _huge):
         try:
             yield from check(robot)
         except Exception as error:
@@ -94,13 +91,13 @@ def _stopping(robot: type[Robot]) -> Iterator[str]:
     method = "encode_shares" if robot.drone else "encode_command"
     talk.meanings(encoded(talk.client, _commanded(robot, robot.axes[0], COMMANDED)))
     if (stopped := talk.command(encoded(talk.client, None))) not in NEUTRALS:
-        yield f"{name}.{method}({_shown(NEUTRALS[robot.drone is not None])}) is read as {_shown(stopped)}: it moves on."
+        yield f"{name}.{method}({NEUTRALS[robot.drone is not None]}) is read as {stopped}: it moves on."
     neutral, last = talk.client.last_words()
     if (stopped := talk.command(neutral)) not in NEUTRALS:
-        yield f"{name}.last_words() begins with a packet that is read as {_shown(stopped)}: it moves on."
+        yield f"{name}.last_words() begins with a packet that is read as {stopped}: it moves on."
     for what, data in (("encode_goodbye", talk.client.encode_goodbye()), ("last_words", last)):
         if (moved := talk.command(data)) not in (None, *NEUTRALS):
-            yield f"{name}.{what}() ends with a packet that is read as {_shown(moved)}: it moves the robot."
+            yield f"{name}.{what}() ends with a packet that is read as {moved}: it moves the robot."
 
 
 def _requests(robot: type[Robot]) -> Iterator[str]:
@@ -120,7 +117,7 @@ def _commands(robot: type[Robot]) -> Iterator[str]:
             command = _commanded(robot, axis, share)
             read = talk.command(encoded(talk.client, command))
             if read is None or not _are_alike(robot, command, read):
-                sentence = f"{robot.__name__}.{method}({_shown(command)}) is read by decode_command as {_shown(read)}."
+                sentence = f"{robot.__name__}.{method}({command}) is read by decode_command as {read}."
                 yield f"{sentence} Its sign or unit, or those of decode_command, are wrong."
                 return
 
@@ -137,15 +134,6 @@ def _are_alike(robot: type[Robot], sent: Command, read: Command) -> bool:
     most = {} if robot.drone else {AXES[axis]: speed for axis, speed in robot.max_speeds.items()}
     names = Shares._fields if robot.drone else AXES.values()
     return all(abs(getattr(sent, name) - getattr(read, name)) <= TOLERANCE * most.get(name, 1.0) for name in names)
-
-
-def _shown(command: Command | None) -> str:
-    if command is None:
-        return "no command"
-    if isinstance(command, Shares):
-        return f"Shares{tuple(command)}"
-    parts = ", ".join(f"{name}={value:.3g}" for name in AXES.values() if (value := getattr(command, name)))
-    return f"BodyVelocity({parts})"
 
 
 def _reports(robot: type[Robot]) -> Iterator[str]:
@@ -230,24 +218,3 @@ def _huge(robot: type[Robot]) -> Iterator[str]:
         if report := talk.report(telemetry):
             _read(robot, report)
     yield from ()
-
-
-def _time(robot: type[Robot]) -> Iterator[str]:
-    """Read two reports at once, and with a pause: their meaning must not depend on it."""
-    talk = _Talk(robot)
-    reports = [each for each in map(talk.report, (SAMPLE, replace(SAMPLE, position=(1.5, -1.0, 0.0)))) if each]
-    decode: Callable[[Robot, bytes], Any]
-    name = next((each for each in further_links(robot) if hasattr(robot, f"decode_{each}")), "report")
-    decode = getattr(robot, f"decode_{name}")
-    found = []
-    for pause_s in (0.0, PAUSE_S):
-        client = robot()
-        read = []
-        for report in reports:
-            time.sleep(pause_s)
-            told = decode(client, report)
-            read.append(replace(told, extra={}) if isinstance(told, Telemetry) else told)
-        found.append(read)
-    if found[0] != found[1]:
-        sentence = f"{robot.__name__}.decode_{name}() depends on the time between two reports"
-        yield f"{sentence}. Use a time of the robot, or leave out what needs one, such as a speed from two positions."

@@ -96,9 +96,6 @@ def described(**attributes):
         ("other must be Udp", {"control": Serial(9600, Delimited(b"\n")), "other": REPORTS}),
         ("listen on one port: 2, 2", {"one": REPORTS, "other": REPORTS}),
         ("must have bytes", {"requests": {"dock": "dock"}}),
-        ("name it max_speeds", {"fastest": BodyVelocity(1.0)}),
-        ("name it robot_stops_after_s", {"watchdog_s": 1.0}),
-        ("name it a link", {"port": 1}),
     ],
 )
 def test_an_inconsistent_description_is_refused_by_one_sentence(sentence, attributes):
@@ -194,12 +191,9 @@ def test_a_packet_with_a_known_size_is_split_once_complete():
         ("encodeCommand", "encode_command"),
         ("encode_commnad", "encode_command"),
         ("lastwords", "last_words"),
-        ("decode", "decode_report"),
-        ("parse_command", "decode_command"),
-        ("encode_state", "encode_report"),
     ],
 )
-def test_a_method_with_an_old_or_misspelled_name_is_refused(name, method):
+def test_a_method_with_a_misspelled_name_is_refused(name, method):
     class Base(Robot):
         def helper(self):
             """Be called by the robot's own methods."""

@@ -2,7 +2,6 @@
 """What `drone-bridge check` says about a class before it starts a process: one sentence per fault."""
 
 import struct
-import time
 
 import pytest
 from own_robots import Create2, Pioneer, RoboMaster, Tello
@@ -35,28 +34,22 @@ def broken_decode(end, packet):
     raise RuntimeError("bug in my decode")
 
 
-def clocked(end, packet):
-    told = TwoWheels.decode_report(end, packet)
-    return told and Telemetry(told.position, told.yaw, BodyVelocity(time.monotonic()))
-
-
 @pytest.mark.parametrize(
     ("sentence", "methods"),
     [
-        ("(turn=1.5)) is read by decode_command as BodyVelocity(turn=-1.5)",
+        ("pitch=0.0, turn=1.5)) is read by decode_command as BodyVelocity(forward=0.0, ",
          {"encode_command": lambda _, v: drive(*reversed(sides(v)))}),
-        ("(forward=0.5)) is read by decode_command as BodyVelocity(forward=0.05)",
+        (") is read by decode_command as BodyVelocity(forward=0.05, ",
          {"encode_command": lambda _, v: drive(*(side / 10 for side in sides(v)))}),
         ("encode_command() returns no packet for the neutral",
          {"encode_command": lambda _, v: drive(*sides(v)) if v != BodyVelocity() else b""}),
-        ("is read as BodyVelocity(forward=0.05): it moves on",
+        ("is read as BodyVelocity(forward=0.05, ",
          {"encode_command": lambda _, v: drive(*(side + 50 for side in sides(v)))}),
-        ("encode_goodbye() ends with a packet that is read as BodyVelocity(forward=0.3)",
+        ("encode_goodbye() ends with a packet that is read as BodyVelocity(forward=0.3, ",
          {"encode_goodbye": lambda _: drive(300, 300)}),
         ("encode_report() of position", {"decode_report": lambda _, packet: Telemetry((0.5, -2.0, 0.0), 0.5)}),
         ("requests has b'beep' for beep, no packet by the framing of control", {"requests": {"beep": b"beep"}}),
         ("RuntimeError in broken_decode()", {"decode_report": broken_decode}),
-        ("depends on the time between two reports", {"decode_report": clocked}),
         ("which decode_report reads as no Telemetry", {"decode_report": lambda _, packet: None}),
     ],
 )  # fmt: skip
