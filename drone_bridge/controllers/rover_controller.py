@@ -29,18 +29,14 @@ from drone_bridge.ros.topics.frames import FrameNames
 from drone_bridge.ros.topics.wheel_odometry import wheel_odometry
 
 STANDING = "stationary"
+#: Timeout of odometry, after which the rover continues by dead reckoning.
+ODOMETRY_TIMEOUT_S = 0.5
 PARAMETERS = (
     ParameterDeclaration("pattern", STANDING, "Driving pattern.", choices=tuple(PATTERNS), live=True),
     ParameterDeclaration("speed", 0.5, "Maximum speed, m/s.", range=(0.0, 10.0), live=True),
     ParameterDeclaration("amplitude", 2.0, "Size of the pattern, m.", range=(0.1, 100.0), live=True),
     ParameterDeclaration("max_turn_rate", 1.5, "Maximum turn rate, rad/s.", range=(0.05, 20.0), live=True),
     ParameterDeclaration("seed", 0, "Seed of random patterns.", range=(0, 2**31 - 1)),
-    ParameterDeclaration(
-        "odometry_timeout",
-        0.5,
-        "Seconds without odometry until the rover uses dead reckoning.",
-        range=(0.05, 60.0),
-    ),
     ParameterDeclaration("publish_odometry", False, "Publish the position relative to the start on ~/odom."),
     STAMPED_CMD_VEL,
     ParameterDeclaration("frame_prefix", "", "Prefix of the frames in ~/odom, for instance rover1/."),
@@ -54,7 +50,7 @@ class RoverController(Node):
     def __init__(self, **options: Any) -> None:
         super().__init__("rover_controller", **options)
         self._declared = DeclaredParameters(self, PARAMETERS)
-        self._estimate = PoseEstimate(self._declared["odometry_timeout"])
+        self._estimate = PoseEstimate(ODOMETRY_TIMEOUT_S)
         self._velocity = STILL
         self._commanded_s = time.monotonic()
         self._limits, self._name = PatternLimits(0.0, 0.0, 0.0), ""

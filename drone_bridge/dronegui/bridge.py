@@ -99,9 +99,6 @@ PARAMETERS = (
         live=True,
     ),
     ParameterDeclaration(
-        "bootstrap_timeout", 3.0, "Timeout of navdata after that press, s.", range=(0.1, 60.0), live=True
-    ),
-    ParameterDeclaration(
         "confirm_timeout",
         5.0,
         "Time within which navdata must confirm a take-off or landing after its button was pressed, s.",

@@ -282,15 +282,12 @@ def refuse_constant(name: str) -> None:
 
 def parse(
     datagram: bytes | bytearray | memoryview,
-    python_literals: bool = False,
     parse_constant: Callable[[str], Any] = refuse_constant,
 ) -> dict[str, Any]:
     """Return the object in a datagram. Raises RemoteProtocolError.
 
-    Args:
-            datagram: the whole datagram.
-            python_literals: accept True, False and None as JSON's true, false and null.
-            parse_constant: converts NaN, Infinity and -Infinity.
+    True, False and None are accepted as JSON's true, false and null. `parse_constant` converts NaN, Infinity and
+    -Infinity.
     """
     if len(datagram) > MAX_DATAGRAM_BYTES:
         raise RemoteProtocolError(f"The packet has {len(datagram)} bytes (limit {MAX_DATAGRAM_BYTES}).")
@@ -299,17 +296,11 @@ def parse(
     except UnicodeDecodeError as error:
         raise RemoteProtocolError(f"The packet is not UTF-8: {error.reason} at byte {error.start}.") from error
     _check_nesting(text)
-    if python_literals:
-        text = _TOKEN.sub(lambda token: _JSON_OF_PYTHON.get(token[0], token[0]), text)
+    text = _TOKEN.sub(lambda token: _JSON_OF_PYTHON.get(token[0], token[0]), text)
     try:
         document = json.loads(text, parse_constant=parse_constant)
     except json.JSONDecodeError as error:
-        token = _TOKEN.match(text, error.pos)
-        if token and token[0] in _JSON_OF_PYTHON:
-            fault = f" is not JSON: {token[0]} at character {error.pos} is Python, which python_literals accepts."
-        else:
-            fault = fault_in(text, error.msg, error.pos)
-        raise RemoteProtocolError(f"The packet{fault}") from error
+        raise RemoteProtocolError(f"The packet{fault_in(text, error.msg, error.pos)}") from error
     except (ValueError, RecursionError) as error:  # for example a number of thousands of digits
         raise RemoteProtocolError(f"The packet can't be read: {error}") from error
     if not isinstance(document, dict):
@@ -430,14 +421,12 @@ class ReceiverConnection(EventSource[ControlPacket | LatePacket]):
     A refused datagram changes nothing, and does not affect later ones.
     """
 
-    def __init__(self, python_literals: bool = False, complete_states_only: bool = False) -> None:
+    def __init__(self, complete_states_only: bool = False) -> None:
         """Follow the document. Like the real receiver, accept 0 and 1 for buttons and any seq, and clamp axes.
 
-        Args:
-            python_literals: accept True, False and None, which the document shows although they are not JSON.
-            complete_states_only: refuse a packet without all controls, like the real receiver.
+        True, False and None are accepted, too, which the document shows although they are not JSON.
+        `complete_states_only`: refuse a packet without all controls, like the real receiver.
         """
-        self._python_literals = python_literals
         self._complete_states_only = complete_states_only
         # The document asks controllers to release hover, so it may be pressed at the start.
         self._controls = Controls()
@@ -469,7 +458,7 @@ class ReceiverConnection(EventSource[ControlPacket | LatePacket]):
 
     def peek(self, datagram: bytes | bytearray | memoryview) -> ControlPacket | LatePacket:
         """Return the event of a whole datagram, without receiving it. Raises RemoteProtocolError for a refused one."""
-        document = parse(datagram, self._python_literals)
+        document = parse(datagram)
         seq = _seq(document)
         if self._newest_seq is not None and seq != FIRST_SEQ and seq <= self._newest_seq:
             return LatePacket(seq, self._newest_seq)

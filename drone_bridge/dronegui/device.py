@@ -57,7 +57,6 @@ class GuiDrone(Protocol):
 class GuiDialect:
     """Differences between the GUI and the document, and its initial state."""
 
-    python_literals: bool = False  # accept True, False and None, which the document shows although they are not JSON
     complete_states_only: bool = False  # refuse a packet without all controls, like the real receiver
     is_bootstrapped: bool = False
     navdata_port: int = DEFAULT_NAVDATA_PORT
@@ -77,7 +76,7 @@ class Gui:
         self.receives_navdata_from_s = -math.inf if dialect.is_bootstrapped else math.inf
         self._drone = drone
         self._dialect = dialect
-        self._protocol = ReceiverConnection(dialect.python_literals, dialect.complete_states_only)
+        self._protocol = ReceiverConnection(dialect.complete_states_only)
         self._rate_limit = RateLimit()
         self._own_address = (own_host, dialect.navdata_port)
         self._own_received_s = -math.inf  # last effective packet from the own host

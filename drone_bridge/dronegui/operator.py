@@ -37,7 +37,6 @@ PARAMETERS = {
     "first_packet_copies": 1,
     "bootstrap": True,
     "navdata_timeout": 1.0,
-    "bootstrap_timeout": 3.0,
     "confirm_timeout": 5.0,
 }
 #: Longest landing, s, and height of a drone that has landed, m.

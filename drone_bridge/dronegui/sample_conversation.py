@@ -53,4 +53,4 @@ class RecordedGui(Recorded):
 
     def __init__(self, kind: ProtocolKind, parameters: Mapping[str, Any]) -> None:
         super().__init__(kind, parameters)
-        self.readers[Side.OPERATOR] = ReceiverConnection(parameters.get("python_literals", True))
+        self.readers[Side.OPERATOR] = ReceiverConnection()

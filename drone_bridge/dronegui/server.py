@@ -115,11 +115,6 @@ PARAMETERS = (
         )
         for name in TARGETS
     ),
-    ParameterDeclaration(
-        "python_literals",
-        True,
-        "Accept True, False and None, which the protocol's document shows although they are not JSON.",
-    ),
     ParameterDeclaration("navdata_port", DEFAULT_NAVDATA_PORT, "Port of the operators for navdata.", range=(1, 65535)),
     *GUI_VIDEO_PARAMETERS,
 )
@@ -201,11 +196,7 @@ class DroneGuiServer(ProtocolNode):
 
     def make_session(self) -> GuiSession:
         get = self.parameters.__getitem__
-        dialect = GuiDialect(
-            python_literals=get("python_literals"),
-            is_bootstrapped=True,
-            navdata_port=get("navdata_port"),
-        )
+        dialect = GuiDialect(is_bootstrapped=True, navdata_port=get("navdata_port"))
         self._session = GuiSession(
             get,
             self._allowed_peers,

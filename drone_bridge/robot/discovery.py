@@ -27,6 +27,7 @@ from drone_bridge.robot.codec import DISCOVERY_GROUP, DISCOVERY_PORT, DISCOVERY_
 ANY_INTERFACE = "0.0.0.0"
 MAX_NAME_BYTES = 255  # of a host; longer replies are ignored
 MAX_ROBOTS = 256  # further replies are ignored
+REPLIES_S = 1.0  # to collect the replies of all robots
 QUERIES = 3  # spread over the timeout, since any of them may be lost
 _MAX_READ = 16  # ignored datagrams per call of the responder
 #: Period in which a responder joins the group on interfaces that have appeared, such as Wi-Fi at boot.

@@ -94,13 +94,6 @@ PARAMETERS = (
         range=(0.05, 3600.0),
         live=True,
     ),
-    ParameterDeclaration(
-        "takeover_timeout",
-        5.0,
-        "With udp and role: listen, the time without telemetry after which another sender may replace the drone, s.",
-        range=(0.05, 3600.0),
-        live=True,
-    ),
     ALLOWED_PEERS,
     ParameterDeclaration(
         "rover_documents",

@@ -7,6 +7,8 @@ from typing import Any
 
 #: Interval between the first two calls of a waiting drone, and the maximum interval, s.
 FIRST_CALL_GAP_S, LONGEST_CALL_GAP_S = 0.5, 2.0
+#: Silence after which another operator, or another drone, may take the place of the present one, s.
+TAKEOVER_S = 5.0
 
 
 class Audience:

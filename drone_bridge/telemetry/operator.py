@@ -29,7 +29,7 @@ from drone_bridge.telemetry.units import LANDING_DRONE, Units
 from drone_bridge.wire.addresses import ANY, AllowedPeers, address_name
 
 #: See the bridge's parameters.
-PARAMETERS = {"rate": 25.0, "telemetry_timeout": 1.0, "takeover_timeout": 5.0}
+PARAMETERS = {"rate": 25.0, "telemetry_timeout": 1.0}
 
 
 class TelemetryScript(Script):

@@ -77,13 +77,6 @@ PARAMETERS = (
         DEFAULT_PORT,
         "With udp, the operator's port for telemetry. With role: listen, our port for operators, 0 for a free port.",
     ),
-    ParameterDeclaration(
-        "takeover_timeout",
-        5.0,
-        "With udp and role: listen, the timeout after which a silent operator receives nothing more, s.",
-        range=(0.05, 3600.0),
-        live=True,
-    ),
     ALLOWED_PEERS,
     SOURCE_TIMEOUT,
     NEUTRAL_TIME,

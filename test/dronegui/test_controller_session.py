@@ -75,7 +75,6 @@ class Talk(SessionTalk):
             "bootstrap": True,
             "navdata_port": 5561,
             "navdata_timeout": 1.0,
-            "bootstrap_timeout": 3.0,
             "confirm_timeout": 5.0,
             **parameters,
         }

@@ -134,9 +134,8 @@ def test_invalid_packets_are_refused_with_a_reason(datagram, reason):
 AS_DOCUMENTED = b'{ "seq": 1, "state": { "take_off": True, "hover": False, "note": None } }'
 
 
-def test_python_literals_are_refused_unless_asked_for():
-    assert "python_literals" in refusal(AS_DOCUMENTED)
-    packet = receive(ReceiverConnection(python_literals=True), AS_DOCUMENTED)
+def test_python_literals_are_accepted():
+    packet = receive(ReceiverConnection(), AS_DOCUMENTED)
     assert packet.controls == Controls(take_off=True, hover=False)
 
 

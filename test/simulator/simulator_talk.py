@@ -32,7 +32,7 @@ FRONT = sim.AddCamera(VEHICLE, (1.0, 0.0, 0.0, 0.0), (0.3, 0.0, 0.0), 1.0)
 STOPPED, NORTH, EAST = BodyVelocity(), BodyVelocity(forward=1.0), BodyVelocity(left=-1.0)
 SET = {STOPPED: (0.0, 0.0, 0.0), NORTH: (1.0, 0.0, 0.0), EAST: (0.0, 1.0, 0.0)}
 PARAMETERS = {
-    **{"vehicle": VEHICLE, "rate": 50.0, "release_after": 5.0, "request_timeout": 2.0, "poll_period": 1.0},
+    **{"vehicle": VEHICLE, "rate": 50.0, "release_after": 5.0, "request_timeout": 2.0},
     **{"item_events": "auto", "run_on_connect": False, "body_to_model": [1.0, 0.0, 0.0, 0.0]},
 }
 NAMES = ("requests", "streams")

@@ -38,7 +38,7 @@ def connect(closing):
 
 
 def bridge(emulator, **parameters):
-    parameters = {"poll_period": 0.1, "request_timeout": 20.0, **parameters}
+    parameters = {"request_timeout": 20.0, **parameters}
     process = Process.node("simulator_bridge", port=emulator.port, **parameters)
     process.wait_for_line("Connected to")  # services return an error until then
     return process

@@ -50,7 +50,7 @@ class Talk:
     """Session with a fake clock, and its actions."""
 
     def __init__(self, allowed=("any",), **options):
-        self.parameters = {"rate": 25.0, "telemetry_timeout": 1.0, "takeover_timeout": 5.0}
+        self.parameters = {"rate": 25.0, "telemetry_timeout": 1.0}
         self.pilot, self.feedback = Pilot(), Reports()
         parameter = self.parameters.__getitem__
         self.session = TelemetryControllerSession(

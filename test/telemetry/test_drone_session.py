@@ -33,7 +33,7 @@ class Talk(SessionTalk):
     """Session of a drone, with its parameters and operator."""
 
     def __init__(self, max_document_bytes=65507, **roles):
-        self.parameters = {"rate": 25.0, "command_timeout": 0.5, "takeover_timeout": 5.0}
+        self.parameters = {"rate": 25.0, "command_timeout": 0.5}
         super().__init__(
             TelemetryDroneSession("127.0.0.1:5555", self.parameters.__getitem__, max_document_bytes, **roles)
         )

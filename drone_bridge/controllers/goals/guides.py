@@ -43,15 +43,9 @@ class GoalParameters:
     position_gain: float = 0.8  # speed per distance left, 1/s
     yaw_gain: float = 1.0  # turn rate per angle left, 1/s
     landing_speed: float = 0.3  # sink rate if no service land is offered, m/s
-    odometry_timeout: float = parameter(
-        0.5, "Timeout of odometry, s. The vehicle then stops until odometry arrives again.", 0.05, 60.0
-    )
-    patience: float = parameter(
-        5.0, "Seconds for which a goal waits for odometry, and for a transform of its frame.", 0.1, 600.0
-    )
-    stuck_time: float = parameter(
-        15.0, "Time without progress after which a goal is aborted, as at a fence, s.", 1.0, 3600.0
-    )
+    odometry_timeout: float = 0.5  # s, after which the vehicle stops until odometry arrives again
+    patience: float = 5.0  # seconds for which a goal waits for odometry, and for a transform of its frame
+    stuck_time: float = 15.0  # seconds without progress after which a goal is aborted, as at a fence
     answer_time: float = 20.0  # timeout of the services takeoff and land, seconds
 
     def waypoints(self, tolerance: float, speed: float) -> WaypointParameters:

@@ -45,7 +45,7 @@ is down | refused during a takeoff |
 done if the drone is landing; refused if it may be on the ground, or if the request is stale and there is no navdata | \
 refused if it is stale, or the drone may fly |
 | RESETTING: reset is down, then up | without navdata, if assume_flying says that it is on the ground | | |
-| STARTING: waits for navdata, for `bootstrap_timeout`; then as after LISTENING | after that | | |
+| STARTING: waits for navdata, for BOOTSTRAP_S; then as after LISTENING | after that | | |
 | PRESSING | take_off | take_off | reset |
 | CONFIRMING: waits for the requested state, for `confirm_timeout` | with navdata | with navdata | |
 
@@ -114,6 +114,8 @@ from drone_bridge.wire.outgoing import UNENCODABLE, encoded
 WAITING, SENDING, CLOSED = "waiting for a peer", "sending", "closed"
 #: Further requests.
 TAKE_OFF, RESET = "takeoff", "reset"
+#: Timeout of navdata after a press of reset that requests them.
+BOOTSTRAP_S = 3.0
 #: Command that is always safe and unambiguous: no button but hover.
 HOVER = Controls(hover=True)
 #: Interval between requests of a landing that a limit requires, s.
@@ -227,7 +229,7 @@ class DroneGuiControllerSession(Session):
         Args:
             gui: name of the GUI for logs.
             parameter: returns current values of `rate`, `press_time`, `first_packet_copies`, `bootstrap`,
-                `navdata_port`, `navdata_timeout`, `bootstrap_timeout` and `confirm_timeout`.
+                `navdata_port`, `navdata_timeout` and `confirm_timeout`.
             pilot: decides how the drone is steered.
             feedback: receives the drone's measurements.
             is_hover_held: returns whether the drone hovers and ignores commands.
@@ -703,7 +705,7 @@ class DroneGuiControllerSession(Session):
 
     def _has_reset(self, flight: _Flight, now_s: float) -> None:
         self._check_pressed(flight, "reset", now_s)
-        patience_s = self._parameter("bootstrap_timeout") if self._receives_navdata else 0.0
+        patience_s = BOOTSTRAP_S if self._receives_navdata else 0.0
         flight.step, flight.since_s, flight.until_s = RequestStep.STARTING, now_s, now_s + patience_s
 
     def _has_pressed(self, flight: _Flight, now_s: float) -> str | None:

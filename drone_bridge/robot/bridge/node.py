@@ -19,7 +19,7 @@ from drone_bridge.robot import codec
 from drone_bridge.robot.bridge.parameters import PARAMETERS
 from drone_bridge.robot.bridge.sensor_topics import SensorTopics
 from drone_bridge.robot.bridge.services import RobotServices
-from drone_bridge.robot.discovery import DiscoveredPeer, DiscoveryRoute
+from drone_bridge.robot.discovery import REPLIES_S, DiscoveredPeer, DiscoveryRoute
 from drone_bridge.robot.session.connected_driver import KeepAliveRoundTrip
 from drone_bridge.robot.session.desired import DesiredSubsystems
 from drone_bridge.robot.session.driver import DriverSession, Lists, Problem
@@ -102,7 +102,7 @@ class RobotBridge(ProtocolNode):
             get("port"),
             self._connecting_failed,
             route=self._read_route(),
-            timeout_s=get("discovery_timeout"),
+            timeout_s=REPLIES_S,
             on_other=self._hold_other_robot,
             options=OPTIONS,
             wire_log=self.wire_log,

@@ -43,9 +43,6 @@ PARAMETERS = (
         "Address of the network interface for discovery. 0.0.0.0: chosen by the system.",
     ),
     ParameterDeclaration(
-        "discovery_timeout", 1.0, "Time to collect discovery replies, s.", range=(0.05, 60.0), live=True
-    ),
-    ParameterDeclaration(
         "publish_odometry",
         True,
         "Publish odom by dead reckoning from the commands. Disable it if another node publishes measured odometry.",

@@ -14,7 +14,7 @@ from std_srvs.srv import SetBool
 from drone_bridge.msg import Robot
 from drone_bridge.net.clock import elapsed_s
 from drone_bridge.net.connector import LinkError
-from drone_bridge.robot.discovery import DiscoveryRoute, DiscoverySearch
+from drone_bridge.robot.discovery import REPLIES_S, DiscoveryRoute, DiscoverySearch
 from drone_bridge.robot.session.driver import NOT_CONNECTED, DriverSession
 from drone_bridge.ros.node.protocol_node import ProtocolNode
 from drone_bridge.ros.node.request_services import PendingRequest
@@ -101,7 +101,7 @@ class RobotServices:
     def _begin_search(self) -> "Future[Discover.Response]":
         """Send a discovery request, and poll for replies. Raises LinkError and ValueError."""
         route = self._read_route()
-        search = DiscoverySearch(route, self._node.parameters["discovery_timeout"], elapsed_s())
+        search = DiscoverySearch(route, REPLIES_S, elapsed_s())
         done: Future[Discover.Response] = Future(executor=self._node.executor)
 
         def poll() -> None:

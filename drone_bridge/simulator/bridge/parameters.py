@@ -44,7 +44,6 @@ PARAMETERS = (
         "attempt.",
         choices=(AUTO, SPY, POLL, NONE),
     ),
-    ParameterDeclaration("poll_period", 1.0, "Polling period of the list of entities, s.", range=(0.05, 3600.0)),
     ParameterDeclaration("run_on_connect", False, "Unpause the simulation on each connection."),
     ParameterDeclaration(
         "rate", 50.0, "Maximum rate of velocities sent to the vehicle, Hz.", range=(0.1, 1000.0), live=True

@@ -77,7 +77,7 @@ class SimulatorClientSession(Session):
         Args:
             simulation: its known state.
             steering: of the vehicle.
-            parameter: returns the current value of `request_timeout`, `poll_period`, s, `item_events`, `run_on_connect`
+            parameter: returns the current value of `request_timeout`, `item_events`, `run_on_connect`
                 and `body_to_model`.
             feedback: receives the vehicle's measurements.
             check_hold: raises ValueError if the vehicle is on hold, for a request of this name that moves it.

@@ -7,7 +7,7 @@ procedure requests the configuration, the vehicle's state and all desired items.
 | procedure | due |
 |---|---|
 | handle an item reported by SPY, and request missing items again | after the report |
-| list the entities, if SPY is not available | every `poll_period` |
+| list the entities, if SPY is not available | every POLL_PERIOD_S |
 | unpause the simulation | with `run_on_connect`, once the heading is settled |
 | learn the heading | while the simulation counts as paused, see Heading |
 | execute a caller's request | in order |
@@ -51,6 +51,8 @@ from drone_bridge.wire.events import RemoteProtocolError
 MAX_ENTITIES = 65536  # remembered, to detect added and removed ones; also the limit of unhandled reports
 #: Silence of an idle simulator after which it is probed.
 PROBE_AFTER_S = 1.0
+#: Between two polls for the list of entities, if SPY is not available.
+POLL_PERIOD_S = 1.0
 #: Maximum number of unanswered calls. More are refused.
 MAX_CALLS = 100
 # Values of item_events.
@@ -332,7 +334,7 @@ class ConnectedClient:
         for entity in sorted(self._known):
             yield from keeper.restore(entity)  # it may have been added, unreported, after the request
         if self._item_events == POLL:
-            self._poll_due_s = exchange.now_s + self._parameter("poll_period")
+            self._poll_due_s = exchange.now_s + POLL_PERIOD_S
         exchange.publish(DiagnosticValue("item_events", self._item_events))
 
     def _apply_configuration(self, answer: sim.Response) -> None:
@@ -396,7 +398,7 @@ class ConnectedClient:
 
     def _poll(self) -> Procedure[None]:
         (answer,) = yield from self.exchange.ask(sim.ListEntities())
-        self._poll_due_s = self.exchange.now_s + self._parameter("poll_period")
+        self._poll_due_s = self.exchange.now_s + POLL_PERIOD_S
         if isinstance(answer, sim.EntitiesListed):
             listed = set(answer.ids[:MAX_ENTITIES])
             self._spied += [sim.Spied(False, ItemType.ENTITY, entity) for entity in sorted(self._known - listed)]

@@ -16,7 +16,7 @@ is sent last, FINAL_REPEATS times.
 | WAITING | nothing | a call, immediately, after 0.5 s, 1 s and then every 2 s | CONNECTED, by telemetry |
 | CONNECTED | a command, at `rate` | the same | SILENT, after `telemetry_timeout` without telemetry |
 | SILENT | the neutral command FINAL_REPEATS times, then nothing, but see below | the same, then calls | CONNECTED, by \
-the drone's telemetry; when listening, by another drone's only after `takeover_timeout` |
+the drone's telemetry; when listening, by another drone's only after TAKEOVER_S |
 | CLOSED, by `end` | the neutral command FINAL_REPEATS times | the same | |
 
 The source of a datagram may be forged: so nothing else is sent without recent telemetry, and another sender can't
@@ -71,7 +71,7 @@ from drone_bridge.telemetry.codec import (
     RoverTelemetry,
     Sender,
 )
-from drone_bridge.telemetry.device import call_gaps
+from drone_bridge.telemetry.device import TAKEOVER_S, call_gaps
 from drone_bridge.telemetry.session.sender_ports import SenderPorts
 from drone_bridge.telemetry.units import Units
 from drone_bridge.wire.addresses import AllowedPeers, peer_name, same_host
@@ -114,7 +114,7 @@ class TelemetryControllerSession(Session):
             pilot: decides how the drone is steered.
             feedback: receives the drone's measurements.
             units: signs of values on the wire.
-            parameter: returns the current value of `rate`, `telemetry_timeout` and `takeover_timeout`.
+            parameter: returns the current value of `rate` and `telemetry_timeout`.
             allowed_peers: permitted drones.
             sinking: lands the drone without telemetry, at LANDING_SPEED.
             by_topics: whether documents are transported on topics.
@@ -337,11 +337,10 @@ class TelemetryControllerSession(Session):
         """Adopt the sender as our drone unless one is connected."""
         silent_s, present, takeovers = self.silent_s(now_s), self.peer, []
         if self._drone is not None:
-            allowed_s = self._parameter("takeover_timeout")
             if silent_s <= self._parameter("telemetry_timeout"):
                 return [_refusal(name, f"{present} is connected, and only one peer is served.")]
-            if silent_s <= allowed_s:
-                keeps = f"{present} is the drone until it is silent for {allowed_s:g} s (takeover_timeout)"
+            if silent_s <= TAKEOVER_S:
+                keeps = f"{present} is the drone until it is silent for {TAKEOVER_S:g} s"
                 return [_refusal(name, f"{keeps}, currently {silent_s:.1f} s.")]
             sentence = f"{name} replaces {present}, which has been silent for {silent_s:.1f} s."
             takeovers = [Note("takeovers", sentence, is_expected=True)]

@@ -6,7 +6,7 @@ Theory of operation, by the document "Communication Protocol (GPS-Denied)":
 The drone sends a document when its state is updated, at most `rate` per second, one of IMAGE_EVERY with an image. A
 calling drone sends them to its operator's port, with or without replies. A waiting drone, as the simulation of the
 document's own project, sends them to the last operator that has sent it a command or a rover's document, until that
-operator has been silent for `takeover_timeout`.
+operator has been silent for TAKEOVER_S.
 
 The operator's commands arrive at any time. Each is followed immediately and repeated. `command_timeout` after the last
 one, the neutral command follows, once.
@@ -51,7 +51,7 @@ from drone_bridge.telemetry.codec import (
     RoverConnection,
     RoverTelemetry,
 )
-from drone_bridge.telemetry.device import Audience
+from drone_bridge.telemetry.device import TAKEOVER_S, Audience
 from drone_bridge.wire.addresses import AllowedPeers, peer_name, same_host
 from drone_bridge.wire.events import RemoteProtocolError
 from drone_bridge.wire.rate_limit import RateLimit
@@ -85,8 +85,7 @@ class TelemetryDroneSession(Session):
 
         Args:
             operator: name of the operator for logs; for a waiting drone, its own address.
-            parameter: returns the current value of `rate` and `command_timeout`, and of
-                `takeover_timeout` for a waiting drone.
+            parameter: returns the current value of `rate` and `command_timeout`.
             max_document_bytes: limit of the link; an image that exceeds it is left out.
             called: returns the address of the called operator, once the link is open, over UDP.
             callers: permitted operators of a waiting drone.
@@ -193,7 +192,7 @@ class TelemetryDroneSession(Session):
 
     def _drop_silent_operator(self, now_s: float) -> Actions:
         """Stop sending to an operator that has been silent for too long."""
-        timeout_s = self._parameter("takeover_timeout") if self._callers else math.inf
+        timeout_s = TAKEOVER_S if self._callers else math.inf
         if self._audience.drop_silent(now_s, timeout_s) is None:
             return []
         sentence = f"{self.peer} was silent for {timeout_s:g} s. Sending is suspended until an operator sends."
@@ -266,5 +265,5 @@ class TelemetryDroneSession(Session):
 
     def _set_due(self) -> None:
         refused_s = self._refused_until_s if self.state == UNREACHABLE else math.inf
-        silent_s = self._audience.ends_s(self._parameter("takeover_timeout")) if self._callers else math.inf
+        silent_s = self._audience.ends_s(TAKEOVER_S) if self._callers else math.inf
         self.due_s = min(self._command.due_s, refused_s, math.nextafter(silent_s, math.inf), self._hint_due_s)

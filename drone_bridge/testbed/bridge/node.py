@@ -77,12 +77,6 @@ PARAMETERS = (
     ),
     *time_parameters("the testbed's simulated"),
     *frame_parameters(),
-    ParameterDeclaration(
-        "silence_timeout",
-        5.0,
-        "Timeout for the testbed's constants, or for a complete frame, s. The testbed may pause between frames.",
-        range=(1.0, 3600.0),
-    ),
     *declarations(VelocityParameters, VELOCITY),
     *limit_parameters(is_drone=True),
 )

@@ -6,8 +6,8 @@ Theory of operation, by the document "Drone Autopilot & Virtual TestBed Wire Pro
 | state | sends | ends |
 |---|---|---|
 | WAITING | nothing | when a testbed connects |
-| CONNECTED, until the constants are complete | nothing | `silence_timeout` after the connection |
-| CONNECTED, between two frames | nothing (a pause is allowed) | by the next frame, within `silence_timeout` |
+| CONNECTED, until the constants are complete | nothing | SILENCE_S after the connection |
+| CONNECTED, between two frames | nothing (a pause is allowed) | by the next frame, within SILENCE_S |
 | CONNECTED, with a complete frame | in `latest`, immediately the reply, by the newest command | |
 | the same in `lockstep` | nothing | by the command with the frame's stamp, after `command_timeout` by the newest \
 command. On hold, the reply is immediate |
@@ -68,6 +68,8 @@ REJECTED, MISSED = "rejected_input", "missed_lockstep_commands"
 FRAME_END_SILENCE_S = 0.5
 #: Time for which a testbed that has sent no complete message keeps its place when another one connects.
 MUTE_KEEPS_PLACE_S = 2.0
+#: Timeout for the constants, or for a complete frame. The testbed may pause between frames.
+SILENCE_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +131,7 @@ class AutopilotSession(Session):
             make_flight: creates the flight of an announced drone.
             stamp: returns the stamp of a frame that has just arrived, with `sec` and `nanosec`. The frame's messages
                 have the same stamp, because the frame is published before the next one is handled.
-            parameter: returns the current value of `command_timeout`, `silence_timeout`, `silence_warning` and
+            parameter: returns the current value of `command_timeout`, `silence_warning` and
                 `attitude_layout`.
             feedback: receives the measurements, for the limits and the flight.
             is_lockstep: whether each frame waits for the command with its stamp.
@@ -138,11 +140,10 @@ class AutopilotSession(Session):
         self._arbiter, self._parameter, self._is_lockstep = arbiter, parameter, is_lockstep
         self._make_connection, self._make_flight, self._stamp = make_connection, make_flight, stamp
         self._feedback = feedback
-        silence_timeout_s = float(parameter("silence_timeout"))
         self._clients: Clients[AutopilotConnection] = Clients(
             1,
-            first_message_s=silence_timeout_s,
-            whole_message_s=silence_timeout_s,
+            first_message_s=SILENCE_S,
+            whole_message_s=SILENCE_S,
             keeps_place_s=lambda: float(parameter("silence_warning")),
             mute_keeps_place_s=MUTE_KEEPS_PLACE_S,
         )
@@ -228,7 +229,7 @@ class AutopilotSession(Session):
                     client.handler.peer_waits()
                     actions += self._events(client, now_s)
             elif now_s >= client.deadline_s:
-                within = f"{client.peer} did not complete a message within {self._parameter('silence_timeout'):g} s."
+                within = f"{client.peer} did not complete a message within {SILENCE_S:g} s."
                 actions += self._closed(client.peer, Note(LOST, f"{within} {self._advice(client.handler)}".rstrip()))
         self._set_due()
         return actions
