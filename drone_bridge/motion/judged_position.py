@@ -12,18 +12,23 @@ from drone_bridge.motion.judged_speed import JudgedSpeed
 JUMP_M = 1.0
 #: Time over which positions give a velocity, s; longer reduces the effect of their errors.
 WINDOW_S = 0.1
+#: A position may not repeat to the last digit for longer, s, once tilt has pulled the drone meanwhile, m/s^2.
+FROZEN_S, FROZEN_PULL = 0.5, 0.5
+#: If its changes are as fine as this, m, it may not repeat once the change of the pull has given this speed, m/s.
+FINE_M, FROZEN_M_S = 5e-4, 0.03
 
 
 class JudgedPosition:
     """Position with its Belief, and the JudgedSpeed of its horizontal changes. z is up.
 
     A jump is refused until the position returns, or until it has lasted for PERSISTS_S. Positions then continue from
-    the predicted one.
+    the predicted one. A position that stays the same while the pull changes is doubted: no wind changes with the pull.
+    The same position at a constant pull is that of a drone in calm air, or in a steady wind.
     """
 
     def __init__(self, decay: float) -> None:
         """`decay` is the decay rate of the speed by drag, 1/s."""
-        self._jumps, self._speed = Belief(), JudgedSpeed(decay)
+        self._jumps, self._speed, self._decay = Belief(), JudgedSpeed(decay), decay
         self.begin()
 
     def begin(self) -> None:
@@ -35,7 +40,9 @@ class JudgedPosition:
         self._pushed = 0j  # m/s, within the window
         self._window_began: complex | None = None  # m
         self._velocity: complex | None = None  # m/s, of the last window
-        self._repeated_s = self._pulled = 0.0
+        self._finest = math.inf  # least change of a component in a window, m
+        self._repeated_s, self._is_pulled = 0.0, False  # and whether its pull excludes that
+        self._pull, self._gained = 0j, 0j  # as it began to repeat, m/s^2; speed by the change since then, m/s
 
     @property
     def reasons(self) -> list[str]:
@@ -85,9 +92,18 @@ class JudgedPosition:
         self._pushed += pull * step_s
         if self._window_s < WINDOW_S:
             return
-        velocity, push = (here - self._window_began) / self._window_s, self._pushed / self._window_s
-        self._repeated_s = self._repeated_s + self._window_s if velocity == self._velocity else 0.0
-        self._pulled = max(self._pulled, abs(push)) if self._repeated_s else 0.0
-        self._speed.observe(velocity, push, self._window_s, is_frozen=self._repeated_s > 0.5 and self._pulled > 0.5)
+        moved, push = here - self._window_began, self._pushed / self._window_s
+        velocity = moved / self._window_s
+        self._finest = min(self._finest, abs(moved.real) or math.inf, abs(moved.imag) or math.inf)
+        if velocity != self._velocity:
+            self._repeated_s, self._is_pulled, self._pull, self._gained = 0.0, False, push, 0j
+        else:
+            self._repeated_s += self._window_s
+            kept = math.exp(-self._decay * self._window_s)
+            self._gained = kept * self._gained + (push - self._pull) * self._window_s
+            has_gained = self._finest < FINE_M and abs(self._gained) > FROZEN_M_S
+            self._is_pulled |= abs(push) > FROZEN_PULL or has_gained
+        is_frozen = self._repeated_s > FROZEN_S and self._is_pulled
+        self._speed.observe(velocity, push, self._window_s, is_frozen=is_frozen)
         self._velocity = velocity
         self._window_began, self._window_s, self._pushed = here, 0.0, 0j
