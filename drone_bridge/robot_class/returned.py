@@ -15,6 +15,10 @@ Check = Callable[[Any], Any]
 _running: dict[int, tuple[str, float]] = {}
 
 
+class WrongResultError(TypeError):
+    """Result of a wrong type. The text names the method and what it must return."""
+
+
 def stuck(limit_s: float) -> str:
     """Return the name of a method that has not returned within a limit, or ""."""
     late_s = time.monotonic() - limit_s
@@ -22,7 +26,7 @@ def stuck(limit_s: float) -> str:
 
 
 def checked(name: str, method: Callable[..., Any], check: Check, expected: str) -> Callable[..., Any]:
-    """Return a method whose result is checked. It raises TypeError for a wrong one, and ValueError for sys.exit()."""
+    """Return a method whose result is checked. Raises WrongResultError, and ValueError for sys.exit()."""
 
     @functools.wraps(method)
     def call(*arguments: Any, **options: Any) -> Any:
@@ -39,7 +43,7 @@ def checked(name: str, method: Callable[..., Any], check: Check, expected: str) 
         try:
             return check(result)
         except (TypeError, ValueError):
-            raise TypeError(f"{name}() must return {expected}, and returned {result!r:.60}") from None
+            raise WrongResultError(f"{name}() must return {expected}, and returned {result!r:.60}") from None
 
     return call
 

@@ -365,18 +365,27 @@ _RETURNS: dict[str, tuple[returned.Check, str]] = {
 
 
 def unstoppable(robot: type[Robot]) -> str:
-    """Return why a robot could not be stopped, a sentence: after a motion, its neutral command is no packet. Or ""."""
+    """Return why a robot could not be stopped, a sentence, or "". After a motion, its neutral command is no packet.
+
+    Or its last words are no packets.
+    """
     end = robot()
     try:
         encoded(end, sample_command(robot))
-        if encoded(end, None):
-            return ""
+        if not encoded(end, None):
+            method = f"{robot.__name__}.{'encode_shares' if robot.drone else 'encode_command'}"
+            return f"{method}() returns no packet for the neutral command: the robot could not be stopped."
     except TypeError as error:  # a wrong result
         return f"{error}."
     except DECODE_ERRORS:
         return ""  # perhaps before its handshake
-    method = "encode_shares" if robot.drone else "encode_command"
-    return f"{robot.__name__}.{method}() returns no packet for the neutral command: the robot could not be stopped."
+    try:
+        end.last_words()
+    except returned.WrongResultError as error:
+        return f"{error}."
+    except DECODE_ERRORS:
+        pass
+    return ""
 
 
 def has_last_words(robot: type[Robot]) -> bool:

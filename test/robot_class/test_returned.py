@@ -73,6 +73,12 @@ def test_a_robot_without_a_neutral_packet_is_unstoppable(result):
     assert unstoppable(robot(encode_command=lambda end, velocity: b"v")) == ""
 
 
+@pytest.mark.parametrize(("last_words", "is_refused"), [(lambda _: b"halt", True), (lambda _: int("x"), False)])
+def test_wrong_last_words_refuse_the_start(last_words, is_refused):
+    reason = unstoppable(robot(encode_command=lambda *_: b"v", last_words=last_words))
+    assert ("Wrong.last_words() must return " in reason) == is_refused == bool(reason)
+
+
 def test_a_method_that_does_not_return_ends_the_node_by_name(monkeypatch):
     said, ended = [], []
     monkeypatch.setattr(watchdog, "end", lambda: ended.append(True))
