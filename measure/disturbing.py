@@ -17,6 +17,7 @@ for each; MEASURE_SEED, another seed. With MEASURE_BLOCKED=1 the output of the p
 after Ctrl-S.
 """
 
+import contextlib
 import os
 import random
 import re
@@ -32,7 +33,7 @@ from functools import partial
 from pathlib import Path
 
 from all_subjects import all_subjects
-from programs import Usage, grown, is_from_pythons_start, is_port, left_behind
+from programs import Usage
 from relay import FLOOD
 from step import DOMAINS, MOVED, OK
 from subjects import (
@@ -54,6 +55,43 @@ WATCHED_S = 3.5  # after a stall: Fast DDS repeats lost messages within 3 s
 INTERRUPTED = 130  # exit status of an interrupted program in a shell
 STARTING_S = 1.0  # period in which a program that has just started might move something
 SETTLE_S = 30.0  # time for descriptors and threads to return to their number
+GROWTH_KIB = 8 * 1024  # from the largest of the first third to the end
+
+
+def left_behind(files: set[str]) -> list[str]:
+    """Return the unused files in /dev/shm."""
+    mapped = set()
+    for maps in Path("/proc").glob("[0-9]*/maps"):
+        with contextlib.suppress(OSError):
+            mapped |= {line.split()[-1] for line in maps.read_text().splitlines() if "/dev/shm/" in line}
+    return sorted(name for name in files - mapped if os.path.exists(name))
+
+
+def is_port(file: str) -> bool:
+    """Return whether a file is the queue of a DDS port, which Fast DDS keeps for the port's next user."""
+    return "_port" in file
+
+
+def grown(usage: Sequence[Usage]) -> list[str]:
+    """Return the resources in which a program has grown, from its use over time."""
+    if not usage:
+        return []
+    first, last = usage[0], usage[-1]
+    found = [
+        f"{now - before} {what} more than at first"
+        for what, before, now in (("descriptors", first[1], last[1]), ("threads", first[2], last[2]))
+        if now > before
+    ]
+    growth_kib = last[0] - max(used[0] for used in usage[: max(2, len(usage) // 3)])
+    if growth_kib > GROWTH_KIB:
+        found.append(f"has grown by {growth_kib / 1024:.1f} MiB since the first third")
+    return found
+
+
+def is_from_pythons_start(output: str) -> bool:
+    """Return whether the interrupt came before the program's first line, when the traceback lacks its modules."""
+    is_interrupted = output.rstrip().endswith(("KeyboardInterrupt", "initialized")) or "init_import_site" in output
+    return is_interrupted and not re.search(r"drone_bridge/\w+/[\w/]+\.py", output)
 
 
 def spoil(subject: Subject, chance: random.Random, fault: str = "") -> float:

@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from ament_index_python.packages import get_package_share_directory
-from impaired_link import Impairment
-from machines import Machine, MachinesError, three_machines, two_machines, two_machines_far_apart
+from impaired_link import Impairment, two_machines_far_apart
+from machines import DEVICE, Machine, MachinesError, configure, ip, namespaces, two_machines
 from ports import free_port
 from processes import Process, executable
 from ros_session import wait_until
@@ -28,6 +28,7 @@ from step import NotHereError, Verdict
 
 HERE = Path(__file__).resolve().parent
 PROBE = HERE.parent / "test" / "support" / "reach_probe.py"
+SWITCH = "switch"  # device in the namespace of the switch
 PROFILE = Path(get_package_share_directory("drone_bridge"), "config", "fastdds.xml")
 REACH = {"ROS_AUTOMATIC_DISCOVERY_RANGE": "SUBNET", "FASTDDS_DEFAULT_PROFILES_FILE": str(PROFILE)}
 COMMAND_TIMEOUT_S = 0.5
@@ -45,6 +46,27 @@ SUSPENDED_S = 2.0
 MOTORS = re.compile(r"motors (\S+) (\S+)")
 #: Data sent just before the cut may not have arrived.
 ON_ITS_WAY_S = 1.0
+
+
+@contextlib.contextmanager
+def three_machines() -> Iterator[tuple[Machine, Machine, Machine]]:
+    """Create three machines at one switch. Raises MachinesError if not permitted.
+
+    The other machines are not notified when a cable is unplugged.
+    """
+    with namespaces(3, switches=1) as (switch, *machines):
+        made = ip("-n", switch.name, "link", "add", SWITCH, "type", "bridge", check=False)
+        if made.returncode:
+            raise MachinesError(f"A switch can't be made here: {made.stderr.strip()}")
+        ip("-n", switch.name, "link", "set", SWITCH, "up")
+        for number, machine in enumerate(machines):
+            port = f"port{number}"
+            cable = ("-n", machine.name, "link", "add", DEVICE, "type", "veth")
+            ip(*cable, "peer", "name", port, "netns", switch.name)
+            ip("-n", switch.name, "link", "set", port, "master", SWITCH, "up")
+        configure(*machines)
+        one, other, third = machines
+        yield one, other, third
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reports of drones that lie, or only seem to: how far and fast a drone flies by them, and what is doubted.
 
-In virtual time, without sockets or ROS. The flights are in `test/support/lying_flights.py`. With names of lies or
-conditions as arguments, `python measure/reports_that_lie.py NAME ...` flies only these.
+In virtual time, without sockets or ROS. The flights are in `test/support/lying_flights.py` and `lying_testbed.py`. With
+names of lies or conditions as arguments, `python measure/reports_that_lie.py NAME ...` flies only these.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Any
 
 sys.path.append(str(Path(__file__).resolve().parent.parent / "test" / "support"))
 import lying_flights as flights
+import lying_testbed as testbed
 from lying_flights import FENCE_M, Calm, Effect, Flown, bounds_of, violations
 from step import Verdict
 
@@ -46,12 +47,12 @@ class Selection:
     def __init__(self, short: bool, names: Sequence[str]) -> None:
         self.is_short, self._names = short, tuple(names)
         self.begins = flights.BEGINS[:1] if short else flights.BEGINS
-        self.testbed_begins = flights.TESTBED_BEGINS[:1] if short else flights.TESTBED_BEGINS
+        self.testbed_begins = testbed.TESTBED_BEGINS[:1] if short else testbed.TESTBED_BEGINS
         self.moving: Sequence[str] = MOVING[:2] if short else MOVING
         self.standing: Sequence[str] = STANDING[:1] if short else STANDING
         self.lies, self.honest = self._of(flights.LIES), self._of(flights.HONEST)
-        self.place_lies = self._of(PLACE + name for name in flights.PLACE_LIES)
-        self.places = self._of(PLACE + name for name in flights.TESTBED_HONEST)
+        self.place_lies = self._of(PLACE + name for name in testbed.PLACE_LIES)
+        self.places = self._of(PLACE + name for name in testbed.TESTBED_HONEST)
         self.has_walls = bool(self._of(["wall"]))
 
     def _of(self, known: Iterable[str]) -> list[str]:
@@ -68,7 +69,7 @@ class Selection:
                     jobs[lie, command, begin_s] = _testbed_effect, (lie.removeprefix(PLACE), command, begin_s)
         for name in self.places:
             for command in ("zero", "legs"):
-                jobs[name, command] = flights.testbed_honest, (name.removeprefix(PLACE), command)
+                jobs[name, command] = testbed.testbed_honest, (name.removeprefix(PLACE), command)
         return jobs
 
     def _tilted(self, drone: str) -> Jobs:
@@ -116,7 +117,7 @@ def _print_lies(drone: str, selection: Selection, flown: Flights, verdict: Verdi
     for lie in selection.lies:
 
         def effects(commands: Sequence[str], lie: str = lie) -> Effect:
-            return flights.worst([flown[drone, lie, each, at] for each in commands for at in selection.begins])
+            return _worst([flown[drone, lie, each, at] for each in commands for at in selection.begins])
 
         # After STOP, a velocity of zero is right, so that nothing may be said.
         moved, stood = effects(selection.moving), effects(selection.standing)
@@ -167,7 +168,7 @@ def _print_testbed(selection: Selection, flown: Flights, verdict: Verdict) -> No
     for lie in selection.place_lies:
 
         def effects(*commands: str, lie: str = lie) -> Effect:
-            return flights.worst([flown[lie, each, at] for each in commands for at in selection.testbed_begins])
+            return _worst([flown[lie, each, at] for each in commands for at in selection.testbed_begins])
 
         moved, stood = effects("0.3 m/s", "1 m/s"), effects("zero")
         print(f"| {lie} | {_effects(moved)} | {stood.way:.1f}, {stood.speed:.1f}{_height(stood)} |", flush=True)
@@ -180,12 +181,25 @@ def _print_testbed(selection: Selection, flown: Flights, verdict: Verdict) -> No
         print(f"| {name} | {_calm([flown[name, 'zero']])} | {_calm([flown[name, 'legs']])} |", flush=True)
 
 
+def _worst(effects: Sequence[Effect]) -> Effect:
+    """Return the largest values of several effects."""
+    said = [each.said_s for each in effects]
+    back = [each.back_s for each in effects]
+    return Effect(
+        max(each.way for each in effects),
+        max(each.speed for each in effects),
+        max(each.height for each in effects),
+        None if None in said else max(each for each in said if each is not None),
+        None if None in back else max(each for each in back if each is not None),
+    )
+
+
 def _effect(drone: str, lie: str, command: str, begin_s: float, fence_radius: float) -> Effect:
     return flights.effect(flights.lied_to(drone, lie, command, begin_s, fence_radius), _true(drone, command, begin_s))
 
 
 def _testbed_effect(lie: str, command: str, begin_s: float) -> Effect:
-    return flights.effect(flights.testbed_lied_to(lie, command, begin_s), _testbed_true(command, begin_s))
+    return flights.effect(testbed.testbed_lied_to(lie, command, begin_s), _testbed_true(command, begin_s))
 
 
 @cache
@@ -195,7 +209,7 @@ def _true(drone: str, command: str, begin_s: float) -> Flown:
 
 @cache
 def _testbed_true(command: str, begin_s: float) -> Flown:
-    return flights.testbed_lied_to(None, command, begin_s)
+    return testbed.testbed_lied_to(None, command, begin_s)
 
 
 def _do(job: tuple[Callable[..., Any], tuple[Any, ...]]) -> Any:

@@ -1,21 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Video of ardrone_bridge as a process, with drawn and captured pictures of an emulated drone."""
 
-import contextlib
 import math
-import os
-import signal
 from importlib.util import find_spec
 
 import numpy as np
 import pytest
-from child_processes import children_of
 from diagnostic_msgs.msg import DiagnosticArray
 from diagnostics import values_of
 from ports import free_ports
 from processes import Process
 from repository import CAPTURES
-from ros_session import wait_until
 from sensor_msgs.msg import CameraInfo, CompressedImage, Image
 
 from drone_bridge.ardrone.codec import PaveReader
@@ -48,13 +43,6 @@ def start(start_child):
     yield started
     for each in reversed(running):
         each.__exit__(None, None, None)
-
-
-@contextlib.contextmanager
-def ros_subscription(ros, kind, topic):
-    subscription = ros.node.create_subscription(kind, topic, lambda message: None, 1)
-    yield
-    ros.node.destroy_subscription(subscription)
 
 
 def frame_of(camera):
@@ -99,40 +87,6 @@ def test_the_camera_is_switched_and_named_from_the_first_picture_on(ros, start):
 
 def mean_of(image):
     return np.frombuffer(image.data, np.uint8).reshape(-1, 3).mean(axis=0).tolist()
-
-
-@needs_pyav
-def test_an_emergency_and_a_killed_child_end_the_video_only_for_a_while(ros, start):
-    images, reports = ros.subscribe(Image, "image_raw"), ros.subscribe(DiagnosticArray, "/diagnostics")
-    drone, bridge = start("--video", CAPTURED)
-    images.wait()
-    (child,) = children_of(bridge.pid, "pictures.worker")
-    os.kill(child, signal.SIGKILL)
-    wait_until(lambda: children_of(bridge.pid, "pictures.worker") not in ([], [child]), "another child")
-    images.clear()
-    images.wait()
-    drone.send(signal.SIGUSR1)
-    drone.wait_for_line("video: no client")
-    reports.wait(lambda one: "in an emergency" in one.status[0].message)  # otherwise there is nothing to reset
-    clients = drone.count_lines("video: a client")
-    assert ros.trigger("ardrone_bridge/reset").success
-    drone.wait_for_count("video: a client", clients + 1)
-    images.clear()
-    images.wait()
-
-
-@pytest.mark.exhaustive
-def test_without_a_subscriber_the_drone_has_no_client_of_its_video(ros, start):
-    reports = ros.subscribe(DiagnosticArray, "/diagnostics")
-    drone, bridge = start()
-    for _ in range(3):
-        reports.wait()
-        reports.clear()
-    assert drone.count_lines("video: a client") == 0
-    assert children_of(bridge.pid, "pictures.worker") == []
-    with ros_subscription(ros, Image, "image_raw"):
-        drone.wait_for_line("video: a client")
-    drone.wait_for_line("video: no client")
 
 
 @pytest.mark.exhaustive

@@ -14,13 +14,8 @@ from drone_bridge.ardrone.codec import (
     PROGRESSIVE,
     WAKE_UP,
     ClientConnection,
-    Control,
-    ControlMode,
     Pcmd,
     Ref,
-    State,
-    read_settings,
-    setting,
 )
 from drone_bridge.ardrone.emulator.ftp import VersionServer
 
@@ -60,26 +55,6 @@ class PlainClient:
             navdata = self.connection.next_event()
             if is_reached(navdata):
                 return navdata
-
-
-def test_a_client_takes_off_and_lands():
-    with PlainClient() as client:
-        client.until(lambda navdata: navdata.has(State.BOOTSTRAP), Pcmd())
-        client.until(lambda navdata: navdata.demo is not None, setting("general:navdata_demo", True))
-        clear = Control(ControlMode.CLEAR_ACKNOWLEDGEMENT)
-        client.until(lambda navdata: not navdata.has(State.COMMAND_ACKNOWLEDGED), clear)
-        navdata = client.until(lambda navdata: navdata.demo.altitude > 900, Ref(True), Pcmd())
-        assert navdata.is_airborne
-        client.until(lambda navdata: not navdata.is_airborne, Ref(), Pcmd())
-
-
-def test_a_client_reads_the_settings():
-    with PlainClient("--drone", "1") as client, socket.create_connection(("127.0.0.1", client.ports[2])) as control:
-        client.until(lambda navdata: navdata.has(State.COMMAND_ACKNOWLEDGED), Control(ControlMode.GET_CONFIGURATION))
-        text = b""
-        while not text.endswith(b"\0"):
-            text += control.recv(4096)
-        assert read_settings(text)["general:num_version_soft"] == "1.11.5"
 
 
 @pytest.mark.parametrize("user", ["anonymous", "root"])

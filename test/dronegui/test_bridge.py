@@ -1,19 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """dronegui_bridge as a process, with an emulated GUI and its drone."""
 
-import signal
-import time
-
 import pytest
 from geometry_msgs.msg import Twist
 from nav_msgs.msg import Odometry
 from ports import free_port
 from processes import Process
 from rclpy.qos import DurabilityPolicy, QoSProfile
-from ros_session import repeating, wait_until
+from ros_session import repeating
 from sensor_msgs.msg import Imu, Range
-from std_msgs.msg import Empty
-from std_srvs.srv import Trigger
 from tf2_msgs.msg import TFMessage
 from twists import twist
 
@@ -70,49 +65,3 @@ def test_navdata_becomes_topics(ros, drone):
         # One of another test's bridge may arrive, too.
         placed = static.wait(lambda message: message.transforms[0].child_frame_id == "d1/altimeter_link")
         assert detected.header.frame_id in {each.child_frame_id for each in placed.transforms}
-
-
-def test_a_reset_from_before_a_stall_stops_no_motors(ros, drone):
-    """Neither by the service nor by the topic. A drone that is still known to fly lands on the next call."""
-    with bridge(drone) as process:
-        topic = ros.publisher(Empty, "reset")
-        reset = ros.node.create_client(Trigger, "dronegui_bridge/reset")
-        # Pressed on the ground until the service has discovered its client: an earlier call is lost.
-        wait_until(lambda: ros.answer(reset, Trigger.Request(), 5.0), "a service that has found the client")
-        assert press(ros, "takeoff").success
-        drone.wait_for_line("^taking off -> flying")
-        process.send(signal.SIGSTOP)
-        wait_until(process.is_stopped, "the bridge to stand still")
-        called = reset.call_async(Trigger.Request())
-        topic.publish(Empty())
-        time.sleep(1.0)  # for longer than a call counts as new
-        process.send(signal.SIGCONT)
-        wait_until(called.done, "an answer")
-        assert not called.result().success
-        process.wait_for_line("A message on reset was refused: ")
-        wait_until(lambda: press(ros, "land").success, "a landing")
-        drone.wait_for_line("^landing -> landed")
-        assert drone.count_lines("emergency") == 0
-
-
-@pytest.mark.parametrize("drone", [("--drone-patience", "1")], indirect=True)
-def test_bridge_restarted_in_flight_stops_motors_by_emergency_not_reset(ros, drone):
-    """The drone considers the GUI disconnected, so that no navdata arrives."""
-    with bridge(drone) as process:
-        assert press(ros, "takeoff").success
-        drone.wait_for_line("^taking off -> flying")
-        process.send(signal.SIGKILL)
-        drone.wait_for_line("the drone considers the GUI disconnected")
-    with bridge(drone, navdata_timeout=1.0):
-        reset = ros.node.create_client(Trigger, "dronegui_bridge/reset")
-        # A call may still reach the killed bridge.
-        wait_until(lambda: ros.answer(reset, Trigger.Request(), 5.0), "a service that has found the client")
-        refused = press(ros, "reset")
-        assert not refused.success
-        assert "call emergency" in refused.message
-        assert ros.switch("dronegui_bridge/hold", True).success
-        assert not press(ros, "reset").success
-        assert drone.count_lines("-> emergency") == 0
-        assert press(ros, "emergency").success
-        drone.wait_for_line("^flying -> emergency")
-        assert ros.switch("dronegui_bridge/hold", False).success  # else the next bridge of this name is on hold

@@ -2,11 +2,7 @@
 """dronegui_bridge as a process: video from the GUI on image topics, and bad input of all kinds."""
 
 import os
-import random
 import signal
-import socket
-import threading
-import time
 
 import pytest
 from child_processes import children_of, is_running
@@ -21,9 +17,8 @@ from std_msgs.msg import UInt8MultiArray
 from tf2_msgs.msg import TFMessage
 from video_sender import VideoSender, captured
 
-from drone_bridge.pictures.camera import NO_VIDEO, PORT_TAKEN, UNDECODED
+from drone_bridge.pictures.camera import NO_VIDEO
 from drone_bridge.pictures.codec_process import LATE, REPLY_TIMEOUT_S
-from drone_bridge.session.stall_detector import StallDetector
 from drone_bridge.tools.wire.log_file import LogFile
 from drone_bridge.vision.ar_drone_cameras import DOWN, FRONT
 from drone_bridge.vision.jpegs import bgr_of_jpeg
@@ -31,7 +26,6 @@ from drone_bridge.vision.uvlc import decode
 
 LATCHED = QoSProfile(depth=10, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 FRONT_PACKET, DOWN_PACKET = captured("qvga_q31"), captured("qcif_q30")
-DOWN_PIXELS = decode(DOWN_PACKET).rgb8
 CALIBRATION = """
 image_width: 320
 image_height: 240
@@ -73,10 +67,6 @@ def decoders_of(process):
 def values(ros):
     """Return an inbox of the values in the bridge's reports."""
     return ros.subscribe(DiagnosticArray, "/diagnostics")
-
-
-def stamp_ns(image):
-    return image.header.stamp.sec * 10**9 + image.header.stamp.nanosec
 
 
 def count(reports, name, least=1):
@@ -133,20 +123,6 @@ def test_packets_are_relayed_unchanged_and_no_decoder_starts_unsubscribed(ros, g
     assert decoders_of(process) == []
 
 
-def test_a_child_that_dies_is_counted_and_comes_back(ros, gui, video):
-    images, reports = ros.subscribe(Image, "image_raw"), values(ros)
-    with bridge(gui, video) as process:
-        video.keep_sending(FRONT_PACKET)
-        images.wait()
-        (child,) = decoders_of(process)
-        os.kill(child, signal.SIGKILL)
-        count(reports, "ended_codec_processes")
-        images.clear()
-        images.wait()
-        (other,) = decoders_of(process)
-        assert other != child
-
-
 def test_a_stopped_child_is_reported_and_replaced_and_blocks_no_command(ros, gui, video):
     images, reports = ros.subscribe(Image, "image_raw"), values(ros)
     with bridge(gui, video) as process:
@@ -168,39 +144,6 @@ def test_a_stopped_child_is_reported_and_replaced_and_blocks_no_command(ros, gui
     assert not is_running(other)
 
 
-def test_stopped_bridge_publishes_no_stale_picture_as_new(ros, gui, video):
-    images, reports = ros.subscribe(Image, "image_raw"), values(ros)
-    with bridge(gui, video) as process:
-        video.keep_sending(FRONT_PACKET)
-        images.wait()
-        process.send(signal.SIGSTOP)
-        stopped_s = time.monotonic()
-        while time.monotonic() < stopped_s + 3 * StallDetector.STALL_S:
-            time.sleep(0.02)
-        video.stop()
-        reports.clear()
-        continued_ns = time.time_ns()
-        process.send(signal.SIGCONT)
-        reports.wait()
-        video.keep_sending(DOWN_PACKET)
-        came = []
-        images.wait(lambda image: came.append(image) or image.width == DOWN.width)
-        assert [image.width for image in came if stamp_ns(image) > continued_ns] == [DOWN.width]
-
-
-@pytest.mark.exhaustive
-def test_the_child_of_a_bridge_that_was_killed_ends(ros, gui, video):
-    images = ros.subscribe(Image, "image_raw")
-    process = bridge(gui, video)
-    with process:
-        video.keep_sending(FRONT_PACKET)
-        images.wait()
-        (child,) = decoders_of(process)
-        process.send(signal.SIGKILL)
-        process.wait()
-        wait_until(lambda: not is_running(child), "the end of the child")
-
-
 @pytest.mark.exhaustive
 def test_no_video_is_a_warning_only_where_somebody_subscribes(ros, gui, video):
     reports = values(ros)
@@ -215,35 +158,6 @@ def test_no_video_is_a_warning_only_where_somebody_subscribes(ros, gui, video):
 
 
 @pytest.mark.exhaustive
-def test_a_drone_that_sends_p264_is_told_which_setting_to_change(ros, gui, video):
-    reports = values(ros)
-    images = ros.subscribe(Image, "image_raw")
-    with bridge(gui, video):
-        video.keep_sending(captured("refused_p264_head"))
-        report = values_of(reports.wait(lambda one: UNDECODED in values_of(one)))
-        assert "video:video_codec" in report[UNDECODED]
-        assert int(report["refused_video"]) > 0
-        video.keep_sending(FRONT_PACKET)
-        images.wait()
-        reports.wait(lambda one: UNDECODED not in values_of(one))
-
-
-@pytest.mark.exhaustive
-def test_a_taken_port_is_reported_and_used_once_it_is_free(ros, gui, video):
-    reports, images = values(ros), ros.subscribe(Image, "image_raw")
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as other:
-        other.bind(("127.0.0.1", video.port))
-        process = bridge(gui, video)  # it has started
-        report = values_of(reports.wait(lambda one: PORT_TAKEN in values_of(one)))
-        assert str(video.port) in report[PORT_TAKEN]
-        gui.wait(lambda packet: packet.is_hover)
-    with process:
-        video.keep_sending(FRONT_PACKET)
-        images.wait()
-        reports.wait(lambda one: PORT_TAKEN not in values_of(one))
-
-
-@pytest.mark.exhaustive
 def test_another_host_is_refused_and_counted(ros, gui, video, closing):
     images, reports = ros.subscribe(Image, "image_raw"), values(ros)
     foreign = closing(VideoSender(video.port, "127.0.0.2"))
@@ -253,68 +167,6 @@ def test_another_host_is_refused_and_counted(ros, gui, video, closing):
         video.keep_sending(FRONT_PACKET)
         for _ in range(10):
             assert images.wait().width == FRONT.width
-
-
-def broken(seed):
-    """Return truncated packets, packets with flipped bits, and random bytes."""
-    random_bits = random.Random(seed)
-    for packet in (FRONT_PACKET, DOWN_PACKET, captured("hand_not_coded"), captured("qcif_stripes")):
-        for _ in range(10):
-            yield packet[: random_bits.randrange(len(packet))]
-            flipped = bytearray(packet)
-            for _ in range(random_bits.choice((1, 3, 30))):
-                flipped[random_bits.randrange(len(flipped))] ^= 1 << random_bits.randrange(8)
-            yield bytes(flipped)
-            yield packet[:9] + random_bits.randbytes(random_bits.randrange(3000))
-    yield b""
-    yield random_bits.randbytes(65507)
-
-
-def test_broken_packets_are_refused_and_end_nothing(ros, gui, video):
-    """Each one arrives while the child is idle, after the picture of a valid packet."""
-    images, packets = ros.subscribe(Image, "image_raw"), ros.subscribe(UInt8MultiArray, "dronegui/video")
-    reports = values(ros)
-    with bridge(gui, video, video_rate=60.0) as process:
-        video.keep_sending(FRONT_PACKET)
-        images.wait(lambda image: len(packets))
-        video.stop()
-        (child,) = decoders_of(process)
-        for packet in broken(1):
-            video.keep_sending(packet)  # as a packet that waits during a stall is dropped
-            packets.wait(lambda one, packet=packet: one.data.tobytes() == packet)
-            images.clear()
-            video.keep_sending(DOWN_PACKET)
-            images.wait(lambda one: one.data.tobytes() == DOWN_PIXELS)
-            video.stop()
-        report = count(reports, "refused_video", 50)
-        assert decoders_of(process) == [child]
-        assert (report["ended_codec_processes"], report["internal_errors"]) == ("0", "0")
-
-
-def test_a_flood_leaves_the_newest_picture_and_the_commands(ros, gui, video):
-    """1,000 packets per second, or as many as this machine can send."""
-    images, reports = ros.subscribe(Image, "image_raw"), values(ros)
-    with bridge(gui, video) as process:
-        is_over = threading.Event()
-
-        def flood():
-            while not is_over.wait(0.001):
-                video.send(DOWN_PACKET)
-
-        thread = threading.Thread(target=flood)
-        thread.start()
-        try:
-            images.wait()
-            before = len(gui.received)
-            report = count(reports, "video_packets", 3000)
-            assert len(gui.received) > before + 10
-            assert int(report["pictures"]) < 2000
-        finally:
-            is_over.set()
-            thread.join()
-        video.keep_sending(FRONT_PACKET)
-        images.wait(lambda image: image.width == FRONT.width)
-        assert len(decoders_of(process)) == 1
 
 
 @pytest.mark.exhaustive

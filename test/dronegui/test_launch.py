@@ -1,16 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """dronegui.launch.xml as a whole: a drone takes off, flies its plan and lands; its bridge is killed in flight."""
 
-import os
 import re
-import signal
 
 import pytest
 from composition import launch
 from ports import free_ports
-from processes import Process
-from ros_session import wait_until
-from std_srvs.srv import Trigger
 
 from drone_bridge.msg import ControllerState
 
@@ -39,28 +34,3 @@ def test_a_drone_takes_off_flies_its_plan_and_lands(ros, tmp_path):
         phases = re.findall(r"\[dronegui-\d\] ([\w ]+ -> [\w ]+):", composition.output)
         # It ends when the drone is on the ground.
         assert phases == ["landed -> taking off", "taking off -> flying", "flying -> landing", "landing -> landed"]
-
-
-def test_bridge_killed_in_flight_restarts_without_touching_the_drone(ros):
-    """The GUI was restarted meanwhile, so that the new bridge gets no navdata about the flight."""
-    port, navdata_port, video_port = free_ports(3)
-    options = ("--port", port, "--navdata-port", navdata_port, "--no-video", "--bootstrapped")
-    ports = {"dronegui_port": port, "navdata_port": navdata_port, "video_port": video_port}
-    with (
-        Process.module("drone_bridge.dronegui.emulator", *options) as drone,
-        launch("dronegui.launch.xml", **ports) as composition,
-    ):
-        wait_until(lambda: ros.trigger("dronegui_bridge/takeoff").success, "navdata before the take-off")
-        drone.wait_for_line("taking off -> flying")
-        os.kill(int(composition.wait_for_line(r"dronegui_bridge-\d+ started \(pid (\d+)\)")[1]), signal.SIGKILL)
-        drone.send(signal.SIGURG)
-        drone.wait_for_line("the GUI was restarted")
-        composition.wait_for_count("Listening for navdata", 2)
-        for name in ("takeoff", "land"):
-            refused = ros.call_successor(Trigger, f"dronegui_bridge/{name}", Trigger.Request())
-            assert (refused.success, "It is unknown whether the drone flies" in refused.message) == (False, True)
-        drone.send(signal.SIGUSR1)  # "Stream Navdata"
-        wait_until(lambda: ros.trigger("dronegui_bridge/land").success, "navdata")
-        drone.wait_for_line("landing -> landed")
-        assert drone.count_lines("emergency|reset:") == 0
-        assert drone.count_lines("-> landing") == 1

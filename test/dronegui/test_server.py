@@ -117,19 +117,3 @@ def test_navdata_follows_the_topics_and_ends_with_them(ros, serve, operator):
     # The topics fall silent. Data of the last second may still be in transit; after that nothing arrives.
     wait_until(lambda: operator.hears_nothing_for(0.5), "silence")
     reports.wait(lambda report: "no topic provides the drone's motion" in report.status[0].message)
-
-
-def test_reset_in_flight_calls_emergency_or_else_reset(ros, serve, operator):
-    drone = Drone(ros)
-    serve()
-    operator.keep_sending()
-
-    def press_in_flight():
-        """The first press of a program that has just started is withheld."""
-        drone.fly(True)
-        operator.press("reset")
-
-    wait_until(lambda: press_in_flight() or drone.told, "reset", period_s=0.5)
-    assert set(drone.told) == {"reset"}
-    ros.create_service(Trigger, "dronegui_bridge/emergency", drone.serve("emergency"))
-    wait_until(lambda: press_in_flight() or "emergency" in drone.told, "emergency", period_s=0.5)

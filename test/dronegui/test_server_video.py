@@ -2,18 +2,14 @@
 """dronegui_server as a process: ROS images, and packets of a bridge, become video for the controllers."""
 
 import contextlib
-import os
-import signal
 import socket
 from array import array
 
 import numpy as np
 import pytest
-from child_processes import children_of
 from diagnostic_msgs.msg import DiagnosticArray
 from diagnostics import values_of
 from dronegui_operator import DroneGuiOperator
-from geometry_msgs.msg import Twist
 from patience import TIMEOUT_S, wait_until
 from processes import Process
 from ros_session import repeating
@@ -21,7 +17,6 @@ from sensor_msgs.msg import CompressedImage, Image
 from std_msgs.msg import UInt8MultiArray
 from video_sender import captured
 
-from drone_bridge.pictures.codec_process import LATE
 from drone_bridge.vision.jpegs import jpeg_of_rgb
 from drone_bridge.vision.uvlc import check, decode
 
@@ -128,25 +123,3 @@ def test_packets_that_would_harm_the_operator_are_counted_and_not_sent(ros, serv
     (good,) = packets("qcif_q30")
     with repeating(lambda _: publisher.publish(good)):
         assert screen.recv(LARGEST) == captured("qcif_q30")
-
-
-def test_killed_or_stopped_child_blocks_no_command_and_is_replaced(ros, server, operator, screen):
-    publisher, reports = (
-        ros.node.create_publisher(Image, "image_raw", 1),
-        ros.subscribe(DiagnosticArray, "/diagnostics"),
-    )
-    commands, message = ros.subscribe(Twist, "cmd_vel"), raw()
-    operator.keep_sending(hover=False, pitch=-0.5)
-    with repeating(lambda _: publisher.publish(message)):
-        for ended, number in enumerate((signal.SIGKILL, signal.SIGSTOP), start=1):
-            screen.recv(LARGEST)
-            (child,) = children_of(server.pid, "pictures.worker")
-            os.kill(child, number)
-            commands.clear()
-            if number == signal.SIGSTOP:
-                reports.wait(lambda report: LATE in values_of(report))
-            reports.wait(lambda report, ended=ended: int(values_of(report).get("ended_codec_processes", 0)) == ended)
-            assert commands.wait().linear.x == 0.5
-            assert len(commands) > 5 or number == signal.SIGKILL
-            wait_until(lambda child=child: children_of(server.pid, "pictures.worker") not in ([], [child]), "another")
-            check(screen.recv(LARGEST))

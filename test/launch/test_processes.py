@@ -2,16 +2,12 @@
 """The runner with real processes: display, monitoring and shutdown."""
 
 import contextlib
-import fcntl
-import mmap
 import os
 import pty
 import re
 import select
 import signal
-import struct
 import subprocess
-import termios
 from xml.sax.saxutils import quoteattr
 
 import pytest
@@ -295,21 +291,6 @@ def test_endless_line_is_cut(launch):
     cut = [line.removeprefix("[a-1] ") for line in runner.lines if line.startswith("[a-1] ")]
     assert "".join(cut) == "x" * 1_000_000
     assert max(map(len, cut)) <= 16 * 1024
-
-
-def is_full(pipe):
-    """Return whether an unread pipe has room for less than two pages."""
-    (waiting,) = struct.unpack("i", fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)))
-    return waiting > fcntl.fcntl(pipe, fcntl.F_GETPIPE_SZ) - 2 * mmap.PAGESIZE
-
-
-def test_stalled_screen_delays_no_signal(launch_file):
-    command = [COMMAND, "launch", launch_file("<executable cmd='yes' name='flood'/>")]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True) as runner:
-        assert os.read(runner.stdout.fileno(), 10)
-        wait_until(lambda: is_full(runner.stdout), "a screen that takes nothing more")
-        runner.send_signal(signal.SIGINT)
-        assert runner.wait(PATIENCE_S) == 130
 
 
 def test_stalled_screen_blocks_no_process(launch_file, tmp_path):

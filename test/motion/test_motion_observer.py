@@ -158,30 +158,6 @@ class Touched:
 
 
 @pytest.mark.parametrize("make", VEHICLES)
-@pytest.mark.parametrize(("speed", "gusts"), [(0.3, 0.0), (1.5, 0.0), (1.0, 0.5)])
-def test_a_wall_is_reported_and_left_slowly(make, speed, gusts):
-    vehicle = windy(make, gusts, wind=(0.0, 0.0, 0.0))
-    start, heading = vehicle.state()[0][:2], vehicle.state()[2]
-    normal = np.array([math.cos(heading), math.sin(heading)])
-
-    def wall(body, _):
-        if (body.position[:2] - start) @ normal > 1.0 and (into := body.velocity[:2] @ normal) > 0.0:
-            body.velocity[:2] -= into * normal
-
-    reaches_s = 1.0 / speed + 1.0
-
-    def script(s):
-        return BodyVelocity(speed if s < reaches_s + 8.0 else -speed if s < reaches_s + 10.0 else 0.0)
-
-    flight = measuring.fly(Touched(vehicle, wall), script, reaches_s + 16.0)
-    said_s = next(moment.time for moment in flight if moment.doubts) - reaches_s
-    assert said_s < 8.0
-    assert max(np.linalg.norm(moment.velocity[:2]) for moment in flight) < speed + 0.7
-    assert not flight[-1].doubts
-    assert np.linalg.norm(flight[-1].velocity[:2]) < 0.45
-
-
-@pytest.mark.parametrize("make", VEHICLES)
 def test_a_hand_that_carries_the_drone_is_no_lie(make):
     def carry(body, now_s):
         body.velocity[:] = np.sin(now_s), np.cos(1.3 * now_s), 0.0
@@ -191,45 +167,9 @@ def test_a_hand_that_carries_the_drone_is_no_lie(make):
     assert not doubts(measuring.fly(vehicle, lambda s: BodyVelocity(), 20.0))
 
 
-class Paused:
-    """Drone in a simulator that pauses for `lasts_s` from `from_s` on, once or in each period."""
-
-    def __init__(self, vehicle, from_s, lasts_s, period_s=math.inf):
-        self.drone, self.rate, self.hovers = vehicle.drone, vehicle.rate, vehicle.hovers
-        self.follow, self.state = vehicle.follow, vehicle.state
-        self._vehicle, self._from_s, self._lasts_s, self._period_s = vehicle, from_s, lasts_s, period_s
-        self._time_s = 0.0
-
-    def advance(self):
-        self._time_s += measuring.STEP_S
-        since_s = self._time_s - self._from_s
-        return None if since_s > 0.0 and since_s % self._period_s < self._lasts_s else self._vehicle.advance()
-
-
-def climb_and_sink(make):
-    climb = BodyVelocity(up=0.9 * make.drone.max_climb)
-    return lambda s: climb if 1.0 < s < 3.0 else BodyVelocity(up=-climb.up / 3) if 4.0 < s < 7.0 else BodyVelocity()
-
-
 def turns(now_s):
     legs = BodyVelocity(1.0), BodyVelocity(), BodyVelocity(-1.5), BodyVelocity(0.0, 1.0, turn=0.5), BodyVelocity()
     return legs[int(now_s / 3.0) % len(legs)]
-
-
-@pytest.mark.parametrize("make", VEHICLES)
-@pytest.mark.parametrize("lasts_s", [*(pytest.param(each_s, marks=exhaustive) for each_s in (0.2, 0.4)), 0.7])
-def test_a_simulator_that_pauses_is_no_lie(make, lasts_s):
-    for from_s in (1.05, 1.3, 2.0, 2.9, 4.2, 6.3):
-        assert not doubts(measuring.fly(Paused(make(0.0, 45), from_s, lasts_s), climb_and_sink(make), 10.0))
-        assert not doubts(measuring.fly(Paused(make(0.3, 45), from_s, lasts_s), turns, 10.0))
-
-
-@pytest.mark.parametrize("make", VEHICLES)
-@pytest.mark.parametrize("pace", [0.8, 0.6])
-def test_a_simulator_that_is_slower_than_real_time_is_no_lie(make, pace):
-    for script in (climb_and_sink(make), turns):
-        slow = Paused(make(0.3, 46), 0.0, 0.1 * (1.0 - pace), period_s=0.1)
-        assert not doubts(measuring.fly(slow, script, 15.0))
 
 
 @pytest.mark.parametrize("make", VEHICLES)
@@ -263,10 +203,6 @@ class Late:
 
 def scaled(share):
     return lambda motion, _: motion._replace(forward=share * motion.forward, left=share * motion.left)
-
-
-def second_zero(motion, now_s):
-    return scaled(0.0)(motion, now_s) if round(now_s / 0.01) % 2 else motion
 
 
 @pytest.mark.parametrize("make", VEHICLES)

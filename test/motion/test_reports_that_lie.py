@@ -79,7 +79,15 @@ def test_a_drone_with_a_fence_and_a_doubted_place_returns_slowly_and_goes_no_far
 
 
 @pytest.mark.parametrize("drone", ["AR.Drone", "landing drone"])
-@pytest.mark.parametrize("name", [pytest.param("gusts 2 m/s", marks=pytest.mark.exhaustive), "wind 3 m/s at once"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param("gusts 2 m/s", marks=pytest.mark.exhaustive),
+        "wind 3 m/s at once",
+        "pauses of 0.8 s",
+        "60 % of real time",
+    ],
+)
 def test_an_honest_flight_is_not_doubted(drone, name):
     assert honest(drone, name, "zero")[:2] == (0.0, 0.0)
 

@@ -17,7 +17,6 @@ from drone_bridge.net.datagram_link import DatagramPeer, DatagramPort
 from drone_bridge.net.link_loop import Connected
 from drone_bridge.net.tcp_connection import StreamOptions
 from drone_bridge.net.tcp_peer import TcpPeer
-from drone_bridge.net.tcp_port import TcpPort
 from drone_bridge.net.wire_log import WireLog, facts_of
 from drone_bridge.tools.wire.log_file import LogFile
 
@@ -92,30 +91,6 @@ def test_tcp_connection_is_logged_in_both_directions_with_times_and_end(make_log
     assert {entry.connection[:4] for entry in entries} == {(1, "tcp", f"127.0.0.1:{address[1]}", f"127.0.0.1:{port}")}
     assert all(began_ns <= entry.time_ns <= time.time_ns() for entry in entries)
     assert log.ends == []
-
-
-def test_last_data_in_both_directions_are_logged(make_log):
-    log = make_log(128 * MEBIBYTE)
-    image = os.urandom(16 * MEBIBYTE)
-    options = StreamOptions(max_unread_bytes=32 * MEBIBYTE, linger_s=LONG_S)
-    port = TcpPort("127.0.0.1", 0, options=options, wire_log=log)
-    with socket.create_connection(("127.0.0.1", port.port)) as peer:
-        name = hear(port).source
-        peer.sendall(b"still talking")
-        for piece in (image, b"stop"):
-            port.send(piece, name)
-        port.disconnect(name)
-        read = bytearray()
-        while data := peer.recv(MEBIBYTE):
-            read += data
-            assert port.receive() is None
-        assert read == image + b"stop"
-        peer.shutdown(socket.SHUT_WR)
-        port.close()
-    log.close()
-    entries = entries_of(*files_of(log))
-    assert stream(entries, US) == image + b"stop"
-    assert stream(entries, THEM) == b"still talking"
 
 
 def test_datagrams_are_logged_with_their_senders(make_log, closing):

@@ -10,13 +10,11 @@ from pathlib import Path
 
 import pytest
 from composition import RUNNER
-from geometry_msgs.msg import PointStamped, Twist, TwistStamped
+from geometry_msgs.msg import PointStamped, TwistStamped
 from ports import free_ports
 from processes import executable
 from repository import ROOT
 from ros_session import module_ros, repeating
-from sensor_msgs.msg import BatteryState
-from std_srvs.srv import SetBool, Trigger
 from web_page import address_of
 from web_viewer import Pilot
 
@@ -106,37 +104,6 @@ def test_emulate_and_operate_know_it_and_one_flies_the_other(drone_bridge):
     operator = drone_bridge("operate", "kestrel", "--port", port, "--plan", "2s forward 1, 1s")
     assert operator.wait() == 0, operator.output
     assert float(emulator.wait_for_line(r"standing at (\S+)")[1]) > 0.5  # by the clock on the wall: 2 m
-    assert emulator.stop() == 0
-
-
-@of_pip
-def test_the_bridge_takes_off_steers_and_leaves_the_drone_hovering(start, drone_bridge, environment, ros):
-    emulator, port = emulated(drone_bridge)
-    bridge = node(start, environment, "kestrel_bridge", port=port)
-    heights = ros.subscribe(PointStamped, "height")
-    battery = ros.subscribe(BatteryState, "battery_state")
-    assert battery.wait().percentage == pytest.approx(1.0, abs=0.05)
-
-    def call(kind, name, request):
-        response = ros.call_again(kind, f"/kestrel_bridge/{name}", request)
-        return response.success, response.message
-
-    assert call(Trigger, "takeoff", Trigger.Request()) == (True, "ok")
-    assert heights.wait(lambda height: height.point.z > 0.9)
-    assert call(Trigger, "takeoff", Trigger.Request()) == (False, "it is flying")
-    commands = ros.publisher(Twist, "cmd_vel")
-    climb = Twist()
-    climb.linear.z = 0.5
-    with repeating(lambda _: commands.publish(climb)):
-        assert heights.wait(lambda height: height.point.z > 1.5)
-        assert call(SetBool, "hold", SetBool.Request(data=True))[0]
-        refused, sentence = call(Trigger, "takeoff", Trigger.Request())
-        assert not refused
-        assert "held" in sentence
-    assert ros.switch("/kestrel_bridge/hold", False).success
-    assert call(Trigger, "land", Trigger.Request()) == (True, "ok")
-    emulator.wait_for_line("standing at")
-    assert bridge.stop() == 0
     assert emulator.stop() == 0
 
 

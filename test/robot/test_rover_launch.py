@@ -8,16 +8,9 @@ from composition import INTERRUPTED, launch
 from geometry_msgs.msg import Twist
 from nav_msgs.msg import Odometry
 from processes import Process
-from ros_session import wait_until
-
-from drone_bridge.motion.body_velocity import STILL
-from drone_bridge.motion.planar_pose import PlanarPose
-from drone_bridge.ros.topics.frames import FrameNames
-from drone_bridge.ros.topics.wheel_odometry import wheel_odometry
 
 
-def test_the_rover_controller_follows_odometry_and_stops_at_its_end(ros):
-    """By its odometry, the rover is far left of its line, so that the controller turns it right."""
+def test_the_rover_controller_drives_its_pattern_and_stops_at_its_end(ros):
     commands, told = ros.subscribe(Twist, "cmd_vel"), ros.subscribe(Odometry, "rover_controller/odom")
     settings = {"pattern": "linear", "amplitude": 50.0, "speed": 0.8, "publish_odometry": True, "frame_prefix": "r1/"}
     with Process.node("rover_controller", **settings) as process:
@@ -27,24 +20,6 @@ def test_the_rover_controller_follows_odometry_and_stops_at_its_end(ros):
         own = told.wait(lambda odometry: odometry.pose.pose.position.x > 0.0)
         assert (own.header.frame_id, own.child_frame_id) == ("r1/odom", "r1/base_link")
         assert own.twist.twist.linear.x == 0.8
-        publisher = ros.publisher(Odometry, "odom")
-        pose = PlanarPose()
-        now = ros.node.get_clock().now().to_msg()
-
-        def is_followed():  # the subscription may have found the publisher later than that found it
-            publisher.publish(wheel_odometry(pose, STILL, now, FrameNames()))
-            return process.count_lines("Following the odometry")
-
-        wait_until(is_followed, "the odometry to be followed")
-
-        def turns_right():  # increasingly left: the rover uses the first pose after a gap
-            nonlocal pose
-            pose = pose._replace(y=pose.y + 10.0)
-            publisher.publish(wheel_odometry(pose, STILL, now, FrameNames()))
-            return len(commands) and commands.wait().angular.z < -0.1
-
-        wait_until(turns_right, "a turn to the right")
-        process.wait_for_line("No odometry: using dead reckoning.")
         for pattern, moves in (("stationary", False), ("linear", True)):
             (changed,) = ros.set_parameters("rover_controller", pattern=pattern)
             assert changed.successful, changed.reason

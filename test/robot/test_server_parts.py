@@ -6,7 +6,6 @@ from types import SimpleNamespace
 
 import pytest
 from builtin_interfaces.msg import Time
-from rclpy.qos import DurabilityPolicy, QoSPolicyKind, ReliabilityPolicy
 
 from drone_bridge.robot import codec
 from drone_bridge.robot.codec import STOPPED, Speeds
@@ -68,32 +67,6 @@ def test_default_list_has_only_a_skid_steer_as_java_driver_fails_on_lights():
     names = ("skid_steer", "lights", "sensors", "full_voltage")
     listing, _ = listing_from_parameters(*(default[name] for name in names))
     assert [(subsystem.type.name, subsystem.name) for subsystem in listing.subsystems] == [("SKID_STEER", "tracks")]
-
-
-@pytest.mark.parametrize("are_of_bridge", [True, False])
-def test_late_subscriber_receives_the_battery_with_weaker_qos_allowed(
-    are_of_bridge,
-):
-    requested, logger = [], SimpleNamespace(info=lambda line: None)
-
-    def create(kind, topic, callback, qos, *, event_callbacks, **others):
-        requested.append(qos)
-        if qos.durability == DurabilityPolicy.TRANSIENT_LOCAL:
-            less.append(event_callbacks.incompatible_qos)
-        return SimpleNamespace(qos_profile=qos)
-
-    less = []  # callback if a publisher offers less
-    node = SimpleNamespace(create_subscription=create, get_logger=lambda: logger, resolve_topic_name=str)
-    listed = ((1, "battery_state"), (2, "temperature/a"))
-    listed = tuple(SensorSource(codec.Sensor(kind, ""), topic) for kind, topic in listed)
-    SensorSubscriptions(node, RobotTranslation(), lambda: None).follow(listed, are_of_bridge=are_of_bridge)
-    latched, reliable = DurabilityPolicy.TRANSIENT_LOCAL, ReliabilityPolicy.RELIABLE
-    assert [qos.durability == latched for qos in requested] == [are_of_bridge, False]
-    assert [qos.reliability == reliable for qos in requested] == [are_of_bridge, are_of_bridge]
-    for offer in less:
-        offer(SimpleNamespace(last_policy_kind=QoSPolicyKind.DURABILITY))
-    assert [qos.durability == latched for qos in requested] == [are_of_bridge, *[False] * len(requested[1:])]
-    assert len(requested) == 2 + are_of_bridge
 
 
 def test_values_can_be_cleared_while_they_are_taken(monkeypatch):

@@ -196,16 +196,6 @@ def test_a_robot_without_a_way_down_says_so():
     assert talk.session.landing(talk.now_s) is Landing.UNSUPPORTED
 
 
-def test_sinking_is_repeated_at_the_rate_of_commands():
-    talk = LandingTalk(Kite)
-    talk.fly(b"hi\n", b"2\n")
-    talk.run(LANDS_AFTER_S)
-    talk.connect()
-    talk.run(0.6)
-    sinking = data_of(talk.run(2.0))
-    assert sinking.count(SINKS) == pytest.approx(40, abs=2)
-
-
 @pytest.mark.parametrize("is_held", [False, True])
 def test_constant_height_in_a_climb_is_noticed_and_limits_nothing(is_held):
     talk = LandingTalk(Kite)

@@ -7,21 +7,19 @@ import os
 import select
 import signal
 import socket
-import sys
 import threading
 import tty
 
 import pytest
 from composition import RUNNER
-from geometry_msgs.msg import PointStamped, Twist
+from geometry_msgs.msg import Twist
 from nav_msgs.msg import Odometry
 from own_robots import FOLDERS, Pioneer, installed
 from ports import free_port, free_ports
 from processes import executable
 from ros_session import module_ros, repeating, wait_until
-from sensor_msgs.msg import CameraInfo, Image, Imu, Temperature
+from sensor_msgs.msg import CameraInfo, Image, Imu
 from std_msgs.msg import Bool
-from std_srvs.srv import Trigger
 from web_page import address_of
 from web_viewer import Pilot
 
@@ -73,20 +71,6 @@ def driven(ros, **motion):
         yield
 
 
-def call(ros, name):
-    response = ros.call_again(Trigger, name, Trigger.Request())
-    return response.success, response.message
-
-
-@pytest.mark.exhaustive
-def test_an_operator_drives_an_emulated_robot(drone_bridge):
-    emulator, port = emulated(drone_bridge, "pioneer")
-    operator = drone_bridge("operate", "pioneer", "--port", port, "--plan", "2s forward 0.5, 1s")
-    assert operator.wait() == 0, operator.output
-    assert float(operator.wait_for_line(r"ended: at (\S+)")[1]) > 0.3
-    assert emulator.stop() == 0
-
-
 def test_ros_drives_a_robot_and_reads_its_own_topics(drone_bridge, node, ros):
     _, port = emulated(drone_bridge, "pioneer")
     bridge = node("pioneer", "bridge", port=port, serial="")
@@ -105,22 +89,6 @@ def test_a_fence_stops_a_robot_that_is_driven_against_it(drone_bridge, node, ros
         odometry.wait(lambda message: message.pose.pose.position.x > FENCE / 2)
         stopped = odometry.wait(lambda message: message.twist.twist.linear.x < 0.01)
     assert FENCE / 2 < stopped.pose.pose.position.x < FENCE + 0.2
-
-
-@pytest.mark.exhaustive
-def test_a_drone_takes_off_by_its_service_and_lands(drone_bridge, node, ros):
-    state_port = free_port()
-    _, port = emulated(drone_bridge, "tello", "--state-port", state_port)
-    node("tello", "bridge", port=port, state_port=state_port)
-    heights, temperature = ros.subscribe(PointStamped, "height"), ros.subscribe(Temperature, "temperature")
-    assert temperature.wait().temperature == 62.0
-    assert call(ros, "/tello_bridge/takeoff") == (True, "ok")
-    assert heights.wait(lambda height: height.point.z > 1.0)  # it obeys, and may land
-    success, sentence = call(ros, "/tello_bridge/takeoff")
-    assert not success
-    assert sentence.startswith("error ")
-    assert call(ros, "/tello_bridge/land") == (True, "ok")
-    assert heights.wait(lambda height: height.point.z < 0.1)
 
 
 def test_the_camera_of_a_drone_is_shown_with_its_odometry(drone_bridge, node, ros):
@@ -202,25 +170,6 @@ class Line:
         self._robot.close()
 
 
-@pytest.mark.exhaustive
-def test_serial_robot_is_driven_again_after_replugging_the_device(drone_bridge, node, ros, tmp_path):
-    emulator, port = emulated(drone_bridge, "pioneer")
-    line = Line(port, tmp_path / "ttyUSB0")
-    try:
-        bridge = node("pioneer", "bridge", serial=line.path)
-        odometry = ros.subscribe(Odometry, "odom")
-        with driven(ros, forward=0.5):
-            there = odometry.wait(lambda message: message.pose.pose.position.x > 0.2).pose.pose.position.x
-            line.unplug()
-            emulator.wait_for_line("stands at")  # by its watchdog
-            line.plug()
-            odometry.wait(lambda message: message.pose.pose.position.x > there + 1.5)
-        odometry.wait(lambda message: abs(message.twist.twist.linear.x) < 0.01)
-        assert bridge.stop() == 0
-    finally:
-        line.close()
-
-
 def commanded(sent):
     """Return the commands in a Pioneer's stream, of which each byte has to belong to a packet, and what it begins."""
     robot, commands = Pioneer(), []
@@ -245,45 +194,6 @@ def test_a_robot_on_a_serial_line_is_stopped_when_its_bridge_is_killed(drone_bri
         assert commanded(line.sent)[1] == b""
     finally:
         line.close()
-
-
-def test_second_client_is_refused_without_effect_on_the_first(drone_bridge, node, ros):
-    port = free_port()
-    server = node("pioneer", "server", port=port)
-    commands = ros.subscribe(Twist, "cmd_vel")
-    first, second = (
-        drone_bridge("operate", "pioneer", "--port", port, "--plan", f"60s forward {speed}") for speed in (0.3, 0.7)
-    )
-    server.wait_for_line("refused")
-    moving = commands.wait(lambda twist: twist.linear.x > 0.0).linear.x
-    for _ in range(20):
-        assert commands.wait().linear.x == pytest.approx(moving)
-    for each in (first, second):
-        each.end()
-
-
-@pytest.mark.exhaustive
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux sorts datagrams by their source")
-def test_two_drones_share_the_ports_to_which_they_report(start, ros):
-    """Also with a bridge of another test: each drone has an address of its own."""
-    names, hosts = ("one", "other"), ("127.0.75.2", "127.0.75.3")
-    launched = [
-        start(
-            *RUNNER,
-            "launch",
-            "vehicle.launch.xml",
-            "robot:=tello",
-            "emulate:=true",
-            f"namespace:={name}",
-            f"robot_host:={host}",
-        )
-        for name, host in zip(names, hosts, strict=True)
-    ]
-    heights = [ros.subscribe(PointStamped, f"/{name}/height") for name in names]
-    assert ros.call_again(Trigger, "/other/tello_bridge/takeoff", Trigger.Request()).success
-    heights[1].wait(lambda height: height.point.z > 0.5)
-    assert heights[0].wait().point.z < 0.1
-    assert [each.stop(signal.SIGINT) for each in launched] == [128 + signal.SIGINT] * 2
 
 
 @pytest.mark.exhaustive

@@ -22,7 +22,6 @@ from drone_bridge.robot_class import (
     BodyVelocity,
     Camera,
     Delimited,
-    Picture,
     Request,
     Robot,
     Serial,
@@ -1169,7 +1168,3 @@ def test_a_body_that_flies_takes_off_first():
     assert body.request("land") == ""
     run(body, 5.0)
     assert body.telemetry().height == 0.0
-
-
-def test_pictures_are_values():
-    assert Picture(1, 1, b"rgb") == Picture(1, 1, b"rgb")

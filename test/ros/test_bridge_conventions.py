@@ -2,15 +2,13 @@
 """Clocks, frames and services, common to all bridges."""
 
 import os
-import sys
-import threading
 
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState, GetState
 from nav_msgs.msg import Odometry
-from processes import TIMEOUT_S, Process, when_listening
+from processes import Process
 from rcl_interfaces.msg import Parameter
 from rcl_interfaces.srv import GetParameters, ListParameters, SetParameters
 from ros_session import RosSession, nanoseconds, wait_until
@@ -18,12 +16,7 @@ from rosgraph_msgs.msg import Clock
 from testbed_peer import TestbedPeer, bridge
 from tf2_msgs.msg import TFMessage
 
-from drone_bridge.net.link_loop import LinkLoop
 from drone_bridge.robot.bridge.node import RobotBridge
-from drone_bridge.ros.node.link_report import LinkReport
-from drone_bridge.session.session import MAY_HAVE_WAITED
-from drone_bridge.simulator.bridge.node import SimulatorBridge
-from drone_bridge.srv import SimulatorRequest
 from drone_bridge.stop_signals import LAUNCHED
 from drone_bridge.testbed.codec import AttitudeLayout
 
@@ -128,34 +121,6 @@ def test_node_with_a_refused_parameter_stays_up_and_starts_once_it_is_set(ros, f
         (result,) = ros.set_parameters("robot_bridge", wheel_separation=0.5)  # the default
         assert result.successful
         wait_until(lambda: state(ros, "robot_bridge") == "active", "the node to start by itself")
-
-
-def test_requests_are_forwarded_once_a_bridge_reports_connected(ros, monkeypatch, start_child):
-    """In this process, where a bridge can be delayed at that moment, until the call has been accepted or refused.
-
-    If the call arrives so late that the link's thread counts as stalled, it is refused as stale.
-    """
-    simulator = when_listening(start_child(sys.executable, "-m", "drone_bridge.simulator.emulator", "--port", 0))
-    is_said, is_submitted = threading.Event(), threading.Event()
-    inform, post = LinkReport.inform, LinkLoop.post
-
-    def inform_and_wait(report, sentence):
-        inform(report, sentence)
-        if sentence.startswith("Connected to"):
-            is_said.set()
-            assert is_submitted.wait(TIMEOUT_S)
-
-    def post_and_tell(loop, work, **options):
-        is_accepted = post(loop, work, **options)
-        is_submitted.set()
-        return is_accepted
-
-    monkeypatch.setattr(LinkReport, "inform", inform_and_wait)
-    monkeypatch.setattr(LinkLoop, "post", post_and_tell)
-    ros.run(SimulatorBridge, port=simulator.port)
-    assert is_said.wait(TIMEOUT_S)
-    answer = ros.call(SimulatorRequest, "simulator_bridge/reassure", SimulatorRequest.Request())
-    assert answer.success or MAY_HAVE_WAITED in answer.message
 
 
 def test_a_node_publishes_only_while_it_is_active(ros, free_port):

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Hold: ignored commands, and who may hold and resume, over real DDS and on the wire."""
 
-import contextlib
 import signal
 import subprocess
 import sys
@@ -16,10 +15,7 @@ from rclpy.qos import DurabilityPolicy, QoSProfile
 from ros_session import repeating, wait_until
 from std_msgs.msg import Bool
 from twists import twist
-from vanishing import kill
 from web_viewer import Pilot, web_bridge
-
-from drone_bridge.msg import HoldStatus
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 PERIOD_S = 0.05
@@ -165,63 +161,6 @@ def test_stop_all_stops_vehicles_without_a_hold_until_they_are_resumed(ros, peer
 def is_held(pilot, topic="/cmd_vel_stamped"):
     held = pilot.vehicles.get(topic, {}).get("held")
     return bool(held) and held["is_sure"] and not held["problem"]
-
-
-def test_a_stop_outlives_the_bridge_whose_file_can_t_be_written(ros, peer, tmp_path):
-    (tmp_path / "held").write_text("no folder")
-    with web_bridge() as server, Pilot(server.address) as pilot:
-        with start(peer) as first, stranger(ros):
-            peer.wait(is_moving)
-            pilot.wait_for(lambda: pilot.vehicles.get("/cmd_vel_stamped", {}).get("holds"), "a vehicle")
-            pilot.send(op="stop", vehicles=["/cmd_vel_stamped"], number=1)
-            pilot.wait_for(lambda: is_held(pilot), "that it is held")
-            first.send(signal.SIGKILL)
-            first.wait()
-        status = ros.subscribe(HoldStatus, "dronegui_bridge/hold_status", LATCHED)
-        with start(peer), stranger(ros):
-            status.wait(lambda message: message.held)
-            pilot.wait_for(lambda: is_held(pilot), "that the page knows")
-            nothing_moves(peer)
-            hold(ros, False)  # by other means than the page
-            pilot.wait_for(lambda: not pilot.vehicles["/cmd_vel_stamped"]["held"], "that the wish has ended")
-            peer.wait(is_moving)
-
-
-@pytest.mark.exhaustive
-def test_stop_all_reaches_an_absent_bridge_and_outlives_the_page_server(ros, peer):
-    with web_bridge() as server, Pilot(server.address) as pilot:
-        pilot.send(op="stop", number=1)
-        pilot.wait_for(lambda: pilot.acknowledged == 1, "that STOP is acknowledged")
-        with start(peer), stranger(ros):
-            pilot.wait_for(lambda: is_held(pilot), "that it is held")
-            server.send(signal.SIGKILL)
-            server.wait()
-            nothing_moves(peer)
-            hold(ros, False)
-            peer.wait(is_moving)
-
-
-def test_a_bridge_stopped_during_its_restart_follows_no_command(ros, peer):
-    """Once resumed, it is free, also after another kill."""
-    with web_bridge() as server, Pilot(server.address) as pilot, contextlib.ExitStack() as stack:
-        with start(peer) as bridge:
-            stack.enter_context(stranger(ros))
-            peer.wait(is_moving)
-            pilot.wait_for(lambda: pilot.vehicles.get("/cmd_vel_stamped", {}).get("holds"), "a vehicle")
-            kill(bridge)
-        peer.forget()
-        pilot.send(op="stop", number=1, vehicles=["/cmd_vel_stamped"])
-        pilot.wait_for(lambda: pilot.acknowledged == 1, "that STOP is acknowledged")
-        with start(peer) as bridge:
-            pilot.wait_for(lambda: len(peer.packets) >= 100, "packets")
-            assert all(packet.is_hover for packet in peer.packets)
-            assert run_command("resume").returncode == 0
-            pilot.wait_for(lambda: not pilot.vehicles["/cmd_vel_stamped"]["held"], "that the wish has ended")
-            peer.wait(is_moving)
-            kill(bridge)
-        peer.forget()
-        with start(peer):
-            peer.wait(is_moving)
 
 
 @pytest.mark.exhaustive

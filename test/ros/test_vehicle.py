@@ -85,16 +85,6 @@ def test_what_goes_wrong_is_raised_as_a_sentence(ros):
         wait_until(lambda: "is held" in refusal(vehicle), "the hold")
 
 
-def test_a_script_without_a_vehicle_ends_with_the_reason_and_one_traceback(ros):
-    script = (
-        "import drone_bridge\nwith drone_bridge.Vehicle('/nobody', patience_s=0.5) as vehicle:\n    vehicle.take_off()"
-    )
-    done = subprocess.run([sys.executable, "-c", script], check=False, capture_output=True, text=True, timeout=60)
-    lines = done.stderr.splitlines()
-    assert "VehicleError: No node serves /nobody/take_off" in lines[-1]
-    assert sum("Traceback" in line for line in lines) == 1
-
-
 def test_a_script_may_end_without_closing_the_vehicle_or_close_it_twice(ros):
     script = "import drone_bridge\nvehicle = drone_bridge.Vehicle()\nfor _ in range({}):\n    vehicle.close()"
     for closes in (0, 2):

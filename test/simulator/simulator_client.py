@@ -136,12 +136,6 @@ class SimulatorClient:
     def send_bytes(self, data):
         self.socket.sendall(data)
 
-    def send_bytes_until_closed(self, data):
-        """Send repeatedly without reading, until the simulator disconnects."""
-        with contextlib.suppress(ConnectionError):
-            while True:
-                self.socket.sendall(data)
-
     def __enter__(self):
         return self
 

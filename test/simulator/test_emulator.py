@@ -51,23 +51,6 @@ def test_run_notifies_all_clients_after_its_steps_and_a_pause_is_silent(emulate,
 # Misbehaving and disconnecting clients.
 
 
-def test_clients_that_send_garbage_or_do_not_read_are_dropped(emulate, connect):
-    emulator = emulate()
-    alice, bob, eve = connect(emulator), connect(emulator, receive_buffer=4096), connect(emulator)
-    eve.send_bytes(b"GET / HTTP/1.1\r\n\r\n" * 2000)
-    eve.wait_until_closed()
-    emulator.wait_for_line("disconnected: The client .*type 71")
-    alice.add(sim.StreamEntity(VEHICLE, 1, (X,)))
-    alice.get(sim.Run(0))
-    with SimulatorClient(emulator.port, max_request_bytes=1 << 20) as writer:
-        writer.get(sim.SetExtended(VEHICLE, "big", bytes(500_000)))
-    bob.send_bytes_until_closed(sim.frame(sim.GetExtended(VEHICLE, "big")) * 10)
-    emulator.wait_for_line("disconnected: more than .* unread")
-    alice.settle()
-    alice.events.clear()  # what was said before
-    alice.wait_for(sim.EntityData)
-
-
 def test_a_non_real_time_simulation_waits_for_a_slow_client(emulate, connect):
     client = connect(emulate("--non-real-time"), receive_buffer=4096)
     for _ in range(20):

@@ -5,19 +5,14 @@ import sys
 
 import pytest
 from processes import Process
-from repository import CAPTURES
 from ros_session import wait_until
 from simulator_client import SimulatorClient
-from vanishing import kill, vanish
 
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.codec import Attribute, ItemType
-from drone_bridge.simulator.session.mirrored_scene import UNKNOWN_STATE
 
-VEHICLE, BUOY, POST = 0, 2, 5
-UNKNOWN = sim.Error(0, UNKNOWN_STATE)
+VEHICLE = 0
 ALL = tuple(Attribute)
-CAPTURE = CAPTURES / "client_to_simulator.bin"
 KNOWN_AXES = [1.0, 0.0, 0.0, 0.0]  # for body_to_model, since learning it turns the vehicle for a moment
 
 
@@ -123,72 +118,3 @@ def test_the_vehicle_s_stream_equals_the_simulator_s_step_by_step(relay, operato
         assert_same(told.values, there.values)
     assert operator.get(sim.Remove(ItemType.ENTITY_STREAM, mine)) == sim.Ok()
     direct.get(sim.Remove(ItemType.ENTITY_STREAM, real))
-
-
-def answers_to_capture(client):
-    """Replay a client of the CUAUV server. Return the answers and the ends of runs."""
-    connection = sim.ServerConnection()
-    connection.receive_data(CAPTURE.read_bytes())
-    answers = []
-    while isinstance(request := connection.next_event(), sim.Request):
-        answers.append(client.ask(request))
-        connection.send(answers[-1])  # it is an answer to this
-        if isinstance(request, sim.Run) and request.steps:
-            client.wait_for(sim.Completed)
-    return answers
-
-
-def test_recorded_requests_are_answered_as_without_the_relay():
-    alone = emulator()
-    relay = Relay("capture")
-    try:
-        expected = answers_to_capture(relay.connect(alone.port))
-        told = answers_to_capture(relay.operator())
-    finally:
-        relay.close()
-        alone.end()
-    assert [type(answer) for answer in told] == [type(answer) for answer in expected]
-    for mine, real in zip(told, expected, strict=True):
-        if isinstance(real, sim.EntityGot):
-            assert_same([mine.value], [real.value])
-        elif not isinstance(real, sim.Added):  # streams have other IDs here
-            assert mine == real
-
-
-def test_operator_bridge_and_server_may_be_killed_and_the_bridge_restarted(ros):
-    timeouts = {"source_timeout": 2.0, "request_timeout": 5.0, "command_timeout": 1.0}
-    relay = Relay("faults", simulator_options=("--running",), **timeouts)
-    try:
-        # The operator vanishes while it steers: the vehicle stops.
-        watcher, first = relay.connect(relay.simulator.port), relay.operator()
-
-        def is_fast(steering):
-            steering.get(sim.SetEntity(VEHICLE, Attribute.VELOCITY, (2.0, 0.0, 0.0)))
-            return value(watcher, VEHICLE, Attribute.VELOCITY)[0] > 1.5
-
-        def is_still():
-            return abs(value(watcher, VEHICLE, Attribute.VELOCITY)[0]) < 0.01
-
-        wait_until(lambda: is_fast(first), "the vehicle to move")
-        vanish(first.socket)
-        wait_until(is_still, "the vehicle to stop")
-        # The bridge is killed: the stream ends, nothing stale is sent, and requests to its services get an error.
-        operator = relay.operator()
-        stream = operator.add(sim.StreamEntity(VEHICLE, 1, (Attribute.VELOCITY,)))
-        operator.wait_for(sim.EntityData, lambda data: data.id == stream)
-        wait_until(lambda: "simulator_bridge" in ros.node.get_node_names(), "the bridge")
-        kill(relay.bridge)
-        wait_until(lambda: operator.ask(sim.GetEntity(VEHICLE, 0)) == UNKNOWN, "the end of states and services")
-        assert "simulator_bridge" in ros.node.get_node_names(), "DDS itself missed it first, after 20 s"
-        assert operator.code(sim.SetEntity(BUOY, 0, (0.0, 0.0, 0.0))) == 1  # as without the service
-        relay.bridge.end()
-        relay.bridge = relay.start_bridge()
-        operator.take(sim.EntityData)
-        operator.wait_for(sim.EntityData, lambda data: data.id == stream)
-        # The server is killed: its clients' connections end, and the bridge stops the vehicle.
-        wait_until(lambda: is_fast(operator), "the vehicle to move again")
-        kill(relay.server)
-        operator.wait_until_closed()
-        wait_until(is_still, "the vehicle to stop again")
-    finally:
-        relay.close()

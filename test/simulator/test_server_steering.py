@@ -93,24 +93,6 @@ class Steered(ServedWorld):
         return [(command.v, command.w) for command in self.commands[number:]]
 
 
-def test_a_turn_rate_from_before_a_pause_is_not_published_again():
-    """Steered by v and w, silent, paused until the vehicle's state is stale, then steered by v alone."""
-    world = Steered()
-    world.move()
-    world.order(0, V)
-    world.order(0, W, (0.0, 0.0, 0.5))
-    world.order(0, V, STANDING)
-    world.wait(TIMEOUT_S)
-    world.want_running(False)
-    world.wait(5.0)
-    world.order(0, V)
-    world.want_running(True)
-    world.move()
-    before = len(world.commands)
-    world.order(0, V, (0.25, 0.0, 0.0))
-    assert world.commands_since(before) == [((0.25, 0.0, 0.0), STANDING)]
-
-
 def test_steering_by_a_service_may_continue_by_topics():
     """The server has just started, without a state of the vehicle."""
     world = Steered()
@@ -118,32 +100,6 @@ def test_steering_by_a_service_may_continue_by_topics():
     world.move()
     assert world.order(0, W, (0.0, 0.0, 0.5)) == sim.Ok()
     assert world.commands_since(0)[-1] == ((1.0, 0.0, 0.0), (0.0, 0.0, 0.5))  # the v that the simulator has
-
-
-@pytest.mark.parametrize("by_service", [False, True])
-def test_command_of_a_disconnected_client_is_not_repeated_by_another(by_service):
-    world = Steered()
-    if not by_service:
-        world.move()
-    world.order(0, V)
-    world.order(1, W, (0.0, 0.0, 0.5))
-    world.move()
-    before = len(world.commands)
-    world.part(0)
-    world.order(1, W, (0.0, 0.0, 0.5))
-    assert world.commands_since(before) == [(STANDING, STANDING), (STANDING, (0.0, 0.0, 0.5))]
-
-
-def test_the_command_of_a_silent_client_ends_while_another_steers():
-    world = Steered()
-    world.move()
-    world.order(0, V)
-    for _ in range(2):
-        world.wait(0.6 * TIMEOUT_S)
-        world.move()
-        world.order(1, W, (0.0, 0.0, 0.5))
-    v, w = (1.0, 0.0, 0.0), (0.0, 0.0, 0.5)
-    assert world.commands_since(0) == [(v, STANDING), (v, w), (STANDING, STANDING), (STANDING, w)]
 
 
 @pytest.mark.parametrize("after_stall", [False, True])
@@ -156,16 +112,6 @@ def test_a_stall_of_the_server_is_not_reported_as_a_client_s_timeout(after_stall
     cause = "stalled" if after_stall else "timed out"
     assert cause in world.notes[-1].sentence
     assert world.commands[-1] == NEUTRAL
-
-
-@pytest.mark.parametrize("response", [HELD, None])
-def test_a_velocity_refused_or_unanswered_by_a_service_is_not_sent_later(response):
-    world = Steered()
-    world.have_bridge(True, set_entity_state=response)
-    assert isinstance(world.order(0, V), sim.Error)
-    world.move()
-    world.order(0, W, (0.0, 0.0, 0.5))
-    assert world.commands_since(0) == [(STANDING, (0.0, 0.0, 0.5))]
 
 
 def turned(angle_rad):
@@ -224,20 +170,6 @@ def test_velocity_keeps_its_world_direction_while_the_vehicle_turns():
     before = len(world.commands)
     world.move(turned(3.0))
     assert not world.commands_since(before)  # the client has been silent
-
-
-@pytest.mark.parametrize("end", ["pause", "hold", "leave"])
-def test_an_ended_velocity_is_not_republished_while_the_vehicle_turns(end):
-    world = Steered(bridge=False)
-    world.move(turned(0.0))
-    world.order(0, V)
-    {"pause": lambda: world.want_running(False), "hold": lambda: world.hold(True), "leave": lambda: world.part(0)}[
-        end
-    ]()
-    assert world.commands[-1] == NEUTRAL
-    before = len(world.commands)
-    world.move(turned(1.0))
-    assert not world.commands_since(before)
 
 
 def test_a_turn_rate_alone_is_not_published_again_while_the_vehicle_turns():

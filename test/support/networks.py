@@ -41,8 +41,3 @@ def made(make_machines):
 def two_machines():
     """Create two machines with a cable between them."""
     return made(machines.two_machines)
-
-
-def three_machines():
-    """Create three machines at a switch."""
-    return made(machines.three_machines)

@@ -5,7 +5,6 @@ import json
 
 import cv2
 import numpy as np
-from processes import Process
 from ros_session import wait_until
 from telemetry_documents import HEIGHT, WIDTH
 from udp_peer import UdpPeer
@@ -36,17 +35,6 @@ class TelemetryPeer(UdpPeer):
         for document in documents:
             data = document if isinstance(document, bytes) else json.dumps(document).encode()
             self._socket.sendto(data, ("127.0.0.1", self.bridge_port))
-
-
-def start_with_peer(**parameters):
-    """Start a bridge on a free UDP port. Return it with a connected peer."""
-    process = Process.node("telemetry_bridge", port=0, **parameters)
-    try:
-        port = process.wait_for_line(r"Waiting for telemetry on 127\.0\.0\.1:(\d+)")[1]
-    except BaseException:
-        process.end()
-        raise
-    return process, TelemetryPeer(int(port))
 
 
 def send_until(send, condition, what):

@@ -2,17 +2,15 @@
 """telemetry_server between a landing program and a ROS drone, which the test simulates."""
 
 import base64
-import json
 import math
 
-import numpy as np
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import Twist
 from nav_msgs.msg import Odometry
 from processes import Process
-from ros_session import repeating, wait_until
-from sensor_msgs.msg import CompressedImage, Image, Imu
+from ros_session import wait_until
+from sensor_msgs.msg import CompressedImage, Imu
 from std_msgs.msg import String
 from telemetry_documents import ROVER
 from telemetry_operator import TelemetryOperator
@@ -20,7 +18,6 @@ from telemetry_peer import jpeg
 
 from drone_bridge.msg import LandingPad
 from drone_bridge.ros.qos import latched
-from drone_bridge.wire.jpeg import read_size
 
 ZERO = Twist()
 
@@ -104,18 +101,3 @@ def test_telemetry_follows_the_topics_and_ends_with_them(ros, serve, operator):
     drone.stop()
     wait_until(lambda: operator.hears_nothing_for(0.3), "silence")
     reports.wait(lambda report: "no topic provides imu/data" in report.status[0].message)
-
-
-def test_documents_by_topics_and_a_raw_image_as_a_small_jpeg(ros, serve):
-    documents, commands = ros.subscribe(String, "/drone/telemetry"), ros.subscribe(Twist, "cmd_vel", 100)
-    serve(transport="topic", images_from="raw")
-    raw = Image(height=480, width=640, encoding="rgb8", step=1920, data=np.zeros(480 * 1920, np.uint8).tobytes())
-    drone = Drone(ros, image=(ros.node.create_publisher(Image, "camera/image_raw", 1), raw))
-    camera = json.loads(documents.wait(lambda message: '"image":"' in message.data).data)["camera"]
-    assert read_size(base64.b64decode(camera["image"])) == (camera["width"], camera["height"]) == (320, 240)
-    publisher = ros.publisher(String, "/drone/command")
-    command = String(data='{"thrust": 0.5, "pitch": 0, "roll": 0, "yaw": 0}')
-    with repeating(lambda _: publisher.publish(command)):
-        assert commands.wait(lambda message: message != ZERO).linear.z == 0.5
-    commands.wait(lambda message: message == ZERO)
-    drone.stop()

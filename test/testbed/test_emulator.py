@@ -3,7 +3,6 @@
 
 import csv
 import math
-import signal
 
 import pytest
 from processes import Process
@@ -90,13 +89,3 @@ def test_trajectory_has_a_row_for_every_state(emulate, tmp_path):
     assert float(rows[0]["distance"]) == 5
     assert float(rows[-1]["pitch"]) == pytest.approx(4)
     assert (float(rows[-1]["pitch_rate"]), float(rows[-1]["thrust"])) == (10, 5)
-
-
-def test_a_signal_in_flight_ends_it_cleanly(emulate):
-    emulator, port = emulate("--until-reached")
-    with AutopilotPeer(port) as autopilot:
-        autopilot.receive()
-        autopilot.receive()
-        emulator.send(signal.SIGINT)
-        assert emulator.wait() == 1  # it has not reached the target
-        assert isinstance(autopilot.receive(), ConnectionClosed)

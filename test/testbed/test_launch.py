@@ -2,8 +2,6 @@
 """testbed.launch.xml as a whole: an emulated drone flies to its target, is recorded, and hovers."""
 
 import csv
-import os
-import re
 import shlex
 import signal
 from pathlib import Path
@@ -11,7 +9,6 @@ from pathlib import Path
 import pytest
 from ament_index_python.packages import get_package_share_directory
 from composition import INTERRUPTED, launch, wait_until_recorded
-from launch_package import make_rviz2
 from rosbags.highlevel import AnyReader
 
 from drone_bridge.ros.time import seconds_of
@@ -117,22 +114,3 @@ def test_one_of_both_listens(tmp_path, bridge, testbed):
     assert f" --role {testbed} " in command
     assert " --layout pitch_roll " in command
     assert f"role: {bridge}" in "".join(node.files.values()).replace('"', "")
-
-
-def test_rviz_gets_its_view_and_a_frame_to_stand_in(tmp_path, monkeypatch):
-    """rviz2 is replaced by a stand-in."""
-    prefix = make_rviz2(tmp_path / "prefix")
-    program = prefix / "lib" / "rviz2" / "rviz2"
-    monkeypatch.setenv("AMENT_PREFIX_PATH", f"{prefix}:{os.environ['AMENT_PREFIX_PATH']}")
-    for arguments, frame in (
-        ({}, "base_link"),
-        ({"attitude_layout": "pitch_roll"}, "base_link"),
-        ({"attitude_layout": "pose", "frame_prefix": "d1/", "namespace": "d1"}, "d1/map"),
-    ):
-        (view,) = (
-            shlex.join(process.command)
-            for process in evaluate(TESTBED_LAUNCH, {"rviz": "true", **arguments}, tmp_path)
-            if process.command[0] == str(program)
-        )
-        assert re.search(rf" -d \S+/rviz/testbed\.rviz -f {frame} --ros-args", view)
-        assert re.search(f"__ns:=/{arguments.get('namespace', '')}( |$)", view)

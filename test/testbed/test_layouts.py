@@ -16,7 +16,6 @@ from testbed_bytes import (
     feed_by_buffers,
     feed_by_copy,
     frame_bytes,
-    single_bytes,
 )
 
 from drone_bridge.testbed.codec import (
@@ -115,18 +114,6 @@ def test_the_captured_testbed_is_never_mistaken_for_another(chunks):
             row, column = height - 1, width - 1
             assert image[:3] == bytes(((7 * f + 11 * e) % 256, (13 * f + 29 * e) % 256, (f + 53 * e) % 256))
             assert image[-1] == (row * column + f + 53 * e) % 256
-
-
-@given(data=st.binary(max_size=120), rest=st.binary(max_size=60), waits=st.booleans())
-def test_any_bytes_give_events_or_a_protocol_error(data, rest, waits):
-    connection = undecided()
-    for piece in single_bytes(data):
-        connection.receive_data(piece)
-    if waits:
-        connection.peer_waits()
-    connection.receive_data(rest)
-    connection.receive_eof()
-    drain(connection)
 
 
 def test_ambiguous_data_of_a_peer_that_does_not_wait_are_refused():

@@ -2,7 +2,6 @@
 """The recorder as it is run: a program on a real network of topics."""
 
 import os
-import resource
 import signal
 import time
 from contextlib import ExitStack, contextmanager
@@ -23,7 +22,6 @@ from sensor_msgs.msg import Image
 from std_msgs.msg import Bool, String
 
 from drone_bridge.msg import CommandRates
-from drone_bridge.tools.cli import main
 from drone_bridge.tools.record import node as recorder_node
 from drone_bridge.tools.record.bag import BagWriter, WrittenTopic
 from drone_bridge.tools.record.node import Recorder, lost_before
@@ -199,43 +197,6 @@ def test_everything_published_is_in_the_bag_byte_for_byte(node, tmp_path):
     assert rows["/cmd_rates"] == ("drone_bridge/msg/CommandRates", 1, 0)
 
 
-@pytest.mark.exhaustive
-def test_latched_and_volatile_publishers_of_a_topic_are_recorded_once_each(node, tmp_path):
-    latched = [node.create_publisher(String, "gripper", LATCHED) for _ in range(3)]
-    sent = [publish(each, String(data=f"latch{number}.")) for number, each in enumerate(latched)]
-    volatile = node.create_publisher(String, "gripper", RELIABLE)
-    with recording_of(tmp_path / "flight") as recording:
-        wait_for_subscription(node, *latched, volatile)
-        wait_until(node, lambda: latched[0].get_subscription_count() == 2)
-        sent += [publish(volatile, String(data="vola!!.")), publish(latched[0], String(data="again!."))]
-        for publisher in (*latched, volatile):
-            publisher.wait_for_all_acked()
-        assert recording.stop(signal.SIGINT) == 0, recording.output
-    assert sorted(recorded(tmp_path / "flight", "/gripper")) == sorted(sent)
-    assert table(recording.output)["/gripper"] == ("std_msgs/msg/String", 5, 0)
-
-
-@pytest.mark.exhaustive
-def test_a_late_publisher_with_weaker_qos_is_recorded_too(node, tmp_path):
-    strict = node.create_publisher(String, "text", LATCHED)
-    middle = node.create_publisher(String, "text", RELIABLE)
-    with recording_of(tmp_path / "flight") as recording:
-        wait_for_subscription(node, strict, middle)
-        sent = [publish(strict, String(data="strict!"))]
-        strict.wait_for_all_acked()
-        loose = node.create_publisher(String, "text", BEST_EFFORT)
-        wait_for_subscription(node, loose, strict)
-        sent.append(publish(loose, String(data="loose..")))
-        # Best effort gives no acknowledgement, but what goes the same way after it does.
-        marker = node.create_publisher(String, "marker", RELIABLE)
-        wait_for_subscription(node, marker)
-        marker.publish(String())
-        marker.wait_for_all_acked()
-        assert recording.stop(signal.SIGHUP) == 0, recording.output
-    assert recording.count_lines("offers weaker QoS") == 1
-    assert recorded(tmp_path / "flight", "/text") == sent
-
-
 def test_a_killed_log_writer_is_replaced_and_the_summary_is_shown(node, tmp_path):
     publisher = node.create_publisher(String, "text", LATCHED)
     with recording_of(tmp_path / "flight") as recording:
@@ -294,54 +255,6 @@ def test_unrecordable_topics_are_logged_once_and_the_rest_is_recorded(node, doma
     assert recording.count_lines("Not recording '/known' as ") == 1
     assert "/later" in table(recording.output)
     assert table(recording.output)["/known"] == ("std_msgs/msg/String", 1, 0)
-
-
-def test_what_was_written_before_a_kill_is_recovered_for_every_command(node, domain, tmp_path):
-    """It is written once a second or so; how much a kill costs is measured in measure/."""
-    publishers = [node.create_publisher(String, name, RELIABLE) for name in ("text", "a", "z")]
-    file, sizes, count = tmp_path / "flight/flight.mcap", set(), 0
-    with recording_of(tmp_path / "flight") as recording:
-        wait_for_subscription(node, *publishers)
-
-        def is_written_twice():
-            nonlocal count
-            count += 1
-            for publisher in publishers:
-                publisher.publish(String(data=f"{count:06}"))
-            sizes.add(file.stat().st_size)
-            return len(sizes) > 3
-
-        wait_until(node, is_written_twice)
-        recording.send(signal.SIGKILL)
-        recording.wait()
-    saved = tmp_path / "saved.mcap"
-    assert main(["recover", str(tmp_path / "flight/flight.mcap"), str(saved)]) == 0
-    with AnyReader([saved]) as reader:
-        connections = [each for each in reader.connections if each.topic == "/text"]
-        texts = [reader.deserialize(data, each.msgtype).data for each, _, data in reader.messages(connections)]
-        times = [time_ns for _, time_ns, _ in reader.messages()]
-    assert 0 < len(texts) <= count
-    assert texts == [f"{number + 1:06}" for number in range(len(texts))]
-    assert times == sorted(times)
-    every_command_reads(saved, "/text", len(texts))
-
-
-def test_a_full_disk_ends_the_recording_with_one_error(node, tmp_path):
-    publisher = node.create_publisher(Image, "image", RELIABLE)
-    image = Image(data=bytes(200_000))
-    with recording_of(tmp_path / "flight") as recording:
-        wait_for_subscription(node, publisher)
-        resource.prlimit(recording.pid, resource.RLIMIT_FSIZE, (3_000_000, 3_000_000))
-        limit = time.monotonic() + PATIENCE_S
-        while publisher.get_subscription_count():
-            publisher.publish(image)
-            publisher.wait_for_all_acked()
-            assert time.monotonic() < limit
-        assert recording.wait() == 1
-    assert recording.count_lines(r"\[ERROR\]") == 1
-    assert f"Writing the bag '{tmp_path / 'flight'}' failed: File too large (" in recording.output
-    assert f"'drone-bridge recover {tmp_path / 'flight/flight.mcap'} <new file>'" in recording.output
-    assert not table(recording.output)
 
 
 def test_bad_parameters_are_refused_with_a_sentence(domain, tmp_path):

@@ -6,7 +6,6 @@ from diagnostic_msgs.msg import DiagnosticStatus
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
 from drone_bridge.kind import kinds, load
-from drone_bridge.tools.doctor.command import judge
 from drone_bridge.tools.doctor.running_nodes import Endpoint, NodeTopic, RunningNode, problems
 
 BEST_EFFORT = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
@@ -111,45 +110,3 @@ def node(level=DiagnosticStatus.OK, message="connected", topics=()):
     return RunningNode(
         "/testbed_server", "virtual testbed", DiagnosticStatus(level=level, message=message), list(topics)
     )
-
-
-@pytest.mark.parametrize(
-    ("found", "lines", "is_fatal"),
-    [
-        ([], ["ok running        no bridge or server in this domain"], False),
-        ([node(topics=healthy().values())], ["ok running        /testbed_server (virtual testbed), connected"], False),
-        (
-            [node(DiagnosticStatus.WARN, "waiting for a peer")],
-            ["!  running        /testbed_server (virtual testbed)", "-> its link: waiting for a peer"],
-            False,
-        ),
-        (
-            [node(DiagnosticStatus.ERROR, "unconfigured: port 1 is taken.")],
-            ["x  running        /testbed_server (virtual testbed)", "-> its link: unconfigured: port 1 is taken."],
-            True,
-        ),
-        (
-            [RunningNode("/testbed_server", "virtual testbed", None, [])],
-            [
-                "!  running        /testbed_server (virtual testbed)",
-                "-> it does not report on /diagnostics: is it active?",
-            ],
-            False,
-        ),
-        (
-            [node(topics=[taken("imu/data", IMU)])],
-            [
-                *(
-                    "ok running        /testbed_server (virtual testbed), connected",
-                    "x                 /imu/data of /testbed_server",
-                ),
-                "-> It has no publisher: no frame is sent.",
-            ],
-            True,
-        ),
-    ],
-)
-def test_doctor_prints_a_line_for_each_node_and_each_mismatch(found, lines, is_fatal):
-    findings = list(judge(found))
-    assert [line.strip() for finding in findings for line in str(finding).splitlines()] == lines
-    assert any(finding.is_fatal for finding in findings) == is_fatal

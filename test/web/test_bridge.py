@@ -12,7 +12,7 @@ import urllib.request
 
 import pytest
 from geometry_msgs.msg import TwistStamped
-from processes import TIMEOUT_S, Process
+from processes import TIMEOUT_S
 from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.serialization import deserialize_message, serialize_message
@@ -140,25 +140,6 @@ def is_published(publisher, message):
     except rclpy_implementation.RCLError:
         return False
     return True
-
-
-def test_a_stopped_viewer_costs_the_others_nothing(bridge, ros):
-    # Not the camera of the previous test: its channel may not have been withdrawn yet.
-    publisher = ros.node.create_publisher(Image, "/other_camera/image_raw", LATCHED)
-    picture = Image(height=480, width=640, encoding="rgb8", step=1920, data=bytes(921600))
-    publisher.publish(picture)
-    with Viewer(bridge.address) as awake, Viewer(bridge.address) as stopped:
-        for viewer in (awake, stopped):
-            viewer.subscribe("/other_camera/image_raw")
-            viewer.next_of("/other_camera/image_raw")  # from now on, the stopped viewer does not read
-        for number in range(100):
-            picture.header.frame_id = f"frame {number:03}"
-            wait_until(lambda: is_published(publisher, picture), "a writer that has room")
-            wanted = picture.header.frame_id.encode()
-            awake.next_of("/other_camera/image_raw", lambda data, wanted=wanted: wanted in data[:40])
-        frame = stopped.next_of("/other_camera/image_raw", lambda data: b"frame 099" in data[:40])
-        assert deserialize_message(frame, Image).width == 640
-        assert len(stopped.messages) < 50
 
 
 def test_a_service_is_called_and_its_answer_comes_back(viewer, ros):
@@ -336,17 +317,6 @@ def refuses_but_to_look(address):
         pilot.wait_for(lambda: pilot.refusals, "a refusal")
         assert "view-only" in pilot.refusals[0]
         assert not pilot.may_steer
-
-
-def test_where_a_port_is_taken_the_page_has_the_next_free_one():
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        port = taken.getsockname()[1]
-        with Process.node("web_bridge", port=port) as process:
-            assert process.wait_for_line(rf"Port {port} is in use")
-            opened = process.wait_for_line(r"http://127\.0\.0\.1:(\d+)/")
-            assert int(opened[1]) > port
 
 
 @pytest.mark.parametrize("garbage", ["", "{", "[]", b"", b"\x02", b"\xff" * 50, json.dumps({"op": "subscribe"})])

@@ -7,14 +7,11 @@ from unittest.mock import Mock
 
 import browser as chromium
 import pytest
-from geometry_msgs.msg import TwistStamped
 from played_vehicle import Vehicle
 from processes import Process
 from rclpy.clock import Clock
 from rclpy.task import Future
 from ros_session import Inbox, wait_until
-from web_page import address_of
-from web_viewer import web_bridge
 
 from drone_bridge.tools.web.goals import Goals, Place, goal_of
 
@@ -95,24 +92,6 @@ def test_an_action_has_a_client_while_a_page_shows_its_vehicle_or_a_goal_from_he
     goals.show({"/go_to"})
     assert goals._clients.keys() == {"/go_to"}
     client.destroy.assert_called_once()
-
-
-@pytest.mark.exhaustive
-def test_a_visible_page_is_a_client_of_the_goals_of_the_vehicle_that_it_shows(browser, ros):
-    def clients():
-        return ros.node.count_clients("/go_to/_action/send_goal")
-
-    vehicle = Vehicle(ros)
-    ros.node.create_subscription(TwistStamped, "cmd_vel_stamped", lambda _: None, 1)
-    with Process.node("drone_controller", behaviour="goals"), web_bridge() as bridge:
-        wait_until(lambda: action_of(ros) == "/go_to", "the action")
-        browser.open(address_of(bridge))
-        wait_until(lambda: clients() == 1, "the page's client")
-        for is_hidden in ("true", "false"):
-            browser.evaluate(f"Object.defineProperty(document, 'hidden', {{value: {is_hidden}, configurable: true}})")
-            browser.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
-            wait_until(lambda is_hidden=is_hidden: clients() == (is_hidden == "false"), f"hidden is {is_hidden}")
-    assert not vehicle.position.any()
 
 
 def test_a_goal_of_the_page_is_an_action_that_reports_its_progress(ros):

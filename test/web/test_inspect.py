@@ -16,8 +16,6 @@ from ros_session import wait_until
 from std_msgs.msg import Bool
 from web_page import address_of, grows
 
-from drone_bridge.tools.bags.bag import BagReader
-
 pytestmark = pytest.mark.exhaustive
 
 LAMP = "document.querySelector('[data-cell=connection] .lamp')?.classList.contains('%s') ?? false"
@@ -99,21 +97,6 @@ def test_plots_pause_and_zoom(page, composition):
     page.evaluate(f"document.querySelector('{plot} .u-over').dispatchEvent(new MouseEvent('dblclick'))")
     page.wait(f"Number({scale}) > {before / 2}")
     page.evaluate("localStorage.clear()")
-
-
-def test_the_recorder_writes_a_bag(page, folder):
-    for is_pressed in ("true", "false"):
-        page.click(".record")
-        page.wait(f"document.querySelector('.record').getAttribute('aria-pressed') === '{is_pressed}'")
-        wait_until(
-            lambda: [
-                each for each in (folder / "drone_bridge" / "bags").glob("bag_*/*.mcap") if each.stat().st_size > 10_000
-            ],
-            "messages",
-        )
-    (bag,) = (folder / "drone_bridge" / "bags").glob("bag_*")
-    with BagReader(bag) as recorded:
-        assert recorded.count > 0
 
 
 def test_a_tap_on_the_ground_sets_a_goal_if_a_controller_accepts_it_and_there_is_odometry(page, ros):

@@ -70,27 +70,6 @@ def talk():
     return Talk()
 
 
-def test_a_wish_is_unreached_until_its_id_is_reported(talk):
-    talk.want()
-    talk.report()
-    assert not talk.is_reached
-    talk.insist()
-    talk.report()
-    assert talk.is_reached
-
-
-def test_another_run_does_not_end_it_and_has_to_take_it_as_well(talk):
-    talk.want()
-    talk.insist()
-    talk.report()
-    talk.node.restart()
-    talk.report()
-    assert not talk.is_reached
-    talk.insist()
-    talk.report()
-    assert talk.is_reached
-
-
 def test_release_after_an_unreported_take_ends_the_wish(talk):
     talk.want()
     talk.insist()
@@ -166,14 +145,6 @@ def test_a_wish_is_in_the_file_from_its_beginning_until_its_end(talk):
     talk.report()  # reached: a bridge that restarts still needs it
     assert held_by(talk.wishes, DRONE) == ["1"]
     talk.wishes.end(DRONE)
-    assert talk.wishes.filed() == []
-
-
-def test_a_release_by_other_means_takes_a_wish_out_of_the_file(talk):
-    talk.want()
-    talk.insist()
-    talk.node.release()
-    talk.report()
     assert talk.wishes.filed() == []
 
 

@@ -3,15 +3,12 @@
 
 import contextlib
 import os
-import re
 import signal
 import subprocess
 import time
-from collections.abc import Sequence
 from pathlib import Path
 
 END_TIMEOUT_S = 20.0
-GROWTH_KIB = 8 * 1024  # from the largest of the first third to the end
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 #: Allocated KiB, descriptors, threads.
 Usage = tuple[int, int, int]
@@ -83,39 +80,3 @@ class Program:
 
     def _proc(self, name: str) -> Path:
         return Path(f"/proc/{self.pid}") / name
-
-
-def left_behind(files: set[str]) -> list[str]:
-    """Return the unused files in /dev/shm."""
-    mapped = set()
-    for maps in Path("/proc").glob("[0-9]*/maps"):
-        with contextlib.suppress(OSError):
-            mapped |= {line.split()[-1] for line in maps.read_text().splitlines() if "/dev/shm/" in line}
-    return sorted(name for name in files - mapped if os.path.exists(name))
-
-
-def is_port(file: str) -> bool:
-    """Return whether a file is the queue of a DDS port, which Fast DDS keeps for the port's next user."""
-    return "_port" in file
-
-
-def grown(usage: Sequence[Usage]) -> list[str]:
-    """Return the resources in which a program has grown, from its use over time."""
-    if not usage:
-        return []
-    first, last = usage[0], usage[-1]
-    found = [
-        f"{now - before} {what} more than at first"
-        for what, before, now in (("descriptors", first[1], last[1]), ("threads", first[2], last[2]))
-        if now > before
-    ]
-    growth_kib = last[0] - max(used[0] for used in usage[: max(2, len(usage) // 3)])
-    if growth_kib > GROWTH_KIB:
-        found.append(f"has grown by {growth_kib / 1024:.1f} MiB since the first third")
-    return found
-
-
-def is_from_pythons_start(output: str) -> bool:
-    """Return whether the interrupt came before the program's first line, when the traceback lacks its modules."""
-    is_interrupted = output.rstrip().endswith(("KeyboardInterrupt", "initialized")) or "init_import_site" in output
-    return is_interrupted and not re.search(r"drone_bridge/\w+/[\w/]+\.py", output)

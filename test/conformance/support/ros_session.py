@@ -145,20 +145,6 @@ class RosSession:
     def _state_of(self, node):
         return self.call(GetState, f"{node}/get_state", GetState.Request()).current_state.id
 
-    def call_successor(self, service_type, name, request):
-        """Call until one call is answered, since services of a killed node stay in the graph for a while.
-
-        Also repeated if the node reports a stall at its start.
-        """
-        client, calls = self.node.create_client(service_type, name), []
-
-        def answers():
-            calls.append(client.call_async(request))
-            done = [call.result() for call in calls if call.done()]
-            return [answer for answer in done if CALL_AGAIN not in answer.message]
-
-        return wait_until(answers, f"an answer of {name}", period_s=1.0)[0]
-
     def call(self, service_type, name, request, timeout_s=TIMEOUT_S):
         client = self.node.create_client(service_type, name)
         assert client.wait_for_service(timeout_s), f"no service {name}"

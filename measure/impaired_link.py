@@ -5,6 +5,7 @@ Each end is a TUN device, whose packets a thread of this process forwards to the
 of the kernel. netem, which does the same, is missing in many containers and on small machines.
 """
 
+import contextlib
 import ctypes
 import errno
 import fcntl
@@ -15,7 +16,10 @@ import struct
 import threading
 import time
 from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass
+
+from machines import DEVICE, Machine, MachinesError, configure, namespaces
 
 _TUN = "/dev/net/tun"
 _TUNSETIFF = 0x400454CA
@@ -144,6 +148,19 @@ class ImpairedLink:
                         _take(near, direction)
                     for packet in direction.take_arrived(time.monotonic()):
                         _hand_over(far, packet)
+
+
+@contextlib.contextmanager
+def two_machines_far_apart(impairment: Impairment) -> Iterator[tuple[Machine, Machine, ImpairedLink]]:
+    """Create two machines with an impaired link between them. Raises MachinesError if not permitted."""
+    with namespaces(2) as (one, other):
+        try:
+            link = ImpairedLink((one.name, other.name), DEVICE, impairment)
+        except LinkUnavailableError as error:
+            raise MachinesError(str(error)) from error
+        with contextlib.closing(link):
+            configure(one, other)
+            yield one, other, link
 
 
 def _take(end: int, direction: Direction) -> None:
