@@ -6,16 +6,13 @@ from importlib.util import find_spec
 
 import numpy as np
 import pytest
-from diagnostic_msgs.msg import DiagnosticArray
-from diagnostics import values_of
 from ports import free_ports
 from processes import Process
 from repository import CAPTURES
 from sensor_msgs.msg import CameraInfo, CompressedImage, Image
 
 from drone_bridge.ardrone.codec import PaveReader
-from drone_bridge.pictures.camera import UNDECODED
-from drone_bridge.vision.ar_drone_cameras import DOWN_2, FRONT, FRONT_2
+from drone_bridge.vision.ar_drone_cameras import DOWN_2, FRONT_2
 from drone_bridge.vision.h264 import H264Decoder
 
 CAPTURED = CAPTURES / "ardrone" / "uavpilot_video.bin"
@@ -87,21 +84,3 @@ def test_the_camera_is_switched_and_named_from_the_first_picture_on(ros, start):
 
 def mean_of(image):
     return np.frombuffer(image.data, np.uint8).reshape(-1, 3).mean(axis=0).tolist()
-
-
-@pytest.mark.exhaustive
-def test_an_ar_drone_1_sends_uvlc(ros, start):
-    images = ros.subscribe(Image, "image_raw")
-    start("--drone", 1)
-    image = images.wait()
-    assert (image.width, image.height, image.header.frame_id) == (FRONT.width, FRONT.height, frame_of(FRONT))
-
-
-@pytest.mark.exhaustive
-def test_without_pyav_a_sentence_names_the_command(ros, start, tmp_path):
-    (tmp_path / "av.py").write_text("raise ImportError('hidden by a test')")
-    images, reports = ros.subscribe(Image, "image_raw"), ros.subscribe(DiagnosticArray, "/diagnostics")
-    _, bridge = start("--video", CAPTURED, env={"PYTHONPATH": str(tmp_path)})
-    bridge.wait_for_line("pip install 'av")
-    reports.wait(lambda one: UNDECODED in values_of(one))
-    assert not len(images)

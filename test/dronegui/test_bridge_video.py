@@ -9,7 +9,6 @@ from child_processes import children_of, is_running
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from diagnostics import values_of
 from dronegui_peer import DroneGuiPeer
-from patience import wait_until
 from processes import Process
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from sensor_msgs.msg import CameraInfo, CompressedImage, Image
@@ -123,6 +122,22 @@ def test_packets_are_relayed_unchanged_and_no_decoder_starts_unsubscribed(ros, g
     assert decoders_of(process) == []
 
 
+def test_broken_packets_are_refused_and_end_nothing(ros, gui, video):
+    images, packets = ros.subscribe(Image, "image_raw"), ros.subscribe(UInt8MultiArray, "dronegui/video")
+    reports = values(ros)
+    with bridge(gui, video, video_rate=60.0) as process:
+        video.keep_sending(FRONT_PACKET)
+        images.wait(lambda image: len(packets))
+        (child,) = decoders_of(process)
+        for packet in (FRONT_PACKET[:100], b"", bytes(65507)):
+            video.keep_sending(packet)
+            packets.wait(lambda one, packet=packet: one.data.tobytes() == packet)
+        video.keep_sending(DOWN_PACKET)
+        images.wait(lambda image: image.width == DOWN.width)
+        count(reports, "refused_video", 3)
+        assert decoders_of(process) == [child]
+
+
 def test_a_stopped_child_is_reported_and_replaced_and_blocks_no_command(ros, gui, video):
     images, reports = ros.subscribe(Image, "image_raw"), values(ros)
     with bridge(gui, video) as process:
@@ -197,10 +212,3 @@ def test_without_opencv_the_raw_images_are_all_there_is(ros, gui, video, tmp_pat
         video.keep_sending(FRONT_PACKET)
         images.wait()
         assert ros.node.count_publishers("image_raw/compressed") == 0
-
-
-@pytest.mark.exhaustive
-def test_without_a_port_there_are_no_topics_of_the_camera(ros, gui, video):
-    with bridge(gui, video, video_port=0):
-        wait_until(lambda: ros.node.count_publishers("dronegui/state"), "topics of the bridge")
-        assert ros.node.count_publishers("image_raw") == 0

@@ -99,14 +99,6 @@ def test_a_question_that_cannot_be_asked_is_a_failure_with_a_sentence(drone_brid
     asked.wait_for_line("kestrel_bridge has no executable kestrel_server")
 
 
-def test_emulate_and_operate_know_it_and_one_flies_the_other(drone_bridge):
-    emulator, port = emulated(drone_bridge)
-    operator = drone_bridge("operate", "kestrel", "--port", port, "--plan", "2s forward 1, 1s")
-    assert operator.wait() == 0, operator.output
-    assert float(emulator.wait_for_line(r"standing at (\S+)")[1]) > 0.5  # by the clock on the wall: 2 m
-    assert emulator.stop() == 0
-
-
 @of_pip
 def test_through_the_relay_a_client_flies_the_drone_as_it_does_directly(start, drone_bridge, environment):
     (server_port,) = free_ports(1)

@@ -8,7 +8,7 @@ import pytest
 from processes import Process
 from testbed_autopilot import AutopilotPeer
 
-from drone_bridge.testbed.codec import ConnectionClosed, Constants, MotionParameters
+from drone_bridge.testbed.codec import ConnectionClosed, MotionParameters
 from drone_bridge.testbed.emulator.__main__ import parse, stream_options
 
 EMULATOR = ("drone_bridge.testbed.emulator", "--port", 0, "--width", "20", "--height", "10")
@@ -43,26 +43,6 @@ def fly(autopilot, motion=HOVER, frames=math.inf):
             break
         autopilot.answer(motion)
     return events
-
-
-def test_it_announces_its_options(emulate):
-    _, port = emulate("--hfov", "100", "--vfov", "50", "--negative-gravity")
-    with AutopilotPeer(port) as autopilot:
-        constants = autopilot.receive()
-    assert constants == Constants(
-        horizontal_angle_of_view=100,
-        vertical_angle_of_view=50,
-        width=20,
-        height=10,
-        camera_separation=0.25,
-        weight=1.0,
-        gravity=pytest.approx(-9.81),
-        drag=pytest.approx(0.2),
-        max_thrust=25,
-        max_pitch_rate=720,
-        max_roll_rate=720,
-        max_yaw_rate=720,
-    )
 
 
 def test_reaching_the_target_is_reported_and_ends_the_flight_with_0(emulate):
