@@ -2,11 +2,8 @@
 """Positions that stand still, with the pull of the drone's tilt."""
 
 import pytest
-from lying_flights import PLACE_LIES, TestbedConditions, fly_testbed
 
 from drone_bridge.motion.judged_position import WINDOW_S, JudgedPosition
-
-STUCK_FROM_S = 3.0
 
 
 @pytest.mark.parametrize(
@@ -20,11 +17,3 @@ def test_a_position_that_stands_still_while_the_pull_changes_is_doubted(step_m, 
         x += step_m * (number % 3) * (number < 40)
         judged.believed((x, 0.0, 1.0), (x, 0.0, 1.0), 0.1 if number < 45 else pull_after, WINDOW_S)
     assert bool(judged.reasons) == is_doubted
-
-
-@pytest.mark.parametrize("gusts", [0.1, 0.3])
-def test_a_position_of_zero_is_doubted_in_gusts_while_zero_is_commanded(gusts):
-    conditions = TestbedConditions(PLACE_LIES["0"], STUCK_FROM_S, gusts=gusts)
-    flown = fly_testbed("zero", conditions, STUCK_FROM_S + 8.0)
-    assert flown.said_at is not None
-    assert not any(each.is_doubted for each in flown.moments if each.time < STUCK_FROM_S)
