@@ -4,7 +4,6 @@
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -20,7 +19,6 @@ from web_viewer import Pilot, web_bridge
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 PERIOD_S = 0.05
 EXAMPLES = Path(__file__).parents[2] / "examples"
-STALL_S = 0.7  # after which requests are refused as stale, and far below the time in which they are repeated
 FORWARD = twist(forward=1.0)
 
 
@@ -156,27 +154,6 @@ def test_stop_all_stops_vehicles_without_a_hold_until_they_are_resumed(ros, peer
         wait_until(
             lambda: pilot.steer() or pilot.steer(x=1.0) or followed.wait().twist.linear.x, "the stick to move it"
         )
-
-
-def is_held(pilot, topic="/cmd_vel_stamped"):
-    held = pilot.vehicles.get(topic, {}).get("held")
-    return bool(held) and held["is_sure"] and not held["problem"]
-
-
-@pytest.mark.exhaustive
-def test_a_resume_during_a_stall_of_the_bridge_is_repeated(ros, peer, bridge):
-    with web_bridge() as server, Pilot(server.address) as pilot, stranger(ros):
-        pilot.wait_for(lambda: pilot.vehicles.get("/cmd_vel_stamped", {}).get("holds"), "a vehicle")
-        pilot.send(op="stop", vehicles=["/cmd_vel_stamped"])
-        pilot.wait_for(lambda: is_held(pilot), "that it is held")
-        bridge.send(signal.SIGSTOP)
-        wait_until(bridge.is_stopped, "that it is stopped")
-        pilot.send(op="resume", vehicle="/cmd_vel_stamped")
-        time.sleep(STALL_S)
-        bridge.send(signal.SIGCONT)
-        pilot.wait_for(lambda: not pilot.vehicles["/cmd_vel_stamped"]["held"], "that it is resumed")
-        peer.wait(is_moving)
-        assert pilot.refusals == []
 
 
 def test_a_shell_holds_and_resumes(ros, peer, bridge):
