@@ -38,7 +38,7 @@ def test_a_drone_that_was_just_switched_on_flies_its_plan(ros, tmp_path):
 
 def test_a_program_for_the_gui_flies_the_drone_without_a_gui(ros):
     ports = dict(zip(NAMES, free_ports(len(NAMES)), strict=True))
-    options = ("--port", ports["programs_port"], "--navdata-port", ports["programs_navdata_port"], "--video-port", 0)
+    options = ("--port", ports["programs_port"], "--navdata-port", ports["programs_navdata_port"])
     with launch("ardrone.launch.xml", emulate=True, **ports) as composition:
         composition.wait_for_line("sends navdata")
         with Process.module("drone_bridge.dronegui.operator", *options, "--plan", "2s forward 0.3") as operator:

@@ -106,15 +106,23 @@ def test_a_tap_on_the_ground_sets_a_goal_if_a_controller_accepts_it_and_there_is
     goals = ros.subscribe(PoseStamped, "/goal_pose")
     ros.node.create_publisher(Odometry, "/odom", 1)
     page.wait(f"{button}?.checkVisibility() ?? false")
+    tap_a_goal(page, button)
+    sent = "document.querySelector('.goal').innerText.includes('reports no progress')"
+    late = "document.body.innerText.includes('Please repeat it')"
+    page.wait(f"{sent} || {late}")
+    if not page.evaluate(sent):  # a request that is delivered late on a busy machine is never carried out
+        tap_a_goal(page, button)
+        page.wait(sent)
+    assert goals.wait().header.frame_id == "base_link"
+
+
+def tap_a_goal(page, button):
     page.evaluate(f"{button}.click()")
     page.wait("document.querySelector('.goal').innerText.includes('Tap the target')")
     page.grab(".scene-view canvas", up=0)
     page.drop()
     page.wait("document.querySelector('.goal').innerText.includes('Goal at x')")
     page.click(".goal .primary")
-    goal = goals.wait()
-    assert goal.header.frame_id == "base_link"
-    page.wait("document.querySelector('.goal').innerText.includes('reports no progress')")
 
 
 def test_foxgloves_own_client_reads_publishes_and_sets_parameters(composition, ros):
