@@ -160,7 +160,7 @@ class RobotClassOperatorSession(Session):
         self._reckoning = DeadReckoning() if robot.reckons else None
         self._end: RobotClassConnection | None = None
         self._to: Any = None
-        self._greeting: Iterator[Step] = iter(())
+        self._greeting: Iterator[Step] | None = None
         self._step: bytes | Callable[[], bytes] = b""
         self._test: Test | None = None
         self._other_answer = b""  # newest packet that does not answer the pending step
@@ -191,7 +191,7 @@ class RobotClassOperatorSession(Session):
         self._end, self._to = RobotClassConnection(self._robot, Side.OPERATOR, is_line=self._is_line), peer
         if peer is not None:
             self.peer = str(peer)
-        self._greeting, self._test = self._end.robot.handshake(), None
+        self._greeting = self._test = None
         self._arbiter.start(now_s)
         if self._pilot:
             self._pilot.restart(now_s)
@@ -375,22 +375,25 @@ class RobotClassOperatorSession(Session):
         return self._sent(self._stop)
 
     def _handshake(self, now_s: float) -> Actions:
-        """Continue the greeting to the next step with an answer, or to its end, which is neutral."""
+        """Continue the greeting, or begin it, to the next step with an answer, or to its end, which is neutral."""
         actions: list[Action] = []
         if self._test is not None:
             arrived_s = [sent_s for sent_s in self._sent_s if sent_s > self._refused_at]
             self._repeats += [(self._test, sent_s + ANSWERS_S) for sent_s in arrived_s[1:]]
+        self._sent_s, self._other_answer = [now_s], b""
         try:
-            self._other_answer = b""
+            assert self._end
+            self._greeting = self._greeting or self._end.robot.handshake()
             for step in self._greeting:
                 self._step, self._test = (step, None) if isinstance(step, bytes) else step
-                self._sent_s = [now_s]
                 actions += self._sent(step_bytes(self._step))
                 if self._test is not None:
                     self.due_s = now_s + AGAIN_S
                     return actions
         except DECODE_ERRORS as error:
-            actions.append(Note(UNENCODABLE, f"The rest of the greeting can't be encoded: {error}"))
+            self._greeting, self._test, self.due_s = None, None, now_s + AGAIN_S
+            sentence = f"The greeting has failed, and begins again. The robot gets neutral until it ends: {error}"
+            return [*actions, *self._drive(None), Note(UNENCODABLE, sentence)]
         self._test, self.state, self.is_open = None, CONNECTED, True
         self.due_s = now_s + 1 / self._parameter("rate")
         return [*actions, *self._drive(None)]
@@ -407,6 +410,8 @@ class RobotClassOperatorSession(Session):
             commands = self._drive(None) if was_landing else self._neutral_of_datagrams()
         if now_s < self._sent_s[-1] + AGAIN_S:
             return commands
+        if self._greeting is None:
+            return [*commands, *self._handshake(now_s)]
         self._sent_s = [*(each for each in self._sent_s if now_s - each < ANSWERS_S), now_s]
         if self._other_answer:
             commands = [*commands, Note(UNGREETED, self._ungreeted(), is_ongoing=True)]

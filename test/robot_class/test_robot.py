@@ -544,18 +544,30 @@ def test_a_packet_for_which_the_greeting_s_test_fails_is_no_answer(talk):
     assert talk.session.state == GREETING
 
 
-def test_neutral_ends_a_greeting_that_fails():
-    class Rude(Mute):
-        name = "rude"
+def fails_later(_):
+    yield b"hello\n"
+    fail()
 
-        def handshake(self):
-            yield b"hello\n"
-            fail()
 
-    talk = ClientTalk(Rude)
-    actions = talk.connect()
-    assert bytes_of(actions) == b"hello\n0\n"
-    assert UNENCODABLE in counters(actions)
+@pytest.mark.parametrize(
+    ("handshake", "greeting"),
+    [
+        (fails_later, b"hello\n0\n"),
+        (lambda _: iter(["hello"]), b"0\n"),
+        (lambda _: fail(), b"0\n"),
+        (lambda _: 7, b"0\n"),
+    ],
+)
+def test_a_robot_whose_greeting_fails_gets_neutral_and_no_motion(handshake, greeting, monkeypatch):
+    robot = type("Rude", (Mute,), {"name": "rude", "handshake": handshake})
+    talk = ClientTalk(robot)
+    talk.arbiter.command = BodyVelocity(0.5)
+    actions = [*talk.connect(), *talk.run(0.9)]
+    assert bytes_of(actions) == 2 * greeting
+    assert counters(actions).count(UNENCODABLE) == 2
+    assert talk.session.state == GREETING
+    monkeypatch.setattr(robot, "handshake", lambda _: iter([b"hi\n"]))
+    assert bytes_of(talk.run(0.6)).startswith(b"hi\n0\n0.5\n")
 
 
 def test_a_stream_with_invalid_data_is_closed(greeted):
