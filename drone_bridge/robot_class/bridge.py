@@ -234,3 +234,8 @@ class RobotClassBridge(ProtocolNode):
 
     def publish_event(self, message: StatePacket) -> None:
         self._topics.publish(message, self.now())
+
+
+def make_node(robot: type[Robot]) -> type[RobotClassBridge]:
+    """Return the class of a robot's bridge."""
+    return type(f"{robot.__name__}Bridge", (RobotClassBridge,), {"robot": robot})

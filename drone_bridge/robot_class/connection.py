@@ -8,7 +8,7 @@ RemoteProtocolError. After an error, nothing more is read from a TCP stream, but
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -59,14 +59,6 @@ class Packet:
 @dataclass(frozen=True, slots=True)
 class StatePacket(Packet):
     """Packet with telemetry, the source of topics."""
-
-
-def is_neutral(packets: Iterable[Packet | ConnectionClosed]) -> Iterator[bool]:
-    """Yield for each command among a robot's received packets whether it is neutral."""
-    for packet in packets:
-        for meaning in packet.meanings if isinstance(packet, Packet) else ():
-            if isinstance(meaning, Command):
-                yield meaning in NEUTRALS
 
 
 class RobotClassConnection(EventSource[Packet | ConnectionClosed]):
@@ -237,6 +229,20 @@ def packets(framing: Framing, data: bytes) -> Iterator[bytes]:
             raise ValueError(f"its own data are not split into packets: {data[:40]!r}")
         yield data[:size]
         data = data[size:]
+
+
+def commands(robot: type[Robot]) -> Callable[[bytes], Iterator[bool]]:
+    """Return a reader of a client's commands, which yields for each whether it is neutral."""
+    end = RobotClassConnection(robot, Side.VEHICLE)
+
+    def read(data: bytes) -> Iterator[bool]:
+        end.receive_data(data)
+        for packet in end.events():
+            for meaning in packet.meanings if isinstance(packet, Packet) else ():
+                if isinstance(meaning, Command):
+                    yield meaning in NEUTRALS
+
+    return read
 
 
 def conversation(robot: type[Robot]) -> Sequence[Sent]:

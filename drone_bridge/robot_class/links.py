@@ -4,9 +4,10 @@
 import socket
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
-from drone_bridge.net.connector import Cancellation, LinkError, MakeTap, Selectable
+from drone_bridge.net.connector import Cancellation, Connector, LinkError, MakeTap, Selectable
 from drone_bridge.net.datagram_link import DatagramPeer, DatagramPort
 from drone_bridge.net.link_loop import Connected, Disconnected, FilledBuffer, Link, ReceivedData
 from drone_bridge.net.serial_line import SerialLine
@@ -26,94 +27,70 @@ STREAM_TO_ROBOT = replace(STREAM, expects_acknowledgements=True)
 MAX_FOREIGN = 32
 
 
-class ReportPorts:
-    """Ports of ours to which a robot sends reports, by their links' names. Others' datagrams are dropped."""
-
-    def __init__(self, ports: Mapping[str, int], wire_log: MakeTap | None) -> None:
-        """Without opening them."""
-        self._numbers, self._wire_log = ports, wire_log
-        self._opened: dict[str, DatagramPort] = {}
-        self._source: Any = None
-
-    def open(self, own_host: str, source: Any) -> None:
-        """Bind all ports anew. `source` is the robot's socket address. Raises LinkError."""
-        self.close()
-        self._source = source
-        for name, number in self._numbers.items():
-            self._opened[name] = DatagramPort(own_host, number, self._wire_log, source=source)
-
-    def files(self) -> Sequence[Selectable]:
-        return [file for each in self._opened.values() for file in each.files()]
-
-    def receive(self) -> ReceivedData | None:
-        """Return the oldest datagram of the robot, if any, whose source is the link's name. Raises LinkError."""
-        for name, each in self._opened.items():
-            for _ in range(MAX_FOREIGN):
-                if not (received := each.receive()):
-                    break
-                if same_host(received.source, self._source):
-                    return ReceivedData(received.data, name)
-        return None
-
-    def close(self) -> None:
-        for each in self._opened.values():
-            each.close()
-        self._opened.clear()
-
-
-class UdpRobot(DatagramPeer):
-    """UDP link to a robot that also sends reports to ports of ours."""
+class _Reports(Connector):
+    """Client link that also receives what a robot sends to ports of ours. Other hosts' datagrams are dropped."""
 
     def __init__(self, *arguments: Any, ports: Mapping[str, int], **options: Any) -> None:
-        """See DatagramPeer and ReportPorts."""
+        """`ports` are numbers by their links' names. For the others, see the link."""
         super().__init__(*arguments, **options)
-        self._reports = ReportPorts(ports, options["wire_log"])
+        self._numbers, self._log = ports, options["wire_log"]
+        self._reports: dict[str, DatagramPort] = {}
+        self._ends: tuple[str, Any] = ("", None)  # our address, and the robot's socket address
 
     def open(self) -> None:
         """See Link. Opening all ports is retried until it succeeds."""
-        super().open()
-        self._retried(lambda: self._reports.open(self.own_host, self.address))
+        link: Any = super()
+        link.open()
+        self._retried(self._open_reports)
 
     def files(self) -> Sequence[Selectable]:
-        return (*super().files(), *self._reports.files())
+        link: Any = super()
+        return (*link.files(), *(file for each in self._reports.values() for file in each.files()))
 
-    def receive(self) -> ReceivedData | None:
-        if not (received := super().receive()) and (received := self._reports.receive()):
-            self.heard()
+    def receive(self) -> ReceivedData | FilledBuffer | Connected | Disconnected | None:
+        """See Link. The source of a datagram of the robot is the link's name."""
+        link: Any = super()
+        received: ReceivedData | None = link.receive()
+        for name, each in () if received else self._reports.items():
+            for _ in range(MAX_FOREIGN):
+                if not (datagram := each.receive()):
+                    break
+                if same_host(datagram.source, self._ends[1]):
+                    return ReceivedData(datagram.data, name)
         return received
 
     def close(self) -> None:
-        self._reports.close()
+        self._close_reports()
         super().close()
 
+    def _open_reports(self) -> None:
+        """Bind all ports anew. Raises LinkError."""
+        self._close_reports()
+        for name, number in self._numbers.items():
+            self._reports[name] = DatagramPort(self._ends[0], number, self._log, source=self._ends[1])
 
-class TcpRobot(TcpPeer):
-    """TCP link to a robot that also sends reports to ports of ours."""
-
-    def __init__(self, *arguments: Any, ports: Mapping[str, int], **options: Any) -> None:
-        """See TcpPeer and ReportPorts."""
-        super().__init__(*arguments, **options)
-        self._reports = ReportPorts(ports, options["wire_log"])
-        self._ends: tuple[str, Any] = ("", None)
-
-    def open(self) -> None:
-        """See Link. Opening all ports is retried until it succeeds."""
-        super().open()
-        self._retried(lambda: self._reports.open(*self._ends))
-
-    def files(self) -> Sequence[Selectable]:
-        return (*super().files(), *self._reports.files())
-
-    def receive(self) -> ReceivedData | FilledBuffer | Connected | Disconnected | None:
-        return super().receive() or self._reports.receive()
-
-    def close(self) -> None:
-        self._reports.close()
-        super().close()
+    def _close_reports(self) -> None:
+        for each in self._reports.values():
+            each.close()
+        self._reports.clear()
 
     def _connect_to(self, connecting: socket.socket, address: Any) -> None:
-        super()._connect_to(connecting, address)
+        super()._connect_to(connecting, address)  # type: ignore[safe-super]
         self._ends = connecting.getsockname()[0], address
+
+
+class UdpRobot(_Reports, DatagramPeer):
+    """UDP link to a robot."""
+
+    def receive(self) -> Any:
+        """See Link. A robot that reports is not silent."""
+        if received := super().receive():
+            self.heard()
+        return received
+
+
+class TcpRobot(_Reports, TcpPeer):
+    """TCP link to a robot."""
 
 
 class TcpRobotsEnd(TcpPort):
@@ -159,12 +136,8 @@ def client_link(
         if isinstance(first, Udp):
             raise ValueError(f"serial is {serial}, but must be empty: {robot.name} uses datagrams.")
         return SerialLine(serial, baud or first.baud, on_failure, **options)
-    if isinstance(first, Udp):
-        return UdpRobot(host, port, on_failure, ports=ports, **options)
-    options["options"] = STREAM_TO_ROBOT
-    if ports:
-        return TcpRobot(host, port, on_failure, ports=ports, **options)
-    return TcpPeer(host, port, on_failure, **options)
+    make = UdpRobot if isinstance(first, Udp) else partial(TcpRobot, options=STREAM_TO_ROBOT)
+    return make(host, port, on_failure, ports=ports, **options)
 
 
 def robots_link(robot: type[Robot], host: str, port: int, wire_log: MakeTap | None = None) -> TcpPort | DatagramPort:

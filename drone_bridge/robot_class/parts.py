@@ -3,15 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from functools import partial
+from typing import Any
 
-from drone_bridge.kind import NodeKind, Port, Program, ProtocolKind, Role, Sent, Side
+from drone_bridge.kind import NodeKind, Port, Program, ProtocolKind, Role, Side, load
 from drone_bridge.robot_class.robot import Robot, first_link, is_stream, port_parameters
 
-if TYPE_CHECKING:
-    from drone_bridge.robot_class.connection import RobotClassConnection
 LAUNCH_FILE = "vehicle.launch.xml"
 
 
@@ -51,102 +49,43 @@ class Parts:
             bridge=node("bridge"),
             server=node("server") if has_robots_end else None,
             emulator=emulator if has_robots_end else None,
-            operator=Program(
-                robot.name, f"a client of {robot.summary}", f"{at}.operate", agreed=agreed, at_once=at_once
-            ),
+            operator=replace(emulator, summary=f"a client of {robot.summary}", main=f"{at}.operate"),
             launch_file=LAUNCH_FILE,
             launch_arguments={"robot": robot.name},
             model=robot.model,
             watchdog_s=robot.robot_stops_after_s,
         )
 
-    # Connections, for tests and relays.
+    def __getattr__(self, name: str) -> Any:
+        """Return a part, imported on first use. Those of nodes and topics need ROS, and the types of its topics."""
+        if name in _SIDES:
+            return partial(_load("connection:RobotClassConnection"), self._robot, _SIDES[name])
+        if name in _FUNCTIONS:
+            return partial(_load(_FUNCTIONS[name]), self._robot)
+        if name not in _RESULTS:
+            raise AttributeError(f"A robot has no part {name!r}.")
+        setattr(self, name, result := _load(_RESULTS[name])(self._robot))
+        return result
 
-    def client(self) -> RobotClassConnection:
-        """Return a client's connection."""
-        from drone_bridge.robot_class.connection import RobotClassConnection
 
-        return RobotClassConnection(self._robot, Side.OPERATOR)
+def _load(part: str) -> Any:
+    return load(f"{__package__}.{part}")
 
-    def robots_end(self) -> RobotClassConnection:
-        """Return a robot's connection."""
-        from drone_bridge.robot_class.connection import RobotClassConnection
 
-        return RobotClassConnection(self._robot, Side.VEHICLE)
-
-    def conversation(self) -> Sequence[Sent]:
-        """Return a sample conversation of both ends of the description."""
-        from drone_bridge.robot_class.connection import conversation
-
-        return conversation(self._robot)
-
-    def commands(self) -> Any:
-        """Return a reader of a client's commands, which yields for each whether it is neutral."""
-        from drone_bridge.robot_class.connection import is_neutral
-
-        end = self.robots_end()
-
-        def read(data: bytes) -> Iterator[bool]:
-            end.receive_data(data)
-            yield from is_neutral(end.events())
-
-        return read
-
-    def faults(self) -> Iterator[str]:
-        """Yield what is wrong with the description, as sentences."""
-        from drone_bridge.robot_class.self_check import faults
-
-        return faults(self._robot)
-
-    # Nodes, which need ROS.
-
-    @cached_property
-    def bridge(self) -> type[Any]:
-        """Node class of the bridge."""
-        from drone_bridge.robot_class.bridge import RobotClassBridge
-
-        return type(f"{self._robot.__name__}Bridge", (RobotClassBridge,), {"robot": self._robot})
-
-    @property
-    def bridge_parameters(self) -> Sequence[Any]:
-        """Parameter declarations of the bridge."""
-        from drone_bridge.robot_class.bridge import parameters
-
-        return parameters(self._robot)
-
-    @cached_property
-    def server(self) -> type[Any]:
-        """Node class of the server."""
-        from drone_bridge.robot_class.server import RobotClassServer
-
-        return type(f"{self._robot.__name__}Server", (RobotClassServer,), {"robot": self._robot})
-
-    @property
-    def server_parameters(self) -> Sequence[Any]:
-        """Parameter declarations of the server."""
-        from drone_bridge.robot_class.server import parameters
-
-        return parameters(self._robot)
-
-    @cached_property
-    def table(self) -> Any:
-        """Table of the topics. Raises ImportError or AttributeError if a message type is not installed."""
-        from drone_bridge.robot_class.topics import make_table
-
-        return make_table(self._robot)
-
-    # Programs.
-
-    @property
-    def emulate(self) -> Any:
-        """Main function of the emulator."""
-        from drone_bridge.robot_class.emulator import main
-
-        return partial(main, self._robot)
-
-    @property
-    def operate(self) -> Any:
-        """Main function of the operator."""
-        from drone_bridge.robot_class.operator import main
-
-        return partial(main, self._robot)
+#: Connections, for tests and relays.
+_SIDES = {"client": Side.OPERATOR, "robots_end": Side.VEHICLE}
+#: Functions of a robot, and functions whose results for a robot are its parts.
+_FUNCTIONS = {
+    "conversation": "connection:conversation",
+    "commands": "connection:commands",
+    "faults": "self_check:faults",
+    "emulate": "emulator:main",
+    "operate": "operator:main",
+}
+_RESULTS = {
+    "bridge": "bridge:make_node",
+    "bridge_parameters": "bridge:parameters",
+    "server": "server:make_node",
+    "server_parameters": "server:parameters",
+    "table": "topics:make_table",
+}

@@ -128,3 +128,8 @@ class RobotClassServer(ProtocolNode):
             missing = f"no telemetry is sent: missing {error}"
         self.report.update_condition("sources", missing, "stale values are not sent")
         return telemetry
+
+
+def make_node(robot: type[Robot]) -> type[RobotClassServer]:
+    """Return the class of a robot's server."""
+    return type(f"{robot.__name__}Server", (RobotClassServer,), {"robot": robot})

@@ -233,93 +233,39 @@ def _own(name: str, type_name: str) -> Topic:
     return Topic(name, kind, StatePacket, make, take, meaning="its own")
 
 
+_T = RobotClassTranslation
 #: Rows by name in `Robot.topics`.
 _STANDARD = {
-    "odom": Topic(
-        "odom",
-        Odometry,
-        StatePacket,
-        RobotClassTranslation.odometry,
-        RobotClassTranslation.wire_odometry,
-        meaning="its pose and velocity",
-    ),
-    "battery_state": Topic(
-        "battery_state",
-        BatteryState,
-        StatePacket,
-        RobotClassTranslation.battery_state,
-        RobotClassTranslation.wire_battery,
-        meaning="its battery",
-    ),
-    "height": Topic(
-        "height",
-        PointStamped,
-        StatePacket,
-        RobotClassTranslation.height,
-        RobotClassTranslation.wire_height,
-        meaning="its height above the ground",
-    ),
-    "velocity": Topic(
-        "velocity",
-        TwistWithCovarianceStamped,
-        StatePacket,
-        RobotClassTranslation.velocity,
-        RobotClassTranslation.wire_velocity,
-        meaning="its velocity along and about level axes",
-    ),
-    "imu/data": Topic(
-        "imu/data",
-        Imu,
-        StatePacket,
-        RobotClassTranslation.imu,
-        RobotClassTranslation.wire_imu,
-        meaning="its attitude, rates and acceleration; unknown covariances",
-    ),
-    "flying": Topic(
-        "flying",
-        Bool,
-        StatePacket,
-        RobotClassTranslation.flying,
-        RobotClassTranslation.wire_flying,
-        latched,
-        latched,
-        only_changes=True,
-        lasts=True,
-        meaning="whether it is in the air; latched",
-    ),
-    "range": Topic(
-        "range",
-        Range,
-        StatePacket,
-        RobotClassTranslation.range,
-        meaning="its height above the ground, measured downwards",
-    ),
+    row.name: row
+    for row in (
+        Topic("odom", Odometry, StatePacket, _T.odometry, _T.wire_odometry, meaning="its pose and velocity"),
+        Topic("battery_state", BatteryState, StatePacket, _T.battery_state, _T.wire_battery, meaning="its battery"),
+        Topic("height", PointStamped, StatePacket, _T.height, _T.wire_height, meaning="its height above the ground"),
+        Topic(
+            *("velocity", TwistWithCovarianceStamped, StatePacket, _T.velocity, _T.wire_velocity),
+            meaning="its velocity along and about level axes",
+        ),
+        Topic(
+            *("imu/data", Imu, StatePacket, _T.imu, _T.wire_imu),
+            meaning="its attitude, rates and acceleration; unknown covariances",
+        ),
+        Topic(
+            *("flying", Bool, StatePacket, _T.flying, _T.wire_flying, latched, latched),
+            only_changes=True,
+            lasts=True,
+            meaning="whether it is in the air; latched",
+        ),
+        Topic("range", Range, StatePacket, _T.range, meaning="its height above the ground, measured downwards"),
+    )
 }
-_TF = Topic("/tf", TFMessage, StatePacket, RobotClassTranslation.transform, if_parameter="publish_tf")
+_TF = Topic("/tf", TFMessage, StatePacket, _T.transform, if_parameter="publish_tf")
 #: Rows by the encoding of images. The decoded image of a JPEG is only for its subscribers, and created last.
 _IMAGES = {
     "": (),
-    "rgb8": (
-        Topic(
-            RAW,
-            Image,
-            StatePacket,
-            RobotClassTranslation.raw,
-            RobotClassTranslation.wire_raw,
-            newest,
-            meaning="images of its camera",
-        ),
-    ),
+    "rgb8": (Topic(RAW, Image, StatePacket, _T.raw, _T.wire_raw, newest, meaning="images of its camera"),),
     "jpeg": (
-        Topic(
-            COMPRESSED,
-            CompressedImage,
-            StatePacket,
-            RobotClassTranslation.compressed,
-            RobotClassTranslation.wire_compressed,
-            meaning="as sent",
-        ),
-        Topic(RAW, Image, StatePacket, RobotClassTranslation.raw, qos=newest, is_slow=True, meaning="decoded"),
+        Topic(COMPRESSED, CompressedImage, StatePacket, _T.compressed, _T.wire_compressed, meaning="as sent"),
+        Topic(RAW, Image, StatePacket, _T.raw, qos=newest, is_slow=True, meaning="decoded"),
     ),
 }
 

@@ -13,7 +13,7 @@ from drone_bridge.motion.limits import LimitParameters
 from drone_bridge.robot_class import Robot, Shares, Telemetry, TiltedDrone, Udp
 from drone_bridge.robot_class.body import EmulatedBody
 from drone_bridge.robot_class.client_session import SENT, RobotClassOperatorSession
-from drone_bridge.robot_class.connection import RobotClassConnection, conversation, is_neutral
+from drone_bridge.robot_class.connection import commands, conversation
 from drone_bridge.robot_class.robot import has_last_words
 from drone_bridge.robot_class.robot_session import RobotClassVehicleSession
 from drone_bridge.session.arbiter import Arrival
@@ -135,11 +135,9 @@ def test_a_raw_command_is_sent_unchanged_and_neutral_is_zero_shares():
 
 
 def test_the_robots_end_has_shares():
-    end = RobotClassConnection(Kestrel, Side.VEHICLE)
-    for each in conversation(Kestrel):
-        if each.side is Side.OPERATOR:
-            end.receive_data(each.message.data)
-    assert list(is_neutral(end.events())) == [False, True]
+    read = commands(Kestrel)
+    sent_commands = [each.message.data for each in conversation(Kestrel) if each.side is Side.OPERATOR]
+    assert [is_neutral for data in sent_commands for is_neutral in read(data)] == [False, True]
     server = RobotClassVehicleSession(Kestrel, PARAMETERS.__getitem__, lambda: None)
     actions = server.receive(b"steer 0 2 0 0", ("127.0.0.1", 1), 10.0)
     assert Publish(Shares(pitch=1.0)) in actions, "within the full deflection"
