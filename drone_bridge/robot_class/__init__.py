@@ -7,20 +7,5 @@ from drone_bridge.motion.tilted_drone import Shares, TiltedDrone
 from drone_bridge.robot_class.robot import Answer, Request, Robot, Step, Telemetry
 from drone_bridge.robot_class.transports import Camera, Delimited, Packets, Serial, Tcp, Udp
 
-__all__ = [
-    "Answer",
-    "BodyVelocity",
-    "Camera",
-    "Delimited",
-    "Packets",
-    "Picture",
-    "Request",
-    "Robot",
-    "Serial",
-    "Shares",
-    "Step",
-    "Tcp",
-    "Telemetry",
-    "TiltedDrone",
-    "Udp",
-]
+__all__ = ["Answer", "BodyVelocity", "Camera", "Delimited", "Packets", "Picture", "Request", "Robot", "Serial"]
+__all__ += ["Shares", "Step", "Tcp", "Telemetry", "TiltedDrone", "Udp"]

@@ -23,20 +23,22 @@ Velocities and positions are in SI units in the axes of REP 103: x forward, y le
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import math
 import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import astuple, dataclass, field, replace
+from difflib import get_close_matches
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from drone_bridge.kind import ProtocolKind, load
 from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.motion.measurement import Measurement
 from drone_bridge.motion.tilted_drone import Shares, TiltedDrone
 from drone_bridge.robot_class import returned
-from drone_bridge.robot_class.transports import Camera, Delimited, Framing, Link, Packets, Serial, Tcp, Udp
+from drone_bridge.robot_class.transports import Camera, Delimited, Framing, Link, Packets, Serial, Udp
 from drone_bridge.session.session import ENDS_FLIGHT
 
 #: Bridge, server, programs and other parts of a Robot, as text, because they import this module.
@@ -89,6 +91,7 @@ class Answer:
 
 #: Command of a robot, or of a drone that is steered by tilt.
 Command = BodyVelocity | Shares
+CommandT = TypeVar("CommandT", bound=Command)
 #: Neutral commands.
 NEUTRALS = (BodyVelocity(), Shares())
 #: Meaning of a packet at the robot's end.
@@ -242,8 +245,7 @@ class Robot:
             cls.links = _links(cls)
             cls.standard_topics, cls.own_topics = _topics(cls.topics)
             cls.all_requests = {name: _request(name, each) for name, each in cls.requests.items()}
-            _check_speeds(cls.max_speeds)
-            _check_camera(cls)
+            _check(cls)
         except (TypeError, ValueError) as error:
             raise ValueError(f"{cls.__name__}: {error}") from None
         stops = {cls.stop, *(each.stop for each in cls.all_requests.values())} - {b""}
@@ -253,100 +255,77 @@ class Robot:
         cls.KIND = cls.parts.kind(has_robots_end=cls.decode_command is not Robot.decode_command)
 
 
+def _refuse(is_wrong: object, sentence: str) -> None:
+    """Raise ValueError with a sentence if something is wrong."""
+    if is_wrong:
+        raise ValueError(sentence)
+
+
 def _links(robot: type[Robot]) -> dict[str, Link]:
     """Return the links of a class, of base classes first. Raises ValueError for a wrong combination."""
     names = dict.fromkeys(name for each in reversed(robot.__mro__) for name in vars(each))
     links: dict[str, Link] = {name: link for name in names if isinstance(link := getattr(robot, name), Link)}
-    if not links:
-        raise ValueError("it has no link, such as control = Udp(8889) or Tcp(7700, Delimited(b'\\n')).")
+    _refuse(not links, "it has no link, such as control = Udp(8889) or Tcp(7700, Delimited(b'\\n')).")
     (name, first), *others = links.items()
-    if isinstance(first, Udp) and first.listen:
-        raise ValueError(f"{name} listens, but the first link carries commands to a port of the robot.")
-    if isinstance(first, Tcp | Serial) and not first.framing:
-        raise ValueError(f"{name} is a stream, so it needs a framing, such as Delimited(b'\\n').")
-    if not 0 < first.port < 65536:
-        raise ValueError(f"{name} has port {first.port}, and ports are 1 to 65535. A robot without one has Serial().")
+    ours = isinstance(first, Udp) and first.listen
+    _refuse(ours, f"{name} listens, but the first link carries commands to a port of the robot.")
+    unframed = not (isinstance(first, Udp) or first.framing)
+    _refuse(unframed, f"{name} is a stream, so it needs a framing, such as Delimited(b'\\n').")
+    _refuse(not 0 < first.port < 65536, f"{name} has port {first.port}, and ports are 1 to 65535, or use Serial().")
+    ports = [robot.camera.link.port] if robot.camera and robot.camera.link else []
     for name, link in others:
-        if not (isinstance(link, Udp) and link.listen) or isinstance(first, Serial):
-            raise ValueError(
-                f"{name} must be Udp(port, listen=True), as each link but the first, which is Udp or Tcp. A Tcp link "
-                f"also works over a serial line, by the parameter serial."
-            )
-    camera = robot.camera.link if robot.camera else None
-    ports = [link.port for link in (*dict(others).values(), camera) if link]
-    if len(set(ports)) < len(ports):
-        raise ValueError(f"two links listen on one port: {', '.join(map(str, ports))}.")
-    for name, link in links.items():
-        for framing in (link.framing, link.commands):
-            if not (framing is None or callable(framing)):
-                raise ValueError(f"the framing of {name} is {framing!r:.60}, which is no function.")
+        is_allowed = isinstance(link, Udp) and link.listen and not isinstance(first, Serial)
+        _refuse(not is_allowed, f"{name} must be Udp(port, listen=True), and the first link Udp or Tcp.")
+        _refuse(link.port in ports, f"{name} and another link listen on one port: {link.port}.")
+        ports.append(link.port)
+    for framing in (each for link in links.values() for each in (link.framing, link.commands)):
+        _refuse(framing and not callable(framing), f"a framing is {framing!r:.60}, which is no function.")
     return links
 
 
 def _topics(topics: Iterable[str] | Mapping[str, str]) -> tuple[tuple[str, ...], dict[str, str]]:
     """Return the standard topics, and the types of the others by name. Raises ValueError for a name without a type."""
-    if isinstance(topics, str):
-        raise ValueError(f"topics is the text {topics!r}, and must be a tuple such as ({topics!r},).")
+    _refuse(isinstance(topics, str), f"topics is the text {topics!r}, and must be a tuple such as ({topics!r},).")
     pairs = topics.items() if isinstance(topics, Mapping) else (each.partition(":")[::2] for each in topics)
     types = {name.strip(): (kind or "").strip() for name, kind in pairs}
     own = {name: kind for name, kind in types.items() if name not in STANDARD_TOPICS}
-    if wrong := [name for name, kind in own.items() if len(kind.split("/")) != 2]:
-        raise ValueError(
-            f"topics has {wrong[0]!r}. Standard ones are {', '.join(STANDARD_TOPICS)}; "
-            f'one of its own has a type: "{wrong[0]}: package/Type".'
-        )
+    for name, kind in own.items():
+        known = f"Standard ones are {', '.join(STANDARD_TOPICS)}; one of its own has a type"
+        _refuse(len(kind.split("/")) != 2, f'topics has {name!r}. {known}: "{name}: package/Type".')
     return tuple(name for name in types if name in STANDARD_TOPICS), own
 
 
 def _request(name: str, given: Request | bytes) -> Request:
     """Return a request with its name. Raises ValueError for one that can't be sent."""
     request = given if isinstance(given, Request) else Request(given)
-    if not (isinstance(request.packet, bytes) and request.packet and isinstance(request.stop, bytes)):
-        raise ValueError(f"requests has {given!r:.80} for {name}, and must have bytes, or a Request of bytes.")
+    is_right = isinstance(request.packet, bytes) and request.packet and isinstance(request.stop, bytes)
+    _refuse(not is_right, f"requests has {given!r:.80} for {name}, and must have bytes, or a Request of bytes.")
     return replace(request, name=name)
 
 
-def _check_speeds(speeds: Mapping[str, float]) -> None:
-    """Raise ValueError for unknown axes and speeds that are not positive."""
-    for axis, speed in speeds.items():
-        if axis not in AXES or not 0 < speed < math.inf:
-            raise ValueError(
-                f"max_speeds has {speed} for {axis!r}. Axes are {', '.join(AXES)}, and speeds are above 0."
-            )
-
-
-def _check_camera(robot: type[Robot]) -> None:
-    """Raise ValueError for a camera that can't be read."""
-    camera = robot.camera
-    if camera and camera.encoding not in ("rgb8", "jpeg", "h264"):
-        raise ValueError(f"camera has encoding {camera.encoding!r}, and may have rgb8, jpeg or h264.")
-    if camera and (camera.encoding == "h264") != (camera.link is not None):
-        raise ValueError("camera must have a link if its encoding is h264, and only then.")
-    if camera and camera.link:
-        if not (camera.link.listen and isinstance(next(iter(robot.links.values())), Udp)):
-            raise ValueError("camera.link must be Udp(port, listen=True), beside a first link that is Udp.")
-        if not (camera.ask and min(camera.width, camera.height, *camera.focal) > 0):
-            raise ValueError("camera with h264 must have ask, width, height, focal and center.")
+def _check(robot: type[Robot]) -> None:
+    """Raise ValueError for unknown axes, speeds that are not positive, and a camera that can't be read."""
+    for axis, speed in robot.max_speeds.items():
+        is_right = axis in AXES and 0 < speed < math.inf
+        _refuse(not is_right, f"max_speeds has {speed} for {axis!r}: {', '.join(AXES)} are possible, above 0.")
+    if camera := robot.camera:
+        is_known, link = camera.encoding in ("rgb8", "jpeg", "h264"), camera.link
+        _refuse(not is_known, f"camera has encoding {camera.encoding!r}, and may have rgb8, jpeg or h264.")
+        _refuse((camera.encoding == "h264") != bool(link), "camera must have a link if it has h264, and only then.")
+        is_wrong = link and not (link.listen and isinstance(first_link(robot), Udp))
+        _refuse(is_wrong, "camera.link must be Udp(port, listen=True), beside a first link that is Udp.")
+        is_wrong = link and not (camera.ask and min(camera.width, camera.height, *camera.focal) > 0)
+        _refuse(is_wrong, "camera with h264 must have ask, width, height, focal and center.")
 
 
 def _misnamed(robot: type[Robot]) -> Iterator[tuple[str, str]]:
-    """Yield the methods of a class whose name is a misspelled one of a method that it omits, and this."""
+    """Yield the methods of a class whose name is nearly one of a method that it omits, and this."""
     methods = [name for name, value in vars(Robot).items() if callable(value) and not name.startswith("_")]
-    omitted = {name for name in methods if getattr(robot, name) is getattr(Robot, name)}
+    omitted = [name for name in methods if getattr(robot, name) is getattr(Robot, name)]
     for name in sorted(set(vars(robot)) - set(dir(Robot))):
-        if callable(getattr(robot, name)) and not (name.startswith("decode_") and name[7:] in dir(robot)):
-            for method in (each for each in omitted if _is_misspelled(name, each)):
-                yield name, method
-
-
-def _is_misspelled(name: str, method: str) -> bool:
-    """Return whether names differ by case, underscores and at most one character, or two that are swapped."""
-    one, other = (each.replace("_", "").lower() for each in (name, method))
-    for _ in range(2):  # strip their common beginning, then their common end
-        while one and other and one[0] == other[0]:
-            one, other = one[1:], other[1:]
-        one, other = one[::-1], other[::-1]
-    return max(len(one), len(other)) <= 1 or (len(one) == 2 and one == other[::-1])
+        is_private = name.startswith("_") or (name.startswith("decode_") and name[7:] in dir(robot))
+        if callable(getattr(robot, name)) and not is_private:
+            yield from ((name, method) for method in get_close_matches(name.lower(), omitted, 1, 0.9))
 
 
 #: Check of what each method returns, and its name.
@@ -375,16 +354,11 @@ def unstoppable(robot: type[Robot]) -> str:
         if not encoded(end, None):
             method = f"{robot.__name__}.{'encode_shares' if robot.drone else 'encode_command'}"
             return f"{method}() returns no packet for the neutral command: the robot could not be stopped."
-    except TypeError as error:  # a wrong result
-        return f"{error}."
-    except DECODE_ERRORS:
-        return ""  # perhaps before its handshake
-    try:
         end.last_words()
     except returned.WrongResultError as error:
         return f"{error}."
     except DECODE_ERRORS:
-        pass
+        return ""  # perhaps before its handshake
     return ""
 
 
@@ -418,22 +392,13 @@ def encoded(end: Robot, command: Command | None) -> bytes:
     return end.encode_shares(command or Shares())
 
 
-def finite_command(command: Command) -> Command:
+def finite_command(command: CommandT) -> CommandT:
     """Return a command with float components. Raises ValueError if one is not finite, TypeError if not a number."""
-    if isinstance(command, BodyVelocity):
-        return finite_velocity(command)
-    shares = Shares(*map(float, command))
-    if not all(map(math.isfinite, shares)):
-        raise ValueError(f"{command} is not finite")
-    return Shares(*(max(-1.0, min(1.0, share)) for share in shares))
-
-
-def finite_velocity(velocity: BodyVelocity) -> BodyVelocity:
-    """Return a velocity with float components. Raises ValueError if one is not finite, TypeError if not a number."""
-    components = tuple(map(float, (*velocity.linear, *velocity.angular)))
+    components = [float(part) for part in (command if isinstance(command, Shares) else astuple(command))]
     if not all(map(math.isfinite, components)):
-        raise ValueError(f"{velocity} is not finite")
-    return BodyVelocity(*components)
+        raise ValueError(f"{command} is not finite")
+    limit = 1.0 if isinstance(command, Shares) else math.inf
+    return type(command)(*(max(-limit, min(limit, part)) for part in components))
 
 
 def finite_telemetry(telemetry: Telemetry) -> Telemetry:
@@ -443,12 +408,11 @@ def finite_telemetry(telemetry: Telemetry) -> Telemetry:
     for name in _VECTORS:
         if (vector := getattr(telemetry, name)) is not None:
             x, y, z = map(_finite, vector)
-            known[name] = None if x is None or y is None or z is None else (x, y, z)
+            known[name] = None if None in (x, y, z) else (x, y, z)
     if telemetry.velocity is not None:
-        try:
-            known["velocity"] = finite_velocity(telemetry.velocity)
-        except ValueError:
-            known["velocity"] = None
+        known["velocity"] = None
+        with contextlib.suppress(ValueError):
+            known["velocity"] = finite_command(telemetry.velocity)
     return replace(telemetry, **known)
 
 

@@ -93,7 +93,7 @@ def described(**attributes):
         ("other must be Udp", {"other": LINES}),
         ("other must be Udp", {"other": Udp(2)}),
         ("other must be Udp", {"control": Serial(9600, Delimited(b"\n")), "other": REPORTS}),
-        ("listen on one port: 2, 2", {"one": REPORTS, "other": REPORTS}),
+        ("and another link listen on one port: 2", {"one": REPORTS, "other": REPORTS}),
         ("must have bytes", {"requests": {"dock": "dock"}}),
     ],
 )
