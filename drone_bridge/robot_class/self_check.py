@@ -4,9 +4,13 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import random
-from collections.abc import Iterator
+import time
+import traceback
+from collections.abc import Callable, Iterator
 from dataclasses import astuple, replace
+from functools import partial
 from typing import Any
 
 from drone_bridge.kind import Side
@@ -30,26 +34,27 @@ from drone_bridge.robot_class.robot import (
 )
 from drone_bridge.wire import NEED_DATA, RemoteProtocolError
 
-#: Share of a maximum by which a command may differ at the other end, and share that is commanded.
-TOLERANCE, COMMANDED = 0.05, 0.5
-#: Same of a report, beside this difference.
-REPORTED, ROUNDED = 0.05, 0.1
+#: Share of a maximum that is commanded.
+COMMANDED = 0.5
+#: Numbers at the other end may differ by this share of a maximum speed or of a reported number, and the latter by more.
+TOLERANCE, ROUNDED = 0.05, 0.1
+REPORTED = "position", "yaw", "velocity", "voltage", "charge", "height", "roll", "pitch", "rates"
 #: Reports with a broken byte, and good ones after each, some of which have to be read.
 BROKEN, GOOD = 100, 50
-HUGE = 1e300
+HUGE = replace(SAMPLE, position=(1e300, -1e300, 1e300), velocity=BodyVelocity(1e300), voltage=1e300, height=1e300)
+#: Pause between two reports, on which their meaning must not depend.
+PAUSE_S = 0.05
 
 
 def faults(robot: type[Robot]) -> Iterator[str]:
     """Yield what is wrong with a robot. Its robot's end is needed."""
-    for check in (_stopping, _requests, _commands, _reports, _resync, _huge):
+    for check in (_commands, _reports, _resync):
         try:
-            yield from check(robot)
+            yield from (f"{robot.__name__}{fault}" for fault in check(robot, _Talk(robot)))
         except Exception as error:
-            trace = error.__traceback__
-            while trace and trace.tb_next:
-                trace = trace.tb_next
-            where = f" in {trace.tb_frame.f_code.co_name}(), line {trace.tb_lineno}" if trace else ""
-            yield f"{robot.__name__} has raised {type(error).__name__}{where}: {error}"
+            place = traceback.extract_tb(error.__traceback__)[-1]
+            where = f"in {place.name}(), line {place.lineno}"
+            yield f"{robot.__name__} has raised {type(error).__name__} {where}: {error}"
             return
 
 
@@ -57,9 +62,8 @@ class _Talk:
     """Both ends of a robot, after its handshake."""
 
     def __init__(self, robot: type[Robot]) -> None:
-        self.client = robot()
-        self.vehicle = RobotClassConnection(robot, Side.VEHICLE)
-        self._framing = framing_of(first_link(robot), to_robot=True)
+        self.client, self.vehicle = robot(), RobotClassConnection(robot, Side.VEHICLE)
+        self.framing = framing_of(first_link(robot), to_robot=True)
         for step in self.client.handshake():
             data, test = (step, None) if isinstance(step, bytes) else (step_bytes(step[0]), step[1])
             answers = [each for each in self.meanings(data) if isinstance(each, bytes)]
@@ -69,57 +73,43 @@ class _Talk:
     def meanings(self, data: bytes) -> list[Any]:
         """Return the meanings of bytes to the robot at its end."""
         found: list[Any] = []
-        for packet in packets(self._framing, data):
+        for packet in packets(self.framing, data):
             self.vehicle.receive_data(packet)
             while isinstance(event := self.vehicle.next_event(), Packet):
                 found += event.meanings
         return found
 
-    def command(self, data: bytes) -> Command | None:
-        """Return the last command in bytes to the robot."""
-        return next((each for each in reversed(self.meanings(data)) if isinstance(each, Command)), None)
-
-    def report(self, telemetry: Telemetry) -> bytes | None:
-        return self.vehicle.robot.encode_report(telemetry)
+    def report(self, telemetry: Telemetry) -> bytes:
+        return self.vehicle.robot.encode_report(telemetry) or b""
 
 
-def _stopping(robot: type[Robot]) -> Iterator[str]:
+def _commands(robot: type[Robot], talk: _Talk) -> Iterator[str]:
+    """Compare what is encoded with what the robot's end reads: a command of each axis, then what stops it."""
     if reason := unstoppable(robot):
-        yield reason
+        yield reason.removeprefix(robot.__name__)
         return
-    talk, name = _Talk(robot), robot.__name__
+    client, neutral = talk.client, NEUTRALS[robot.drone is not None]
     method = "encode_shares" if robot.drone else "encode_command"
-    talk.meanings(encoded(talk.client, _commanded(robot, robot.axes[0], COMMANDED)))
-    if (stopped := talk.command(encoded(talk.client, None))) not in NEUTRALS:
-        yield f"{name}.{method}({NEUTRALS[robot.drone is not None]}) is read as {stopped}: it moves on."
-    neutral, last = talk.client.last_words()
-    if (stopped := talk.command(neutral)) not in NEUTRALS:
-        yield f"{name}.last_words() begins with a packet that is read as {stopped}: it moves on."
-    for what, data in (("encode_goodbye", talk.client.encode_goodbye()), ("last_words", last)):
-        if (moved := talk.command(data)) not in (None, *NEUTRALS):
-            yield f"{name}.{what}() ends with a packet that is read as {moved}: it moves the robot."
-
-
-def _requests(robot: type[Robot]) -> Iterator[str]:
-    """Expect that each request is one packet."""
-    framing = framing_of(first_link(robot), to_robot=True)
+    moving = [_commanded(robot, axis, share) for axis in robot.axes for share in (COMMANDED, -COMMANDED)]
+    rows: list[tuple[str, Callable[[], bytes], Command, bool]] = [
+        *((f"{method}({each})", partial(encoded, client, each), each, True) for each in (*moving, neutral)),
+        ("last_words()[0]", lambda: client.last_words()[0], neutral, True),
+        ("encode_goodbye()", client.encode_goodbye, neutral, False),
+        ("last_words()[1]", lambda: client.last_words()[1], neutral, False),
+    ]
+    most = {} if robot.drone else {AXES[axis]: speed for axis, speed in robot.max_speeds.items()}
+    names = Shares._fields if robot.drone else tuple(AXES.values())
+    for what, encode, sent, is_command in rows:
+        read = next((each for each in reversed(talk.meanings(encode())) if isinstance(each, Command)), None)
+        pairs = ((getattr(sent, name), getattr(read, name, math.inf), most.get(name, 1.0)) for name in names)
+        is_right = all(abs(here - there) <= TOLERANCE * size for here, there, size in pairs)
+        if not is_right and (is_command or read):
+            yield f".{what} is read by decode_command as {read or 'no command'}. One has a wrong sign or unit."
+            return
     for name, request in robot.all_requests.items():
-        if framing(request.packet) != len(request.packet):
-            what = f"no packet by the framing of {next(iter(robot.links))}"
-            yield f"{robot.__name__}.requests has {request.packet!r:.60} for {name}, {what}."
-
-
-def _commands(robot: type[Robot]) -> Iterator[str]:
-    """Compare a command of each axis with what the robot's end reads."""
-    talk, method = _Talk(robot), "encode_shares" if robot.drone else "encode_command"
-    for axis in robot.axes:
-        for share in (COMMANDED, -COMMANDED):
-            command = _commanded(robot, axis, share)
-            read = talk.command(encoded(talk.client, command))
-            if read is None or not _are_alike(robot, command, read):
-                sentence = f"{robot.__name__}.{method}({command}) is read by decode_command as {read}."
-                yield f"{sentence} Its sign or unit, or those of decode_command, are wrong."
-                return
+        if talk.framing(request.packet) != len(request.packet):
+            link = next(iter(robot.links))
+            yield f".requests has {request.packet!r:.60} for {name}, no packet by the framing of {link}."
 
 
 def _commanded(robot: type[Robot], axis: str, share: float) -> Command:
@@ -128,32 +118,23 @@ def _commanded(robot: type[Robot], axis: str, share: float) -> Command:
     return BodyVelocity(**{AXES[axis]: share * robot.max_speeds[axis]})
 
 
-def _are_alike(robot: type[Robot], sent: Command, read: Command) -> bool:
-    if type(sent) is not type(read):
-        return False
-    most = {} if robot.drone else {AXES[axis]: speed for axis, speed in robot.max_speeds.items()}
-    names = Shares._fields if robot.drone else AXES.values()
-    return all(abs(getattr(sent, name) - getattr(read, name)) <= TOLERANCE * most.get(name, 1.0) for name in names)
-
-
-def _reports(robot: type[Robot]) -> Iterator[str]:
-    """Compare a report with what the client reads."""
-    talk = _Talk(robot)
+def _reports(robot: type[Robot], talk: _Talk) -> Iterator[str]:
+    """Compare a report with what the client reads, at once and later. A huge one is encoded, or refused."""
     if not (report := talk.report(SAMPLE)):
         return
-    read = _read(robot, report)
-    if not isinstance(read, StatePacket):
-        yield f"{robot.__name__}.encode_report() returns {report!r:.60}, which decode_report reads as no Telemetry."
+    if not (heard := _heard(robot, report)):
+        yield f".encode_report() returns {report!r:.60}, which decode_report reads as no Telemetry."
         return
-    for name in ("position", "yaw", "velocity", "voltage", "charge", "height", "roll", "pitch", "rates"):
-        told, heard = (_numbers(getattr(each, name)) for each in (SAMPLE, read.meaning))
-        for one, other in zip(told, heard, strict=False):
-            if other and abs(one - other) > REPORTED * abs(one) + ROUNDED:
-                yield (
-                    f"{robot.__name__}.encode_report() of {name} {told} is read as {heard}: "
-                    f"its sign or unit, or those of decode_report, are wrong."
-                )
-                break
+    for name in REPORTED:
+        here, there = (_numbers(getattr(each, name)) for each in (SAMPLE, heard[0]))
+        pairs = zip(here, there, strict=False)
+        if any(other and abs(one - other) > TOLERANCE * abs(one) + ROUNDED for one, other in pairs):
+            yield f".encode_report() of {name} {here} is read as {there}: a sign or unit of one of both is wrong."
+    reports = report, talk.report(replace(SAMPLE, position=(1.5, -1.0, 0.0)))
+    if _heard(robot, *reports) != _heard(robot, *reports, pause_s=PAUSE_S):
+        yield ".decode_report() depends on the time between two reports. Use a time of the robot, or leave that out."
+    with contextlib.suppress(*DECODE_ERRORS):
+        _heard(robot, talk.report(HUGE))
 
 
 def _numbers(value: Any) -> tuple[float, ...]:
@@ -162,59 +143,33 @@ def _numbers(value: Any) -> tuple[float, ...]:
     return value if isinstance(value, tuple) else () if value is None else (value,)
 
 
-def _read(robot: type[Robot], report: bytes) -> Packet | RemoteProtocolError | None:
-    """Return what a new client reads."""
-    client = RobotClassConnection(robot, Side.OPERATOR, is_line=is_stream(robot))
-    client.receive_data(report, next(iter(further_links(robot)), ""))
-    with contextlib.suppress(RemoteProtocolError):
-        while isinstance(event := client.next_event(), Packet):
-            if isinstance(event, StatePacket):
-                return event
-    return None
+def _heard(robot: type[Robot], *pieces: bytes, pause_s: float = 0.0) -> list[Telemetry]:
+    """Return the telemetry that a new client reads, without messages."""
+    client, heard = RobotClassConnection(robot, Side.OPERATOR, is_line=is_stream(robot)), []
+    for piece in pieces:
+        time.sleep(pause_s)
+        client.receive_data(piece, next(iter(further_links(robot)), ""))
+        event: Any = None
+        while event is not NEED_DATA:
+            with contextlib.suppress(RemoteProtocolError):
+                event = client.next_event()
+                if isinstance(event, StatePacket):
+                    heard.append(replace(event.meaning, extra={}))
+    return heard
 
 
-def _resync(robot: type[Robot]) -> Iterator[str]:
+def _resync(robot: type[Robot], talk: _Talk) -> Iterator[str]:
     """Break a byte of a report, and expect that later ones are read, as on a serial line."""
     if not is_stream(robot) or further_links(robot):
         return
-    talk, chosen = _Talk(robot), random.Random(1)
+    chosen = random.Random(1)
     for number in range(BROKEN):
         x, y, yaw = chosen.uniform(-30.0, 30.0), chosen.uniform(-30.0, 30.0), chosen.uniform(-3.0, 3.0)
         report = talk.report(replace(SAMPLE, position=(x, y, 0.0), yaw=yaw, velocity=BodyVelocity()))
-        if not report:
-            return
         broken = bytearray(report)
-        broken[number % len(broken)] ^= chosen.randrange(1, 256)
-        client, heard = RobotClassConnection(robot, Side.OPERATOR, is_line=True), 0
-        for piece in (bytes(broken), *[report] * GOOD):
-            client.receive_data(piece, "")
-            heard += sum(1 for _ in _heard(client))
-        if not heard:
-            yield (
-                f"{robot.__name__}.{next(iter(robot.links))}: after {bytes(broken)!r:.80}, a report with one broken "
-                f"byte, none of {GOOD} good ones is read. Its framing does not find the next packet."
-            )
+        if report:
+            broken[number % len(broken)] ^= chosen.randrange(1, 256)
+        if report and not _heard(robot, bytes(broken), *[report] * GOOD):
+            link, what = next(iter(robot.links)), f"{bytes(broken)!r:.80}, a report with one broken byte"
+            yield f".{link}: after {what}, none of {GOOD} good ones is read: its framing does not find the next packet."
             return
-
-
-def _heard(client: RobotClassConnection) -> Iterator[StatePacket]:
-    while True:
-        try:
-            event = client.next_event()
-        except RemoteProtocolError:
-            continue
-        if event is NEED_DATA:
-            return
-        if isinstance(event, StatePacket):
-            yield event
-
-
-def _huge(robot: type[Robot]) -> Iterator[str]:
-    """A huge number is encoded, or refused as one out of range."""
-    talk = _Talk(robot)
-    vector = (HUGE, -HUGE, HUGE)
-    telemetry = replace(SAMPLE, position=vector, velocity=BodyVelocity(HUGE), voltage=HUGE, height=HUGE)
-    with contextlib.suppress(*DECODE_ERRORS):
-        if report := talk.report(telemetry):
-            _read(robot, report)
-    yield from ()

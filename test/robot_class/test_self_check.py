@@ -2,6 +2,7 @@
 """What `drone-bridge check` says about a class before it starts a process: one sentence per fault."""
 
 import struct
+import time
 
 import pytest
 from own_robots import Create2, Pioneer, RoboMaster, Tello
@@ -43,13 +44,15 @@ def broken_decode(end, packet):
          {"encode_command": lambda _, v: drive(*(side / 10 for side in sides(v)))}),
         ("encode_command() returns no packet for the neutral",
          {"encode_command": lambda _, v: drive(*sides(v)) if v != BodyVelocity() else b""}),
-        ("is read as BodyVelocity(forward=0.05, ",
+        ("turn=0.0)) is read by decode_command as BodyVelocity(forward=0.55, ",
          {"encode_command": lambda _, v: drive(*(side + 50 for side in sides(v)))}),
-        ("encode_goodbye() ends with a packet that is read as BodyVelocity(forward=0.3, ",
+        ("encode_goodbye() is read by decode_command as BodyVelocity(forward=0.3, ",
          {"encode_goodbye": lambda _: drive(300, 300)}),
         ("encode_report() of position", {"decode_report": lambda _, packet: Telemetry((0.5, -2.0, 0.0), 0.5)}),
         ("requests has b'beep' for beep, no packet by the framing of control", {"requests": {"beep": b"beep"}}),
         ("RuntimeError in broken_decode()", {"decode_report": broken_decode}),
+        ("decode_report() depends on the time",
+         {"decode_report": lambda _, packet: Telemetry((1.0, -2.0, 0.0), 0.5, time_s=time.monotonic())}),
         ("which decode_report reads as no Telemetry", {"decode_report": lambda _, packet: None}),
     ],
 )  # fmt: skip
