@@ -21,7 +21,7 @@ from drone_bridge.net.clock import elapsed_s
 from drone_bridge.net.connector import Cancellation, Selectable, wait_readable
 from drone_bridge.net.link_loop import DROPPED_BY_STALL
 from drone_bridge.net.thread_end import STOP_TIMEOUT_S, ends_within
-from drone_bridge.pictures.codec_process import LATE, LATE_ADVICE, CodecProcess, CodecProcessError, Reply
+from drone_bridge.pictures.codec_process import LATE, LATE_ADVICE, CodecProcess, CodecProcessError
 from drone_bridge.pictures.packet_queue import PacketQueue, QueuedFrame
 from drone_bridge.pictures.source import PictureSource
 from drone_bridge.pictures.topics import (
@@ -30,7 +30,7 @@ from drone_bridge.pictures.topics import (
     CameraPicture,
     CameraTranslation,
     VideoPacket,
-    calibration_parameters,
+    calibration_parameter,
     camera_transforms,
     info_parameter,
 )
@@ -52,7 +52,7 @@ def camera_parameters(*cameras: ArDroneCamera, most_rate: float = 30.0) -> tuple
     """Return the parameters of the topics of these cameras, front and downward."""
     meaning = "Maximum rate of pictures, Hz."
     rate = ParameterDeclaration("video_rate", most_rate, meaning, range=(0.1, 60.0), live=True)
-    return rate, *calibration_parameters(*cameras).values()
+    return rate, *map(calibration_parameter, cameras)
 
 
 JPEG_QUALITY = 80  # of 100
@@ -250,8 +250,9 @@ class CameraTopics:
         if not self._is_placed:
             self._is_placed = True
             self._publish_transforms()
-        size = reply.facts["width"], reply.facts["height"]
-        picture = picture_of(reply, self._camera_of(self._asked.frame.camera, *size))
+        camera = self._camera_of(self._asked.frame.camera, reply.facts["width"], reply.facts["height"])
+        (pixels := array("B")).frombytes(reply.data[0])
+        picture = CameraPicture(camera, pixels, reply.data[1] if len(reply.data) > 1 else None)
         made = (
             (row.name, row.to_ros(self._translation, picture, self._asked.stamp))
             for row in PICTURE_ROWS
@@ -282,10 +283,3 @@ class CameraTopics:
             (LATE, child.problem if child else "", LATE_ADVICE),
         ):
             self._node.report.update_condition(condition, problem.rstrip("."), advice)
-
-
-def picture_of(reply: Reply, camera: ArDroneCamera) -> CameraPicture:
-    """Return the picture of this camera that the child has decoded."""
-    pixels = array("B")
-    pixels.frombytes(reply.data[0])
-    return CameraPicture(camera, pixels, reply.data[1] if len(reply.data) > 1 else None)

@@ -29,18 +29,14 @@ PLACES = ("front", "downward")
 MOST_CAMERAS = 4
 
 
-def calibration_parameters(*cameras: ArDroneCamera) -> dict[str, ParameterDeclaration]:
-    """Return the parameters with calibration files, by the camera's name."""
-    return {
-        camera.name: ParameterDeclaration(
-            info_parameter(camera),
-            "",
-            f"The {PLACES[camera.name == DOWN.name]} camera's calibration file in the format of camera_calibration, "
-            f"for {camera.width} x {camera.height} pixels. If empty, or for pictures of another size, camera_info is "
-            f"an ideal pinhole with {camera.diagonal:g} degrees from corner to corner.",
-        )
-        for camera in cameras
-    }
+def calibration_parameter(camera: ArDroneCamera) -> ParameterDeclaration:
+    """Return the parameter with a camera's calibration file."""
+    meaning = (
+        f"The {PLACES[camera.name == DOWN.name]} camera's calibration file in the format of camera_calibration, "
+        f"for {camera.width} x {camera.height} pixels. If empty, or for pictures of another size, camera_info is "
+        f"an ideal pinhole with {camera.diagonal:g} degrees from corner to corner."
+    )
+    return ParameterDeclaration(info_parameter(camera), "", meaning)
 
 
 def info_parameter(camera: ArDroneCamera) -> str:
@@ -165,15 +161,9 @@ class CameraTranslation:
         """Return the CameraInfo of the calibration file, or of the data sheet."""
         info = self._calibrations.get(camera.name)
         if info is None or (info.width, info.height) != (camera.width, camera.height):
-            focal = camera.lens[:2] if camera.lens else [camera.focal_length] * 2
-            return pinhole_camera_info(
-                camera.width,
-                camera.height,
-                focal_x=focal[0],
-                focal_y=focal[1],
-                center=camera.lens and camera.lens[2:],
-                frame_id=frame_id,
-            )
+            (x, y), center = camera.lens or ((camera.focal_length,) * 2, None)
+            size = camera.width, camera.height
+            return pinhole_camera_info(*size, focal_x=x, focal_y=y, center=center, frame_id=frame_id)
         info.header.frame_id = frame_id
         return info
 
@@ -192,36 +182,20 @@ CAMERA_INFO, COMPRESSED, RAW = "camera_info", "image_raw/compressed", "image_raw
 
 #: Row of a stream for those who decode it themselves.
 H264_ROW = Topic(
-    "image_raw/h264",
-    CompressedImage,
-    of=VideoPacket,
-    to_ros=CameraTranslation.h264,
-    meaning="H.264 as sent, by picture",
+    *("image_raw/h264", CompressedImage, VideoPacket, CameraTranslation.h264), meaning="H.264 as sent, by picture"
 )
 #: Rows in their order of publication: the small message first.
 PICTURE_ROWS = (
     Topic(
-        CAMERA_INFO,
-        CameraInfo,
-        of=CameraPicture,
-        to_ros=CameraTranslation.camera_info,
-        qos=newest,
+        *(CAMERA_INFO, CameraInfo, CameraPicture, CameraTranslation.camera_info, None, newest),
         meaning="calibration file, or an ideal pinhole with the data sheet's field of view",
     ),
     Topic(
-        COMPRESSED,
-        CompressedImage,
-        of=CameraPicture,
-        to_ros=CameraTranslation.compressed_image,
-        qos=newest,
+        *(COMPRESSED, CompressedImage, CameraPicture, CameraTranslation.compressed_image, None, newest),
         meaning="image as JPEG, only for subscribers",
     ),
     Topic(
-        RAW,
-        Image,
-        of=CameraPicture,
-        to_ros=CameraTranslation.image,
-        qos=newest,
+        *(RAW, Image, CameraPicture, CameraTranslation.image, None, newest),
         meaning="decoded video, rgb8, only for subscribers: 320 x 240 pixels of the front camera, "
         "176 x 144 of the downward one, 640 x 360 of both of an AR.Drone 2",
     ),

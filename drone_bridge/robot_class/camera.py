@@ -12,4 +12,4 @@ def camera_of(camera: Camera, width: int, height: int) -> ArDroneCamera:
     x, y = width / camera.width, height / camera.height
     (fx, fy), (cx, cy) = camera.focal, camera.center
     diagonal = 2 * math.degrees(math.atan(math.hypot(camera.width, camera.height) / (fx + fy)))
-    return ArDroneCamera("", width, height, diagonal, (x * fx, y * fy, x * cx, y * cy))
+    return ArDroneCamera("", width, height, diagonal, ((x * fx, y * fy), (x * cx, y * cy)))

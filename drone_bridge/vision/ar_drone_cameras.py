@@ -19,7 +19,7 @@ class ArDroneCamera:
     width: int  # pixels
     height: int  # pixels
     diagonal: float  # field of view from corner to corner, degrees
-    lens: tuple[float, float, float, float] | None = None  # calibrated: fx, fy, cx, cy, pixels
+    lens: tuple[tuple[float, float], tuple[float, float]] | None = None  # focal lengths and center, pixels
 
     @property
     def focal_length(self) -> float:
