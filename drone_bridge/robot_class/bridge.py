@@ -66,11 +66,7 @@ def parameters(robot: type[Robot]) -> Sequence[ParameterDeclaration]:
     first, video = first_link(robot), robot.camera if robot.camera and robot.camera.link else None
     if not isinstance(first, Udp):
         serial = (
-            ParameterDeclaration(
-                "serial",
-                "",
-                "Serial line to the robot, such as /dev/ttyUSB0. Empty: host and port.",
-            ),
+            ParameterDeclaration("serial", "", "Serial line to the robot, such as /dev/ttyUSB0. Empty: host and port."),
             ParameterDeclaration("baud", first.baud, "Baud rate of the serial line.", range=(50, 4_000_000)),
         )
     if reports_velocity(robot):
@@ -210,7 +206,6 @@ class RobotClassBridge(ProtocolNode):
             Feedback(self.observed, self._commands.arbiter.limits, self._pilot),
             pilot=self._pilot,
             watch=self._watch,
-            is_stream=is_stream(self.robot),
             is_line=bool(self._serial),
         )
         return self._session

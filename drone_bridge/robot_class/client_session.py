@@ -50,6 +50,8 @@ from drone_bridge.robot_class.robot import (
     encoded,
     further_links,
     has_last_words,
+    is_stream,
+    reports,
     step_bytes,
 )
 from drone_bridge.session.arbiter import Decision, Rank
@@ -132,7 +134,6 @@ class RobotClassOperatorSession(Session):
         *,
         pilot: TiltPilot | None = None,
         watch: ReportWatch | None = None,
-        is_stream: bool,
         is_line: bool = False,
     ) -> None:
         """Start without a connection.
@@ -145,18 +146,14 @@ class RobotClassOperatorSession(Session):
             feedback: receives the robot's telemetry; None for a client without limits.
             pilot: flies the arbiter's decisions by the robot's `drone`; None for a robot without one.
             watch: notices implausible telemetry; None for a client without limits of positions, or with a pilot.
-            is_stream: whether the link is a stream.
-            is_line: whether it is a serial line, which stays open: opening it resets many boards. A robot on it is
-                greeted again like one on datagrams, and rejected packets are skipped.
+            is_line: whether the link is a serial line, which stays open: opening it resets many boards. A robot on it
+                is greeted again like one on datagrams, and rejected packets are skipped.
         """
-        is_stream, self._is_line = is_stream and not is_line, is_line
+        self._is_stream, self._is_line = is_stream(robot) and not is_line, is_line
         self.state, self.peer, self._feedback = WAITING, peer, feedback
         self._pilot, self._watch = pilot, watch
-        self._robot, self._arbiter, self._parameter, self._is_stream = robot, arbiter, parameter, is_stream
-        self._further = further_links(robot)
-        self._hears = robot.decode_report is not Robot.decode_report or any(
-            hasattr(robot, f"decode_{name}") for name in self._further
-        )
+        self._robot, self._arbiter, self._parameter = robot, arbiter, parameter
+        self._further, self._hears = further_links(robot), reports(robot)
         self._reckoning = DeadReckoning() if robot.reckons else None
         self._end: RobotClassConnection | None = None
         self._to: Any = None
@@ -530,7 +527,7 @@ class RobotClassOperatorSession(Session):
         faults: list[Action] = []
         for each in dict.fromkeys((command, None)):
             try:
-                sent = self._sent(encoded(self._end.robot, each), (SENT,))
+                sent = self._sent(encoded(self._end.robot, each), if_sent=(SENT,))
                 self._is_neutral = each in (None, *NEUTRALS)
                 return [*sent, *faults]
             except DECODE_ERRORS as error:
@@ -544,18 +541,9 @@ class RobotClassOperatorSession(Session):
         except DECODE_ERRORS as error:
             return [Note(UNENCODABLE, f"The last packet can't be sent: {error}")]
 
-    def _sent(
-        self,
-        data: bytes,
-        counters: tuple[str, ...] = (),
-        *,
-        until_s: float | None = None,
-        outlasts_stalls: bool = False,
-        request: Request | None = None,
-    ) -> Actions:
-        if not data:
-            return []
-        return [Send(data, self._to, UNSENT, counters, b"", until_s, outlasts_stalls, request)]
+    def _sent(self, data: bytes, **options: Any) -> Actions:
+        """Send data, if there are any. Options are those of Send."""
+        return [Send(data, self._to, UNSENT, **options)] if data else []
 
 
 def _passes(test: Test, data: bytes) -> bool:

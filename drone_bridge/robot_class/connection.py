@@ -144,20 +144,13 @@ class RobotClassConnection(EventSource[Packet | ConnectionClosed]):
     def _receive_datagram(self, data: bytes, link: str | None) -> None:
         """Decode the packets of a datagram, up to an invalid one."""
         split = framing_of(self._further[link], to_robot=False) if link in self._further else self._split
-        while True:
-            try:
-                size = split(data) if data else 0
-            except DECODE_ERRORS as error:
-                self._queue.put(RemoteProtocolError(f"Received data are not a packet: {_sentence(error)}"))
-                return
-            if data and not 0 < size <= len(data):
-                self._queue.put(RemoteProtocolError(f"A datagram ends with {len(data)} bytes that are no packet."))
-                return
-            outcome = self._outcome(data[:size], link)
-            self._queue.put(outcome)
-            data = data[size:]
-            if not data or isinstance(outcome, RemoteProtocolError):
-                return
+        try:
+            for packet in packets(split, data) if data else (data,):
+                self._queue.put(outcome := self._outcome(packet, link))
+                if isinstance(outcome, RemoteProtocolError):
+                    return
+        except DECODE_ERRORS as error:
+            self._queue.put(RemoteProtocolError(f"Received data are not a packet: {_sentence(error)}"))
 
     def _next_size(self) -> int:
         """Return the size of the first packet in the buffer, 0 if incomplete. Raises RemoteProtocolError."""
@@ -222,11 +215,11 @@ def _meanings(robot: Robot, data: bytes) -> tuple[Meaning, ...]:
 
 
 def packets(framing: Framing, data: bytes) -> Iterator[bytes]:
-    """Yield the packets in bytes that were encoded. Raises DECODE_ERRORS."""
+    """Yield the packets in whole bytes. Raises DECODE_ERRORS."""
     while data:
         size = framing(data)
         if not 0 < size <= len(data):
-            raise ValueError(f"its own data are not split into packets: {data[:40]!r}")
+            raise ValueError(f"no packet begins or ends with {data[:40]!r}")
         yield data[:size]
         data = data[size:]
 

@@ -46,7 +46,6 @@ def operate(
         address_name(options.host, options.port),
         wish.feedback,
         pilot=pilot,
-        is_stream=is_stream(robot),
         is_line=is_stream(robot) and bool(options.serial),
     )
     Script(robot.name, link, session, wish, options=options, cancellation=cancellation, requests=robot.requests).run()

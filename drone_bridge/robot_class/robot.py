@@ -445,6 +445,12 @@ def is_stream(robot: type[Robot]) -> bool:
     return not isinstance(first_link(robot), Udp)
 
 
+def reports(robot: type[Robot]) -> bool:
+    """Return whether a robot's reports are decoded, so that it may count as silent."""
+    methods = ("decode_report", *(f"decode_{name}" for name in further_links(robot)))
+    return any(getattr(robot, name, None) not in (None, Robot.decode_report) for name in methods)
+
+
 def further_links(robot: type[Robot]) -> dict[str, Link]:
     """Return the ports of ours to which a robot sends reports, by their links' names."""
     return dict(tuple(robot.links.items())[1:])

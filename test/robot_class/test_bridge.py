@@ -19,7 +19,7 @@ class Node:
 
     def __init__(self, state):
         arbiter = SimpleNamespace(start=lambda now_s: None)
-        self._session = RobotClassOperatorSession(Tello, arbiter, PARAMETERS.__getitem__, "robot", is_stream=False)
+        self._session = RobotClassOperatorSession(Tello, arbiter, PARAMETERS.__getitem__, "robot")
         if state != WAITING:
             self._session.opened(0.0)
         if state == CONNECTED:

@@ -77,7 +77,7 @@ class Talk(SessionTalk):
         self.command = None
         stream = is_stream(robot)
         arbiter = self
-        super().__init__(RobotClassOperatorSession(robot, arbiter, PARAMETERS.__getitem__, "robot", is_stream=stream))
+        super().__init__(RobotClassOperatorSession(robot, arbiter, PARAMETERS.__getitem__, "robot"))
         self.actions = list(self.session.connected("robot" if stream else None, self.now_s))
         self.actions += self.session.receive(b"hi\n", "robot", self.now_s)
         assert self.session.state == CONNECTED

@@ -57,10 +57,8 @@ class LandingTalk(SessionTalk):
         self.vehicle = LimitedVehicle(lambda: self.now_s, sinks="z" in robot.axes and "land" not in robot.requests)
         arbiter, get = self.vehicle.arbiter, PARAMETERS.__getitem__
         feedback = Feedback(self.vehicle.observed, arbiter.limits)
-        self.watch, stream = ReportWatch(), self.is_stream
-        super().__init__(
-            RobotClassOperatorSession(robot, arbiter, get, "robot", feedback, watch=self.watch, is_stream=stream)
-        )
+        self.watch = ReportWatch()
+        super().__init__(RobotClassOperatorSession(robot, arbiter, get, "robot", feedback, watch=self.watch))
 
     def connect(self):
         return self.session.connected("robot", self.now_s) if self.is_stream else self.session.opened(self.now_s)

@@ -49,7 +49,7 @@ class Talk(SessionTalk):
     def __init__(self, robot):
         self.rank, self.command = Rank.NEUTRAL, None
         stream = is_stream(robot)
-        super().__init__(RobotClassOperatorSession(robot, self, PARAMETERS.__getitem__, "robot", is_stream=stream))
+        super().__init__(RobotClassOperatorSession(robot, self, PARAMETERS.__getitem__, "robot"))
         self.session.connected("robot" if stream else None, self.now_s)
         self.hear()
 

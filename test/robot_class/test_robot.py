@@ -402,7 +402,7 @@ class ClientTalk(SessionTalk):
         self.reported = []
         feedback = SimpleNamespace(measured=lambda measured, now_s: self.reported.append((measured, now_s)))
         get = PARAMETERS.__getitem__
-        super().__init__(RobotClassOperatorSession(robot, self.arbiter, get, "robot", feedback, is_stream=stream))
+        super().__init__(RobotClassOperatorSession(robot, self.arbiter, get, "robot", feedback))
         self.peer = "robot" if stream else None
 
     def connect(self):

@@ -77,7 +77,7 @@ class Link:
 def test_a_datagram_that_a_stall_drops_is_not_reported_as_sent(name, stall_s, is_sent):
     clock, link, outcomes = Clock(), Link(), {}
     arbiter = SimpleNamespace(decide=lambda now_s: Decision(Rank.NEUTRAL), start=lambda now_s: None)
-    session = RobotClassOperatorSession(Mute, arbiter, PARAMETERS.__getitem__, "mute", is_stream=False)
+    session = RobotClassOperatorSession(Mute, arbiter, PARAMETERS.__getitem__, "mute")
 
     def resolve(outcome):
         outcomes.setdefault(outcome.request, outcome)

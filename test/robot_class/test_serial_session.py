@@ -39,9 +39,7 @@ class Talk(SessionTalk):
     def __init__(self, *, is_line):
         arbiter = self
         super().__init__(
-            RobotClassOperatorSession(
-                Board, arbiter, PARAMETERS.__getitem__, "/dev/ttyUSB0", is_stream=True, is_line=is_line
-            )
+            RobotClassOperatorSession(Board, arbiter, PARAMETERS.__getitem__, "/dev/ttyUSB0", is_line=is_line)
         )
         self.session.opened(self.now_s)
         self.session.connected("/dev/ttyUSB0", self.now_s)

@@ -67,9 +67,7 @@ class Flight(SessionTalk):
         self.pilot = TiltPilot(arbiter, robot.drone, hovers=robot.hovers)
         feedback = Feedback(self.vehicle.observed, arbiter.limits, self.pilot)
         get = PARAMETERS.__getitem__
-        super().__init__(
-            RobotClassOperatorSession(robot, arbiter, get, "drone", feedback, pilot=self.pilot, is_stream=False)
-        )
+        super().__init__(RobotClassOperatorSession(robot, arbiter, get, "drone", feedback, pilot=self.pilot))
         self.said = [*self.session.opened(self.now_s)]
 
     def fly(self, seconds, velocity=None):
