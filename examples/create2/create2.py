@@ -4,6 +4,7 @@
 Commands are opcodes with data. The robot streams frames of sensor packets 66 times per second: 19, the number of bytes,
 packets with their numbers, and a checksum. In passive mode, in which it docks and cleans, it ignores velocities, and so
 it does on its charger. Opcode 131 takes it back to safe mode. It has no watchdog: without commands, it drives on.
+Programs also drive by an arc or by the motors' power, and query packets instead of a stream.
 """
 
 import math
@@ -12,34 +13,28 @@ from collections.abc import Iterator
 
 from drone_bridge.robot_class import BodyVelocity, Packets, Request, Robot, Serial, Step, Telemetry
 
-START, SAFE, FULL, CLEAN, DOCK, DRIVE, STREAM, STOP = 128, 131, 132, 135, 143, 145, 148, 173
-SIZES = {
-    7: 1,
-    START: 1,
-    SAFE: 1,
-    FULL: 1,
-    133: 1,
-    134: 1,
-    CLEAN: 1,
-    136: 1,
-    137: 5,
-    138: 2,
-    139: 4,
-    141: 2,
-    142: 2,
-    DOCK: 1,
-}
-SIZES |= {144: 4, DRIVE: 5, 146: 5, 150: 2, 168: 4, STOP: 1}  # bytes of each command
+START, SAFE, FULL, POWER, CLEAN, DRIVE_ARC, DOCK, DRIVE, DRIVE_PWM = 128, 131, 132, 133, 135, 137, 143, 145, 146
+QUERY, STREAM, QUERY_LIST, PAUSE, STOP = 142, 148, 149, 150, 173
+#: Bytes of each command, without those of variable size.
+SIZES = dict.fromkeys((7, START, 130, SAFE, FULL, POWER, 134, CLEAN, 136, DOCK, STOP), 1)
+SIZES |= {129: 2, DRIVE_ARC: 5, 138: 2, 139: 4, 141: 2, QUERY: 2, 144: 4, DRIVE: 5, DRIVE_PWM: 5, 147: 2, PAUSE: 2}
+SIZES |= {162: 3, 163: 5, 164: 5, 165: 2, 167: 16, 168: 4}
 #: Bumpers, voltage, charge, capacity, mode, requested velocities, and counts of the encoders, right wheel first.
 SENSORS = struct.Struct(">xB xH xH xH xB xh xh xH xH")
 NUMBERS = 7, 22, 25, 26, 35, 41, 42, 44, 43
+#: Sensor packets of two bytes, and groups of packets.
+WIDE = {19, 20, 22, 23, *range(25, 32), 33, *range(39, 45), *range(46, 52), *range(54, 58)}
+GROUPS = {0: (7, 26), 1: (7, 16), 2: (17, 20), 3: (21, 26), 4: (27, 34), 5: (35, 42), 6: (7, 42), 100: (7, 58)}
+GROUPS |= {101: (43, 58), 106: (46, 51), 107: (54, 58)}
 M_PER_COUNT, AXLE_M, TOP_SPEED = math.pi * 0.072 / 508.8, 0.235, 0.5
 MODES = {0: "off", 1: "passive", 2: "safe", 3: "full"}
 
 
 def opcodes(data: bytes) -> int:
-    if data[0] in (STREAM, 149):
+    if data[0] in (STREAM, QUERY_LIST):
         return 2 + data[1] if len(data) > 1 else 0
+    if data[0] == 140:  # a song of notes with durations
+        return 3 + 2 * data[2] if len(data) > 2 else 0
     return SIZES.get(data[0], -1)
 
 
@@ -62,9 +57,10 @@ class Create2(Robot):
     def __init__(self) -> None:
         self.x = self.y = self.yaw = 0.0
         self.counts: tuple[int, int] | None = None  # right and left
-        self.mode, self.wheels_m, self.velocity = 0, [0.0, 0.0], (0, 0)
+        self.mode, self.wheels_m = 0, [0.0, 0.0]
         self.pose = 0.0, 0.0, 0.0  # at the robot's end
-        self.is_streaming = False
+        self.is_streaming, self.streamed = False, b""  # numbers of packets
+        self.values: dict[int, float] = {19: 0.0, 20: 0.0}  # of sensor packets
 
     def handshake(self) -> Iterator[Step]:
         yield bytes([START, SAFE, STREAM, len(NUMBERS), *NUMBERS]), is_safe
@@ -99,33 +95,48 @@ class Create2(Robot):
 
     # The robot's end.
 
-    def decode_command(self, packet: bytes) -> BodyVelocity | None:
+    def decode_command(self, packet: bytes) -> BodyVelocity | bytes | None:
         code = packet[0]
-        self.mode = {START: 1, SAFE: 2, FULL: 3, STOP: 0}.get(code, self.mode)
-        self.is_streaming |= code == STREAM
-        if code == STOP:
+        self.mode = {START: 1, SAFE: 2, FULL: 3, POWER: 1, STOP: 0}.get(code, self.mode)
+        if code == STREAM:
+            self.streamed = packet[2:]
+        if code in (STREAM, PAUSE):
+            self.is_streaming = packet[1] > 0
+        if code in (QUERY, QUERY_LIST):
+            return b"".join(map(self.sensor, packet[1 if code == QUERY else 2 :]))
+        if code in (POWER, STOP):
             return BodyVelocity()
-        if code != DRIVE or self.mode < 2:
+        if code not in (DRIVE_ARC, DRIVE, DRIVE_PWM) or self.mode < 2:
             return None
-        self.velocity = struct.unpack(">hh", packet[1:])
-        right, left = (each / 1000 for each in self.velocity)
+        first, second = struct.unpack(">hh", packet[1:])
+        if code == DRIVE_ARC and abs(second) == 1:  # in place
+            return BodyVelocity(turn=second * first / 500 / AXLE_M)
+        if code == DRIVE_ARC:  # the radius of a turn, or more: straight ahead
+            return BodyVelocity(first / 1000, turn=first / second if 0 < abs(second) <= 2000 else 0.0)
+        right, left = (TOP_SPEED * each / (500 if code == DRIVE else 255) for each in (first, second))
         return BodyVelocity((right + left) / 2, turn=(right - left) / AXLE_M)
 
+    def sensor(self, number: int) -> bytes:
+        if number in GROUPS:
+            first, last = GROUPS[number]
+            return b"".join(map(self.sensor, range(first, last + 1)))
+        size, value = 1 + (number in WIDE), self.mode if number == 35 else round(self.values.get(number, 0))
+        if number in (19, 20):  # since the last time
+            self.values[number] -= value
+        return (value % 256**size).to_bytes(size, "big")
+
     def encode_report(self, t: Telemetry) -> bytes | None:
-        if not self.is_streaming or not t.position:
+        if not t.position:
             return None
         (x, y, yaw), v = self.pose, t.velocity or BodyVelocity()
         self.pose = *t.position[:2], t.yaw or 0.0
         turned = math.remainder(self.pose[2] - yaw, math.tau)
         ahead = (self.pose[0] - x) * math.cos(yaw + turned / 2) + (self.pose[1] - y) * math.sin(yaw + turned / 2)
         self.wheels_m = [m + ahead + sign * turned * AXLE_M / 2 for m, sign in zip(self.wheels_m, (1, -1), strict=True)]
-        sides = [round(1000 * (v.forward + sign * v.turn * AXLE_M / 2)) for sign in (1, -1)]
-        counts = [round(m / M_PER_COUNT) % 0x10000 for m in self.wheels_m]
-        values = 0, round(1000 * (t.voltage or 0.0)), round(2696 * (t.charge or 0.0)), 2696, self.mode, *sides, *counts
-        content = bytearray(SENSORS.pack(*values))
-        at = 0
-        for number, size in zip(NUMBERS, (1, 2, 2, 2, 1, 2, 2, 2, 2), strict=True):
-            content[at] = number
-            at += 1 + size
+        sides = [1000 * (v.forward + sign * v.turn * AXLE_M / 2) for sign in (1, -1)]
+        values = 0, 1000 * (t.voltage or 0.0), 2696 * (t.charge or 0.0), 2696, self.mode, *sides
+        since = {19: self.values[19] + 1000 * ahead, 20: self.values[20] + math.degrees(turned)}
+        self.values = dict(zip(NUMBERS, (*values, *(m / M_PER_COUNT for m in self.wheels_m)), strict=True)) | since
+        content = b"".join(bytes([number]) + self.sensor(number) for number in self.streamed)
         frame = bytes([19, len(content)]) + content
-        return frame + bytes([-sum(frame) & 255])
+        return frame + bytes([-sum(frame) & 255]) if self.is_streaming else None

@@ -4,7 +4,7 @@
 import math
 
 import pytest
-from create2 import AXLE_M, M_PER_COUNT, NUMBERS, SENSORS, Create2, is_safe
+from create2 import AXLE_M, M_PER_COUNT, NUMBERS, SENSORS, Create2, is_safe, opcodes
 
 from drone_bridge.robot_class import BodyVelocity, Telemetry
 
@@ -51,8 +51,52 @@ def test_passive_it_ignores_velocities():
 
 def test_what_it_reports_is_read():
     end, client = Create2(), Create2()
-    end.decode_command(bytes([148, 0]))
+    end.decode_command(bytes([148, len(NUMBERS), *NUMBERS]))
     for x in (0.0, 0.3):
         told = client.decode_report(end.encode_report(Telemetry((x, 0.0, 0.0), 0.0, BodyVelocity(0.3), 14.4, 0.5)))
     assert told.position[0] == pytest.approx(0.3, abs=0.001)
     assert told.velocity.forward == pytest.approx(0.3)
+
+
+@pytest.mark.parametrize(
+    ("packet", "velocity"),
+    [
+        ([145, 0, 200, 0, 200], BodyVelocity(0.2)),
+        ([137, 0, 200, 0x80, 0], BodyVelocity(0.2)),
+        ([137, 0, 200, 0x7F, 0xFF], BodyVelocity(0.2)),
+        ([137, 0, 200, 1, 0x90], BodyVelocity(0.2, turn=0.5)),
+        ([137, 0, 47, 0, 1], BodyVelocity(turn=0.4)),
+        ([137, 0, 47, 255, 255], BodyVelocity(turn=-0.4)),
+        ([146, 0, 51, 0, 51], BodyVelocity(0.1)),
+        ([173], BodyVelocity()),
+    ],
+)
+def test_programs_drive_in_each_way_of_the_document(packet, velocity):
+    end = Create2()
+    end.decode_command(bytes([131]))
+    assert opcodes(bytes(packet)) == len(packet)
+    read = end.decode_command(bytes(packet))
+    assert (read.forward, read.turn) == pytest.approx((velocity.forward, velocity.turn), abs=1e-9)
+
+
+def test_queried_packets_have_the_size_and_place_of_the_document():
+    end = Create2()
+    end.decode_command(bytes([131]))
+    for x in (0.0, 0.3):
+        assert end.encode_report(Telemetry((x, 0.0, 0.0), 0.0, BodyVelocity(0.3), 14.4, 0.5)) is None
+    everything = end.decode_command(bytes([142, 100]))
+    assert len(everything) == 80
+    assert everything[12:14] == (300).to_bytes(2, "big"), "the distance since the last time"
+    assert everything[17:19] == (14_400).to_bytes(2, "big")
+    assert (everything[40], everything[48:50]) == (2, (300).to_bytes(2, "big"))
+    assert end.decode_command(bytes([149, 3, 35, 19, 7])) == bytes([2, 0, 0, 0])
+
+
+@pytest.mark.parametrize("code", [0, 1, 2, 3, 4, 5, 6, 101, 106, 107])
+def test_groups_of_packets_have_the_size_of_the_document(code):
+    sizes = {0: 26, 1: 10, 2: 6, 3: 10, 4: 14, 5: 12, 6: 52, 101: 28, 106: 12, 107: 9}
+    assert len(Create2().sensor(code)) == sizes[code]
+
+
+def test_a_song_is_one_packet_of_any_length():
+    assert opcodes(bytes([140, 0, 2, 70, 8, 72])) == opcodes(bytes([140, 0, 2, 70, 8, 72, 8])) == 7
