@@ -61,13 +61,8 @@ SUBSCRIBER_CHECK_PERIOD_S = 0.2
 SILENCE_S = 3.0
 # Counters.
 PACKETS, PICTURES = "video_packets", "pictures"
-REFUSED, FOREIGN, ENDS, UNCOMPRESSED, DROPPED = (
-    "refused_video",
-    "foreign_video",
-    "ended_codec_processes",
-    "uncompressed_pictures",
-    "dropped_video",
-)
+REFUSED, FOREIGN, DROPPED = "refused_video", "foreign_video", "dropped_video"
+ENDS, UNCOMPRESSED = "ended_codec_processes", "uncompressed_pictures"
 CAMERA_RATES, CAMERA_PROBLEMS = (PACKETS, PICTURES), (REFUSED, FOREIGN, ENDS, UNCOMPRESSED, DROPPED)
 # Conditions.
 PORT_TAKEN, NO_VIDEO, UNDECODED = "video_port", "video", "video_format"

@@ -78,7 +78,7 @@ def parameters(robot: type[Robot]) -> Sequence[ParameterDeclaration]:
             ParameterDeclaration(name, number, "Local port to which the robot sends.", range=(1, 65535))
             for name, number in port_parameters(robot).items()
         ),
-        *(camera_parameters(camera_of(video, video.width, video.height), most_rate=60.0) if video else ()),
+        *(camera_parameters(camera_of(video, "", video.width, video.height), most_rate=60.0) if video else ()),
         *serial,
         ParameterDeclaration("rate", robot.rate, "Rate of commands to the robot, Hz.", range=(1.0, 200.0), live=True),
         ParameterDeclaration(
@@ -128,10 +128,8 @@ class RobotClassBridge(ProtocolNode):
         self._topics = TopicPublishers(self, make_rows(robot), translation, below)
         self._pictures: CameraTopics | None = None
         if (video := robot.camera) and video.link:
-            cameras, of_size = [camera_of(video, video.width, video.height)], partial(camera_of, video)
-            self._pictures = CameraTopics(
-                self, names, H264_ROW, cameras, prefix=CAMERA, camera_of=lambda _, width, height: of_size(width, height)
-            )
+            cameras, of_size = [camera_of(video, "", video.width, video.height)], partial(camera_of, video)
+            self._pictures = CameraTopics(self, names, H264_ROW, cameras, prefix=CAMERA, camera_of=of_size)
         self._pilot: TiltPilot | None = None
         self._watch: ReportWatch | None = None
         self._commands: CommandTopics[Any]

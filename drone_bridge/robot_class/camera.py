@@ -7,9 +7,9 @@ from drone_bridge.robot_class.transports import Camera
 from drone_bridge.vision.ar_drone_cameras import ArDroneCamera
 
 
-def camera_of(camera: Camera, width: int, height: int) -> ArDroneCamera:
-    """Return a camera whose pictures have this size, and whose lens is scaled to it."""
+def camera_of(camera: Camera, name: str, width: int, height: int) -> ArDroneCamera:
+    """Return a camera with this name in frames, whose pictures have this size, and whose lens is scaled to it."""
     x, y = width / camera.width, height / camera.height
     (fx, fy), (cx, cy) = camera.focal, camera.center
     diagonal = 2 * math.degrees(math.atan(math.hypot(camera.width, camera.height) / (fx + fy)))
-    return ArDroneCamera("", width, height, diagonal, ((x * fx, y * fy), (x * cx, y * cy)))
+    return ArDroneCamera(name, width, height, diagonal, ((x * fx, y * fy), (x * cx, y * cy)))

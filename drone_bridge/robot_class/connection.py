@@ -128,13 +128,11 @@ class RobotClassConnection(EventSource[Packet | ConnectionClosed]):
         """Return the bytes of one packet. Raises LocalProtocolError if the other end would decode it differently."""
         try:
             data = packet.data
-            is_one = type(data) is bytes and len(data) > 0 and isinstance(packet, Packet)
-            if is_one:
-                is_one = self._split_other(data) == len(data) <= self._max_bytes
+            is_one = type(data) is bytes and 0 < self._split_other(data) == len(data) <= self._max_bytes
             if is_one:
                 link = "" if self._is_stream else None
                 outcome = RobotClassConnection(type(self.robot), self._side.other)._outcome(data, link)
-                is_one = not isinstance(outcome, RemoteProtocolError) and type(packet) is type(outcome)
+                is_one = type(packet) is type(outcome)
         except DECODE_ERRORS:
             is_one = False
         if not is_one:

@@ -61,7 +61,7 @@ class EmulatedVideo:
     def _encoded(self) -> Iterator[bytes]:
         """Yield pictures. The first one, and one in two seconds, needs no other."""
         camera, body = self._camera, self._body
-        view = FloorView(camera_of(camera, camera.width // REDUCTION, camera.height // REDUCTION), seed=1)
+        view = FloorView(camera_of(camera, "", camera.width // REDUCTION, camera.height // REDUCTION), seed=1)
         encoder = self._av.CodecContext.create("libx264", "w")
         encoder.width, encoder.height, encoder.pix_fmt = camera.width, camera.height, "yuv420p"
         encoder.bit_rate, encoder.gop_size = BITS_PER_S, 2 * RATE

@@ -11,7 +11,7 @@ import argparse
 import contextlib
 import math
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -26,7 +26,6 @@ from drone_bridge.robot_class.body import EmulatedBody
 from drone_bridge.robot_class.links import robots_link
 from drone_bridge.robot_class.robot import Command, Robot, Telemetry, first_link, further_links, port_parameters
 from drone_bridge.robot_class.robot_session import RobotClassVehicleSession
-from drone_bridge.robot_class.transports import Camera
 from drone_bridge.wire.addresses import address_name
 
 STEP_S = 0.02
@@ -80,15 +79,20 @@ def emulate(
     body = world.body
     if getattr(options, "in_the_air", False):
         body.begin_in_the_air()
-    ports = [getattr(options, f"{name}_port") for name in further_links(robot)]
-    world.session = RobotClassVehicleSession(
-        robot, world.parameter, world.telemetry, report_port=ports[0] if ports else 0, is_body=True
-    )
+    port = next((getattr(options, f"{name}_port") for name in further_links(robot)), 0)
+    world.session = RobotClassVehicleSession(robot, world.parameter, world.telemetry, report_port=port, is_body=True)
     world.loop = LinkLoop(f"{robot.name} emulator", link, world.session, world)
     world.loop.start()
     stack.callback(world.loop.stop)
     if robot.camera and robot.camera.link:
-        stack.callback(_video(robot.camera, options, world))
+        try:
+            from drone_bridge.robot_class.emulated_video import EmulatedVideo
+
+            viewer = partial(getattr, world.session, "viewer")
+            video = EmulatedVideo(robot.camera, body, options.host, options.camera_port, viewer)
+            stack.callback(video.close)
+        except ImportError as error:
+            print_event(f"no video: {error}")
     steps, due_s, was_moving = 0, elapsed_s(), False
     while not cancellation.wait(max(0.0, due_s - elapsed_s())):
         if options.duration is not None and steps * STEP_S >= options.duration:
@@ -103,18 +107,6 @@ def emulate(
             trajectory.write((body.time_s, body.x, body.y, body.z, body.heading, body.velocity.forward))
     print_event(f"ended: at {body.x:.2f} {body.y:.2f} {body.z:.2f} m, heading {body.heading:.2f} rad")
     return 0
-
-
-def _video(camera: Camera, options: argparse.Namespace, world: _World) -> Callable[[], None]:
-    """Start the video. Return what ends it."""
-    try:
-        from drone_bridge.robot_class.emulated_video import EmulatedVideo
-
-        viewer = partial(getattr, world.session, "viewer")
-        return EmulatedVideo(camera, world.body, options.host, options.camera_port, viewer).close
-    except ImportError as error:
-        print_event(f"no video: {error}")
-        return lambda: None
 
 
 def main(robot: type[Robot], arguments: Sequence[str] | None = None) -> int:

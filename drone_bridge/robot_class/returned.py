@@ -5,14 +5,15 @@ from __future__ import annotations
 
 import functools
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from threading import get_ident
 from typing import Any
 
 #: Function that returns a result, perhaps converted. Raises TypeError or ValueError for a wrong one.
 Check = Callable[[Any], Any]
-#: Method that each thread is in, and the time of its call, s.
-_running: dict[int, tuple[str, float]] = {}
+#: Methods that each thread is in, and the times of their calls, s.
+_running: defaultdict[int, list[tuple[str, float]]] = defaultdict(list)
 
 
 class WrongResultError(TypeError):
@@ -22,7 +23,7 @@ class WrongResultError(TypeError):
 def stuck(limit_s: float) -> str:
     """Return the name of a method that has not returned within a limit, or ""."""
     late_s = time.monotonic() - limit_s
-    return next((name for name, called_s in tuple(_running.values()) if called_s < late_s), "")
+    return next((name for calls in tuple(_running.values()) for name, at_s in calls[-1:] if at_s < late_s), "")
 
 
 def checked(name: str, method: Callable[..., Any], check: Check, expected: str) -> Callable[..., Any]:
@@ -30,16 +31,13 @@ def checked(name: str, method: Callable[..., Any], check: Check, expected: str) 
 
     @functools.wraps(method)
     def call(*arguments: Any, **options: Any) -> Any:
-        thread = get_ident()
-        outer, _running[thread] = _running.get(thread), (name, time.monotonic())
+        _running[get_ident()].append((name, time.monotonic()))
         try:
             result = method(*arguments, **options)
         except SystemExit as error:
             raise ValueError(f"{name}() has called sys.exit({error.code!r})") from None
         finally:
-            _running.pop(thread)
-            if outer:
-                _running[thread] = outer
+            _running[get_ident()].pop()
         try:
             return check(result)
         except (TypeError, ValueError):

@@ -40,13 +40,6 @@ ANSWER_TIMEOUT_S = 15.0
 
 def parameters(robot: type[Robot]) -> Sequence[ParameterDeclaration]:
     """Return the parameter declarations of a robot's server."""
-    datagrams: tuple[ParameterDeclaration, ...] = ()
-    if not is_stream(robot):
-        datagrams = (ALLOWED_PEERS,)
-    datagrams += tuple(
-        ParameterDeclaration(f"{name}_port", link.port, "Port of the client for reports.", range=(1, 65535))
-        for name, link in further_links(robot).items()
-    )
     return (
         *common_parameters(
             first_link(robot).port,
@@ -57,7 +50,11 @@ def parameters(robot: type[Robot]) -> Sequence[ParameterDeclaration]:
         SOURCE_TIMEOUT,
         *(full_scale_parameters(FullScale._fields) if robot.drone else ()),
         NEUTRAL_TIME,
-        *datagrams,
+        *(() if is_stream(robot) else (ALLOWED_PEERS,)),
+        *(
+            ParameterDeclaration(f"{name}_port", link.port, "Port of the client for reports.", range=(1, 65535))
+            for name, link in further_links(robot).items()
+        ),
         *(
             ParameterDeclaration(f"target.{name}", f"{robot.name}_bridge/{name}", f"Service for {name}.")
             for name in robot.requests
@@ -92,12 +89,11 @@ class RobotClassServer(ProtocolNode):
         return robots_link(self.robot, self.parameters["host"], self.parameters["port"], self.wire_log)
 
     def make_session(self) -> Session:
-        ports = [self.parameters[f"{name}_port"] for name in further_links(self.robot)]
         self._session = RobotClassVehicleSession(
             self.robot,
             self.parameters.__getitem__,
             self._telemetry,
-            report_port=ports[0] if ports else 0,
+            report_port=next((self.parameters[f"{name}_port"] for name in further_links(self.robot)), 0),
             allowed_peers=self._allowed_peers,
         )
         return self._session

@@ -283,14 +283,12 @@ def assemble(
 ) -> StatePacket:
     """Return the values of topics as telemetry. Raises MissingTopicError without odometry, or without any value."""
     fields: dict[str, Any] = {}
+    extra: dict[str, Any] = {}
     for row in make_rows(robot):
-        if row.from_ros and row.name not in robot.own_topics:
-            fields |= value(row.name) or {}
+        if row.from_ros:
+            (extra if row.name in robot.own_topics else fields).update(value(row.name) or {})
     if "odom" in robot.standard_topics and "position" not in fields and not robot.reckons:
         raise MissingTopicError("odom")
-    extra: dict[str, Any] = {}
-    for name in robot.own_topics:
-        extra |= value(name) or {}
     if not (fields or extra) and (robot.standard_topics or robot.own_topics):
         raise MissingTopicError(" or ".join((*robot.standard_topics, *robot.own_topics)))
     return StatePacket(b"", finite_telemetry(Telemetry(**_levelled(fields), extra=extra)))

@@ -55,11 +55,8 @@ class Packets:
             return -self._to_next(data)
         if len(data) < begin:
             return 0
-        size = (
-            begin
-            + self.extra
-            + int.from_bytes(data[self.length_at : begin], "big" if self.length == ">H" else "little")
-        )
+        counted = int.from_bytes(data[self.length_at : begin], "big" if self.length == ">H" else "little")
+        size = begin + self.extra + counted
         if len(data) >= size and self.checksum and not self.checksum(data[:size]):
             return -self._to_next(data)
         return size
