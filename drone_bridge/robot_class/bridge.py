@@ -8,11 +8,9 @@ from functools import partial
 from typing import Any, ClassVar
 
 from drone_bridge.net.clock import elapsed_s
-from drone_bridge.net.datagram_link import DatagramPeer
 from drone_bridge.net.link_loop import Link
 from drone_bridge.pictures.camera import CAMERA_PROBLEMS, CAMERA_RATES, CameraTopics, camera_parameters
 from drone_bridge.pictures.h264_port import H264Port
-from drone_bridge.pictures.source import Hosts
 from drone_bridge.pictures.topics import H264_ROW
 from drone_bridge.pictures.video_port import video_log
 from drone_bridge.robot_class.camera import camera_of
@@ -61,17 +59,16 @@ def reports_velocity(robot: type[Robot]) -> bool:
 
 def parameters(robot: type[Robot]) -> Sequence[ParameterDeclaration]:
     """Return the parameter declarations of a robot's bridge."""
-    serial: tuple[ParameterDeclaration, ...] = ()
-    covariance: tuple[ParameterDeclaration, ...] = ()
+    of_links: list[ParameterDeclaration] = []
     first, video = first_link(robot), robot.camera if robot.camera and robot.camera.link else None
     if not isinstance(first, Udp):
-        serial = (
-            ParameterDeclaration("serial", "", "Serial line to the robot, such as /dev/ttyUSB0. Empty: host and port."),
-            ParameterDeclaration("baud", first.baud, "Baud rate of the serial line.", range=(50, 4_000_000)),
-        )
-    if reports_velocity(robot):
-        x, y, z, *about = TWIST_VARIANCES
-        covariance = (twist_covariance_parameter((x, y, x if "z" in robot.axes else z, *about)),)
+        meaning = "Serial line to the robot, such as /dev/ttyUSB0. Empty: host and port."
+        of_links.append(ParameterDeclaration("serial", "", meaning))
+        meaning = "Baud rate of the serial line."
+        of_links.append(ParameterDeclaration("baud", first.baud, meaning, range=(50, 4_000_000)))
+    x, y, z, *about = TWIST_VARIANCES
+    covariance = twist_covariance_parameter((x, y, x if "z" in robot.axes else z, *about))
+    silence = "Timeout of telemetry, s. The bridge then reconnects."
     return (
         *common_parameters(first.port, "The robot's port.", roles=("connect",), silence_warning_s=robot.link_timeout_s),
         *(
@@ -79,15 +76,9 @@ def parameters(robot: type[Robot]) -> Sequence[ParameterDeclaration]:
             for name, number in port_parameters(robot).items()
         ),
         *(camera_parameters(camera_of(video, "", video.width, video.height), most_rate=60.0) if video else ()),
-        *serial,
+        *of_links,
         ParameterDeclaration("rate", robot.rate, "Rate of commands to the robot, Hz.", range=(1.0, 200.0), live=True),
-        ParameterDeclaration(
-            "link_timeout",
-            robot.link_timeout_s,
-            "Timeout of telemetry, s. The bridge then reconnects.",
-            range=(0.2, 600.0),
-            live=True,
-        ),
+        ParameterDeclaration("link_timeout", robot.link_timeout_s, silence, range=(0.2, 600.0), live=True),
         *(drone_parameters(robot.drone) if robot.drone else ()),
         *limit_parameters(
             is_drone=robot.model == "drone",
@@ -96,7 +87,7 @@ def parameters(robot: type[Robot]) -> Sequence[ParameterDeclaration]:
             land_unattended_s=robot.land_unattended_s if "flying" in robot.standard_topics else None,
         ),
         *frame_parameters(without=("publish_map_to_odom", "map_frame")),
-        *covariance,
+        *((covariance,) if reports_velocity(robot) else ()),
     )
 
 
@@ -116,14 +107,9 @@ class RobotClassBridge(ProtocolNode):
         if reason := unstoppable(robot):
             raise ValueError(reason)
         names = frame_names(self.parameters, DroneFrameNames)
-        translation = RobotClassTranslation(
-            names,
-            image_of(robot),
-            twist_variances=self.parameters["twist_covariance_diagonal"]
-            if reports_velocity(robot)
-            else TWIST_VARIANCES,
-            refuse_image=partial(self.report.count_and_warn, REFUSED_IMAGES),
-        )
+        variances = self.parameters["twist_covariance_diagonal"] if reports_velocity(robot) else TWIST_VARIANCES
+        refuse = partial(self.report.count_and_warn, REFUSED_IMAGES)
+        translation = RobotClassTranslation(names, image_of(robot), twist_variances=variances, refuse_image=refuse)
         below = static_transforms(names) if "range" in robot.standard_topics else []
         self._topics = TopicPublishers(self, make_rows(robot), translation, below)
         self._pictures: CameraTopics | None = None
@@ -147,14 +133,9 @@ class RobotClassBridge(ProtocolNode):
             if self._commands.arbiter.limits.parameters.need_odometry:
                 self._watch = watch = ReportWatch()
                 DoubtReports(self, lambda: watch.reasons(elapsed_s()), advice="limits of places still use it")
-        RequestServices(
-            self,
-            robot.requests,
-            self._ask,
-            refusal=self._refusal,
-            on_hold=robot.always_accepted | {name for name, each in robot.all_requests.items() if not each.moves},
-            never_stale=robot.always_accepted,
-        )
+        ends = robot.always_accepted
+        still = ends | {name for name, each in robot.all_requests.items() if not each.moves}
+        RequestServices(self, robot.requests, self._ask, refusal=self._refusal, on_hold=still, never_stale=ends)
         if robot.robot_stops_after_s is None:
             self.get_logger().warning(
                 f"{robot.summary} has no watchdog: if the network or this machine fails, it keeps moving."
@@ -183,16 +164,13 @@ class RobotClassBridge(ProtocolNode):
         if self._pictures:
             log = video_log(self.wire_log, in_full=False)
             ask = partial(self.post, self._session.ask_video)
-            self._pictures.start(H264Port(self.parameters["camera_port"], self._hosts, log, ask))
+            hosts = lambda: getattr(self._link, "hosts", None)  # noqa: E731
+            self._pictures.start(H264Port(self.parameters["camera_port"], hosts, log, ask))
 
     def link_ended(self) -> None:
         super().link_ended()
         if self._pictures:
             self._pictures.stop()
-
-    def _hosts(self) -> Hosts | None:
-        """Return our address towards the robot, and the robot's, once they are known."""
-        return self._link.hosts if isinstance(self._link, DatagramPeer) else None
 
     def make_session(self) -> Session:
         self._topics.restart()

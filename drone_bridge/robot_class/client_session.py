@@ -186,8 +186,7 @@ class RobotClassOperatorSession(Session):
 
     def connected(self, peer: Any, now_s: float) -> Actions:
         self._end, self._to = RobotClassConnection(self._robot, Side.OPERATOR, is_line=self._is_line), peer
-        if peer is not None:
-            self.peer = str(peer)
+        self.peer = self.peer if peer is None else str(peer)
         self._greeting = self._test = None
         self._arbiter.start(now_s)
         if self._pilot:
@@ -238,10 +237,9 @@ class RobotClassOperatorSession(Session):
                     self._reported(now_s)
                     if self.state == CONNECTED:
                         self.is_proven = True
-                        if self._feedback:
-                            self._feedback.measured(packet.meaning, now_s)
-                        if self._watch:
-                            self._watch.measured(packet.meaning, now_s)
+                        for each in (self._feedback, self._watch):
+                            if each:
+                                each.measured(packet.meaning, now_s)
                     actions += [Publish(packet), Note(REPORTS)]
                 elif isinstance(packet.meaning, Answer):
                     self._received(now_s)

@@ -28,11 +28,12 @@ from drone_bridge.robot_class.robot import (
     first_link,
     framing_of,
     further_links,
+    image_of,
     is_stream,
     sample_command,
     step_bytes,
 )
-from drone_bridge.robot_class.transports import MAX_PACKET_BYTES, Framing, Udp
+from drone_bridge.robot_class.transports import MAX_IMAGE_BYTES, MAX_PACKET_BYTES, Framing
 from drone_bridge.wire import (
     NEED_DATA,
     ConnectionClosed,
@@ -50,10 +51,6 @@ class Packet:
 
     data: bytes
     meaning: Any = field(default=None, compare=False)
-
-    @property
-    def meanings(self) -> tuple[Any, ...]:
-        return self.meaning if type(self.meaning) is tuple else (self.meaning,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +70,7 @@ class RobotClassConnection(EventSource[Packet | ConnectionClosed]):
         self.robot, self._side, self._is_line = robot(), side, is_line
         self._is_stream = is_stream(robot)
         link, is_vehicle = first_link(robot), side is Side.VEHICLE
-        self._max_bytes = MAX_PACKET_BYTES if isinstance(link, Udp) else link.max_bytes
+        self._max_bytes = MAX_IMAGE_BYTES if image_of(robot) else MAX_PACKET_BYTES
         self._split = framing_of(link, to_robot=is_vehicle)
         self._split_other = framing_of(link, to_robot=not is_vehicle)  # of packets that are sent
         self._further = {} if is_vehicle else further_links(robot)
@@ -121,7 +118,7 @@ class RobotClassConnection(EventSource[Packet | ConnectionClosed]):
         del self._buffer[:size]
         outcome = self._outcome(data, "")
         if isinstance(outcome, RemoteProtocolError):
-            raise self._failed(str(outcome))
+            raise self._failed(str(outcome), rest=bytes(self._buffer))
         return outcome
 
     def send(self, packet: Packet) -> bytes:
@@ -156,16 +153,12 @@ class RobotClassConnection(EventSource[Packet | ConnectionClosed]):
             try:
                 size = self._split(bytes(self._buffer))
             except DECODE_ERRORS as error:
-                if self._is_line:
-                    self._buffer.clear()
                 raise self._failed(f"Received data are not a packet: {_sentence(error)}") from None
             self._wanted = 1
             if 0 < size <= min(len(self._buffer), self._max_bytes):
                 return size
             if size >= 0:
                 if max(size, len(self._buffer)) > self._max_bytes:
-                    if self._is_line:
-                        self._buffer.clear()
                     raise self._failed(f"A packet has more than {self._max_bytes} bytes.")
                 self._wanted = max(size, len(self._buffer) + 1)
                 return 0
@@ -189,12 +182,9 @@ class RobotClassConnection(EventSource[Packet | ConnectionClosed]):
             return RemoteProtocolError(f"Invalid packet: {_sentence(error)}")
         return Packet(data, meaning)
 
-    def _failed(self, sentence: str) -> RemoteProtocolError:
-        """Record an error of a stream. On a line, only a first packet that can't be split is dropped."""
-        if self._is_line:
-            return RemoteProtocolError(sentence)
-        self._failure = sentence
-        self._buffer.clear()
+    def _failed(self, sentence: str, rest: bytes = b"") -> RemoteProtocolError:
+        """Record an error of a stream, which ends it. A line goes on with the rest."""
+        self._failure, self._buffer = ("", bytearray(rest)) if self._is_line else (sentence, bytearray())
         return RemoteProtocolError(sentence)
 
 
@@ -229,9 +219,7 @@ def commands(robot: type[Robot]) -> Callable[[bytes], Iterator[bool]]:
     def read(data: bytes) -> Iterator[bool]:
         end.receive_data(data)
         for packet in end.events():
-            for meaning in packet.meanings if isinstance(packet, Packet) else ():
-                if isinstance(meaning, Command):
-                    yield meaning in NEUTRALS
+            yield from (each in NEUTRALS for each in getattr(packet, "meaning", ()) if isinstance(each, Command))
 
     return read
 
@@ -269,10 +257,6 @@ def conversation(robot: type[Robot]) -> Sequence[Sent]:
 
 #: Meanings of a robot's packet.
 SAMPLE = Telemetry(
-    *((1.0, -2.0, 0.0), 0.5, BodyVelocity(0.3, turn=0.1), 12.5, 0.5, 1.0),
-    roll=0.125,
-    pitch=-0.25,
-    rates=(0.25, 0.5, 0.75),
-    acceleration=(0.5, 1.0, 9.75),
-    is_flying=True,
+    *((1.0, -2.0, 0.0), 0.5, BodyVelocity(0.3, turn=0.1), 12.5, 0.5, 1.0, None, {}),
+    *(0.125, -0.25, (0.25, 0.5, 0.75), (0.5, 1.0, 9.75), None, True),
 )

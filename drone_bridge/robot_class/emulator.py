@@ -44,10 +44,7 @@ class _World(SessionOutput):
         self.session: RobotClassVehicleSession
 
     def parameter(self, name: str) -> float:
-        if name == "silence_warning":
-            return SILENCE_S
-        stops_after_s = self._robot.robot_stops_after_s
-        return math.inf if stops_after_s is None else stops_after_s
+        return SILENCE_S if name == "silence_warning" else self._robot.robot_stops_after_s or math.inf
 
     def telemetry(self) -> Telemetry:
         return self.body.telemetry()

@@ -34,7 +34,7 @@ def operate(
         options.port,
         print_retry,
         ports={name: getattr(options, f"{name}_port") for name in further_links(robot)},
-        serial=options.serial if is_stream(robot) else "",
+        serial=options.serial,
     )
     wish: Any = PlannedCommands()
     parameters = {"rate": robot.rate, "link_timeout": robot.link_timeout_s, "command_timeout": COMMAND_TIMEOUT_S}
@@ -46,7 +46,7 @@ def operate(
         address_name(options.host, options.port),
         wish.feedback,
         pilot=pilot,
-        is_line=is_stream(robot) and bool(options.serial),
+        is_line=bool(options.serial),
     )
     Script(robot.name, link, session, wish, options=options, cancellation=cancellation, requests=robot.requests).run()
     return 0
@@ -58,8 +58,9 @@ def main(robot: type[Robot], arguments: Sequence[str] | None = None) -> int:
         robot.name, f"Client of {robot.summary} that follows a plan.", first_link(robot).port, "the robot"
     )
     add_ports(parser.link, port_parameters(robot), "of ours")
+    parser.set_defaults(serial="")
     if is_stream(robot):
-        parser.link.add_argument("--serial", default="", help="serial line to the robot, instead of host and port")
+        parser.link.add_argument("--serial", help="serial line to the robot, instead of host and port")
     if "takeoff" in robot.requests:
         parser.add_argument("--in-the-air", action="store_true", help="steer from the start, without takeoff or land")
     return run_program(f"{robot.name} operator", partial(operate, robot), parser.parse_args(arguments))

@@ -236,11 +236,9 @@ class Robot:
                 setattr(cls, name, returned.checked(called, vars(cls)[name], check_of, expected))
         if not hasattr(cls, "name"):
             return
-        if cls.drone:
-            cls.model = "drone"
-            if cls.encode_shares is Robot.encode_shares:
-                raise ValueError(f"{cls.__name__} has a drone, and no encode_shares().")
+        cls.model = "drone" if cls.drone else cls.model
         try:
+            _refuse(cls.drone and cls.encode_shares is Robot.encode_shares, "it has a drone, and no encode_shares().")
             cls.axes = tuple(AXES) if cls.drone else tuple(cls.max_speeds)
             cls.links = _links(cls)
             cls.standard_topics, cls.own_topics = _topics(cls.topics)

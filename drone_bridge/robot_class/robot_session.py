@@ -120,7 +120,7 @@ class RobotClassVehicleSession(Session):
                 assert not isinstance(packet, ConnectionClosed)
                 has_sent_message = True
                 self._see(packet.data, source)
-                for meaning in packet.meanings:
+                for meaning in packet.meaning:
                     actions += self._execute(meaning, source, now_s)
         except RemoteProtocolError as error:
             actions.append(Note("rejected_input", str(error)))

@@ -76,7 +76,7 @@ class _Talk:
         for packet in packets(self.framing, data):
             self.vehicle.receive_data(packet)
             while isinstance(event := self.vehicle.next_event(), Packet):
-                found += event.meanings
+                found += event.meaning
         return found
 
     def report(self, telemetry: Telemetry) -> bytes:

@@ -14,8 +14,8 @@ from typing import Literal
 #: Function from received bytes to the size of the first packet. 0: incomplete. Negative: number of bytes to skip. It
 #: may raise DECODE_ERRORS, which end a TCP stream.
 Framing = Callable[[bytes], int]
-#: Maximum size of a packet of a stream, bytes.
-MAX_PACKET_BYTES = 65536
+#: Maximum size of a packet of a stream, and of one that may have an image, bytes. A longer one ends the connection.
+MAX_PACKET_BYTES, MAX_IMAGE_BYTES = 1 << 16, 1 << 22
 #: Port of the emulator and the server of a robot with a serial line alone.
 EMULATED_PORT = 7700
 _WIDTHS = {"B": 1, "<H": 2, ">H": 2}
@@ -89,8 +89,6 @@ class Tcp:
     commands: Framing | None = None
     """Framing of the packets to the robot, if it is another one."""
     baud: int = 115200
-    max_bytes: int = MAX_PACKET_BYTES
-    """Maximum size of a packet. A longer one ends the connection."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +101,6 @@ class Serial:
     """Framing of the packets to the robot, if it is another one."""
     port: int = EMULATED_PORT
     """Port of the emulator and the server."""
-    max_bytes: int = MAX_PACKET_BYTES
 
 
 #: A link of a Robot.
