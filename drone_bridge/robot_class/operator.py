@@ -28,26 +28,14 @@ def operate(
     robot: type[Robot], options: argparse.Namespace, cancellation: Cancellation, stack: contextlib.ExitStack
 ) -> int:
     """Follow the plan. Raises LinkError and ValueError."""
-    link = client_link(
-        robot,
-        options.host,
-        options.port,
-        print_retry,
-        ports={name: getattr(options, f"{name}_port") for name in further_links(robot)},
-        serial=options.serial,
-    )
+    host, number, serial = options.host, options.port, options.serial
+    ports = {name: getattr(options, f"{name}_port") for name in further_links(robot)}
+    link = client_link(robot, host, number, print_retry, ports=ports, serial=serial)
     wish: Any = PlannedCommands()
     parameters = {"rate": robot.rate, "link_timeout": robot.link_timeout_s, "command_timeout": COMMAND_TIMEOUT_S}
     wish.feedback.pilot = pilot = TiltPilot(wish, robot.drone, hovers=robot.hovers) if robot.drone else None
-    session = RobotClassOperatorSession(
-        robot,
-        wish,
-        parameters.__getitem__,
-        address_name(options.host, options.port),
-        wish.feedback,
-        pilot=pilot,
-        is_line=bool(options.serial),
-    )
+    get, peer = parameters.__getitem__, serial or address_name(host, number)
+    session = RobotClassOperatorSession(robot, wish, get, peer, wish.feedback, pilot=pilot, is_line=bool(serial))
     Script(robot.name, link, session, wish, options=options, cancellation=cancellation, requests=robot.requests).run()
     return 0
 

@@ -158,6 +158,11 @@ def _heard(robot: type[Robot], *pieces: bytes, pause_s: float = 0.0) -> list[Tel
     return heard
 
 
+def samples(robot: type[Robot]) -> Iterator[StatePacket]:
+    """Yield a report as a client reads it, over a further link if there is one."""
+    return (StatePacket(b"", each) for each in _heard(robot, _Talk(robot).report(SAMPLE)))
+
+
 def _resync(robot: type[Robot], talk: _Talk) -> Iterator[str]:
     """Break a byte of a report, and expect that later ones are read, as on a serial line."""
     if not is_stream(robot) or further_links(robot):

@@ -40,13 +40,10 @@ ANSWER_TIMEOUT_S = 15.0
 
 def parameters(robot: type[Robot]) -> Sequence[ParameterDeclaration]:
     """Return the parameter declarations of a robot's server."""
+    number, timeout_s = first_link(robot).port, robot.robot_stops_after_s or 0.5
+    meaning = "Port for clients. 0: a free one."
     return (
-        *common_parameters(
-            first_link(robot).port,
-            "Port for clients. 0: a free one.",
-            roles=("listen",),
-            command_timeout_s=robot.robot_stops_after_s or 0.5,
-        ),
+        *common_parameters(number, meaning, roles=("listen",), command_timeout_s=timeout_s),
         SOURCE_TIMEOUT,
         *(full_scale_parameters(FullScale._fields) if robot.drone else ()),
         NEUTRAL_TIME,

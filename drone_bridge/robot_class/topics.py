@@ -30,6 +30,7 @@ from drone_bridge.motion.vectors import Triple
 from drone_bridge.pictures.topics import H264_ROW, PICTURE_ROWS
 from drone_bridge.robot_class.connection import StatePacket
 from drone_bridge.robot_class.robot import Robot, Telemetry, finite_telemetry, image_of
+from drone_bridge.robot_class.self_check import samples
 from drone_bridge.ros.qos import latched, newest
 from drone_bridge.ros.topics.covariances import (
     UNKNOWN_VARIANCE,
@@ -301,4 +302,5 @@ def make_table(robot: type[Robot]) -> TopicTable:
         (*make_rows(robot), *(replace(row, name=f"{CAMERA}{row.name}") for row in pictures)),
         lambda: RobotClassTranslation(DroneFrameNames(), image_of(robot)),
         {StatePacket: partial(assemble, robot)},
+        samples=partial(samples, robot),
     )

@@ -72,7 +72,7 @@ def test_published_messages_survive_a_legacy_hop(kind):
     # A prepared message is changed by the next one, and a vehicle's first messages determine how later ones are
     # decoded. Bridge, server and the bridge behind it therefore each have one translation for all messages.
     bridge, server, bridge_behind = (table.make_translation() for _ in range(3))
-    for wire in told(kind):
+    for wire in (*told(kind), *table.samples()):
         assemble = table.assembled.get(type(wire))
         if assemble is None:
             continue

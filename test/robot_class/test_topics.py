@@ -7,13 +7,13 @@ from dataclasses import astuple
 import pytest
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import PointStamped, TwistWithCovarianceStamped
-from own_robots import Pioneer, Tello
+from own_robots import Pioneer, RoboMaster, Tello
 
 from drone_bridge.motion.quaternions import quaternion_from_euler, rotated_back
-from drone_bridge.robot_class import BodyVelocity, Camera, Picture, Robot, Telemetry, Udp
-from drone_bridge.robot_class.connection import StatePacket
+from drone_bridge.robot_class import BodyVelocity, Camera, Packets, Picture, Robot, Telemetry, Udp
+from drone_bridge.robot_class.connection import StatePacket, conversation
 from drone_bridge.robot_class.robot import image_of
-from drone_bridge.robot_class.topics import RAW, RobotClassTranslation, assemble, make_rows
+from drone_bridge.robot_class.topics import RAW, RobotClassTranslation, assemble, make_rows, make_table
 from drone_bridge.ros.topics.covariances import UNKNOWN_VARIANCE
 from drone_bridge.ros.topics.frames import DroneFrameNames
 from drone_bridge.ros.topics.jpeg_images import encoded
@@ -208,6 +208,24 @@ def test_an_imu_without_rates_or_acceleration_marks_them_as_missing():
 def test_a_drone_that_has_landed_is_not_flying():
     assert made(Drone, Telemetry(is_flying=False))["flying"].data is False
     assert "flying" not in made(Drone, Telemetry())
+
+
+def test_a_report_over_a_further_link_with_another_framing_is_a_sample():
+    class Mixed(RoboMaster):
+        name, state = "mixed", Udp(40924, Packets(b"P", length_at=1), listen=True)
+
+        def decode_report(self, packet):
+            return None if packet == b"ok;" else int("no report")
+
+        def decode_state(self, packet):
+            return Telemetry((float(packet[2:]), 0.0, 0.0), 0.0)
+
+        def encode_report(self, telemetry):
+            return b"P\x03%.1f" % telemetry.position[0]
+
+    (sample,) = make_table(Mixed).samples()
+    assert (type(sample), sample.meaning.position) == (StatePacket, (1.0, 0.0, 0.0))
+    assert not any(isinstance(each.message, StatePacket) for each in conversation(Mixed))
 
 
 def test_a_server_without_values_reports_nothing():

@@ -69,6 +69,8 @@ class TopicTable:
     """By wire message: function of (translation, getter of a topic's value or None, stamp) that returns it."""
     parts: Callable[[Any, Any], Iterable[tuple[str, Any]]] = lambda translation, wire: ()
     """Converts (translation, wire message) to the topics of pattern rows, each with the source of its message."""
+    samples: Callable[[], Iterable[Any]] = tuple
+    """Returns further wire messages, as read, which a vehicle does not send in its conversation."""
 
     def row(self, topic: str) -> Topic:
         """Return the row of a topic, which may be a pattern. Raises KeyError."""
