@@ -244,7 +244,9 @@ class CameraTopics:
             self._node.report.count_and_warn(UNCOMPRESSED, f"{COMPRESSED} {problem}.")
         if not self._is_placed:
             self._is_placed = True
-            self._publish_transforms()
+            for each in self._transforms:
+                each.header.stamp = self._asked.stamp
+            self._node.publish(self._static, TFMessage(transforms=self._transforms))
         camera = self._camera_of(self._asked.frame.camera, reply.facts["width"], reply.facts["height"])
         (pixels := array("B")).frombytes(reply.data[0])
         picture = CameraPicture(camera, pixels, reply.data[1] if len(reply.data) > 1 else None)
@@ -258,11 +260,6 @@ class CameraTopics:
         report.counts[PICTURES] += 1
         report.facts["video_size"] = f"{picture.camera.width} x {picture.camera.height}"
         report.record_duration("video_read_to_published", elapsed_s() - self._asked.received_s)
-
-    def _publish_transforms(self) -> None:
-        for each in self._transforms:
-            each.header.stamp = self._asked.stamp
-        self._node.publish(self._static, TFMessage(transforms=self._transforms))
 
     # On the diagnostics thread.
 

@@ -4,7 +4,8 @@
 | state | begins | sends |
 |---|---|---|
 | waiting for a peer | at the start; after the loss of the connection or the robot | nothing |
-| greeting | on a connection, or when a datagram link opens | the greeting; an unanswered step again after AGAIN_S; \
+| greeting | on a connection, or when a datagram link opens | the greeting; an unanswered step again after AGAIN_S, \
+or all of it, with neutral, if it raises an error; \
 over datagrams also neutral, as a robot may obey any sender; if the limits require it, a landing |
 | connected | with the last answer | neutral, then at `rate` the arbiter's command, or neutral |
 | closed | at the end | neutral and `encode_goodbye`; datagrams FINAL_REPEATS times, as they may be lost |

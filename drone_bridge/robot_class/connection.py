@@ -151,11 +151,11 @@ class RobotClassConnection(EventSource[Packet | ConnectionClosed]):
     def _next_size(self) -> int:
         """Return the size of the first packet in the buffer, 0 if incomplete. Raises RemoteProtocolError."""
         while len(self._buffer) >= self._wanted:
+            self._wanted = 1
             try:
                 size = self._split(bytes(self._buffer))
             except DECODE_ERRORS as error:
                 raise self._failed(f"Received data are not a packet: {_sentence(error)}") from None
-            self._wanted = 1
             if 0 < size <= min(len(self._buffer), self._max_bytes):
                 return size
             if size >= 0:

@@ -125,12 +125,10 @@ def named() -> int:
     An option with an empty value gets its default: launch files pass on arguments that the user left out.
     """
     name, *words = sys.argv[1:] or [""]
-    arguments = [word for word in words if not word.endswith("=")]
     kind = kinds().get(name)
     if kind is None or kind.emulator is None:
         reason = unloadable().get(name)
         problem = f"Robot {name!r} can't be loaded: {reason}" if reason else f"Robot {name!r} has no emulator installed"
         print(f"{problem.rstrip('.')}.", file=sys.stderr)
         return CANNOT_START
-    status: int = load(kind.emulator.main)(arguments)
-    return status
+    return int(load(kind.emulator.main)([word for word in words if not word.endswith("=")]))

@@ -10,8 +10,6 @@ from typing import Any
 from drone_bridge.kind import NodeKind, Port, Program, ProtocolKind, Role, Side, load
 from drone_bridge.robot_class.robot import Robot, first_link, is_stream, port_parameters
 
-LAUNCH_FILE = "vehicle.launch.xml"
-
 
 class Parts:
     """Connections, nodes and programs of one Robot."""
@@ -50,7 +48,7 @@ class Parts:
             server=node("server") if has_robots_end else None,
             emulator=emulator if has_robots_end else None,
             operator=replace(emulator, summary=f"a client of {robot.summary}", main=f"{at}.operate"),
-            launch_file=LAUNCH_FILE,
+            launch_file="vehicle.launch.xml",
             launch_arguments={"robot": robot.name},
             model=robot.model,
             watchdog_s=robot.robot_stops_after_s,
