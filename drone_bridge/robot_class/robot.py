@@ -41,8 +41,6 @@ from drone_bridge.robot_class import returned
 from drone_bridge.robot_class.transports import Camera, Delimited, Framing, Link, Packets, Serial, Udp
 from drone_bridge.session.session import ENDS_FLIGHT
 
-#: Bridge, server, programs and other parts of a Robot, as text, because they import this module.
-PARTS = "drone_bridge.robot_class.parts:Parts"
 #: Errors of a description for invalid bytes. AssertionError is how ROS messages refuse a value out of range.
 DECODE_ERRORS = (
     ValueError,
@@ -249,7 +247,7 @@ class Robot:
         stops = {cls.stop, *(each.stop for each in cls.all_requests.values())} - {b""}
         ends_motion = {name for name, each in cls.all_requests.items() if each.packet in stops}
         cls.always_accepted = frozenset(ENDS_FLIGHT) | ends_motion
-        cls.parts = load(PARTS)(cls)
+        cls.parts = load("drone_bridge.robot_class.parts:Parts")(cls)  # as text, because it imports this module
         cls.KIND = cls.parts.kind(has_robots_end=cls.decode_command is not Robot.decode_command)
 
 
@@ -403,7 +401,7 @@ def finite_telemetry(telemetry: Telemetry) -> Telemetry:
     """Return telemetry with float numbers, and None for those that are not finite. Raises DECODE_ERRORS for others."""
     numbers = {name: value for name in _NUMBERS if (value := getattr(telemetry, name)) is not None}
     known: dict[str, Any] = {name: _finite(value) for name, value in numbers.items()}
-    for name in _VECTORS:
+    for name in ("position", "rates", "acceleration"):
         if (vector := getattr(telemetry, name)) is not None:
             x, y, z = map(_finite, vector)
             known[name] = None if None in (x, y, z) else (x, y, z)
@@ -415,7 +413,6 @@ def finite_telemetry(telemetry: Telemetry) -> Telemetry:
 
 
 _NUMBERS = ("yaw", "voltage", "charge", "height", "roll", "pitch", "climb", "time_s")
-_VECTORS = ("position", "rates", "acceleration")
 
 
 def _finite(number: float) -> float | None:
