@@ -313,8 +313,10 @@ def test_doubted_odometry_counts_as_missing_but_starts_no_landing():
         observed.doubted()
         assert limits.is_blind(now_s)
         assert not limits.landing_cause(now_s)
+        assert limits.is_doubted(now_s)
     observed.measured(0.0, position=(1.0, 0.0, 1.0))
     assert not limits.is_blind(now_s)
+    assert not limits.is_doubted(now_s)
 
 
 @pytest.mark.parametrize(
@@ -404,7 +406,7 @@ def test_a_modelled_place_needs_a_heading_and_counts_along_both_axes():
         stood.observed.measured(math.pi / 2, velocity=(1.0, 0.0, 0.0))
     for stood.now_s in range(3, 8):
         stood.observed.doubted(math.pi / 2, (0.0, 0.0))
-    assert limits.returning(BodyVelocity(-1.0), stood.now_s) is not None
+    assert limits.returning(BodyVelocity(-1.0, -0.1), stood.now_s) is not None
     assert limits.returning(BodyVelocity(1.0), stood.now_s) is None
     stood.observed.restart()
     for stood.now_s in range(8, 13):

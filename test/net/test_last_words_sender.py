@@ -13,7 +13,7 @@ from kept_words import kept
 
 from drone_bridge.net import last_words_sender
 from drone_bridge.net.last_words import ENTRY_BYTES, STALL_S, Outlet
-from drone_bridge.net.last_words_sender import BUSY, FILE, RELEASE, SPEAKING, WRITTEN, Sender, written_bytes
+from drone_bridge.net.last_words_sender import ARMED, BUSY, FILE, RELEASE, SPEAKING, WRITTEN, Sender, written_bytes
 from drone_bridge.net.send_queue import SendQueue
 from drone_bridge.session.session import LastWords
 
@@ -23,9 +23,14 @@ ADDRESS = ("127.0.0.1", 7)
 
 
 class Wire(FakeWire):
-    """Stream that may be closed for writing."""
+    """Stream that may be closed for writing. Without room, sending fails in a given way."""
 
-    is_shut = False
+    is_shut, full = False, BlockingIOError
+
+    def send(self, data):
+        if not self.room:
+            raise self.full
+        return super().send(data)
 
     def shutdown(self, how):
         self.is_shut = True
@@ -49,11 +54,11 @@ class Datagrams(FakeWire):
 
 
 class Scene:
-    """Link with armed words, and the child. `while_waiting` is called in place of each wait."""
+    """Link with armed words, and the child. `while_waiting` is called in place of each wait, whose times are kept."""
 
     def __init__(self, wire, keeper, child):
         self.wire, self.keeper, self.child = wire, keeper, child
-        self.now_ns, self.while_waiting = 10**12, lambda: None
+        self.now_ns, self.while_waiting, self.waited_s = 10**12, lambda: None, []
         self.queue = SendQueue() if wire.type == socket.SOCK_STREAM else None
         self.outlet = Outlet(wire, None if self.queue else ADDRESS, self.queue, wire if self.queue else None)
 
@@ -69,11 +74,16 @@ class Scene:
     def age(self, age_s):
         self.now_ns = self._deadline_ns + round(age_s * 1e9)
 
-    def write(self, data, count):
-        """Write bytes of a message, which the system accepts in part."""
+    def wait(self, duration_s):
+        self.waited_s.append(duration_s)
+        self.while_waiting()
+
+    def write(self, data, count, recorded=None):
+        """Write bytes of a message, which the system accepts in part, and perhaps stop before all are recorded."""
         self.queue.put(data)
         self.wire.data += data[:count]
-        self.queue.written(count)
+        if recorded := count if recorded is None else recorded:
+            self.queue.written(recorded)
 
 
 @pytest.fixture
@@ -85,10 +95,10 @@ def make(monkeypatch):
         context = kept(wire)
         scenes.append(Scene(wire, *context.__enter__()))
         ends.append(context)
+        monkeypatch.setattr(time, "sleep", scenes[-1].wait)
         return scenes[-1]
 
     monkeypatch.setattr(time, "clock_gettime_ns", lambda clock: scenes[-1].now_ns)
-    monkeypatch.setattr(time, "sleep", lambda duration_s: scenes[-1].while_waiting())
     monkeypatch.setattr(last_words_sender, "ACCEPT_S", 0.01)
     monkeypatch.setattr("drone_bridge.net.last_words.written_bytes", lambda wire: len(wire.data))
     monkeypatch.setattr(last_words_sender, "written_bytes", lambda wire: len(wire.data))
@@ -117,6 +127,7 @@ def test_datagrams_of_an_ended_process_are_sent_for_half_a_second(datagrams, lat
     datagrams.age(late_s)
     datagrams.child._end()
     assert datagrams.wire.sent == [STOP] * count + [BYE] * (count > 0)
+    assert datagrams.waited_s == [0, 0.02, 0.02][:count]
 
 
 def test_datagrams_of_a_stalled_process_are_repeated_for_a_second(datagrams):
@@ -138,6 +149,7 @@ def test_a_stream_gets_neutral_once_in_each_stall(stream):
             assert stream.look(late_s) == 0.4
         assert stream.wire.data == STOP * number
         assert stream.keeper.was_written()
+        assert last_words_sender._Words(stream.child._memory, 1).is_complete
         stream.keeper.disarm()
     assert not stream.wire.is_shut
 
@@ -191,7 +203,68 @@ def test_the_newest_words_are_sent(stream):
     for number in range(4):
         stream.arm(LastWords((b"%d" % number,), ()))
     stream.child._end()
-    assert stream.wire.data == b"3"
+    assert (stream.wire.data, stream.wire.is_shut) == (b"3", True)
+
+
+@pytest.mark.parametrize("earlier", [0, 2])
+@pytest.mark.parametrize(("count", "recorded"), [(1, 0), (3, 0), (3, 1), (3, 3), (8, 0), (8, 3), (8, 8)])
+def test_a_message_that_was_written_in_part_is_completed(stream, earlier, count, recorded):
+    stream.arm()
+    for _ in range(earlier):
+        stream.write(GO, len(GO))
+    stream.write(GO, count, recorded)
+    stream.look(0.1)
+    assert stream.wire.data == GO * (earlier + 1) + STOP
+
+
+def test_a_message_that_was_not_begun_is_dropped(stream):
+    stream.arm()
+    stream.write(GO, 0)
+    stream.look(0.1)
+    assert stream.wire.data == STOP
+
+
+@pytest.mark.parametrize(
+    ("error", "room", "said"),
+    [
+        (BlockingIOError, 0, 0),
+        (BlockingIOError, 4, 10),
+        (BlockingIOError, 5, 5),
+        (BlockingIOError, 7, 10),
+        (BrokenPipeError, 5, 5),
+        (BrokenPipeError, 7, 7),
+    ],
+)
+def test_a_process_that_continues_writes_what_was_not_begun(stream, error, room, said):
+    """What was begun of its message and of neutral is completed, unless the stream is broken."""
+    stream.arm()
+    stream.write(GO, 3)
+    stream.wire.room, stream.wire.full = room, error
+
+    def wait():
+        if len(stream.waited_s) == 2:  # the first one is before the words
+            stream.keeper.moved_on()
+        elif len(stream.waited_s) == 3:
+            stream.wire.room = PLENTY
+
+    stream.while_waiting = wait
+    stream.look(0.1)
+    assert stream.wire.data == (GO + STOP)[: 3 + said]
+    assert stream.child._written == said
+
+
+def test_a_closed_stream_is_read_until_its_peer_closes(stream, monkeypatch):
+    received = iter([b"report", BlockingIOError, b"report", b""])
+
+    def recv(_):
+        if (data := next(received)) is BlockingIOError:
+            raise data
+        return data
+
+    monkeypatch.setattr(stream.wire, "recv", recv)
+    stream.child._leave(stream.wire)
+    assert list(received) == []
+    assert (stream.wire.is_shut, stream.waited_s) == (True, [last_words_sender._LOOK_S])
 
 
 @pytest.mark.parametrize("is_stopped_inside", [False, True])
@@ -311,7 +384,7 @@ def test_a_file_that_was_lost_on_its_way_is_none(monkeypatch):
     with kept(None) as (_, child), ours:
         child._control, opened = control, []
         monkeypatch.setattr(child, "_open", opened.append)
-        ours.sendall(FILE + (7).to_bytes(4, "little"))
+        ours.sendall(ARMED + (6).to_bytes(4, "little") + FILE + (7).to_bytes(4, "little"))
         ours.shutdown(socket.SHUT_WR)
         child.run()
     assert (opened, child._number) == ([-1], 7)
@@ -324,10 +397,13 @@ def test_a_process_that_ends_with_an_unread_answer_has_last_words(datagrams):
     datagrams.child._control = control
     ours.sendall(FILE + (1).to_bytes(4, "little"))
     control.sendall(RELEASE)
-    datagrams.child._open = datagrams.child._close = lambda *_: None
+    closed_after = []
+    datagrams.child._open = lambda _: None
+    datagrams.child._close = lambda: closed_after.append(len(datagrams.wire.sent))
     ours.close()
     datagrams.child.run()
     assert datagrams.wire.sent == [STOP] * 3 + [BYE]
+    assert closed_after == [0, 4]
     control.close()
 
 

@@ -809,3 +809,98 @@ def test_disconnect_is_no_fault_and_reconnecting_backs_off_until_proven(streams,
         "opened",
         "lost",
     ]
+
+
+# Last words.
+
+
+class OutletStreams(FakeStreams):
+    """Link of streams with an outlet to a peer."""
+
+    def outlet_to(self, to):
+        return "outlet" if to == "a" else None
+
+
+class Keeper:
+    """Keeper that records its calls among what is sent."""
+
+    peer, said = "a", ()
+
+    def __init__(self, done):
+        self.keep = lambda words, outlet: done.append((words, outlet))
+        self.is_writing = done.append
+        self.disarm, self.release, self.moved_on = (
+            lambda name=name: done.append(name) for name in ("disarm", "release", "moved on")
+        )
+
+    def was_written(self):
+        return bool(self.said and self.said.pop())
+
+
+@pytest.fixture
+def kept_loop(stream_session, stage, clock):
+    """Loop whose link records calls of its keeper, as well."""
+    link = OutletStreams()
+    made = LinkLoop("test", link, stream_session, stage, clock, keeper=Keeper(link.sent))
+    made.turn()
+    link.sent.clear()
+    stream_session.calls.clear()
+    return made
+
+
+def done_by(loop, *actions):
+    """Return what a turn with these actions does."""
+    loop.link.sent.clear()
+    loop.post(lambda now_s: actions)
+    loop.turn()
+    return loop.link.sent[:]
+
+
+def test_words_are_armed_before_what_they_follow_and_disarmed_after_neutral(kept_loop, stream_session):
+    words = SimpleNamespace(to="a")
+    stream_session.last_words = lambda: words
+    go = Send(b"go", "a", rest=b" on")
+    expected = [(words, "outlet"), None, b" on", (b"go", "a", b" on", None), None, "moved on"]
+    assert done_by(kept_loop, Note("first"), go) == expected
+    stream_session.last_words = lambda: None
+    assert done_by(kept_loop, Send(b"stop", "a")) == [b"", (b"stop", "a"), None, "disarm", "moved on"]
+    assert done_by(kept_loop, Note("nothing is sent")) == ["moved on"]
+
+
+@pytest.mark.parametrize(("words", "faults"), [(SimpleNamespace(to="b"), 0), (None, 1)])
+def test_words_that_cannot_be_armed_leave_armed_ones_and_keep_nothing_from_being_sent(
+    kept_loop, stream_session, stage, words, faults
+):
+    stream_session.last_words = lambda: words if words else {}["a fault"]
+    kept_loop._notes.put = stage.note
+    assert done_by(kept_loop, Send(b"go", "a")) == [b"", (b"go", "a"), None, "moved on"]
+    assert stage.counts["internal_errors"] == faults
+
+
+def test_words_are_released_with_their_stream(kept_loop):
+    assert done_by(kept_loop, Close("b")) == ["the end of b", "moved on"]
+    assert done_by(kept_loop, Close("a")) == ["release", "the end of a", "moved on"]
+
+
+@pytest.mark.parametrize("way", ["_lose", "end"])
+def test_words_are_released_after_the_last_neutral(kept_loop, stream_session, stage, way):
+    stream_session.answers.update(lost=[Send(b"stop", "a")], end=[Send(b"stop", "a")])
+    seen, answered = [], []
+    kept_loop._intake = SimpleNamespace(closed=lambda: seen.append("closed"))
+    stage.turn_ended = lambda session: seen.append("turn")
+    kept_loop.post(lambda now_s: answered.append(now_s) or [], is_kept=True)
+    getattr(kept_loop, way)()
+    released = kept_loop.link.sent.index("release")
+    assert kept_loop.link.sent.index((b"stop", "a")) < released
+    assert kept_loop.link.sent[released + 1 :] == ["the end of all"] * (way == "_lose")
+    assert (seen, answered) == (["closed", "turn"], [100.0])
+
+
+def test_words_said_in_a_stall_are_noted_before_the_session_resumes(kept_loop, stream_session, stage, clock):
+    kept_loop._keeper.said = [True]
+    kept_loop._notes.put = stage.note
+    stream_session.neutral_sent = lambda now_s: stream_session._called("neutral_sent")
+    clock.time_s += STALL_S
+    kept_loop.turn()
+    assert names(stream_session)[:2] == ["neutral_sent", "resume"]
+    assert stage.counts == {link_loop.LAST_WORDS: 1}

@@ -9,10 +9,11 @@ from own_robots import Pioneer, Tello
 from session_talk import SessionTalk, sent
 
 from drone_bridge.motion.body_velocity import BodyVelocity
-from drone_bridge.robot_class import Delimited, Robot, Tcp, Udp
+from drone_bridge.robot_class import Delimited, Robot, Tcp, Telemetry, Udp
 from drone_bridge.robot_class.client_session import CONNECTED, GREETING, RobotClassOperatorSession
 from drone_bridge.robot_class.robot import has_last_words, is_stream
 from drone_bridge.session.arbiter import Decision, Rank
+from drone_bridge.session.session import FINAL_GAP_S, Note
 
 PARAMETERS = {"rate": 20.0, "link_timeout": 3.0, "command_timeout": 0.5}
 FORWARD = BodyVelocity(forward=0.5)
@@ -128,11 +129,67 @@ def test_greeting_of_a_robot_that_was_lost_in_motion_is_not_interrupted():
     talk.command = FORWARD
     talk.run(0.1)
     assert words_of(talk.session) == [b"0 0\n", b"bye\n"]
-    talk.session.disconnected("robot", "It was switched off.", talk.now_s)
+    gone = talk.session.disconnected("robot", "It was switched off.", talk.now_s)
+    assert [type(each) for each in gone] == [Note], "nobody is there to be stopped"
+    assert talk.session.last_words() is None
+    assert not talk.session.is_open
     talk.session.connected("robot", talk.now_s)
     assert talk.session.state == GREETING
     assert talk.session.last_words() is None
+    assert talk.session.resume(talk.now_s) == []
     assert sent_by_end(talk.session, talk.now_s) == []
+
+
+class Broken(Cart):
+    """Robot whose description fails."""
+
+    name = "broken"
+
+    def encode_command(self, velocity):
+        raise ValueError
+
+
+def test_a_command_and_neutral_that_cannot_be_encoded_are_named():
+    talk = Talk(Broken)
+    talk.command = FORWARD
+    first, *_ = notes = [each.sentence for each in talk.run(0.1) if isinstance(each, Note)]
+    assert (first[:12], {note[:7] for note in notes}) == ("BodyVelocity", {"BodyVel", "Neutral"})
+
+
+@pytest.mark.parametrize("robot", [Cart, Boat])
+def test_without_a_robot_nothing_is_sent(robot):
+    session = RobotClassOperatorSession(robot, None, PARAMETERS.__getitem__, "robot")
+    assert session.lost(1.0) == session.neutral_sent(1.0) == session.resume(1.0) == []
+    assert session.last_words() is None
+    assert session.end(1.0) == []
+    assert session.is_over
+
+
+def test_a_robot_on_datagrams_is_left_by_repeats():
+    talk = Talk(Boat)
+    assert talk.session.tick(talk.session.due_s - 0.01) == []
+    assert [each.data for each in talk.session.lost(talk.now_s)] == [b"0 0\n", b"bye\n"]
+    talk = Talk(Boat)
+    talk.session.end(talk.now_s)
+    assert not talk.session.is_open
+    assert talk.session.due_s == talk.now_s + FINAL_GAP_S
+
+
+class Reporting(Boat):
+    """Robot on datagrams that reports."""
+
+    name = "reporting"
+
+    def decode_report(self, packet):
+        return Telemetry()
+
+
+@pytest.mark.parametrize("robot", [Cart, Reporting])
+def test_only_a_reporting_robot_on_a_stream_is_sent_neutral_while_it_is_silent(robot):
+    talk = Talk(robot)
+    talk.command = FORWARD
+    talk.run(0.1)
+    assert {each.data for each in sent(talk.run(2.0))} == {b"0.5 0\n"}
 
 
 def test_undeclared_state_has_no_last_words():

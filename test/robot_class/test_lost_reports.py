@@ -12,10 +12,11 @@ from drone_bridge.robot_class import BodyVelocity, Delimited, Robot, Tcp, Teleme
 from drone_bridge.robot_class.client_session import CONNECTED, GREETING, LAND_S, RobotClassOperatorSession
 from drone_bridge.robot_class.robot import is_stream
 from drone_bridge.session.arbiter import Arrival, Rank
+from drone_bridge.session.clients import LOST
 from drone_bridge.session.feedback import Feedback
 from drone_bridge.session.hold_state import CALLED
 from drone_bridge.session.report_watch import ReportWatch
-from drone_bridge.session.session import Landing
+from drone_bridge.session.session import Landing, Note
 
 PARAMETERS = {"rate": 20.0, "link_timeout": 3.0, "command_timeout": 0.5}
 STATE_AT = b"pitch:0;roll:0;yaw:0;vgx:0;vgy:0;vgz:0;temph:62;tof:6553;h:%d;bat:%d;time:%d;agx:0;agy:0;agz:-999;\r\n"
@@ -94,7 +95,9 @@ def test_a_silent_robot_on_datagrams_lands_while_it_is_greeted_again(tello):
     before = data_of(tello.run(LANDS_AFTER_S - 0.1))
     assert b"land" not in before
     assert tello.session.state == GREETING
-    landing = data_of(tello.run(20.0))
+    actions = tello.run(20.0)
+    assert LOST not in [each.counter for each in actions if isinstance(each, Note)], "it is counted once"
+    landing = data_of(actions)
     assert landing.count(b"land") == pytest.approx(20.0 / LAND_S, abs=1)
     assert landing.count(b"command") == pytest.approx(20.0 / 0.5, abs=3), "it is still greeted"
     assert tello.state() == (True, Landing.LANDS)

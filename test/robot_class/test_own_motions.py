@@ -7,11 +7,11 @@ import pytest
 from session_talk import SessionTalk, sent
 
 from drone_bridge.motion.body_velocity import BodyVelocity
-from drone_bridge.robot_class import Delimited, Request, Robot, Tcp, Telemetry, Udp
+from drone_bridge.robot_class import Answer, Delimited, Request, Robot, Tcp, Telemetry, Udp
 from drone_bridge.robot_class.client_session import RobotClassOperatorSession
 from drone_bridge.robot_class.robot import is_stream
 from drone_bridge.session.arbiter import Decision, Rank
-from drone_bridge.session.session import FINAL_REPEATS
+from drone_bridge.session.session import FINAL_REPEATS, Outcome
 
 PARAMETERS = {"rate": 20.0, "link_timeout": 3.0, "command_timeout": 0.5}
 ZERO, FORWARD = BodyVelocity(), BodyVelocity(0.3)
@@ -85,6 +85,37 @@ def test_hold_and_commands_end_a_motion_by_request(cleaning, rank, command):
     assert first == b"safe\n"
     repeats = 0 if cleaning.session._is_stream else FINAL_REPEATS - 1
     assert rest.count(b"safe\n") == repeats
+    words = cleaning.session.last_words()
+    assert (words.neutral if words else None) == ((b"v 0\n",) if command is FORWARD else None)
+
+
+@pytest.mark.parametrize("way", ["hold", "lost"])
+@pytest.mark.parametrize("is_answered", [True, False])
+def test_the_answer_to_what_ends_a_motion_is_no_outcome(is_answered, way):
+    class Answering(Cleaner):
+        name = "answering"
+        requests = {  # noqa: RUF012
+            "clean": Request(b"clean\n", stop=b"safe\n"),
+            "safe": Request(b"safe\n", timeout_s=1.0 if is_answered else None),
+            "beep": Request(b"beep\n", moves=False, timeout_s=1.0),
+        }
+
+        def decode_report(self, packet):
+            return Answer("") if packet == b"ok\n" else Telemetry()
+
+    talk = Talk(Answering)
+    talk.ask("clean")
+    if way == "hold":
+        talk.rank = Rank.HOLD
+        assert b"safe\n" in talk.sends()
+    else:
+        assert b"safe\n" in [each.data for each in sent(talk.session.lost(talk.now_s))]
+        talk.session.connected("robot", talk.now_s)
+        talk.hear()
+    talk.ask("beep")
+    answers = [talk.session.receive(b"ok\n", "robot", talk.now_s) for _ in range(2)]
+    outcome_at = 1 if is_answered and way == "hold" else 0
+    assert [any(isinstance(each, Outcome) for each in actions) for actions in answers].index(True) == outcome_at
 
 
 def test_last_words_end_a_motion_by_request(cleaning):

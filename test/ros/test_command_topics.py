@@ -287,6 +287,9 @@ def test_a_helm_locks_out_others_and_its_end_holds(node):
     assert [message.data for message in node.latched if isinstance(message, Bool)] == [False, True]
     assert node.send(HELM, up=1.0) == (Rank.HELM, UP)  # but the pilot at the helm may continue
     assert [message.data for message in node.latched if isinstance(message, Bool)][-1] is False
+    warned = len(node.warned)
+    assert node.send(CMD_VEL, forward=1.0) == (Rank.HELM, UP)
+    assert len(node.warned) == warned
 
 
 def test_a_new_helm_discards_earlier_commands(node):

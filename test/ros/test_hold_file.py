@@ -149,11 +149,11 @@ class Node:
     def __init__(self, *, is_server=False):
         self.is_server = is_server
         self.warned, self.serve, self.published, self.statuses = [], None, [], []
-        do_nothing = lambda *_: None  # noqa: E731
+        self.conditions, self.informed = {}, []
         self.report = SimpleNamespace(
-            begin_condition=do_nothing,
-            end_condition=do_nothing,
-            inform=do_nothing,
+            begin_condition=self.conditions.__setitem__,
+            end_condition=lambda name: self.conditions.pop(name, None),
+            inform=self.informed.append,
             warn=lambda sentence, count="": self.warned.append(sentence),
             counts=Counter(),
         )
@@ -197,7 +197,9 @@ def test_the_response_names_the_file(home):
     node = Node()
     assert str(home / "held" / "0ff1ce.7.d1.bridge") in node.call(True)
     assert Node().hold.is_held
-    assert node.call(False) == "The vehicle follows commands."
+    for _ in range(2):
+        assert node.call(False) == "The vehicle follows commands."
+        assert node.statuses[-1].releases == 1
     assert not Node().hold.is_held
 
 
@@ -273,6 +275,7 @@ def test_a_hold_that_a_wish_begins_is_published_once():
     count = len(node.statuses)
     node.wish("7")
     assert [(each.held, each.wish) for each in node.statuses[count:]] == [(True, "7")]
+    assert node.conditions == {"hold": "holding: Anne pressed STOP"}
 
 
 def test_the_end_of_a_wish_releases_nothing():
@@ -307,6 +310,8 @@ def test_a_slow_disk_delays_only_the_response(monkeypatch):
     node.wish("7")  # which does not wait
     assert node.hold.is_held
     assert "still being written" in node.call(True)
+    assert "still being written" in node.call(False)
+    node.call(True)
     may_write.set()
     assert node.hold._keeper.wait(10.0)
     assert Node().hold.is_held
@@ -381,7 +386,10 @@ def test_a_file_that_can_t_be_read_holds_until_it_turns_out_to_be_absent(unreada
     node.hold.poll_files()
     assert node.hold.is_held
     unreadable.rmdir()
+    dropped = []
+    node.hold.when_set(lambda: dropped.append(1))
     node.hold.poll_files()
+    assert dropped == [1]
     assert not node.hold.is_held
     assert node.published[-1] is False
     assert node.statuses[-1].releases == 0  # no person has released it
@@ -395,13 +403,15 @@ def test_a_file_that_can_be_read_again_holds_for_its_own_reason(unreadable):
     assert node.hold.state.reason(elapsed_s()) == "STOP was pressed"
 
 
-@pytest.mark.parametrize("way", ["wish", "service"])
+@pytest.mark.parametrize("way", ["wish", "service", "service meanwhile"])
 def test_an_absent_file_releases_no_hold_that_a_person_has_requested(unreadable, way):
     node = Node()
     if way == "wish":
         node.wish("7")
-    else:
+    elif way == "service":
         node.call(True)
+    else:
+        node.hold._read = lambda: (node.call(True) and "", "")
     node.hold._keeper.wait(10.0)
     unreadable.rmdir()
     node.hold.poll_files()
@@ -511,13 +521,15 @@ def test_a_wish_in_a_file_does_not_outlive_a_release_in_that_run(wish_file):
 
 
 def test_a_helm_is_reported_until_it_ends(monkeypatch):
-    node = Node()
+    node, dropped = Node(), []
+    node.hold.when_set(lambda: dropped.append(1))
     assert refusal_of(node.statuses[-1]) == ""
     assert node.hold.admits("helm", is_helm=True)
     assert "a person is at the helm" in refusal_of(node.statuses[-1])
     count = len(node.statuses)
     assert node.hold.admits("helm", is_helm=True)
     assert len(node.statuses) == count  # not once per command
+    assert len(node.informed) == len(dropped) == 1
     monkeypatch.setattr(hold_state, "HELM_ENDS_AFTER_S", -1.0)
     node.hold.report()
     assert (node.statuses[-1].helm, node.statuses[-1].reason) == ("", HELM_ENDED)
@@ -535,6 +547,17 @@ def test_a_person_at_the_helm_of_a_held_vehicle_has_it_once_it_is_released():
     assert node.statuses[-1].helm
 
 
+def test_a_hold_of_the_node_drops_commands_and_refuses_requests_that_move_it():
+    node, dropped = Node(), []
+    node.hold.when_set(lambda: dropped.append(1))
+    node.hold.check("takeoff")
+    for _ in range(2):
+        node.hold.hold("a fault")
+    assert (node.statuses[-1].reason, dropped) == ("a fault", [1])
+    with pytest.raises(ValueError, match="takeoff is refused"):
+        node.hold.check("takeoff")
+
+
 def test_a_hold_and_its_refused_commands_are_logged_once_and_counted():
     node = Node()
     for _ in range(2):
@@ -546,6 +569,8 @@ def test_a_hold_and_its_refused_commands_are_logged_once_and_counted():
         (held, refused) = node.warned
         assert held.startswith("holding: the service hold was called")
         assert refused.startswith("Commands on cmd_vel do not move the vehicle")
+        assert node.conditions == {"hold": "holding: the service hold was called"}
         node.call(False)
         node.hold.report()
+        assert node.conditions == {}
     assert node.hold._report.counts["commands_refused_on_hold"] == 6

@@ -9,13 +9,13 @@ import pytest
 from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.motion.limits import LOW_BATTERY_S, LimitParameters, Limits
 from drone_bridge.motion.observed_motion import ObservedMotion
-from drone_bridge.session.arbiter import LANDING_SPEED, Arbiter, Arrival, Rank
+from drone_bridge.session.arbiter import Arbiter, Arrival, Rank
 from drone_bridge.session.hold_state import CALLED, HELM_ENDS_AFTER_S, HoldState
 
 TIMEOUT_S = 0.5
 ODOMETRY_TIMEOUT_S, LAND_AFTER_S = 0.5, 2.0
 PLACED = {"fence_radius": 100.0, "odometry_timeout": ODOMETRY_TIMEOUT_S, "land_without_odometry": LAND_AFTER_S}
-SINKING = BodyVelocity(up=-LANDING_SPEED)
+SINKING = BodyVelocity(up=-0.5)
 
 
 class Vehicle:
@@ -31,7 +31,8 @@ class Vehicle:
         )
         limits = Limits(LimitParameters(**limits), self.observed)
         self.arbiter = Arbiter(self.hold, limits, lambda: self.timeout_s, statistics)
-        self.arbiter.sinks = sinks
+        if sinks:
+            self.arbiter.sinks = True
 
     def fly(self, x=0.0, y=0.0):
         """Set the position, with a heading along the world's x."""
@@ -41,8 +42,8 @@ class Vehicle:
         """Report a low battery for long enough."""
         self.arbiter.limits.charged(0.1, self.now_s - LOW_BATTERY_S)
 
-    def command(self, command, stamp=None, *, is_helm=False):
-        arrival = Arrival(command, self.now_s, stamp, is_helm=is_helm)
+    def command(self, command, stamp=None, **source):
+        arrival = Arrival(command, self.now_s, stamp, **source)
         self.arbiter.put(arrival)
         return arrival
 
@@ -133,6 +134,18 @@ def test_a_raw_command_needs_no_odometry_and_has_no_limits(vehicle):
     assert vehicle.decided() == (Rank.COMMAND, RAW)
 
 
+def test_only_a_blind_command_that_returns_is_slowed(vehicle):
+    slow = BodyVelocity(0.1)
+    vehicle.arbiter.limits.returning = lambda asked, now_s: slow
+    vehicle.timeout_s = 60.0
+    vehicle.command(FORWARD, is_helm=True)
+    assert vehicle.decided() == (Rank.COMMAND, FORWARD)
+    vehicle.now_s += ODOMETRY_TIMEOUT_S + 0.1
+    assert vehicle.decided() == (Rank.COMMAND, slow)
+    vehicle.hold.steer(vehicle.now_s)
+    assert vehicle.decided() == (Rank.HELM, FORWARD)
+
+
 def test_velocities_at_the_helm_are_limited_too():
     vehicle = Vehicle(max_speed=2.0)
     vehicle.command(FAST)
@@ -190,6 +203,18 @@ def test_a_command_is_valid_for_its_timeout_which_may_change(vehicle):
     vehicle.timeout_s = 5.0
     vehicle.now_s += 0.51
     vehicle.fly()
+    assert vehicle.decided() == (Rank.COMMAND, FORWARD)
+
+
+def test_a_command_that_overrules_excludes_others_for_its_timeout(vehicle):
+    assert vehicle.arbiter.admits(1000.0)
+    assert vehicle.arbiter.admits(1000.0)
+    assert vehicle.arbiter.admits(1000.0, overrules=True)
+    assert [vehicle.arbiter.admits(1000.0 + after_s) for after_s in (0.25, 0.5)] == [False, True]
+
+
+def test_a_command_that_waits_is_taken_before_a_decision(vehicle):
+    vehicle.arbiter.take = lambda now_s: vehicle.command(FORWARD)
     assert vehicle.decided() == (Rank.COMMAND, FORWARD)
 
 

@@ -54,6 +54,7 @@ def test_motion_that_the_pilot_doubts_is_withheld_from_the_limits():
     assert made.observed.newest.position is None
     assert made.observed.newest.is_doubted
     assert made.limits.is_blind(NOW_S)
+    assert not Limits(LimitParameters(max_speed=2.0), made.observed).is_blind(NOW_S)
 
 
 def test_a_doubted_height_blinds_the_maximum_height_only():

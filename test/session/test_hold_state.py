@@ -71,6 +71,7 @@ def test_the_helm_may_be_retaken_after_the_process_was_killed():
     assert seen(state, 0.0) == (InControl.HELD_BY_MACHINE, AT_HELM, False)
     assert state.steer(0.0)
     assert seen(state, 0.0) == AT_THE_HELM
+    assert state.attended_s == 0.0
 
 
 def test_a_requested_hold_outlasts_a_helm_until_it_is_released():
@@ -154,6 +155,7 @@ def test_an_unread_hold_is_replaced_by_the_stored_one(unread, stored, is_held):
     assert not unread.is_unread
     assert (unread.control(1.0) is InControl.FREE) != is_held
     assert unread.reason(1.0) == stored
+    assert (unread.attended_s == 1.0) != is_held, "a person is waited for from then on"
 
 
 def test_no_helm_begins_or_replaces_an_unread_hold(unread):
