@@ -7,6 +7,7 @@ A reason is why the mutant is equivalent, or the exhaustive test that finds it, 
 
 SAVES_TIME = "saves time only: without it nothing is dropped either"
 BLIND = "without a position it is blind, and this is not called"
+AT_ONE_INSTANT = "at one instant only"
 SAME_LAYOUT = "both processes use this layout"
 
 SURVIVORS: dict[str, dict[str, dict[str, str]]] = {
@@ -45,6 +46,7 @@ SURVIVORS: dict[str, dict[str, dict[str, str]]] = {
         },
     },
     "net/last_words_sender Sender.__init__": {
+        "self._file = -1": {"1 -> 2": "any negative one is none"},
         "self._number = 0  # of the file": {"0 -> 1": "it has no file to send to"},
         "self._said_ns, self._rounds = 0, 0  # deadline of the current stall, and what was sent since": {
             "0 -> 1": "no stall has this deadline",
@@ -73,6 +75,34 @@ SURVIVORS: dict[str, dict[str, dict[str, str]]] = {
     },
     "net/last_words_sender Sender._say_neutral": {
         "return False": {"False -> True": "what is unknown stays unknown until the process continues"},
+        'os.pwrite(self._memory, self._said.to_bytes(8, "little"), SAID)': {
+            "8 -> 16": "SPEAKING, which is next to it, is cleared right afterwards"
+        },
+    },
+    "net/last_words_sender Sender._end": {
+        "for number in range(ROUNDS if words.neutral else 0):": {
+            "words.neutral -> True": "there is no neutral packet to send",
+            "0 -> 1": "there is no neutral packet to send",
+        },
+    },
+    "net/last_words_sender Sender._rest": {
+        "if not self._is_stream:": {"not self._is_stream -> False": "the entry of a link of datagrams is empty"},
+        "is_known = 0 <= written < words.size == len(words.data)": {
+            "0 <= written < words.size == len(words.data) -> 0 <= written <= words.size == len(words.data)": (
+                "then there is no rest, as above"
+            )
+        },
+    },
+    "net/last_words_sender Sender._send_all": {
+        "while left and refusals < 2 and time.monotonic() < until_s:": {
+            "time.monotonic() < until_s -> time.monotonic() <= until_s": AT_ONE_INSTANT
+        },
+    },
+    "net/last_words_sender Sender._leave": {
+        "while time.monotonic() < until_s:": {
+            "time.monotonic() < until_s -> time.monotonic() <= until_s": AT_ONE_INSTANT
+        },
+        "if not connected.recv(65536):": {"65536 -> 131072": "a larger buffer for what is thrown away"},
     },
     "net/last_words_sender Sender._close": {
         "elif self._file >= 0:": {
@@ -97,6 +127,11 @@ SURVIVORS: dict[str, dict[str, dict[str, str]]] = {
     "motion/limits Limits.limited": {
         "if self.parameters.need_odometry and any(asked) and not self.is_blind(now_s):": {
             "self.parameters.need_odometry and any(asked) and (not self.is_blind(now_s)) -> any(asked) and (not self.is_blind(now_s))": "without position limits there are no edges"
+        },
+    },
+    "motion/limits Limits.is_doubted": {
+        "return motion.is_doubted and now_s - motion.doubted_at <= self.parameters.odometry_timeout": {
+            "now_s - motion.doubted_at <= self.parameters.odometry_timeout -> now_s - motion.doubted_at < self.parameters.odometry_timeout": AT_ONE_INSTANT
         },
     },
     "motion/limits Limits.returning": {
@@ -136,5 +171,37 @@ SURVIVORS: dict[str, dict[str, dict[str, str]]] = {
     "motion/limits allowed_speed": {
         "if distance <= 0.0:": {"distance <= 0.0 -> distance < 0.0": "both give 0"},
         "return math.sqrt(2.0 * BRAKING * distance)": {"2.0 * BRAKING -> 2.0 / BRAKING": "BRAKING is 1"},
+    },
+    "ros/node/protocol_node ProtocolNode.publish": {
+        "if decided_s is not None and elapsed_s() - decided_s > STALL_S:": {
+            "elapsed_s() - decided_s > STALL_S -> elapsed_s() - decided_s >= STALL_S": AT_ONE_INSTANT
+        }
+    },
+    "robot_class/client_session RobotClassOperatorSession.tick": {
+        'if self._hears and silent_s > self._parameter("link_timeout"):': {
+            "silent_s > self._parameter('link_timeout') -> silent_s >= self._parameter('link_timeout')": AT_ONE_INSTANT
+        }
+    },
+    "robot_class/client_session RobotClassOperatorSession.neutral_sent": {
+        "self._is_neutral, self._stops_left = True, 0": {"True -> False": "_drive(None) sets it, too"}
+    },
+    "robot_class/client_session RobotClassOperatorSession._follow": {
+        "self._watch.commanded(command if isinstance(command, BodyVelocity) else None)": {
+            "isinstance(command, BodyVelocity) -> True": "only a pilot's commands are others, and beside it is no watch"
+        },
+        "if decision.rank is Rank.LANDING and LAND in self._robot.requests and now_s >= self._land_s:": {
+            "now_s >= self._land_s -> now_s > self._land_s": AT_ONE_INSTANT
+        },
+    },
+    "robot_class/client_session RobotClassOperatorSession._withheld": {
+        "if now_s - self._moved_at <= limit_s:": {
+            "now_s - self._moved_at <= limit_s -> now_s - self._moved_at < limit_s": AT_ONE_INSTANT
+        }
+    },
+    "ros/hold/hold Hold.poll_files": {
+        "if self.state.is_unread:": {"self.state.is_unread -> True": "_settle looks again, under the lock"}
+    },
+    "session/arbiter Arbiter._given": {
+        "return Given.NOTHING": {"return None": "no row of the table asks for NOTHING"},
     },
 }
