@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 from drone_bridge.net.connector import RECEIVED, SENT, LinkError, Tap
-from drone_bridge.net.disk_space import DEFAULT_MB, shortage
+from drone_bridge.net.disk_space import DEFAULT_MB, growth_error, shortage
 
 try:
     from mcap.writer import CompressionType, IndexType, Writer
@@ -170,7 +170,9 @@ class WireLog:
 
     def _write(self, entries: list[_QueuedEntry]) -> bool:
         """Write entries. Return False once the file has reached its size limit, or the disk is full. Raises OSError."""
-        if problem := shortage(self._path.parent, self._min_free_mb, sum(len(entry.data) for entry in entries)):
+        size = sum(len(entry.data) for entry in entries)
+        error = growth_error(self._file, size + _WAKING_BYTES)
+        if problem := f"{error.strerror}." if error else shortage(self._path.parent, self._min_free_mb, size):
             with self._lock:
                 self._end(problem)
             return False

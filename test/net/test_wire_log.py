@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Wire log: contents of its files for real sockets, and behaviour on failures."""
 
+import errno
 import os
 import socket
 import threading
@@ -207,18 +208,29 @@ def test_a_full_disk_ends_the_log_and_keeps_written_data(make_log, monkeypatch):
     assert contents(path) == [(US, b"before")]
 
 
-def test_a_log_ends_in_order_before_the_disk_is_full_and_then_none_starts(make_log, monkeypatch):
+@pytest.mark.parametrize(
+    ("name", "found", "sentence"),
+    [
+        ("shortage", "It has 3 MB free.", "It has 3 MB free."),
+        ("growth_error", OSError(errno.EDQUOT, "Disk quota exceeded"), "Disk quota exceeded."),
+    ],
+)
+def test_a_log_ends_in_order_before_the_disk_is_full(make_log, monkeypatch, name, found, sentence):
     log = make_log()
     tap = log(*ENDS)
     tap(SENT, b"before")
     wait_until(lambda: contents(files_of(log)[0]), "what is written")
-    monkeypatch.setattr(wire_log, "shortage", lambda folder, *_: f"{folder} has 3 MB free.")
+    monkeypatch.setattr(wire_log, name, lambda *_: found)
     tap(SENT, b"after")
     wait_until(lambda: log.ends, "its end")
-    assert f"{log.folder} has 3 MB free." in log.ends[0]
+    assert log.ends[0].endswith(f"ends here. {sentence}")
     assert contents(files_of(log)[0]) == [(US, b"before")]
     assert files_of(log)[0].read_bytes().endswith(b"\x89MCAP0\r\n")
-    with pytest.raises(LinkError, match="has 3 MB free"):
+
+
+def test_no_log_starts_on_a_full_disk(make_log, monkeypatch):
+    monkeypatch.setattr(wire_log, "shortage", lambda folder, *_: f"{folder} has 3 MB free.")
+    with pytest.raises(LinkError, match="log has 3 MB free"):
         make_log()
 
 

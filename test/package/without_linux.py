@@ -20,7 +20,7 @@ import sysconfig
 import time
 
 NAMES = {
-    os: ("eventfd", "memfd_create", "sched_getaffinity", "sched_setaffinity", "pidfd_open"),
+    os: ("eventfd", "memfd_create", "sched_getaffinity", "sched_setaffinity", "pidfd_open", "posix_fallocate"),
     select: ("epoll", "POLLRDHUP"),
     signal: ("sigtimedwait", "sigwaitinfo"),
     socket: (

@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The recorder's bag on disk, read by every reader that PyPI has, and the thread that writes it. No ROS graph."""
 
+import errno
+import os
 import resource
 import threading
 import time
 from contextlib import contextmanager
+from unittest.mock import Mock
 
 import pytest
 import yaml
@@ -228,7 +231,8 @@ MESSAGES = [string_cdr(f"{number}:" + "x" * 300_000) for number in range(20)]
 
 
 @pytest.mark.parametrize("limit", [1_200_000, 6_002_500])
-def test_a_disk_that_fills_up_leaves_a_beginning_that_recover_saves(tmp_path, limit, capsys):
+def test_a_disk_that_fills_up_leaves_a_beginning_that_recover_saves(tmp_path, monkeypatch, limit, capsys):
+    monkeypatch.setattr("drone_bridge.tools.record.bag.growth_error", lambda *_: None)  # by another program, meanwhile
     path = tmp_path / "flight"
     bag, topic = BagWriter(path), make_topic()
     failure = None
@@ -285,6 +289,36 @@ def test_a_recording_ends_complete_before_the_disk_is_full(tmp_path, monkeypatch
     with pytest.raises(BagWriteError, match="has 20 MB"):
         BagWriter(tmp_path / "other")
     assert not (tmp_path / "other").exists()
+
+
+@pytest.mark.parametrize("number", [errno.EDQUOT, errno.ENOSPC])
+def test_a_quota_that_no_figure_shows_ends_a_recording_complete(tmp_path, monkeypatch, number):
+    failures = iter([None, None, OSError(number, os.strerror(number))])
+    monkeypatch.setattr("drone_bridge.tools.record.bag.growth_error", lambda *_: next(failures))
+    bag, topic = BagWriter(tmp_path / "flight"), make_topic()
+
+    def write_all():
+        for number, data in enumerate(MESSAGES):
+            bag.write(topic, number, number, data)
+
+    with pytest.raises(BagWriteError, match=f"{os.strerror(number)}. .*complete"):
+        write_all()
+    bag.close()
+    found = messages_in(tmp_path / "flight")
+    assert found == [("/text", number, data) for number, data in enumerate(MESSAGES[: len(found)])]
+    assert 0 < len(found) < len(MESSAGES)
+
+
+def test_a_bag_is_not_called_complete_if_its_end_can_not_be_written(tmp_path, monkeypatch):
+    bag, topic, ended = BagWriter(tmp_path / "flight"), make_topic(), threading.Event()
+    writer = BackgroundWriter(bag, ended.set)
+    with file_size_limit(1_000_000):
+        writer.put(topic, 1, 1, string_cdr("x" * 2_000_000))
+        assert ended.wait(TIMEOUT_S)
+        monkeypatch.setattr(bag, "_information", Mock(side_effect=OSError(errno.EDQUOT, "Disk quota exceeded")))
+        with pytest.raises(BagWriteError, match="drone-bridge recover") as failure:
+            writer.close(TIMEOUT_S)
+    assert "complete until" not in str(failure.value)
 
 
 class SlowBag(BagWriter):

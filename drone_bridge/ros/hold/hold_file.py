@@ -12,6 +12,7 @@ import platform
 import shlex
 from pathlib import Path
 
+from drone_bridge.net.disk_space import DISK_FULL
 from drone_bridge.ros.process.environment import ros_home
 
 #: Environment variable that separates files: nodes with another value ignore them. Launch files set it for an emulated
@@ -19,8 +20,6 @@ from drone_bridge.ros.process.environment import ros_home
 SCOPE_VARIABLE = "DRONE_BRIDGE_HOLD_SCOPE"
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 _MAX_REASON = 200  # characters
-#: Errors of a full disk, for all or for this user.
-DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 _RESERVE_BYTES = 64 * 1024  # for the holds of all vehicles of this user
 _ABSENT = (errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG)  # errors of a file that was never written
 

@@ -61,11 +61,9 @@ class BackgroundWriter:
         for topic in topics:
             if not topic.channel:
                 self._bag.add(topic)
-        try:
-            self._bag.close()
-        finally:
-            if self._failure:
-                raise self._failure
+        self._bag.close()
+        if self._failure:
+            raise self._failure
 
     def _run(self) -> None:
         try:

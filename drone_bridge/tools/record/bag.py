@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """BagWriter: writer of a bag in the format of `ros2 bag`."""
 
+import errno
 import os
-import resource
 import shutil
 from collections import Counter, deque
 from collections.abc import Iterable, Sequence
@@ -16,7 +16,7 @@ from mcap.writer import CompressionType, Writer
 from rclpy.duration import Duration
 from rclpy.qos import QoSProfile
 
-from drone_bridge.net.disk_space import DEFAULT_MB, shortage
+from drone_bridge.net.disk_space import DEFAULT_MB, growth_error, shortage
 from drone_bridge.tools.record.settings import free_path
 from drone_bridge.tools.shared.interfaces import InterfaceText
 
@@ -26,6 +26,8 @@ LIBRARY = "drone_bridge recorder"
 MIB = 2**20
 #: Size at which the next file begins, below the largest file of FAT32, 4 GiB.
 MAX_FILE_BYTES = 3 * 2**30
+#: Free space for the current chunk, what follows until the next check, and the index.
+RESERVED_BYTES = 3 * MIB
 #: Limit of the latched messages of a topic, and of their publishers, that each further file begins with.
 MAX_LATCHED = 1000
 #: Topic that is latched, but whose messages are events.
@@ -121,8 +123,6 @@ class BagWriter:
         """Create a file with the topics so far. Raises OSError."""
         self._file = path.open("xb")
         self._file_path = path
-        limit = resource.getrlimit(resource.RLIMIT_FSIZE)[0]  # the other half is for the last messages and the index
-        self._most_bytes = MAX_FILE_BYTES if limit == resource.RLIM_INFINITY else min(MAX_FILE_BYTES, limit // 2)
         self._files.append(BagFile(path))
         self._writer: Any = Writer(self._file, compression=self._compression, enable_crcs=False)  # untyped
         self._writer.start(profile="ros2", library=LIBRARY)
@@ -203,13 +203,19 @@ class BagWriter:
         self._counts[topic] += 1
         if topic.latched_publishers and topic.name != LOG_TOPIC:
             self._keep_latched(topic, publisher, publish_ns, data)
-        if self._file.tell() > self._most_bytes:
+        if self._file.tell() > MAX_FILE_BYTES:
             self._begin_next_file()
 
     def _check_space(self, size: int) -> None:
-        """Raise BagWriteError if the disk has too little space for a message of this size."""
+        """Raise BagWriteError if the disk has too little space for a message of this size.
+
+        Begins the next file if only this one is at the limit of the system.
+        """
         self._unchecked_bytes = 0
-        if problem := shortage(self.path, self._min_free_mb, size + MIB):  # with the current chunk
+        error = growth_error(self._file, size + RESERVED_BYTES)
+        if error and error.errno == errno.EFBIG and self._file.tell() > MIB:
+            self._begin_next_file()
+        elif problem := f"{error.strerror}." if error else shortage(self.path, self._min_free_mb, size + MIB):
             raise BagWriteError(f"The recording ends. {problem} The bag '{self.path}' is complete until now.")
 
     def _keep_latched(self, topic: WrittenTopic, publisher: bytes, publish_ns: int, data: bytes) -> None:
