@@ -37,7 +37,13 @@ PROGRAMS = {
 }
 
 
-@pytest.mark.parametrize("end", ["sys.exit(0)", "sys.exit('no board')", "raise SystemExit", "raise ImportError"])
+@pytest.mark.parametrize(
+    "end",
+    [
+        *("sys.exit(0)", "sys.exit('no board')", "raise SystemExit", "raise ImportError"),
+        *("raise KeyboardInterrupt", "raise GeneratorExit", "raise type('Abort', (BaseException,), {})('no board')"),
+    ],
+)
 def test_a_module_that_exits_on_import_does_not_hide_the_other_protocols(monkeypatch, tmp_path, end):
     (tmp_path / "exiting_robot.py").write_text(f"import sys\n{end}\n")
     monkeypatch.syspath_prepend(tmp_path)
