@@ -27,6 +27,10 @@ class UnknownHostError(LinkError):
     """Failed look-up: the host name has no address."""
 
 
+class LinkOutdatedError(LinkError):
+    """Address that is no longer valid. The link has to be reopened."""
+
+
 class LinkTimeoutError(LinkError):
     """Timeout: the peer did not respond in time."""
 

@@ -22,6 +22,7 @@ from drone_bridge.net.connector import (
     Cancellation,
     Connector,
     LinkError,
+    LinkOutdatedError,
     LinkRefusedError,
     MakeTap,
     Selectable,
@@ -128,8 +129,8 @@ LOOK_UP_S = 3.0
 class DatagramPeer(Connector):
     """UDP link to one host and port. A closed port is detected only after sending.
 
-    When the address of this machine changes, sending fails until the link is reopened. `receive` raises LinkError to
-    request that, once sending has failed for FAILING_S, or when a silent peer's name has another address.
+    When the address of this machine changes, sending fails until the link is reopened. `receive` requests that by
+    a LinkOutdatedError once sending has failed for FAILING_S, or when a silent peer's name has another address.
     """
 
     kind = socket.SOCK_DGRAM
@@ -203,9 +204,9 @@ class DatagramPeer(Connector):
     def receive(self) -> ReceivedData | None:
         """See Link."""
         if elapsed_s() - self._failing_since_s > FAILING_S:
-            raise LinkError(f"Sending to {self._name} has failed for {FAILING_S:g} s: reopening the link.")
+            raise LinkOutdatedError(f"Sending to {self._name} has failed for {FAILING_S:g} s: reopening the link.")
         if self._has_moved():
-            raise LinkError(f"{self._host} is silent, and no longer {self._name}: reopening the link.")
+            raise LinkOutdatedError(f"{self._host} is silent, and no longer {self._name}: reopening the link.")
         received = self._reader.read(self._socket, self._name, self._tap) if self._socket else None
         if received:
             self.heard()

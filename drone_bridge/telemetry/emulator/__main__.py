@@ -31,7 +31,13 @@ except ModuleNotFoundError as error:
     sys.exit(2)
 
 from drone_bridge.net.blocking import receive
-from drone_bridge.net.connector import Cancellation, LinkCancelledError, LinkRefusedError, LinkTimeoutError
+from drone_bridge.net.connector import (
+    Cancellation,
+    LinkCancelledError,
+    LinkOutdatedError,
+    LinkRefusedError,
+    LinkTimeoutError,
+)
 from drone_bridge.net.datagram_link import DatagramPeer, DatagramPort
 from drone_bridge.programs.bad_network import BadNetwork
 from drone_bridge.programs.lies import ALTITUDE, HEADING, LATE, NOISE, VELOCITY, FaultyReports, add_lies
@@ -181,6 +187,10 @@ class Broadcast:
                     received = receive(self._link, self._cancellation, max(left_s, 0.0))
                 except LinkRefusedError as error:
                     self._report_closed_port(error)
+                    continue
+                except LinkOutdatedError as error:
+                    print_event(str(error))
+                    self._link.open()
                     continue
                 self._is_heard = True
                 self._handle(received.data, received.source)
