@@ -85,7 +85,7 @@ def test_no_message_waits_for_the_acknowledgement_of_an_earlier_one(monkeypatch)
         ("/recordings/flight", "X-Forwarded-For", ("192.0.2.7", "198.51.100.2"), 404),
         ("/", "Accept-Encoding", ("deflate", "gzip"), 200),
         ("/", "If-None-Match", ('"1"', '"2"'), 200),
-        ("/", "Upgrade", ("h2c", "websocket"), 200),
+        ("/", "Upgrade", ("h2c", "websocket"), 200),  # without a key, it is no handshake
         ("/", "Origin", ("http://127.0.0.1", "http://127.0.0.1"), 403),
         ("/", "Host", ("127.0.0.1", "127.0.0.1"), 403),
     ],
@@ -100,6 +100,37 @@ def test_lines_of_one_header_are_one_list(path, header, values, status):
             connection.putheader(header, value)
         connection.endheaders()
         assert connection.getresponse().status == status
+    finally:
+        door.close()
+
+
+@pytest.mark.parametrize("offered", ["websocket", "WebSocket", "h2c, websocket", "websocket,h2c"])
+def test_a_websocket_is_opened_if_another_protocol_is_offered_too(offered):
+    door = open_door(0)
+    try:
+        with socket.create_connection(("127.0.0.1", door.open()), TIMEOUT_S) as viewer:
+            viewer.sendall(
+                f"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: Upgrade\r\nUpgrade: {offered}\r\n"
+                "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n"
+                f"Sec-WebSocket-Protocol: {front_door.HELM_SUBPROTOCOL}\r\n\r\n".encode()
+            )
+            assert viewer.recv(1000).startswith(b"HTTP/1.1 101 ")
+    finally:
+        door.close()
+
+
+@pytest.mark.parametrize(("method", "status"), [("GET", 200), ("HEAD", 405), ("POST", 405), ("GETS", 405)])
+@pytest.mark.parametrize("is_split", [False, True])
+def test_a_method_other_than_get_is_refused(method, status, is_split):
+    door = open_door(0)
+    request = f"{method} / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode()
+    try:
+        with socket.create_connection(("127.0.0.1", door.open()), TIMEOUT_S) as viewer:
+            for part in [request[:2], request[2:]] if is_split else [request]:
+                viewer.sendall(part)
+            answer = viewer.makefile("rb").read()
+        assert answer.startswith(f"HTTP/1.1 {status} ".encode())
+        assert (b"\r\nAllow: GET\r\n" in answer) == (status == 405)
     finally:
         door.close()
 

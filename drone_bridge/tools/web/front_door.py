@@ -68,6 +68,9 @@ CONTENT_SECURITY_POLICY = (
     "connect-src 'self'; worker-src 'self' blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 
+_GET = b"GET "
+_NOT_ALLOWED = b"HTTP/1.1 405 Method Not Allowed\r\nAllow: GET\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+
 Handler = Callable[[ServerConnection, bool], Awaitable[None]]
 """Serves a viewer or pilot, with or without permission to make changes."""
 
@@ -82,6 +85,7 @@ class _CountedConnection(ServerConnection):
     open_ones: int = 0
     waiting: ClassVar[dict["_CountedConnection", None]] = {}
     """Connections that are not a WebSocket yet, the oldest first."""
+    _begin = b""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         cls = type(self)
@@ -99,6 +103,15 @@ class _CountedConnection(ServerConnection):
             longest = next(iter(cls.waiting))
             cls.waiting.pop(longest)
             longest.transport.abort()
+
+    def data_received(self, data: bytes) -> None:
+        """Answer a request other than GET, which websockets can't read, with the status 405."""
+        self._begin += data[: len(_GET) - len(self._begin)]
+        if _GET.startswith(self._begin):
+            super().data_received(data)
+            return
+        self.transport.write(_NOT_ALLOWED)
+        self.transport.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
         type(self).open_ones -= 1
@@ -235,7 +248,10 @@ class FrontDoor:
         """Serve a file or an explanation; None accepts a WebSocket."""
         assert isinstance(connection, _CountedConnection)
         connection.note_request()
-        is_websocket = (_joined(request.headers, "Upgrade") or "").lower() == "websocket"
+        protocols = (_joined(request.headers, "Upgrade") or "").lower().replace(" ", "").split(",")
+        if is_websocket := "websocket" in protocols and "Sec-WebSocket-Key" in request.headers:
+            del request.headers["Upgrade"]  # websockets accepts no other protocol in the list
+            request.headers["Upgrade"] = "websocket"
         refusal = self._refusal(request)
         path = unquote(request.path.partition("?")[0])
         make, (folder, _, name) = self._documents.get(path), path.rpartition("/")
