@@ -275,7 +275,7 @@ def _links(robot: type[Robot]) -> dict[str, Link]:
         _refuse(link.port in ports, f"{name} and another link listen on one port: {link.port}.")
         ports.append(link.port)
     for framing in (each for link in links.values() for each in (link.framing, link.commands)):
-        _refuse(framing and not callable(framing), f"a framing is {framing!r:.60}, which is no function.")
+        _refuse(not (framing is None or callable(framing)), f"a framing is {framing!r:.60}, which is no function.")
     return links
 
 
