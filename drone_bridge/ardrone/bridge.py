@@ -62,10 +62,7 @@ from drone_bridge.session.session import EMERGENCY, LAND
 from drone_bridge.session.tilt_pilot import TiltPilot
 from drone_bridge.vision.ar_drone_cameras import DOWN, DOWN_2, FRONT, FRONT_2
 from drone_bridge.wire.addresses import address_name
-from drone_bridge.wire.rate_limit import RateLimit
 
-#: Most messages per second of all topics but imu/data.
-SLOW_RATE = 30.0
 #: Services with an empty request.
 REQUESTS = (TAKE_OFF, LAND, RESET, EMERGENCY, FLAT_TRIM)
 #: Values of the drone's setting, by camera.
@@ -209,7 +206,7 @@ class ArdroneBridge(ProtocolNode):
 
     def make_session(self) -> ArdroneClientSession:
         get = self.parameters.__getitem__
-        self._dead_reckoning, self._rate_limit = DeadReckoning(), RateLimit()
+        self._dead_reckoning = DeadReckoning()
         self._camera = get("camera")
         self._topics.restart()
         self._session = ArdroneClientSession(
@@ -307,7 +304,7 @@ class ArdroneBridge(ProtocolNode):
     # Events of the session, on the link's thread.
 
     def publish_event(self, message: Navdata | MeasuredNavdata | AirborneReport) -> None:
-        """Publish navdata, that between two reports only as imu/data, or whether the drone flies."""
+        """Publish navdata, that between two which are followed only as imu/data, or whether the drone flies."""
         if isinstance(message, AirborneReport):
             if self._flying:
                 self.publish(self._flying, Bool(data=message.is_flying))
@@ -319,17 +316,9 @@ class ArdroneBridge(ProtocolNode):
     def _publish_navdata(self, received: MeasuredNavdata) -> None:
         now_s, stamp, navdata = self.decided_s, self.now(), received.navdata
         self._translation.last = received
-        pose = self._dead_reckoning.update(received.measured, now_s)
-        if not self._rate_limit.is_due(now_s, SLOW_RATE):
-            self.publish_all(self._topics.made(navdata, stamp))
-            return
         self._topics.publish(navdata, stamp)
-        if pose:
+        if pose := self._dead_reckoning.update(received.measured, now_s):
             self._topics.publish(pose, stamp)
-        facts = self.report.facts
-        facts["flight_state"] = self._session.flight_state if self._session else ""
-        if (quality := navdata.link_quality) is not None:
-            facts["wifi_quality"] = f"{quality:.2f}"
         self.report.record_duration("navdata_read_to_published", elapsed_s() - now_s)
 
     # For the executor.
@@ -369,8 +358,12 @@ class ArdroneBridge(ProtocolNode):
         return response
 
     def _report_conditions(self) -> None:
-        """Report the session's problems in /diagnostics."""
-        problems = self._session.problems if self._session else ("",) * len(CONDITIONS)
+        """Report the session's problems, and facts of the newest navdata, in /diagnostics."""
+        problems, facts = ("",) * len(CONDITIONS), self.report.facts
+        if session := self._session:
+            problems, facts["flight_state"] = session.problems, session.flight_state
+            if session.navdata and (quality := session.navdata.link_quality) is not None:
+                facts["wifi_quality"] = f"{quality:.2f}"
         for (name, level), problem in zip(CONDITIONS, problems, strict=True):
             self.report.show_condition(name, problem, level)
 

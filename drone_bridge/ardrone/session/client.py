@@ -81,6 +81,7 @@ from drone_bridge.session.session import (
 from drone_bridge.session.tilt_pilot import ESTIMATED, ESTIMATES, TiltPilot
 from drone_bridge.wire.events import NEED_DATA, LocalProtocolError, RemoteProtocolError
 from drone_bridge.wire.outgoing import UNENCODABLE, fitted
+from drone_bridge.wire.rate_limit import RateLimit
 
 WAITING, ASKING, CONNECTED, CLOSED = "waiting for a peer", "asking for navdata", "connected", "closed"
 TAKE_OFF, RESET, FLAT_TRIM = "takeoff", "reset", "flat_trim"
@@ -98,8 +99,8 @@ UNHEARD_S = 1.0
 SETTING_UP_S = 5.0
 #: Period in which navdata is counted, s, and the part of it that may be missing.
 COUNTED_S, MISSING = 5.0, 0.25
-#: Period in which navdata with the same state bits is followed, s. In between it is only published.
-FOLLOWED_S = 0.015
+#: Most navdata per second that are followed, but for changes of state bits. Those in between are only published.
+FOLLOWED_RATE = 30.0
 #: Distance to the drone's own altitude_max from which it may climb no higher, m.
 NEAR_CEILING_M = 0.2
 LAND_TIMEOUT_S = 5.0
@@ -208,7 +209,7 @@ class ArdroneClientSession(Session):
         self._published: bool | None = None
         self._effects: list[Action] = []
         self._number_before: int | None = None  # the restart since the drone obeyed last; 0 once it was continued
-        self._follows_at = -math.inf  # from then on, navdata is followed whatever its state
+        self._rate_limit = RateLimit()
         self._set_up_at = -math.inf  # the newest navdata with a flight state, or the start of the connection
         self._counted_from: tuple[float, int] | None = None  # instant and number of the first navdata that is counted
         self._counted = 0  # navdata after it
@@ -306,7 +307,7 @@ class ArdroneClientSession(Session):
         self._has_flown = False
         self._end_early("The drone's state is unknown.")
         self._pilot.restart(now_s)
-        self._unheard_since_s, self._follows_at, self._counted_from = math.inf, -math.inf, None
+        self._unheard_since_s, self._counted_from = math.inf, None
 
     # Packets.
 
@@ -419,14 +420,15 @@ class ArdroneClientSession(Session):
         if before and navdata.sequence > before.sequence + 1 and not _starts_over(navdata):
             self._effects.append(Note(GAPS))
         self._counted += 1
-        if before and navdata.state == before.state and now_s < self._follows_at:
+        is_due = self._rate_limit.is_due(now_s, FOLLOWED_RATE)
+        if before and navdata.state == before.state and not is_due:
             self.navdata, self.received_s = navdata, now_s
             return [Publish(navdata), Note(REPORTS)]
-        self._follows_at = now_s + FOLLOWED_S
-        self._take_navdata(navdata, before, now_s)
+        measured = self._take_navdata(navdata, before, now_s)
+        self._effects += [Publish(MeasuredNavdata(navdata, measured) if is_due else navdata), Note(REPORTS)]
         return self._taken(now_s)
 
-    def _take_navdata(self, navdata: Navdata, before: Navdata | None, now_s: float) -> None:
+    def _take_navdata(self, navdata: Navdata, before: Navdata | None, now_s: float) -> Measurement:
         self.navdata, self.received_s, self.is_proven = navdata, now_s, True
         if self.state == ASKING:
             self.state, self._set_up_at = CONNECTED, now_s
@@ -441,7 +443,7 @@ class ArdroneClientSession(Session):
         measured = units.measurement(navdata)
         if navdata.demo is not None:
             self._feedback.measured(measured, now_s)
-        self._effects += [Publish(MeasuredNavdata(navdata, measured)), Note(REPORTS)]
+        return measured
 
     def _count(self, navdata: Navdata, before: Navdata | None, now_s: float) -> None:
         """Compare the navdata that the drone numbers with those that arrive."""
