@@ -13,7 +13,7 @@ from limited_vehicle import LimitedVehicle
 from repository import CAPTURES
 
 from drone_bridge.ardrone import units
-from drone_bridge.ardrone.codec import COMMANDS, CONTROL, NAVDATA, Option, PaveReader, Pcmd, State
+from drone_bridge.ardrone.codec import COMMANDS, CONTROL, NAVDATA, PaveReader, Pcmd, State
 from drone_bridge.ardrone.codec.navdata import MAX_NAVDATA_BYTES, StateWord, read_navdata
 from drone_bridge.ardrone.codec.video import MAX_PAYLOAD_BYTES
 from drone_bridge.ardrone.topics import TOPICS, ArdroneTranslation
@@ -34,15 +34,15 @@ WORDS = (0, 1, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF)
 
 
 def datagram(state, sequence, options):
-    data = struct.pack("<IIII", 0x55667788, state, sequence, 0)
-    for option in options:
-        data += struct.pack("<HH", option.tag, len(option.data) + 4) + option.data
-    return data + struct.pack("<HHI", 0xFFFF, 8, sum(data) & 0xFFFFFFFF)
+    packet = struct.pack("<IIII", 0x55667788, state, sequence, 0)
+    for tag, data in options:
+        packet += struct.pack("<HH", tag, len(data) + 4) + data
+    return packet + struct.pack("<HHI", 0xFFFF, 8, sum(packet) & 0xFFFFFFFF)
 
 
 def hostile_option(option, by_chance):
     """Return an option with one word replaced, all of them, or without its end."""
-    data = bytearray(option.data)
+    data = bytearray(option[1])
     values = [struct.pack("<f", each) for each in FLOATS] + [struct.pack("<I", each) for each in WORDS]
     way = by_chance.randrange(4)
     if way == 0:
@@ -53,7 +53,7 @@ def hostile_option(option, by_chance):
         for _ in range(way):
             at = 4 * by_chance.randrange(max(1, len(data) // 4))
             data[at : at + 4] = by_chance.choice(values)
-    return Option(option.tag, bytes(data))
+    return option[0], bytes(data)
 
 
 class Flown(Talk):

@@ -14,7 +14,6 @@ from drone_bridge.ardrone.codec import (
     Config,
     FlatTrim,
     Navdata,
-    Option,
     Pcmd,
     Ref,
     State,
@@ -217,7 +216,7 @@ class ShortDemo(EmulatedArdrone):
     """Drone whose demo option is that of no firmware."""
 
     def _options(self):
-        return tuple(each if each.tag != Tag.DEMO else Option(each.tag, each.data[:36]) for each in super()._options())
+        return tuple((tag, data if tag != Tag.DEMO else data[:36]) for tag, data in super()._options())
 
 
 NEVER_FULL = EmulatedArdrone(behaviour=FirmwareBehaviour(demo_ends_bootstrap=True))

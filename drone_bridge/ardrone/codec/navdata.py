@@ -19,6 +19,8 @@ from enum import IntEnum, IntFlag
 from functools import cache, cached_property
 from typing import Any
 
+import numpy as np
+
 from drone_bridge.wire.events import LocalProtocolError, RemoteProtocolError
 from drone_bridge.wire.flight_state import FlightState, flight_state_of
 
@@ -89,12 +91,8 @@ class Tag(IntEnum):
     WIFI = 26
 
 
-@dataclass(frozen=True, slots=True)
-class Option:
-    """Option as on the wire: its tag and its data."""
-
-    tag: int
-    data: bytes
+#: Option as on the wire: its tag and its data.
+Option = tuple[int, bytes]
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +180,10 @@ class Navdata:
 
     def data(self, tag: int) -> bytes:
         """Return the data of the first option with this tag; nothing without one."""
-        return next((each.data for each in self.options if each.tag == tag), b"")
+        for each, data in self.options:
+            if each == tag:
+                return data
+        return b""
 
     @cached_property
     def demo(self) -> Demo | None:
@@ -273,42 +274,42 @@ def demo_option(demo: Demo) -> Option:
         math.nan if each is None else each for each in (demo.theta, demo.phi, demo.psi, demo.vx, demo.vy, demo.vz)
     ]
     head, tail = (demo.ctrl_state, demo.battery, *floats[:3]), (demo.altitude, *floats[3:], demo.picture)
-    return Option(Tag.DEMO, _packed(_DEMO, *head, *tail).ljust(DEMO_BYTES, b"\0"))
+    return Tag.DEMO, _packed(_DEMO, *head, *tail).ljust(DEMO_BYTES, b"\0")
 
 
 def time_option(time_s: float) -> Option:
     """Return the option of the drone's clock."""
     whole = int(time_s)
-    return Option(Tag.TIME, _SUM.pack((whole % 2048) << 21 | int((time_s - whole) * 1e6)))
+    return Tag.TIME, _SUM.pack((whole % 2048) << 21 | int((time_s - whole) * 1e6))
 
 
 def physical_option(physical: Physical) -> Option:
     """Return the option, as of all firmwares."""
     values = (physical.temperature, *physical.acceleration, *physical.rates)
     temperature, *six = (math.nan if each is None else each for each in values)
-    return Option(Tag.PHYSICAL, _packed(_PHYSICAL, temperature, 0, *six).ljust(42, b"\0"))
+    return Tag.PHYSICAL, _packed(_PHYSICAL, temperature, 0, *six).ljust(42, b"\0")
 
 
 def magnetometer_option(magnetometer: Magnetometer) -> Option:
     """Return the option of firmware 2.x."""
     rectified = (math.nan if each is None else each for each in magnetometer.rectified)
     values = (0, 0, 0, *[0.0] * 3, *rectified, *[0.0] * 6, int(magnetometer.is_calibrated))
-    return Option(Tag.MAGNETOMETER, _packed(_MAGNETOMETER, *values).ljust(71, b"\0"))
+    return Tag.MAGNETOMETER, _packed(_MAGNETOMETER, *values).ljust(71, b"\0")
 
 
 def pressure_option(pressure: Pressure) -> Option:
     """Return the option of firmware 2.x."""
-    return Option(Tag.PRESSURE, _packed(_PRESSURE, 0, 0, pressure.temperature, pressure.pressure))
+    return Tag.PRESSURE, _packed(_PRESSURE, 0, 0, pressure.temperature, pressure.pressure)
 
 
 def ultrasound_option(height: int) -> Option:
     """Return the option of the height by ultrasound, mm."""
-    return Option(Tag.ALTITUDE, _packed(_ULTRASOUND, height, 0.0, 0, height).ljust(52, b"\0"))
+    return Tag.ALTITUDE, _packed(_ULTRASOUND, height, 0.0, 0, height).ljust(52, b"\0")
 
 
 def wifi_option(quality: float) -> Option:
     """Return the option of a link quality from 0 to 1."""
-    return Option(Tag.WIFI, _WIFI.pack(1.0 - quality))
+    return Tag.WIFI, _WIFI.pack(1.0 - quality)
 
 
 def detections_option(detections: Iterable[Detected], size: int = 324) -> Option:
@@ -317,9 +318,8 @@ def detections_option(detections: Iterable[Detected], size: int = 324) -> Option
     rows = [[0] * MAX_DETECTIONS]
     for name in ("xc", "yc", "width", "height", "distance"):
         rows.append([getattr(each, name) for each in found] + [0] * (MAX_DETECTIONS - len(found)))
-    return Option(
-        Tag.VISION_DETECT, _packed(_DETECTIONS, len(found), *(word for row in rows for word in row)).ljust(size, b"\0")
-    )
+    data = _packed(_DETECTIONS, len(found), *(word for row in rows for word in row))
+    return Tag.VISION_DETECT, data.ljust(size, b"\0")
 
 
 def _packed(layout: struct.Struct, *values: Any) -> bytes:
@@ -343,16 +343,15 @@ def read_navdata(datagram: bytes | bytearray | memoryview) -> Navdata:
     if header not in HEADERS:
         raise RemoteProtocolError(f"Navdata starts with {header:#x}, not with {HEADERS[0]:#x} or {HEADERS[1]:#x}.")
     options: list[Option] = []
-    at = _HEAD.size
-    while at + _OPTION.size <= len(data):
+    at, end, head = _HEAD.size, len(data), _OPTION.size
+    while at + head <= end:
         tag, size = _OPTION.unpack_from(data, at)
-        if size < _OPTION.size or at + size > len(data):
-            raise RemoteProtocolError(f"Option {tag} of navdata at byte {at} has {size} of {len(data) - at} bytes.")
-        option = Option(tag, data[at + _OPTION.size : at + size])
+        if size < head or at + size > end:
+            raise RemoteProtocolError(f"Option {tag} of navdata at byte {at} has {size} of {end - at} bytes.")
         if tag == CHECKSUM:
-            _check(option.data, data, at)
+            _check(data[at + head : at + size], data, at)
             return Navdata(StateWord(state), sequence, vision, tuple(options), header)
-        options.append(option)
+        options.append((tag, data[at + head : at + size]))
         at += size
     raise RemoteProtocolError("Navdata has no checksum.")
 
@@ -360,7 +359,7 @@ def read_navdata(datagram: bytes | bytearray | memoryview) -> Navdata:
 def _check(checksum: bytes, data: bytes, at: int) -> None:
     if len(checksum) != _SUM.size or at + _OPTION.size + _SUM.size != len(data):
         raise RemoteProtocolError(f"The checksum of navdata at byte {at} of {len(data)} is not its end.")
-    if _SUM.unpack(checksum)[0] != sum(memoryview(data)[:at]) & _WORD:
+    if _SUM.unpack(checksum)[0] != np.frombuffer(data, np.uint8, at).sum():
         raise RemoteProtocolError("The checksum of navdata is wrong.")
 
 
@@ -382,11 +381,12 @@ def write_navdata(navdata: Navdata) -> bytes:
 
 
 def _written(option: object) -> bytes:
-    if not isinstance(option, Option) or not isinstance(option.data, bytes) or not _is_tag(option.tag):
-        raise LocalProtocolError(f"An option of navdata is {option!r:.200}, but must be a tag and bytes.")
-    if len(option.data) > MAX_NAVDATA_BYTES:
-        raise LocalProtocolError(f"Option {option.tag} has {len(option.data)} bytes (limit {MAX_NAVDATA_BYTES}).")
-    return _OPTION.pack(option.tag, _OPTION.size + len(option.data)) + option.data
+    match option:
+        case (tag, bytes(data)) if _is_tag(tag):
+            if len(data) > MAX_NAVDATA_BYTES:
+                raise LocalProtocolError(f"Option {tag} has {len(data)} bytes (limit {MAX_NAVDATA_BYTES}).")
+            return _OPTION.pack(tag, _OPTION.size + len(data)) + data
+    raise LocalProtocolError(f"An option of navdata is {option!r:.200}, but must be a tag and bytes.")
 
 
 def _is_tag(tag: object) -> bool:
