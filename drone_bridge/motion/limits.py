@@ -110,6 +110,8 @@ class Limits:
         self._charge = 1.0  # last reported share of the battery's charge
         self._low_since_s: float | None = None  # time of the first report of a low battery, s
         self._charged_at = -math.inf  # time of the last report of the charge, s
+        #: Whether the vehicle has last reported that it flies.
+        self.flies = False
         self._flying_since_s = math.inf  # time of the first report of this flight, s
         self._flight_at = -math.inf  # time of the last report of whether it flies, s
 
@@ -184,8 +186,9 @@ class Limits:
         if now_s >= self.land_at:
             return Cause.ODOMETRY
         after_s = self.parameters.land_unattended
-        since_s = max(attended_s, self._flying_since_s, self._observed.settled_at())
-        return Cause.UNATTENDED if after_s and now_s >= since_s + after_s else None
+        if after_s and now_s >= after_s + max(attended_s, self._flying_since_s, self._observed.settled_at()):
+            return Cause.UNATTENDED
+        return None
 
     def start(self, now_s: float) -> None:
         """Begin a connection. After LONGEST_LANDING_S, the reports that required a landing are forgotten."""
@@ -194,16 +197,11 @@ class Limits:
         if now_s >= self._charged_at + LONGEST_LANDING_S:
             self._low_since_s = None
         if now_s >= self._flight_at + LONGEST_LANDING_S:
-            self._flying_since_s = math.inf
-
-    @property
-    def flies(self) -> bool:
-        """Whether the vehicle has last reported that it flies."""
-        return self._flying_since_s < math.inf
+            self.flies, self._flying_since_s = False, math.inf
 
     def flew(self, is_flying: bool, now_s: float) -> None:
         """Record a report of whether the vehicle flies."""
-        self._flight_at = now_s
+        self._flight_at, self.flies = now_s, is_flying
         self._flying_since_s = min(self._flying_since_s, now_s) if is_flying else math.inf
 
     def charged(self, charge: float, now_s: float) -> None:
@@ -238,7 +236,7 @@ class Limits:
 
         Position limits apply only while the vehicle is not blind.
         """
-        asked = velocity.linear
+        asked = velocity.forward, velocity.left, velocity.up
         allowed = self._slowed(asked)
         if self.parameters.need_odometry and any(asked) and not self.is_blind(now_s):
             allowed = self._inside(allowed, now_s)

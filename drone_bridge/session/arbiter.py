@@ -38,6 +38,7 @@ from collections import Counter
 from collections.abc import Callable, Set
 from dataclasses import dataclass
 from enum import Enum
+from functools import cache
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from drone_bridge.motion.body_velocity import BodyVelocity
@@ -98,6 +99,7 @@ WHO_COMMANDS = (
 )
 
 
+@cache
 def rank_of(control: InControl, cause: Cause | None, given: Given, *, flies: bool) -> Rank:
     """Return the rank that decides, by WHO_COMMANDS."""
     return next(
@@ -217,8 +219,12 @@ class Arbiter(Generic[RawT]):
 
     def rank(self, now_s: float, arrival: Arrival[RawT] | None = None) -> Rank:
         """Return the rank that decides, where `arrival` is the newest fresh command. For any thread."""
-        control, given = self._hold.control(now_s), self._given(arrival, now_s)
-        return rank_of(control, self.cause(now_s), given, flies=self.limits.flies)
+        given, asked, limits = Given.NOTHING, arrival and arrival.command, self.limits
+        if isinstance(asked, BodyVelocity) and limits.is_blind(now_s) and not limits.returning(asked, now_s):
+            given = Given.BLIND
+        elif arrival:
+            given = Given.COMMAND
+        return rank_of(self._hold.control(now_s), self.cause(now_s), given, flies=limits.flies)
 
     def cause(self, now_s: float) -> Cause | None:
         """Return why the vehicle has to land, or None. For any thread."""
@@ -227,14 +233,6 @@ class Arbiter(Generic[RawT]):
     def is_held(self, now_s: float) -> bool:
         """Return whether the vehicle is held, whichever rank decides. For any thread."""
         return bool(self._hold.reason(now_s))
-
-    def _given(self, arrival: Arrival[RawT] | None, now_s: float) -> Given:
-        if arrival is None:
-            return Given.NOTHING
-        asked, limits = arrival.command, self.limits
-        if isinstance(asked, BodyVelocity) and limits.is_blind(now_s) and not limits.returning(asked, now_s):
-            return Given.BLIND
-        return Given.COMMAND
 
     def _fresh(self, now_s: float) -> Arrival[RawT] | None:
         newest = self.newest

@@ -55,7 +55,7 @@ def check(trace, give, most):
     assert len(handing_on) <= MAX_HANDING_ON, sorted(handing_on.values())
 
 
-@pytest.mark.parametrize(("start", "most"), [(telemetry, 89), (robot, 115)])
+@pytest.mark.parametrize(("start", "most"), [(telemetry, 84), (robot, 109)])
 def test_a_command_passes_few_functions(ros, free_port, start, most):
     with PathTrace(is_sent, via=["session/arbiter:put"]) as trace, contextlib.ExitStack() as stack:
         peer, speak = start(ros, free_port)
@@ -72,7 +72,7 @@ def test_a_command_passes_few_functions(ros, free_port, start, most):
 
 
 @pytest.mark.parametrize(
-    ("start", "topic", "kind", "most"), [(telemetry, "imu/data", Imu, 95), (robot, "battery_state", BatteryState, 92)]
+    ("start", "topic", "kind", "most"), [(telemetry, "imu/data", Imu, 95), (robot, "battery_state", BatteryState, 87)]
 )
 def test_a_measurement_passes_few_functions(ros, free_port, start, topic, kind, most):
     with PathTrace(is_published(topic)) as trace, contextlib.ExitStack() as stack:
