@@ -192,7 +192,7 @@ class MotionObserver:
             self.begin()
             self._measured_s, self._yaw = now_s, motion.yaw
         step_s, self._measured_s = max(now_s - self._measured_s, 1e-3), now_s
-        before, now, late = self._pull, self._newest, self._commanded_at(now_s - EFFECT_S)
+        before, now, (late,) = self._pull, self._newest, self._commanded_at(now_s - EFFECT_S)
         self._pull = (now.pull or 0j) if motion.pull is None else motion.pull
         is_free = self._compare_tilts(now_s, step_s, is_reported=motion.pull is not None)
         motion = motion._replace(**{name: _bounded(getattr(motion, name)) for name in ("forward", "left", "height")})
@@ -219,8 +219,8 @@ class MotionObserver:
             self._compared_from_s = now_s + EFFECT_S
         if now_s < self._compared_from_s:
             return now_s < self._strange_until_s
-        pulls = [self._commanded_at(now_s - delay_s).pull for delay_s in DELAYS_S]
-        differences = [None if pull is None else self._pull - pull for pull in pulls]
+        commands = self._commanded_at(*(now_s - delay_s for delay_s in DELAYS_S))
+        differences = [None if each.pull is None else self._pull - each.pull for each in commands]
         worst = max((each for each in differences if each is not None), key=abs, default=0j)  # if a command is unknown
         share, slowly = -math.expm1(-step_s / COMPARED_S), -math.expm1(-step_s / OFFSET_S)
         for number, each in enumerate(differences):
@@ -286,9 +286,15 @@ class MotionObserver:
             "its own vertical speed can't be right: its height changes otherwise" if is_apart else "", step_s
         )
 
-    def _commanded_at(self, at_s: float) -> _TimedCommand:
-        """Return the command at a time, or _NOTHING if it is unknown."""
-        return next((each for each in reversed(self._history) if each.at_s <= at_s), _NOTHING)
+    def _commanded_at(self, *times_s: float) -> list[_TimedCommand]:
+        """Return the commands at times, the latest first; _NOTHING for one that is unknown."""
+        earlier, found = reversed((_NOTHING, *self._history)), []
+        command = next(earlier)
+        for at_s in times_s:
+            while command.at_s > at_s:
+                command = next(earlier)
+            found.append(command)
+        return found
 
 
 _NOTHING = _TimedCommand(-math.inf, None, 0.0, 0.0)
