@@ -117,13 +117,16 @@ def test_velocities_are_flown_by_a_noted_estimate_without_reports():
     flight.vehicle.arbiter.limits.parameters = LimitParameters()
     flight.fly(1.0, BodyVelocity(1.0))
     flight.vehicle.arbiter.put(Arrival(BodyVelocity(1.0), flight.now_s))
-    actions = flight.run(0.4)
-    assert any(getattr(each, "counter", "") == ESTIMATED for each in actions)
+    noted = [each.is_ongoing for each in flight.run(0.4) if getattr(each, "counter", "") == ESTIMATED]
+    assert noted
+    assert all(noted)
 
 
 def test_a_raw_command_is_sent_unchanged_and_neutral_is_zero_shares():
     flight = Flight()
-    assert {each.data for each in sent(flight.run(0.1))} == {NEUTRAL}
+    actions = flight.run(0.1)
+    assert {each.data for each in sent(actions)} == {NEUTRAL}
+    assert ESTIMATED not in {getattr(each, "counter", "") for each in actions}
     flight.vehicle.arbiter.put(Arrival(Shares(0.5, 0.25, -0.25, 1.0), flight.now_s))
     (each,) = sent(flight.run(STEP_S))
     assert (each.data, each.if_sent) == (b"steer 0.5 0.25 -0.25 1", (SENT,))

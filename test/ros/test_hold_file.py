@@ -17,7 +17,7 @@ from std_srvs.srv import SetBool
 from drone_bridge.msg import HoldStatus, HoldWish
 from drone_bridge.net.clock import elapsed_s
 from drone_bridge.ros.hold import hold_file
-from drone_bridge.ros.hold.hold import MAX_WISHES, Hold
+from drone_bridge.ros.hold.hold import MAX_REASON, MAX_WISHES, Hold
 from drone_bridge.ros.hold.hold_file import SCOPE_VARIABLE, HoldFile
 from drone_bridge.ros.hold.hold_services import refusal_of
 from drone_bridge.ros.hold.wish_file import EVERY_NODE, EVERY_VEHICLE, FiledWish, WishFile
@@ -278,6 +278,13 @@ def test_a_hold_that_a_wish_begins_is_published_once():
     assert node.conditions == {"hold": "holding: Anne pressed STOP"}
 
 
+def test_the_reason_of_a_wish_is_one_short_line():
+    node = Node()
+    node.wish("7", "STOP\n" + 200 * "!")
+    assert len(node.statuses[-1].reason) == MAX_REASON
+    assert node.statuses[-1].reason.isprintable()
+
+
 def test_the_end_of_a_wish_releases_nothing():
     node = Node()
     node.wish("7")
@@ -401,6 +408,7 @@ def test_a_file_that_can_be_read_again_holds_for_its_own_reason(unreadable):
     HoldFile(7, "/d1/bridge").write("STOP was pressed")
     node.hold.poll_files()
     assert node.hold.state.reason(elapsed_s()) == "STOP was pressed"
+    assert node.conditions == {"hold": "holding: STOP was pressed"}
 
 
 @pytest.mark.parametrize("way", ["wish", "service", "service meanwhile"])
