@@ -92,7 +92,7 @@ def test_hold_and_commands_end_a_motion_by_request(cleaning, rank, command):
 @pytest.mark.parametrize("way", ["hold", "lost"])
 @pytest.mark.parametrize("is_answered", [True, False])
 def test_the_answer_to_what_ends_a_motion_is_no_outcome(is_answered, way):
-    class Answering(Cleaner):
+    class Answering(Cleaner if way == "hold" else CleanerByDatagrams):
         name = "answering"
         requests = {  # noqa: RUF012
             "clean": Request(b"clean\n", stop=b"safe\n"),

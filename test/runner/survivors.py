@@ -201,7 +201,4 @@ SURVIVORS: dict[str, dict[str, dict[str, str]]] = {
     "ros/hold/hold Hold.poll_files": {
         "if self.state.is_unread:": {"self.state.is_unread -> True": "_settle looks again, under the lock"}
     },
-    "session/arbiter Arbiter._given": {
-        "return Given.NOTHING": {"return None": "no row of the table asks for NOTHING"},
-    },
 }
