@@ -13,7 +13,8 @@ from velocity_flights import STEP_S, Moment, encoded_command
 
 from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.motion.matrices import Vector
-from drone_bridge.motion.quaternions import Quaternion, euler_from_quaternion
+from drone_bridge.motion.quaternions import euler_from_quaternion
+from drone_bridge.motion.wxyz import WxyzQuaternion
 from drone_bridge.robot.codec import SkidSteerUpdate
 from drone_bridge.robot.emulator import TrackedRobot
 from drone_bridge.robot.units import SkidSteer
@@ -21,7 +22,6 @@ from drone_bridge.simulator import units
 from drone_bridge.simulator.codec import VEHICLE, Attribute, SetEntity
 from drone_bridge.simulator.device.world import World as SimulatorWorld
 from drone_bridge.simulator.emulator.scene import SimulatedScene, add_default_environment
-from drone_bridge.simulator.topics import set_velocity
 from drone_bridge.testbed.codec import REPLY, AngleUnit, MotionParameters, pack_reply
 from drone_bridge.testbed.device.drone_state import Airframe
 from drone_bridge.testbed.device.drone_state import DroneInput as TestbedMotion
@@ -98,7 +98,7 @@ class Submarine:
 
     def advance(self, wanted: BodyVelocity) -> None:
         if self._steps % self._EVERY == 0:
-            for request in set_velocity(VEHICLE, wanted, self._orientation()):
+            for request in units.set_velocity(VEHICLE, wanted, self._attitude()):
                 read = SetEntity.decode(encoded_command(SetEntity.encode, request))
                 self._scene.set_attribute(VEHICLE, read.attribute, read.value)
         self._steps += 1
@@ -109,14 +109,14 @@ class Submarine:
 
     @property
     def _yaw(self) -> float:
-        return euler_from_quaternion(self._orientation())[2]
+        return euler_from_quaternion(units.orientation(self._attitude()))[2]
 
     def _vector(self, attribute: Attribute) -> Vector:
         x, y, z = self._scene.attribute(VEHICLE, attribute)  # type: ignore[misc]
         return np.array(units.world(x, y, z))
 
-    def _orientation(self) -> Quaternion:
-        return units.orientation(self._scene.attribute(VEHICLE, Attribute.ORIENTATION))  # type: ignore[arg-type]
+    def _attitude(self) -> WxyzQuaternion:
+        return self._scene.attribute(VEHICLE, Attribute.ORIENTATION)  # type: ignore[return-value]
 
 
 def drive(vehicle: Steered, wanted: Callable[[float], BodyVelocity], duration_s: float) -> list[Moment]:

@@ -7,9 +7,10 @@ from typing import Any
 
 from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.motion.measurement import Measurement
-from drone_bridge.motion.quaternions import Quaternion, euler_from_quaternion, quaternion_from_euler, rotated
+from drone_bridge.motion.quaternions import Quaternion, euler_from_quaternion, inverse, quaternion_from_euler, rotated
 from drone_bridge.motion.vectors import Triple, turned
 from drone_bridge.motion.wxyz import WxyzQuaternion
+from drone_bridge.simulator.codec import Attribute, SetEntity
 
 _HALF_ROOT = math.sqrt(0.5)
 
@@ -49,6 +50,23 @@ def rotation(q: Sequence[float]) -> Quaternion:
 def wire_rotation(q: Quaternion) -> WxyzQuaternion:
     """Return a rotation between two frames of a body in the simulator's axes: w, x, y, z."""
     return q.w, q.x, -q.y, -q.z
+
+
+# Commands are in the vehicle's own frame. On the wire, v is in the world's axes, and w in the model's.
+
+
+def set_velocity(entity: int, velocity: BodyVelocity, attitude: WxyzQuaternion | None) -> tuple[SetEntity, SetEntity]:
+    """Return the requests that set the velocity of an entity with this attitude on the wire. Zero needs none."""
+    linear = rotated(orientation(attitude), *velocity.linear) if attitude else velocity.linear
+    return (
+        SetEntity(entity, Attribute.VELOCITY, world(*linear)),
+        SetEntity(entity, Attribute.ANGULAR_VELOCITY, body(*velocity.angular)),
+    )
+
+
+def velocity_from_wire(v: Triple, w: Triple, attitude: WxyzQuaternion) -> BodyVelocity:
+    """Return the velocity for v and w of an entity with this attitude on the wire."""
+    return BodyVelocity(*rotated(inverse(orientation(attitude)), *world(*v)), *body(*w))
 
 
 def measurement(values: Sequence[Any], *, is_attitude_known: bool) -> Measurement:

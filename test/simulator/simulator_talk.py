@@ -76,8 +76,7 @@ class SimulatorTalk(SessionTalk):
         entities = Entities(VEHICLE, {BUOY: "buoy"}, topic_token, {"map", "odom", "base_link"})
         self.simulation = Simulation(entities, desired, SimulatedTime(is_published=True))
         self.reported = []  # measurements, each with its time
-        self.attitudes = []  # for which velocities were made
-        steering = Steering(self.arbiter, self.requests_of, self.parameters.__getitem__)
+        steering = Steering(self.arbiter, self.parameters.__getitem__)
         super().__init__(
             SimulatorClientSession(
                 self.simulation,
@@ -95,14 +94,6 @@ class SimulatorTalk(SessionTalk):
     def check_hold(self, name):
         if self.arbiter.is_held:
             raise ValueError(f"{name} is refused while the vehicle is held.")
-
-    def requests_of(self, command, attitude):
-        """Return the commanded v, and zero w."""
-        self.attitudes.append(attitude)
-        return tuple(
-            sim.SetEntity(VEHICLE, attribute, value)
-            for attribute, value in ((Attribute.VELOCITY, SET[command]), (Attribute.ANGULAR_VELOCITY, (0.0, 0.0, 0.0)))
-        )
 
     # The link.
 
@@ -214,7 +205,8 @@ class SimulatorTalk(SessionTalk):
 
     def velocities(self):
         """Return the velocities sent to the vehicle, in order."""
-        return [each.value for each in self.of(sim.SetEntity) if each.attribute == Attribute.VELOCITY]
+        sent = [each.value for each in self.of(sim.SetEntity) if each.attribute == Attribute.VELOCITY]
+        return [tuple(round(number, 9) for number in value) for value in sent]
 
     def published(self, kind):
         return [each.message for each in self.actions if isinstance(each, Publish) and isinstance(each.message, kind)]

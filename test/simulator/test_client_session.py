@@ -350,7 +350,7 @@ def test_velocities_are_sent_while_an_answer_is_pending(talk):
 def test_velocities_use_the_current_attitude(talk):
     talk.step({Attribute.ORIENTATION: TURNED})
     talk.command(NORTH)
-    assert talk.attitudes[-1] == pytest.approx(TURNED)
+    assert talk.velocities()[-1] == SET[EAST]
 
 
 def test_a_refused_velocity_is_counted(talk):

@@ -19,8 +19,6 @@ from drone_bridge.simulator.session.mirrored_scene import MirroredEntity, Mirror
 from drone_bridge.simulator.topics import (
     SimulatorTranslation,
     entity_state,
-    set_velocity,
-    velocity_from_wire,
     wire_state,
 )
 
@@ -60,17 +58,15 @@ def test_a_rotation_has_one_sign_on_the_wire_whichever_it_has_in_ros():
 @pytest.mark.parametrize("seed", range(5))
 def test_v_and_w_pass_unchanged_through_server_and_bridge(seed):
     _, v, _, q, w = random_values(seed)
-    orientation = units.orientation(q)
-    velocity = velocity_from_twist(twist_from_velocity(velocity_from_wire(v, w, orientation)))
-    sent = set_velocity(0, velocity, orientation)
+    velocity = velocity_from_twist(twist_from_velocity(units.velocity_from_wire(v, w, q)))
+    sent = units.set_velocity(0, velocity, q)
     assert [request.attribute for request in sent] == [Attribute.VELOCITY, Attribute.ANGULAR_VELOCITY]
     assert [request.value for request in sent] == [pytest.approx(v), pytest.approx(w)]
 
 
 def test_a_vehicle_facing_north_moves_right_to_go_east():
     """In ROS, north is a yaw of 90 degrees, right is -y, and a right turn is about -z."""
-    north = units.orientation((1.0, 0.0, 0.0, 0.0))
-    velocity = velocity_from_wire((0.0, 1.0, 0.0), (0.0, 0.0, 0.5), north)
+    velocity = units.velocity_from_wire((0.0, 1.0, 0.0), (0.0, 0.0, 0.5), (1.0, 0.0, 0.0, 0.0))
     assert velocity.linear == pytest.approx((0.0, -1.0, 0.0))
     assert velocity.angular == pytest.approx((0.0, 0.0, -0.5))
 

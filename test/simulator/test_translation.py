@@ -172,7 +172,7 @@ def twist(linear=STILL, angular=STILL):
 
 def test_forward_and_left_are_relative_to_the_vehicle():
     velocity = BodyVelocity(forward=1.0, turn=1.0)
-    v, w = topics.set_velocity(4, velocity, state(q=EAST).orientation)
+    v, w = units.set_velocity(4, velocity, EAST)
     assert (v.id, v.attribute, v.value) == (4, sim.Attribute.VELOCITY, near(0, 1, 0))
     assert (w.id, w.attribute, w.value) == (4, sim.Attribute.ANGULAR_VELOCITY, near(0, 0, -1))
 

@@ -8,9 +8,6 @@ from random import Random
 from typing import Any, NoReturn
 
 from drone_bridge.motion.body_to_model import BodyToModel
-from drone_bridge.motion.body_velocity import BodyVelocity
-from drone_bridge.motion.quaternions import IDENTITY
-from drone_bridge.motion.wxyz import WxyzQuaternion
 from drone_bridge.net.link_loop import Link
 from drone_bridge.net.tcp_connection import StreamOptions
 from drone_bridge.net.tcp_peer import TcpPeer
@@ -22,8 +19,6 @@ from drone_bridge.ros.node.protocol_node import ProtocolNode
 from drone_bridge.ros.topics.frames import FrameNames
 from drone_bridge.ros.topics.topic_names import topic_token
 from drone_bridge.session.feedback import Feedback
-from drone_bridge.simulator import codec as sim
-from drone_bridge.simulator import units
 from drone_bridge.simulator.bridge.parameters import PARAMETERS
 from drone_bridge.simulator.bridge.services import SimulatorServices
 from drone_bridge.simulator.bridge.simulator_topics import SimulatorTopics
@@ -41,7 +36,7 @@ from drone_bridge.simulator.session.entities import Entities
 from drone_bridge.simulator.session.simulated_time import SimulatedTime
 from drone_bridge.simulator.session.simulation import Simulation
 from drone_bridge.simulator.session.steering import Steering
-from drone_bridge.simulator.topics import set_velocity, within_maxima
+from drone_bridge.simulator.topics import within_maxima
 from drone_bridge.simulator.topics.parameter_lines import read_cameras, read_entities, read_triggers
 from drone_bridge.simulator.topics.services import wire_add_camera, wire_trigger
 
@@ -115,7 +110,7 @@ class SimulatorBridge(ProtocolNode):
 
     def make_session(self) -> SimulatorClientSession:
         get = self.parameters.__getitem__
-        steering = Steering(self._commands.arbiter, self._requests, get)
+        steering = Steering(self._commands.arbiter, get)
         feedback = Feedback(self.observed, self._commands.arbiter.limits)
         self.session = SimulatorClientSession(
             self._simulation, steering, get, feedback, check_hold=self.hold.check, source=Random()
@@ -143,10 +138,6 @@ class SimulatorBridge(ProtocolNode):
             self.post(self.session.commanded)
 
     # The simulator, on the loop's thread.
-
-    def _requests(self, velocity: BodyVelocity, attitude: WxyzQuaternion | None) -> tuple[sim.SetEntity, ...]:
-        """Return the requests that set a velocity. Zero needs no attitude."""
-        return set_velocity(self._vehicle, velocity, units.orientation(attitude) if attitude else IDENTITY)
 
     def publish_event(self, message: Any) -> None:
         """Publish an event of the session."""

@@ -40,7 +40,6 @@ from drone_bridge.simulator.topics import (
     EntityState,
     SimulatorTranslation,
     service_calls,
-    velocity_from_wire,
     wire_state,
     within_maxima,
 )
@@ -146,7 +145,7 @@ class SimulatorServer(ProtocolNode):
             self._repeater.publish_neutral()
         else:
             v, w, q = message
-            velocity = velocity_from_wire(v, w, units.orientation(q))
+            velocity = units.velocity_from_wire(v, w, q)
             allowed = within_maxima(velocity)
             self.report.counts["clamped_commands"] += allowed != velocity
             self.report.counts["commands"] += 1

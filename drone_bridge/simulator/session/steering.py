@@ -24,6 +24,7 @@ from drone_bridge.motion.body_velocity import STILL, BodyVelocity
 from drone_bridge.session.arbiter import Arbiter, Rank
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.session.exchange import Exchange, OnAnswer, ignore
+from drone_bridge.simulator.units import set_velocity
 from drone_bridge.wire.outgoing import UNENCODABLE, encoded
 
 _UNKNOWN_ATTITUDE = (
@@ -32,16 +33,12 @@ _UNKNOWN_ATTITUDE = (
 )
 
 
-#: Function from a velocity and the vehicle's attitude to requests. Zero needs no attitude.
-ToRequests = Callable[[BodyVelocity, Any], tuple[sim.SetEntity, ...]]
-
-
 class Steering:
     """Steering of the vehicle, across all connections."""
 
-    def __init__(self, arbiter: Arbiter[NoReturn], to_requests: ToRequests, parameter: Callable[[str], Any]) -> None:
+    def __init__(self, arbiter: Arbiter[NoReturn], parameter: Callable[[str], Any]) -> None:
         """`parameter` returns the current `vehicle`, `rate` and `release_after`."""
-        self._arbiter, self._to_requests, self._parameter = arbiter, to_requests, parameter
+        self._arbiter, self._parameter = arbiter, parameter
         #: Time of the next `turn`. A new command makes it due now.
         self.due_s = math.inf
         self._is_engaged = False
@@ -108,7 +105,7 @@ class Steering:
 
     def last_requests(self) -> list[bytes]:
         """Return the last messages, which stop a steered vehicle."""
-        return [sim.frame(request) for request in self._to_requests(STILL, None)] if self._is_engaged else []
+        return [sim.frame(request) for request in self._requests(STILL, None)] if self._is_engaged else []
 
     def _command(self, exchange: Exchange, velocity: BodyVelocity, attitude: Any) -> None:
         def answered(answer: sim.Response) -> None:
@@ -125,5 +122,8 @@ class Steering:
     def _send(self, exchange: Exchange, velocity: BodyVelocity, attitude: Any, on_answer: OnAnswer) -> int:
         """Return the number of expected answers. A request that can't be encoded is counted and dropped."""
         send, refuse = partial(exchange.send, on_answer=on_answer), partial(exchange.note, UNENCODABLE)
-        requests = self._to_requests(velocity, attitude)
+        requests = self._requests(velocity, attitude)
         return sum(encoded(send, request, None, refuse) is not None for request in requests)
+
+    def _requests(self, velocity: BodyVelocity, attitude: Any) -> tuple[sim.SetEntity, sim.SetEntity]:
+        return set_velocity(self._parameter("vehicle"), velocity, attitude)

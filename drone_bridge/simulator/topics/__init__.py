@@ -32,7 +32,7 @@ from std_msgs.msg import Empty, Header
 from drone_bridge.motion.body_to_model import unit_rotation
 from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.motion.limits import shortened
-from drone_bridge.motion.quaternions import IDENTITY, Quaternion, inverse, rotated, rotated_back
+from drone_bridge.motion.quaternions import IDENTITY, Quaternion, rotated, rotated_back
 from drone_bridge.motion.wxyz import Vector
 from drone_bridge.msg import CameraView, ExtendedAttribute, ItemEvent, TriggerEvent
 from drone_bridge.ros.topics.covariances import (
@@ -48,7 +48,7 @@ from drone_bridge.ros.topics.topic_names import topic_token
 from drone_bridge.ros.topics.transforms import set_quaternion, set_vector, transform
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator import units
-from drone_bridge.simulator.codec import STREAMED, Attribute, AttributeValue
+from drone_bridge.simulator.codec import STREAMED, AttributeValue
 
 #: Reading of an IMU at rest, m/s², in the world's axes of ROS.
 AGAINST_GRAVITY: Vector = (0.0, 0.0, 9.81)
@@ -165,7 +165,7 @@ def _rate(after: Vector, before: Vector, duration_s: float) -> Vector:
     return x, y, z
 
 
-# Commands: cmd_vel is in the vehicle's own frame. On the wire, v is in the world's axes, and w in the model's.
+# Commands.
 
 
 #: m/s and rad/s; faster commands are clamped.
@@ -175,20 +175,6 @@ MAX_SPEED = 10.0
 def within_maxima(velocity: BodyVelocity) -> BodyVelocity:
     """Return a velocity limited to MAX_SPEED in the same direction."""
     return BodyVelocity(*shortened(velocity.linear, MAX_SPEED), *shortened(velocity.angular, MAX_SPEED))
-
-
-def set_velocity(entity: int, velocity: BodyVelocity, orientation: Quaternion) -> tuple[sim.SetEntity, sim.SetEntity]:
-    """Return the requests that set the velocity of an entity with this orientation."""
-    linear = units.world(*rotated(orientation, *velocity.linear))
-    return (
-        sim.SetEntity(entity, Attribute.VELOCITY, linear),
-        sim.SetEntity(entity, Attribute.ANGULAR_VELOCITY, units.body(*velocity.angular)),
-    )
-
-
-def velocity_from_wire(v: Vector, w: Vector, orientation: Quaternion) -> BodyVelocity:
-    """Return the velocity for v and w of an entity with this orientation."""
-    return BodyVelocity(*rotated(inverse(orientation), *units.world(*v)), *units.body(*w))
 
 
 # Messages.
