@@ -62,7 +62,7 @@ Undocumented bodies are bytes here: their meaning is up to the two ends.
 import struct
 from abc import abstractmethod
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import Annotated, Any, ClassVar
 
@@ -645,6 +645,11 @@ class AddCamera(Request, id=10, name="CADD", answer=Added, adds=ItemType.CAMERA)
     position: Vector  # m, in the entity's model frame
     focal_length: Float64
     enabled: Flag = True  # False: its streams are silent
+
+    def changed(self, change: "SetCamera") -> "AddCamera":
+        """Return the camera with a changed attribute."""
+        changed: dict[str, Any] = {CameraAttribute(change.attribute).name.lower(): change.value}
+        return replace(self, **changed)
 
 
 @dataclass(frozen=True, slots=True)

@@ -144,8 +144,8 @@ def test_errors_of_triggers_are_reported(simulator):
         assert simulator.code(sim.AddTrigger(kind(number, 9))) == 3
     assert simulator.code(sim.AddTrigger(sim.CollisionTrigger(VEHICLE, number, math.nan))) == INVALID
     assert simulator.code(sim.AddTrigger(sim.PathTrigger(9, ZERO, ZERO, 1.0))) == 1
-    for distance in (0.0, -1.0, math.nan):
-        assert simulator.code(sim.AddTrigger(sim.PathTrigger(number, ZERO, ZERO, distance))) == 2
+    for distance, code in ((0.0, 2), (-1.0, 2), (math.nan, INVALID)):
+        assert simulator.code(sim.AddTrigger(sim.PathTrigger(number, ZERO, ZERO, distance))) == code
     assert simulator.code(sim.AddTrigger(sim.PathTrigger(number, ZERO, (math.nan, 0, 0), 1.0))) == INVALID
     assert simulator.code(sim.AddTrigger(sim.UnknownTrigger(4, b"abc"))) == 0
     assert simulator.step() == []

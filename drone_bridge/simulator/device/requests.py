@@ -16,13 +16,14 @@ cameras ends all camera streams.
 
 from __future__ import annotations
 
+import contextlib
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
 from enum import Enum
 from typing import Any, cast
 
-from drone_bridge.motion.wxyz import IDENTITY, Vector, WxyzQuaternion, multiply, rotate, unit
+from drone_bridge.motion.wxyz import IDENTITY, multiply, rotate, unit
 from drone_bridge.simulator import codec as wire
 from drone_bridge.simulator.codec import ItemType
 from drone_bridge.simulator.device.world import (
@@ -34,10 +35,10 @@ from drone_bridge.simulator.device.world import (
     ExtendedStream,
     Item,
     ItemOwner,
+    Key,
     Path,
     RequestRefusedError,
     RunControl,
-    SimulatedCamera,
     SweepCollision,
     Timing,
     World,
@@ -240,6 +241,16 @@ def get_extended(context: Context, client: ItemOwner, request: wire.GetExtended)
     return wire.ExtendedGot(request.key, data)
 
 
+def on(*entities: int) -> frozenset[Key]:
+    """Return the dependency of an item on entities."""
+    return frozenset((ItemType.ENTITY, entity) for entity in entities)
+
+
+def added(context: Context, kind: ItemType, item: Item) -> wire.Added:
+    """Add an item to the world, and return the answer. Raises RequestRefusedError."""
+    return wire.Added(kind, context.world.add(kind, item))
+
+
 def expect_attribute(attribute: int, code: int) -> None:
     """Raise RequestRefusedError with this code unless entities have such an attribute."""
     if attribute not in tuple(wire.Attribute):
@@ -266,15 +277,8 @@ def add_object(context: Context, client: ItemOwner, request: wire.AddObject) -> 
 def add_camera(context: Context, client: ItemOwner, request: wire.AddCamera) -> wire.Response:
     """Add a camera to an entity's model frame. Error 0: no such entity."""
     expect(context, ItemType.ENTITY, request.entity)
-    camera = SimulatedCamera(
-        entity=request.entity,
-        q=unit(request.orientation),
-        x=_vector(request.position),
-        focal_length=_finite(request.focal_length),
-        is_enabled=request.enabled,
-        depends_on=frozenset({(ItemType.ENTITY, request.entity)}),
-    )
-    return wire.Added(ItemType.CAMERA, context.world.add(ItemType.CAMERA, camera))
+    camera = replace(request, orientation=unit(request.orientation))
+    return added(context, ItemType.CAMERA, Item(None, on(request.entity), camera))
 
 
 def set_camera(context: Context, client: ItemOwner, request: wire.SetCamera) -> wire.Response:
@@ -284,25 +288,21 @@ def set_camera(context: Context, client: ItemOwner, request: wire.SetCamera) -> 
         raise RequestRefusedError(
             1, f"Camera attribute {request.attribute} does not exist: they are 0 to {max(wire.CameraAttribute)}."
         )
-    camera, value = context.world.camera(request.id), request.value
+    camera, value = context.world.items.of(ItemType.CAMERA)[request.id], cast(Any, request.value)
     # In the CUAUV server, these are relative to the body frame, whereas those of CADD are relative to the model frame.
-    from_frame = context.world.scene.body_to_model(camera.entity) if context.is_real else IDENTITY
+    from_frame = context.world.scene.body_to_model(camera.request.entity) if context.is_real else IDENTITY
     if request.attribute == wire.CameraAttribute.ORIENTATION:
-        camera.q = multiply(from_frame, unit(cast(WxyzQuaternion, value)))
+        value = multiply(from_frame, unit(value))
     elif request.attribute == wire.CameraAttribute.POSITION:
-        camera.x = rotate(from_frame, _vector(cast(Vector, value)))
-    elif request.attribute == wire.CameraAttribute.FOCAL_LENGTH:
-        camera.focal_length = _finite(cast(float, value))
-    else:
-        camera.is_enabled = bool(value)
+        value = rotate(from_frame, value)
+    camera.request = camera.request.changed(replace(request, value=value))
     return wire.Ok()
 
 
 def broadcast_camera(context: Context, client: ItemOwner, request: wire.BroadcastCamera) -> wire.Response:
     """Add a broadcast, which has no effect without shared memory. Error 0: no such camera."""
     expect(context, ItemType.CAMERA, request.id)
-    broadcast = Item(client=client, depends_on=frozenset({(ItemType.CAMERA, request.id)}))
-    return wire.Added(ItemType.CAMERA_BROADCAST, context.world.add(ItemType.CAMERA_BROADCAST, broadcast))
+    return added(context, ItemType.CAMERA_BROADCAST, Item(client, frozenset({(ItemType.CAMERA, request.id)})))
 
 
 # Streams.
@@ -315,15 +315,8 @@ def stream_camera(context: Context, client: ItemOwner, request: wire.StreamCamer
     entity = context.world.camera(request.id).entity
     if entity == request.target:
         raise RequestRefusedError(2, f"Camera {request.id} is on entity {entity}, so it can't see it.")
-    stream = CameraStream(
-        client=client,
-        depends_on=frozenset({(ItemType.CAMERA, request.id), (ItemType.ENTITY, request.target)}),
-        period=request.period,
-        camera=request.id,
-        on=entity,
-        target=request.target,
-    )
-    return wire.Added(ItemType.CAMERA_STREAM, context.world.add(ItemType.CAMERA_STREAM, stream))
+    depends_on = on(request.target) | {(ItemType.CAMERA, request.id)}
+    return added(context, ItemType.CAMERA_STREAM, CameraStream(client, depends_on, request, on=entity))
 
 
 def stream_entity(context: Context, client: ItemOwner, request: wire.StreamEntity) -> wire.Response:
@@ -331,14 +324,7 @@ def stream_entity(context: Context, client: ItemOwner, request: wire.StreamEntit
     for attribute in request.attributes:
         expect_attribute(attribute, code=0)
     expect(context, ItemType.ENTITY, request.id, code=1)
-    stream = EntityStream(
-        client=client,
-        depends_on=frozenset({(ItemType.ENTITY, request.id)}),
-        period=request.period,
-        entity=request.id,
-        attributes=request.attributes,
-    )
-    return wire.Added(ItemType.ENTITY_STREAM, context.world.add(ItemType.ENTITY_STREAM, stream))
+    return added(context, ItemType.ENTITY_STREAM, EntityStream(client, on(request.id), request))
 
 
 def stream_extended(context: Context, client: ItemOwner, request: wire.StreamExtended) -> wire.Response:
@@ -346,14 +332,7 @@ def stream_extended(context: Context, client: ItemOwner, request: wire.StreamExt
     if len(set(request.keys)) < len(request.keys):
         raise RequestRefusedError(0, "The keys must be distinct.")
     expect(context, ItemType.ENTITY, request.id, code=1)
-    stream = ExtendedStream(
-        client=client,
-        depends_on=frozenset({(ItemType.ENTITY, request.id)}),
-        period=request.period,
-        entity=request.id,
-        keys=request.keys,
-    )
-    return wire.Added(ItemType.EXTENDED_STREAM, context.world.add(ItemType.EXTENDED_STREAM, stream))
+    return added(context, ItemType.EXTENDED_STREAM, ExtendedStream(client, on(request.id), request))
 
 
 # Triggers.
@@ -375,7 +354,7 @@ def add_trigger(context: Context, client: ItemOwner, request: wire.AddTrigger) -
     trigger = (
         _path(context, client, asked) if isinstance(asked, wire.PathTrigger) else _collision(context, client, asked)
     )
-    return wire.Added(ItemType.TRIGGER, context.world.add(ItemType.TRIGGER, trigger))
+    return added(context, ItemType.TRIGGER, trigger)
 
 
 def _collision(context: Context, client: ItemOwner, asked: wire.CollisionTrigger | wire.SweepCollisionTrigger) -> Item:
@@ -384,47 +363,46 @@ def _collision(context: Context, client: ItemOwner, asked: wire.CollisionTrigger
     expect(context, ItemType.ENTITY, asked.a, code=2)
     expect(context, ItemType.ENTITY, asked.b, code=3)
     scene = context.world.scene
-    kind: type[Collision] = SweepCollision
-    distance = -1.0
-    if isinstance(asked, wire.CollisionTrigger):
-        kind, distance = Collision, _finite(asked.distance)
-    if distance < 0:
-        distance = scene.radius(asked.a) + scene.radius(asked.b)
-    return kind(
-        client=client,
-        depends_on=frozenset({(ItemType.ENTITY, asked.a), (ItemType.ENTITY, asked.b)}),
-        a=asked.a,
-        b=asked.b,
-        distance=distance,
-    )
+    distance = scene.radius(asked.a) + scene.radius(asked.b)
+    if isinstance(asked, wire.SweepCollisionTrigger):
+        return SweepCollision(client, on(asked.a, asked.b), asked, distance)
+    return Collision(client, on(asked.a, asked.b), asked, distance if asked.distance < 0 else asked.distance)
 
 
 def _path(context: Context, client: ItemOwner, asked: wire.PathTrigger) -> Item:
     expect(context, ItemType.ENTITY, asked.entity, code=1)
     if not asked.distance > 0:
         raise RequestRefusedError(2, f"The distance is {asked.distance:g}, but must be above 0.")
-    return Path(
-        client=client,
-        depends_on=frozenset({(ItemType.ENTITY, asked.entity)}),
-        entity=asked.entity,
-        start=_vector(asked.start),
-        end=_vector(asked.end),
-        distance=_finite(asked.distance),
-    )
+    return Path(client, on(asked.entity), asked)
 
 
 # Numbers.
 
 
-def _finite(value: float) -> float:
-    if not math.isfinite(value):
-        raise ValueError(f"The number is {value:g}, but must be finite.")
-    return value
+def not_finite(request: wire.Request) -> wire.Error | None:
+    """Return the error for a request with a number that is not finite, which names it. None if there is none."""
+    if not (numbers := _first_nonfinite(request)):
+        return None
+    return _invalid(request, f"The numbers are {numbers}, but must be finite.")
 
 
-def _vector(values: Sequence[float]) -> Vector:
-    x, y, z = map(_finite, values)
-    return x, y, z
+def _invalid(request: wire.Request, sentence: str) -> wire.Error:
+    return wire.Error(0 if isinstance(request, wire.AddEntity | wire.AddObject) else INVALID, sentence)
+
+
+def _first_nonfinite(request: Any) -> str:
+    """Return the first value of a request that is not finite, as text. Empty if there is none."""
+    for each in fields(request):
+        value = getattr(request, each.name)
+        numbers = value if isinstance(value, tuple) else (value,)
+        if any(isinstance(number, float) and not math.isfinite(number) for number in numbers):
+            text = ", ".join(f"{number:.3g}" for number in numbers)
+            return f"({text})" if isinstance(value, tuple) else text
+    inner = getattr(request, "trigger", None)
+    if isinstance(request, wire.AddObject) and request.class_name == wire.Turbulence.CLASS:
+        with contextlib.suppress(ValueError):  # other data than a turbulence
+            inner = wire.Turbulence.of(request.data)
+    return _first_nonfinite(inner) if inner else ""
 
 
 # All handlers.
@@ -435,9 +413,7 @@ _HANDLERS: dict[type[wire.Request], Handler] = {
     wire.GetConfig: get_config,
     wire.Run: run,
     wire.Pause: pause,
-    wire.Spy: lambda context, client, request: wire.Added(
-        ItemType.SPY, context.world.add(ItemType.SPY, Item(client=client))
-    ),
+    wire.Spy: lambda context, client, request: added(context, ItemType.SPY, Item(client)),
     wire.Remove: remove,
     # Newest first, like the CUAUV server.
     wire.ListEntities: lambda context, client, request: wire.EntitiesListed(
@@ -465,12 +441,14 @@ def answer(context: Context, client: ItemOwner, request: wire.Request) -> wire.R
         return wire.Ok()  # without effect
     if (handler := _HANDLERS.get(type(request))) is None:
         return wire.Error(UNSUPPORTED, f"{request.NAME} is not specified.")
+    if refused := not_finite(request):
+        return refused
     try:
         response = handler(context, client, request)
     except RequestRefusedError as error:
         return error.answer
     except ValueError as error:  # invalid numbers
-        return wire.Error(0 if isinstance(request, wire.AddEntity | wire.AddObject) else INVALID, str(error))
+        return _invalid(request, str(error))
     if context.is_real and isinstance(request, wire.AddObject):
         # The CUAUV server returns a separate count, but removes by the IDs of forces, where gravity is 0.
         response = wire.Added(ItemType.OBJECT, context.objects_added)

@@ -11,17 +11,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
-from drone_bridge.motion.wxyz import (
-    Vector,
-    WxyzQuaternion,
-    conjugate,
-    dot,
-    multiply,
-    rotate,
-)
+from drone_bridge.motion.vectors import added, dot, subtracted
+from drone_bridge.motion.wxyz import Vector, WxyzQuaternion, conjugate, multiply, rotate
 from drone_bridge.simulator.codec import (
+    AddCamera,
     AddEntity,
     AttributeValue,
     CameraData,
@@ -75,12 +70,13 @@ class ItemOwner(Protocol):
         """Send a message that answers no request."""
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True)
 class Item:
     """Object that clients refer to by ID."""
 
     client: ItemOwner | None = None  # None: it outlives its client
     depends_on: frozenset[Key] = frozenset()  # removed with any of these
+    request: Any = None  # that has added it, with normalized rotations
 
     @property
     def stepped_by(self) -> frozenset[int]:
@@ -98,7 +94,7 @@ def check_room(kind: ItemType, count: int) -> None:
         raise RequestRefusedError(FULL, f"There are already {count} items of type {name_of(kind)}, which is the limit.")
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True)
 class Items:
     """Items other than entities and objects, which are in the scene. Each type has its own IDs."""
 
@@ -270,26 +266,18 @@ _LARGEST_FLOAT32 = 3.4028234663852886e38
 View = tuple[float, float, float, float]
 
 
-@dataclass(slots=True, kw_only=True)
-class SimulatedCamera(Item):
-    """Pinhole camera that looks along its x axis, with y to the right and z down."""
+def view(camera: AddCamera, entity_x: Vector, entity_q: WxyzQuaternion, target: Vector, radius: float) -> View:
+    """Return a sphere's position in the image, given the pose of the model of the camera's entity.
 
-    entity: int
-    q: WxyzQuaternion  # of the camera in the entity's model frame
-    x: Vector  # in the entity's model frame, m
-    focal_length: float
-    is_enabled: bool
-
-    def view(self, entity_x: Vector, entity_q: WxyzQuaternion, target: Vector, radius: float) -> View:
-        """Return a sphere's position in the image, given the pose of the model of the camera's entity."""
-        camera_x = (here + shift for here, shift in zip(entity_x, rotate(entity_q, self.x), strict=True))
-        towards = tuple(there - here for there, here in zip(target, camera_x, strict=True))
-        depth, right, down = rotate(conjugate(multiply(entity_q, self.q)), towards)
-        if depth == 0:
-            return 0.0, 0.0, 0.0, 0.0
-        scale = self.focal_length / depth
-        x, y, size = right * scale, down * scale, radius * scale if depth > 0 else 0.0
-        return _float32(x), _float32(y), _float32(size), _float32(depth)
+    The camera is a pinhole that looks along its x axis, with y to the right and z down.
+    """
+    towards = subtracted(target, added(entity_x, rotate(entity_q, camera.position)))
+    depth, right, down = rotate(conjugate(multiply(entity_q, camera.orientation)), towards)
+    if depth == 0:
+        return 0.0, 0.0, 0.0, 0.0
+    scale = camera.focal_length / depth
+    x, y, size = right * scale, down * scale, radius * scale if depth > 0 else 0.0
+    return _float32(x), _float32(y), _float32(size), _float32(depth)
 
 
 def _float32(value: float) -> float:
@@ -300,16 +288,15 @@ def _float32(value: float) -> float:
 # Streams.
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True)
 class Stream(Item):
     """Base class for streams."""
 
-    period: int  # steps; 0: never
     _steps: int = 0  # since the last message
 
     def after_step(self, number: int, world: World) -> Response | None:
         self._steps += 1
-        if self._steps != self.period:
+        if self._steps != self.request.period:
             return None
         self._steps = 0
         return self.message(number, world)
@@ -318,38 +305,28 @@ class Stream(Item):
         raise NotImplementedError
 
 
-@dataclass(slots=True, kw_only=True)
 class EntityStream(Stream):
     """Stream of an entity's attributes."""
 
-    entity: int
-    attributes: tuple[int, ...]
-
     def message(self, number: int, world: World) -> EntityData:
-        values = tuple([world.scene.attribute(self.entity, attribute) for attribute in self.attributes])
-        return EntityData(number, self.attributes, values)
+        entity, attributes = self.request.id, self.request.attributes
+        return EntityData(number, attributes, tuple([world.scene.attribute(entity, each) for each in attributes]))
 
 
-@dataclass(slots=True, kw_only=True)
 class ExtendedStream(Stream):
     """Stream of an entity's extended attributes. Missing ones are omitted."""
 
-    entity: int
-    keys: tuple[str, ...]
-
     def message(self, number: int, world: World) -> ExtendedData:
-        existing = world.extended(self.entity)
-        attributes = tuple(ExtendedAttribute(key, existing[key]) for key in self.keys if key in existing)
+        existing = world.extended(self.request.id)
+        attributes = tuple(ExtendedAttribute(key, existing[key]) for key in self.request.keys if key in existing)
         return ExtendedData(number, attributes)
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True)
 class CameraStream(Stream):
     """Stream of an entity's position in the image. Steps do not count while the camera is disabled."""
 
-    camera: int
-    on: int  # the camera's entity
-    target: int
+    on: int = 0  # the camera's entity
 
     @property
     def stepped_by(self) -> frozenset[int]:
@@ -357,12 +334,12 @@ class CameraStream(Stream):
         return frozenset({self.on})
 
     def after_step(self, number: int, world: World) -> Response | None:
-        if not world.camera(self.camera).is_enabled or not world.scene.is_current(self.target):
+        if not world.camera(self.request.id).enabled or not world.scene.is_current(self.request.target):
             return None
-        return super(CameraStream, self).after_step(number, world)
+        return Stream.after_step(self, number, world)
 
     def message(self, number: int, world: World) -> CameraData:
-        return CameraData(number, *world.view(self.camera, self.target))
+        return CameraData(number, *world.view(self.request.id, self.request.target))
 
 
 # Triggers: checked after each step, and reported when they begin or end.
@@ -371,17 +348,15 @@ class CameraStream(Stream):
 TriggerEvent = Triggered | Untriggered | PathStarted | PathFailed | PathEnded
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True)
 class Collision(Item):
     """Collision that compares the distance after each step, so that fast entities may be missed."""
 
-    a: int
-    b: int
-    distance: float  # m
+    distance: float = 0.0  # m
     is_active: bool = False
 
     def after_step(self, number: int, world: World) -> TriggerEvent | None:
-        if not (world.scene.is_current(self.a) and world.scene.is_current(self.b)):
+        if not (world.scene.is_current(self.request.a) and world.scene.is_current(self.request.b)):
             return None
         was_active, self.is_active = self.is_active, self.is_met(world)
         if self.is_active == was_active:
@@ -390,55 +365,47 @@ class Collision(Item):
 
     def is_met(self, world: World) -> bool:
         """Return whether the two entities collide."""
-        return math.dist(world.scene.position(self.a), world.scene.position(self.b)) <= self.distance
+        return math.dist(world.scene.position(self.request.a), world.scene.position(self.request.b)) <= self.distance
 
 
-@dataclass(slots=True, kw_only=True)
 class SweepCollision(Collision):
     """Collision that compares the smallest distance during a step, along straight lines."""
 
     def is_met(self, world: World) -> bool:
-        first = _difference(world.scene.previous_position(self.b), world.scene.previous_position(self.a))
-        last = _difference(world.scene.position(self.b), world.scene.position(self.a))
+        scene, a, b = world.scene, self.request.a, self.request.b
+        first = subtracted(scene.previous_position(b), scene.previous_position(a))
+        last = subtracted(scene.position(b), scene.position(a))
         return _distance_to_segment((0.0, 0.0, 0.0), first, last) <= self.distance
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True)
 class Path(Item):
     """Line that an entity should follow from start to end."""
 
-    entity: int
-    start: Vector  # m
-    end: Vector  # m
-    distance: float  # m
     is_active: bool = False
 
     def after_step(self, number: int, world: World) -> TriggerEvent | None:
-        position = world.scene.position(self.entity)
+        position, path = world.scene.position(self.request.entity), self.request
         if not self.is_active:
-            self.is_active = math.dist(position, self.start) <= self.distance
+            self.is_active = math.dist(position, path.start) <= path.distance
             return PathStarted(number) if self.is_active else None
-        if math.dist(position, self.end) <= self.distance:
+        if math.dist(position, path.end) <= path.distance:
             self.is_active = False
             return PathEnded(number)
-        if _distance_to_line(position, self.start, self.end) > self.distance:
+        if _distance_to_line(position, path.start, path.end) > path.distance:
             self.is_active = False
             return PathFailed(number)
         return None
 
 
-def _difference(a: Vector, b: Vector) -> Vector:
-    return a[0] - b[0], a[1] - b[1], a[2] - b[2]
-
-
 def _along(point: Vector, start: Vector, end: Vector) -> float:
     """Return the foot of the perpendicular on the line: 0 at its start, 1 at its end."""
-    direction = _difference(end, start)
+    direction = subtracted(end, start)
     length = math.hypot(*direction)
     if length == 0:
         return 0.0
     x, y, z = (component / length for component in direction)  # squares of lengths could overflow
-    return dot(_difference(point, start), (x, y, z)) / length
+    return dot(subtracted(point, start), (x, y, z)) / length
 
 
 def _foot(start: Vector, end: Vector, part: float) -> Vector:
@@ -564,17 +531,16 @@ class World:
 
     # Cameras.
 
-    def camera(self, number: int) -> SimulatedCamera:
+    def camera(self, number: int) -> AddCamera:
         """Return an existing camera."""
-        camera = self.items.of(ItemType.CAMERA)[number]
-        assert isinstance(camera, SimulatedCamera)
+        camera: AddCamera = self.items.of(ItemType.CAMERA)[number].request
         return camera
 
     def view(self, camera: int, target: int) -> View:
         """Return an entity's position in the image."""
         scene, seeing = self.scene, self.camera(camera)
         pose = scene.position(seeing.entity), scene.model_attitude(seeing.entity)
-        return seeing.view(*pose, scene.position(target), scene.radius(target))
+        return view(seeing, *pose, scene.position(target), scene.radius(target))
 
 
 # Running and pausing the world.

@@ -173,10 +173,8 @@ def check_turbulence(limits: wire.Turbulence) -> None:
     """Raise ValueError for invalid limits."""
     rates = (limits.force_rate_a, limits.torque_rate_a), (limits.force_rate_b, limits.torque_rate_b)
     lowest, highest = (*limits.force_a, *limits.torque_a, *rates[0]), (*limits.force_b, *limits.torque_b, *rates[1])
-    if not all(map(math.isfinite, (*lowest, *highest))):
-        raise ValueError("The limits of turbulence must be finite.")
     for a, b in zip(lowest, highest, strict=True):
-        if a > b:
+        if not a <= b:  # NaN never is
             raise ValueError(f"The limit a of turbulence is {a:g}, but must not be above limit b, {b:g}.")
 
 

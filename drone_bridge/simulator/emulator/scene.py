@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import math
 import random
 from collections.abc import Callable
 from itertools import count
@@ -123,8 +122,6 @@ class SimulatedScene:
             body.is_corporeal = bool(value)
             return
         numbers: Any = tuple(map(float, cast(tuple[float, ...], value)))
-        if not all(map(math.isfinite, numbers)):
-            raise ValueError(f"The numbers are {numbers}, but must be finite.")
         if attribute == Attribute.POSITION:
             body.x = body.x_before = numbers  # also the start of the next step's sweeps
         elif attribute == Attribute.VELOCITY:

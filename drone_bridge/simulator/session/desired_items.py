@@ -5,11 +5,9 @@ Items from services end with the simulation. Those from parameters are added to 
 """
 
 from collections.abc import Iterator
-from dataclasses import replace
-from typing import Any
 
 from drone_bridge.simulator import codec as sim
-from drone_bridge.simulator.codec import STREAMED, Attribute, CameraAttribute, ItemType
+from drone_bridge.simulator.codec import STREAMED, Attribute, ItemType
 
 MAX_DESIRED_ITEMS = 512
 
@@ -53,8 +51,7 @@ class DesiredCamera(DesiredItem):
 
     def change(self, change: sim.SetCamera) -> None:
         """Apply an answered change."""
-        changed: dict[str, Any] = {CameraAttribute(change.attribute).name.lower(): change.value}
-        self.camera = replace(self.camera, **changed)
+        self.camera = self.camera.changed(change)
 
 
 class DesiredCameraStream(DesiredItem):

@@ -20,16 +20,15 @@ after the previous call.
 """
 
 import contextlib
-import math
 from collections.abc import Callable, Collection, Generator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, cast
 
 from drone_bridge.motion.wxyz import WxyzQuaternion
 from drone_bridge.session.session import AFTER_STALLS, Action, Answer, Note, Publish
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.codec import Attribute, Error, ItemType, Request, Response
-from drone_bridge.simulator.device.requests import NO_ENTITY, NO_EXTENDED, Context, answer
+from drone_bridge.simulator.device.requests import NO_ENTITY, NO_EXTENDED, Context, answer, not_finite
 from drone_bridge.simulator.device.world import (
     INVALID,
     Item,
@@ -100,7 +99,6 @@ class ServiceCalls(Protocol):
         """Return the answer to the client, which may be an Error."""
 
 
-@dataclass(slots=True, kw_only=True)
 class ForwardedItem(Item):
     """Camera, trigger or stream in the bridge's simulator, with the same ID there."""
 
@@ -161,11 +159,10 @@ class Forwarder:
 
     def begin(self, client: ItemOwner, request: Request) -> Response | ServiceProcedure:
         """Return the answer, or a generator that gets it from services."""
-        if numbers := _first_nonfinite(request):  # in the client's own axes, unlike those of services
+        if error := not_finite(request):  # in the client's own axes, unlike those of services
             if self._is_steering(request):
-                self._out.append(Note(REFUSED_COMMANDS, f"Refused a client's velocity of {numbers}."))
-            is_added = isinstance(request, sim.AddEntity | sim.AddObject)
-            return Error(0 if is_added else INVALID, f"The numbers are {numbers}, but must be finite.")
+                self._out.append(Note(REFUSED_COMMANDS, f"Refused a client's velocity. {error.message}"))
+            return error
         service = self._calls.service_of(request)
         if service is None or self._is_answered_here(request):
             return self.answer_here(client, request)
@@ -460,18 +457,3 @@ _BY_SERVICES: dict[type[Request], Callable[[Forwarder, ItemOwner, Any], ServiceP
     sim.SetEntity: Forwarder._set_entity,
     sim.StreamEntity: Forwarder._stream_entity,
 }
-
-
-def _first_nonfinite(request: Any) -> str:
-    """Return the first value of a request that is not finite, as text. Empty if there is none."""
-    for field in fields(request):
-        value = getattr(request, field.name)
-        numbers = value if isinstance(value, tuple) else (value,)
-        if any(isinstance(number, float) and not math.isfinite(number) for number in numbers):
-            text = ", ".join(f"{number:.3g}" for number in numbers)
-            return f"({text})" if isinstance(value, tuple) else text
-    inner = getattr(request, "trigger", None)
-    if isinstance(request, sim.AddObject) and request.class_name == sim.Turbulence.CLASS:
-        with contextlib.suppress(ValueError):  # other data than a turbulence
-            inner = sim.Turbulence.of(request.data)
-    return _first_nonfinite(inner) if inner else ""
