@@ -29,10 +29,7 @@ class PlainBridge:
         self.carries_out_all = self.is_silent = False
 
     def offers(self, service):
-        return self.is_known(service) and not self.is_silent
-
-    def is_known(self, service):
-        return self.carries_out_all or service in self.responses
+        return (self.carries_out_all or service in self.responses) and not self.is_silent
 
     def answer(self, call):
         self.asked.append((call.name, call.tag.request))
@@ -104,7 +101,6 @@ class ServedWorld(SessionTalk):
                 self.parameters.__getitem__,
                 service_calls,
                 offers=self.bridge.offers,
-                is_known=self.bridge.is_known,
                 admits=self._admits,
                 **options,
             )

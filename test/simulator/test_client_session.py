@@ -218,19 +218,6 @@ def test_unhandled_reports_of_items_are_bounded(monkeypatch):
     assert "20 items" in talk.noted("rejected_input")[0]
 
 
-def test_an_unanswered_spy_is_omitted_on_the_next_connection_only():
-    talk = SimulatorTalk()
-    talk.world.closes_on, talk.world.answers = set(), {sim.Spy: lambda request: None}
-    talk.connect()
-    talk.run(TIMEOUT_S)
-    assert not talk.session.is_open
-    talk.connect()
-    assert talk.published(DiagnosticValue)[-1] == DiagnosticValue("item_events", "poll")
-    talk.world.answers.clear()
-    talk.reconnect()
-    assert talk.published(DiagnosticValue)[-1] == DiagnosticValue("item_events", "spy")
-
-
 def test_disconnect_on_spy_reconnects_unless_the_simulator_never_answers():
     talk = SimulatorTalk()
     is_proven = []

@@ -123,7 +123,6 @@ class SimulatorServer(ProtocolNode):
             get,
             service_calls,
             offers=lambda service: bool(get("bridge")) and self._caller.offers(service),
-            is_known=lambda service: bool(get("bridge")) and self._caller.is_known(service),
             admits=lambda: self.hold.admits("the operator's topics"),
             simulated_s=lambda: self.get_clock().now().nanoseconds / 1e9 if is_time_simulated(self) else None,
         )
@@ -152,8 +151,7 @@ class SimulatorServer(ProtocolNode):
             self._repeater.publish(self._commands, twist_from_velocity(allowed), self.decided_s)
 
     def call_service(self, name: str, tag: Question) -> None:
-        answered = partial(self._answer, tag)
-        self._caller.call(name, answered, tag.request, moves=tag.moves, even_if_gone=tag.even_if_gone)
+        self._caller.call(name, partial(self._answer, tag), tag.request, moves=tag.moves)
 
     def _answer(self, question: Question, answer: Answer) -> None:
         if session := self._session:

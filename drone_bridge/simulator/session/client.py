@@ -17,8 +17,8 @@ There are two connections, for requests and for streams, which are opened and cl
 writing first, since real simulators die of SIGPIPE on the second write to a closed connection. Neither is closed
 because the simulator is silent, since a suspended one writes to it when it continues. TCP detects a lost peer.
 
-Real simulators also disconnect on SPY. If `item_events` allows both, one that disconnects, or answers all requests but
-SPY, is connected without SPY the next time. A call ends with the simulator's answer, a timeout, or the end of the
+Real simulators also disconnect on SPY. If `item_events` allows both, one that disconnects is connected without SPY the
+next time. A call ends with the simulator's answer, a timeout, or the end of the
 connections.
 
 A connection has proved useful once the simulator has answered. Otherwise, reconnecting backs off. After a disconnect
@@ -208,9 +208,6 @@ class SimulatorClientSession(Session):
             return []
         exchange = client.exchange
         exchange.now_s = now_s
-        if self._lacks_spy(client):
-            self._out.append(Note("lost_connections", exchange.overdue()))
-            return self._ended(exchange.overdue(), now_s)
         self._check_answers(client)
         if not exchange.is_suspended:
             self._steering.turn(exchange, client.heading.attitude)
@@ -226,12 +223,6 @@ class SimulatorClientSession(Session):
         else:
             self.due_s = min(client.due_s, math.inf if self._is_overdue else exchange.overdue_s)
         return self._done()
-
-    def _lacks_spy(self, client: ConnectedClient) -> bool:
-        """Return whether SPY is the only overdue request."""
-        exchange = client.exchange
-        is_spy_left = isinstance(exchange.streams.oldest, sim.Spy) and not exchange.requests.oldest
-        return is_spy_left and exchange.now_s >= exchange.streams.due_s
 
     def _check_answers(self, client: ConnectedClient) -> None:
         """Stop the vehicle if an answer is overdue, and time out pending calls."""

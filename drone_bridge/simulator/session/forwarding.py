@@ -10,7 +10,7 @@ after the previous call.
 
 | request | answered by a service, if offered |
 |---|---|
-| CONFIG, RUN, PAUSE, ELIST, EADD, EXGET, EXSET, CADD | always, PAUSE also of a bridge whose reports have stopped |
+| CONFIG, RUN, PAUSE, ELIST, EADD, EXGET, EXSET, CADD | always |
 | REMOVE | for entities and objects, for items that a service has added, and for unknown cameras |
 | ESET | except v and w of a vehicle whose state is known: those are commands |
 | EGET | for an entity whose state is unknown, and for `corporeal` |
@@ -76,8 +76,6 @@ class Question:
     """Whether it may move the vehicle."""
     steers: bool = False
     """Whether it sets a velocity of the vehicle, which persists."""
-    even_if_gone: bool = False
-    """Whether it is also asked of a bridge whose reports have stopped."""
 
 
 ServiceProcedure = Generator[Question, Answer, Any]
@@ -122,12 +120,11 @@ class Forwarder:
         calls: ServiceCalls,
         *,
         offers: Callable[[str], bool],
-        is_known: Callable[[str], bool],
         admits: Callable[[], bool],
         out: list[Action],
     ) -> None:
         """Start with a running world. `out` receives actions. For the others, see SimulatorSession."""
-        self._calls, self.offers, self._is_known, self._admits, self._out = calls, offers, is_known, admits, out
+        self._calls, self.offers, self._admits, self._out = calls, offers, admits, out
         self._vehicle: int = parameter("vehicle")
         self.scene = MirroredScene(lambda: float(parameter("source_timeout")))
         self.world, self.control = World(self.scene), RunControl()
@@ -142,8 +139,6 @@ class Forwarder:
         )
         #: Time, and whether the request may be stale. Set by the session.
         self.now_s, self.may_be_stale = 0.0, False
-        #: Whether the entities of the bridge have been listed.
-        self.has_listed = False
         #: Whether clients have run or paused the world while the simulator was unavailable.
         self.is_run_pending = False
 
@@ -168,8 +163,6 @@ class Forwarder:
             return self.answer_here(client, request)
         if self.offers(service):
             return _BY_SERVICES.get(type(request), Forwarder._pass_on)(self, client, request)
-        if isinstance(request, sim.Pause) and self._is_known(service):
-            return self._pause_silent(client, request)
         return self._answer_alone(client, request, service)
 
     def _answer_alone(self, client: ItemOwner, request: Request, service: str) -> Response:
@@ -324,18 +317,6 @@ class Forwarder:
         self.control.follow(is_running=isinstance(request, sim.Run))
         return answered
 
-    def _pause_silent(self, client: ItemOwner, request: sim.Pause) -> ServiceProcedure:
-        """Pause the simulator of a bridge whose reports have stopped; without an answer, once it reports again."""
-        was_pending = self.is_run_pending
-        service = self._calls.service_of(request)
-        assert service
-        got = yield Question(service, self._calls.ask(request), moves=False, even_if_gone=True)
-        answered = self.answer_here(client, request)
-        if got.response is None or not (got.response.success or got.response.code >= 0):
-            return answered
-        self.is_run_pending = False
-        return answered if was_pending else self._calls.answer(request, got.response)
-
     def pass_on_run(self) -> ServiceProcedure:
         """Run or pause the simulator as clients did while there was no bridge."""
         self.is_run_pending = False
@@ -352,18 +333,9 @@ class Forwarder:
             # Visualizers treat an error as an empty list, and reconnect at 10 Hz without closing.
             return self._known()
 
-    def list_bridge(self) -> ServiceProcedure:
-        """List the entities of a bridge in advance, for clients that request them while the bridge does not respond."""
-        self.has_listed = True
-        try:
-            yield from self._listed()
-        except ServiceError:
-            self.has_listed = False
-
     def _listed(self) -> ServiceProcedure:
         """Return the bridge's entities, and our own with topics. Raises ServiceError."""
         listed = (yield from self._ask(sim.ListEntities())).ids
-        self.has_listed = True
         for entity in set(self.scene.entities).difference(listed):
             if not self.scene.is_configured(entity):
                 self.forget_entity(entity)
@@ -427,7 +399,6 @@ class Forwarder:
 
     def reset(self) -> None:
         """Forget the bridge's simulation, since another one has begun."""
-        self.has_listed = False
         for kind in _FORWARDED_ITEMS:
             for number in tuple(self.world.items.of(kind)):
                 if self._is_forwarded(kind, number):

@@ -114,7 +114,6 @@ class SimulatorSession(Session):
         calls: ServiceCalls,
         *,
         offers: Callable[[str], bool] = lambda service: False,
-        is_known: Callable[[str], bool] = lambda service: False,
         admits: Callable[[], bool] = lambda: True,
         simulated_s: Callable[[], float | None] = lambda: None,
     ) -> None:
@@ -126,7 +125,6 @@ class SimulatorSession(Session):
                 `source_timeout` and `request_timeout`, s.
             calls: converts requests to calls of services.
             offers: returns whether a service is available.
-            is_known: likewise, even if the reports of its node have stopped.
             admits: returns whether the vehicle may be moved, which is False on hold.
             simulated_s: returns the simulated time, which may be paused. None: the session's own time.
         """
@@ -141,7 +139,6 @@ class SimulatorSession(Session):
             parameter,
             calls,
             offers=offers,
-            is_known=is_known,
             admits=admits,
             out=self._out,
         )
@@ -211,8 +208,6 @@ class SimulatorSession(Session):
                 self._continue(asking, served, Answer(False, "", has_come=False))
         if now_s >= self._watch_s and self._forwarder.is_run_pending and self._forwarder.has_bridge:
             self._continue(self._forwarder.pass_on_run())
-        if now_s >= self._watch_s and not self._forwarder.has_listed and self._forwarder.offers("list_entities"):
-            self._continue(self._forwarder.list_bridge())
         return self._done(now_s)
 
     def resume(self, now_s: float) -> Actions:
