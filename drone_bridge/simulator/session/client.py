@@ -45,6 +45,7 @@ from drone_bridge.session.session import (
     sends_first,
 )
 from drone_bridge.simulator import codec as sim
+from drone_bridge.simulator.session import procedures
 from drone_bridge.simulator.session.connected_client import AUTO, POLL, SPY, CallerRequest, ConnectedClient
 from drone_bridge.simulator.session.exchange import NO_ANSWER, Exchange
 from drone_bridge.simulator.session.simulation import Simulation
@@ -195,7 +196,7 @@ class SimulatorClientSession(Session):
             return [Outcome(request, False, NOT_CONNECTED, NO_ANSWER)]
         if now_s > self.expires_at(request):
             return [Outcome(request, False, f"{MAY_HAVE_WAITED} Please call again.", NO_ANSWER)]
-        client.ask(CallerRequest(request, work, arguments))
+        client.ask(CallerRequest(request, work, arguments, runs=work is procedures.run))
         if self._is_overdue:
             client.fail_calls(client.exchange.overdue())
         return self._turn(now_s)

@@ -10,7 +10,7 @@ procedure requests the configuration, the vehicle's state and all desired items.
 | list the entities, if SPY is not available | every POLL_PERIOD_S |
 | unpause the simulation | with `run_on_connect`, once the heading is settled |
 | learn the heading | while the simulation counts as paused, see Heading |
-| execute a caller's request | in order |
+| execute a caller's request | in order; a run once the heading is settled |
 | REASSURE | after PROBE_AFTER_S of silence |
 """
 
@@ -82,6 +82,8 @@ class CallerRequest(NamedTuple):
     work: Callable[..., Procedure[Any]]
     """Procedure that returns the result. Its first argument is the client. Raises REFUSALS."""
     arguments: tuple[Any, ...]
+    runs: bool = False
+    """Whether it runs the simulation, so that the heading is learned first."""
 
 
 @dataclass(slots=True, eq=False)
@@ -243,7 +245,7 @@ class ConnectedClient:
         learning_due_s = self.heading.update(self.streams.sees_steps)
         if now_s >= learning_due_s:
             return _ActiveProcedure(self.heading.measure())
-        if self._calls:
+        if self._calls and (self.heading.is_settled or not self._calls[0].runs):
             call = self._calls.popleft()
             return _ActiveProcedure(self._execute(call), call)
         if self._is_start_due or now_s >= self._received_s + PROBE_AFTER_S:
@@ -261,19 +263,6 @@ class ConnectedClient:
             request, self._runs_on_connect = sim.Run(), False
             self.heading.note_run()
         yield from self.exchange.ask(request)
-
-    def settle_heading(self) -> Procedure[None]:
-        """Wait until the vehicle's heading is known, or can't be learned because the simulation runs."""
-        while not self.heading.is_settled:
-            due_s = self.heading.update(self.streams.sees_steps)
-            if self.heading.is_settled:
-                return
-            if self.exchange.now_s >= due_s:
-                yield from self.heading.measure()
-            elif self.exchange.now_s >= self._received_s + PROBE_AFTER_S:
-                yield from self.exchange.ask(sim.Reassure())
-            else:
-                yield min(due_s, self._received_s + PROBE_AFTER_S)
 
     # Calls.
 

@@ -35,7 +35,6 @@ def ask(client: ConnectedClient, request: sim.Request) -> Procedure[Any]:
 
 def run(client: ConnectedClient, steps: int, is_awaited: bool, timeout_s: float) -> Procedure[None]:
     """Unpause, and optionally wait for the steps, each within `timeout_s`. Other procedures run meanwhile."""
-    yield from client.settle_heading()
     completed, pauses = client.completed_runs, client.pauses
     client.heading.note_run()
     yield from client.exchange.request(sim.Run(steps))
