@@ -40,11 +40,6 @@ class Operator(ABC):
         self._reported_s = -math.inf
 
     @property
-    def has_begun(self) -> bool:
-        """Whether the plan has begun, on a vehicle that is ready."""
-        return self._began_s is not None
-
-    @property
     def elapsed_s(self) -> float:
         """Time since the beginning of the plan, s; 0 before it."""
         return 0.0 if self._began_s is None else self.now_s() - self._began_s
@@ -76,14 +71,6 @@ class Operator(ABC):
                 print_event(f"leg {leg}: {command}")
             self.next_turn()
         print_event("the plan is done")
-
-    def hold(self, send: Callable[[], object], seconds: float, until: Callable[[], bool] = lambda: False) -> bool:
-        """Repeat a command each period, for some time or until a condition is met. Return whether it is met."""
-        end_s = self.now_s() + seconds
-        while not until() and (left_s := end_s - self.now_s()) > 0:
-            send()
-            self.wait(min(self.period_s, left_s))
-        return until()
 
     def wait(self, seconds: float, until: Callable[[], bool] = lambda: False) -> bool:
         """Receive for some time or until a condition is met. Return whether it is. Raises the errors of `listen`."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DiscoverySearch and DiscoveryResponder: discovery of robots by a request to a UDP multicast group, or to one address.
+"""DiscoveryResponder and DiscoverySearch: discovery of robots by a request to a UDP multicast group, or to one address.
 
 A reply contains the robot's name. Only DiscoveredPeer blocks, while it opens. IPv4 only, like the group. All traffic
 uses one interface, selected by its address. With 127.0.0.1, no packet leaves this machine, although a responder joins
@@ -14,14 +14,16 @@ import itertools
 import math
 import socket
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from drone_bridge.net.clock import elapsed_s
-from drone_bridge.net.connector import Cancellation, LinkCancelledError, LinkError, MakeTap, wait_readable
+from drone_bridge.net.connector import Cancellation, LinkCancelledError, LinkError, MakeTap, Selectable, wait_readable
+from drone_bridge.net.link_loop import Connected, Disconnected, FilledBuffer, ReceivedData
 from drone_bridge.net.tcp_connection import StreamOptions
 from drone_bridge.net.tcp_peer import TcpPeer
+from drone_bridge.net.tcp_port import TcpPort
 from drone_bridge.robot.codec import DISCOVERY_GROUP, DISCOVERY_PORT, DISCOVERY_QUERY
 
 ANY_INTERFACE = "0.0.0.0"
@@ -304,6 +306,56 @@ class DiscoveryResponder:
         """Leave the group and stop listening."""
         for opened in self.sockets:
             opened.close()
+
+
+class RobotPort:
+    """A TcpPort with an optional responder. The peers of the responder are socket addresses."""
+
+    def __init__(self, drivers: TcpPort, responder: DiscoveryResponder | None) -> None:
+        self._drivers, self._responder = drivers, responder
+        self.backoff = drivers.backoff
+        self._discovery_is_next = False  # alternates, so that neither delays the other
+
+    @property
+    def port(self) -> int:
+        return self._drivers.port
+
+    def open(self) -> None:
+        self._drivers.open()
+
+    def cancel(self) -> None:
+        """Do nothing: no call blocks."""
+
+    def files(self) -> Sequence[Selectable]:
+        return (*self._drivers.files(), *(self._responder.sockets if self._responder else ()))
+
+    def receive(self) -> ReceivedData | FilledBuffer | Connected | Disconnected | None:
+        self._discovery_is_next = not self._discovery_is_next
+        if self._discovery_is_next:
+            return self._request() or self._drivers.receive()
+        return self._drivers.receive() or self._request()
+
+    def send(self, data: bytes | memoryview, to: Any) -> None:
+        """Send to a driver, or to an address that sent a discovery request."""
+        if not isinstance(to, tuple):
+            self._drivers.send(data, to)
+        elif self._responder:
+            self._responder.send(bytes(data), to)
+
+    def disconnect(self, peer: Any) -> None:
+        self._drivers.disconnect(peer)
+
+    def disconnect_all(self) -> None:
+        self._drivers.disconnect_all()
+
+    def close(self) -> None:
+        if self._responder:
+            self._responder.close()
+        self._drivers.close()
+
+    def _request(self) -> ReceivedData | None:
+        asker = self._responder.receive() if self._responder else None
+        return ReceivedData(DISCOVERY_QUERY, asker) if asker else None
 
 
 def is_of_this_machine(address: str) -> bool:

@@ -8,7 +8,6 @@ the final position.
 """
 
 import argparse
-import asyncio
 import contextlib
 import math
 import socket
@@ -18,7 +17,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
-from drone_bridge.net.connector import Cancellation
+from drone_bridge.net.connector import Cancellation, wait_readable
 from drone_bridge.net.link_loop import Connected, Disconnected, ReceivedData
 from drone_bridge.net.tcp_connection import StreamOptions, StreamPeer
 from drone_bridge.net.tcp_port import TcpPort
@@ -31,14 +30,14 @@ from drone_bridge.programs.options import (
     port,
     positive,
 )
-from drone_bridge.programs.program import TrajectoryFile, cancelled_or_after, print_event, run_program
+from drone_bridge.programs.program import TrajectoryFile, print_event, run_program
 from drone_bridge.robot import codec
 from drone_bridge.robot.device.control import MAX_DRIVERS, RobotControl
 from drone_bridge.robot.device.dialects import CONTROLS, FaultyRobotdControl, RobotDialect
 from drone_bridge.robot.device.drivers import Instant
 from drone_bridge.robot.device.served_driver import ServedDriver
 from drone_bridge.robot.device.vehicle import HEADLIGHT, TRACKS, DrivenSubsystem
-from drone_bridge.robot.discovery import MAX_NAME_BYTES, DiscoveryResponder, DiscoveryRoute
+from drone_bridge.robot.discovery import MAX_NAME_BYTES, DiscoveryResponder, DiscoveryRoute, RobotPort
 from drone_bridge.wire.addresses import address_name, peer_name
 from drone_bridge.wire.events import DisconnectPeerError, RemoteProtocolError
 
@@ -241,31 +240,39 @@ class RobotEmulator:
     """Server for drivers, and clock of the simulation."""
 
     def __init__(
-        self,
-        robot: SimulatedRobot,
-        control: RobotControl,
-        host: str,
-        port: int,
-        *,
-        silence_s: float,
-        reads_one_packet: bool = False,
+        self, robot: SimulatedRobot, control: RobotControl, port: RobotPort, options: argparse.Namespace
     ) -> None:
-        """Listen. Raises LinkError.
-
-        `silence_s` is the timeout of silent drivers. `reads_one_packet`: handle one packet per socket read.
-        """
-        self._robot = robot
-        self._control = control
-        self._silence_s = silence_s
-        self._reads_one_packet = reads_one_packet
-        self.port = TcpPort(host, port, options=StreamOptions(expects_acknowledgements=True), has_small_buffers=True)
+        self._robot, self._control, self._port, self._options = robot, control, port, options
+        self._silence_s = options.silence_timeout or math.inf
         self._drivers: dict[StreamPeer, ServedDriver] = {}
 
-    def receive(self) -> None:
-        """Accept connections and execute received data."""
-        while event := self.port.receive():
+    def run(self, cancellation: Cancellation, trajectory: TrajectoryFile | None) -> None:
+        """Serve in real time until cancelled, or for the duration."""
+        moved_s = time.monotonic()
+        end_s = moved_s + (self._options.duration or math.inf)
+        period_s = self._options.sensor_period or self._control.readings_period_s or SENSOR_PERIOD_S
+        read_s = moved_s + period_s
+        while not cancellation.is_set and (now_s := time.monotonic()) < end_s:
+            self._move(now_s - moved_s, trajectory)
+            moved_s = now_s
+            for driver in self._control.silent_drivers(now(), self._silence_s):
+                self._end(driver.peer, f"silent for {self._silence_s:g} s")
+            if now_s >= read_s:
+                read_s = now_s + period_s
+                self._control.send_readings(self._robot.readings())
+            step_s = min(moved_s + 1 / STEP_RATE, end_s)
+            while not cancellation.is_set and (left_s := step_s - time.monotonic()) > 0:
+                self._receive()
+                wait_readable([*self._port.files(), cancellation], left_s)
+
+    def _receive(self) -> None:
+        """Accept connections, execute received data, and answer discovery requests."""
+        while event := self._port.receive():
             peer = event.source
-            if isinstance(event, Connected):
+            if isinstance(peer, tuple):
+                self._port.send(self._options.name.encode(), peer)
+                print_event(f"answered {peer_name(peer)} as {self._options.name}")
+            elif isinstance(event, Connected):
                 self._begin(peer)
             elif isinstance(event, ReceivedData):
                 self._converse(peer, event.data)
@@ -276,11 +283,15 @@ class RobotEmulator:
     def _begin(self, peer: StreamPeer) -> None:
         if len(self._drivers) >= MAX_DRIVERS:
             print_event(f"refused {peer}: {MAX_DRIVERS} drivers are already connected")
-            self.port.disconnect(peer)
+            self._port.disconnect(peer)
             return
         print_event(f"connected to {peer}")
         self._drivers[peer] = ServedDriver(
-            self._control, peer, partial(self.port.send, to=peer), now, reads_one_packet=self._reads_one_packet
+            self._control,
+            peer,
+            partial(self._port.send, to=peer),
+            now,
+            reads_one_packet=self._options.one_packet_per_read,
         )
 
     def _converse(self, peer: StreamPeer, data: bytes) -> None:
@@ -300,40 +311,24 @@ class RobotEmulator:
     def _end(self, peer: StreamPeer, reason: str) -> None:
         if driver := self._drivers.pop(peer, None):
             driver.leave(reason)
-        self.port.disconnect(peer)
+        self._port.disconnect(peer)
 
     def disconnect_all(self) -> None:
         """Close all connections, and the port."""
         for peer in tuple(self._drivers):
             self._end(peer, "connection closed by the robot")
-        self.port.close()
+        self._port.close()
 
-    # Time.
-
-    async def move(self, step_s: float, trajectory: TrajectoryFile | None) -> None:
-        """Advance the robot in real time."""
+    def _move(self, left_s: float, trajectory: TrajectoryFile | None) -> None:
+        """Advance the robot."""
         vehicle = self._robot.physics
-        before_s = time.monotonic()
-        while True:
-            if trajectory:
-                speeds = vehicle.left.setting, vehicle.right.setting
-                state = (vehicle.time, vehicle.x, vehicle.y, vehicle.heading)
-                trajectory.write((*state, *speeds, vehicle.voltage, float(vehicle.is_light_on)))
-            await asyncio.sleep(step_s)
-            now_s = time.monotonic()
-            left_s, before_s = now_s - before_s, now_s
-            while left_s > 0:
-                vehicle.advance(min(left_s, MAX_STEP_S))
-                left_s -= MAX_STEP_S
-            for driver in self._control.silent_drivers(now(), self._silence_s):
-                self._end(driver.peer, f"silent for {self._silence_s:g} s")
-            self.receive()  # handles disconnected drivers, too
-
-    async def measure(self, period_s: float) -> None:
-        """Send readings periodically."""
-        while True:
-            await asyncio.sleep(period_s)
-            self._control.send_readings(self._robot.readings())
+        while left_s > 0:
+            vehicle.advance(min(left_s, MAX_STEP_S))
+            left_s -= MAX_STEP_S
+        if trajectory:
+            speeds = vehicle.left.setting, vehicle.right.setting
+            state = (vehicle.time, vehicle.x, vehicle.y, vehicle.heading)
+            trajectory.write((*state, *speeds, vehicle.voltage, float(vehicle.is_light_on)))
 
 
 def now() -> Instant:
@@ -350,63 +345,33 @@ SENSOR_PERIOD_S = 1.0  # between readings, unless the dialect has its own period
 def serve(options: argparse.Namespace, cancellation: Cancellation, stack: contextlib.ExitStack) -> int:
     """Serve until cancelled. Raises LinkError, OSError and ValueError."""
     trajectory = TrajectoryFile.wanted(options.trajectory, COLUMNS, stack)
-    asyncio.run(_serve(options, cancellation, trajectory))
-    return 0
-
-
-async def _serve(options: argparse.Namespace, cancellation: Cancellation, trajectory: TrajectoryFile | None) -> None:
     chassis = Chassis(options.wheel_separation, options.max_wheel_speed)
     vehicle = TrackedRobot(chassis)
     robot = SimulatedRobot(vehicle, options.subsystems, appears_s=options.appear_after, is_verbose=options.verbose)
     control = {**CONTROLS, RobotDialect.ROBOTD_1_2: FaultyRobotdControl}[options.dialect](robot, print_event)
     if options.dialect is RobotDialect.DOCUMENT:
         control.firmware = codec.FirmwareInfo("emulator", "1", codec.PROTOCOL_VERSION)
-    silence_s = options.silence_timeout or math.inf
-    server = RobotEmulator(
-        robot,
-        control,
-        options.host,
-        options.port,
-        silence_s=silence_s,
-        reads_one_packet=options.one_packet_per_read,
-    )
-    loop = asyncio.get_running_loop()
-    with contextlib.ExitStack() as stack:
-        stack.callback(server.disconnect_all)
-        for selectable in server.port.files():
-            loop.add_reader(selectable.fileno(), server.receive)
-            stack.callback(loop.remove_reader, selectable.fileno())
-        if not options.no_discovery:
-            _respond(options, loop, stack)
-        print_event(f"listening on {address_name(options.host, server.port.port)}")
-        tasks = [
-            asyncio.create_task(server.move(1 / STEP_RATE, trajectory)),
-            asyncio.create_task(server.measure(options.sensor_period or control.readings_period_s or SENSOR_PERIOD_S)),
-        ]
-        await cancelled_or_after(cancellation, options.duration)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+    stream = StreamOptions(expects_acknowledgements=True)
+    drivers = TcpPort(options.host, options.port, options=stream, has_small_buffers=True)
+    link = RobotPort(drivers, None if options.no_discovery else _responder(options))
+    server = RobotEmulator(robot, control, link, options)
+    try:
+        print_event(f"listening on {address_name(options.host, link.port)}")
+        server.run(cancellation, trajectory)
+    finally:
+        server.disconnect_all()
     print_event(
         f"ended: {vehicle.time:.2f} s, at x {vehicle.x:.3f} m, y {vehicle.y:.3f} m, "
         f"heading {math.degrees(vehicle.heading):.1f} degrees, battery {vehicle.voltage:.2f} V"
     )
+    return 0
 
 
-def _respond(options: argparse.Namespace, loop: asyncio.AbstractEventLoop, stack: contextlib.ExitStack) -> None:
+def _responder(options: argparse.Namespace) -> DiscoveryResponder:
     route = DiscoveryRoute(codec.DISCOVERY_GROUP, options.discovery_port, options.discovery_interface)
     responder = DiscoveryResponder(route)
-    stack.callback(responder.close)
-
-    def answer() -> None:
-        if asker := responder.receive():
-            responder.send(options.name.encode(), asker)
-            print_event(f"answered {peer_name(asker)} as {options.name}")
-
-    for opened in responder.sockets:
-        loop.add_reader(opened, answer)
-        stack.callback(loop.remove_reader, opened)
     print_event(f"discovery on {route.address}:{responder.port} through {route.interface}")
+    return responder
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -55,14 +55,6 @@ def test_a_failure_is_raised_after_the_last_command():
     assert client.log[-1] == "leave"
 
 
-def test_holding_ends_with_its_condition():
-    client, sent = Client(), []
-    assert client.hold(lambda: sent.append(client.time_s), 10.0, until=lambda: client.time_s >= 1.0)
-    assert sent == [0.0, 0.5]
-    assert not client.hold(lambda: sent.append(client.time_s), 0.7)
-    assert client.time_s == pytest.approx(1.7)
-
-
 def test_reports_are_throttled():
     client, due = Client(), []
     for client.time_s in (0.0, 0.5, 1.0, 1.5):

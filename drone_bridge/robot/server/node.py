@@ -21,11 +21,10 @@ from drone_bridge.net.tcp_connection import StreamOptions
 from drone_bridge.net.tcp_port import TcpPort
 from drone_bridge.robot.codec import DISCOVERY_GROUP, LightUpdate, Speeds
 from drone_bridge.robot.device.dialects import RobotDialect
-from drone_bridge.robot.discovery import DiscoveryResponder, DiscoveryRoute
+from drone_bridge.robot.discovery import DiscoveryResponder, DiscoveryRoute, RobotPort
 from drone_bridge.robot.server.listing import LIGHT_TOPIC, NONE, light_topics, listing_from_parameters
 from drone_bridge.robot.server.log_lines import LogLines
 from drone_bridge.robot.server.parameters import PARAMETERS, ListSource
-from drone_bridge.robot.server.port import RobotPort
 from drone_bridge.robot.server.sources import ListedParts, SensorSubscriptions
 from drone_bridge.robot.session.listing import Listing
 from drone_bridge.robot.session.robot import DROPPED_DRIVERS, LISTENING, SILENT_DRIVERS, UNKNOWN_VALUES, RobotSession
