@@ -43,7 +43,7 @@ from drone_bridge.simulator.topics import (
     wire_state,
     within_maxima,
 )
-from drone_bridge.simulator.topics.parameter_lines import read_entity_lines
+from drone_bridge.simulator.topics.parameter_lines import EntityLine, read_entity_lines
 from drone_bridge.simulator.topics.services import SERVICES
 from drone_bridge.wire.addresses import address_name
 
@@ -84,7 +84,7 @@ class SimulatorServer(ProtocolNode):
         self._entities = [ConfiguredEntity(plan.number, plan.radius, plan.render) for plan in plans]
         if vehicle not in (plan.number for plan in plans):
             self._entities.insert(0, ConfiguredEntity(vehicle, get("radius"), get("render")))
-            self._sources.open_vehicle(vehicle)
+            self._sources.open(EntityLine(vehicle, "vehicle", odom="odom", imu="imu/data"))
         for plan in plans:
             self._sources.open(plan)
         self._simulation: Time | None = None  # start of the bridge's simulation

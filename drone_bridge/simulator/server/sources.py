@@ -14,7 +14,6 @@ from sensor_msgs.msg import Imu
 
 from drone_bridge.ros.node.protocol_node import ProtocolNode
 from drone_bridge.ros.time import seconds_between, stamp_numbers
-from drone_bridge.ros.topics.topic_names import topic_token
 from drone_bridge.simulator.topics import (
     EntityState,
     SimulatorTranslation,
@@ -22,7 +21,7 @@ from drone_bridge.simulator.topics import (
     with_specific_force,
     with_twist,
 )
-from drone_bridge.simulator.topics.parameter_lines import EntityLine
+from drone_bridge.simulator.topics.parameter_lines import EntityLine, published_topics
 
 #: Messages queued per subscription.
 _DEPTH = 50
@@ -124,8 +123,7 @@ class Sources:
                 self._unfollow(entity)
             if name and entity not in self._followed and len(self._followed) < MAX_FOLLOWED:
                 self._followed[entity] = name, []
-                topic = f"entities/{topic_token(name, 'entity')}"
-                self._open_pose(entity, f"{topic}/pose", f"{topic}/twist", self._followed[entity][1])
+                self.open(EntityLine(entity, name, **published_topics(name)), self._followed[entity][1])
 
     def _unfollow(self, entity: int) -> None:
         self._before.pop(entity, None)
@@ -136,68 +134,29 @@ class Sources:
         for entity in tuple(self._followed):
             self._unfollow(entity)
 
-    def open_vehicle(self, entity: int) -> None:
-        """Subscribe to odom and imu/data."""
-        translation = self._translation
-
-        def complete(state: EntityState, imu: Imu) -> EntityState:
-            force = translation.wire_imu(imu)
-            return with_specific_force(state, force) if force else state
-
-        def on_state(state: EntityState, stamp: Time, is_complete: bool) -> None:
-            self._moved(entity, state, stamp, has_velocity=True, has_acceleration=is_complete)
-
-        source = self._paired(complete, on_state, "imu/data")
-        self._take(Odometry, "odom", lambda m: source.take_state(translation.wire_odometry(m), m.header.stamp))
-        self._take_other(source, Imu, "imu/data", translation.wire_imu)
-
-    def open(self, plan: EntityLine) -> None:
-        """Subscribe to another entity."""
-        entity = plan.number
-        if plan.odom:
-            read = self._translation.wire_odometry
-            self._take(Odometry, plan.odom, lambda m: self._moved(entity, read(m), m.header.stamp, has_velocity=True))
-        else:
-            self._open_pose(entity, plan.pose, plan.twist)
-
-    def _open_pose(self, entity: int, pose: str, twist: str, made: "list[Subscription[Any]] | None" = None) -> None:
-        """Subscribe to poses, and to twists if configured. `made` collects the subscriptions, see `_take`."""
-        read = self._translation.wire_pose
+    def open(self, plan: EntityLine, made: "list[Subscription[Any]] | None" = None) -> None:
+        """Subscribe to an entity's odometry or poses, and to their other halves. `made`: see `_take`."""
+        node, translation, has_odometry = self._node, self._translation, bool(plan.odom)
+        read: Callable[[Any], EntityState] = translation.wire_odometry if has_odometry else translation.wire_pose
+        read_other: Callable[[Any], Any] = translation.wire_imu if has_odometry else translation.wire_twist
+        complete: Complete = with_specific_force if has_odometry else with_twist
+        other = node.resolve_topic_name(plan.imu or plan.twist) if plan.imu or plan.twist else ""
 
         def on_state(state: EntityState, stamp: Time, is_complete: bool) -> None:
-            self._moved(entity, state, stamp, has_velocity=is_complete)
+            has_velocity, has_acceleration = has_odometry or is_complete, has_odometry and is_complete
+            self._moved(plan.number, state, stamp, has_velocity=has_velocity, has_acceleration=has_acceleration)
 
-        if not twist:
-            self._take(PoseStamped, pose, lambda m: on_state(read(m), m.header.stamp, False), made)
-            return
-        source = self._paired(lambda state, message: with_twist(state, message.twist), on_state, twist)
-        self._take(PoseStamped, pose, lambda m: source.take_state(read(m), m.header.stamp), made)
-        self._take_other(source, TwistStamped, twist, self._translation.wire_twist, made)
-
-    def _paired(self, complete: Complete, on_state: OnStamped, other: str) -> PairedSource:
-        node, other = self._node, self._node.resolve_topic_name(other)
-        return PairedSource(
-            complete,
+        source = PairedSource(
+            lambda state, message: complete(state, read_other(message)),
             on_state,
             lambda: float(node.parameters["source_timeout"]),
-            lambda: node.count_publishers(other) > 0,
+            lambda: bool(other) and node.count_publishers(other) > 0,
         )
-
-    def _take_other(
-        self,
-        source: PairedSource,
-        kind: type,
-        topic: str,
-        read: Callable[[Any], Any],
-        made: "list[Subscription[Any]] | None" = None,
-    ) -> None:
-        """Subscribe to the other halves. `read` converts a message, or returns None if it has no data."""
-
-        def take(message: Any) -> None:
-            if read(message):
-                source.take_other(message)
-
-        self._take(kind, topic, take, made)
+        kind = Odometry if has_odometry else PoseStamped
+        self._take(kind, plan.odom or plan.pose, lambda m: source.take_state(read(m), m.header.stamp), made)
+        if other:  # a message that has no data is ignored
+            kind = Imu if has_odometry else TwistStamped
+            self._take(kind, other, lambda m: source.take_other(m) if read_other(m) else None, made)
 
     def _take(
         self, kind: type, topic: str, take: Callable[[Any], Any], made: "list[Subscription[Any]] | None" = None

@@ -34,6 +34,7 @@ class EntityLine:
     number: int
     name: str
     odom: str = ""
+    imu: str = ""
     pose: str = ""
     twist: str = ""
     render: str = ""
@@ -60,6 +61,12 @@ def read_entity_lines(lines: Iterable[str]) -> list[EntityLine]:
     return plans
 
 
+def published_topics(name: str) -> dict[str, str]:
+    """Return the topics on which a bridge publishes an entity other than the vehicle."""
+    topic = f"entities/{topic_token(name, 'entity')}"
+    return {"pose": f"{topic}/pose", "twist": f"{topic}/twist"}
+
+
 def read_cameras(lines: Iterable[str]) -> list[AddCamera.Request]:
     """Return the cameras in lines, as requests of the service add_camera."""
     return [_read_camera(line, *line.split()) for line in lines if line.strip()]
@@ -82,8 +89,7 @@ def _read_entity(line: str, first: str, *rest: str) -> EntityLine:
     if values.keys() >= {"odom", "pose"}:
         raise ValueError(f"{printable(line)!r} has both odom and pose.")
     if not values.keys() & {"odom", "pose"}:
-        topic = f"entities/{topic_token(name, 'entity')}"
-        values = {"pose": f"{topic}/pose", "twist": f"{topic}/twist", **values}
+        values = {**published_topics(name), **values}
     return EntityLine(number, name, **values)
 
 
