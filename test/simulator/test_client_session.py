@@ -1041,8 +1041,8 @@ def test_a_camera_is_set_in_the_principal_axes_of_a_cuauv_server(is_cuauv_server
     assert sent.value == pytest.approx((0.0, -1.0, 0.0) if is_cuauv_server else (1.0, 0.0, 0.0), abs=1e-12)
     talk.world.reset(entities=talk.world.entities)
     ours = talk.simulation.items.cameras()[0]
-    assert ours.camera.position == (1.0, 0.0, 0.0)
-    assert talk.published(CameraPlaced)[-1] == CameraPlaced("front", ours.camera)
+    assert ours.request.position == (1.0, 0.0, 0.0)
+    assert talk.published(CameraPlaced)[-1] == CameraPlaced("front", ours.request)
     talk.reconnect()  # to another simulation, with the configured state
     assert talk.of(sim.AddCamera) == [FRONT]
     assert talk.published(CameraPlaced)[-1] == CameraPlaced("front", FRONT)

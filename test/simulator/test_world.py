@@ -337,7 +337,7 @@ def test_the_returned_id_of_turbulence_would_remove_gravity(cuauv):
 
 
 def test_a_body_of_more_than_1024_bytes_ends_the_connection():
-    client, served = sim.ClientConnection(max_request_bytes=2048), ServedClient(Quirks.REAL)
+    client, served = sim.ClientConnection(max_request_bytes=2048), ServedClient(print, Quirks.REAL)
     for size, refusal in ((1024, contextlib.nullcontext()), (1025, pytest.raises(RemoteProtocolError, match="1024"))):
         served.receive(client.send(sim.SetExtended(VEHICLE, "k", bytes(size - 10))))
         with refusal:
@@ -346,7 +346,7 @@ def test_a_body_of_more_than_1024_bytes_ends_the_connection():
 
 @pytest.mark.parametrize("said", [sim.frame(sim.Spy()), sim.frame(sim.GetExtended(0, "")), sim.frame(sim.Pause())[:4]])
 def test_unknown_empty_or_split_requests_end_the_connection(said):
-    served = ServedClient(Quirks.REAL)
+    served = ServedClient(print, Quirks.REAL)
     served.receive(said)
     with pytest.raises(DisconnectPeerError):
         served.next_request()
@@ -360,7 +360,7 @@ def test_unknown_empty_or_split_requests_end_the_connection(said):
     ],
 )
 def test_header_and_body_are_sent_separately(quirks, written):
-    served = ServedClient(quirks)
+    served = ServedClient(print, quirks)
     served.post(sim.Added(0, 7))
     served.post(sim.Completed())
     assert served.take() == written

@@ -45,6 +45,7 @@ from drone_bridge.simulator.device.world import (
     name_of,
 )
 from drone_bridge.wire.events import DisconnectPeerError
+from drone_bridge.wire.outgoing import encoded
 
 
 class Quirks(str, Enum):
@@ -67,14 +68,16 @@ def disconnect_reason(request: wire.Request) -> str | None:
 
 
 MAX_UNREAD_BYTES = 4 << 20  # queued for a client; above it, the client is dropped
+_UNENCODABLE = wire.Error(0, "The answer can't be encoded.")
 _HEADER_BYTES = 5
 
 
 class ServedClient:
     """Requests of one client and messages to it. Owner of items of the world."""
 
-    def __init__(self, quirks: Quirks = Quirks.NONE) -> None:
-        self.is_real = quirks is Quirks.REAL
+    def __init__(self, refuse: Callable[[str], None], quirks: Quirks = Quirks.NONE) -> None:
+        """`refuse` receives a sentence about a message that can't be encoded."""
+        self._refuse, self.is_real = refuse, quirks is Quirks.REAL
         self.protocol = (
             wire.ServerConnection(max_body_bytes=wire.MAX_REQUEST_BYTES) if self.is_real else wire.ServerConnection()
         )
@@ -113,12 +116,13 @@ class ServedClient:
 
     def post(self, response: wire.Response) -> None:
         """Queue a message that answers no request."""
-        if not self.drop_reason:  # not encoded otherwise
-            self.queue(wire.frame(response))
+        if not self.drop_reason and (message := encoded(wire.frame, response, None, self._refuse)):
+            self.queue(message)
 
     def answer(self, response: wire.Response) -> None:
-        """Queue the answer to the oldest request."""
-        self.queue(self.protocol.send(response))
+        """Queue the answer to the oldest request. An answer that can't be encoded is replaced by an error."""
+        if message := encoded(self.protocol.send, response, _UNENCODABLE, self._refuse):
+            self.queue(message)
 
     def queue(self, message: bytes) -> None:
         """Queue a message, or mark the client to be dropped if the queue is full."""

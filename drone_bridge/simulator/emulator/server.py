@@ -29,7 +29,7 @@ class SocketClient(ServedClient):
     """A connected client."""
 
     def __init__(self, peer: str, writer: asyncio.StreamWriter, quirks: Quirks) -> None:
-        super().__init__(quirks)
+        super().__init__(print_event, quirks)
         self.peer = peer
         self._writer = writer
         self._has_ended = False

@@ -5,6 +5,7 @@ Items from services end with the simulation. Those from parameters are added to 
 """
 
 from collections.abc import Iterator
+from typing import Any
 
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.codec import STREAMED, Attribute, ItemType
@@ -15,7 +16,7 @@ MAX_DESIRED_ITEMS = 512
 class DesiredItem:
     """Item that the simulator should add for this bridge."""
 
-    def __init__(self, kind: ItemType, label: str, entities: set[int], request: sim.Request | None = None) -> None:
+    def __init__(self, kind: ItemType, label: str, entities: set[int], request: Any = None) -> None:
         """`label` is for logs. `entities` are those that it depends on."""
         self.kind, self.label, self.entities, self._request = kind, label, entities, request
         self.is_configured = False  # by a parameter: added to each simulation, even after a removal
@@ -23,9 +24,8 @@ class DesiredItem:
         self.is_refused = False  # by the simulator, at the last request
 
     @property
-    def request(self) -> sim.Request:
+    def request(self) -> Any:
         """Request that adds it."""
-        assert self._request
         return self._request
 
 
@@ -42,16 +42,12 @@ class DesiredCamera(DesiredItem):
     """Camera. It belongs to the world, and outlives the connection."""
 
     def __init__(self, name: str, camera: sim.AddCamera) -> None:
-        super().__init__(ItemType.CAMERA, f"camera {name}", {camera.entity})
-        self.name, self.camera = name, camera
-
-    @property
-    def request(self) -> sim.Request:
-        return self.camera
+        super().__init__(ItemType.CAMERA, f"camera {name}", {camera.entity}, camera)
+        self.name = name
 
     def change(self, change: sim.SetCamera) -> None:
         """Apply an answered change."""
-        self.camera = self.camera.changed(change)
+        self._request = self._request.changed(change)
 
 
 class DesiredCameraStream(DesiredItem):

@@ -94,7 +94,7 @@ class ItemKeeper:
 
     def place(self, camera: DesiredCamera) -> None:
         """Publish the pose of a camera."""
-        self._exchange.publish(CameraPlaced(camera.name, camera.camera))
+        self._exchange.publish(CameraPlaced(camera.name, camera.request))
 
     def _send(self, item: DesiredItem) -> Pending:
         def register(answer: sim.Response) -> None:  # first, since data may follow at once

@@ -206,7 +206,7 @@ def set_camera(client: ConnectedClient, camera: int, changes: Iterable[sim.SetCa
     body_to_model = NO_ROTATION
     is_moved = any(change.attribute in (CameraAttribute.POSITION, CameraAttribute.ORIENTATION) for change in made)
     if is_moved and (yield from client.exchange.is_cuauv_server()):
-        body_to_model = client.entities.known_rotation(ours.camera.entity)
+        body_to_model = client.entities.known_rotation(ours.request.entity)
     yield from client.exchange.request_all(*(in_body(change, body_to_model) for change in made))
     for change in made:
         ours.change(change)

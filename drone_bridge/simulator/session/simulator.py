@@ -34,7 +34,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from drone_bridge.session.clients import LOST, Clients
-from drone_bridge.session.session import Action, Actions, Answer, Call, Close, Note, Send, Session, encode
+from drone_bridge.session.session import Action, Actions, Answer, Call, Close, Note, Send, Session
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.codec import ItemType
 from drone_bridge.simulator.device.requests import ServedClient
@@ -43,6 +43,7 @@ from drone_bridge.simulator.session.forwarding import ForwardedItem, Forwarder, 
 from drone_bridge.simulator.session.heading import LONGEST_WAIT_S
 from drone_bridge.simulator.session.mirrored_scene import ConfiguredEntity, State
 from drone_bridge.wire.events import DisconnectPeerError, RemoteProtocolError
+from drone_bridge.wire.outgoing import UNENCODABLE
 
 WAITING, LISTENING, CLOSED = "waiting for a peer", "listening", "closed"
 #: Bytes read from a client at a time: few, so that other clients get their turn soon.
@@ -55,7 +56,6 @@ MAX_AHEAD_BYTES = 1 << 20
 MAX_PER_TURN = 50
 #: Polling period of the vehicle's state, and of a bridge whose simulator must run or pause.
 WATCH_PERIOD_S = 0.5
-_UNENCODABLE = sim.Error(0, "The answer can't be encoded.")
 
 
 class _SessionClient(ServedClient):
@@ -63,8 +63,8 @@ class _SessionClient(ServedClient):
 
     def __init__(self, peer: Any, out: list[Action]) -> None:
         """`out` receives notes about messages that can't be encoded."""
-        super().__init__()
-        self.peer, self._out = peer, out
+        super().__init__(lambda sentence: out.append(Note(UNENCODABLE, sentence)))
+        self.peer = peer
         #: Whether a service is answering it, it has more requests than fit one turn, and it has disconnected.
         self.is_waiting = self.is_behind = self.has_left = False
         #: Whether the current request may have waited during a stall of this process or a service.
@@ -84,16 +84,6 @@ class _SessionClient(ServedClient):
         """See ServedClient."""
         self.is_old = self.protocol.unread_bytes > self._new_bytes
         return super().next_request()
-
-    def post(self, response: sim.Response) -> None:
-        """Queue a message that answers no request."""
-        if not self.drop_reason and (message := encode(sim.frame, response, None, self._out)):
-            self.queue(message)
-
-    def answer(self, response: sim.Response) -> None:
-        """Queue the answer to the oldest request. An answer that can't be encoded is replaced by an error."""
-        if message := encode(self.protocol.send, response, _UNENCODABLE, self._out):
-            self.queue(message)
 
 
 class _PendingQuestion(NamedTuple):
