@@ -17,13 +17,21 @@ from drone_bridge.net.connector import LinkError
 from drone_bridge.robot.discovery import REPLIES_S, DiscoveryRoute, DiscoverySearch
 from drone_bridge.robot.session.driver import NOT_CONNECTED, DriverSession
 from drone_bridge.ros.node.protocol_node import ProtocolNode
-from drone_bridge.ros.node.request_services import PendingRequest
+from drone_bridge.ros.node.request_services import PendingRequest, pass_on
+from drone_bridge.session.session import Actions
 from drone_bridge.srv import Bind, Discover, Unbind
 from drone_bridge.wire.printable import printable
 
 BIND, UNBIND, LIGHT = "bind", "unbind", "light"
 #: Polling period of discovery replies.
 POLL_PERIOD_S = 0.02
+
+
+_TASKS: dict[str, Callable[[DriverSession, PendingRequest, int, float], Actions]] = {
+    BIND: DriverSession.bind,
+    UNBIND: DriverSession.unbind,
+    LIGHT: lambda session, request, number, now_s: session.switch_light(request, bool(number), now_s),
+}
 
 
 class RobotServices:
@@ -71,22 +79,14 @@ class RobotServices:
         return response
 
     def _ask(self, task: str, number: int) -> PendingRequest:
-        """Post a request to the session. Raises ValueError with a sentence."""
-        self._node.check_age(task)
+        """Pass a request to the session. Raises ValueError with a sentence."""
         session = self._session()
-        if not session or not session.is_open:
-            raise ValueError(NOT_CONNECTED)
-        request = PendingRequest(self._node, task)
-        work = {
-            BIND: partial(DriverSession.bind, session, request, number),
-            UNBIND: partial(DriverSession.unbind, session, request, number),
-            LIGHT: partial(DriverSession.switch_light, session, request, bool(number)),
-        }[task]
-        if not self._node.post(work, is_kept=True):
-            raise ValueError(NOT_CONNECTED)
-        if not session.is_open:  # it ended before the request was posted, and won't answer
-            request.finish(False, NOT_CONNECTED)
-        return request
+
+        def ask(request: PendingRequest, now_s: float) -> Actions:
+            assert session
+            return _TASKS[task](session, request, number, now_s)
+
+        return pass_on(self._node, session, task, ask, absence=NOT_CONNECTED)
 
     async def _serve_discover(self, _: Discover.Request, response: Discover.Response) -> Discover.Response:
         """Search for robots. Concurrent callers share one search."""

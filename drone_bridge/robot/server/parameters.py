@@ -2,7 +2,6 @@
 """Parameters of robot_server."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from enum import Enum
 
 from drone_bridge.robot import codec
@@ -33,20 +32,11 @@ def _check_robot_name(name: str) -> str | None:
     return f"has {size} bytes, but must have at most {MAX_NAME_BYTES}." if size > MAX_NAME_BYTES else None
 
 
-#: Allows a driver that sends keep-alives every 0.5 s to miss one.
-_COMMON = tuple(
-    replace(
-        declaration,
-        default=1.0,
-        meaning="Timeout of a driver without packets or keep-alives, s. Its motors are then stopped.",
-    )
-    if declaration.name == "command_timeout"
-    else declaration
-    for declaration in common_parameters(codec.TCP_PORT, "The port to listen on for drivers.", ("listen",), 1.5)
-)
+#: Of a driver. It allows one that sends keep-alives every 0.5 s to miss one.
+COMMAND_TIMEOUT_S = 1.0
 
 PARAMETERS = (
-    *_COMMON,
+    *common_parameters(codec.TCP_PORT, "The port to listen on for drivers.", ("listen",), 1.5, COMMAND_TIMEOUT_S),
     ParameterDeclaration(
         "dialect",
         RobotDialect.DOCUMENT.value,

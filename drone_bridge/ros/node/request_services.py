@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """RequestServices: services of a bridge, std_srvs/Trigger, that pass requests to its session."""
 
+import math
 from collections.abc import Callable, Collection
 from functools import partial
 from typing import Any
@@ -13,7 +14,7 @@ from std_srvs.srv import Trigger
 from drone_bridge.net.clock import elapsed_s
 from drone_bridge.ros.node.protocol_node import ProtocolNode
 from drone_bridge.ros.node.stall_watch import PROCESS
-from drone_bridge.session.session import EMERGENCY, ENDS_FLIGHT, Actions
+from drone_bridge.session.session import EMERGENCY, ENDS_FLIGHT, Actions, Session
 
 #: How long a request waits for the link of a bridge that was just activated, and the polling period.
 LINK_TIMEOUT_S, _LOOK_S = 1.0, 0.05
@@ -41,6 +42,31 @@ class PendingRequest:
 
 
 Ask = Callable[[PendingRequest, float], Actions]
+
+
+def pass_on(
+    node: ProtocolNode, session: Session | None, name: str, ask: Ask, *, absence: str, is_never_stale: bool = False
+) -> PendingRequest:
+    """Pass a request to a session with an open connection. Raises ValueError with a sentence.
+
+    Args:
+        node: the node of the session.
+        session: its session. None before the first activation.
+        name: the name of the request.
+        ask: callback in the session. The Outcome comes now or later.
+        absence: the sentence for a session without a connection.
+        is_never_stale: whether the request is permitted after a stall.
+    """
+    if not is_never_stale:
+        node.check_age(name)
+    request = PendingRequest(node, name)
+    if is_never_stale:
+        request.asked_s = math.inf
+    if not (session and session.is_open and node.post(partial(ask, request), is_kept=True)):
+        raise ValueError(absence)
+    if not session.is_open:  # it ended before the request was posted, and won't answer
+        request.finish(False, absence)
+    return request
 
 
 def undeliverable(node: ProtocolNode, name: str) -> str | None:

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """SimulatorServices: the services of simulator_bridge, as requests to its session."""
 
-import math
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, NamedTuple
@@ -10,7 +9,8 @@ from rclpy.callback_groups import ReentrantCallbackGroup
 
 from drone_bridge.ros.node.parameters import DeclaredParameters
 from drone_bridge.ros.node.protocol_node import ProtocolNode
-from drone_bridge.ros.node.request_services import PendingRequest
+from drone_bridge.ros.node.request_services import PendingRequest, pass_on
+from drone_bridge.session.session import Actions
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator import units
 from drone_bridge.simulator.session import procedures
@@ -140,7 +140,7 @@ class SimulatorServices:
             if is_success:
                 for field, value in service.fields(asked.result).items():
                     setattr(response, field, value)
-            else:
+            elif asked.result is not None:
                 response.code = asked.result
             response.success = is_success
         except ValueError as error:
@@ -148,19 +148,13 @@ class SimulatorServices:
         return response
 
     def _ask(self, name: str, request: Any) -> PendingRequest:
-        """Post a request to the session. Raises ValueError with a sentence."""
-        node, service = self._node, OFFERED[name]
-        if not service.is_never_stale:
-            node.check_age(name)
-        session = self._session()
-        if not session or not session.is_open:
-            raise ValueError(NOT_CONNECTED)
-        work, *arguments = service.work(request, node.parameters)
-        asked = PendingRequest(node, name)
-        if service.is_never_stale:
-            asked.asked_s = math.inf
-        if not node.post(partial(session.ask, asked, work, tuple(arguments)), is_kept=True):
-            raise ValueError(NOT_CONNECTED)
-        if not session.is_open:  # it ended before the request was posted, and won't answer
-            asked.finish(False, NOT_CONNECTED, NO_ANSWER)
-        return asked
+        """Pass a request to the session. Raises ValueError with a sentence."""
+        session, service = self._session(), OFFERED[name]
+        work, *arguments = service.work(request, self._node.parameters)
+
+        def ask(asked: PendingRequest, now_s: float) -> Actions:
+            assert session
+            return session.ask(asked, work, tuple(arguments), now_s)
+
+        is_never_stale = service.is_never_stale
+        return pass_on(self._node, session, name, ask, absence=NOT_CONNECTED, is_never_stale=is_never_stale)
