@@ -62,7 +62,8 @@ Undocumented bodies are bytes here: their meaning is up to the two ends.
 import struct
 from abc import abstractmethod
 from collections import deque
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, replace
 from enum import IntEnum
 from typing import Annotated, Any, ClassVar
 
@@ -240,9 +241,9 @@ class Request(Message):
             cls.IS_IN_CUAUV = is_in_cuauv
 
     @property
-    def texts(self) -> tuple[str | bytes, ...]:
+    def texts(self) -> list[str | bytes]:
         """Its keys, values and names. The CUAUV server closes the connection if any of them is empty."""
-        return ()
+        return list(_texts(self))
 
     def moves(self, entity: int) -> bool:
         """Return whether it moves or removes an entity, or changes forces on all entities."""
@@ -251,6 +252,16 @@ class Request(Message):
     def is_answered_by(self, response: Response) -> bool:
         """Return whether a response other than Error can answer this request."""
         return isinstance(response, self.ANSWER) and self.ADDS in (None, getattr(response, "type", None))
+
+
+def _texts(message: Any) -> Iterator[str | bytes]:
+    for field in fields(message):
+        value = getattr(message, field.name)
+        for each in value if isinstance(value, tuple) else (value,):
+            if isinstance(each, str | bytes):
+                yield each
+            elif isinstance(each, Message):
+                yield from _texts(each)
 
 
 # World: running it, items, and answers shared by many requests.
@@ -294,14 +305,6 @@ class Remove(Request, id=0, name="REMOVE", answer=Ok):
     The CUAUV server treats objects as forces, of which 0 is gravity, and does nothing about other types.
     """
 
-    #: Types that the CUAUV server removes. It answers OK to all others, existing or not, without removing them.
-    REMOVED_BY_CUAUV: ClassVar[tuple[ItemType, ...]] = (
-        ItemType.ENTITY,
-        ItemType.OBJECT,
-        ItemType.CAMERA,
-        ItemType.CAMERA_STREAM,
-        ItemType.SPY,
-    )
     type: UInt8  # an ItemType
     id: UInt32
 
@@ -410,10 +413,6 @@ class SetExtended(Request, id=19, name="EXSET", answer=Ok):
     key: Key
     data: Data
 
-    @property
-    def texts(self) -> tuple[str | bytes, ...]:
-        return (self.key, self.data)
-
 
 @dataclass(frozen=True, slots=True)
 class ExtendedGot(Response, id=9):
@@ -429,10 +428,6 @@ class GetExtended(Request, id=20, name="EXGET", answer=ExtendedGot):
 
     id: UInt32
     key: Key
-
-    @property
-    def texts(self) -> tuple[str | bytes, ...]:
-        return (self.key,)
 
     def is_answered_by(self, response: Response) -> bool:
         return isinstance(response, ExtendedGot) and response.key == self.key
@@ -518,10 +513,6 @@ class AddEntity(Request, id=2, name="EADD", answer=Added, adds=ItemType.ENTITY):
     orientation: Quaternion  # of the body frame in the world, as in GetEntity and unlike in SetEntity
     corporeal: Flag = True  # False: no forces, it moves with its velocity alone
     attributes: ExtendedAttributes = ()  # at most 255
-
-    @property
-    def texts(self) -> tuple[str | bytes, ...]:
-        return tuple(text for attribute in self.attributes for text in (attribute.key, attribute.data))
 
 
 @dataclass(frozen=True, slots=True)
@@ -900,10 +891,6 @@ class AddObject(Request, id=7, name="OADD", answer=Added, adds=ItemType.OBJECT):
 
     class_name: Name
     data: RestOfBody
-
-    @property
-    def texts(self) -> tuple[str | bytes, ...]:
-        return (self.class_name,)
 
     def moves(self, entity: int) -> bool:
         return True

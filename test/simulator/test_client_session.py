@@ -1088,7 +1088,7 @@ def test_a_velocity_in_an_entity_s_own_frame_uses_its_orientation(talk):
 @pytest.mark.parametrize(("is_cuauv_server", "number"), [(True, 1), (False, 0)])
 def test_the_id_of_an_object_is_that_for_its_removal(talk, is_cuauv_server, number):
     talk.world.is_cuauv_server = is_cuauv_server
-    assert talk.outcome(talk.ask(procedures.add_object, sim.AddObject("turbulence", b""))).result == number
+    assert talk.outcome(talk.ask(procedures.add_object, sim.AddObject("turbulence", b"\0"))).result == number
 
 
 def test_only_requests_that_move_the_vehicle_are_refused_on_hold(talk):

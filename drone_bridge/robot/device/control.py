@@ -27,6 +27,8 @@ class RobotControl:
 
     #: Period of `send_readings`, s. None: on each new value.
     readings_period_s: ClassVar[float | None] = None
+    #: Whether the list of subsystems has the sensors of motors.
+    lists_motors: ClassVar[bool] = True
 
     vehicle: RobotVehicle
     report: Callable[[str], None]  # logs a sentence
@@ -219,12 +221,11 @@ class RobotControl:
             driver.send(packet)
 
     def _subsystem_info(self) -> codec.SubsystemInfo:
-        return codec.SubsystemInfo(
-            tuple(
-                codec.Subsystem(subsystem.type, subsystem.name, self._holder_name(number), *(subsystem.motors or ()))
-                for number, subsystem in enumerate(self.vehicle.subsystems)
-            )
-        )
+        listed = []
+        for number, subsystem in enumerate(self.vehicle.subsystems):
+            motors = subsystem.motors if subsystem.motors and self.lists_motors else ()
+            listed.append(codec.Subsystem(subsystem.type, subsystem.name, self._holder_name(number), *motors))
+        return codec.SubsystemInfo(tuple(listed))
 
     def _holder_name(self, number: int) -> str:
         owner = self._owners.get(number)

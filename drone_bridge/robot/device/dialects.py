@@ -181,6 +181,7 @@ class Protocol1Control(RobotControl):
     """
 
     readings_period_s: ClassVar[float | None] = 0.25
+    lists_motors: ClassVar[bool] = False
 
     _listed: tuple[object, ...] | None = None  # contents of the lists that were sent last
 
@@ -233,14 +234,6 @@ class Protocol1Control(RobotControl):
     def _batteries(self) -> list[codec.Sensor]:
         """Return batteries with a known voltage. The layout can't represent an unknown one."""
         return [s for s in self.vehicle.sensors() if s.type == codec.SensorType.BATTERY and s.value is not None]
-
-    def _subsystem_info(self) -> codec.SubsystemInfo:
-        return codec.SubsystemInfo(
-            tuple(
-                codec.Subsystem(subsystem.type, subsystem.name, self._holder_name(number))
-                for number, subsystem in enumerate(self.vehicle.subsystems)
-            )
-        )
 
     def _sensor_info(self) -> codec.SensorInfo:
         batteries = tuple(self._batteries())

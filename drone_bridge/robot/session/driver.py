@@ -33,7 +33,6 @@ from drone_bridge.robot.codec import STOPPED
 from drone_bridge.robot.session.bindings import NOT_LISTED
 from drone_bridge.robot.session.connected_driver import ConnectedDriver, SilentRobotError
 from drone_bridge.robot.session.desired import DesiredSubsystems
-from drone_bridge.robot.session.other_drivers import Obstruction
 from drone_bridge.robot.units import SkidSteer, measurement
 from drone_bridge.session.arbiter import Arbiter, Decision
 from drone_bridge.session.feedback import Feedback
@@ -269,7 +268,7 @@ class DriverSession(Session):
             self._publish_lists(driver, now_s)
             is_due = now_s >= self._odometry_due_s
             if is_due or driver.moving != self._moving:
-                self._move(now_s, is_published=is_due and UNANSWERED_STOP not in self._problems)
+                self._move(now_s, is_published=is_due and not driver.may_move(now_s))
                 self._moving = driver.moving
             if is_due:
                 self._odometry_due_s = next_due(self._odometry_due_s, 1 / ODOMETRY_RATE, now_s)
@@ -343,26 +342,22 @@ class DriverSession(Session):
         is_bound = bool(driver.bindings.bound_of(codec.SubsystemType.SKID_STEER))
         standstill = driver.standstill_reason(now_s) if is_bound else None
         is_listed = driver.bindings.info is not None
-        self._note(UNLISTED, Obstruction(NOT_LISTED, False) if driver.is_unlisted(now_s) else None)
-        self._note(OBSTRUCTION, obstruction)
-        self._note(STANDSTILL, Obstruction(standstill, False) if standstill else None)
-        self._note(UNANSWERED_STOP, Obstruction(MAY_MOVE, False) if driver.may_move(now_s) else None)
+        self._note(UNLISTED, NOT_LISTED if driver.is_unlisted(now_s) else None)
+        self._note(OBSTRUCTION, *(obstruction or (None,)))
+        self._note(STANDSTILL, standstill)
+        self._note(UNANSWERED_STOP, MAY_MOVE if driver.may_move(now_s) else None)
         if is_bound:
             self.undrivable = standstill
         else:
             nothing = "No skid steer is bound." if is_listed else NOT_LISTED
             self.undrivable = obstruction.sentence if obstruction else nothing
 
-    def _note(self, name: str, found: Obstruction | None) -> None:
+    def _note(self, name: str, sentence: str | None, is_error: bool = False) -> None:
         """Publish a condition when it begins, changes or ends."""
-        problem = Problem(name, *found) if found else None
-        if problem == self._problems.get(name):
-            return
-        if problem:
+        problem = Problem(name, sentence, is_error)
+        if problem != self._problems.get(name, Problem(name, None)):
             self._problems[name] = problem
-        else:
-            del self._problems[name]
-        self._out.append(Publish(problem or Problem(name, None)))
+            self._out.append(Publish(problem))
 
     def _publish_lists(self, driver: ConnectedDriver, now_s: float) -> None:
         """Publish changed lists after a short delay, so that related changes are published together."""

@@ -439,9 +439,13 @@ _HANDLERS: dict[type[wire.Request], Handler] = {
 }
 
 
+#: Types of items that the CUAUV server removes. It answers OK to all others, existing or not, without removing them.
+_REMOVED = frozenset({ItemType.ENTITY, ItemType.OBJECT, ItemType.CAMERA, ItemType.CAMERA_STREAM, ItemType.SPY})
+
+
 def answer(context: Context, client: ItemOwner, request: wire.Request) -> wire.Response:
     """Execute a request, and return the answer."""
-    if context.is_real and isinstance(request, wire.Remove) and request.type not in request.REMOVED_BY_CUAUV:
+    if context.is_real and isinstance(request, wire.Remove) and request.type not in _REMOVED:
         return wire.Ok()  # without effect
     if (handler := _HANDLERS.get(type(request))) is None:
         return wire.Error(UNSUPPORTED, f"{request.NAME} is not specified.")

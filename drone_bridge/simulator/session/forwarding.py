@@ -327,15 +327,12 @@ class Forwarder:
             self.is_run_pending = not error.is_simulators
 
     def _list_entities(self, client: ItemOwner, request: sim.ListEntities) -> ServiceProcedure:
+        """Return the bridge's entities, and our own with topics."""
         try:
-            return (yield from self._listed())
+            listed = (yield from self._ask(request)).ids
         except ServiceError:
             # Visualizers treat an error as an empty list, and reconnect at 10 Hz without closing.
             return self._known()
-
-    def _listed(self) -> ServiceProcedure:
-        """Return the bridge's entities, and our own with topics. Raises ServiceError."""
-        listed = (yield from self._ask(sim.ListEntities())).ids
         for entity in set(self.scene.entities).difference(listed):
             if not self.scene.is_configured(entity):
                 self.forget_entity(entity)

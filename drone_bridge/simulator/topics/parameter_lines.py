@@ -16,6 +16,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from geometry_msgs.msg import Point
+
 from drone_bridge.motion.quaternions import quaternion_from_euler
 from drone_bridge.motion.wxyz import Vector
 from drone_bridge.ros.topics.topic_names import topic_token
@@ -103,23 +105,15 @@ def _read_camera(line: str, name: str, *rest: str) -> AddCamera.Request:
 
 
 def _read_trigger(line: str, name: str, kind: str = "", *rest: str) -> AddTrigger.Request:
-    request, pair = AddTrigger.Request(name=name, distance=-1.0), {"a": _whole, "b": _whole}
-    if kind in ("collision", "sweep"):
-        is_sweep = kind == "sweep"
-        values = _values(line, rest, pair if is_sweep else {**pair, "distance": _number}, needed=("a", "b"))
-        request.type = request.SWEEP_COLLISION if is_sweep else request.COLLISION
-        request.entity_a, request.entity_b = values["a"], values["b"]
-    elif kind == "path":
-        readers = {"entity": _whole, "start": _vector, "end": _vector, "distance": _number}
-        values = _values(line, rest, readers, needed=tuple(readers))
-        request.type, request.entity_a = request.PATH, values["entity"]
-        request.start, request.end = point_message(values["start"]), point_message(values["end"])
-    else:
+    if kind not in _TRIGGERS:
         raise ValueError(
             f"{printable(line)!r} is not a trigger: its name must be followed by collision, sweep or path."
         )
-    request.distance = values.get("distance", request.distance)
-    return _checked(line, request, wire_trigger)
+    number, readers, optional = _TRIGGERS[kind]
+    values = _values(line, rest, {**readers, **optional}, needed=tuple(readers))
+    names = {"a": "entity_a", "b": "entity_b", "entity": "entity_a"}
+    fields = {"distance": -1.0, **{names.get(key, key): value for key, value in values.items()}}
+    return _checked(line, AddTrigger.Request(name=name, type=number, **fields), wire_trigger)
 
 
 def _values(
@@ -183,6 +177,10 @@ def _vector(text: str) -> Vector:
     return x, y, z
 
 
+def _point(text: str) -> Point:
+    return point_message(_vector(text))
+
+
 def _truth(text: str) -> bool:
     if text not in ("true", "false"):
         raise ValueError("true or false")
@@ -196,3 +194,12 @@ def _checked(line: str, request: ItemT, convert: Callable[[ItemT], Any]) -> Item
     except ValueError as error:
         raise ValueError(f"{error} In {printable(line)!r}.") from error
     return request
+
+
+_PAIR, _DISTANCE = {"a": _whole, "b": _whole}, {"distance": _number}
+#: Number of each kind of trigger, its needed values, and optional ones.
+_TRIGGERS: dict[str, tuple[int, Mapping[str, Callable[[str], Any]], Mapping[str, Callable[[str], Any]]]] = {
+    "collision": (AddTrigger.Request.COLLISION, _PAIR, _DISTANCE),
+    "sweep": (AddTrigger.Request.SWEEP_COLLISION, _PAIR, {}),
+    "path": (AddTrigger.Request.PATH, {"entity": _whole, "start": _point, "end": _point, **_DISTANCE}, {}),
+}
