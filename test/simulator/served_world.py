@@ -159,7 +159,7 @@ class ServedWorld(SessionTalk):
 
     @property
     def entities(self):
-        return self.session._scene.entities
+        return list(self.session._scene.entities)
 
     @property
     def is_known(self):

@@ -146,7 +146,7 @@ def test_a_state_does_not_wait_for_a_lost_half_and_its_last_value_expires():
 def test_a_silent_entity_exists_without_a_state():
     scene = MirroredScene(lambda: 1.0)
     scene.add(0, MirroredEntity(has_source=True))
-    assert scene.entities == [0]
+    assert list(scene.entities) == [0]
     with pytest.raises(RequestRefusedError, match="unknown"):
         scene.attribute(0, Attribute.POSITION)
     at_rest = wire_state(entity_state(random_values(1)))
@@ -157,4 +157,4 @@ def test_a_silent_entity_exists_without_a_state():
     with pytest.raises(RequestRefusedError, match="unknown"):
         scene.position(0)
     scene.update(7, at_rest)  # it has gone meanwhile
-    assert not scene.has_entity(7)
+    assert 7 not in scene.entities

@@ -43,7 +43,7 @@ def moves(request):
         for each in asked:
             simulator.ask(each)
         simulator.step(5)
-        is_there = simulator.scene.has_entity(VEHICLE)
+        is_there = VEHICLE in simulator.scene.entities
         ways.append([simulator.scene.attribute(VEHICLE, each) for each in Attribute] if is_there else None)
     return ways[0] != ways[1]
 

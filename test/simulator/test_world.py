@@ -37,9 +37,9 @@ def constant(force=ZERO, torque=ZERO):
 
 def test_a_new_world_has_a_vehicle_gravity_buoyancy_and_drag(simulator):
     assert simulator.get(sim.ListEntities()).ids == (VEHICLE,)
-    engines = simulator.scene.bodies[VEHICLE].engines
+    engines = simulator.scene.entities[VEHICLE].engines
     assert [type(engine).__name__ for engine in engines] == ["Buoyancy"] + 7 * ["DragPlane"]
-    assert simulator.scene.objects == (GRAVITY,)
+    assert list(simulator.scene.objects) == [GRAVITY]
     assert [value(simulator, VEHICLE, attribute) for attribute in sim.Attribute] == [
         ZERO,
         ZERO,
@@ -114,7 +114,7 @@ def test_attributes_are_set_and_got_in_the_documented_frames(simulator):
     assert value(simulator, number, Q) == pytest.approx(QUARTER_ABOUT_Z)  # model · btom
     simulator.get(sim.SetEntity(number, W, (0.0, 2.0, 0.0)))
     assert value(simulator, number, W) == pytest.approx((0, 2, 0))
-    assert simulator.scene.bodies[number].w == pytest.approx((2, 0, 0))
+    assert simulator.scene.entities[number].w == pytest.approx((2, 0, 0))
     simulator.get(sim.SetEntity(number, CORPOREAL, True))
     assert value(simulator, number, CORPOREAL) is True
 

@@ -17,6 +17,6 @@ def test_any_requests_get_matching_answers_and_the_world_continues(requests):
         decoded = type(request).decode(request.encode())  # as decoded by a server
         simulator.ask(decoded)
         simulator.step()
-        for body in simulator.scene.bodies.values():
+        for body in simulator.scene.entities.values():
             assert all(map(math.isfinite, (*body.x, *body.v, *body.a, *body.w)))
             assert math.hypot(*body.q) == pytest.approx(1.0)

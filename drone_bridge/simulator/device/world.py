@@ -150,11 +150,8 @@ class Scene(Protocol):
     # Entities.
 
     @property
-    def entities(self) -> Sequence[int]:
-        """IDs of the entities, oldest first."""
-
-    def has_entity(self, entity: int) -> bool:
-        """Return whether an entity exists."""
+    def entities(self) -> Mapping[int, Any]:
+        """The entities, oldest first."""
 
     def is_current(self, entity: int) -> bool:
         """Return whether the entity's state is fresh. Streams and triggers skip stale ones."""
@@ -194,21 +191,16 @@ class Scene(Protocol):
         return ()
 
     @property
-    def objects(self) -> Sequence[int]:
-        """IDs of the objects."""
-        return ()
-
-    def has_object(self, number: int) -> bool:
-        """Return whether an object exists."""
-        return False
+    def objects(self) -> Mapping[int, Any]:
+        """The objects."""
+        return {}
 
     def add_object(self, class_name: str, data: bytes) -> int:
         """Add an object of an existing class. Return its ID. Raises RequestRefusedError."""
         raise RequestRefusedError(UNSUPPORTED, "Objects are not supported.")
 
     def remove_object(self, number: int) -> None:
-        """Remove an object. Raises RequestRefusedError."""
-        raise RequestRefusedError(UNSUPPORTED, "Objects are not supported.")
+        """Remove an object."""
 
 
 # Extended attributes.
@@ -487,9 +479,9 @@ class World:
 
     def has(self, kind: ItemType, number: int) -> bool:
         if kind is ItemType.ENTITY:
-            return self.scene.has_entity(number)
+            return number in self.scene.entities
         if kind is ItemType.OBJECT:
-            return self.scene.has_object(number)
+            return number in self.scene.objects
         return number in self.items.of(kind)
 
     def remove(self, key: Key) -> None:
@@ -509,7 +501,7 @@ class World:
 
     def entity_removed(self, entity: int) -> None:
         """Remove an entity that the scene may have already lost, and its dependents."""
-        if self.scene.has_entity(entity):
+        if entity in self.scene.entities:
             self.remove((ItemType.ENTITY, entity))
 
     def leave(self, client: ItemOwner) -> None:

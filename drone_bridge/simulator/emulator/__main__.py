@@ -63,7 +63,7 @@ async def _serve(options: argparse.Namespace, cancellation: Cancellation, trajec
 
 
 def _final_position(scene: SimulatedScene) -> str:
-    if not scene.has_entity(VEHICLE):
+    if VEHICLE not in scene.entities:
         return ""
     x, y, z = scene.position(VEHICLE)
     return f", vehicle at {x:.3f} {y:.3f} {z:.3f} m"

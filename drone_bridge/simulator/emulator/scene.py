@@ -47,8 +47,8 @@ class SimulatedScene:
             report: receives sentences about problems.
             turbulence: its source of random numbers.
         """
-        self.bodies: dict[int, Body] = {}
-        self.forces: dict[int, Force] = {}
+        self.entities: dict[int, Body] = {}
+        self.objects: dict[int, Force] = {}
         self.steps = 0
         self._step_s, self._report, self._random = step_s, report, turbulence or random.Random()
         self._entities, self._forces = count(), count()  # next IDs
@@ -62,23 +62,16 @@ class SimulatedScene:
         return self.steps * self._step_s
 
     def step(self) -> None:
-        for force in self.forces.values():
+        for force in self.objects.values():
             force.begin_step(self._step_s)
-        together = total(self.forces.values())
-        for number, body in self.bodies.items():
+        together = total(self.objects.values())
+        for number, body in self.entities.items():
             if not body.step(together, self._step_s) and number not in self._stopped:
                 self._report(f"entity {number} was stopped, as its state became infinite")
                 self._stopped.add(number)
         self.steps += 1
 
     # Entities.
-
-    @property
-    def entities(self) -> list[int]:
-        return list(self.bodies)
-
-    def has_entity(self, entity: int) -> bool:
-        return entity in self.bodies
 
     def is_current(self, entity: int) -> bool:
         return True
@@ -99,25 +92,25 @@ class SimulatedScene:
     def add_body(self, body: Body) -> int:
         """Add a body as an entity. Return its ID."""
         number = next(self._entities)
-        self.bodies[number] = body
+        self.entities[number] = body
         return number
 
     def remove_entity(self, entity: int) -> None:
-        del self.bodies[entity]
+        del self.entities[entity]
         self._stopped.discard(entity)
 
     def position(self, entity: int) -> Vector:
-        return self.bodies[entity].x
+        return self.entities[entity].x
 
     def previous_position(self, entity: int) -> Vector:
-        return self.bodies[entity].x_before
+        return self.entities[entity].x_before
 
     def attribute(self, entity: int, attribute: int) -> AttributeValue:
-        value: AttributeValue = getattr(self.bodies[entity], _FIELDS[attribute])
+        value: AttributeValue = getattr(self.entities[entity], _FIELDS[attribute])
         return value
 
     def set_attribute(self, entity: int, attribute: int, value: AttributeValue) -> None:
-        body = self.bodies[entity]
+        body = self.entities[entity]
         if attribute == Attribute.CORPOREAL:
             body.is_corporeal = bool(value)
             return
@@ -134,22 +127,15 @@ class SimulatedScene:
             body.w = rotate(conjugate(body.btom), numbers)
 
     def model_attitude(self, entity: int) -> WxyzQuaternion:
-        return self.bodies[entity].model_attitude
+        return self.entities[entity].model_attitude
 
     def body_to_model(self, entity: int) -> WxyzQuaternion:
-        return self.bodies[entity].btom
+        return self.entities[entity].btom
 
     def radius(self, entity: int) -> float:
-        return self.bodies[entity].radius
+        return self.entities[entity].radius
 
     # Objects: the forces. No message carries the ID of an engine, and REMOVE refers to forces.
-
-    @property
-    def objects(self) -> tuple[int, ...]:
-        return tuple(self.forces)
-
-    def has_object(self, number: int) -> bool:
-        return number in self.forces
 
     def add_object(self, class_name: str, data: bytes) -> int:
         limits = wire.Turbulence.of(data)
@@ -159,11 +145,11 @@ class SimulatedScene:
     def add_force(self, force: Force) -> int:
         """Add a force. Return its ID as an object."""
         number = next(self._forces)
-        self.forces[number] = force
+        self.objects[number] = force
         return number
 
     def remove_object(self, number: int) -> None:
-        del self.forces[number]
+        del self.objects[number]
 
 
 # Initial scenes: the vehicle, and examples.

@@ -247,6 +247,6 @@ class Server:
 
     def record(self) -> None:
         """Write the vehicle's state to the trajectory, if both exist."""
-        vehicle = self._scene.bodies.get(VEHICLE)
+        vehicle = self._scene.entities.get(VEHICLE)
         if self._trajectory and vehicle:
             self._trajectory.write((self._scene.time, *vehicle.x, *vehicle.q, *vehicle.v, *vehicle.w))

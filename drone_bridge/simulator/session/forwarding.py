@@ -183,7 +183,7 @@ class Forwarder:
 
     def answer_here(self, client: ItemOwner, request: Request) -> Response:
         """Answer from local state."""
-        if self._is_steering(request) and self.scene.has_entity(self._vehicle):
+        if self._is_steering(request) and self._vehicle in self.scene.entities:
             try:
                 self._steer(client, cast(sim.SetEntity, request))
             except RequestRefusedError as error:
@@ -300,7 +300,7 @@ class Forwarder:
 
     def _remember(self, entity: int, key: str, data: bytes) -> None:
         """Store an extended attribute, for streams, which the bridge lacks, and for times when it does not respond."""
-        if self.scene.has_entity(entity):
+        if entity in self.scene.entities:
             with contextlib.suppress(RequestRefusedError):  # the limit is reached
                 self.world.extended_attributes.set(entity, key, data)
 
@@ -385,7 +385,7 @@ class Forwarder:
 
     def add_entity(self, entity: int) -> None:
         """Add an entity of the bridge, unless it is known."""
-        if not self.scene.has_entity(entity):
+        if entity not in self.scene.entities:
             self.scene.add(entity, MirroredEntity())
             self.world.entity_added(entity, {})
 
@@ -400,7 +400,7 @@ class Forwarder:
             for number in tuple(self.world.items.of(kind)):
                 if self._is_forwarded(kind, number):
                     self.world.remove((kind, number))
-        for entity in self.scene.entities:
+        for entity in tuple(self.scene.entities):
             if not self.scene.is_configured(entity):
                 self.forget_entity(entity)
 

@@ -4,7 +4,7 @@
 All values are in the wire's units and axes.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple, cast
 
@@ -83,11 +83,8 @@ class MirroredScene(Scene):
     # Scene.
 
     @property
-    def entities(self) -> list[int]:
-        return list(self._entities)
-
-    def has_entity(self, entity: int) -> bool:
-        return entity in self._entities
+    def entities(self) -> Mapping[int, MirroredEntity]:
+        return self._entities
 
     def is_current(self, entity: int) -> bool:
         mirrored = self._entities.get(entity)
