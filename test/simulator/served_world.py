@@ -8,7 +8,7 @@ from session_talk import SessionTalk
 from drone_bridge.motion.wxyz import IDENTITY
 from drone_bridge.session.session import Answer, Call, Close, Note, Publish, Send
 from drone_bridge.simulator import codec as sim
-from drone_bridge.simulator.session.forwarding import Follow
+from drone_bridge.simulator.session.forwarding import Follow, Forwarder
 from drone_bridge.simulator.session.mirrored_scene import ConfiguredEntity
 from drone_bridge.simulator.session.simulator import SimulatorSession
 from drone_bridge.simulator.session.velocity_commands import VelocityCommand
@@ -95,16 +95,14 @@ class ServedWorld(SessionTalk):
         self.bridge, self.is_held, self.refused = bridge or PlainBridge(), False, 0
         self.answers_later, self.calls = False, []
         self.clients, self.commands, self.followed, self.notes, self.actions = [], [], [], [], []
-        super().__init__(
-            SimulatorSession(
-                [ConfiguredEntity(VEHICLE, 0.5, "vehicle"), *others],
-                self.parameters.__getitem__,
-                service_calls,
-                offers=self.bridge.offers,
-                admits=self._admits,
-                **options,
-            )
+        forwarder = Forwarder(
+            [ConfiguredEntity(VEHICLE, 0.5, "vehicle"), *others],
+            self.parameters.__getitem__,
+            service_calls,
+            offers=self.bridge.offers,
+            admits=self._admits,
         )
+        super().__init__(SimulatorSession(forwarder, self.parameters.__getitem__, **options))
         self.do(self.session.opened)
         self.client = self.connect("alice")
 

@@ -6,6 +6,7 @@ services of a bridge.
 """
 
 from collections import deque
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -30,7 +31,7 @@ from drone_bridge.session.session import AFTER_STALLS, Action, Actions, Answer
 from drone_bridge.simulator import units
 from drone_bridge.simulator.server.parameters import PARAMETERS
 from drone_bridge.simulator.server.sources import Sources
-from drone_bridge.simulator.session.forwarding import REFUSED_COMMANDS, UNSTEERED, Follow, Question
+from drone_bridge.simulator.session.forwarding import REFUSED_COMMANDS, UNSTEERED, Follow, Forwarder, Question
 from drone_bridge.simulator.session.mirrored_scene import ConfiguredEntity
 from drone_bridge.simulator.session.simulator import CHUNK_BYTES, LISTENING, MAX_CLIENTS, SimulatorSession
 from drone_bridge.simulator.session.velocity_commands import NEUTRAL, VelocityCommand
@@ -118,13 +119,15 @@ class SimulatorServer(ProtocolNode):
         get = self.parameters.__getitem__
         self._queued.clear()  # stale
         self._is_posted = False
-        self._session = SimulatorSession(
+        forwarder = Forwarder(
             self._entities,
             get,
             service_calls,
             offers=lambda service: bool(get("bridge")) and self._caller.offers(service),
             admits=lambda: self.hold.admits("the operator's topics"),
-            simulated_s=lambda: self.get_clock().now().nanoseconds / 1e9 if is_time_simulated(self) else None,
+        )
+        self._session = SimulatorSession(
+            forwarder, get, lambda: self.get_clock().now().nanoseconds / 1e9 if is_time_simulated(self) else None
         )
         return self._session
 
@@ -164,25 +167,25 @@ class SimulatorServer(ProtocolNode):
             self.post(session.hold_changed, is_kept=True)
 
     def _take_state(self, entity: int, state: EntityState) -> None:
-        if session := self._session:
-            self._queue_work(partial(session.moved, entity, wire_state(state)))
+        self._queue_work(SimulatorSession.moved, entity, wire_state(state))
 
     def _take_event(self, row: Topic, message: Any) -> None:
         """Pass an event of the bridge's simulator to the session."""
         assert row.from_ros
-        event = row.from_ros(self._translation, message)
-        if event is not None and (session := self._session):
-            self._queue_work(partial(session.reported, event))
+        if (event := row.from_ros(self._translation, message)) is not None:
+            self._queue_work(SimulatorSession.reported, event)
 
     def _take_simulation(self, began: Time) -> None:
         before, self._simulation = self._simulation, began
-        if before not in (None, began) and (session := self._session):
-            self._queue_work(session.reset)
+        if before not in (None, began):
+            self._queue_work(SimulatorSession.reset)
 
-    def _queue_work(self, work: Work) -> None:
+    def _queue_work(self, work: Callable[..., Actions], *arguments: Any) -> None:
         """Queue a topic message for the session: in order, a few per turn of clients, even after a stall."""
+        if not (session := self._session):
+            return
         self.report.counts["dropped_messages"] += len(self._queued) == MAX_ARRIVED
-        self._queued.append(work)
+        self._queued.append(partial(work, session, *arguments))
         if not self._is_posted:
             self._is_posted = True  # set first, since the other thread clears it
             if not self.post(self._deliver_queued, is_kept=True):

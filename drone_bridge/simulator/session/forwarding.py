@@ -121,10 +121,20 @@ class Forwarder:
         *,
         offers: Callable[[str], bool],
         admits: Callable[[], bool],
-        out: list[Action],
     ) -> None:
-        """Start with a running world. `out` receives actions. For the others, see SimulatorSession."""
-        self._calls, self.offers, self._admits, self._out = calls, offers, admits, out
+        """Start with a running world.
+
+        Args:
+            entities: those that exist from the start.
+            parameter: returns the current value of `vehicle`, the ID of the steered entity, and of `command_timeout`
+                and `source_timeout`, s.
+            calls: converts requests to calls of services.
+            offers: returns whether a service is available.
+            admits: returns whether the vehicle may be moved, which is False on hold.
+        """
+        self._calls, self.offers, self._admits = calls, offers, admits
+        #: Actions for the session.
+        self.out: list[Action] = []
         self._vehicle: int = parameter("vehicle")
         self.scene = MirroredScene(lambda: float(parameter("source_timeout")))
         self.world, self.control = World(self.scene), RunControl()
@@ -135,7 +145,7 @@ class Forwarder:
             self.world.entity_added(entity.number, {"render": entity.render.encode()} if entity.render else {})
         #: Commands of clients for the vehicle.
         self.commands = ClientVelocityCommands(
-            lambda: float(parameter("command_timeout")), lambda: self.scene.orientation(self._vehicle), out
+            lambda: float(parameter("command_timeout")), lambda: self.scene.orientation(self._vehicle), self.out
         )
         #: Time, and whether the request may be stale. Set by the session.
         self.now_s, self.may_be_stale = 0.0, False
@@ -156,7 +166,7 @@ class Forwarder:
         """Return the answer, or a generator that gets it from services."""
         if error := not_finite(request):  # in the client's own axes, unlike those of services
             if self._is_steering(request):
-                self._out.append(Note(REFUSED_COMMANDS, f"Refused a client's velocity. {error.message}"))
+                self.out.append(Note(REFUSED_COMMANDS, f"Refused a client's velocity. {error.message}"))
             return error
         service = self._calls.service_of(request)
         if service is None or self._is_answered_here(request):
@@ -237,7 +247,7 @@ class Forwarder:
             self._check_moves()
             if not is_known:  # also for w, since its client may have set v
                 sentence = "The vehicle can't be steered: its orientation is unknown."
-                self._out.append(Note(UNSTEERED, sentence))
+                self.out.append(Note(UNSTEERED, sentence))
                 raise RequestRefusedError(0, UNKNOWN_STATE)
         self.commands.set(client, request, self.now_s)
         if not is_known:  # the source of its motion may have disconnected
@@ -248,7 +258,7 @@ class Forwarder:
         if not self._admits():
             raise RequestRefusedError(0, HELD)
         if self.may_be_stale:
-            self._out.append(Note(AFTER_STALLS))
+            self.out.append(Note(AFTER_STALLS))
             raise RequestRefusedError(INVALID, MAY_BE_STALE)
 
     # By services.
@@ -379,7 +389,7 @@ class Forwarder:
 
     def _follow(self, follow: Follow) -> None:
         self.scene.expect_source(follow.entity)
-        self._out.append(Publish(follow))
+        self.out.append(Publish(follow))
 
     # Reports of the bridge, and cleanup.
 
@@ -392,7 +402,7 @@ class Forwarder:
     def forget_entity(self, entity: int) -> None:
         """Remove an entity that a bridge has removed, if it still exists."""
         self.world.entity_removed(entity)
-        self._out.append(Publish(Follow(entity)))
+        self.out.append(Publish(Follow(entity)))
 
     def reset(self) -> None:
         """Forget the bridge's simulation, since another one has begun."""

@@ -30,7 +30,7 @@ they set zero. Nor do requests that have waited for a service in vain.
 
 import math
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from drone_bridge.session.clients import LOST, Clients
@@ -39,9 +39,9 @@ from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.codec import ItemType
 from drone_bridge.simulator.device.requests import ServedClient
 from drone_bridge.simulator.device.world import RequestRefusedError
-from drone_bridge.simulator.session.forwarding import ForwardedItem, Forwarder, Question, ServiceCalls, ServiceProcedure
+from drone_bridge.simulator.session.forwarding import ForwardedItem, Forwarder, Question, ServiceProcedure
 from drone_bridge.simulator.session.heading import LONGEST_WAIT_S
-from drone_bridge.simulator.session.mirrored_scene import ConfiguredEntity, State
+from drone_bridge.simulator.session.mirrored_scene import State
 from drone_bridge.wire.events import DisconnectPeerError, RemoteProtocolError
 from drone_bridge.wire.outgoing import UNENCODABLE
 
@@ -99,41 +99,26 @@ class SimulatorSession(Session):
 
     def __init__(
         self,
-        entities: Sequence[ConfiguredEntity],
+        forwarder: Forwarder,
         parameter: Callable[[str], Any],
-        calls: ServiceCalls,
-        *,
-        offers: Callable[[str], bool] = lambda service: False,
-        admits: Callable[[], bool] = lambda: True,
         simulated_s: Callable[[], float | None] = lambda: None,
     ) -> None:
         """Start without clients.
 
         Args:
-            entities: those that exist from the start.
-            parameter: returns the current value of `vehicle`, the ID of the steered entity, and of `command_timeout`,
-                `source_timeout` and `request_timeout`, s.
-            calls: converts requests to calls of services.
-            offers: returns whether a service is available.
-            admits: returns whether the vehicle may be moved, which is False on hold.
+            forwarder: answers their requests.
+            parameter: returns the current value of `vehicle`, the ID of the steered entity, and of `request_timeout`,
+                s.
             simulated_s: returns the simulated time, which may be paused. None: the session's own time.
         """
         self.state = WAITING
         #: Whether clients are connected, and neither a topic nor a service reports the vehicle's position.
         self.is_vehicle_unknown = False
         self._parameter, self._simulated_s = parameter, simulated_s
-        self._out: list[Action] = []
         self._now_s = -math.inf
-        self._forwarder = Forwarder(
-            entities,
-            parameter,
-            calls,
-            offers=offers,
-            admits=admits,
-            out=self._out,
-        )
-        self._scene, self._world = self._forwarder.scene, self._forwarder.world
-        self._control, self._commands = self._forwarder.control, self._forwarder.commands
+        self._forwarder, self._out = forwarder, forwarder.out
+        self._scene, self._world = forwarder.scene, forwarder.world
+        self._control, self._commands = forwarder.control, forwarder.commands
         self._clients: Clients[_SessionClient] = Clients(MAX_CLIENTS)
         self._waiting: dict[Question, _PendingQuestion] = {}
         self._watch_s = -math.inf
