@@ -195,14 +195,12 @@ class SimulatedRobot:
     def subsystems(self) -> Sequence[DrivenSubsystem]:
         return self._subsystems if self._has_appeared else ()
 
-    def drive(self, number: int, left: int, right: int) -> None:
-        del number
+    def drive(self, left: int, right: int) -> None:
         if self._is_verbose and (left, right) != (self.physics.left.setting, self.physics.right.setting):
             print_event(f"motors {left} {right}")
         self.physics.drive(left, right)
 
-    def stop(self, number: int) -> None:
-        del number
+    def stop(self) -> None:
         self.physics.stop()
 
     def light(self, number: int, is_on: bool) -> None:

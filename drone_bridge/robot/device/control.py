@@ -68,16 +68,12 @@ class RobotControl:
         """Stop the motors of a driver whose connection has ended, and release its subsystems."""
         self.drivers.remove(driver)
         for number in self._held_by(driver):
-            if self._is_skid_steer(number):
-                self._stop(number, f"{driver} has disconnected")
-            self._release(number, driver, now)
+            self._take_back(number, driver, "has disconnected", now)
 
     def revoke(self, number: int, now: Instant) -> None:
         """Release a subsystem that is no longer available."""
         if driver := self._owners.get(number):
-            if self._is_skid_steer(number):
-                self._stop(number, f"{driver} has lost the subsystem")
-            self._release(number, driver, now)
+            self._take_back(number, driver, "has lost the subsystem", now)
 
     def silent_drivers(self, now: Instant, allowed_s: float) -> list[Driver]:
         """Return the drivers that are silent for longer than that, and block a subsystem or the last place."""
@@ -142,9 +138,12 @@ class RobotControl:
 
     def _unbind(self, driver: Driver, number: int, now: Instant) -> None:
         if self._owners.get(number) is driver:
-            if self._is_skid_steer(number):
-                self._stop(number, f"{driver} has unbound the subsystem")
-            self._release(number, driver, now)
+            self._take_back(number, driver, "has unbound the subsystem", now)
+
+    def _take_back(self, number: int, driver: Driver, reason: str, now: Instant) -> None:
+        if self._is_skid_steer(number):
+            self._stop(f"{driver} {reason}")
+        self._release(number, driver, now)
 
     def _update(self, driver: Driver, packet: codec.Update, now: Instant) -> None:
         if self._owners.get(packet.id) is not driver or isinstance(packet, codec.OpaqueUpdate):
@@ -168,7 +167,7 @@ class RobotControl:
     def _drive(self, driver: Driver, number: int, left: int, right: int) -> None:
         driver.is_halted = False
         driver.waiting.pop(number, None)
-        self.vehicle.drive(number, codec.SPEED.clamped(left), codec.SPEED.clamped(right))  # drivers may exceed it
+        self.vehicle.drive(codec.SPEED.clamped(left), codec.SPEED.clamped(right))  # drivers may exceed it
 
     def _release(self, number: int, driver: Driver, now: Instant) -> None:
         del self._owners[number]
@@ -187,13 +186,13 @@ class RobotControl:
     def _is_skid_steer(self, number: int) -> bool:
         return self.vehicle.subsystems[number].type == codec.SubsystemType.SKID_STEER
 
-    def _stop(self, number: int, reason: str) -> None:
-        self.vehicle.stop(number)
+    def _stop(self, reason: str) -> None:
+        self.vehicle.stop()
         self.report(f"motors stopped: {reason}")
 
     def _safe_mode(self, number: int, reason: str, now: Instant) -> None:
         self.log(f"{{{self.vehicle.subsystems[number].name}}} safe mode", now)
-        self._stop(number, reason)
+        self._stop(reason)
 
     # Packets to drivers.
 

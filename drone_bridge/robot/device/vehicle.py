@@ -31,11 +31,11 @@ class RobotVehicle(Protocol):
     def subsystems(self) -> Sequence[DrivenSubsystem]:
         """Subsystems that can be bound."""
 
-    def drive(self, number: int, left: int, right: int) -> None:
-        """Set the motors of a skid steer, each from -FULL_SPEED to FULL_SPEED."""
+    def drive(self, left: int, right: int) -> None:
+        """Set the motors of all skid steers, each from -FULL_SPEED to FULL_SPEED."""
 
-    def stop(self, number: int) -> None:
-        """Stop the motors of a skid steer."""
+    def stop(self) -> None:
+        """Stop the motors of all skid steers."""
 
     def light(self, number: int, is_on: bool) -> None:
         """Switch a light."""

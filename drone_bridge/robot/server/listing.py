@@ -54,7 +54,7 @@ def listing_from_parameters(
     if skid_steer != NONE:
         left, right = (_motor(side, sources) for side in ("left", "right"))
         subsystems.append(DrivenSubsystem(codec.SubsystemType.SKID_STEER, skid_steer, (left, right)))
-    return listing_of(subsystems, sources), tuple(sources)
+    return Listing(tuple(subsystems), tuple(source.sensor for source in sources)), tuple(sources)
 
 
 def _source(entry: str, full_voltage: float) -> SensorSource:
@@ -87,11 +87,6 @@ def light_topics(subsystems: Sequence[DrivenSubsystem]) -> dict[int, str]:
         number: f"{LIGHT_TOPIC}/{topic_token(subsystems[number].name, f'light_{number}')}" if place else LIGHT_TOPIC
         for place, number in enumerate(lights)
     }
-
-
-def listing_of(subsystems: Iterable[DrivenSubsystem], sources: Iterable[SensorSource]) -> Listing:
-    """Return the lists for drivers."""
-    return Listing(tuple(subsystems), tuple(source.sensor for source in sources))
 
 
 # From the topics of robot_bridge.

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from drone_bridge.msg import SensorArray, SubsystemArray
-from drone_bridge.robot.server.listing import drivable_subsystems, is_robot_connected, listing_of
+from drone_bridge.robot.server.listing import drivable_subsystems, is_robot_connected
 from drone_bridge.robot.session.listing import Listing
 from drone_bridge.robot.topics import MAX_SENSORS, TABLE, TOPIC_OF_TYPE, RobotTranslation, SensorSource
 from drone_bridge.ros.node.protocol_node import ProtocolNode
@@ -91,7 +91,8 @@ class ListedParts:
         if not self._is_connected or self._bridge.is_gone or self._sources is None:
             return None
         assert self._subsystems
-        return listing_of(drivable_subsystems(self._translation.wire_subsystems(self._subsystems)), self._sources)
+        subsystems = drivable_subsystems(self._translation.wire_subsystems(self._subsystems))
+        return Listing(subsystems, tuple(source.sensor for source in self._sources))
 
     @property
     def _is_connected(self) -> bool:

@@ -344,14 +344,12 @@ class RobotSession(Session):
     def subsystems(self) -> Sequence[DrivenSubsystem]:
         return self._listing.subsystems
 
-    def drive(self, number: int, left: int, right: int) -> None:
+    def drive(self, left: int, right: int) -> None:
         """Publish a command. All skid steers share one topic, as in robot_bridge."""
-        del number
         self._commands.drive(Speeds(left, right), self._now.steady_s)
 
-    def stop(self, number: int) -> None:
+    def stop(self) -> None:
         """Publish a stop if the robot moves."""
-        del number
         self._commands.stop(self._now.steady_s)
 
     def light(self, number: int, is_on: bool) -> None:

@@ -2,6 +2,7 @@
 """SimulatorServices: the services of simulator_bridge, as requests to its session."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -63,15 +64,6 @@ def _add_camera(request: Any, _: DeclaredParameters) -> Work:
     return procedures.add_camera, request.name, camera, tuple(request.targets), request.period
 
 
-def _configuration(got: sim.Configured) -> Fields:
-    return {
-        "frequency": got.frequency,
-        "speed": got.speed,
-        "non_real_time": got.non_real_time,
-        "use_desired_thrusters": got.use_desired_thrusters,
-    }
-
-
 def _state(got: tuple[Any, bool]) -> Fields:
     values, corporeal = got
     return translate.state_fields(entity_state(values), corporeal)
@@ -91,7 +83,7 @@ OFFERED: dict[str, Service] = {
     "run": Service(_run),
     "pause": Service(lambda q, p: (procedures.pause,), is_never_stale=True),
     "reassure": Service(lambda q, p: (procedures.ask, sim.Reassure()), is_never_stale=True),
-    "get_configuration": Service(lambda q, p: (procedures.ask, sim.GetConfig()), _configuration, is_never_stale=True),
+    "get_configuration": Service(lambda q, p: (procedures.ask, sim.GetConfig()), asdict, is_never_stale=True),
     "remove": Service(lambda q, p: (procedures.remove, translate.wire_remove(q))),
     # Entities and their extended attributes.
     "list_entities": Service(

@@ -150,7 +150,7 @@ class Scene(Protocol):
     # Entities.
 
     @property
-    def entities(self) -> Mapping[int, Any]:
+    def entities(self) -> dict[int, Any]:
         """The entities, oldest first."""
 
     def is_current(self, entity: int) -> bool:
@@ -191,7 +191,7 @@ class Scene(Protocol):
         return ()
 
     @property
-    def objects(self) -> Mapping[int, Any]:
+    def objects(self) -> dict[int, Any]:
         """The objects."""
         return {}
 

@@ -123,7 +123,8 @@ class Sources:
                 self._unfollow(entity)
             if name and entity not in self._followed and len(self._followed) < MAX_FOLLOWED:
                 self._followed[entity] = name, []
-                self.open(EntityLine(entity, name, **published_topics(name)), self._followed[entity][1])
+                pose, twist = published_topics(name)
+                self.open(EntityLine(entity, name, pose=pose, twist=twist), self._followed[entity][1])
 
     def _unfollow(self, entity: int) -> None:
         self._before.pop(entity, None)

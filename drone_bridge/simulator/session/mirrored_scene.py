@@ -4,7 +4,7 @@
 All values are in the wire's units and axes.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple, cast
 
@@ -83,7 +83,7 @@ class MirroredScene(Scene):
     # Scene.
 
     @property
-    def entities(self) -> Mapping[int, MirroredEntity]:
+    def entities(self) -> dict[int, MirroredEntity]:
         return self._entities
 
     def is_current(self, entity: int) -> bool:

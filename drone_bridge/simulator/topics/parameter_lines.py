@@ -63,10 +63,10 @@ def read_entity_lines(lines: Iterable[str]) -> list[EntityLine]:
     return plans
 
 
-def published_topics(name: str) -> dict[str, str]:
-    """Return the topics on which a bridge publishes an entity other than the vehicle."""
+def published_topics(name: str) -> tuple[str, str]:
+    """Return the topics on which a bridge publishes the pose and twist of an entity other than the vehicle."""
     topic = f"entities/{topic_token(name, 'entity')}"
-    return {"pose": f"{topic}/pose", "twist": f"{topic}/twist"}
+    return f"{topic}/pose", f"{topic}/twist"
 
 
 def read_cameras(lines: Iterable[str]) -> list[AddCamera.Request]:
@@ -91,7 +91,8 @@ def _read_entity(line: str, first: str, *rest: str) -> EntityLine:
     if values.keys() >= {"odom", "pose"}:
         raise ValueError(f"{printable(line)!r} has both odom and pose.")
     if not values.keys() & {"odom", "pose"}:
-        values = {**published_topics(name), **values}
+        pose, twist = published_topics(name)
+        values = {"pose": pose, "twist": twist, **values}
     return EntityLine(number, name, **values)
 
 
