@@ -145,7 +145,7 @@ def test_a_state_does_not_wait_for_a_lost_half_and_its_last_value_expires():
 
 def test_a_silent_entity_exists_without_a_state():
     scene = MirroredScene(lambda: 1.0)
-    scene.add(0, MirroredEntity(has_source=True))
+    scene.entities[0] = MirroredEntity(has_source=True)
     assert list(scene.entities) == [0]
     with pytest.raises(RequestRefusedError, match="unknown"):
         scene.attribute(0, Attribute.POSITION)

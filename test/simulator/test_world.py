@@ -339,7 +339,7 @@ def test_the_returned_id_of_turbulence_would_remove_gravity(cuauv):
 def test_a_body_of_more_than_1024_bytes_ends_the_connection():
     client, served = sim.ClientConnection(max_request_bytes=2048), ServedClient(print, Quirks.REAL)
     for size, refusal in ((1024, contextlib.nullcontext()), (1025, pytest.raises(RemoteProtocolError, match="1024"))):
-        served.receive(client.send(sim.SetExtended(VEHICLE, "k", bytes(size - 10))))
+        served.protocol.receive_data(client.send(sim.SetExtended(VEHICLE, "k", bytes(size - 10))))
         with refusal:
             assert served.next_request().data == bytes(1014)
 
@@ -347,7 +347,7 @@ def test_a_body_of_more_than_1024_bytes_ends_the_connection():
 @pytest.mark.parametrize("said", [sim.frame(sim.Spy()), sim.frame(sim.GetExtended(0, "")), sim.frame(sim.Pause())[:4]])
 def test_unknown_empty_or_split_requests_end_the_connection(said):
     served = ServedClient(print, Quirks.REAL)
-    served.receive(said)
+    served.protocol.receive_data(said)
     with pytest.raises(DisconnectPeerError):
         served.next_request()
 

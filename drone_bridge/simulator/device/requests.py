@@ -87,12 +87,6 @@ class ServedClient:
 
     # Receiving.
 
-    def receive(self, data: bytes | memoryview) -> None:
-        self.protocol.receive_data(data)
-
-    def receive_eof(self) -> None:
-        self.protocol.receive_eof()
-
     def next_request(self) -> wire.Request | None:
         """Return the next request. None if more data are needed or the client has disconnected.
 
@@ -239,7 +233,7 @@ def set_extended(context: Context, client: ItemOwner, request: wire.SetExtended)
 def get_extended(context: Context, client: ItemOwner, request: wire.GetExtended) -> wire.Response:
     """Return an extended attribute. Error 0: no such entity or attribute."""
     expect(context, ItemType.ENTITY, request.id)
-    data = context.world.extended(request.id).get(request.key)
+    data = context.world.extended_attributes.of(request.id).get(request.key)
     if data is None:
         raise RequestRefusedError(0, NO_EXTENDED)
     return wire.ExtendedGot(request.key, data)
@@ -294,7 +288,7 @@ def set_camera(context: Context, client: ItemOwner, request: wire.SetCamera) -> 
         )
     camera, value = context.world.items.of(ItemType.CAMERA)[request.id], cast(Any, request.value)
     # In the CUAUV server, these are relative to the body frame, whereas those of CADD are relative to the model frame.
-    from_frame = context.world.scene.body_to_model(camera.request.entity) if context.is_real else IDENTITY
+    from_frame = context.world.scene.entities[camera.request.entity].btom if context.is_real else IDENTITY
     if request.attribute == wire.CameraAttribute.ORIENTATION:
         value = multiply(from_frame, unit(value))
     elif request.attribute == wire.CameraAttribute.POSITION:
@@ -367,7 +361,7 @@ def _collision(context: Context, client: ItemOwner, asked: wire.CollisionTrigger
     expect(context, ItemType.ENTITY, asked.a, code=2)
     expect(context, ItemType.ENTITY, asked.b, code=3)
     scene = context.world.scene
-    distance = scene.radius(asked.a) + scene.radius(asked.b)
+    distance = scene.entities[asked.a].radius + scene.entities[asked.b].radius
     if isinstance(asked, wire.SweepCollisionTrigger):
         return SweepCollision(client, on(asked.a, asked.b), asked, distance)
     return Collision(client, on(asked.a, asked.b), asked, distance if asked.distance < 0 else asked.distance)

@@ -147,11 +147,13 @@ class Scene(Protocol):
     sentence if the request determines the code.
     """
 
-    # Entities.
+    #: Entities, oldest first. `radius`: of the sphere that represents one for cameras and triggers, m; `x_before`:
+    #: position before the last step, m; `btom`: rotation from the principal axes to the model frame.
+    entities: dict[int, Any]
+    #: Forces on all entities.
+    objects: dict[int, Any]
 
-    @property
-    def entities(self) -> dict[int, Any]:
-        """The entities, oldest first."""
+    # Entities.
 
     def is_current(self, entity: int) -> bool:
         """Return whether the entity's state is fresh. Streams and triggers skip stale ones."""
@@ -165,9 +167,6 @@ class Scene(Protocol):
     def position(self, entity: int) -> Vector:
         """Return the position of an entity, m."""
 
-    def previous_position(self, entity: int) -> Vector:
-        """Return the position before the last step, m."""
-
     def attribute(self, entity: int, attribute: int) -> AttributeValue:
         """Return an attribute as in EGET and streams: q of the body frame, w in the model frame."""
 
@@ -177,23 +176,12 @@ class Scene(Protocol):
     def model_attitude(self, entity: int) -> WxyzQuaternion:
         """Return the attitude of the entity's model frame in the world."""
 
-    def body_to_model(self, entity: int) -> WxyzQuaternion:
-        """Return the rotation from the entity's principal axes to its model frame (btom)."""
-
-    def radius(self, entity: int) -> float:
-        """Return the radius of the sphere that represents the entity for cameras and triggers, m."""
-
-    # Objects: forces on all entities. By default, a scene has none.
+    # Objects. By default, a scene has none.
 
     @property
     def object_classes(self) -> Sequence[str]:
         """Classes of objects that clients can add."""
         return ()
-
-    @property
-    def objects(self) -> dict[int, Any]:
-        """The objects."""
-        return {}
 
     def add_object(self, class_name: str, data: bytes) -> int:
         """Add an object of an existing class. Return its ID. Raises RequestRefusedError."""
@@ -309,7 +297,7 @@ class ExtendedStream(Stream):
     """Stream of an entity's extended attributes. Missing ones are omitted."""
 
     def message(self, number: int, world: World) -> ExtendedData:
-        existing = world.extended(self.request.id)
+        existing = world.extended_attributes.of(self.request.id)
         attributes = tuple(ExtendedAttribute(key, existing[key]) for key in self.request.keys if key in existing)
         return ExtendedData(number, attributes)
 
@@ -365,7 +353,7 @@ class SweepCollision(Collision):
 
     def is_met(self, world: World) -> bool:
         scene, a, b = world.scene, self.request.a, self.request.b
-        first = subtracted(scene.previous_position(b), scene.previous_position(a))
+        first = subtracted(scene.entities[b].x_before, scene.entities[a].x_before)
         last = subtracted(scene.position(b), scene.position(a))
         return _distance_to_segment((0.0, 0.0, 0.0), first, last) <= self.distance
 
@@ -516,11 +504,6 @@ class World:
             if item.client and key != (ItemType.SPY, spy):
                 item.client.post(Spied(is_added, kind, number, 1 if number < 256 else 4))
 
-    # Entities.
-
-    def extended(self, entity: int) -> Mapping[str, bytes]:
-        return self.extended_attributes.of(entity)
-
     # Cameras.
 
     def camera(self, number: int) -> AddCamera:
@@ -532,7 +515,7 @@ class World:
         """Return an entity's position in the image."""
         scene, seeing = self.scene, self.camera(camera)
         pose = scene.position(seeing.entity), scene.model_attitude(seeing.entity)
-        return view(seeing, *pose, scene.position(target), scene.radius(target))
+        return view(seeing, *pose, scene.position(target), scene.entities[target].radius)
 
 
 # Running and pausing the world.

@@ -102,9 +102,6 @@ class SimulatedScene:
     def position(self, entity: int) -> Vector:
         return self.entities[entity].x
 
-    def previous_position(self, entity: int) -> Vector:
-        return self.entities[entity].x_before
-
     def attribute(self, entity: int, attribute: int) -> AttributeValue:
         value: AttributeValue = getattr(self.entities[entity], _FIELDS[attribute])
         return value
@@ -128,12 +125,6 @@ class SimulatedScene:
 
     def model_attitude(self, entity: int) -> WxyzQuaternion:
         return self.entities[entity].model_attitude
-
-    def body_to_model(self, entity: int) -> WxyzQuaternion:
-        return self.entities[entity].btom
-
-    def radius(self, entity: int) -> float:
-        return self.entities[entity].radius
 
     # Objects: the forces. No message carries the ID of an engine, and REMOVE refers to forces.
 

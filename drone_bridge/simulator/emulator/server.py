@@ -144,10 +144,10 @@ class Server:
         try:
             while data := await reader.read(_RECEIVE_BYTES):
                 if not self._is_leaving:
-                    connection.receive(data)
+                    connection.protocol.receive_data(data)
                     await self._handle(connection)
             if not self._is_leaving:
-                connection.receive_eof()
+                connection.protocol.receive_eof()
                 await self._handle(connection)
                 await self._stream_into_closed(connection)
         except (RemoteProtocolError, DisconnectPeerError) as error:

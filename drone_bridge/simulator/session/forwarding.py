@@ -141,7 +141,7 @@ class Forwarder:
         self.control.run(0)
         self._device = Context(self.world, self.control, Timing(FREQUENCY))
         for entity in entities:
-            self.scene.add(entity.number, MirroredEntity(entity.radius, has_source=True, is_configured=True))
+            self.scene.entities[entity.number] = MirroredEntity(entity.radius, has_source=True, is_configured=True)
             self.world.entity_added(entity.number, {"render": entity.render.encode()} if entity.render else {})
         #: Commands of clients for the vehicle.
         self.commands = ClientVelocityCommands(
@@ -179,7 +179,8 @@ class Forwarder:
         """Answer while the bridge does not respond."""
         if isinstance(request, sim.ListEntities):
             return self._known()
-        if isinstance(request, sim.GetExtended) and self.scene.is_silent(request.id):
+        scene = self.scene
+        if isinstance(request, sim.GetExtended) and scene.has_source(request.id) and not scene.is_current(request.id):
             return Error(0, NO_EXTENDED)  # requested by visualizers before they draw
         if isinstance(request, sim.Remove):
             is_elsewhere = request.type == ItemType.ENTITY
@@ -290,7 +291,7 @@ class Forwarder:
         if isinstance(request, sim.AddEntity):
             entity = answered.id
             self.add_entity(entity)
-            self.scene.add(entity, MirroredEntity(request.radius, request.corporeal))
+            self.scene.entities[entity] = MirroredEntity(request.radius, request.corporeal)
             self._follow(Follow(entity, f"entity_{entity}"))
         elif isinstance(request, sim.Remove):
             if request.type == ItemType.ENTITY:
@@ -344,7 +345,7 @@ class Forwarder:
             # Visualizers treat an error as an empty list, and reconnect at 10 Hz without closing.
             return self._known()
         for entity in set(self.scene.entities).difference(listed):
-            if not self.scene.is_configured(entity):
+            if not self.scene.entities[entity].is_configured:
                 self.forget_entity(entity)
         for entity in reversed(listed):  # newest last, as in the scene
             self.add_entity(entity)
@@ -388,7 +389,7 @@ class Forwarder:
         return self.answer_here(client, request)
 
     def _follow(self, follow: Follow) -> None:
-        self.scene.expect_source(follow.entity)
+        self.scene.entities[follow.entity].has_source = True
         self.out.append(Publish(follow))
 
     # Reports of the bridge, and cleanup.
@@ -396,7 +397,7 @@ class Forwarder:
     def add_entity(self, entity: int) -> None:
         """Add an entity of the bridge, unless it is known."""
         if entity not in self.scene.entities:
-            self.scene.add(entity, MirroredEntity())
+            self.scene.entities[entity] = MirroredEntity()
             self.world.entity_added(entity, {})
 
     def forget_entity(self, entity: int) -> None:
@@ -411,7 +412,7 @@ class Forwarder:
                 if self._is_forwarded(kind, number):
                     self.world.remove((kind, number))
         for entity in tuple(self.scene.entities):
-            if not self.scene.is_configured(entity):
+            if not self.scene.entities[entity].is_configured:
                 self.forget_entity(entity)
 
     def forwarded_of(self, client: ItemOwner) -> list[Key]:

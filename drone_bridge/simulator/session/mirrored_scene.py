@@ -6,7 +6,7 @@ All values are in the wire's units and axes.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 from drone_bridge.motion.wxyz import IDENTITY, Vector, WxyzQuaternion
 from drone_bridge.simulator.codec import AddEntity, Attribute, AttributeValue
@@ -37,7 +37,8 @@ class MirroredEntity:
     has_source: bool = False  # its topics are subscribed
     is_configured: bool = False  # from our own parameters; others are known from a bridge
     state: State | None = None
-    previous_position: Vector = (0.0, 0.0, 0.0)  # m
+    x_before: Vector = (0.0, 0.0, 0.0)  # m
+    btom: WxyzQuaternion = IDENTITY  # ROS has only models
     updated_s: float = 0.0
 
 
@@ -49,31 +50,17 @@ class MirroredScene(Scene):
         #: Time for the age of states, set by the session. Simulated time may be paused.
         self.now_s = 0.0
         self._timeout_s = timeout_s
-        self._entities: dict[int, MirroredEntity] = {}
-
-    def add(self, entity: int, mirrored: MirroredEntity) -> None:
-        self._entities[entity] = mirrored
+        self.entities: dict[int, MirroredEntity] = {}
+        self.objects: dict[int, Any] = {}
 
     def has_source(self, entity: int) -> bool:
         """Return whether the entity has topics."""
-        return entity in self._entities and self._entities[entity].has_source
-
-    def is_silent(self, entity: int) -> bool:
-        """Return whether the entity has topics, and its state is unknown or stale."""
-        return self.has_source(entity) and not self.is_current(entity)
-
-    def is_configured(self, entity: int) -> bool:
-        """Return whether the entity exists without a bridge."""
-        return entity in self._entities and self._entities[entity].is_configured
-
-    def expect_source(self, entity: int) -> None:
-        """Record that an existing entity has topics."""
-        self._entities[entity].has_source = True
+        return entity in self.entities and self.entities[entity].has_source
 
     def update(self, entity: int, state: State) -> None:
         """Set the state of an entity, if it exists."""
-        if mirrored := self._entities.get(entity):
-            mirrored.previous_position = cast(Vector, (mirrored.state or state)[Attribute.POSITION])
+        if mirrored := self.entities.get(entity):
+            mirrored.x_before = cast(Vector, (mirrored.state or state)[Attribute.POSITION])
             mirrored.state, mirrored.updated_s = state, self.now_s
 
     def orientation(self, entity: int) -> WxyzQuaternion | None:
@@ -82,12 +69,8 @@ class MirroredScene(Scene):
 
     # Scene.
 
-    @property
-    def entities(self) -> dict[int, MirroredEntity]:
-        return self._entities
-
     def is_current(self, entity: int) -> bool:
-        mirrored = self._entities.get(entity)
+        mirrored = self.entities.get(entity)
         if mirrored is None or mirrored.state is None:
             return False
         return self.now_s - mirrored.updated_s <= self._timeout_s()
@@ -97,16 +80,13 @@ class MirroredScene(Scene):
 
     def remove_entity(self, entity: int) -> None:
         """See Scene. The caller checks whether removal is allowed."""
-        del self._entities[entity]
+        del self.entities[entity]
 
     def position(self, entity: int) -> Vector:
         return cast(Vector, self.attribute(entity, Attribute.POSITION))
 
-    def previous_position(self, entity: int) -> Vector:
-        return self._entities[entity].previous_position
-
     def attribute(self, entity: int, attribute: int) -> AttributeValue:
-        mirrored = self._entities[entity]
+        mirrored = self.entities[entity]
         if mirrored.state is None or not self.is_current(entity):
             raise RequestRefusedError(0, UNKNOWN_STATE)
         return mirrored.corporeal if attribute == Attribute.CORPOREAL else mirrored.state[attribute]
@@ -117,10 +97,3 @@ class MirroredScene(Scene):
 
     def model_attitude(self, entity: int) -> WxyzQuaternion:
         return cast(WxyzQuaternion, self.attribute(entity, Attribute.ORIENTATION))
-
-    def body_to_model(self, entity: int) -> WxyzQuaternion:
-        """See Scene. ROS has only models."""
-        return IDENTITY
-
-    def radius(self, entity: int) -> float:
-        return self._entities[entity].radius

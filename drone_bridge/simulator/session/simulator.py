@@ -73,7 +73,7 @@ class _SessionClient(ServedClient):
 
     def take_chunk(self, data: bytes, *, may_be_stale: bool) -> None:
         """Receive the next chunk."""
-        self.receive(data)
+        self.protocol.receive_data(data)
         self._new_bytes = 0 if may_be_stale else self._new_bytes + len(data)
 
     def age(self) -> None:
