@@ -27,10 +27,11 @@ BIND, UNBIND, LIGHT = "bind", "unbind", "light"
 POLL_PERIOD_S = 0.02
 
 
-_TASKS: dict[str, Callable[[DriverSession, PendingRequest, int, float], Actions]] = {
-    BIND: DriverSession.bind,
-    UNBIND: DriverSession.unbind,
-    LIGHT: lambda session, request, number, now_s: session.switch_light(request, bool(number), now_s),
+#: What the session does for each request, with its number.
+_TASKS: dict[str, Callable[..., Actions]] = {
+    BIND: lambda session, number, request, now_s: session.bind(request, number, now_s),
+    UNBIND: lambda session, number, request, now_s: session.unbind(request, number, now_s),
+    LIGHT: lambda session, number, request, now_s: session.switch_light(request, bool(number), now_s),
 }
 
 
@@ -81,12 +82,7 @@ class RobotServices:
     def _ask(self, task: str, number: int) -> PendingRequest:
         """Pass a request to the session. Raises ValueError with a sentence."""
         session = self._session()
-
-        def ask(request: PendingRequest, now_s: float) -> Actions:
-            assert session
-            return _TASKS[task](session, request, number, now_s)
-
-        return pass_on(self._node, session, task, ask, absence=NOT_CONNECTED)
+        return pass_on(self._node, session, task, partial(_TASKS[task], session, number), absence=NOT_CONNECTED)
 
     async def _serve_discover(self, _: Discover.Request, response: Discover.Response) -> Discover.Response:
         """Search for robots. Concurrent callers share one search."""

@@ -188,7 +188,8 @@ class Scene(Protocol):
         raise RequestRefusedError(UNSUPPORTED, "Objects are not supported.")
 
     def remove_object(self, number: int) -> None:
-        """Remove an object."""
+        """Remove an object. Raises RequestRefusedError."""
+        raise RequestRefusedError(UNSUPPORTED, "Objects are not supported.")
 
 
 # Extended attributes.
