@@ -10,7 +10,7 @@ import pytest
 from patience import wait_until
 
 from drone_bridge.net import link_loop
-from drone_bridge.net.connector import Backoff, LinkClosedError, LinkError, LinkRefusedError
+from drone_bridge.net.connector import Backoff, LinkCancelledError, LinkClosedError, LinkError, LinkRefusedError
 from drone_bridge.net.link_loop import (
     DROPPED_BY_STALL,
     DROPPED_WORK,
@@ -307,6 +307,23 @@ def test_notes_follow_all_other_actions_including_nested_ones(order, loop, sessi
     assert order == [b"neutral", b"next", "message", "first", "nested", "unsent_datagrams", "sent"]
 
 
+def test_only_notes_with_a_sentence_wait_for_the_log(loop, stage):
+    queued, loop._notes.put = [], lambda note: queued.append(note.counter)
+    loop.post(lambda now_s: [Note("a"), Note("b", "!")])
+    loop.turn()
+    assert (stage.counts, queued) == ({"a": 1}, ["b"])
+
+
+def test_the_first_error_of_actions_counts(loop, stage):
+    def fail(message):
+        raise message
+
+    stage.publish_event = fail
+    loop.post(lambda now_s: [Publish(LinkError("first")), Publish(KeyError("second"))])
+    with pytest.raises(LinkError):
+        loop.turn()
+
+
 def test_a_session_resumes_before_its_stall_is_logged(order, loop, session, clock):
     session.answers["resume"] = [Send(b"neutral")]
     loop.post(lambda _: [])
@@ -545,6 +562,21 @@ def test_a_thread_runs_until_stopped_and_executes_the_last_action(link, stage):
     loop.post(lambda now_s: [])  # posting too late is harmless
     for end in began:
         os.close(end)
+
+
+def test_a_cancelled_opening_ends_the_loop_and_the_session(link, session, stage):
+    turns, closed = [], []
+
+    def cancelled():
+        raise LinkCancelledError
+
+    stage.turn_ended = turns.append
+    link.open, link.close = cancelled, lambda: closed.append(1)
+    loop = LinkLoop("test", link, session, stage)
+    loop.start()
+    wait_until(lambda: not loop._thread.is_alive(), "the end of the loop")
+    assert loop.stop()
+    assert (names(session), turns, closed) == (["end"], [session, session], [1])
 
 
 class Opening(FakeLink):
@@ -809,6 +841,48 @@ def test_disconnect_is_no_fault_and_reconnecting_backs_off_until_proven(streams,
         "opened",
         "lost",
     ]
+
+
+@pytest.mark.parametrize(
+    ("late_s", "until_s", "outcomes"),
+    [(0.0, None, [True]), (0.0, 0.5, []), (0.3, 0.2, [False]), (STALL_S, None, [False])],
+)
+def test_a_request_on_a_stream_is_decided_when_its_packet_is_sent_or_dropped(
+    stream_loop, streams, stream_session, stage, clock, late_s, until_s, outcomes
+):
+    stream_session.outdated = lambda action: Send(b"", request=action.request)
+
+    def ask(now_s):
+        clock.time_s += late_s
+        return [Send(b"go", "a", until_s=until_s and now_s + until_s, request="asked")]
+
+    stream_loop.post(ask)
+    stream_loop.turn()
+    assert [(each.request, each.is_success) for each in stage.resolved] == [("asked", each) for each in outcomes]
+    if not outcomes:
+        *_, decided = streams.sent[-1]
+        decided(True)
+        assert [each.is_success for each in stage.resolved] == [True]
+
+
+@pytest.mark.parametrize("is_stream", [True, False])
+def test_a_failure_decides_a_datagram_but_reports_an_earlier_message_of_a_stream(
+    loop, link, stream_loop, streams, stage, is_stream
+):
+    def fail(*_):
+        raise LinkError("broken")
+
+    link.send = streams.send = fail
+    failing = stream_loop if is_stream else loop
+    failing.post(lambda now_s: [Send(b"go", "a", request="asked")])
+    failing.turn()
+    assert [each.is_success for each in stage.resolved] == ([] if is_stream else [False])
+
+
+def test_a_message_with_a_rest_is_sent_with_it(stream_loop, streams):
+    stream_loop.post(lambda now_s: [Send(b"go", "a", rest=b" on")])
+    stream_loop.turn()
+    assert streams.sent == [(b"go", "a", b" on", None)]
 
 
 # Last words.

@@ -201,4 +201,17 @@ SURVIVORS: dict[str, dict[str, dict[str, str]]] = {
     "ros/hold/hold Hold.poll_files": {
         "if self.state.is_unread:": {"self.state.is_unread -> True": "_settle looks again, under the lock"}
     },
+    "net/link_loop LinkLoop.end": {
+        "while not self.session.is_over and now_s < until_s:": {"now_s < until_s -> now_s <= until_s": AT_ONE_INSTANT}
+    },
+    "net/link_loop LinkLoop._act": {
+        "if self._noted and not self._depth:": {
+            "self._noted and (not self._depth) -> not self._depth": "without notes there are none to handle"
+        }
+    },
+    "net/link_loop LinkLoop._send": {
+        "if now_s - decided_s > StallDetector.STALL_S and not self._is_stopping:": {
+            "now_s - decided_s > StallDetector.STALL_S -> now_s - decided_s >= StallDetector.STALL_S": AT_ONE_INSTANT
+        }
+    },
 }
