@@ -16,7 +16,7 @@ from drone_bridge.pictures.video_port import video_log
 from drone_bridge.robot_class.camera import camera_of
 from drone_bridge.robot_class.client_session import REPORTS, SENT, UNSENT, WITHHELD, RobotClassOperatorSession
 from drone_bridge.robot_class.connection import StatePacket
-from drone_bridge.robot_class.hang import end_if_stuck
+from drone_bridge.robot_class.hang import watch_methods
 from drone_bridge.robot_class.links import client_link
 from drone_bridge.robot_class.robot import (
     AXES,
@@ -102,7 +102,7 @@ class RobotClassBridge(ProtocolNode):
         super().__init__(f"{self.robot.name}_bridge", parameters(self.robot), **options)
 
     def set_up(self) -> None:
-        self.each_second(partial(end_if_stuck, self.get_logger()))
+        watch_methods(self)
         robot = self.robot
         if reason := unstoppable(robot):
             raise ValueError(reason)

@@ -389,7 +389,7 @@ class RobotClassOperatorSession(Session):
         except DECODE_ERRORS as error:
             self._greeting, self._test, self.due_s = None, None, now_s + AGAIN_S
             sentence = f"The greeting has failed, and begins again. The robot gets neutral until it ends: {error}"
-            return [*actions, *self._drive(None), Note(UNENCODABLE, sentence)]
+            return [*actions, *self._drive(None), Note(UNENCODABLE, sentence, is_ongoing=True)]
         self._test, self.state, self.is_open = None, CONNECTED, True
         self.due_s = now_s + 1 / self._parameter("rate")
         return [*actions, *self._drive(None)]

@@ -1,10 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""end_if_stuck: ends a node whose Robot has a method that does not return, as the watchdog ends one that hangs."""
+"""watch_methods: ends a node whose Robot has a method that does not return, as the watchdog ends one that hangs."""
 
+import threading
+from functools import partial
 from typing import Any
 
 from drone_bridge.robot_class import returned
 from drone_bridge.ros.process import watchdog
+
+
+def watch_methods(node: Any) -> None:
+    """End this process once a method of its robot has not returned within the watchdog's limit, and name the method.
+
+    `node` is being set up, which calls methods before its reports begin.
+    """
+    end = partial(end_if_stuck, node.get_logger())
+    node.each_second(end)
+    timer = threading.Timer(min(watchdog.limit_s() + 1.0, threading.TIMEOUT_MAX), end)
+    timer.daemon = True
+    timer.start()
 
 
 def end_if_stuck(logger: Any) -> None:

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.motion.tilted_drone import Shares
 from drone_bridge.net.link_loop import Link
-from drone_bridge.robot_class.hang import end_if_stuck
+from drone_bridge.robot_class.hang import watch_methods
 from drone_bridge.robot_class.links import robots_link
 from drone_bridge.robot_class.robot import Command, Robot, Telemetry, first_link, further_links, image_of, is_stream
 from drone_bridge.robot_class.robot_session import REPORTS, RobotClassVehicleSession
@@ -72,7 +72,7 @@ class RobotClassServer(ProtocolNode):
         super().__init__(f"{self.robot.name}_server", parameters(self.robot), **options)
 
     def set_up(self) -> None:
-        self.each_second(partial(end_if_stuck, self.get_logger()))
+        watch_methods(self)
         get = self.parameters.__getitem__
         self._allowed_peers = read_allowed_peers(self.parameters) if not is_stream(self.robot) else None
         names, refuse_image = DroneFrameNames(get("frame_prefix")), partial(self.report.count_and_warn, REFUSED_IMAGES)

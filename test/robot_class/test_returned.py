@@ -6,8 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from drone_bridge.robot_class import BodyVelocity, Robot, Udp, returned
-from drone_bridge.robot_class.hang import end_if_stuck
+from drone_bridge.robot_class import BodyVelocity, Robot, Udp, hang, returned
+from drone_bridge.robot_class.hang import watch_methods
 from drone_bridge.robot_class.robot import unstoppable
 from drone_bridge.ros.process import watchdog
 
@@ -83,12 +83,17 @@ def test_a_method_that_does_not_return_ends_the_node_by_name(monkeypatch):
     said, ended = [], []
     monkeypatch.setattr(watchdog, "end", lambda: ended.append(True))
     logger = SimpleNamespace(fatal=said.append)
+    each_second, timers = [], []
+    monkeypatch.setattr(hang.threading, "Timer", lambda *options: timers.append(options) or SimpleNamespace(start=int))
+    watch_methods(SimpleNamespace(get_logger=lambda: logger, each_second=each_second.append))
+    ((delay_s, in_start),) = timers
+    assert watchdog.limit_s() < delay_s < 2 * watchdog.limit_s(), "set_up calls methods before the reports begin"
 
     def decode_report(end, packet):
-        end_if_stuck(logger)
+        in_start()
         monkeypatch.setattr(time, "monotonic", lambda: called_s + watchdog.limit_s() + 1.0)
         assert returned.stuck(watchdog.limit_s()) == "Wrong.decode_report"
-        end_if_stuck(logger)
+        each_second[0]()
 
     called_s = time.monotonic()
     robot(decode_report=decode_report)().decode_report(b"")
