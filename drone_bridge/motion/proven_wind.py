@@ -14,8 +14,9 @@ import math
 
 #: Acceleration, m/s^2, that feedback may use without proof; for how long, s, while the drone reports no motion.
 LENT, LENT_S = 0.3, 2.0
-#: Time until a missing response is reported, s.
-SAID_S = 5.0
+#: Time until a missing response is reported, s. If the drone is stopped, it is reported after UNMOVED_S, unless the
+#: averaged velocity was ever faster than UNMOVED_M_S: a drone that has flown to a wall has moved, or was blown.
+SAID_S, UNMOVED_S, UNMOVED_M_S = 5.0, 2.0, 0.08
 #: Time over which the used feedback is averaged, and in which a proof fades, s.
 MEAN_S, FADING_S = 2.0, 10.0
 #: Growth of the proof, m/s^3; and its limit while a relapse of a doubt is likely, m/s^2: a speed of the wrong sign
@@ -37,11 +38,12 @@ class ProvenWind:
         self.strength = 0.0
         self._velocity = self._before = 0j  # averages over AVERAGED_S and CHANGED_S, m/s
         self._unanswered_s = self._mean_used = 0.0
+        self._fastest, self._is_dead = 0.0, False  # averaged speed, m/s; whether it was stopped without ever moving
 
     @property
     def is_unanswered(self) -> bool:
-        """Whether the drone has reported no motion for SAID_S although it is tilted."""
-        return self._unanswered_s > SAID_S
+        """Whether the drone has reported no motion for SAID_S, or until it was stopped, although it was tilted."""
+        return self._unanswered_s > SAID_S or (self._is_dead and self._fastest < MOVES_M_S)
 
     def measured(
         self, velocity: complex, commanded: complex, wind: complex, step_s: float, *, is_settled: bool
@@ -50,6 +52,7 @@ class ProvenWind:
         strength = abs(wind)
         self._velocity += (velocity - self._velocity) * -math.expm1(-step_s / AVERAGED_S)
         self._before += (self._velocity - self._before) * -math.expm1(-step_s / CHANGED_S)
+        self._fastest = max(self._fastest, abs(self._velocity))
         has_changed = abs(self._velocity - self._before) > CHANGED_M_S
         blown = ((self._velocity - commanded) * wind.conjugate()).real
         if has_changed and abs(self._velocity) > MOVES_M_S and blown > BLOWN_M_S * strength:
@@ -65,6 +68,10 @@ class ProvenWind:
         used = min(needed, max(0.0, 3.0 * lasting - 2.0 * self._mean_used))
         self._mean_used += (used - self._mean_used) * -math.expm1(-step_s / MEAN_S)
         return used / max(needed, 1e-9)
+
+    def stopped(self) -> None:
+        """Judge the response so far, since the drone is commanded to stop, and will soon need no tilt."""
+        self._is_dead |= self._unanswered_s > UNMOVED_S and self._fastest < UNMOVED_M_S
 
     def doubted(self, step_s: float) -> None:
         """Discard the proof after a doubted velocity."""

@@ -24,7 +24,7 @@ from copy import copy
 
 from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.motion.motion_observer import Trust
-from drone_bridge.motion.proven_wind import ProvenWind
+from drone_bridge.motion.proven_wind import MOVES_M_S, ProvenWind
 from drone_bridge.motion.tilted_drone import GRAVITY, Motion, Shares, TiltedDrone, direction_of
 
 MAX_ACCELERATION = 1.5  # m/s^2, of the commanded velocity
@@ -162,6 +162,8 @@ class TiltControl:
                 estimate.disturbance *= math.exp(-step_s / GUST_TIME_S)
         self._predict(step_s)
         thrust, yaw = self._climbing(wanted.up, step_s, trust), self._turning(wanted.turn, step_s, trust)
+        if not wanted.forward and not wanted.left and abs(self._reference) > MOVES_M_S:
+            self._wind.stopped()
         needed, feedback = self._pull(complex(wanted.forward, wanted.left), step_s)
         most = math.tan(self.drone.max_tilt) * GRAVITY
         if trust.speed:

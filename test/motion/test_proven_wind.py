@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ProvenWind: which drone is doubted when it is stopped. Gusts and walls of an emulated drone: lying_flights."""
+
+import pytest
+from lying_flights import LIES, Conditions, fly
+
+from drone_bridge.motion.body_velocity import BodyVelocity
+from drone_bridge.motion.proven_wind import ProvenWind
+
+STEP_S = 0.04
+#: Flights at 0.3 m/s until the stop: duration, s; reported velocity, m/s; feedback that is needed, m/s^2.
+FLIGHTS = {
+    "about zero": ([(3.0, 0.05, 0.6)], True),
+    "about zero, briefly": ([(1.8, 0.05, 0.6)], False),
+    "about zero, hardly tilted": ([(3.0, 0.05, 0.2)], False),
+    "at a wall": ([(2.0, 0.3, 0.0), (3.0, 0.02, 0.6)], False),
+    "in a gust at the start": ([(2.0, 0.05, 0.6), (1.0, -0.25, 0.6)], False),
+}
+
+
+def flown(wind, pieces):
+    for duration_s, velocity, needed in pieces:
+        for number in range(round(duration_s / STEP_S)):
+            noise = 0.1 * (-1) ** number
+            wind.measured(velocity + noise, 0.3 + 0j, 0j, STEP_S, is_settled=True)
+            wind.usable(needed, STEP_S, is_settled=True)
+
+
+@pytest.mark.parametrize("name", FLIGHTS)
+def test_a_drone_that_has_never_reported_motion_is_doubted_once_it_is_stopped(name):
+    wind, (pieces, is_doubted) = ProvenWind(), FLIGHTS[name]
+    flown(wind, pieces)
+    assert not wind.is_unanswered
+    wind.stopped()
+    flown(wind, [(20.0, 0.0, 0.0)])
+    assert wind.is_unanswered == is_doubted
+    flown(wind, [(2.0, 0.3, 0.0)])
+    assert not wind.is_unanswered
+
+
+def at_wall(body, now_s):
+    if body.position[0] > 0.5:
+        body.position[0], body.velocity[0] = 0.5, min(0.0, body.velocity[0])
+
+
+@pytest.mark.parametrize(
+    ("conditions", "is_doubted"),
+    [
+        ({"lie": LIES["velocity 0, noise 100 mm/s"][0], "lie_from_s": -1.0}, True),
+        ({"gusts": 0.5, "along_x": lambda now_s: -2.0}, False),
+        ({"gusts": 0.1, "touch": at_wall}, False),
+    ],
+)
+def test_a_landing_drone_is_doubted_at_the_stop_but_not_in_a_head_wind_or_at_a_wall(conditions, is_doubted):
+    flight = fly("landing drone", Conditions(lambda now_s: BodyVelocity(0.3), stop_at_s=4.0, **conditions), 6.0)
+    assert {each.is_doubted for each in flight.moments if each.time < 3.9} == {False}
+    assert {each.is_doubted for each in flight.moments if each.time > 4.2} == {is_doubted}
