@@ -277,23 +277,6 @@ def test_bad_parameters_are_refused_with_a_sentence(domain, tmp_path):
 
 
 @pytest.mark.exhaustive
-def test_without_mcap_ros2_bag_records_the_same(domain, tmp_path):
-    (tmp_path / "sitecustomize.py").write_text("import sys; sys.modules['mcap'] = None")
-    (tmp_path / "ros2").write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n')
-    (tmp_path / "ros2").chmod(0o755)
-    path = {name: os.pathsep.join([str(tmp_path), os.environ.get(name, "")]) for name in ("PATH", "PYTHONPATH")}
-    parameters = {"topics": "[/odom, /tf]", "exclude": "image|depth", "compression": "zstd", "use_sim_time": True}
-    with recording_of(tmp_path / "flight", env=path, **parameters) as recording:
-        assert recording.wait() == 0, recording.output
-    assert "Running: ros2 bag record" in recording.lines[0]
-    assert recording.lines[1:] == [
-        *("bag", "record", "--storage", "mcap", "--output", str(tmp_path / "flight")),
-        *("--regex", "^(?!.*(?:image|depth))(?:/odom|/tf)$"),
-        *("--compression-mode", "file", "--compression-format", "zstd", "--use-sim-time"),
-    ]
-
-
-@pytest.mark.exhaustive
 def test_in_simulated_time_messages_carry_it_and_none_is_from_before(node, tmp_path):
     clock = node.create_publisher(Clock, "clock", RELIABLE)
     latched = node.create_publisher(String, "text", LATCHED)

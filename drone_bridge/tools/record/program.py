@@ -5,14 +5,10 @@ recorder --ros-args -p bag:=flight -p topics:="[/imu/data, /tf]" -p exclude:=ima
 """
 
 import argparse
-import os
-import re
-import shutil
 import sys
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
-from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from drone_bridge.stop_signals import handle_stop_signals
@@ -21,7 +17,6 @@ from drone_bridge.tools.columns import in_columns
 if TYPE_CHECKING:
     from drone_bridge.tools.record.bag import BagWriter, WrittenTopic
     from drone_bridge.tools.record.node import Recorder
-    from drone_bridge.tools.record.settings import RecorderSettings
 
 # Limits of the shutdown, which takes well below 2 s together with that of the node.
 DRAIN_LIMIT_S = 0.3  # CPU time to drain received messages after the signal
@@ -62,8 +57,6 @@ def main(args: list[str] | None = None) -> int:
     except START_ERRORS as error:  # of the arguments
         print_start_error(error)
         return 1
-    if find_spec("mcap") is None and shutil.which("ros2"):
-        return record_with_ros2(stop)
     try:
         from drone_bridge.tools.record.node import Recorder
 
@@ -106,42 +99,6 @@ def record(node: "Recorder", stop: StopRequest) -> int:
     if missing:
         node.get_logger().warning(f"Never published, or not recordable: {', '.join(sorted(missing))}.")
     return status
-
-
-def record_with_ros2(stop: StopRequest) -> int:
-    """Replace this process by `ros2 bag record` with the same settings. Used without mcap, which has no rosdep key."""
-    import rclpy
-
-    from drone_bridge.ros.node.program import shut_down_ros
-    from drone_bridge.ros.process import log_pipe
-    from drone_bridge.tools.record.settings import SettingsError, read_settings
-
-    node = rclpy.create_node("recorder")
-    try:
-        settings = read_settings(node)
-        words = ros2_command(settings, bool(node.get_parameter("use_sim_time").value))
-        node.get_logger().info(f"The Python package mcap is not installed. Running: {' '.join(words)}")
-    except SettingsError as error:
-        node.get_logger().error(str(error))
-        return 1
-    finally:
-        node.destroy_node()
-        shut_down_ros()
-    if not stop.is_set:
-        log_pipe.finish()  # the next program writes to the terminal directly
-        os.execvp(words[0], words)
-    return 0
-
-
-def ros2_command(settings: "RecorderSettings", is_simulated: bool) -> list[str]:
-    """Return the command line of `ros2 bag record`, with options that all distributions since Humble support."""
-    # The options for topics and exclusions differ between distributions. --regex has C++ syntax in all of them.
-    excluded = f"(?!.*(?:{settings.exclude.pattern}))" if settings.exclude else ""
-    wanted = "|".join(map(re.escape, sorted(settings.topics))) or ".*"
-    words = ["ros2", "bag", "record", "--storage", "mcap", "--output", str(settings.bag)]
-    words += ["--regex", f"^{excluded}(?:{wanted})$"]
-    words += ["--compression-mode", "file", "--compression-format", "zstd"] if settings.compress else []
-    return [*words, "--use-sim-time"] if is_simulated else words
 
 
 def spin(node: "Recorder", stop: StopRequest) -> None:
