@@ -59,6 +59,8 @@ MAX_REQUESTS_PER_TOKEN = 20
 """Maximum rate of requests. More are dropped, except NEVER_DROPPED. Of more STOPs, the newest is sent by `watch`."""
 NEVER_DROPPED = ("stop", "release")
 """They are sent once, perhaps behind many delayed commands, and do not move the vehicle."""
+FOR_ALL = ("steer", "stop", "release", "hello", "show")
+"""Requests of all pages. Others are only for pages that may steer; who steers has taken the helm."""
 MOVING = ("take", "hand_over", "resume", "goal")
 """Requests after which a vehicle may move or another program loses it. They are refused if they are stale."""
 MAX_REQUEST_AGE_S = 1.5
@@ -158,6 +160,21 @@ class Pilots:
         self._goals: dict[str, dict[str, Any]] = {}
         self._goals_changed_s: dict[str, float] = {}  # time of the last change of each
         self._max_speed_m_s: float | None = None
+        self._followed: dict[str, Callable[[PagePilot, dict[str, Any]], None]] = {
+            "steer": self._steer,
+            "stop": self._stop,
+            "release": self._release,
+            "hello": self._set_name,
+            "show": self._show,
+            "take": self._take,
+            "ask": self._ask,
+            "keep": self._keep,
+            "hand_over": self._hand_over,
+            "resume": self._resume_meant,
+            "goal": self._set_goal,
+            "cancel_goal": self._cancel_goal,
+            "watch": self._watch,
+        }
         self.set_goal: Callable[[str, Place], None] = lambda topic, place: None
         self.cancel_goal: Callable[[str], None] = lambda topic: None
         self.show: Callable[[frozenset[str]], None] = lambda topics: None  # gets the vehicles that any page shows
@@ -293,27 +310,22 @@ class Pilots:
         pilot.requests += 1
         try:
             request = json.loads(message)
-            if not isinstance(request, dict):
-                raise ValueError
-        except (ValueError, RecursionError):
+            follow = self._followed[request["op"]]
+        except (ValueError, TypeError, KeyError, RecursionError):
             await self._refuse(pilot, "The request is malformed.")
             return
+        operation = request["op"]
         try:
-            if pilot.requests > MAX_REQUESTS_PER_TOKEN and request.get("op") not in NEVER_DROPPED:
-                if request.get("op") == "steer":  # the next token brings another command
+            if pilot.requests > MAX_REQUESTS_PER_TOKEN and operation not in NEVER_DROPPED:
+                if operation == "steer":  # the next token brings another command
                     return
                 raise HelmRefusedError("Too many requests at once. Please repeat this one.")
-            if pilot.limit and request.get("op") not in ("stop", "hello", "show"):
+            if pilot.limit and operation not in ("stop", "hello", "show"):
                 raise HelmRefusedError(pilot.limit)
             self._check_age(request)
-            if request.get("op") in ("goal", "cancel_goal"):
-                self._follow_goal(pilot, self._known(request.get("vehicle")), request)
-            elif request.get("op") == "watch":
-                self._watch(pilot, request.get("recording"))
-            elif request.get("op") == "show":
-                self._show(pilot, request.get("vehicles"))
-            else:
-                self._follow(pilot, request)
+            if not pilot.may_steer and operation not in FOR_ALL:
+                raise HelmRefusedError(VIEW_ONLY)
+            follow(pilot, request)
         except HelmRefusedError as error:
             await self._refuse(pilot, str(error))
 
@@ -326,38 +338,9 @@ class Pilots:
                     f"The request arrived more than {MAX_REQUEST_AGE_S:g} s late, and was ignored. Please repeat it."
                 )
 
-    def _follow(self, pilot: PagePilot, request: dict[str, Any]) -> None:
-        operation, topic, now_s = request.get("op"), request.get("vehicle"), elapsed_s()
-        if operation == "steer":
-            self._steer(pilot, request)
-        elif operation == "stop":
-            self._stop(pilot, request)
-        elif operation == "release":
-            self._release(pilot)
-        elif operation == "hello":
-            self._set_name(pilot, request.get("name"))
-        elif operation not in ("take", "ask", "keep", "hand_over", "resume"):
-            raise HelmRefusedError("The request is malformed.")
-        elif not pilot.may_steer:
-            raise HelmRefusedError(VIEW_ONLY)
-        elif operation == "resume":
-            self._resume_meant(pilot, topic)
-        elif operation == "take":
-            self._take(pilot, self._known(topic))
-        elif operation == "ask":
-            self._helm.request(pilot.number, self._known(topic), now_s)
-            self._announce()
-        elif operation == "keep":
-            for number in self._helm.keep(pilot.number, pilot.vehicle, now_s):
-                self._notify(number, f"{pilot.name} keeps the helm.")
-            self._announce()
-        else:
-            self._hand_over(pilot, request.get("to"))
-
-    def _watch(self, pilot: PagePilot, recording: object) -> None:
+    def _watch(self, pilot: PagePilot, request: dict[str, Any]) -> None:
         """Play a recording, and send the page its link."""
-        if not pilot.may_steer:
-            raise HelmRefusedError(VIEW_ONLY)
+        recording = request.get("recording")
         if not isinstance(recording, str):
             raise HelmRefusedError("recording must be a name.")
         loop = asyncio.get_running_loop()
@@ -374,12 +357,11 @@ class Pilots:
 
         self.play(recording, answer)
 
-    def _follow_goal(self, pilot: PagePilot, topic: str, request: dict[str, Any]) -> None:
-        if not pilot.may_steer:
-            raise HelmRefusedError(VIEW_ONLY)
-        if request["op"] == "cancel_goal":
-            self.cancel_goal(topic)
-            return
+    def _cancel_goal(self, pilot: PagePilot, request: dict[str, Any]) -> None:
+        self.cancel_goal(self._known(request))
+
+    def _set_goal(self, pilot: PagePilot, request: dict[str, Any]) -> None:
+        topic = self._known(request)
         try:
             place = Place.of(request)
         except ValueError as error:
@@ -400,17 +382,20 @@ class Pilots:
         self._goals_changed_s[topic] = elapsed_s()
         self._announce()
 
-    def _known(self, topic: object) -> str:
+    def _known(self, request: dict[str, Any]) -> str:
+        topic = request.get("vehicle")
         if not isinstance(topic, str) or topic not in self._vehicles:
             raise HelmRefusedError("The vehicle does not exist.")
         return topic
 
-    def _set_name(self, pilot: PagePilot, name: object) -> None:
+    def _set_name(self, pilot: PagePilot, request: dict[str, Any]) -> None:
+        name = request.get("name")
         if isinstance(name, str) and (name := "".join(filter(str.isprintable, name[: 4 * MAX_NAME])).strip()):
             pilot.name = name[:MAX_NAME]
             self._announce()
 
-    def _take(self, pilot: PagePilot, topic: str) -> None:
+    def _take(self, pilot: PagePilot, request: dict[str, Any]) -> None:
+        topic = self._known(request)
         before = self._helm.pilot_of(topic)
         self._helm.take(pilot.number, topic, elapsed_s())
         if before is not None and before != pilot.number:
@@ -418,8 +403,17 @@ class Pilots:
             self._pilots[before].vehicle = ""
         self._begin(pilot, topic)
 
-    def _hand_over(self, pilot: PagePilot, to: object) -> None:
-        number = whole_number(to)
+    def _ask(self, pilot: PagePilot, request: dict[str, Any]) -> None:
+        self._helm.request(pilot.number, self._known(request), elapsed_s())
+        self._announce()
+
+    def _keep(self, pilot: PagePilot, request: dict[str, Any]) -> None:
+        for number in self._helm.keep(pilot.number, pilot.vehicle, elapsed_s()):
+            self._notify(number, f"{pilot.name} keeps the helm.")
+        self._announce()
+
+    def _hand_over(self, pilot: PagePilot, request: dict[str, Any]) -> None:
+        number = whole_number(request.get("to"))
         other = None if number is None else self._pilots.get(number)
         if other is None:
             raise HelmRefusedError("The page that requested the helm has disconnected.")
@@ -438,7 +432,8 @@ class Pilots:
         if pilot := self._pilots.get(number):
             _send_soon(pilot.connection, json.dumps({"op": "refused", "reason": reason}))
 
-    def _show(self, pilot: PagePilot, topics: object) -> None:
+    def _show(self, pilot: PagePilot, request: dict[str, Any]) -> None:
+        topics = request.get("vehicles")
         known = [each for each in topics if isinstance(each, str)] if isinstance(topics, list) else []
         pilot.shown = frozenset(known) & self._vehicles.keys()
         self._show_all()
@@ -540,13 +535,14 @@ class Pilots:
         for node in wish.nodes:
             self._send_wish(node, "", "")
 
-    def _resume_meant(self, pilot: PagePilot, topic: object) -> None:
+    def _resume_meant(self, pilot: PagePilot, request: dict[str, Any]) -> None:
         """Resume the requested vehicle; without one all that are stopped or held, including later ones."""
+        topic = request.get("vehicle")
         if topic is None:
             self._wishes.end_all()
             meant = sorted({*self._wishes.all(), *self._held})
         else:
-            meant = [topic if isinstance(topic, str) and topic in self._wishes else self._known(topic)]
+            meant = [topic if isinstance(topic, str) and topic in self._wishes else self._known(request)]
         for each in meant:
             self._resume(pilot, each)
         self._file_wishes()
@@ -616,7 +612,7 @@ class Pilots:
         pilot.refused = ""
         self._command(pilot.vehicle, command, stamp)
 
-    def _release(self, pilot: PagePilot) -> None:
+    def _release(self, pilot: PagePilot, request: dict[str, Any] | None = None) -> None:
         ended = self._helm.release(pilot.number)
         for topic in ended:
             if topic not in self._wishes:  # already on hold, and neutral on its helm would start a new hold
