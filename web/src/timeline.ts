@@ -6,7 +6,7 @@ import { documentAddress, type Stream } from "./stream";
 
 interface Happening {
   timeS: number;
-  kind: "warning" | "error" | "silence" | "state";
+  kind: "warning" | "error" | "state";
   text: string;
 }
 

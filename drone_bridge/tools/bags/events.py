@@ -1,16 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""events: warnings, silences, takeoffs and landings in a bag, with their times."""
+"""events: warnings, takeoffs and landings in a bag, with their times."""
 
+import contextlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
-from drone_bridge.tools.bags.bag import NANOSECONDS_PER_SECOND, BagReader, BagReadError
+from drone_bridge.tools.bags.bag import BagReader, BagReadError
 
 MAX_EVENTS = 500
-#: A regular topic is silent after this multiple of its mean period, and at least this time.
-SILENT_PERIODS, SILENT_S = 10, 1.0
-LEAST_MESSAGES = 20
 _LOG, _DIAGNOSTICS, _BOOL = "rcl_interfaces/msg/Log", "diagnostic_msgs/msg/DiagnosticArray", "std_msgs/msg/Bool"
 _CONTROLLER = "drone_bridge/msg/ControllerState"
 _WARNING, _ERROR = 30, 40
@@ -24,53 +22,22 @@ class Event:
 
     time_ns: int
     kind: str
-    """warning, error, silence or state"""
+    """warning, error or state"""
     text: str
 
 
-@dataclass(slots=True)
-class _Pace:
-    """Reception times of a topic's messages."""
-
-    count: int = 0
-    first_ns: int = 0
-    last_ns: int = 0
-    gaps: list[tuple[int, int]] = field(default_factory=list)
-
-    def note(self, time_ns: int) -> None:
-        if not self.count:
-            self.first_ns = time_ns
-        elif (gap := time_ns - self.last_ns) > SILENT_S * NANOSECONDS_PER_SECOND and len(self.gaps) < MAX_EVENTS:
-            self.gaps.append((self.last_ns, gap))
-        self.count += 1
-        self.last_ns = time_ns
-
-    def silences(self) -> list[tuple[int, int]]:
-        """Return the silences of the topic as begin and duration, ns."""
-        if self.count < LEAST_MESSAGES:
-            return []
-        longest = SILENT_PERIODS * (self.last_ns - self.first_ns) / (self.count - 1)
-        return [(begin, gap) for begin, gap in self.gaps if gap > longest]
-
-
 def events(bag: BagReader) -> list[Event]:
-    """Return the events of a bag in order of time. Raises BagReadError."""
+    """Return the first MAX_EVENTS events of a bag in order of time. Raises BagReadError."""
     found: list[Event] = []
-    paces: dict[str, _Pace] = {}
     changes = _Changes()
-    for message in bag.messages():
+    for message in bag.messages([topic for topic in bag.topics if changes.may_report(topic.type_name)]):
         topic, type_name = message.topic.name, message.topic.type_name
-        paces.setdefault(topic, _Pace()).note(message.time_ns)
-        if changes.may_report(type_name) and len(found) < MAX_EVENTS:
-            try:
-                content = bag.deserialize(message)
-            except BagReadError:  # skip this message
-                continue
+        with contextlib.suppress(BagReadError):  # skip this message
+            content = bag.deserialize(message)
             found += [Event(message.time_ns, kind, text) for kind, text in changes.by(topic, type_name, content)]
-    for topic, pace in paces.items():
-        for begin_ns, gap_ns in pace.silences():
-            found.append(Event(begin_ns, "silence", f"{topic} silent for {gap_ns / NANOSECONDS_PER_SECOND:.1f} s"))
-    return sorted(found, key=lambda event: event.time_ns)[:MAX_EVENTS]
+        if len(found) >= MAX_EVENTS:
+            break
+    return found[:MAX_EVENTS]
 
 
 class _Changes:
