@@ -19,7 +19,7 @@ from drone_bridge.tools.shell.node import CommandFailedError
 )
 def test_a_refused_parameter_is_named(monkeypatch, reason, error):
     result = SimpleNamespace(successful=False, reason=reason)
-    monkeypatch.setattr(param, "_ask", lambda *_: SimpleNamespace(results=[result]))
+    monkeypatch.setattr(param, "_ask", lambda *_: SimpleNamespace(values=[], results=[result]))
     words = SimpleNamespace(node="/robot_bridge", parameter="limits.fence", value="1.5")
     with pytest.raises(CommandFailedError, match=error):
         param._set(None, words)

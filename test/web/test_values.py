@@ -19,11 +19,11 @@ from websockets.exceptions import ConnectionClosedOK
 from websockets.protocol import State
 
 from drone_bridge.tools.play.player import Player, Span
+from drone_bridge.tools.shared.parameter_values import value_like
 from drone_bridge.tools.web import calls
 from drone_bridge.tools.web import fleet as fleets
 from drone_bridge.tools.web import relay as relays
 from drone_bridge.tools.web.bag_view import MAX_SPEED, MIN_SPEED, RecordingView
-from drone_bridge.tools.web.clients import _value_like
 from drone_bridge.tools.web.outbox import Outbox
 from drone_bridge.tools.web.relay import Relay
 from drone_bridge.tools.web.vehicles import SteeredVehicle
@@ -44,7 +44,7 @@ KIND = Parameter.Type
     ],
 )
 def test_a_parameter_is_set_with_the_type_that_it_has(kind, before, value, after):
-    wanted = _value_like(Parameter("name", kind, before).get_parameter_value(), value)
+    wanted = value_like(Parameter("name", kind, before).get_parameter_value(), value)
     assert (wanted.type, repr(parameter_value_to_python(wanted))) == (
         kind.value,
         repr(parameter_value_to_python(Parameter("name", kind, after).get_parameter_value())),
@@ -56,7 +56,7 @@ def test_a_parameter_is_set_with_the_type_that_it_has(kind, before, value, after
     [(KIND.INTEGER, 1, 1.5, KIND.DOUBLE), (KIND.INTEGER, 1, True, KIND.BOOL), (KIND.DOUBLE, 1.0, True, KIND.BOOL)],
 )
 def test_what_does_not_fit_goes_as_it_is_for_the_node_to_refuse(kind, before, value, sent):
-    assert _value_like(Parameter("name", kind, before).get_parameter_value(), value).type == sent.value
+    assert value_like(Parameter("name", kind, before).get_parameter_value(), value).type == sent.value
 
 
 @pytest.mark.parametrize(("number", "is_taken"), [(3, True), (3.0, True), (True, False), (3.5, False), (-1, False)])

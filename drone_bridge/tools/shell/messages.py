@@ -7,10 +7,17 @@ from typing import Any
 import yaml
 
 from drone_bridge.tools.shell.node import CommandFailedError, imported
-from drone_bridge.tools.shell.values import parse
 
 #: Maximum number of printed elements of an array.
 SHOWN_ELEMENTS = 128
+
+
+def parse(text: str) -> Any:
+    """Return the value of a YAML text. Raises CommandFailedError."""
+    try:
+        return yaml.safe_load(text)
+    except (yaml.YAMLError, ValueError) as error:
+        raise CommandFailedError(f"'{text}' is not YAML: {' '.join(str(error).split())}.") from None
 
 
 def filled(message: Any, text: str) -> Any:

@@ -6,13 +6,14 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from rcl_interfaces.msg import ParameterType
+from rcl_interfaces.msg import Parameter, ParameterValue
 from rcl_interfaces.srv import GetParameters, ListParameters, SetParameters
 from rclpy.node import Node
-from rclpy.parameter import Parameter, parameter_value_to_python
+from rclpy.parameter import parameter_value_to_python
 
+from drone_bridge.tools.shared.parameter_values import value_like
+from drone_bridge.tools.shell.messages import parse
 from drone_bridge.tools.shell.node import CommandFailedError, call, run
-from drone_bridge.tools.shell.values import parse
 
 _ask = partial(call, again_s=1.0)
 
@@ -49,37 +50,18 @@ def _get(node: Node, words: Any) -> int:
 
 
 def _set(node: Node, words: Any) -> int:
-    value = parse(words.value)
-    if _is_whole(value):
-        request = GetParameters.Request(names=[words.parameter])
-        present = _ask(node, GetParameters, f"{words.node}/get_parameters", request).values
-        value = _converted(value, present[0].type if present else ParameterType.PARAMETER_NOT_SET)
+    request = GetParameters.Request(names=[words.parameter])
+    present = _ask(node, GetParameters, f"{words.node}/get_parameters", request).values
     try:
-        parameter = Parameter(words.parameter, value=value).to_parameter_msg()
-    except (TypeError, AssertionError):
+        value = value_like(present[0] if present else ParameterValue(), parse(words.value))
+    except (TypeError, ValueError, AssertionError, OverflowError):
         raise CommandFailedError(
             f"'{words.value}' is not a parameter value: it must be a number, a text, a bool, or a list."
         ) from None
-    change = SetParameters.Request(parameters=[parameter])
+    change = SetParameters.Request(parameters=[Parameter(name=words.parameter, value=value)])
     (result,) = _ask(node, SetParameters, f"{words.node}/set_parameters", change).results
     if not result.successful:
         if "undeclared" in result.reason:  # rclpy does not name it
             raise CommandFailedError(f"{words.node} has no parameter {words.parameter}.")
         raise CommandFailedError(f"{words.node} refused: {result.reason}")
     return 0
-
-
-def _is_whole(value: Any) -> bool:
-    """Return whether a value is a whole number, or a list that has one: a parameter may need a float."""
-    values = value if isinstance(value, list) else [value]
-    return any(isinstance(each, int) and not isinstance(each, bool) for each in values)
-
-
-def _converted(value: Any, kind: int) -> Any:
-    """Return whole numbers as the floats that a parameter of this type has."""
-    try:
-        if kind == ParameterType.PARAMETER_DOUBLE:
-            return float(value)
-        return list(map(float, value)) if kind == ParameterType.PARAMETER_DOUBLE_ARRAY else value
-    except (TypeError, ValueError, OverflowError):
-        return value  # the node refuses it

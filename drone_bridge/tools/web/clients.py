@@ -6,7 +6,7 @@ limited number of pending messages.
 """
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,10 +22,10 @@ from rclpy.qos import qos_profile_parameter_events
 from rclpy.serialization import deserialize_message
 
 from drone_bridge.tools.shared.interfaces import UnknownTypeError, import_interface
+from drone_bridge.tools.shared.parameter_values import value_like
 from drone_bridge.tools.web.calls import Calls
 from drone_bridge.tools.web.inbox import Inbox
 from drone_bridge.tools.web.vehicles import HELM_TOPIC
-from drone_bridge.wire.json_numbers import is_number, whole_number
 
 MAX_CHANNELS = 64
 """Maximum number of topics on which viewers may publish."""
@@ -127,7 +127,7 @@ class ViewerRequests(ServerListener):
             try:
                 request = GetParameters.Request(names=[name])
                 before = self._calls.call(f"{node}/get_parameters", GetParameters, request).values[0]
-                wanted = RosParameter(name=name, value=_value_like(before, each.get_value()))
+                wanted = RosParameter(name=name, value=value_like(before, each.get_value()))
                 request = SetParameters.Request(parameters=[wanted])
                 result = self._calls.call(f"{node}/set_parameters", SetParameters, request).results[0]
                 if not result.successful:
@@ -220,30 +220,3 @@ def _parameter(node: str, name: str, value: ParameterValue) -> Parameter:
         if value.type == RosType.PARAMETER_BYTE_ARRAY:
             content = b"".join(content)
     return Parameter(f"{node}.{name}", value=content, type=kind)
-
-
-def _value_like(before: ParameterValue, value: Any) -> ParameterValue:
-    """Convert a value to the type of a parameter, as JSON does not distinguish 1 from 1.0, or types of lists."""
-    from rclpy.parameter import Parameter as RclpyParameter
-
-    write = _WRITTEN.get(before.type, lambda each: each)
-    value = [write(each) for each in value] if isinstance(value, list) else write(value)
-    kind = RclpyParameter.Type(before.type) if value == [] else None
-    return RclpyParameter("value", kind, value).get_parameter_value()
-
-
-def _as_double(value: Any) -> Any:
-    return float(value) if is_number(value) else value
-
-
-def _as_integer(value: Any) -> Any:
-    whole = whole_number(value)
-    return value if whole is None else whole
-
-
-_WRITTEN: dict[int, Callable[[Any], Any]] = {
-    RosType.PARAMETER_DOUBLE: _as_double,
-    RosType.PARAMETER_DOUBLE_ARRAY: _as_double,
-    RosType.PARAMETER_INTEGER: _as_integer,
-    RosType.PARAMETER_INTEGER_ARRAY: _as_integer,
-}
