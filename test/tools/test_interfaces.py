@@ -35,7 +35,7 @@ def test_every_installed_type_has_a_definition_that_defines_it():
     for type_name in INSTALLED:
         definition = message_text(type_name)
         store = get_typestore(Stores.EMPTY)
-        store.register(get_types_from_msg(definition.text, type_name))
+        store.register(get_types_from_msg(definition, type_name))
         assert store.generate_msgdef(type_name, ros_version=2)
 
 
@@ -50,7 +50,7 @@ def test_hashes_are_those_of_the_build_and_none_where_it_made_none():
 
 
 def test_definition_is_the_file_then_each_dependency_once():
-    text = message_text("drone_bridge/msg/CommandRates").text
+    text = message_text("drone_bridge/msg/CommandRates")
     own = Path(get_package_share_directory("drone_bridge"), "msg/CommandRates.msg").read_text()
     assert text.startswith(own)
     headings = [line for line in text[len(own) :].splitlines() if line.startswith(("=", "MSG: "))]
@@ -72,13 +72,10 @@ def prefix(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_where_there_is_no_msg_file_the_idl_is_taken(prefix):
-    inner = "module small { module msg { struct Inner { int32 x; }; }; };"
-    outer = '#include "small/msg/Inner.idl"\nmodule small { module msg { struct Outer { small::msg::Inner i; }; }; };'
-    install(prefix, "small", {"Inner.idl": inner, "Outer.idl": outer})
-    definition = message_text("small/msg/Outer")
-    line = "=" * 80
-    assert definition.text == f"{line}\nIDL: small/msg/Outer\n{outer}\n{line}\nIDL: small/msg/Inner\n{inner}"
+def test_a_type_without_a_msg_file_is_refused_by_name(prefix):
+    install(prefix, "small", {"Outer.idl": "module small { module msg { struct Outer { int32 x; }; }; };"})
+    with pytest.raises(UnknownTypeError, match=r"'small/msg/Outer' can't be used: .* No such file .*Outer\.msg"):
+        message_text("small/msg/Outer")
     assert type_hash("small/msg/Outer") == "", "nobody has computed it, as before Iron"
 
 
@@ -86,7 +83,7 @@ def test_types_of_the_same_package_bounds_arrays_and_constants(prefix):
     fields = ["string NAME=x # not a/Type", "string<=10 text", "Inner[<=3] some", "Inner[] more", "bool[2] pair true"]
     text = "\n".join(fields) + "\n"
     install(prefix, "small", {"Inner.msg": "int32 x\n", "Outer.msg": text, "Inner.idl": "", "Outer.idl": ""})
-    assert message_text("small/msg/Outer").text == f"{text}\n{'=' * 80}\nMSG: small/Inner\nint32 x\n"
+    assert message_text("small/msg/Outer") == f"{text}\n{'=' * 80}\nMSG: small/Inner\nint32 x\n"
 
 
 def test_a_dependency_that_is_missing_is_named(prefix):

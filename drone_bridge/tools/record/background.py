@@ -27,14 +27,14 @@ class BackgroundWriter:
         self._bag = bag
         self._room = queue_bytes
         self._on_failure = on_failure
-        self._queue: deque[tuple[WrittenTopic, int, int, bytes, bytes]] = deque()
+        self._queue: deque[tuple[WrittenTopic, int, int, bytes]] = deque()
         self._changed = threading.Condition()
         self._deadline_s: float | None = None  # time.monotonic(); set by close()
         self._failure: Exception | None = None
         self._thread = threading.Thread(target=self._run, name="bag writer")
         self._thread.start()
 
-    def put(self, topic: WrittenTopic, log_ns: int, publish_ns: int, data: bytes, publisher: bytes = b"") -> bool:
+    def put(self, topic: WrittenTopic, log_ns: int, publish_ns: int, data: bytes) -> bool:
         """Queue a message, see `BagWriter.write`, without waiting. Return False if it was dropped."""
         size = len(data) + MESSAGE_OVERHEAD
         with self._changed:
@@ -42,7 +42,7 @@ class BackgroundWriter:
             if size > self._room or self._failure:
                 return False
             self._room -= size
-            self._queue.append((topic, log_ns, publish_ns, data, publisher))
+            self._queue.append((topic, log_ns, publish_ns, data))
             self._changed.notify()
         return True
 

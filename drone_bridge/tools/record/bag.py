@@ -4,7 +4,7 @@
 import errno
 import os
 import shutil
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -18,7 +18,7 @@ from rclpy.qos import QoSProfile
 
 from drone_bridge.net.disk_space import DEFAULT_MB, growth_error, shortage
 from drone_bridge.tools.record.settings import free_path
-from drone_bridge.tools.shared.interfaces import InterfaceText
+from drone_bridge.tools.shared.interfaces import ENCODING
 
 # Version 9 has names for QoS values, which Humble can't read. All distributions read version 8.
 METADATA_VERSION = 8
@@ -28,10 +28,6 @@ MIB = 2**20
 MAX_FILE_BYTES = 3 * 2**30
 #: Free space for the current chunk, what follows until the next check, and the index.
 RESERVED_BYTES = 3 * MIB
-#: Limit of the latched messages of a topic, and of their publishers, that each further file begins with.
-MAX_LATCHED = 1000
-#: Topic that is latched, but whose messages are events.
-LOG_TOPIC = "/rosout"
 
 
 class BagWriteError(Exception):
@@ -45,14 +41,12 @@ class WrittenTopic:
     name: str
     type_name: str
     """package/msg/Name"""
-    definition: InterfaceText
+    definition: str
     type_hash: str
     offers: Sequence[QoSProfile] = ()
     received: int = 0
     lost: int = 0
     """Number of published messages that the middleware has lost"""
-    latched_publishers: int = 0
-    """Largest number of latched publishers at the same time"""
     newest: dict[bytes, int] = field(default_factory=dict, repr=False)
     """Sequence number of the newest received message, by publisher, in the order of these messages"""
     channel: int = field(default=0, repr=False)
@@ -83,8 +77,7 @@ class BagFile:
 class BagWriter:
     """Writer of <path>/metadata.yaml and <path>/<name>.mcap, then <name>_1.mcap and so on. Not thread-safe.
 
-    Each file can be read by itself: it has the definitions of all topics so far, and begins with the last message of
-    each latched publisher.
+    Each file has the definitions of all topics so far.
     """
 
     def __init__(self, path: Path, *, compress: bool = False, min_free_mb: float = DEFAULT_MB) -> None:
@@ -98,10 +91,6 @@ class BagWriter:
         self._schemas: dict[str, int] = {}
         self._facts: dict[WrittenTopic, dict[str, str]] = {}  # metadata of the channels
         self._counts: Counter[WrittenTopic] = Counter()
-        self._repeated: Counter[WrittenTopic] = Counter()
-        self._latched: dict[
-            WrittenTopic, dict[bytes, deque[tuple[int, bytes]]]
-        ] = {}  # publish time and data, by publisher
         self._compression = CompressionType.ZSTD if compress else CompressionType.NONE
         self._files: list[BagFile] = []
         self._file_path: Path | None = None  # of a file without an end
@@ -141,27 +130,21 @@ class BagWriter:
                 facts["offered_qos_profiles"] = _qos_text(topic.offers)
 
     def _begin_next_file(self) -> None:
-        """End the file, and begin the next one with the latched messages. Raises OSError."""
+        """End the file, and begin the next one. Raises OSError."""
         self._note_offers()
         self._writer.add_metadata("rosbag2", {"serialized_metadata": yaml.safe_dump(self._information())})
         self._writer.finish()
         self._file.close()
         self._file_path = None
-        begin_ns = self._files[-1].stop_ns
         self._begin_file(self.path / f"{self.path.name}_{len(self._files)}.mcap")
-        for topic, by_publisher in self._latched.items():
-            for publish_ns, data in (message for messages in by_publisher.values() for message in messages):
-                self._writer.add_message(topic.channel, begin_ns, data, publish_ns)
-                self._files[-1].note(begin_ns)
-                self._repeated[topic] += 1
 
     @property
     def message_count(self) -> int:
-        """Number of written messages, not counting repeated ones."""
+        """Number of written messages."""
         return self._counts.total()
 
     def count(self, topic: WrittenTopic) -> int:
-        """Return the number of written messages of a topic, not counting repeated ones."""
+        """Return the number of written messages of a topic."""
         return self._counts[topic]
 
     def add(self, topic: WrittenTopic) -> None:
@@ -172,14 +155,13 @@ class BagWriter:
     def _register(self, topic: WrittenTopic) -> None:
         """Add a topic to the current file."""
         if topic.type_name not in self._schemas:
-            definition = topic.definition
-            schema = self._writer.register_schema(topic.type_name, definition.encoding, definition.text.encode())
+            schema = self._writer.register_schema(topic.type_name, ENCODING, topic.definition.encode())
             self._schemas[topic.type_name] = schema
         new = {"offered_qos_profiles": _qos_text(topic.offers), "topic_type_hash": topic.type_hash}
         facts = self._facts.setdefault(topic, new)
         topic.channel = self._writer.register_channel(topic.name, "cdr", self._schemas[topic.type_name], facts)
 
-    def write(self, topic: WrittenTopic, log_ns: int, publish_ns: int, data: bytes, publisher: bytes = b"") -> None:
+    def write(self, topic: WrittenTopic, log_ns: int, publish_ns: int, data: bytes) -> None:
         """Write a serialized message (CDR with its header), with two times in ns since the epoch.
 
         Args:
@@ -187,7 +169,6 @@ class BagWriter:
             log_ns: arrival time.
             publish_ns: time of publication.
             data: serialized message.
-            publisher: identifier of its publisher; empty: unknown.
 
         Raises:
             BagWriteError: the disk is nearly full. The message was not written, and the bag has to be closed.
@@ -201,8 +182,6 @@ class BagWriter:
         self._writer.add_message(topic.channel, log_ns, data, publish_ns)
         self._files[-1].note(log_ns)
         self._counts[topic] += 1
-        if topic.latched_publishers and topic.name != LOG_TOPIC:
-            self._keep_latched(topic, publisher, publish_ns, data)
         if self._file.tell() > MAX_FILE_BYTES:
             self._begin_next_file()
 
@@ -217,15 +196,6 @@ class BagWriter:
             self._begin_next_file()
         elif problem := f"{error.strerror}." if error else shortage(self.path, self._min_free_mb, size + MIB):
             raise BagWriteError(f"The recording ends. {problem} The bag '{self.path}' is complete until now.")
-
-    def _keep_latched(self, topic: WrittenTopic, publisher: bytes, publish_ns: int, data: bytes) -> None:
-        """Keep the last message of each publisher, or as many as there are publishers if they are unknown."""
-        by_publisher = self._latched.setdefault(topic, {})
-        before = by_publisher.pop(publisher, ())
-        most = 1 if publisher else min(topic.latched_publishers, MAX_LATCHED)
-        by_publisher[publisher] = deque([*before, (publish_ns, data)], maxlen=most)
-        if len(by_publisher) > MAX_LATCHED:
-            del by_publisher[next(iter(by_publisher))]
 
     def flush(self) -> None:
         """Flush to the disk. Raises BagWriteError and OSError as write() does."""
@@ -287,7 +257,7 @@ class BagWriter:
                         "offered_qos_profiles": self._facts[topic]["offered_qos_profiles"],
                         "type_description_hash": topic.type_hash,
                     },
-                    "message_count": self._counts[topic] + self._repeated[topic],
+                    "message_count": self._counts[topic],
                 }
                 for topic in self._topics
             ],

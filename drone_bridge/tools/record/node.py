@@ -40,8 +40,8 @@ MAX_PUBLISHERS = 1000
 SUBSCRIPTION_DEPTH = 1000
 BULKY_DEPTH = 100
 
-Sink = Callable[[WrittenTopic, int, int, bytes, bytes], object]
-"""Receiver of a topic, receive and publish time (ns since the epoch), the serialized message, and its publisher."""
+Sink = Callable[[WrittenTopic, int, int, bytes], object]
+"""Receiver of a topic, receive and publish time (ns since the epoch), and the serialized message."""
 
 
 @dataclass(slots=True)
@@ -162,8 +162,6 @@ class Recorder(Node):
                 self._refuse(topic.name, publisher.topic_type, f"the topic is recorded as '{topic.type_name}'")
         ours = [each for each in publishers if each.topic_type == topic.type_name]
         topic.add_offers([each.qos_profile for each in ours])
-        latched = sum(is_latched(each.qos_profile) for each in ours)
-        topic.latched_publishers = max(topic.latched_publishers, latched)
         present = TopicOffers.of(ours)
         offers = recorded.offers.joined(present)
         if offers == recorded.offers:
@@ -215,7 +213,7 @@ class Recorder(Node):
         # The publisher's clock may be arbitrary.
         publish_ns = info["source_timestamp"]
         is_time = 0 < publish_ns < 2**63
-        self._sink(topic, recorded.arrived_ns, publish_ns if is_time else recorded.arrived_ns, data, publisher_of(info))
+        self._sink(topic, recorded.arrived_ns, publish_ns if is_time else recorded.arrived_ns, data)
 
 
 def publisher_of(info: Mapping[str, Any]) -> bytes:

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""InterfaceText: definitions of the interface types that are installed on this machine, and their Python classes."""
+"""message_text: definitions of the interface types that are installed on this machine, and their Python classes."""
 
 import json
 import re
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +13,10 @@ from rclpy.type_support import check_for_type_support
 from drone_bridge.kind import load
 
 TYPE_NAME = re.compile(r"([a-z][a-z0-9_]*)/(msg|srv)/([A-Z][A-Za-z0-9]*)")
-IDL_INCLUDE = re.compile(r"^\s*#include\s+[\"<]([a-z][a-z0-9_]*)/msg/([A-Z][A-Za-z0-9]*)\.idl[\">]", re.MULTILINE)
 PARTS_OF_SERVICE = re.compile(r"^---[^\S\n]*$", re.MULTILINE)
 SEPARATOR = "=" * 80
+#: Name of the format of definitions in MCAP and Foxglove.
+ENCODING = "ros2msg"
 FLOATS_AND_TEXT = ("float32", "float64", "string", "wstring")
 INTEGERS = (
     *("bool", "byte", "char"),
@@ -29,20 +29,6 @@ BULKY_TYPES = ("sensor_msgs/msg/Image", "sensor_msgs/msg/CompressedImage", "sens
 
 class UnknownTypeError(Exception):
     """Failure to find a type: it is not installed, or not completely."""
-
-
-@dataclass(frozen=True, slots=True)
-class InterfaceText:
-    """Definition of a type, with the definitions of the types that it contains."""
-
-    text: str
-    is_idl: bool
-    """Whether it consists of .idl files, for packages that install no .msg files."""
-
-    @property
-    def encoding(self) -> str:
-        """Name of this format in MCAP and Foxglove."""
-        return "ros2idl" if self.is_idl else "ros2msg"
 
 
 def split_type_name(type_name: str, kind: str = "msg") -> tuple[str, str]:
@@ -80,26 +66,20 @@ def _share(package: str) -> Path:
     return Path(prefix, "share", package)
 
 
-def message_text(type_name: str) -> InterfaceText:
-    """Return the definition of an installed message type.
+def message_text(type_name: str) -> str:
+    """Return the definition of an installed message type, followed by those of the types that it contains.
 
     Raises:
-        UnknownTypeError: the type, or one that it contains, is not installed, or a file can't be read.
+        UnknownTypeError: the type, or one that it contains, is not installed, or has no readable .msg file.
     """
     split_type_name(type_name)
     try:
-        try:
-            text = interface_file(type_name, ".msg").read_text(encoding="utf-8")
-            return InterfaceText(_with_dependencies(text, type_name, ".msg", _msg_dependencies), is_idl=False)
-        except FileNotFoundError:
-            text = interface_file(type_name, ".idl").read_text(encoding="utf-8")
-            heading = f"{SEPARATOR}\nIDL: {type_name}\n"
-            return InterfaceText(heading + _with_dependencies(text, type_name, ".idl", _idl_dependencies), is_idl=True)
+        return _with_dependencies(_definition(type_name), type_name)
     except (OSError, UnicodeDecodeError) as error:
         raise UnknownTypeError(f"The installed definition of '{type_name}' can't be used: {error}") from None
 
 
-def service_texts(type_name: str) -> tuple[InterfaceText, InterfaceText]:
+def service_texts(type_name: str) -> tuple[str, str]:
     """Return the definitions of the request and of the response of an installed service type.
 
     Raises:
@@ -111,10 +91,10 @@ def service_texts(type_name: str) -> tuple[InterfaceText, InterfaceText]:
         parts = PARTS_OF_SERVICE.split(text)
         if len(parts) != 2:
             raise UnknownTypeError(f"The installed definition of '{type_name}' has {len(parts)} parts instead of two.")
-        request, response = (_with_dependencies(part, type_name, ".msg", _msg_dependencies) for part in parts)
+        request, response = (_with_dependencies(part, type_name) for part in parts)
     except (OSError, UnicodeDecodeError) as error:
         raise UnknownTypeError(f"The installed definition of '{type_name}' can't be used: {error}") from None
-    return InterfaceText(request, is_idl=False), InterfaceText(response, is_idl=False)
+    return request, response
 
 
 def import_interface(type_name: str, kind: str = "msg") -> Any:
@@ -146,27 +126,28 @@ def type_hash(type_name: str) -> str:
         return ""
 
 
-def _with_dependencies(
-    text: str, type_name: str, suffix: str, dependencies: Callable[[str, str], Iterator[str]]
-) -> str:
+def _definition(type_name: str) -> str:
+    return interface_file(type_name, ".msg").read_text(encoding="utf-8")
+
+
+def _with_dependencies(text: str, type_name: str) -> str:
     """Return the text of a type, followed by that of each contained type, once, under a heading."""
     parts: list[str] = []
     seen = {type_name}
 
     def append(text: str, type_name: str) -> None:
         parts.append(text)
-        for dependency in dependencies(text, type_name):
+        for dependency in _dependencies(text, type_name):
             if dependency not in seen:
                 seen.add(dependency)
-                kind, name = ("MSG", dependency.replace("/msg/", "/")) if suffix == ".msg" else ("IDL", dependency)
-                parts.append(f"\n{SEPARATOR}\n{kind}: {name}\n")
-                append(interface_file(dependency, suffix).read_text(encoding="utf-8"), dependency)
+                parts.append(f"\n{SEPARATOR}\nMSG: {dependency.replace('/msg/', '/')}\n")
+                append(_definition(dependency), dependency)
 
     append(text, type_name)
     return "".join(parts)
 
 
-def _msg_dependencies(text: str, type_name: str) -> Iterator[str]:
+def _dependencies(text: str, type_name: str) -> Iterator[str]:
     package = type_name.partition("/")[0]
     for line in text.splitlines():
         declaration = line.partition("#")[0].split()
@@ -175,8 +156,3 @@ def _msg_dependencies(text: str, type_name: str) -> Iterator[str]:
         field_type = re.split(r"[\[<]", declaration[0], maxsplit=1)[0]
         if field_type not in PRIMITIVE_TYPES:
             yield f"{package}/msg/{field_type}" if "/" not in field_type else field_type.replace("/", "/msg/")
-
-
-def _idl_dependencies(text: str, _type_name: str) -> Iterator[str]:
-    for package, name in IDL_INCLUDE.findall(text):
-        yield f"{package}/msg/{name}"

@@ -36,7 +36,7 @@ from drone_bridge.tools.bags.bag import NANOSECONDS_PER_SECOND, BagReader, BagRe
 from drone_bridge.tools.bags.events import Event, events
 from drone_bridge.tools.play.player import Player, Span
 from drone_bridge.tools.play.publishers import is_latched
-from drone_bridge.tools.shared.interfaces import BULKY_TYPES, UnknownTypeError, message_text
+from drone_bridge.tools.shared.interfaces import BULKY_TYPES, ENCODING, UnknownTypeError, message_text
 from drone_bridge.tools.web.access import Access
 from drone_bridge.tools.web.address import hidden_host, links, open_in_browser, qr_code
 from drone_bridge.tools.web.front_door import CannotListenError, FrontDoor
@@ -241,11 +241,10 @@ def _schema(bag: BagReader, topic: BagTopic) -> Schema | None:
     text, encoding = bag.definition(topic)
     if not text:
         try:
-            installed = message_text(topic.type_name)
+            text, encoding = message_text(topic.type_name), ENCODING
         except UnknownTypeError as error:
             print(f"Skipped '{topic.name}': {error}", flush=True)
             return None
-        text, encoding = installed.text, installed.encoding
     return Schema(name=topic.type_name, encoding=encoding, data=text.encode())
 
 

@@ -16,7 +16,7 @@ from rclpy.clock import Clock, ClockType  # type: ignore[attr-defined]  # Humble
 from rclpy.node import Node
 from rclpy.serialization import deserialize_message, serialize_message
 
-from drone_bridge.tools.shared.interfaces import InterfaceText, UnknownTypeError, import_interface, service_texts
+from drone_bridge.tools.shared.interfaces import ENCODING, UnknownTypeError, import_interface, service_texts
 from drone_bridge.tools.web.inbox import Inbox
 
 MAX_SERVICES = 1024
@@ -170,5 +170,5 @@ class Calls:
             self._node.destroy_client(client)
 
 
-def _message_schema(name: str, text: InterfaceText) -> MessageSchema:
-    return MessageSchema(encoding="cdr", schema=Schema(name=name, encoding=text.encoding, data=text.text.encode()))
+def _message_schema(name: str, text: str) -> MessageSchema:
+    return MessageSchema(encoding="cdr", schema=Schema(name=name, encoding=ENCODING, data=text.encode()))

@@ -21,7 +21,7 @@ from rclpy.node import Node
 from rclpy.subscription import Subscription
 
 from drone_bridge.ros.streams import UNWATCHED, PolledCallbackGroup, arrived
-from drone_bridge.tools.shared.interfaces import BULKY_TYPES, UnknownTypeError, import_interface, message_text
+from drone_bridge.tools.shared.interfaces import BULKY_TYPES, ENCODING, UnknownTypeError, import_interface, message_text
 from drone_bridge.tools.shared.topic_offers import DuplicateFilter, TopicOffers, request
 
 MAX_CHANNELS = 1024
@@ -128,7 +128,7 @@ class Graph:
         except UnknownTypeError as error:
             self._refuse(topic, type_name, str(error))
             return
-        schema = Schema(name=type_name, encoding=text.encoding, data=text.text.encode())
+        schema = Schema(name=type_name, encoding=ENCODING, data=text.encode())
         channel = Channel(topic, schema=schema, message_encoding="cdr", context=self._context)
         feed = Feed(topic, type_name, message_class, channel)
         self._feeds[topic, type_name] = self._by_channel[channel.id()] = feed
