@@ -47,7 +47,7 @@ from drone_bridge.pictures.camera import CAMERA_PROBLEMS, CAMERA_RATES, CameraTo
 from drone_bridge.pictures.topics import camera_transforms
 from drone_bridge.ros.commands.tilt_commands import TiltCommands
 from drone_bridge.ros.node.common_parameters import common_parameters, frame_names, frame_parameters
-from drone_bridge.ros.node.doubt_reports import DoubtReports
+from drone_bridge.ros.node.doubt_reports import report_doubts
 from drone_bridge.ros.node.limit_reports import LAND_UNATTENDED_S, limit_parameters
 from drone_bridge.ros.node.parameters import ParameterDeclaration
 from drone_bridge.ros.node.program import run
@@ -179,8 +179,8 @@ class ArdroneBridge(ProtocolNode):
             outlive_cleanup=True,
             on_hold=(LAND, RESET, EMERGENCY, FLAT_TRIM),
         )
-        self.make_service(SetBool, "hover", self._serve_hover, callback_group=self._requests.group)
-        self.make_service(SetBool, "set_camera", self._serve_set_camera, callback_group=self._requests.group)
+        self.create_service(SetBool, "~/hover", self._serve_hover, callback_group=self._requests.group)
+        self.create_service(SetBool, "~/set_camera", self._serve_set_camera, callback_group=self._requests.group)
 
     def set_up(self) -> None:
         self._flying = self.make_publisher(Bool, "flying", latched())
@@ -191,7 +191,7 @@ class ArdroneBridge(ProtocolNode):
         self._drone = self._wanted_drone()
         self._commands = TiltCommands(self, self._drone, has_landing_button=True)
         self._pilot = TiltPilot(self._commands.arbiter, self._drone, hovers=True)
-        DoubtReports(self, lambda: self._pilot.doubts, lambda: self._pilot.is_drifting)
+        report_doubts(self, lambda: self._pilot.doubts, lambda: self._pilot.is_drifting)
         self._camera = self.parameters["camera"]
         cameras = (FRONT_2, DOWN_2, FRONT, DOWN)
         self._pictures = CameraTopics(self, names, cameras=cameras) if self.parameters["video_port"] else None
@@ -365,7 +365,7 @@ class ArdroneBridge(ProtocolNode):
             if session.navdata and (quality := session.navdata.link_quality) is not None:
                 facts["wifi_quality"] = f"{quality:.2f}"
         for (name, level), problem in zip(CONDITIONS, problems, strict=True):
-            self.report.show_condition(name, problem, level)
+            self.report.update_condition(name, problem, level=level)
 
 
 def main() -> int:

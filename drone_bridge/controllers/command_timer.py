@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Timing of behaviours: command rates, steady-clock timers, and the clock of plans."""
+"""Timing of behaviours: command rates, and the clock of plans."""
 
 import time
 from collections.abc import Callable
 
-from rclpy.clock import Clock, ClockType  # type: ignore[attr-defined] # where humble has it
 from rclpy.node import Node
-from rclpy.timer import Timer
+
+from drone_bridge.ros.steady_timer import steady_timer
 
 #: Commands per second of controllers that steer by odometry or by the clock.
 COMMAND_RATE = 20.0
@@ -14,16 +14,14 @@ COMMAND_RATE = 20.0
 IDLE_RATE = 2.0
 
 
-def make_steady_timer(node: Node, period_s: float, callback: Callable[[], None]) -> Timer:
-    """Create a steady-clock timer. A paused simulation must not leave a vehicle on its last command."""
-    return node.create_timer(period_s, callback, clock=Clock(clock_type=ClockType.STEADY_TIME))
-
-
 class CommandTimer:
-    """Timer at COMMAND_RATE, or at IDLE_RATE while idle. Used by the executor's thread only."""
+    """Timer at COMMAND_RATE, or at IDLE_RATE while idle. Used by the executor's thread only.
+
+    A paused simulation must not leave a vehicle on its last command, so it is independent of simulated time.
+    """
 
     def __init__(self, node: Node, callback: Callable[[], None]) -> None:
-        self._timer = make_steady_timer(node, 1 / IDLE_RATE, callback)
+        self._timer = steady_timer(node, 1 / IDLE_RATE, callback)
 
     def set_idle(self, is_idle: bool) -> None:
         period_ns = round(1e9 / (IDLE_RATE if is_idle else COMMAND_RATE))

@@ -47,7 +47,7 @@ from drone_bridge.pictures.topics import camera_transforms
 from drone_bridge.pictures.video_port import VideoPort, video_log
 from drone_bridge.ros.commands.tilt_commands import TiltCommands, drone_parameters, read_drone
 from drone_bridge.ros.node.common_parameters import common_parameters, frame_names, frame_parameters
-from drone_bridge.ros.node.doubt_reports import DoubtReports
+from drone_bridge.ros.node.doubt_reports import report_doubts
 from drone_bridge.ros.node.limit_reports import limit_parameters
 from drone_bridge.ros.node.parameters import ParameterDeclaration
 from drone_bridge.ros.node.program import run
@@ -160,8 +160,8 @@ class DroneGuiBridge(ProtocolNode):
             self, REQUESTS, self._ask, refusal=self._refusal, outlive_cleanup=True, on_hold=on_hold
         )
         group = self._requests.group
-        self.make_service(SetBool, "hover", self._serve_hover, callback_group=group)
-        self.make_service(SetBool, "assume_flying", self._serve_assume_flying, callback_group=group)
+        self.create_service(SetBool, "~/hover", self._serve_hover, callback_group=group)
+        self.create_service(SetBool, "~/assume_flying", self._serve_assume_flying, callback_group=group)
 
     def set_up(self) -> None:
         get = self.parameters.__getitem__
@@ -177,7 +177,7 @@ class DroneGuiBridge(ProtocolNode):
         drone = read_drone(self.parameters, AR_DRONE)
         commands = TiltCommands(self, drone, has_landing_button=True)
         self._pilot = TiltPilot(commands.arbiter, drone, hovers=True)
-        DoubtReports(self, lambda: self._pilot.doubts, lambda: self._pilot.is_drifting)
+        report_doubts(self, lambda: self._pilot.doubts, lambda: self._pilot.is_drifting)
         for name in REQUESTS:
             self.make_subscription(Empty, name, self._on_message(name), 1, callback_group=self._requests.group)
         self.each_second(self._report_conditions)
@@ -332,7 +332,7 @@ class DroneGuiBridge(ProtocolNode):
             (MOTORS_OFF, emergency, DiagnosticStatus.ERROR),
             (OTHER_CONTROLLER, other, DiagnosticStatus.ERROR),
         ):
-            self.report.show_condition(name, problem, level)
+            self.report.update_condition(name, problem, level=level)
 
 
 def main() -> int:

@@ -35,7 +35,7 @@ from drone_bridge.robot_class.transports import Udp
 from drone_bridge.ros.commands.command_topics import TWIST_AXES, CommandTopics
 from drone_bridge.ros.commands.tilt_commands import TiltCommands, drone_parameters, read_drone
 from drone_bridge.ros.node.common_parameters import common_parameters, frame_names, frame_parameters
-from drone_bridge.ros.node.doubt_reports import DoubtReports
+from drone_bridge.ros.node.doubt_reports import report_doubts
 from drone_bridge.ros.node.limit_reports import limit_parameters
 from drone_bridge.ros.node.parameters import ParameterDeclaration
 from drone_bridge.ros.node.protocol_node import ProtocolNode
@@ -123,7 +123,7 @@ class RobotClassBridge(ProtocolNode):
             drone = read_drone(self.parameters, robot.drone)
             self._commands = TiltCommands(self, drone, has_landing_button="land" in robot.requests)
             self._pilot = pilot = TiltPilot(self._commands.arbiter, drone, hovers=robot.hovers)
-            DoubtReports(self, lambda: pilot.doubts, lambda: pilot.is_drifting)
+            report_doubts(self, lambda: pilot.doubts, lambda: pilot.is_drifting)
         else:
             self._commands = CommandTopics(
                 self, within_maxima=partial(clamped, robot), has_landing_button="land" in robot.requests
@@ -132,7 +132,7 @@ class RobotClassBridge(ProtocolNode):
             self._commands.take_velocities([axis for axis, (field, _) in TWIST_AXES.items() if field in followed])
             if self._commands.arbiter.limits.parameters.need_odometry:
                 self._watch = watch = ReportWatch()
-                DoubtReports(self, lambda: watch.reasons(elapsed_s()), advice="limits of places still use it")
+                report_doubts(self, lambda: watch.reasons(elapsed_s()), advice="limits of places still use it")
         ends = robot.always_accepted
         still = ends | {name for name, each in robot.all_requests.items() if not each.moves}
         RequestServices(self, robot.requests, self._ask, refusal=self._refusal, on_hold=still, never_stale=ends)

@@ -10,10 +10,11 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from rclpy.clock import Clock, ClockType  # type: ignore[attr-defined] # where humble has it, too
 from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.node import Node
 from rclpy.service import Service
+
+from drone_bridge.ros.steady_timer import steady_timer
 
 RETRY_PERIOD_S = 0.2  # each attempt blocks the executor for 0.1 s
 MAX_RETRIES = 25  # then the client is assumed to have ended
@@ -58,9 +59,7 @@ class _Retry:
         self._node = node
         self._attempt = (send, response, header)
         self._left = MAX_RETRIES
-        # Discovery is independent of ROS time.
-        clock = Clock(clock_type=ClockType.STEADY_TIME)
-        self._timer = node.create_timer(RETRY_PERIOD_S, self._try, clock=clock)
+        self._timer = steady_timer(node, RETRY_PERIOD_S, self._try)
 
     def _try(self) -> None:
         self._left -= 1

@@ -24,7 +24,7 @@ from drone_bridge.ros.node.common_parameters import (
     read_allowed_peers,
 )
 from drone_bridge.ros.node.datagram_link import datagram_link
-from drone_bridge.ros.node.doubt_reports import DoubtReports
+from drone_bridge.ros.node.doubt_reports import report_doubts
 from drone_bridge.ros.node.limit_reports import LAND_UNATTENDED_S, limit_parameters
 from drone_bridge.ros.node.parameters import ParameterDeclaration
 from drone_bridge.ros.node.program import run
@@ -135,7 +135,7 @@ class TelemetryBridge(ProtocolNode):
         self._drone = drone = read_drone(self.parameters, LANDING_DRONE)
         commands = TiltCommands(self, drone, now=self._stamps.command_clock)
         self._pilot = TiltPilot(commands.arbiter, drone, hovers=False)
-        DoubtReports(self, lambda: self._pilot.doubts, lambda: self._pilot.is_drifting)
+        report_doubts(self, lambda: self._pilot.doubts, lambda: self._pilot.is_drifting)
         self._allowed_peers = read_allowed_peers(self.parameters)
         self._is_udp = get("transport") == "udp"
         if not self._is_udp:

@@ -35,7 +35,7 @@ class ControllerNode:
         messages = self.published.setdefault(topic, [])
         return SimpleNamespace(msg_type=kind, publish=messages.append, wait_for_all_acked=lambda timeout: True)
 
-    def create_timer(self, period_s, call, clock):
+    def create_timer(self, period_s, call, callback_group, clock):
         self._timers.append([self._clock[0] + period_s, period_s, call])
 
     def create_service(self, kind, name, serve):

@@ -37,7 +37,7 @@ class Node:
     def get_logger(self):
         return SimpleNamespace(error=self.errors.append)
 
-    def create_timer(self, period_s, call, clock):
+    def create_timer(self, period_s, call, callback_group, clock):
         self.pass_period, self.is_over = call, False
         return SimpleNamespace(cancel=lambda: setattr(self, "is_over", True))
 

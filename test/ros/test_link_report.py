@@ -102,9 +102,9 @@ def test_a_problem_is_logged_when_it_begins(make_report):
     said = []
     report = make_report(logger=SimpleNamespace(**{**vars(LOGGER), "warning": said.append}))
     for problem in ("the drone is silent", "the drone is still silent", "", "", "the drone is silent"):
-        report.show_condition("navdata", problem, DiagnosticStatus.ERROR)
+        report.update_condition("navdata", problem, level=DiagnosticStatus.ERROR)
         assert ("navdata" in report.conditions) is bool(problem)
-    assert said == ["The drone is silent."] * 2
+    assert said == ["the drone is silent.", "the drone is silent. (1 line suppressed)"]
 
 
 class Peer:

@@ -10,7 +10,7 @@ from shipped import NODES, declared
 
 from drone_bridge.ros.node.parameter_files import parameter_arguments, unknown
 from drone_bridge.ros.node.parameters import DeclaredParameters, ParameterDeclaration, has_value
-from drone_bridge.tools.record.settings import SettingsError, read_settings
+from drone_bridge.tools.record.settings import read_settings
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +91,7 @@ def test_an_empty_list_of_any_type_can_be_set(make, kind):
 
 def test_an_empty_list_of_topics_records_all_and_no_size_is_a_list(make):
     assert read_settings(make("-p", "topics:=[]")).topics == frozenset()
-    with pytest.raises(SettingsError, match=r"exclude is \[\] but must be one value, as ''"):
+    with pytest.raises(ValueError, match=r"exclude is \[\] but must be one value, as ''"):
         read_settings(make("-p", "exclude:=[]"))
 
 

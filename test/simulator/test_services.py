@@ -261,8 +261,8 @@ class SuspendedNode:
     def __init__(self, talk):
         self.talk, self.services = talk, {}
 
-    def make_service(self, kind, name, serve, group):
-        self.services[name] = serve
+    def create_service(self, kind, name, serve, callback_group):
+        self.services[name.removeprefix("~/")] = serve
 
     def check_age(self, name):
         raise ValueError("stale")

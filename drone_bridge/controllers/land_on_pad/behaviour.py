@@ -20,7 +20,6 @@ from std_srvs.srv import Trigger
 
 from drone_bridge.controllers.behaviour import Behaviour
 from drone_bridge.controllers.camera_messages import read_pinhole
-from drone_bridge.controllers.command_timer import make_steady_timer
 from drone_bridge.controllers.commands import VelocityCommands
 from drone_bridge.controllers.land_on_pad.images import (
     CAMERA_INFO,
@@ -46,6 +45,7 @@ from drone_bridge.motion.matrices import NOT_COMPUTABLE, Vector
 from drone_bridge.msg import LandingPad
 from drone_bridge.ros.node.parameters import DeclaredParameters, ParameterDeclaration, declarations, read
 from drone_bridge.ros.qos import latched
+from drone_bridge.ros.steady_timer import steady_timer
 from drone_bridge.ros.subscriptions import subscribe
 from drone_bridge.ros.time import seconds_of
 from drone_bridge.vision.markers import MarkerParameters
@@ -152,7 +152,7 @@ class LandOnPadBehaviour(Behaviour):
         if self._begins_when_viewed:
             subscribe(node, Bool, "held", self._on_held, latched())
             subscribe(node, Bool, VIEWED, self._on_viewed, latched())
-        make_steady_timer(node, TIMEOUT_S, self._watch)
+        steady_timer(node, TIMEOUT_S, self._watch)
         node.create_service(Trigger, f"~/{NAME}", self._on_request)
 
     def leave(self) -> None:

@@ -18,7 +18,6 @@ from sensor_msgs.msg import Image as ImageMessage
 
 from drone_bridge.controllers.behaviour import Behaviour
 from drone_bridge.controllers.camera_messages import read_pinhole, read_pixels
-from drone_bridge.controllers.command_timer import make_steady_timer
 from drone_bridge.controllers.messages import ErrorLog, read_angles, read_pose
 from drone_bridge.controllers.seek_target.pilot import SeekDecision, SeekParameters, SeekTarget
 from drone_bridge.controllers.stamped_sets import StampedSets
@@ -29,6 +28,7 @@ from drone_bridge.motion.quaternions import MeasuredAttitude
 from drone_bridge.msg import CommandRates, DroneProperties
 from drone_bridge.ros.node.parameters import DeclaredParameters, declarations, read
 from drone_bridge.ros.qos import latched
+from drone_bridge.ros.steady_timer import steady_timer
 from drone_bridge.ros.streams import TopicStream
 from drone_bridge.ros.subscriptions import subscribe
 from drone_bridge.ros.time import seconds_of
@@ -135,7 +135,7 @@ class SeekTargetBehaviour(Behaviour):
         frames = StampedSets(TOPICS, self._on_frame)
         for topic, kind in zip(TOPICS, MESSAGE_TYPES, strict=True):
             subscribe(node, kind, topic, partial(self._take, frames, topic), _FRAME_QUEUE)
-        make_steady_timer(node, FRAME_TIMEOUT_S, self._watch)
+        steady_timer(node, FRAME_TIMEOUT_S, self._watch)
 
     def leave(self) -> None:
         self._has_left = True

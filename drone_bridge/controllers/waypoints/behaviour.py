@@ -13,7 +13,7 @@ from std_msgs.msg import Bool
 from std_srvs.srv import Trigger
 
 from drone_bridge.controllers.behaviour import Behaviour
-from drone_bridge.controllers.command_timer import COMMAND_RATE, make_steady_timer, plan_clock
+from drone_bridge.controllers.command_timer import COMMAND_RATE, plan_clock
 from drone_bridge.controllers.commands import VelocityCommands
 from drone_bridge.controllers.messages import OdometryReader
 from drone_bridge.controllers.state_publisher import StatePublisher
@@ -22,6 +22,7 @@ from drone_bridge.controllers.waypoints.waypoint import Waypoint
 from drone_bridge.controllers.waypoints.waypoints import TourDecision, WaypointParameters, Waypoints, WaypointState
 from drone_bridge.ros.node.parameters import DeclaredParameters, ParameterDeclaration, declarations, read
 from drone_bridge.ros.qos import latched
+from drone_bridge.ros.steady_timer import steady_timer
 from drone_bridge.ros.subscriptions import subscribe
 
 NAME = "waypoints"
@@ -63,7 +64,7 @@ class WaypointsBehaviour(Behaviour):
         self._services: dict[str, Any] = {name: node.create_client(Trigger, name) for name in called}
         subscribe(node, Bool, "flying", self._on_flying, latched())
         subscribe(node, Odometry, "odom", self._on_odometry, 1)
-        make_steady_timer(node, 1 / COMMAND_RATE, self._on_timer)
+        steady_timer(node, 1 / COMMAND_RATE, self._on_timer)
 
     def leave(self) -> None:
         self._is_left = True

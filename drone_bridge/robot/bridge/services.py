@@ -6,7 +6,6 @@ from functools import partial
 from typing import Any
 
 from rclpy.callback_groups import ReentrantCallbackGroup
-from rclpy.clock import Clock, ClockType  # type: ignore[attr-defined] # exported on jazzy only
 from rclpy.task import Future
 from std_msgs.msg import Bool
 from std_srvs.srv import SetBool
@@ -18,6 +17,7 @@ from drone_bridge.robot.discovery import REPLIES_S, DiscoveryRoute, DiscoverySea
 from drone_bridge.robot.session.driver import NOT_CONNECTED, DriverSession
 from drone_bridge.ros.node.protocol_node import ProtocolNode
 from drone_bridge.ros.node.request_services import PendingRequest, pass_on
+from drone_bridge.ros.steady_timer import steady_timer
 from drone_bridge.session.session import Actions
 from drone_bridge.srv import Bind, Discover, Unbind
 from drone_bridge.wire.printable import printable
@@ -48,9 +48,9 @@ class RobotServices:
         self._node, self._session, self._read_route = node, session, read_route
         self._search: Future[Discover.Response] | None = None
         group = ReentrantCallbackGroup()  # callbacks wait
-        node.make_service(Discover, "discover", self._serve_discover, callback_group=group)
+        node.create_service(Discover, "~/discover", self._serve_discover, callback_group=group)
         for task, service in ((BIND, Bind), (UNBIND, Unbind), (LIGHT, SetBool)):
-            node.make_service(service, task, partial(self._serve, task), callback_group=group)
+            node.create_service(service, f"~/{task}", partial(self._serve, task), callback_group=group)
 
     def switch_light(self, message: Bool) -> None:
         """Switch the lights like the service, without a response."""
@@ -117,5 +117,5 @@ class RobotServices:
             self._search = None
             done.set_result(response)
 
-        timer = self._node.create_timer(POLL_PERIOD_S, poll, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        timer = steady_timer(self._node, POLL_PERIOD_S, poll)
         return done

@@ -24,7 +24,7 @@ from drone_bridge.ros.commands.velocity_messages import cmd_vel_type, velocity_f
 from drone_bridge.ros.node.limit_reports import LimitReports, read_limits
 from drone_bridge.ros.node.protocol_node import ProtocolNode
 from drone_bridge.ros.node.stall_watch import StaleStreamFilter
-from drone_bridge.ros.other_types import OtherTypes
+from drone_bridge.ros.other_types import warn_of_other_types
 from drone_bridge.ros.qos import stream
 from drone_bridge.ros.time import stamp_numbers
 from drone_bridge.session.arbiter import Arbiter, Arrival
@@ -103,16 +103,12 @@ class CommandTopics(Generic[RawT]):
         read = velocity_frames(parameters, lambda: self._node.observed.yaw).in_body
         cmd_vel = cmd_vel_type(parameters)
         # The helm comes first, so that the executor serves it first.
-        self._take("~/helm", TwistStamped, read, is_helm=True)
-        self._take("cmd_vel", cmd_vel, read)
-        self._take("cmd_vel_stamped", TwistStamped, read, overrules=True)
-        self._node.each_second(OtherTypes(self._node, "cmd_vel", cmd_vel).warn_of_publishers)
+        self.take("~/helm", TwistStamped, read, is_helm=True)
+        self.take("cmd_vel", cmd_vel, read)
+        self.take("cmd_vel_stamped", TwistStamped, read, overrules=True)
+        warn_of_other_types(self._node, "cmd_vel", cmd_vel, publishes=False)
 
-    def take(self, topic: str, message_type: type, read: Callable[[Any], RawT]) -> None:
-        """Subscribe to raw commands, which have no limits. Commands older than `command_timeout` are refused."""
-        self._take(topic, message_type, read)
-
-    def _take(
+    def take(
         self,
         topic: str,
         message_type: type,
@@ -121,7 +117,7 @@ class CommandTopics(Generic[RawT]):
         overrules: bool = False,
         is_helm: bool = False,
     ) -> None:
-        """Subscribe to a topic. Messages with a stamp older than `command_timeout` are refused, see CommandAges.
+        """Subscribe to velocities or raw commands. Those older than `command_timeout` are refused, see CommandAges.
 
         `read` converts a fresh message, or raises ValueError with a sentence. After a command on a topic that
         `overrules`, those on other topics are ignored for `command_timeout`. `Hold` decides whether commands are

@@ -70,33 +70,13 @@ class HoldServices:
         return bool(ready)
 
 
-class HoldReports:
-    """Newest reports of nodes about their hold, on ~/hold_status."""
-
-    def __init__(self, node: Any) -> None:
-        self._node = node
-        self._subscriptions: dict[str, Any] = {}
-        self._statuses: dict[str, HoldStatus] = {}
-
-    def status(self, name: str) -> HoldStatus | None:
-        """Return the newest report of a node, by its full name; None before the first."""
-        if name not in self._subscriptions:
-
-            def take(status: HoldStatus) -> None:
-                self._statuses[name] = status
-
-            self._subscriptions[name] = self._node.create_subscription(
-                HoldStatus, f"{name}/hold_status", take, latched()
-            )
-        return self._statuses.get(name)
-
-
 class CommandRefusals:
     """Reasons why the subscribers of a topic do not follow it, because of a hold or a helm."""
 
     def __init__(self, node: Any, topic: str) -> None:
         self._node, self._topic = node, topic
-        self._reports = HoldReports(node)
+        self._subscriptions: dict[str, Any] = {}
+        self._statuses: dict[str, HoldStatus] = {}
         self._said: dict[str, str] = {}
 
     def changes(self) -> list[str]:
@@ -108,10 +88,22 @@ class CommandRefusals:
         sentences: list[str] = []
         for each in self._node.get_subscriptions_info_by_topic(self._topic):
             name = f"{each.node_namespace.rstrip('/')}/{each.node_name}"
-            if (status := self._reports.status(name)) is None:
+            if (status := self._status(name)) is None:
                 continue
             refusal = refusal_of(status)
             if refusal != self._said.get(name, ""):
                 self._said[name] = refusal
                 sentences.append(f"{name}: {refusal or 'It follows commands.'}")
         return sentences
+
+    def _status(self, name: str) -> HoldStatus | None:
+        """Return the newest report of a node about its hold, by its full name; None before the first."""
+        if name not in self._subscriptions:
+
+            def take(status: HoldStatus) -> None:
+                self._statuses[name] = status
+
+            self._subscriptions[name] = self._node.create_subscription(
+                HoldStatus, f"{name}/hold_status", take, latched()
+            )
+        return self._statuses.get(name)

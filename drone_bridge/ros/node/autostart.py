@@ -5,12 +5,12 @@ from collections.abc import Callable
 from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticStatus
-from rclpy.clock import Clock, ClockType  # type: ignore[attr-defined] # where humble has it, too
 from rclpy.lifecycle import LifecycleNode, TransitionCallbackReturn
 
 from drone_bridge.net.connector import LinkError
 from drone_bridge.ros.node.parameters import UNCONFIGURED, DeclaredParameters
 from drone_bridge.ros.node.status_publisher import StatusPublisher
+from drone_bridge.ros.steady_timer import steady_timer
 
 #: Period of the reports of a node that could not start, and of the retries if its port was taken.
 PERIOD_S = 2.0
@@ -45,7 +45,7 @@ class Autostart:
             else "The node stays unconfigured until its parameters are set to allowed values."
         )
         self._node.get_logger().error(f"{self._failure or 'The start failed.'} {advice}")
-        self._timer = self._node.create_timer(PERIOD_S, self._retry, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        self._timer = steady_timer(self._node, PERIOD_S, self._retry)
 
     def takes(self, failure: Exception) -> bool:
         """Store the error of a failed transition. Return True if this object requested it: retries are not logged."""

@@ -160,22 +160,15 @@ class LinkReport:
         """Remove a problem from diagnostics."""
         self.conditions.pop(name, None)
 
-    def show_condition(self, name: str, problem: str, level: bytes) -> None:
-        """Show a problem, and log it once, or end it if it is empty."""
-        if not problem:
-            self.end_condition(name)
-            return
-        if name not in self.conditions:
-            self.warn(f"{problem[0].upper()}{problem[1:]}.")
-        self.begin_condition(name, problem, level)
-
-    def update_condition(self, name: str, problem: str | None, advice: str) -> None:
+    def update_condition(
+        self, name: str, problem: str | None, advice: str = "", level: bytes = DiagnosticStatus.WARN
+    ) -> None:
         """Show and log a problem, or end it if it is None or empty.
 
         The advice is only logged, and may be empty. Both texts have no full stop.
         """
         if problem:
-            self.begin_condition(name, problem)
+            self.begin_condition(name, problem, level)
             self.warn_ongoing(name, f"{problem}: {advice}." if advice else f"{problem}.")
         else:
             self.end_condition(name)

@@ -25,7 +25,6 @@ from rclpy.logging import get_logger
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
-from drone_bridge.ros.node.discovery_server import warn_if_alone
 from drone_bridge.ros.node.parameter_files import check_launch_file
 from drone_bridge.ros.node.stall_watch import PROCESS
 from drone_bridge.ros.process import log_pipe, watchdog
@@ -116,7 +115,6 @@ class _Run:
                 self._status = FAILED if is_of_middleware else REFUSED
                 return False
             assert isinstance(self._node, Node)
-            warn_if_alone(self._node)
             self._executor = executor_of(self._node)
             PROCESS.start()  # a slow start is not a stall: no commands wait meanwhile
             watchdog.start(log_pipe.respawn_writer)

@@ -34,8 +34,6 @@ from builtin_interfaces.msg import Time
 from rcl_interfaces.msg import SetParametersResult
 from rclpy.callback_groups import CallbackGroup
 from rclpy.client import Client
-from rclpy.clock import Clock as RosClock
-from rclpy.clock import ClockType  # type: ignore[attr-defined] # where humble has it, too
 from rclpy.guard_condition import GuardCondition
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.parameter import Parameter
@@ -60,6 +58,7 @@ from drone_bridge.ros.node.status_publisher import StatusPublisher
 from drone_bridge.ros.process import log_pipe
 from drone_bridge.ros.publishers import NO_EVENTS, PUBLISHER_ERRORS
 from drone_bridge.ros.service_responses import resend_if_lost
+from drone_bridge.ros.steady_timer import steady_timer
 from drone_bridge.ros.subscriptions import subscribe
 from drone_bridge.ros.ticker import Ticker
 from drone_bridge.ros.time import time_from_nanoseconds
@@ -602,7 +601,7 @@ class ProtocolNode(LifecycleNode):
 
     def make_timer(self, period_s: float, callback: Callable[[], None]) -> Timer:
         """Create a timer of real time, independent of simulated time."""
-        timer = self.create_timer(period_s, callback, clock=RosClock(clock_type=ClockType.STEADY_TIME))
+        timer = steady_timer(self, period_s, callback)
         self.cleanup.callback(self.destroy_timer, timer)
         return timer
 
@@ -610,12 +609,6 @@ class ProtocolNode(LifecycleNode):
         """Call a function periodically in a separate thread, cheaper than a timer. It must not block."""
         ticker = Ticker(f"{self.get_name()} {name}", period_s, call, self._ticker_failed)
         self.cleanup.callback(ticker.stop)
-
-    def make_service(
-        self, service_type: type, name: str, callback: Callable[[Any, Any], Any], callback_group: CallbackGroup
-    ) -> None:
-        """Create a service below the node's name."""
-        self.create_service(service_type, f"~/{name}", callback, callback_group=callback_group)
 
     # Overridden methods of rclpy's node.
 

@@ -7,13 +7,13 @@ from functools import partial
 from typing import Any
 
 from rclpy.callback_groups import ReentrantCallbackGroup
-from rclpy.clock import Clock, ClockType  # type: ignore[attr-defined] # where humble has it, too
 from rclpy.task import Future
 from std_srvs.srv import Trigger
 
 from drone_bridge.net.clock import elapsed_s
 from drone_bridge.ros.node.protocol_node import ProtocolNode
 from drone_bridge.ros.node.stall_watch import PROCESS
+from drone_bridge.ros.steady_timer import steady_timer
 from drone_bridge.session.session import EMERGENCY, ENDS_FLIGHT, Actions, Session
 
 #: How long a request waits for the link of a bridge that was just activated, and the polling period.
@@ -159,8 +159,7 @@ class RequestServices:
             if not over.done() and (self._is_decided() or checks_left <= 0):
                 over.set_result(None)
 
-        clock = Clock(clock_type=ClockType.STEADY_TIME)
-        timer = self._node.create_timer(_LOOK_S, check_link, callback_group=self.group, clock=clock)
+        timer = steady_timer(self._node, _LOOK_S, check_link, self.group)
         await over
         self._node.destroy_timer(timer)
 

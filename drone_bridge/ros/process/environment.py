@@ -54,6 +54,16 @@ def complete_environment(*, may_start_again: bool = True) -> None:
             name_profile_for_fast_dds_2(os.environ)
 
 
+def ask_for_all_topics() -> None:
+    """Make this process a super client of the discovery server, if there is one. Call this before rclpy.init.
+
+    A server announces only a client's own topics to the client, but all topics to a super client. A value of
+    ROS_SUPER_CLIENT takes precedence.
+    """
+    if os.environ.get("ROS_DISCOVERY_SERVER"):
+        os.environ.setdefault("ROS_SUPER_CLIENT", "TRUE")
+
+
 def name_home() -> None:
     """Set HOME to a temporary folder of the user's own, if the user has no entry in passwd and HOME can't be written.
 

@@ -24,7 +24,7 @@ from drone_bridge.msg import CommandAxes, CommandRates
 from drone_bridge.ros.commands.command_axes import shares_from_axes
 from drone_bridge.ros.commands.velocity_messages import as_published
 from drone_bridge.ros.node.protocol_node import ProtocolNode
-from drone_bridge.ros.other_types import OtherTypes
+from drone_bridge.ros.other_types import warn_of_other_types
 
 #: Longer than the usual command_timeout: between repeats, a vehicle's own watchdog applies its own neutral.
 PERIOD_S = 1.0
@@ -94,7 +94,7 @@ class NeutralRepeater:
         self._topics = {**others, **{publisher.topic_name: publisher.msg_type for publisher in publishers}}
         self._subscribed: set[str] = set()  # subscribed topics
         for publisher in publishers:
-            node.each_second(OtherTypes(node, publisher.topic_name, publisher.msg_type).warn_of_subscriptions)
+            warn_of_other_types(node, publisher.topic_name, publisher.msg_type, publishes=True)
         node.hold.when_set(self.publish_neutral)
         node.when_activated(self._begin)
         node.make_timer(PERIOD_S, self._tick)

@@ -120,7 +120,7 @@ class SimulatorServices:
         self._node, self._session = node, session
         group = ReentrantCallbackGroup()  # callbacks wait
         for name, kind in SERVICES.items():
-            node.make_service(kind, name, partial(self._serve, name), group)
+            node.create_service(kind, f"~/{name}", partial(self._serve, name), callback_group=group)
 
     async def _serve(self, name: str, request: Any, response: Any) -> Any:
         """Post a request to the session, wait for its outcome, and fill the response."""

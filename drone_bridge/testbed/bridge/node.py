@@ -24,7 +24,7 @@ from drone_bridge.ros.node.common_parameters import (
     frame_names,
     frame_parameters,
 )
-from drone_bridge.ros.node.doubt_reports import DoubtReports
+from drone_bridge.ros.node.doubt_reports import report_doubts
 from drone_bridge.ros.node.limit_reports import limit_parameters
 from drone_bridge.ros.node.parameters import ParameterDeclaration, declarations, read
 from drone_bridge.ros.node.program import run
@@ -115,7 +115,7 @@ class TestbedBridge(ProtocolNode):
         self._time_unit_s = TIME_UNITS[get("time_unit")]
         self._stamps = Stamps(self.parameters, self.now)
         self._flight: TestbedFlight | None = None  # until a testbed has announced its drone
-        DoubtReports(self, lambda: self._flight.doubts if self._flight else ())
+        report_doubts(self, lambda: self._flight.doubts if self._flight else ())
         self._names = frame_names(self.parameters, StereoFrameNames)
         load_opencv()
         self._translation = translate.TestbedTranslation(

@@ -41,9 +41,9 @@ def main(args: list[str] | None = None) -> int:
     handle_stop_signals(stop.set)
     from rclpy.utilities import remove_ros_args
 
-    from drone_bridge.ros.node.discovery_server import ask_for_all_topics
     from drone_bridge.ros.node.program import START_ERRORS, initialize_ros, print_start_error, shut_down_ros
     from drone_bridge.ros.process import log_pipe, watchdog
+    from drone_bridge.ros.process.environment import ask_for_all_topics
     from drone_bridge.standard_files import open_closed_files
 
     open_closed_files()
@@ -72,14 +72,16 @@ def main(args: list[str] | None = None) -> int:
 
 def record(node: "Recorder", stop: StopRequest) -> int:
     """Record with the node until stopped, and return the exit status."""
+    from rclpy.exceptions import ParameterException
+
     from drone_bridge.tools.record.background import BackgroundWriter
     from drone_bridge.tools.record.bag import BagWriteError, BagWriter
-    from drone_bridge.tools.record.settings import SettingsError, read_settings
+    from drone_bridge.tools.record.settings import read_settings
 
     try:
         settings = read_settings(node)
         bag = BagWriter(settings.bag, compress=settings.compress, min_free_mb=settings.min_free_mb)
-    except (SettingsError, BagWriteError) as error:
+    except (ParameterException, ValueError, BagWriteError) as error:
         node.get_logger().error(str(error))
         return 1
     node.get_logger().info(f"Recording into '{bag.path}'.")

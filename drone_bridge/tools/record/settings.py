@@ -9,7 +9,6 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from rclpy.exceptions import ParameterException
 from rclpy.node import Node
 
 from drone_bridge.ros.node.common_parameters import MIN_FREE_SPACE
@@ -63,10 +62,6 @@ def free_path(path: Path) -> Path:
     return next(each for each in itertools.chain([path], others) if not os.path.lexists(each))
 
 
-class SettingsError(Exception):
-    """Invalid value of a parameter. The text names the allowed ones."""
-
-
 @dataclass(frozen=True, slots=True)
 class RecorderSettings:
     """Topics to record, and the destination."""
@@ -83,20 +78,18 @@ def read_settings(node: Node) -> RecorderSettings:
     """Declare and read the parameters.
 
     Raises:
-        SettingsError: a value is not allowed.
+        ParameterException: a value has another type.
+        ValueError: a value is not allowed.
     """
-    try:
-        declared = DeclaredParameters(node, PARAMETERS)
-    except (ParameterException, ValueError) as error:
-        raise SettingsError(str(error)) from None
+    declared = DeclaredParameters(node, PARAMETERS)
     names = list(declared["topics"])
     try:
         topics = frozenset(node.resolve_topic_name(name) for name in names if name)
     except (RuntimeError, ValueError) as error:  # RCLError, which is not public on all distributions
-        raise SettingsError(f"topics is {names}, which has an invalid topic name: {error}") from None
+        raise ValueError(f"topics is {names}, which has an invalid topic name: {error}") from None
     declared.freeze_because("when the node starts")
     return RecorderSettings(
-        bag=free_path(Path(declared["bag"]).expanduser()) if declared["bag"] else new_bag(),
+        bag=Path(declared["bag"]).expanduser() if declared["bag"] else new_bag(),
         topics=topics,
         exclude=re.compile(declared["exclude"]) if declared["exclude"] else None,
         compress=declared["compression"] != "none",
