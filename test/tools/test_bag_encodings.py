@@ -45,7 +45,7 @@ def test_topics_of_other_encodings_are_left_out_by_name(tmp_path, encoding, caps
         assert [(topic.name, topic.count) for topic in bag.topics] == [("/x", 5)]
         assert bag.left_out == {"/note": encoding}
         assert bag.count == 5
-        assert [message.data for message in bag.deserialized("/x")] == [0.0, 1.0, 2.0, 3.0, 4.0]
+        assert [bag.deserialize(message).data for message in bag.messages()] == [0.0, 1.0, 2.0, 3.0, 4.0]
         assert print_info(bag) == 0
     assert "/note" not in capsys.readouterr().out
 

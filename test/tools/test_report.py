@@ -16,17 +16,13 @@ from sensor_msgs.msg import BatteryState, CompressedImage, Image, Imu
 from std_msgs.msg import Bool, Float64, String
 from written_bags import write_bag
 
-from drone_bridge.msg import ControllerState
 from drone_bridge.tools.bags.bag import BagMessage, BagReader, BagReadError, BagTopic
 from drone_bridge.tools.cli import main
 from drone_bridge.tools.report.command import write_report
 from drone_bridge.tools.report.report_data import (
     MAX_POINTS,
     PICTURES,
-    ReportData,
     ReportPicture,
-    _note_controller,
-    _note_state,
     numbers_in,
     read_report_data,
     thinned,
@@ -34,7 +30,7 @@ from drone_bridge.tools.report.report_data import (
 
 pytest.importorskip("plotly", reason="rosdep has no key for it")
 from drone_bridge.tools.report import figures
-from drone_bridge.tools.report.page import data_uri, outcomes
+from drone_bridge.tools.report.page import data_uri
 
 SECOND = 10**9
 START = 1_700_000_000 * SECOND
@@ -97,18 +93,6 @@ def test_a_text_of_several_lines_or_a_long_one_is_no_state(tmp_path):
         assert list(read_report_data(opened).states) == ["/mode"]
 
 
-def test_a_report_begins_with_who_flew_how_long_and_how_far_off():
-    data = ReportData()
-    states = [("searching", "no pad yet", math.nan), ("landing", "above it", 0.04), ("landed", "touchdown", math.nan)]
-    for number, (name, reason, distance) in enumerate(states):
-        message = ControllerState(behaviour="land_on_pad", state=name, reason=reason, distance=distance)
-        _note_controller(data, "/drone/drone_controller/state", message)
-        _note_state(data.states.setdefault("/drone/drone_controller/state", []), 4.0 * number, name, reason)
-    (sentence,) = outcomes(data)
-    for part in ("drone_controller", "land on pad", "8 s", "landed", "touchdown", "0.04 m"):
-        assert part in sentence
-
-
 def test_diagnostics_are_merged_while_they_say_the_same(data):
     bars = figures.states(data.diagnostics).data[0]
     assert list(bars.text) == ["OK", "ERROR"]
@@ -167,8 +151,8 @@ def test_rotations_are_in_degrees_and_covariances_are_left_out(data):
 def test_numbers_of_a_message_that_marks_unknowns(tmp_path):
     bag_path = write_bag(tmp_path / "imu", [("/imu", START, Imu()), ("/battery", START, BatteryState())])
     with BagReader(bag_path) as bag:
-        (message,) = bag.deserialized("/imu")
-        (battery,) = bag.deserialized("/battery")
+        decoded = {message.topic.name: bag.deserialize(message) for message in bag.messages()}
+        message, battery = decoded["/imu"], decoded["/battery"]
     assert "voltage" in dict(numbers_in(battery))
     assert not [name for name, _ in numbers_in(battery) if name.isupper()]  # its constants
     names = dict(numbers_in(message))

@@ -175,11 +175,6 @@ class BagReader:
         except Exception as error:  # rosbags can raise anything for invalid data
             raise BagReadError(f"'{self.path}' has a message on '{name}' that is no '{type_name}': {error}") from error
 
-    def deserialized(self, name: str) -> Iterator[Any]:
-        """Yield the messages of a topic, deserialized. Raises BagReadError."""
-        for message in self.messages([topic for topic in self.topics if topic.name == name]):
-            yield self.deserialize(message)
-
 
 def run_on_bag(command: str, path: Path, work: Callable[[BagReader], int]) -> int:
     """Run a command on a bag. Return its exit status, or 1 if a file can't be used."""
@@ -286,11 +281,6 @@ def _is_unfinished(path: Path) -> bool:
 def field_names(message: Any) -> list[str]:
     """Return the names of a message's fields, without its constants, which rosbags represents as fields."""
     return [each.name for each in fields(message) if not str(each.type).startswith("ClassVar")]
-
-
-def stamp_s(message: Any) -> float:
-    """Return the stamp of a message's header, s."""
-    return float(message.header.stamp.sec + message.header.stamp.nanosec / NANOSECONDS_PER_SECOND)
 
 
 def _topic(connections: Sequence[Connection]) -> BagTopic:

@@ -3,27 +3,21 @@
 
 import base64
 import html
-import math
+import importlib
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
 from plotly.offline import get_plotlyjs
 
 from drone_bridge.tools.bags.bag import NANOSECONDS_PER_SECOND, BagReader, BagTopic
 from drone_bridge.tools.info.command import TopicRate, beginning
 from drone_bridge.tools.report import figures
 from drone_bridge.tools.report.report_data import ReportData, ReportPicture
+from drone_bridge.vision.image_error import ImageError
+from drone_bridge.vision.jpegs import jpeg_of_rgb
+from drone_bridge.vision.raw_images import rgb_of_raw
 
 _JPEG_QUALITY = 80
-#: Bytes per pixel and OpenCV's conversion to blue, green, red, by encoding; None: no conversion.
-_TO_BGR = {
-    "rgb8": (3, "COLOR_RGB2BGR"),
-    "bgr8": (3, None),
-    "rgba8": (4, "COLOR_RGBA2BGR"),
-    "bgra8": (4, "COLOR_BGRA2BGR"),
-    "mono8": (1, "COLOR_GRAY2BGR"),
-}
 _STYLE = """
 :root { color-scheme: light dark; --line: #8884; }
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 1200px; margin: 2rem auto; padding: 0 1rem; }
@@ -82,7 +76,6 @@ def _sections(bag: BagReader, data: ReportData, topic_rates: dict[BagTopic, Topi
         f'<p class="facts">{beginning(bag)}: {duration_s:.1f} s, {bag.count} messages of '
         f"{len(bag.topics)} topics, {bag.size_bytes / 1e6:.1f} MB</p>"
     )
-    yield "".join(f"<p>{html.escape(sentence)}</p>" for sentence in outcomes(data))
     if data.tracks:
         yield "<h2>Track</h2>" + _plot(figures.track(data.tracks))
     if data.states:
@@ -96,20 +89,6 @@ def _sections(bag: BagReader, data: ReportData, topic_rates: dict[BagTopic, Topi
     plots = [(topic, figures.lines(series)) for topic, series in sorted(data.series.items())]
     yield "<h2>Numbers</h2>" + "".join(f"<h3>{html.escape(name)}</h3>{_plot(plot)}" for name, plot in plots if plot)
     yield "<h2>Topics</h2>" + _topics(bag, topic_rates) + _illegible(data)
-
-
-def outcomes(data: ReportData) -> Iterator[str]:
-    """Yield a sentence per controller: behaviour, duration, final state, and distance to its goal."""
-    for topic, (behaviour, distance_m) in sorted(data.controllers.items()):
-        if not (intervals := data.states.get(topic)):
-            continue
-        first, last = intervals[0], intervals[-1]
-        off = f", {distance_m:.2f} m from its goal" if math.isfinite(distance_m) else ""
-        because = f" ({last.reason})" if last.reason else ""
-        yield (
-            f"{topic.strip('/').removesuffix('/state')}: {behaviour.replace('_', ' ')} for "
-            f"{last.from_s - first.from_s:.0f} s, until it was {last.state}{because}{off}."
-        )
 
 
 def _plot(figure: Any, has_tools: bool = True) -> str:
@@ -165,24 +144,14 @@ def data_uri(picture: ReportPicture) -> str | None:
     if picture.type_name == "sensor_msgs/msg/CompressedImage":
         kind = "png" if "png" in picture.message.format else "jpeg"
         return _uri(bytes(picture.message.data), kind)
-    data = _jpeg(picture.message)
-    return _uri(data, "jpeg") if data else None
+    image = picture.message
+    importlib.import_module("cv2")  # a missing one ends the command
+    try:
+        pixels = rgb_of_raw(image.data, image.encoding, image.width, image.height, image.step)
+        return _uri(jpeg_of_rgb(pixels, _JPEG_QUALITY), "jpeg")
+    except ImageError:
+        return None
 
 
 def _uri(data: bytes, kind: str) -> str:
     return f"data:image/{kind};base64,{base64.b64encode(data).decode()}"
-
-
-def _jpeg(image: Any) -> bytes | None:
-    import cv2
-
-    if image.encoding not in _TO_BGR or not image.height or not image.width:
-        return None
-    channels, conversion = _TO_BGR[image.encoding]
-    if len(image.data) != image.height * image.step or image.step < image.width * channels:
-        return None  # the size of the data does not match the image
-    rows = np.asarray(image.data).reshape(image.height, image.step)
-    pixels = np.ascontiguousarray(rows[:, : image.width * channels]).reshape(image.height, image.width, channels)
-    bgr = cv2.cvtColor(pixels, getattr(cv2, conversion)) if conversion else pixels
-    worked, encoded = cv2.imencode(".jpg", bgr, [cv2.IMWRITE_JPEG_QUALITY, _JPEG_QUALITY])
-    return encoded.tobytes() if worked else None

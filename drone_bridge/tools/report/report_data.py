@@ -24,8 +24,7 @@ WARNING = 30  # in rcl_interfaces/msg/Log
 _IMAGES = ("sensor_msgs/msg/Image", "sensor_msgs/msg/CompressedImage")
 _COMPRESSED = "/compressed"  # suffix of image_transport
 _TRACKED = ("nav_msgs/msg/Odometry", "geometry_msgs/msg/PoseStamped")
-_CONTROLLER = "drone_bridge/msg/ControllerState"
-_STATES = (_CONTROLLER, "std_msgs/msg/Bool", "std_msgs/msg/String")
+_STATES = ("drone_bridge/msg/ControllerState", "std_msgs/msg/Bool", "std_msgs/msg/String")
 _DIAGNOSTICS = "diagnostic_msgs/msg/DiagnosticArray"
 _LOG = "rcl_interfaces/msg/Log"
 #: Types with numbers that are not worth a plot over time.
@@ -144,8 +143,6 @@ class ReportData:
     states: dict[str, list[StateInterval]] = field(default_factory=dict)
     texts: set[str] = field(default_factory=set)
     """Topics with a text of more than a line, which is not a state"""
-    controllers: dict[str, tuple[str, float]] = field(default_factory=dict)
-    """Behaviour, and the last known distance to the goal (m; NaN: unknown), by topic"""
     diagnostics: dict[str, list[StateInterval]] = field(default_factory=dict)
     """Level, with the message as its reason, by status"""
     pictures: dict[str, list[ReportPicture]] = field(default_factory=dict)
@@ -207,8 +204,6 @@ def _note(data: ReportData, topic: str, type_name: str, time_s: float, message: 
             if len(state) > LONGEST_STATE or len(state.splitlines()) > 1:
                 data.texts.add(topic)
             _note_state(data.states.setdefault(topic, []), time_s, state[:LONGEST_STATE], reason)
-        if type_name == _CONTROLLER:
-            _note_controller(data, topic, message)
         if type_name in _TRACKED:
             pose = message.pose.pose if hasattr(message.pose, "pose") else message.pose
             point = pose.position
@@ -216,13 +211,6 @@ def _note(data: ReportData, topic: str, type_name: str, time_s: float, message: 
         if position := data.pad_track.note(topic, type_name, message):
             data.tracks.setdefault(topic, []).append((time_s, *position))
         data.series.setdefault(topic, Series(type_name=type_name)).add(time_s, message)
-
-
-def _note_controller(data: ReportData, topic: str, message: Any) -> None:
-    """Store the behaviour and the last known distance."""
-    before = data.controllers.get(topic, ("", math.nan))[1]
-    distance = float(message.distance)
-    data.controllers[topic] = (message.behaviour, distance if math.isfinite(distance) else before)
 
 
 def _note_state(
