@@ -92,16 +92,6 @@ def test_qos_by_which_nothing_arrives_is_said_with_what_differs():
     assert "ransient" in sentence
 
 
-def test_needed_topic_with_a_silent_publisher_is_reported():
-    node_topic = taken("imu/data", IMU, vehicle(IMU))
-    node_topic.is_silent = True
-    (sentence,) = said(changed=node_topic)
-    assert sentence.startswith("/imu/data: ")
-    assert "no messages" in sentence
-    node_topic.is_silent = False
-    assert said(changed=node_topic) == []
-
-
 def test_commands_on_another_topic_are_enough():
     assert said(rates=given("cmd_rates", RATES), velocity=given("cmd_vel", TWIST, vehicle(TWIST))) == []
 

@@ -175,10 +175,6 @@ def _can_start_nodes() -> bool:
     return find_spec("rclpy") is not None and not problem
 
 
-def _reason(error: Exception) -> str:
-    return f"{type(error).__name__} {error}".rstrip()
-
-
 def discovery() -> Iterator[Finding]:
     """Measure the time from the start of another process to its first message."""
     if not _can_start_nodes():
@@ -186,7 +182,8 @@ def discovery() -> Iterator[Finding]:
     try:
         took_s, problem = _receive_from_other_process()
     except Exception as error:  # any exception of the middleware
-        yield Finding("discovery", f"no node could be started: {_reason(error)}", "see docs/network.md", is_fatal=True)
+        reason = f"no node could be started: {type(error).__name__} {error}".rstrip()
+        yield Finding("discovery", reason, "see docs/network.md", is_fatal=True)
         return
     if problem is None:
         yield Finding("discovery", f"received a message of another process {took_s:.1f} s after its start")
@@ -201,6 +198,8 @@ def _receive_from_other_process() -> tuple[float, str | None]:
     import rclpy
     from std_msgs.msg import String
 
+    from drone_bridge.tools.shell.node import spin_until
+
     topic, heard = f"doctor_{os.getpid()}", list[String]()
     rclpy.init(args=NO_FILE_OF_RCL)
     try:
@@ -209,8 +208,7 @@ def _receive_from_other_process() -> tuple[float, str | None]:
         began_s = time.monotonic()
         talker = subprocess.Popen(code_command(_TALKER, topic, str(2 * DISCOVERY_S)), stderr=subprocess.PIPE, text=True)
         try:
-            while not heard and talker.poll() is None and time.monotonic() - began_s < DISCOVERY_S:
-                rclpy.spin_once(node, timeout_sec=0.1)
+            spin_until(node, lambda: heard or talker.poll() is not None, DISCOVERY_S)
         finally:
             talker.terminate()
             _, errors = talker.communicate(timeout=DISCOVERY_S)

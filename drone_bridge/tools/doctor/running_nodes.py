@@ -5,16 +5,14 @@ Only certain faults of a topic are reported: another type, incompatible QoS, a m
 server needs, and commands without a subscriber.
 """
 
-import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import rclpy
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
-from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
-from rclpy.qos import DurabilityPolicy, QoSCompatibility, QoSProfile, ReliabilityPolicy, qos_check_compatible
+from rclpy.qos import DurabilityPolicy, QoSCompatibility, QoSProfile, qos_check_compatible
 from rclpy.topic_endpoint_info import TopicEndpointInfo
 
 from drone_bridge.kind import ProtocolKind, kinds, load
@@ -22,8 +20,9 @@ from drone_bridge.ros.node.link_report import LINK_STATUS
 from drone_bridge.ros.servers.neutral_repeater import COMMAND_TOPICS, OBSERVERS
 from drone_bridge.ros.topics.table import Topic
 from drone_bridge.tools.shared.discovery import DISCOVERY_S, QUIET_S
+from drone_bridge.tools.shell.node import spin_until
 
-#: Nodes report once per second. Topics that a server needs have a higher rate.
+#: Nodes report once per second: their link, and what a server lacks.
 LISTEN_S = 5.0
 #: Topics of every node, and topics that are not specific to the vehicle.
 _OF_NODES = ("/rosout", "/parameter_events", "/diagnostics", "/clock", "/tf", "/tf_static")
@@ -50,8 +49,6 @@ class NodeTopic:
     others: list[Endpoint]
     row: Topic | None = None
     """Row in the table of a server's topics, which has the effect of a missing topic. None for other topics."""
-    is_silent: bool = False
-    """Whether no message arrived within LISTEN_S. Checked only for topics that are needed continuously."""
 
     @property
     def is_command(self) -> bool:
@@ -100,9 +97,7 @@ def _missing(node_topic: NodeTopic, topics: Collection[NodeTopic]) -> str:
     taken = {each.row.name for each in topics if each.is_taken and each.row and each.others}
     if taken & set(node_topic.row.instead):
         return ""
-    if not node_topic.others:
-        return f"It has no publisher: {node_topic.row.needed}."
-    return f"It has a publisher, but no messages arrive: {node_topic.row.needed}." if node_topic.is_silent else ""
+    return "" if node_topic.others else f"It has no publisher: {node_topic.row.needed}."
 
 
 def _qos_problem(node_topic: NodeTopic, other: Endpoint) -> str:
@@ -132,9 +127,7 @@ def _qos_problem(node_topic: NodeTopic, other: Endpoint) -> str:
 
 def inspect_nodes() -> list[RunningNode]:
     """Return our nodes in this ROS domain, with their reports and topics. Blocks for some seconds."""
-    executor = SingleThreadedExecutor()
     node = rclpy.create_node("_drone_bridge_doctor", start_parameter_services=False)
-    executor.add_node(node)
     statuses: dict[str, DiagnosticStatus] = {}
 
     def note(array: DiagnosticArray) -> None:
@@ -143,33 +136,19 @@ def inspect_nodes() -> list[RunningNode]:
                 statuses[f"/{status.name.removesuffix(LINK_STATUS)}"] = status
 
     node.create_subscription(DiagnosticArray, "/diagnostics", note, 10)
-    _wait_for_discovery(node, executor)
+    _wait_for_discovery(node)
     ours = _our_nodes(node)
     found = {name: _topics_of(node, name, rows) for name, (_, rows) in ours.items()}
-    silent = [node_topic for topics in found.values() for node_topic in topics if _needs_messages(node_topic)]
-    for node_topic in silent:
-        node_topic.is_silent = True
-        _listen(node, node_topic)
-    _spin(
-        executor,
-        LISTEN_S,
-        lambda: statuses.keys() >= found.keys() and not any(node_topic.is_silent for node_topic in silent),
-    )
+    spin_until(node, lambda: statuses.keys() >= found.keys(), LISTEN_S)
     titles = {name: kind.title or kind.name for name, (kind, _) in ours.items()}
     return [RunningNode(name, titles[name], statuses.get(name), topics) for name, topics in found.items()]
 
 
-def _spin(executor: SingleThreadedExecutor, for_s: float, until: Callable[[], bool] = lambda: False) -> None:
-    end_s = time.monotonic() + for_s
-    while not until() and time.monotonic() < end_s:
-        executor.spin_once(timeout_sec=0.05)
-
-
-def _wait_for_discovery(node: Node, executor: SingleThreadedExecutor) -> None:
+def _wait_for_discovery(node: Node) -> None:
     """Wait until no more nodes and endpoints are discovered, for DISCOVERY_S at most."""
     found: list[Any] = []
     for _ in range(round(DISCOVERY_S / QUIET_S)):
-        _spin(executor, QUIET_S)
+        spin_until(node, lambda: False, QUIET_S)
         topics = [topic for topic, _ in node.get_topic_names_and_types()]
         counts = sum(map(node.count_publishers, topics)), sum(map(node.count_subscribers, topics))
         found.append((sorted(node.get_node_names_and_namespaces()), counts))
@@ -216,25 +195,3 @@ def _topics_of(node: Node, name: str, rows: Mapping[str, Topic]) -> list[NodeTop
 
 def _endpoint(info: TopicEndpointInfo) -> Endpoint:
     return Endpoint(f"{info.node_namespace.rstrip('/')}/{info.node_name}", info.topic_type, info.qos_profile)
-
-
-def _needs_messages(node_topic: NodeTopic) -> bool:
-    """Return whether a topic is needed continuously, and has a publisher."""
-    row = node_topic.row
-    return row is not None and bool(row.needed and node_topic.others) and not (row.lasts or row.only_changes)
-
-
-def _listen(node: Node, node_topic: NodeTopic) -> None:
-    """Subscribe, to detect a message, with a QoS that is compatible with all publishers."""
-    assert node_topic.row is not None
-    qos = QoSProfile(depth=1, reliability=_weakest_reliability(node_topic.others))
-
-    def heard(_: bytes) -> None:
-        node_topic.is_silent = False
-
-    node.create_subscription(node_topic.row.message, node_topic.topic, heard, qos, raw=True)
-
-
-def _weakest_reliability(offers: Iterable[Endpoint]) -> ReliabilityPolicy:
-    is_reliable = all(each.qos.reliability == ReliabilityPolicy.RELIABLE for each in offers)
-    return ReliabilityPolicy.RELIABLE if is_reliable else ReliabilityPolicy.BEST_EFFORT
