@@ -300,7 +300,7 @@ def refuses_but_to_look(address):
     with Viewer(address) as viewer, Pilot(address) as pilot:
         viewer.subscribe("/latched")
         assert is_same(viewer.next_of("/latched"), String(data="seen"))
-        assert viewer.info["capabilities"] == ["connectionGraph"]
+        assert viewer.info["capabilities"] == []
         assert not viewer.services
         asked = [
             b"\x02" + bytes(16),

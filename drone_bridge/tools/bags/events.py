@@ -30,11 +30,11 @@ def events(bag: BagReader) -> list[Event]:
     """Return the first MAX_EVENTS events of a bag in order of time. Raises BagReadError."""
     found: list[Event] = []
     changes = _Changes()
-    for message in bag.messages([topic for topic in bag.topics if changes.may_report(topic.type_name)]):
+    for message in bag.messages([topic for topic in bag.topics if topic.type_name in changes.readers]):
         topic, type_name = message.topic.name, message.topic.type_name
         with contextlib.suppress(BagReadError):  # skip this message
             content = bag.deserialize(message)
-            found += [Event(message.time_ns, kind, text) for kind, text in changes.by(topic, type_name, content)]
+            found += [Event(message.time_ns, kind, text) for kind, text in changes.readers[type_name](topic, content)]
         if len(found) >= MAX_EVENTS:
             break
     return found[:MAX_EVENTS]
@@ -45,20 +45,13 @@ class _Changes:
 
     def __init__(self) -> None:
         self._before: dict[str, Any] = {}
-        self._readers: dict[str, Callable[[str, Any], Iterator[tuple[str, str]]]] = {
+        #: By type: yields kind and text of the events in a message of a topic.
+        self.readers: dict[str, Callable[[str, Any], Iterator[tuple[str, str]]]] = {
             _LOG: self._log,
             _DIAGNOSTICS: self._diagnostics,
             _BOOL: self._bool,
             _CONTROLLER: self._controller,
         }
-
-    def may_report(self, type_name: str) -> bool:
-        """Return whether messages of this type can contain an event."""
-        return type_name in self._readers
-
-    def by(self, topic: str, type_name: str, content: Any) -> Iterator[tuple[str, str]]:
-        """Yield kind and text of the events in a message."""
-        return self._readers[type_name](topic, content)
 
     def _has_changed(self, key: str, value: Any) -> bool:
         last, self._before[key] = self._before.get(key), value

@@ -54,11 +54,7 @@ class Recordings:
         Refused while the request before is executed, since each one takes a thread.
         """
         if self._requested.acquire(blocking=False):
-            try:
-                threading.Thread(target=self._play, args=(name, answer), daemon=True).start()
-            except RuntimeError as error:  # too many threads
-                self._requested.release()
-                answer("", f"'{name:.80}' can't be played: {error}.")
+            threading.Thread(target=self._play, args=(name, answer), daemon=True).start()
         else:
             answer(
                 "", f"'{name:.80}' is not played: another recording is just being opened. Please repeat the request."
@@ -109,15 +105,12 @@ class Recordings:
                 return f"'{name:.80}' is not played: the node ends."
             self._stop()
             command = module_command("drone_bridge.tools.cli", "view", str(file.parent), "--no-browser")
-            try:
-                self._child = child = subprocess.Popen(
-                    [*command, "--host", self._host, "--port", "0"],
-                    stdin=subprocess.DEVNULL,
-                    stdout=subprocess.PIPE,
-                    stderr=subprocess.STDOUT,
-                )
-            except OSError as error:  # such as too little memory
-                return f"'{name}' can't be played: {error.strerror}."
+            self._child = child = subprocess.Popen(
+                [*command, "--host", self._host, "--port", "0"],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+            )
         return child
 
     def _stop(self) -> None:

@@ -30,6 +30,7 @@ from rclpy.serialization import serialize_message
 from std_msgs.msg import String
 
 from drone_bridge.kind import kinds
+from drone_bridge.net.connector import LinkError
 from drone_bridge.ros.topics.urdf import put_before_frames
 from drone_bridge.stop_signals import handle_stop_signals
 from drone_bridge.tools.bags.bag import NANOSECONDS_PER_SECOND, BagReader, BagReadError, BagTopic
@@ -39,7 +40,7 @@ from drone_bridge.tools.play.publishers import is_latched
 from drone_bridge.tools.shared.interfaces import BULKY_TYPES, ENCODING, UnknownTypeError, message_text
 from drone_bridge.tools.web.access import Access
 from drone_bridge.tools.web.address import hidden_host, links, open_in_browser, qr_code
-from drone_bridge.tools.web.front_door import CannotListenError, FrontDoor
+from drone_bridge.tools.web.front_door import FrontDoor
 from drone_bridge.tools.web.pilots import Pilots
 from drone_bridge.tools.web.relay import Relay
 
@@ -84,7 +85,7 @@ class RecordingView(ServerListener):
     _has_subscribers = False
 
     def __init__(self, bag: BagReader, access: Access, port: int) -> None:
-        """Listen. Raises CannotListenError."""
+        """Listen. Raises LinkError."""
         self._bag = bag
         self._context = context = foxglove.Context()  # the server itself does not keep a reference
         foxglove.set_log_level("ERROR")
@@ -125,7 +126,7 @@ class RecordingView(ServerListener):
             self._door.offer(f"history{topic.name}.json", functools.partial(self._history_document, topic.name))
         try:
             self.port = self._door.open()
-        except CannotListenError:
+        except LinkError:
             self._server.stop()
             raise
         self._is_stopped = threading.Event()
@@ -256,7 +257,7 @@ def serve(bag: BagReader, host: str, port: int, *, opens_browser: bool) -> int:
     access = Access.of(host, steer=False)
     try:
         view = RecordingView(bag, access, port)
-    except CannotListenError as error:
+    except LinkError as error:
         print(f"drone-bridge view: {error}", file=sys.stderr)
         return 1
     handle_stop_signals(view.player.stop)

@@ -12,10 +12,10 @@ from typing import Any
 from foxglove import MessageSchema, Schema, Service, ServiceRequest, ServiceSchema
 from foxglove.websocket import WebSocketServer
 from rclpy.client import Client
-from rclpy.clock import Clock, ClockType  # type: ignore[attr-defined]  # Humble has it nowhere else
 from rclpy.node import Node
 from rclpy.serialization import deserialize_message, serialize_message
 
+from drone_bridge.ros.steady_timer import steady_timer
 from drone_bridge.tools.shared.interfaces import ENCODING, UnknownTypeError, import_interface, service_texts
 from drone_bridge.tools.web.inbox import Inbox
 
@@ -54,8 +54,7 @@ class Calls:
         self._clients: OrderedDict[str, Client[Any, Any]] = OrderedDict()
         self._waiting: list[PendingCall] = []
         self._pending = threading.Semaphore(MAX_PENDING)
-        steady = Clock(clock_type=ClockType.STEADY_TIME)
-        self._timer = node.create_timer(CALL_PERIOD_S, self._call_waiting, clock=steady)
+        self._timer = steady_timer(node, CALL_PERIOD_S, self._call_waiting)
         self._timer.cancel()  # while no call is waiting
 
     def update(self, services: Mapping[str, Sequence[str]]) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ViewerRequests: other requests of viewers: publish, read and set parameters, and subscribe to the connection graph.
+"""ViewerRequests: other requests of viewers: publish, and read and set parameters.
 
 The Foxglove server calls all methods on threads of its own. ROS operations are queued for the executor's thread, with a
 limited number of pending messages.
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from foxglove import ConnectionGraph, Parameter, ParameterType
+from foxglove import Parameter, ParameterType
 from foxglove.websocket import Client, ClientChannel, ServerListener, StatusLevel, WebSocketServer
 from rcl_interfaces.msg import Parameter as RosParameter
 from rcl_interfaces.msg import ParameterEvent, ParameterValue
@@ -32,7 +32,6 @@ MAX_CHANNELS = 64
 MAX_WAITING = 256
 """Maximum number of messages that wait for the executor. More are dropped."""
 DEPTH = 10
-GRAPH_PERIOD_S = 2.0
 LIST = "/list_parameters"
 
 
@@ -57,7 +56,6 @@ class ViewerRequests(ServerListener):
         self._inbox = inbox
         self._published: dict[tuple[str, str], _PublishedTopic] = {}
         self._waiting = threading.Semaphore(MAX_WAITING)
-        self._is_graph_wanted = False
         self._events: Any = None
 
     def attach(self, server: WebSocketServer, calls: Calls) -> None:
@@ -171,41 +169,6 @@ class ViewerRequests(ServerListener):
                 self._warn(f"{node} did not list its parameters: {error}")
                 continue
             yield from (_parameter(node, name, value) for name, value in zip(own, values, strict=False))
-
-    # Connection graph.
-
-    def on_connection_graph_subscribe(self) -> None:
-        self._is_graph_wanted = True
-
-    def on_connection_graph_unsubscribe(self) -> None:
-        self._is_graph_wanted = False
-
-    def publish_graph(self) -> None:
-        """Publish the connection graph if a viewer subscribes to it. To be called regularly."""
-        if not self._is_graph_wanted:
-            return
-        graph = ConnectionGraph()
-        for topic, _ in self._node.get_topic_names_and_types():
-            if publishers := _names(self._node.get_publishers_info_by_topic(topic)):
-                graph.set_published_topic(topic, publishers)
-            if subscribers := _names(self._node.get_subscriptions_info_by_topic(topic)):
-                graph.set_subscribed_topic(topic, subscribers)
-        for name, namespace in self._node.get_node_names_and_namespaces():
-            try:
-                services = self._node.get_service_names_and_types_by_node(name, namespace)
-            except Exception:  # it has just disappeared, with different exceptions by distribution
-                continue
-            for service, _ in services:
-                graph.set_advertised_service(service, [_full_name(namespace, name)])
-        self._server.publish_connection_graph(graph)
-
-
-def _names(endpoints: Any) -> list[str]:
-    return sorted({_full_name(each.node_namespace, each.node_name) for each in endpoints})
-
-
-def _full_name(namespace: str, name: str) -> str:
-    return f"{namespace.rstrip('/')}/{name}"
 
 
 def _parameter(node: str, name: str, value: ParameterValue) -> Parameter:

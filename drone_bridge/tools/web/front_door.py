@@ -75,10 +75,6 @@ Handler = Callable[[ServerConnection, bool], Awaitable[None]]
 """Serves a viewer or pilot, with or without permission to make changes."""
 
 
-class CannotListenError(Exception):
-    """The address can't be listened on. The text has the reason."""
-
-
 class _CountedConnection(ServerConnection):
     """Counted connection. One without a request can be replaced by a newer one."""
 
@@ -167,12 +163,12 @@ class FrontDoor:
         """Listen, and return the port. If the wanted one is in use, the first free one of the next PORTS_TRIED is used.
 
         Raises:
-            CannotListenError: the address can't be listened on.
+            LinkError: the address can't be listened on.
         """
         self._thread.start()
         self._ready.wait()
         if self._failure:
-            raise CannotListenError(str(self._failure))
+            raise self._failure
         return self._port
 
     def close(self) -> None:
@@ -242,7 +238,7 @@ class FrontDoor:
                 is_taken = isinstance(error.__cause__, OSError) and error.__cause__.errno == errno.EADDRINUSE
                 if not is_taken or port == last:
                     raise
-        raise AssertionError("the last port raises CannotListenError")
+        raise AssertionError("the last port raises LinkError")
 
     async def _answer(self, connection: ServerConnection, request: Request) -> Response | None:
         """Serve a file or an explanation; None accepts a WebSocket."""

@@ -16,10 +16,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from foxglove import Channel, Context, Schema
-from rclpy.clock import Clock, ClockType  # type: ignore[attr-defined]  # Humble has it nowhere else
 from rclpy.node import Node
 from rclpy.subscription import Subscription
 
+from drone_bridge.ros.steady_timer import steady_timer
 from drone_bridge.ros.streams import UNWATCHED, PolledCallbackGroup, arrived
 from drone_bridge.tools.shared.interfaces import BULKY_TYPES, ENCODING, UnknownTypeError, import_interface, message_text
 from drone_bridge.tools.shared.topic_offers import DuplicateFilter, TopicOffers, request
@@ -71,9 +71,7 @@ class Graph:
         self._refused: set[tuple[str, str]] = set()
         self._streams: dict[Any, Callable[..., None]] = {}  # send function, by subscription
         self._polled = PolledCallbackGroup()
-        self._timer = node.create_timer(
-            TAKING_PERIOD_S, self._take_streams, clock=Clock(clock_type=ClockType.STEADY_TIME)
-        )
+        self._timer = steady_timer(node, TAKING_PERIOD_S, self._take_streams)
         self._timer.cancel()  # while there are no streams
 
     def update(self, topics: Mapping[str, Sequence[str]]) -> None:

@@ -11,25 +11,26 @@ from typing import Any
 import foxglove
 from builtin_interfaces.msg import Time
 from foxglove.websocket import Capability
-from rclpy.clock import Clock, ClockType  # type: ignore[attr-defined]  # Humble has it nowhere else
 from rclpy.node import Node
 from std_msgs.msg import Bool
 
 from drone_bridge.msg import HoldStatus
+from drone_bridge.net.connector import LinkError
 from drone_bridge.ros.hold.file_keeper import FileKeeper
 from drone_bridge.ros.hold.wish_file import FILE_TIMEOUT_S, WishFile
 from drone_bridge.ros.node.log_limiter import LogLimiter
 from drone_bridge.ros.node.parameters import DeclaredParameters, ParameterDeclaration
 from drone_bridge.ros.qos import latched
+from drone_bridge.ros.steady_timer import steady_timer
 from drone_bridge.stop_signals import LAUNCHED
 from drone_bridge.tools.web import page
 from drone_bridge.tools.web.access import FOXGLOVE_ORIGINS, Access, is_loopback
 from drone_bridge.tools.web.address import NewLinks, hidden_host, links, open_in_browser, qr_code
 from drone_bridge.tools.web.bag_list import Recordings
 from drone_bridge.tools.web.calls import Calls
-from drone_bridge.tools.web.clients import GRAPH_PERIOD_S, ViewerRequests
+from drone_bridge.tools.web.clients import ViewerRequests
 from drone_bridge.tools.web.fleet import Fleet
-from drone_bridge.tools.web.front_door import CannotListenError, FrontDoor
+from drone_bridge.tools.web.front_door import FrontDoor
 from drone_bridge.tools.web.goals import Goals, Place
 from drone_bridge.tools.web.graph import Graph
 from drone_bridge.tools.web.helm import Motion
@@ -38,7 +39,7 @@ from drone_bridge.tools.web.pilots import Pilots
 from drone_bridge.tools.web.recorder_process import Recording
 from drone_bridge.tools.web.relay import Relay
 
-CAPABILITIES = [Capability.ConnectionGraph, Capability.Services, Capability.ClientPublish, Capability.Parameters]
+CAPABILITIES = [Capability.Services, Capability.ClientPublish, Capability.Parameters]
 POLL_PERIOD_S = 0.5
 #: Period of polling publishers and subscribers while the set of topics and services does not change; it is expensive.
 REVIEW_PERIOD_S = 2.0
@@ -108,7 +109,8 @@ class WebBridge(Node):
             self._command, self._ask_to_hold, self._fleet.wish, self._now, self._on_fault, keeper=self._wish_file
         )
         self._faults = LogLimiter()
-        self._goals, self._shown = Goals(self, self._on_goal), frozenset[str]()
+        self._goals = Goals(self, lambda topic, state: self._tell(self._pilots.set_goal_state, topic, state))
+        self._shown = frozenset[str]()
         self._pilots.set_goal = self._set_goal
         self._pilots.show = lambda topics: self._inbox.put(lambda: self._show(topics))
         self._pilots.cancel_goal = lambda topic: self._inbox.put(lambda: self._goals.cancel(topic))
@@ -119,7 +121,7 @@ class WebBridge(Node):
         self._pilots.play = self._recordings.play
         try:
             port = self._door.open()
-        except CannotListenError as error:
+        except LinkError as error:
             self.get_logger().error(str(error))
             self._foxglove.stop()
             return False
@@ -129,9 +131,7 @@ class WebBridge(Node):
         self._links = NewLinks(self._access, port)
         self._links_due_s = time.monotonic() + (MAX_LINK_DELAY_S if os.environ.get(LAUNCHED) else 0.0)
         self._log_address(port)
-        steady = Clock(clock_type=ClockType.STEADY_TIME)
-        self.create_timer(POLL_PERIOD_S, self._poll_graph, clock=steady)
-        self.create_timer(GRAPH_PERIOD_S, self._requests.publish_graph, clock=steady)
+        steady_timer(self, POLL_PERIOD_S, self._poll_graph)
         self._poll_graph()
         return True
 
@@ -159,7 +159,7 @@ class WebBridge(Node):
         self._recording.update()
         self._publish_viewed()
         self._show(self._shown)
-        self._door.loop.call_soon_threadsafe(self._pilots.set_max_speed, self._declared["max_speed"])
+        self._tell(self._pilots.set_max_speed, self._declared["max_speed"])
         seen, now_s = (
             (dict(self.get_topic_names_and_types()), dict(self.get_service_names_and_types())),
             time.monotonic(),
@@ -173,7 +173,7 @@ class WebBridge(Node):
         self._graph.update(topics)
         self._calls.update(services)
         if self._fleet.update(topics, services):
-            self._door.loop.call_soon_threadsafe(self._pilots.set_vehicles, list(self._fleet.vehicles))
+            self._tell(self._pilots.set_vehicles, list(self._fleet.vehicles))
 
     def _publish_viewed(self) -> None:
         is_viewed = self._relay.has_viewers
@@ -198,11 +198,7 @@ class WebBridge(Node):
         self._fleet.command(topic, motion, stamp, self._declared["max_speed"], self._declared["max_turn_rate"])
 
     def _ask_to_hold(self, topic: str, is_held: bool, answer: Callable[[str], None]) -> None:
-        def warn(problem: str) -> None:
-            with contextlib.suppress(RuntimeError):  # the event loop has ended
-                self._door.loop.call_soon_threadsafe(answer, problem)
-
-        self._inbox.put(lambda: self._fleet.hold(topic, is_held, warn))
+        self._inbox.put(lambda: self._fleet.hold(topic, is_held, lambda problem: self._tell(answer, problem)))
 
     def _set_goal(self, topic: str, place: Place) -> None:
         def follow() -> None:
@@ -215,24 +211,22 @@ class WebBridge(Node):
         self._shown = topics
         self._goals.show({each.goal for each in self._fleet.vehicles if each.topic in topics})
 
-    def _on_goal(self, topic: str, state: dict[str, Any]) -> None:
+    def _tell(self, call: Callable[..., None], *what: Any) -> None:
+        """Call a function in the event loop of the pages, unless that has ended."""
         if self._is_open:
-            self._door.loop.call_soon_threadsafe(self._pilots.set_goal_state, topic, state)
+            with contextlib.suppress(RuntimeError):  # it has just ended
+                self._door.loop.call_soon_threadsafe(call, *what)
 
     def _on_held(self, topic: str, since_ns: int | None, is_kept: bool) -> None:
-        if self._is_open:
-            told = functools.partial(self._pilots.set_held, topic, since_ns, is_kept=is_kept)
-            self._door.loop.call_soon_threadsafe(told)
+        self._tell(functools.partial(self._pilots.set_held, topic, since_ns, is_kept=is_kept))
 
     def _on_status(self, name: str, status: HoldStatus) -> None:
-        if self._is_open:
-            self._door.loop.call_soon_threadsafe(self._pilots.set_status, name, status)
+        self._tell(self._pilots.set_status, name, status)
 
     def _on_wish_file(self, problem: str) -> None:
         if problem:
             self.get_logger().warning(problem)
-        with contextlib.suppress(RuntimeError):  # the event loop has ended
-            self._door.loop.call_soon_threadsafe(self._pilots.show_problem)
+        self._tell(self._pilots.show_problem)
 
     def _on_fault(self, trace: str) -> None:
         if line := self._faults.admit(trace):

@@ -4,7 +4,7 @@
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from ament_index_python.packages import PackageNotFoundError, get_package_share_directory
+from ament_index_python.packages import get_package_share_directory
 
 TYPES = {
     ".css": "text/css; charset=utf-8",
@@ -26,10 +26,7 @@ with <code>ws://</code> instead of <code>http://</code>.
 
 def folder() -> Path:
     """Return the folder of the installed page, if it was built."""
-    try:
-        return Path(get_package_share_directory("drone_bridge"), "web")
-    except PackageNotFoundError:
-        return Path("web")
+    return Path(get_package_share_directory("drone_bridge"), "web")
 
 
 def is_built() -> bool:

@@ -11,7 +11,6 @@ from typing import Any
 
 from ament_index_python.packages import get_package_prefix
 from rclpy.callback_groups import ReentrantCallbackGroup
-from rclpy.clock import Clock, ClockType  # type: ignore[attr-defined]  # Humble has it nowhere else
 from rclpy.node import Node
 from rclpy.task import Future
 from std_msgs.msg import String
@@ -20,6 +19,7 @@ from std_srvs.srv import SetBool
 from drone_bridge.ros.node.parameter_files import parameter_arguments
 from drone_bridge.ros.process.log_pipe import original_output
 from drone_bridge.ros.qos import latched
+from drone_bridge.ros.steady_timer import steady_timer
 from drone_bridge.stop_signals import LAUNCHED
 from drone_bridge.tools.record.settings import new_bag
 
@@ -114,7 +114,7 @@ class Recording:
                 child.kill()
 
         folder, self._is_stopping = self._folder, True
-        timer = self._node.create_timer(STOP_POLL_PERIOD_S, poll, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        timer = steady_timer(self._node, STOP_POLL_PERIOD_S, poll)
         await has_ended
         self._end()
         if child.returncode:

@@ -28,11 +28,10 @@ ROOM_PERIOD_S = 0.1
 """Retry interval for messages of the Foxglove server without room in the outbox, s."""
 _WARNING, _ERROR = 1, 2  # levels of a status message in Foxglove's protocol
 _MAX_ID = 2**32 - 1
-# For viewers that may not make changes: permitted announcements and other messages of the server, and permitted
-# requests, as text and binary.
-_CAPABILITIES = {"connectionGraph", "playbackControl", "time"}
+# For viewers that may not make changes: permitted announcements, hidden messages of the server, and the one permitted
+# request besides subscriptions.
+_CAPABILITIES = {"playbackControl", "time"}
 _UNHEARD = {"advertiseServices", "unadvertiseServices"}
-_ASKED = {"subscribeConnectionGraph", "unsubscribeConnectionGraph"}
 _PLAYBACK_CONTROL = b"\x03"
 
 
@@ -156,7 +155,7 @@ class Relay:
         async for frame in messages_from(viewer):
             if isinstance(frame, str) and self._subscribe(frame, number, outbox):
                 pass
-            elif may_change or _only_looks(frame):
+            elif may_change or frame[:1] == _PLAYBACK_CONTROL:
                 await server.send(frame)
             else:
                 outbox.put_control(_status(_ERROR, VIEW_ONLY))
@@ -198,17 +197,6 @@ def _for_looking(frame: str | bytes) -> str | bytes | None:
     if said["op"] == "serverInfo":
         return json.dumps({**said, "capabilities": [each for each in said["capabilities"] if each in _CAPABILITIES]})
     return None if said["op"] in _UNHEARD else frame
-
-
-def _only_looks(frame: str | bytes) -> bool:
-    """Return whether a viewer's request changes nothing."""
-    if isinstance(frame, bytes):
-        return frame[:1] == _PLAYBACK_CONTROL
-    try:
-        request = json.loads(frame)
-    except (ValueError, RecursionError):
-        return False
-    return isinstance(request, dict) and request.get("op") in _ASKED
 
 
 def _id(value: object) -> int:
