@@ -26,7 +26,6 @@ class Subcommand:
     module: str
     summary: str
     needs_ros: bool = True
-    packages: tuple[str, ...] = ()  # that pip installs only as extras
 
 
 COMMANDS = {
@@ -34,12 +33,12 @@ COMMANDS = {
     "operate": Subcommand("emulate.command:operate", "steer a vehicle as a legacy operator program", needs_ros=False),
     "launch": Subcommand("launch.command", "run an XML launch file without launch_ros"),
     "demo": Subcommand("demo.command", "fly without hardware, record it, and write a report"),
-    "info": Subcommand("info.command", "summarize the contents of a bag", False, ("rosbags",)),
+    "info": Subcommand("info.command", "summarize the contents of a bag", False),
     "record": Subcommand("record.command", "record topics into a bag"),
     "play": Subcommand("play.command", "play back a bag"),
-    "report": Subcommand("report.command", "write a report of a bag as one HTML page", False, ("rosbags", "plotly")),
-    "export": Subcommand("export.command", "write a bag's topics as tables", False, ("rosbags",)),
-    "recover": Subcommand("recover.command", "complete an .mcap file of a killed recorder", False, ("mcap",)),
+    "report": Subcommand("report.command", "write a report of a bag as one HTML page", False),
+    "export": Subcommand("export.command", "write a bag's topics as tables", False),
+    "recover": Subcommand("recover.command", "complete an .mcap file of a killed recorder", False),
     "run": Subcommand("run.command", "run one node, as ros2 run drone_bridge does"),
     "node": Subcommand("shell.nodes", "list nodes, as ros2 node does"),
     "topic": Subcommand("shell.topic", "list, print, time or publish topics, as ros2 topic does"),
@@ -48,9 +47,9 @@ COMMANDS = {
     "hold": Subcommand("hold.command:hold", "hold one vehicle, or all: neutral until they are resumed"),
     "resume": Subcommand("hold.command:resume", "resume one vehicle, or all: they follow commands again"),
     "doctor": Subcommand("doctor.command", "report what is installed and running, and whether it works", False),
-    "check": Subcommand("check.command", "test the bridge and server of a protocol", packages=("pytest", "hypothesis")),
+    "check": Subcommand("check.command", "test the bridge and server of a protocol"),
     "new": Subcommand("new.command", "write the package of a new robot, described in one class", False),
-    "wire": Subcommand("wire.show", "show wire logs", False, ("mcap",)),
+    "wire": Subcommand("wire.show", "show wire logs", False),
     "view": Subcommand("view.command", "view and steer the running vehicles in a browser"),
 }
 WITHOUT_ROS = """
@@ -81,7 +80,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _parse(words: Sequence[str]) -> argparse.Namespace:
     has_ros = _has_ros()
     here = {name: command for name, command in COMMANDS.items() if has_ros or not command.needs_ros}
-    lines = [f"  {name:10} {command.summary}{_lacking(command)}" for name, command in here.items()]
+    lines = [f"  {name:10} {command.summary}" for name, command in here.items()]
     if not has_ros:
         missing = [name for name in COMMANDS if name not in here]
         lines += ["", f"commands that need ROS 2: {', '.join(missing)}", WITHOUT_ROS.rstrip()]
@@ -102,11 +101,6 @@ class _PrintVersion(argparse.Action):
 
         print(f"drone-bridge {version('drone_bridge')}")
         parser.exit()
-
-
-def _lacking(command: Subcommand) -> str:
-    lacking = [name for name in command.packages if find_spec(name) is None]
-    return f" (needs {' and '.join(lacking)})" if lacking else ""
 
 
 def _run(chosen: argparse.Namespace) -> int:

@@ -103,9 +103,8 @@ def test_services_are_listed_and_called_and_parameters_read_and_set(ros, command
     assert value.wait() == 0
     assert "2.5" in value.lines
     assert command("param", "set", node, "speed", "fast").wait() == 1
-    for text, number in (("3", 3.0), ("1e-1", 0.1)):
-        assert command("param", "set", node, "speed", text).wait() == 0
-        assert ros.node.get_parameter("speed").value == number
+    assert command("param", "set", node, "speed", "3").wait() == 0
+    assert ros.node.get_parameter("speed").value == 3.0
     ros.node.declare_parameter("steps", [0.5])
     assert command("param", "set", node, "steps", "[1, 2.5]").wait() == 0
     assert list(ros.node.get_parameter("steps").value) == [1.0, 2.5]

@@ -25,7 +25,6 @@ from drone_bridge.tools.shared.interfaces import BULKY_TYPES
 from drone_bridge.tools.shared.progress import counted
 
 MAX_ARRAY = 36  # numbers, the size of a covariance; longer arrays, such as images, are left out
-MAX_FILES = 500  # per bag
 
 
 def main(argv: Sequence[str]) -> int:
@@ -55,8 +54,6 @@ def export(bag: BagReader, folder: Path) -> dict[Path, int]:
     with ExitStack() as files:
         for name, row in _rows(bag):
             if name not in writers:
-                if len(writers) == MAX_FILES:
-                    raise BagReadError(f"'{bag.path}' needs more than {MAX_FILES} files.")
                 path = folder / (re.sub(r"[^\w-]+", ".", name).strip(".") + ".csv")
                 file = files.enter_context(path.open("w", encoding="utf-8", newline=""))
                 writers[name] = path, csv.writer(file, lineterminator="\n")

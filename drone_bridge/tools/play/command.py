@@ -13,7 +13,6 @@ At a terminal, Space pauses and resumes, arrow keys skip 5 s back or forward, an
 import argparse
 import math
 import sys
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,8 +29,6 @@ if TYPE_CHECKING:
     from drone_bridge.tools.play.player import Span
 
 CLOCK_HZ = 100.0
-#: Timeout for the delivery of the last messages to reliable subscribers.
-_LAST_MESSAGES_S = 1.0
 
 
 def main(argv: Sequence[str]) -> int:
@@ -47,6 +44,7 @@ def _play(bag: "BagReader", options: argparse.Namespace) -> int:
     from rclpy.signals import SignalHandlerOptions
 
     from drone_bridge.ros.node.program import shut_down_ros
+    from drone_bridge.ros.publishers import wait_for_delivery
     from drone_bridge.tools.play.keys import Keys
     from drone_bridge.tools.play.live import GuardedPublisher, LiveTopics
     from drone_bridge.tools.play.player import Player
@@ -83,7 +81,8 @@ def _play(bag: "BagReader", options: argparse.Namespace) -> int:
         _print(f"Playing {topics_text}, {span.seconds:.1f} s, at {options.rate:g} times the recorded speed.")
         with Keys(player, span):
             player.play(options.loop)
-        _wait_for_delivery(publishers.values())
+        for publisher in publishers.values():
+            wait_for_delivery(publisher)
         return 0
     finally:
         shut_down_ros()
@@ -125,14 +124,6 @@ def _clock(node: "Node", options: argparse.Namespace) -> "tuple[Any, float] | No
     from rosgraph_msgs.msg import Clock
 
     return (node.create_publisher(Clock, CLOCK_TOPIC, 1), options.clock) if options.clock else None
-
-
-def _wait_for_delivery(publishers: Any) -> None:
-    from rclpy.duration import Duration
-
-    deadline_s = time.monotonic() + _LAST_MESSAGES_S
-    for publisher in publishers:
-        publisher.wait_for_all_acked(Duration(seconds=max(0.0, deadline_s - time.monotonic())))
 
 
 def _print_gap(position_s: float, gap_s: float) -> None:

@@ -95,7 +95,8 @@ class BagWriter:
         self._files: list[BagFile] = []
         self._file_path: Path | None = None  # of a file without an end
         try:
-            self.path = _make_folder(path)
+            self.path = free_path(path)
+            self.path.mkdir(parents=True)
         except OSError as error:
             raise BagWriteError(f"The bag '{path}' can't be created: {_reason(error, path)}.") from None
         if problem := shortage(self.path, min_free_mb, MIB):
@@ -267,15 +268,6 @@ class BagWriter:
             "custom_data": None,
             "ros_distro": os.environ.get("ROS_DISTRO", "unknown"),
         }
-
-
-def _make_folder(path: Path) -> Path:
-    """Create a folder at a path, or at the next free one. Return it. Raises OSError."""
-    while True:
-        folder = free_path(path)
-        with suppress(FileExistsError):  # another recorder has just created it
-            folder.mkdir(parents=True)
-            return folder
 
 
 def _span(file: BagFile) -> dict[str, Any]:

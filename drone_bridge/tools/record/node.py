@@ -6,13 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from rclpy.clock import Clock, ClockType  # type: ignore[attr-defined]  # Humble has it nowhere else
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
 from rclpy.topic_endpoint_info import TopicEndpointInfo
 
 from drone_bridge.ros.process import log_pipe
 from drone_bridge.ros.service_responses import resend_lost_responses
+from drone_bridge.ros.steady_timer import steady_timer
 from drone_bridge.ros.streams import UNWATCHED, PolledCallbackGroup, arrived, ignore
 from drone_bridge.tools.record.arrival import ArrivalClock
 from drone_bridge.tools.record.bag import WrittenTopic
@@ -77,13 +77,11 @@ class Recorder(Node):
             self.get_logger().info("Waiting for /clock.")
         self._clock_of_arrival = ArrivalClock(self._simulated_ns if self._simulated else None)
         # Polling, since rclpy does not expose the guard condition of the graph.
-        steady = Clock(clock_type=ClockType.STEADY_TIME)
         self._polled = PolledCallbackGroup()
         self._reviewed_s = time.monotonic()
-        self._timer = self.create_timer(DISCOVERY_PERIOD_S, self._discover, clock=steady)
-        take: Any = self.take_all
-        self.create_timer(TAKING_PERIOD_S, take, clock=steady)
-        self.create_timer(LOG_WRITER_PERIOD_S, log_pipe.respawn_writer, clock=steady)  # other nodes' watchdogs do that
+        self._timer = steady_timer(self, DISCOVERY_PERIOD_S, self._discover)
+        steady_timer(self, TAKING_PERIOD_S, self.take_all)
+        steady_timer(self, LOG_WRITER_PERIOD_S, log_pipe.respawn_writer)  # other nodes' watchdogs do that
 
     def stop(self) -> None:
         """Stop discovery. Subscribed topics are still received."""

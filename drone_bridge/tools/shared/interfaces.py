@@ -17,12 +17,8 @@ PARTS_OF_SERVICE = re.compile(r"^---[^\S\n]*$", re.MULTILINE)
 SEPARATOR = "=" * 80
 #: Name of the format of definitions in MCAP and Foxglove.
 ENCODING = "ros2msg"
-FLOATS_AND_TEXT = ("float32", "float64", "string", "wstring")
-INTEGERS = (
-    *("bool", "byte", "char"),
-    *("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"),
-)
-PRIMITIVE_TYPES = frozenset((*FLOATS_AND_TEXT, *INTEGERS))
+INTEGERS = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")
+PRIMITIVE_TYPES = frozenset(("bool", "byte", "char", "float32", "float64", "string", "wstring", *INTEGERS))
 #: Types with large messages.
 BULKY_TYPES = ("sensor_msgs/msg/Image", "sensor_msgs/msg/CompressedImage", "sensor_msgs/msg/PointCloud2")
 
@@ -39,17 +35,15 @@ def split_type_name(type_name: str, kind: str = "msg") -> tuple[str, str]:
     Raises:
         UnknownTypeError: no installed package registers the type.
     """
-    match = TYPE_NAME.fullmatch(type_name)
+    match, what = TYPE_NAME.fullmatch(type_name), "message" if kind == "msg" else "service"
     if match is None or match[2] != kind:
-        what = "a message" if kind == "msg" else "a service"
-        raise UnknownTypeError(f"'{type_name}' is not {what} type; package/{kind}/Name is expected.")
+        raise UnknownTypeError(f"'{type_name}' is not a {what} type; package/{kind}/Name is expected.")
     package, _, name = match.groups()
     try:
         interfaces, _ = get_resource("rosidl_interfaces", package)
     except (LookupError, OSError):
         raise UnknownTypeError(f"The package '{package}' of '{type_name}' is not installed.") from None
     if f"{kind}/{name}.idl" not in interfaces.split():
-        what = "message" if kind == "msg" else "service"
         raise UnknownTypeError(f"The installed package '{package}' has no {what} '{name}'.")
     return package, name
 
@@ -88,13 +82,10 @@ def service_texts(type_name: str) -> tuple[str, str]:
     package, name = split_type_name(type_name, "srv")
     try:
         text = (_share(package) / "srv" / f"{name}.srv").read_text(encoding="utf-8")
-        parts = PARTS_OF_SERVICE.split(text)
-        if len(parts) != 2:
-            raise UnknownTypeError(f"The installed definition of '{type_name}' has {len(parts)} parts instead of two.")
-        request, response = (_with_dependencies(part, type_name) for part in parts)
-    except (OSError, UnicodeDecodeError) as error:
+        request, response = PARTS_OF_SERVICE.split(text)
+        return _with_dependencies(request, type_name), _with_dependencies(response, type_name)
+    except (OSError, ValueError) as error:
         raise UnknownTypeError(f"The installed definition of '{type_name}' can't be used: {error}") from None
-    return request, response
 
 
 def import_interface(type_name: str, kind: str = "msg") -> Any:

@@ -4,14 +4,13 @@
 SIGINT sets a flag, for which `spin_until` raises KeyboardInterrupt, so that rclpy is never interrupted.
 """
 
-import contextlib
 import os
 import shutil
 import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import rclpy
@@ -105,10 +104,3 @@ def imported(kind: str, name: str) -> Any:
     """Return the class of a type, package/kind/Name, or shorter package/Name. Raises UnknownTypeError."""
     package, _, rest = name.partition("/")
     return import_interface(name if "/" in rest else f"{package}/{kind}/{rest}", kind)
-
-
-@contextlib.contextmanager
-def interruptible() -> Iterator[None]:
-    """End on Ctrl-C without a traceback."""
-    with contextlib.suppress(KeyboardInterrupt):
-        yield

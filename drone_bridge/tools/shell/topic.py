@@ -2,6 +2,7 @@
 """`drone-bridge topic`: list, info, echo and hz of topics, and pub on one."""
 
 import argparse
+import contextlib
 import math
 import sys
 import time
@@ -21,7 +22,6 @@ from drone_bridge.tools.shell.node import (
     CommandFailedError,
     discovered,
     imported,
-    interruptible,
     run,
     spin_until,
 )
@@ -100,7 +100,7 @@ def _described(endpoint: TopicEndpointInfo) -> str:
 def _echo(node: Node, words: Any) -> int:
     received: list[Any] = []
     _subscribe(node, words, received.append)
-    with interruptible():
+    with contextlib.suppress(KeyboardInterrupt):
         while True:
             for message in spin_until(node, lambda: received, math.inf):
                 print(as_yaml(message), end="---\n", flush=True)
@@ -113,7 +113,7 @@ def _echo(node: Node, words: Any) -> int:
 def _hz(node: Node, words: Any) -> int:
     times_s: list[float] = []
     _subscribe(node, words, lambda _: times_s.append(time.monotonic()))
-    with interruptible():
+    with contextlib.suppress(KeyboardInterrupt):
         while True:
             began_s = time.monotonic()
             spin_until(node, lambda: False, _REPORT_S)
@@ -152,7 +152,7 @@ def _publish(node: Node, words: Any) -> int:
         raise CommandFailedError(f"No node subscribes to {publisher.topic_name}.")
     refusals = CommandRefusals(node, publisher.topic_name)
     sent = 0
-    with interruptible():
+    with contextlib.suppress(KeyboardInterrupt):
         next_s = look_s = time.monotonic()
         while not most or sent < most:
             if hasattr(message, "header"):

@@ -143,9 +143,6 @@ class ViewerRequests(ServerListener):
 
         self._inbox.put(follow)
 
-    def on_parameters_unsubscribe(self, param_names: list[str]) -> None:
-        """Do nothing: the server sends each client only the parameters that it requested."""
-
     def _on_event(self, event: ParameterEvent) -> None:
         changed = [*event.new_parameters, *event.changed_parameters]
         if changed:
