@@ -77,8 +77,8 @@ STOP_PATH = {
 }
 #: Imported once, as children inherit it. No module of the package, which may import the changed one.
 PRELOADED = ("geometry_msgs.msg", "numpy", "rclpy.lifecycle", "sensor_msgs.msg")
-#: A mutant may never end. It gets a multiple of the time of the unchanged module, by the clock and of CPU, plus some s.
-LIMIT_FACTOR, LIMIT_S = 4, 10
+#: A mutant may never end. It gets a multiple of the unchanged module's time, by the clock and of CPU, plus some s.
+LIMIT_FACTORS, LIMIT_S = (20, 4), 10
 
 #: Some tests wait.
 AT_ONCE = 2 * len(os.sched_getaffinity(0))
@@ -242,7 +242,7 @@ def survivors_of(module, folder):
     if status:
         sys.exit(f"The tests of {module} fail without a change:\n{(folder / f'{pid}.txt').read_text()}")
     unchanged_s = time.monotonic() - began_s, used.ru_utime + used.ru_stime
-    limits_s = [LIMIT_S + LIMIT_FACTOR * round(each) for each in unchanged_s]
+    limits_s = [LIMIT_S + round(factor * each) for factor, each in zip(LIMIT_FACTORS, unchanged_s, strict=True)]
     running, survivors, hung, count = {}, set(), set(), 0
 
     def wait():

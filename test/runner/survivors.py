@@ -205,9 +205,12 @@ SURVIVORS: dict[str, dict[str, dict[str, str]]] = {
         "while not self.session.is_over and now_s < until_s:": {"now_s < until_s -> now_s <= until_s": AT_ONE_INSTANT}
     },
     "net/link_loop LinkLoop._act": {
+        "keeper = self._keeper if self._keeper and any(isinstance(action, Send) for action in actions) else None": {
+            "self._keeper and any((isinstance(action, Send) for action in actions)) -> any((isinstance(action, Send) for action in actions))": "without a keeper it is None in any case"
+        },
         "if self._noted and not self._depth:": {
             "self._noted and (not self._depth) -> not self._depth": "without notes there are none to handle"
-        }
+        },
     },
     "net/link_loop LinkLoop._send": {
         "if now_s - decided_s > StallDetector.STALL_S and not self._is_stopping:": {
