@@ -23,7 +23,7 @@ from drone_bridge.motion.ar_drone import AR_DRONE
 from drone_bridge.net.clock import Clock
 from drone_bridge.net.connector import Cancellation
 from drone_bridge.programs.operator_options import OperatorParser
-from drone_bridge.programs.options import port
+from drone_bridge.programs.options import add_flag, add_number, port
 from drone_bridge.programs.program import print_event, print_retry, run_program
 from drone_bridge.programs.script import PlannedCommands, Script
 from drone_bridge.session.session import LAND
@@ -90,14 +90,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = OperatorParser(
         "dronegui", "A client of an AR.Drone's control GUI that follows a plan.", DEFAULT_PORT, "the GUI"
     )
-    parser.link.add_argument(
-        "--navdata-port",
-        type=port,
-        default=DEFAULT_NAVDATA_PORT,
-        help="local port for navdata, 0 to disable (%(default)s)",
-    )
-    parser.add_argument("--landed", action="store_true", help="the drone is on the ground, though no navdata shows it")
-    parser.add_argument("--in-the-air", action="store_true", help="do not press any button: no take-off, no landing")
+    add_number(parser.link, "--navdata-port", DEFAULT_NAVDATA_PORT, "local port for navdata, 0 to disable", port)
+    add_flag(parser, "--landed", "the drone is on the ground, though no navdata shows it")
+    add_flag(parser, "--in-the-air", "do not press any button: no take-off, no landing")
     return run_program("dronegui operator", operate, parser.parse_args(arguments))
 
 

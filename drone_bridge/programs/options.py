@@ -71,12 +71,8 @@ def add_address(group: Any, default_port: int, purpose: str = "to listen on") ->
 
 def add_bad_network(group: Any) -> None:
     """Add the options for datagram loss and reordering."""
-    group.add_argument(
-        "--loss", type=probability, default=0.0, help="fraction of datagrams that are lost (%(default)s)"
-    )
-    group.add_argument(
-        "--reorder", type=probability, default=0.0, help="fraction of datagrams that are reordered (%(default)s)"
-    )
+    add_number(group, "--loss", 0.0, "fraction of datagrams that are lost", probability)
+    add_number(group, "--reorder", 0.0, "fraction of datagrams that are reordered", probability)
 
 
 def add_choice(group: Any, flag: str, default: Enum, what: str, **more: Any) -> None:
@@ -86,6 +82,16 @@ def add_choice(group: Any, flag: str, default: Enum, what: str, **more: Any) -> 
     group.add_argument(
         flag, type=one_of(kinds), default=default, metavar=words, help=f"{what} ({default.value})", **more
     )
+
+
+def add_flag(group: Any, flag: str, meaning: str) -> None:
+    """Add an option without a value."""
+    group.add_argument(flag, action="store_true", help=meaning)
+
+
+def add_word(group: Any, flag: str, words: Sequence[str], meaning: str) -> None:
+    """Add an option with one of several words, by default the first one."""
+    group.add_argument(flag, choices=words, default=words[0], help=f"{meaning} (%(default)s)")
 
 
 def add_number(group: Any, flag: str, default: float, meaning: str, of: Callable[[str], float] | None = None) -> None:

@@ -25,6 +25,8 @@ from drone_bridge.programs.options import (
     ProgramParser,
     add_address,
     add_choice,
+    add_flag,
+    add_number,
     add_run,
     not_negative,
     port,
@@ -383,24 +385,16 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     link = parser.add_argument_group("link")
     add_address(link, codec.TCP_PORT)
     add_choice(link, "--dialect", RobotDialect.DOCUMENT, "variant of the protocol")
-    link.add_argument(
-        "--silence-timeout",
-        type=not_negative,
-        default=2.0,
-        help="silence after which a driver with bound subsystems is dropped and its motors are stopped, s; 0: "
-        "never (%(default)s); robotd-1.2 drops drivers only while 16 are connected",
+    timeout = "silence after which a driver with bound subsystems is dropped and its motors are stopped, s; 0: never"
+    add_number(
+        link, "--silence-timeout", 2.0, f"{timeout}; robotd-1.2 drops drivers only while 16 are connected", not_negative
     )
-    link.add_argument(
-        "--one-packet-per-read",
-        action="store_true",
-        help="handle one packet per socket read, as the LEGO NXT adapters do; further packets wait for the next read",
-    )
+    one = "handle one packet per socket read, as the LEGO NXT adapters do; further packets wait for the next read"
+    add_flag(link, "--one-packet-per-read", one)
     discovery = parser.add_argument_group("discovery")
     discovery.add_argument("--name", type=_name, default=socket.gethostname(), help="name of the robot (%(default)s)")
-    discovery.add_argument("--no-discovery", action="store_true", help="do not answer discovery")
-    discovery.add_argument(
-        "--discovery-port", type=port, default=codec.DISCOVERY_PORT, help="0: a free one (%(default)s)"
-    )
+    add_flag(discovery, "--no-discovery", "do not answer discovery")
+    add_number(discovery, "--discovery-port", codec.DISCOVERY_PORT, "0: a free one", port)
     discovery.add_argument("--discovery-interface", default="127.0.0.1", help="its address; 0.0.0.0: all (%(default)s)")
     robot = parser.add_argument_group("robot")
     robot.add_argument(
@@ -417,13 +411,13 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         metavar="SECONDS",
         help="delay until it has subsystems and sensors; protocol-1 then sends the lists unrequested (%(default)s)",
     )
-    robot.add_argument("--wheel-separation", type=positive, default=0.5, help="m (%(default)s)")
-    robot.add_argument("--max-wheel-speed", type=positive, default=1.0, help="speed at 2048, m/s (%(default)s)")
+    add_number(robot, "--wheel-separation", 0.5, "m")
+    add_number(robot, "--max-wheel-speed", 1.0, "speed at 2048, m/s")
     run_options = add_run(parser, duration="seconds")
     run_options.add_argument(
         "--sensor-period", type=positive, help=f"period of readings, s ({SENSOR_PERIOD_S:g}; 0.25 with protocol-1)"
     )
-    run_options.add_argument("--verbose", action="store_true", help="also report each change of the motors")
+    add_flag(run_options, "--verbose", "also report each change of the motors")
     return parser.parse_args(arguments)
 
 

@@ -19,6 +19,7 @@ from typing import Any
 from drone_bridge.net.connector import Cancellation
 from drone_bridge.net.datagram_link import DatagramCaller, DatagramPort
 from drone_bridge.programs.operator_options import OperatorParser
+from drone_bridge.programs.options import add_word
 from drone_bridge.programs.program import print_event, print_retry, run_program
 from drone_bridge.programs.script import PlannedCommands, Script
 from drone_bridge.session.arbiter import LANDING_SPEED
@@ -70,12 +71,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         DEFAULT_PORT,
         "this end; with --role connect, of the drone",
     )
-    parser.link.add_argument(
-        "--role",
-        choices=("listen", "connect"),
-        default="listen",
-        help="listen: wait for telemetry; connect: send first, to a waiting drone (%(default)s)",
-    )
+    roles = "listen: wait for telemetry; connect: send first, to a waiting drone"
+    add_word(parser.link, "--role", ("listen", "connect"), roles)
     return run_program("telemetry operator", operate, parser.parse_args(arguments))
 
 

@@ -19,7 +19,16 @@ from collections.abc import Sequence
 from drone_bridge.motion.wxyz import IDENTITY, WxyzQuaternion, unit
 from drone_bridge.net.connector import Cancellation
 from drone_bridge.net.tcp import listening_socket
-from drone_bridge.programs.options import ProgramParser, add_address, add_choice, add_run, positive, read_by
+from drone_bridge.programs.options import (
+    ProgramParser,
+    add_address,
+    add_choice,
+    add_flag,
+    add_number,
+    add_run,
+    add_word,
+    read_by,
+)
 from drone_bridge.programs.program import TrajectoryFile, cancelled_or_after, print_event, run_program
 from drone_bridge.simulator.codec import DEFAULT_PORT, VEHICLE
 from drone_bridge.simulator.device.requests import Context, Quirks
@@ -85,15 +94,9 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     link = parser.add_argument_group("link")
     add_address(link, DEFAULT_PORT)
     add_choice(link, "--quirks", Quirks.NONE, "none: as documented; real: as the CUAUV server behaves")
-    link.add_argument(
-        "--fragile",
-        action="store_true",
-        help="die of SIGPIPE on a write to a closed connection, as the CUAUV server does",
-    )
+    add_flag(link, "--fragile", "die of SIGPIPE on a write to a closed connection, as the CUAUV server does")
     world = parser.add_argument_group("world")
-    world.add_argument(
-        "--scene", choices=tuple(SCENES), default="empty", help="entities besides the vehicle (%(default)s)"
-    )
+    add_word(world, "--scene", tuple(SCENES), "entities besides the vehicle")
     world.add_argument(
         "--btom",
         type=read_by(_rotation, "a quaternion 'W X Y Z'"),
@@ -104,14 +107,9 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     run_options = add_run(
         parser, seed_of="turbulence", rate=(100.0, "steps per second"), duration="seconds of wall time"
     )
-    run_options.add_argument(
-        "--speed",
-        type=positive,
-        default=1.0,
-        help="simulated seconds per second; a step lasts speed/rate (%(default)s)",
-    )
-    run_options.add_argument("--non-real-time", action="store_true", help="step as fast as possible")
-    run_options.add_argument("--running", action="store_true", help="do not start paused")
+    add_number(run_options, "--speed", 1.0, "simulated seconds per second; a step lasts speed/rate")
+    add_flag(run_options, "--non-real-time", "step as fast as possible")
+    add_flag(run_options, "--running", "do not start paused")
     return parser.parse_args(arguments)
 
 

@@ -46,9 +46,11 @@ from drone_bridge.programs.options import (
     add_address,
     add_bad_network,
     add_choice,
+    add_flag,
+    add_number,
     add_run,
+    add_word,
     not_negative,
-    positive,
     triple,
 )
 from drone_bridge.programs.program import (
@@ -322,16 +324,14 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         "after --duration",
     )
     link = parser.add_argument_group("link")
-    link.add_argument(
+    add_word(
+        link,
         "--role",
-        choices=("connect", "listen"),
-        default="connect",
-        help="connect: send telemetry to the address; listen: wait on it, and reply to the last sender (%(default)s)",
+        ("connect", "listen"),
+        "connect: send telemetry to the address; listen: wait on it, and reply to the last sender",
     )
     add_address(link, DEFAULT_PORT, "address to send to, or to wait on")
-    link.add_argument(
-        "--fresh-sockets", action="store_true", help="send each document from a new socket, as some programs do"
-    )
+    add_flag(link, "--fresh-sockets", "send each document from a new socket, as some programs do")
     add_bad_network(link)
     link.add_argument("--no-images", dest="images", action="store_false", help="omit the camera's image")
     rover = parser.add_argument_group("rover")
@@ -342,22 +342,19 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         "path, or follow: the position in received rover telemetry",
         dest="pattern",
     )
-    rover.add_argument("--rover-speed", type=positive, default=0.5, help="m/s (%(default)s)")
-    rover.add_argument("--rover-amplitude", type=positive, default=2.0, help="of the pattern, m (%(default)s)")
-    rover.add_argument("--publish-rover", action="store_true", help="also send the rover's telemetry")
+    add_number(rover, "--rover-speed", 0.5, "m/s")
+    add_number(rover, "--rover-amplitude", 2.0, "of the pattern, m")
+    add_flag(rover, "--publish-rover", "also send the rover's telemetry")
     drone = parser.add_argument_group("drone")
     add_lies(drone, (*VELOCITY, *ALTITUDE, *HEADING), (LATE, NOISE))
-    drone.add_argument("--start", choices=("air", "ground"), default="air", help="start position (%(default)s)")
-    drone.add_argument("--height", type=positive, default=5.0, help="height of a start in the air, m (%(default)s)")
+    add_word(drone, "--start", ("air", "ground"), "start position")
+    add_number(drone, "--height", 5.0, "height of a start in the air, m")
     drone.add_argument("--wind", type=triple, metavar="'X Y Z'", default=(0.0, 0.0, 0.0), help="m/s (none)")
-    drone.add_argument("--gusts", type=not_negative, default=0.3, help="standard deviation, m/s (%(default)s)")
+    add_number(drone, "--gusts", 0.3, "standard deviation, m/s", not_negative)
     run = add_run(parser, seed_of="start, gusts, noise, ground and losses", duration="simulated seconds")
-    run.add_argument("--speed", type=positive, default=1.0, help="simulated seconds per second (%(default)s)")
-    run.add_argument(
-        "--until-landed",
-        action="store_true",
-        help=f"exit with 0 when the drone has stood on the pad for {STAYS_S:g} s after a good landing, else with 1",
-    )
+    add_number(run, "--speed", 1.0, "simulated seconds per second")
+    until = f"exit with 0 when the drone has stood on the pad for {STAYS_S:g} s after a good landing, else with 1"
+    add_flag(run, "--until-landed", until)
     options = parser.parse_args(arguments)
     options.starts_on_ground = options.start == "ground"
     if not options.port and options.role == "connect":

@@ -26,6 +26,7 @@ from drone_bridge.programs.options import (
     ProgramParser,
     add_address,
     add_choice,
+    add_flag,
     add_number,
     add_run,
     count,
@@ -208,15 +209,9 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     link.add_argument("--role", choices=("listen", "connect"), default="listen")
     add_address(link, 8000, "address to listen on or to connect to")
     add_choice(link, "--layout", AttitudeLayout.PITCH_YAW, "floats after the images")
-    link.add_argument(
-        "--negative-gravity", action="store_true", help="announce a negative gravity, as some testbeds do"
-    )
-    link.add_argument(
-        "--default-sockets",
-        action="store_true",
-        help="send each frame in pieces with Nagle's algorithm enabled, as many programs do",
-    )
-    link.add_argument("--once", action="store_true", help="end after one conversation")
+    add_flag(link, "--negative-gravity", "announce a negative gravity, as some testbeds do")
+    add_flag(link, "--default-sockets", "send each frame in pieces with Nagle's algorithm enabled, as many programs do")
+    add_flag(link, "--once", "end after one conversation")
     _add_camera(parser)
     _add_world(parser)
     run = add_run(
@@ -232,16 +227,16 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         help="restart the simulation at time 0 on the same connection after this many steps",
     )
     pace = run.add_mutually_exclusive_group()
-    pace.add_argument("--realtime", action="store_true", help="limit the simulation to real time")
+    add_flag(pace, "--realtime", "limit the simulation to real time")
     pace.add_argument("--fast", dest="realtime", action="store_false", help="run as fast as replies arrive (default)")
-    run.add_argument("--until-reached", action="store_true", help="exit with 0 when the target is reached, else with 1")
+    add_flag(run, "--until-reached", "exit with 0 when the target is reached, else with 1")
     return parser.parse_args(arguments)
 
 
 def _add_camera(parser: ProgramParser) -> None:
     camera = parser.add_argument_group("camera")
-    camera.add_argument("--width", type=int, default=200, help="pixels (%(default)s)")
-    camera.add_argument("--height", type=int, default=200, help="pixels (%(default)s)")
+    add_number(camera, "--width", 200, "pixels", int)
+    add_number(camera, "--height", 200, "pixels", int)
     add_number(camera, "--hfov", 120.0, "horizontal angle of view, degrees", float)
     add_number(camera, "--vfov", 120.0, "vertical angle of view, degrees", float)
 
@@ -250,13 +245,9 @@ def _add_world(parser: ProgramParser) -> None:
     lies = parser.add_argument_group("lies")
     add_lies(lies, (TIME_IN_MS, POSITION_JUMPS, POSITION_ZERO), (TIME_STANDS, TIME_HOURS, NOISE))
     world = parser.add_argument_group("world")
-    world.add_argument(
-        "--obstacles", type=count, default=0, help="number of grey spheres that may hide the target (%(default)s)"
-    )
-    world.add_argument(
-        "--target", type=triple, metavar="'X Y Z'", help="centre of the target, m, instead of a random one"
-    )
-    world.add_argument("--wind", type=triple, metavar="'X Y Z'", help="instead of a random one, m/s")
+    add_number(world, "--obstacles", 0, "number of grey spheres that may hide the target", count)
+    for flag, meaning in (("--target", "centre of the target, m"), ("--wind", "m/s")):
+        world.add_argument(flag, type=triple, metavar="'X Y Z'", help=f"{meaning}, instead of a random one")
     world.add_argument(
         "--wind-rotation",
         type=read_by(WindRotation.parse, "X Y Z or T X Y Z, ..."),
