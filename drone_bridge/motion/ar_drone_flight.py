@@ -9,11 +9,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from enum import Enum
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from drone_bridge.motion.matrices import Matrix, Triple, rotation_from_angles
+from drone_bridge.motion.matrices import Matrix, Triple, Vector, rotation_from_angles
 from drone_bridge.motion.wind import Wind
 from drone_bridge.wire.flight_state import FlightState
 
@@ -53,6 +53,15 @@ STATES = {
     FlightPhase.LANDING: FlightState.LANDING,
     FlightPhase.EMERGENCY: FlightState.DEFAULT,
 }
+
+
+class View(NamedTuple):
+    """Pose from which a camera sees, and its state."""
+
+    is_down: bool  # the downward camera is chosen
+    position: Vector
+    rotation: Matrix
+    is_stopped: bool  # by an emergency
 
 
 class ArDroneSteering(Protocol):
@@ -130,6 +139,10 @@ class ArDroneFlight:
     def rotation(self) -> Matrix:
         """Rotation from the body frame to the world frame."""
         return rotation_from_angles(self.roll, self.pitch, self.yaw)
+
+    def view(self, is_down: bool, is_stopped: bool = False) -> View:
+        """Return the view of one of the cameras."""
+        return View(is_down, self.position.copy(), self.rotation, is_stopped)
 
     @property
     def is_hovering(self) -> bool:

@@ -12,23 +12,22 @@ from repository import CAPTURES
 from drone_bridge.ardrone.codec import WAKE_UP, FrameType, PaveReader
 from drone_bridge.ardrone.emulator.video import (
     GROUP,
-    ArdroneVideoSender,
     CapturedFrames,
     DatagramOutlet,
-    DrawnDatagrams,
     DrawnFrames,
     StreamOutlet,
-    View,
 )
 from drone_bridge.motion.ar_drone_flight import ArDroneFlight
 from drone_bridge.net.connector import LinkError
+from drone_bridge.programs.video_sender import VideoSender
 from drone_bridge.vision import uvlc
 from drone_bridge.vision.ar_drone_cameras import DOWN_2, FRONT, FRONT_2
+from drone_bridge.vision.drawn_pictures import DrawnPictures
 from drone_bridge.vision.floor_view import FloorView
 from drone_bridge.vision.h264 import H264Decoder
 
 CAPTURED = CAPTURES / "ardrone" / "uavpilot_video.bin"
-FRONT_CHANNEL, DOWN_CHANNEL = "0", "1"
+FRONT_CHANNEL, DOWN_CHANNEL = False, True
 
 
 @pytest.fixture
@@ -40,7 +39,7 @@ def flight():
 
 @contextlib.contextmanager
 def video(outlet, pictures):
-    running = ArdroneVideoSender(outlet, pictures, lambda line: None)
+    running = VideoSender(outlet, pictures, lambda line: None)
     try:
         yield running
     finally:
@@ -65,7 +64,7 @@ def test_drawn_frames_show_the_view_of_the_chosen_camera(flight):
     outlet, decoder = StreamOutlet("127.0.0.1", 0), H264Decoder()
     with video(outlet, lambda: DrawnFrames(0)) as running, client_of(outlet) as client:
         for camera, channel in ((FRONT_2, FRONT_CHANNEL), (DOWN_2, DOWN_CHANNEL)):
-            running.show(flight, channel, False)
+            running.show(flight.view(channel))
             frames = frames_of(client, 4)
             for frame in frames:
                 with contextlib.suppress(ValueError):
@@ -77,7 +76,7 @@ def test_drawn_frames_show_the_view_of_the_chosen_camera(flight):
 def test_each_camera_stream_is_separate_and_begins_with_a_key_frame(flight):
     pictures, frames = DrawnFrames(0), []
     for channel in (FRONT_CHANNEL, DOWN_CHANNEL, FRONT_CHANNEL):
-        running = view_of(flight, channel)
+        running = flight.view(channel)
         (frame,) = PaveReader().receive(pictures.next(running))
         (after,) = PaveReader().receive(pictures.next(running))
         assert (frame.type, after.type) == (FrameType.IDR, FrameType.PREDICTED)
@@ -88,35 +87,31 @@ def test_each_camera_stream_is_separate_and_begins_with_a_key_frame(flight):
 
 
 def test_every_fifteenth_frame_needs_no_other(flight):
-    pictures, view = DrawnFrames(0), view_of(flight, FRONT_CHANNEL)
+    pictures, view = DrawnFrames(0), flight.view(FRONT_CHANNEL)
     kinds = [next(PaveReader().receive(pictures.next(view))).type for _ in range(2 * GROUP)]
     assert [number for number, kind in enumerate(kinds) if kind == FrameType.IDR] == [0, GROUP]
-
-
-def view_of(flight, channel):
-    return View(channel == DOWN_CHANNEL, flight.position.copy(), flight.rotation, False)
 
 
 def test_emergency_ends_the_connection_and_newest_client_gets_the_video(flight):
     outlet = StreamOutlet("127.0.0.1", 0)
     with video(outlet, lambda: CapturedFrames(CAPTURED)) as running, client_of(outlet) as first:
-        running.show(flight, FRONT_CHANNEL, False)
+        running.show(flight.view(FRONT_CHANNEL))
         assert frames_of(first, 1)
         with client_of(outlet) as second:
             assert frames_of(second, 1)
             while first.recv(1 << 16):
                 pass
-            running.show(flight, FRONT_CHANNEL, True)
+            running.show(flight.view(FRONT_CHANNEL, is_stopped=True))
             while second.recv(1 << 16):
                 pass
-        running.show(flight, FRONT_CHANNEL, False)
+        running.show(flight.view(FRONT_CHANNEL))
         with client_of(outlet) as third:
             assert frames_of(third, 1)
 
 
 def test_captured_frames_come_unchanged_and_again(flight):
     captured = list(PaveReader().receive(CAPTURED.read_bytes()))
-    pictures, view = CapturedFrames(CAPTURED), view_of(flight, FRONT_CHANNEL)
+    pictures, view = CapturedFrames(CAPTURED), flight.view(FRONT_CHANNEL)
     sent = [next(PaveReader().receive(pictures.next(view))) for _ in range(len(captured) + 1)]
     assert [(frame.number, frame.payload) for frame in sent[:-1]] == [(one.number, one.payload) for one in captured]
     assert sent[-1].number == captured[0].number
@@ -130,8 +125,8 @@ def test_a_file_without_frames_is_refused(tmp_path):
 
 def test_an_ar_drone_1_sends_to_the_last_one_that_has_asked(flight):
     outlet = DatagramOutlet("127.0.0.1", 0)
-    with video(outlet, lambda: DrawnDatagrams(0)) as running:
-        running.show(flight, FRONT_CHANNEL, False)
+    with video(outlet, lambda: DrawnPictures(0)) as running:
+        running.show(flight.view(FRONT_CHANNEL))
         for _ in range(2):
             with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
                 client.settimeout(TIMEOUT_S)

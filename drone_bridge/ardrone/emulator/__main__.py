@@ -20,7 +20,7 @@ import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 from drone_bridge.ardrone.codec import CONTROL_PORT, DEFAULT_PORT, NAVDATA_PORT, VIDEO_PORT, State
 from drone_bridge.ardrone.codec.configuration import FIRMWARE
@@ -44,10 +44,8 @@ from drone_bridge.programs.options import (
     probability,
 )
 from drone_bridge.programs.program import LimitedReports, TrajectoryFile, print_event, print_status, run_program
+from drone_bridge.programs.video_sender import VideoSender
 from drone_bridge.wire.addresses import address_name, peer_name
-
-if TYPE_CHECKING:
-    from drone_bridge.ardrone.emulator.video import ArdroneVideoSender
 
 REPORT_PERIOD_S = 1.0
 #: Ports of version.txt: the drone's own, and the usual one, where some programs look.
@@ -134,7 +132,7 @@ class DroneProgram:
         """Hand the view over to the camera."""
         if self._video:
             drone = self.drone
-            self._video.show(drone.flight, drone.settings["video:video_channel"], drone.is_emergency)
+            self._video.show(drone.flight.view(drone.settings["video:video_channel"] == "1", drone.is_emergency))
 
     def _receive(self, now_s: float) -> None:
         drone = self.drone
@@ -173,22 +171,21 @@ class DroneProgram:
                 print_event(event)
 
 
-def open_video(options: argparse.Namespace, stack: contextlib.ExitStack) -> ArdroneVideoSender | None:
+def open_video(options: argparse.Namespace, stack: contextlib.ExitStack) -> VideoSender[Any] | None:
     """Start the camera, which the stack stops; return None without OpenCV. Raises LinkError and OSError."""
     try:
         from drone_bridge.ardrone.emulator import video as of  # the flight itself needs no OpenCV
+        from drone_bridge.vision.drawn_pictures import DrawnPictures
     except ModuleNotFoundError as error:
         print_event(f"video is disabled: {explain_missing('drone_bridge.ardrone.emulator', error)}")
         return None
     host, port_number, seed = options.host, options.video_port, options.seed
     if options.drone == 1:
-        video = of.ArdroneVideoSender(
-            of.DatagramOutlet(host, port_number), partial(of.DrawnDatagrams, seed), print_event
-        )
+        video = VideoSender[Any](of.DatagramOutlet(host, port_number), partial(DrawnPictures, seed), print_event)
     else:
         captured = of.CapturedFrames(options.video) if options.video else None
         outlet = of.StreamOutlet(host, port_number)
-        video = of.ArdroneVideoSender(outlet, lambda: captured or of.DrawnFrames(seed), print_event)
+        video = VideoSender(outlet, lambda: captured or of.DrawnFrames(seed), print_event)
     stack.callback(video.close)
     return video
 

@@ -21,7 +21,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from drone_bridge.dronegui.codec import (
     AXES,
@@ -37,6 +37,7 @@ from drone_bridge.dronegui.codec import (
 )
 from drone_bridge.dronegui.device import Gui, GuiDialect
 from drone_bridge.dronegui.emulator.navdata import blocks
+from drone_bridge.dronegui.emulator.video import ControllersOutlet
 from drone_bridge.dronegui.ports import PortWithOutlet, open_outlet
 from drone_bridge.motion.ar_drone_flight import COLUMNS, STEP_RATE, ArDroneFlight
 from drone_bridge.net.blocking import receive
@@ -49,19 +50,18 @@ from drone_bridge.programs.options import (
     ProgramParser,
     add_address,
     add_bad_network,
+    add_flag,
     add_number,
     add_run,
+    add_word,
     not_negative,
     port,
-    positive,
 )
 from drone_bridge.programs.program import LimitedReports, TrajectoryFile, print_event, print_status, run_program
-from drone_bridge.vision.ar_drone_cameras import CAMERAS, FRONT
+from drone_bridge.programs.video_sender import VideoSender
+from drone_bridge.vision.ar_drone_cameras import CAMERAS, DOWN, FRONT
 from drone_bridge.wire.addresses import address_name, peer_name
 from drone_bridge.wire.events import RemoteProtocolError
-
-if TYPE_CHECKING:
-    from drone_bridge.dronegui.emulator.video import GuiVideoSender
 
 
 class GuiProgram:
@@ -73,13 +73,15 @@ class GuiProgram:
         dialect: GuiDialect,
         link: PortWithOutlet,
         lies: FaultyReports[list[Navdata]],
-        video: GuiVideoSender | None,
+        video: VideoSender[ControllersOutlet] | None,
     ) -> None:
         self.packets = self.late = self.refused = 0
         self._flight = flight
         self._dialect = dialect
         self._link = link
         self._video = video
+        #: Whether the video is that of the downward camera.
+        self.is_down = False
         self._gui = self._started()
         self._navdata_number, self._lies = 0, lies
         self._sender = ""
@@ -134,12 +136,14 @@ class GuiProgram:
     def switch_camera(self, *_: object) -> None:
         """Send the pictures of the drone's other camera from now on."""
         if self._video:
-            print_event(f"video of the {self._video.switch().name} camera")
+            self.is_down = not self.is_down
+            print_event(f"video of the {(DOWN if self.is_down else FRONT).name} camera")
 
     def send_video(self) -> None:
-        """Send a due picture to all controllers."""
-        if self._video and self._video.is_due(self._flight.time):
-            self._video.show(self._flight, self._gui.receivers(self._flight.time))
+        """Send pictures of the current view to all controllers."""
+        if self._video:
+            self._video.outlet.receivers = self._gui.receivers(self._flight.time)
+            self._video.show(self._flight.view(self.is_down))
 
     def send_navdata(self) -> None:
         """Send due navdata to all controllers."""
@@ -163,6 +167,7 @@ REPORT_PERIOD_S = 1.0
 CSV_COLUMNS = (*COLUMNS, *(f"control_{key}" for key in (*BUTTONS, *AXES)))
 #: Longest stall that the flight catches up, s; after a longer one it continues from there.
 LONGEST_CATCH_UP_S = 0.25
+SOURCE_PORT = "source port, if it is free; 0 for any"
 
 
 def fly(
@@ -200,10 +205,10 @@ def fly(
             print_status(flight.describe())
 
 
-def open_video(options: argparse.Namespace, stack: contextlib.ExitStack) -> GuiVideoSender | None:
+def open_video(options: argparse.Namespace, stack: contextlib.ExitStack) -> VideoSender[ControllersOutlet] | None:
     """Start the camera, which the stack stops; return None without OpenCV. Raises LinkError."""
     try:
-        from drone_bridge.dronegui.emulator.video import GuiVideoSender  # the flight itself needs no OpenCV
+        from drone_bridge.vision.drawn_pictures import DrawnPictures  # the flight itself needs no OpenCV
     except ModuleNotFoundError as error:
         print_event(f"video is disabled: {explain_missing('drone_bridge.dronegui.emulator', error)}")
         return None
@@ -211,8 +216,8 @@ def open_video(options: argparse.Namespace, stack: contextlib.ExitStack) -> GuiV
     if problem:
         print_event(problem)
     network: BadNetwork[bytes] = BadNetwork(options.loss, options.reorder, options.seed)
-    camera = next(each for each in CAMERAS if each.name == options.camera)
-    video = GuiVideoSender(camera, outlet, options.video_port, network, options.seed)
+    to_controllers = ControllersOutlet(outlet, options.video_port, network)
+    video = VideoSender(to_controllers, partial(DrawnPictures, options.seed), lambda line: None)
     stack.callback(video.close)
     return video
 
@@ -233,6 +238,7 @@ def serve(options: argparse.Namespace, cancellation: Cancellation, stack: contex
         print_event(link.problem)
     video = open_video(options, stack) if options.video and options.video_port else None
     gui = GuiProgram(flight, dialect, link, FaultyReports(dict(options.lie)), video)
+    gui.is_down = options.camera == DOWN.name
     signal.signal(signal.SIGUSR1, gui.start_navdata)
     signal.signal(signal.SIGUSR2, gui.land)
     signal.signal(signal.SIGIO, gui.switch_camera)
@@ -254,50 +260,24 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = ProgramParser("emulate", "dronegui", "A simulated drone behind its control GUI.", "after --duration")
     link = parser.add_argument_group("link")
     add_address(link, DEFAULT_PORT)
-    link.add_argument(
-        "--strict-real",
-        action="store_true",
-        help="refuse incomplete states, like the real receiver",
-    )
+    add_flag(link, "--strict-real", "refuse incomplete states, like the real receiver")
     add_bad_network(link)
     navdata = parser.add_argument_group("navdata: from the GUI to its controllers")
-    navdata.add_argument(
-        "--navdata-port", type=port, default=DEFAULT_NAVDATA_PORT, help="port of the controllers' hosts (%(default)s)"
-    )
-    navdata.add_argument(
-        "--navdata-source-port",
-        type=port,
-        default=DEFAULT_NAVDATA_SOURCE_PORT,
-        help="source port, if it is free; 0 for any (%(default)s)",
-    )
-    navdata.add_argument("--bootstrapped", action="store_true", help="request navdata from the drone at the start")
-    navdata.add_argument(
+    add_number(navdata, "--navdata-port", DEFAULT_NAVDATA_PORT, "port of the controllers' hosts", port)
+    add_number(navdata, "--navdata-source-port", DEFAULT_NAVDATA_SOURCE_PORT, SOURCE_PORT, port)
+    add_flag(navdata, "--bootstrapped", "request navdata from the drone at the start")
+    add_number(
+        navdata,
         "--drone-patience",
-        type=positive,
-        default=math.inf,
-        help="without packets for this long, the drone considers the GUI disconnected, and sends no navdata until "
-        'reset or "Stream Navdata"; about 2 s with an AR.Drone (%(default)s)',
+        math.inf,
+        "without packets for this long, the drone considers the GUI disconnected, and sends no navdata until "
+        'reset or "Stream Navdata"; about 2 s with an AR.Drone',
     )
     video = parser.add_argument_group("video: from the drone's camera, forwarded by the GUI")
     video.add_argument("--no-video", dest="video", action="store_false", help='do not choose "Start Video"')
-    video.add_argument(
-        "--camera",
-        choices=[each.name for each in CAMERAS],
-        default=FRONT.name,
-        help="source of pictures (%(default)s)",
-    )
-    video.add_argument(
-        "--video-port",
-        type=port,
-        default=DEFAULT_VIDEO_PORT,
-        help="port of the controllers' hosts (%(default)s); 0 disables video",
-    )
-    video.add_argument(
-        "--video-source-port",
-        type=port,
-        default=DEFAULT_VIDEO_SOURCE_PORT,
-        help="source port, if it is free; 0 for any (%(default)s)",
-    )
+    add_word(video, "--camera", [each.name for each in CAMERAS], "source of pictures")
+    add_number(video, "--video-port", DEFAULT_VIDEO_PORT, "port of the controllers' hosts; 0 disables video", port)
+    add_number(video, "--video-source-port", DEFAULT_VIDEO_SOURCE_PORT, SOURCE_PORT, port)
     drone = parser.add_argument_group("drone")
     add_lies(drone, (*VELOCITY, *ALTITUDE, *HEADING, *BATTERY), (LATE, NOISE))
     add_number(drone, "--gusts", 0.0, "standard deviation, m/s", not_negative)
