@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Audience: the operator that receives a waiting drone's telemetry. Also the intervals of calls to a waiting drone."""
 
+import itertools
 import math
 from collections.abc import Iterator
 from typing import Any
 
-#: Interval between the first two calls of a waiting drone, and the maximum interval, s.
-FIRST_CALL_GAP_S, LONGEST_CALL_GAP_S = 0.5, 2.0
+#: First intervals between the calls of a waiting drone, s. The last one is repeated.
+CALL_GAPS_S = (0.5, 1.0, 2.0)
 #: Silence after which another operator, or another drone, may take the place of the present one, s.
 TAKEOVER_S = 5.0
 
@@ -40,8 +41,5 @@ class Audience:
 
 
 def call_gaps() -> Iterator[float]:
-    """Yield the intervals between calls, s, without end."""
-    gap_s = FIRST_CALL_GAP_S
-    while True:
-        yield gap_s
-        gap_s = min(2 * gap_s, LONGEST_CALL_GAP_S)
+    """Return the intervals between calls, s, without end."""
+    return itertools.chain(CALL_GAPS_S, itertools.repeat(CALL_GAPS_S[-1]))

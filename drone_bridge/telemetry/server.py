@@ -128,11 +128,10 @@ class DroneSources:
         self._image: bytes | None = None  # newest JPEG, and its size in pixels
         self._size = DOCUMENTED_SIZE
         # Images first, because the executor handles subscriptions in this order.
-        sensor = qos_profile_sensor_data
-        if get("images_from") == "compressed":
-            node.make_subscription(CompressedImage, IMAGES, self._take_jpeg, sensor)
-        elif get("images_from") == "raw":
-            node.make_subscription(Image, "camera/image_raw", self._take_raw, sensor)
+        sources = {"compressed": (CompressedImage, IMAGES), "raw": (Image, "camera/image_raw"), "none": None}
+        if source := sources[get("images_from")]:
+            kind, topic = source
+            node.make_subscription(kind, topic, partial(self._take_image, topic), qos_profile_sensor_data)
         table = [row for row in TOPICS if row.name not in (IMAGES, ROVER)]
         self._topics = TopicSubscriptions(node, table, self._translation, self._receive)
 
@@ -168,20 +167,13 @@ class DroneSources:
         self._pending = None
         self._on_telemetry()
 
-    def _take_jpeg(self, message: CompressedImage) -> None:
+    def _take_image(self, topic: str, message: CompressedImage | Image) -> None:
+        is_jpeg = isinstance(message, CompressedImage)
         try:
-            self._take_image(bytes(message.data))
+            jpeg = bytes(message.data) if is_jpeg else encoded(message, DOCUMENTED_SIZE[0], JPEG_QUALITY)
+            self._size, self._image = read_size(jpeg), jpeg
         except ValueError as error:
-            self._node.report.count_and_warn(BAD_IMAGES, f"An image on camera/image_raw/compressed {error}.")
-
-    def _take_raw(self, message: Image) -> None:
-        try:
-            self._take_image(encoded(message, DOCUMENTED_SIZE[0], JPEG_QUALITY))
-        except ValueError as error:
-            self._node.report.count_and_warn(BAD_IMAGES, f"An image on camera/image_raw {error}.")
-
-    def _take_image(self, jpeg: bytes) -> None:
-        self._size, self._image = read_size(jpeg), jpeg
+            self._node.report.count_and_warn(BAD_IMAGES, f"An image on {topic} {error}.")
 
 
 # The node.

@@ -7,6 +7,7 @@ Velocity and landing pad are in base_stabilized, or in base_link if they are not
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from builtin_interfaces.msg import Time
@@ -21,16 +22,14 @@ from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.motion.measurement import Measurement
 from drone_bridge.motion.quaternions import (
     Quaternion,
-    euler_from_quaternion,
     inverse,
     quaternion_from_euler,
     rotated,
-    unit_quaternion,
 )
 from drone_bridge.msg import LandingPad as LandingPadMessage
 from drone_bridge.ros.node.parameters import ParameterDeclaration
 from drone_bridge.ros.node.simulated_time import CLOCK_TOPIC
-from drone_bridge.ros.qos import latched, newest
+from drone_bridge.ros.qos import newest
 from drone_bridge.ros.time import seconds_of, time_from_seconds
 from drone_bridge.ros.topics import frames
 from drone_bridge.ros.topics.covariances import (
@@ -43,7 +42,8 @@ from drone_bridge.ros.topics.covariances import (
 from drone_bridge.ros.topics.frames import DroneFrameNames
 from drone_bridge.ros.topics.images import pinhole_camera_info, set_data
 from drone_bridge.ros.topics.jpeg_images import JpegDecoder
-from drone_bridge.ros.topics.table import MissingTopicError, Topic, TopicTable
+from drone_bridge.ros.topics.standard_rows import ImuVariances, MeasuredMessages
+from drone_bridge.ros.topics.table import MissingTopicError, Topic, TopicTable, state_topic
 from drone_bridge.ros.topics.transforms import odometry_transform, set_quaternion, set_vector, transform
 from drone_bridge.telemetry.codec import (
     MAX_FOV,
@@ -94,12 +94,6 @@ DEFAULT_FOV = ParameterDeclaration(
 
 # Variances of measurements, which are not on the wire.
 
-#: Variances on `imu/data`: 1 degree of tilt, 10 degrees of heading (gyroscopes drift), 1 degree per second, 0.1 m/s^2.
-IMU_VARIANCES = {
-    "orientation": (3e-4, 3e-4, 3e-2),
-    "angular_velocity": (3e-4, 3e-4, 3e-4),
-    "linear_acceleration": (1e-2, 1e-2, 1e-2),
-}
 #: Variances on `velocity`: 0.1 m/s by optical flow, 1 degree per second by gyroscopes.
 VELOCITY_VARIANCES = (1e-2, 1e-2, 1e-2, 3e-4, 3e-4, 3e-4)
 #: Variances on `vertical_velocity`: 0.05 m/s by the altimeter. The rest is not measured.
@@ -107,9 +101,6 @@ CLIMB_VARIANCES = (UNKNOWN_VARIANCE, UNKNOWN_VARIANCE, 2.5e-3, *[UNKNOWN_VARIANC
 #: Variances of the pose and twist on `rover/odom`: heading and turn rate are not on the wire.
 ROVER_VARIANCES = (*[EXACT_VARIANCE] * 3, *[UNKNOWN_VARIANCE] * 3)
 ROVER_COVARIANCES = OdometryCovariances(ROVER_VARIANCES, ROVER_VARIANCES)
-
-#: Maximum deviation of an orientation's length from 1.
-QUATERNION_TOLERANCE = 0.5
 
 
 class LandingFrameNames(DroneFrameNames):
@@ -141,8 +132,12 @@ def static_transforms(names: LandingFrameNames) -> list[TransformStamped]:
     ]
 
 
-class TelemetryTranslation:
+class TelemetryTranslation(MeasuredMessages[DroneTelemetry]):
     """Converter between telemetry and ROS. A message is valid until the next one of its kind."""
+
+    names: LandingFrameNames
+    #: 1 degree of tilt, 10 degrees of heading (gyroscopes drift), 1 degree per second, 0.1 m/s^2.
+    imu_variances = ImuVariances(tilt=3e-4, yaw=3e-2, rates=3e-4, acceleration=1e-2)
 
     def __init__(
         self,
@@ -160,17 +155,14 @@ class TelemetryTranslation:
             default_fov: horizontal field of view if the wire has none, degrees.
             refuse_image: callback with a sentence about each image that can't be decoded.
         """
-        self.names, self._units, self._refuse_image = names, units, refuse_image
+        super().__init__(names)
+        self._units, self._refuse_image = units, refuse_image
         self._decoder = JpegDecoder(names.optical)
         self._default_fov = default_fov
         self._optical = names.optical
         measured_in = names.stabilized if units.is_levelled else names.base_link
-        self._imu = Imu(header=Header(frame_id=names.base_link))
-        for name, variances in IMU_VARIANCES.items():
-            getattr(self._imu, f"{name}_covariance")[:: len(variances) + 1] = variances
         self._velocity = TwistWithCovarianceStamped(header=Header(frame_id=measured_in))
         self._velocity.twist.covariance = covariance_from_diagonal(VELOCITY_VARIANCES)
-        self._height = PointStamped(header=Header(frame_id=names.footprint))
         self._vertical_velocity = TwistWithCovarianceStamped(header=Header(frame_id=names.footprint))
         self._vertical_velocity.twist.covariance = covariance_from_diagonal(CLIMB_VARIANCES)
         self._pad = LandingPadMessage(header=Header(frame_id=measured_in))
@@ -183,22 +175,8 @@ class TelemetryTranslation:
         self._camera: tuple[int, int, float] | None = None  # parameters of the cached CameraInfo
         self._camera_info = CameraInfo()
 
-    def imu(self, telemetry: DroneTelemetry, stamp: Time) -> Imu:
-        """Return attitude, rates and acceleration. A covariance of -1 marks a missing acceleration."""
-        imu, message = telemetry.imu, self._imu
-        message.header.stamp = stamp
-        set_quaternion(message.orientation, quaternion_from_euler(*self._units.angles(*imu.orientation)))
-        set_vector(message.angular_velocity, self._units.angles(*imu.angular_velocity))
-        set_vector(message.linear_acceleration, imu.linear_acceleration or (0.0, 0.0, 0.0))
-        variance = IMU_VARIANCES["linear_acceleration"][0] if imu.linear_acceleration else -1.0
-        message.linear_acceleration_covariance[0] = variance
-        return message
-
-    def height(self, telemetry: DroneTelemetry, stamp: Time) -> PointStamped:
-        """Return the drone's position above the ground below it."""
-        message = self._height
-        message.header.stamp, message.point.z = stamp, telemetry.altimeter.altitude
-        return message
+    def measurement(self, wire: DroneTelemetry) -> Measurement:
+        return self._units.measurement(wire)
 
     def vertical_velocity(self, telemetry: DroneTelemetry, stamp: Time) -> TwistWithCovarianceStamped:
         """Return a velocity with only the vertical component known, by the altimeter, m/s."""
@@ -308,29 +286,6 @@ class TelemetryTranslation:
 
     # From ROS.
 
-    def wire_imu(self, message: Imu) -> dict[str, Any] | None:
-        """Return attitude, rates and, if available, acceleration of a measurement; None without attitude or rates.
-
-        A covariance of -1 in an Imu marks a missing quantity.
-        """
-        lacks = [message.orientation_covariance[0] < 0, message.angular_velocity_covariance[0] < 0]
-        orientation = unit_quaternion(message.orientation, QUATERNION_TOLERANCE)
-        if any(lacks) or orientation is None:
-            return None
-        rates, acceleration = message.angular_velocity, message.linear_acceleration
-        has_acceleration = message.linear_acceleration_covariance[0] >= 0
-        roll, pitch, yaw = euler_from_quaternion(orientation)
-        return {
-            "roll": roll,
-            "pitch": pitch,
-            "yaw": yaw,
-            "rates": (rates.x, rates.y, rates.z),
-            "acceleration": (acceleration.x, acceleration.y, acceleration.z) if has_acceleration else None,
-        }
-
-    def wire_height(self, message: PointStamped) -> float:
-        return float(message.point.z)
-
     def wire_range(self, message: Range) -> float | None:
         return float(message.range) if math.isfinite(message.range) else None
 
@@ -388,11 +343,11 @@ class TelemetryTranslation:
 
         Raises MissingTopicError, which names the topics that would provide a missing value.
         """
-        attitude = value("imu/data")
-        if attitude is None:
+        attitude = value("imu/data") or {}
+        if not attitude.keys() >= {"roll", "rates"}:
             raise MissingTopicError("the orientation or the rates of imu/data")
         odometry = value("odom")
-        heights = (value("height"), value("altitude"), odometry and odometry[0])
+        heights = ((value("height") or {}).get("height"), value("altitude"), odometry and odometry[0])
         height = next((each for each in heights if each is not None), None)
         if height is None:
             raise MissingTopicError("height, altitude or odom")
@@ -415,128 +370,111 @@ class TelemetryTranslation:
         return self._units.telemetry(measured, camera, value("landing_pad"))
 
 
+_drone_topic = partial(Topic, of=DroneTelemetry)
+
 #: Rows in the order in which the executor handles simultaneous messages: the Imu, which starts a moment, is last.
 TOPICS = (
-    Topic(
+    _drone_topic(
         CLOCK_TOPIC,
         Clock,
-        of=DroneTelemetry,
         to_ros=TelemetryTranslation.clock,
         qos=newest,
         if_parameter="publish_clock",
     ),
-    Topic(
+    _drone_topic(
         "camera/camera_info",
         CameraInfo,
-        of=DroneTelemetry,
         to_ros=TelemetryTranslation.camera_info,
         from_ros=TelemetryTranslation.wire_fov,
         qos=newest,
         meaning="calibration, with the size of the image itself",
     ),
-    Topic(
+    _drone_topic(
         "camera/image_raw/compressed",
         CompressedImage,
-        of=DroneTelemetry,
         to_ros=TelemetryTranslation.compressed_image,
         from_ros=TelemetryTranslation.wire_jpeg,
         qos=newest,
         meaning="JPEG, unchanged",
     ),
-    Topic(
+    _drone_topic(
         "camera/image_raw",
         Image,
-        of=DroneTelemetry,
         to_ros=TelemetryTranslation.image,
         qos=newest,
         is_slow=True,
         count="images_decoded",
         meaning="decoded image, rgb8, only for subscribers",
     ),
-    Topic(
+    _drone_topic(
         "odom",
         Odometry,
-        of=DroneTelemetry,
         from_ros=TelemetryTranslation.wire_odometry,
         meaning="height and velocity of a vehicle without other topics for these",
     ),
-    Topic(
+    _drone_topic(
         "height",
         PointStamped,
-        of=DroneTelemetry,
         to_ros=TelemetryTranslation.height,
         from_ros=TelemetryTranslation.wire_height,
         meaning="height above the ground below, m",
         needed="no document is sent",
         instead=("altitude", "odom"),
     ),
-    Topic(
+    _drone_topic(
         "altitude",
         Range,
-        of=DroneTelemetry,
         from_ros=TelemetryTranslation.wire_range,
         meaning="height by a rangefinder, m",
     ),
-    Topic(
+    _drone_topic(
         "vertical_velocity",
         TwistWithCovarianceStamped,
-        of=DroneTelemetry,
         to_ros=TelemetryTranslation.vertical_velocity,
         from_ros=TelemetryTranslation.wire_climb,
         meaning="climb rate by the altimeter, m/s, positive up",
     ),
-    Topic(
+    _drone_topic(
         "velocity",
         TwistWithCovarianceStamped,
-        of=DroneTelemetry,
         to_ros=TelemetryTranslation.velocity,
         from_ros=TelemetryTranslation.wire_velocity,
         meaning="velocity of the body by optical flow, m/s, and its rates",
         needed="no document is sent",
         instead=("odom",),
     ),
-    Topic(
+    _drone_topic(
         "landing_pad",
         LandingPadMessage,
-        of=DroneTelemetry,
         to_ros=TelemetryTranslation.landing_pad,
         from_ros=TelemetryTranslation.wire_pad,
         meaning="position of the pad below the drone, or that it is not visible",
     ),
-    Topic(
+    state_topic(
         "flying",
         Bool,
         of=DroneTelemetry,
         to_ros=TelemetryTranslation.flying,
         from_ros=TelemetryTranslation.wire_flying,
-        qos=latched,
-        requested=latched,
-        only_changes=True,
-        lasts=True,
         meaning="whether the drone is in the air; latched",
     ),
-    Topic(
+    state_topic(
         "landed",
         Bool,
         of=DroneTelemetry,
         to_ros=TelemetryTranslation.landed,
         from_ros=TelemetryTranslation.wire_landed,
-        qos=latched,
-        requested=latched,
-        only_changes=True,
-        lasts=True,
         meaning="whether the drone is on the ground; latched",
     ),
-    Topic(
+    _drone_topic(
         "imu/data",
         Imu,
-        of=DroneTelemetry,
         to_ros=TelemetryTranslation.imu,
         from_ros=TelemetryTranslation.wire_imu,
         meaning="attitude, rates and acceleration",
         needed="no document is sent",
     ),
-    Topic("/tf", TFMessage, of=DroneTelemetry, to_ros=TelemetryTranslation.transforms, if_parameter="publish_tf"),
+    _drone_topic("/tf", TFMessage, to_ros=TelemetryTranslation.transforms, if_parameter="publish_tf"),
     Topic(
         "rover/odom",
         Odometry,
@@ -545,16 +483,12 @@ TOPICS = (
         from_ros=TelemetryTranslation.wire_rover,
         meaning="position and velocity of the rover in map",
     ),
-    Topic(
+    state_topic(
         "rover/pattern",
         String,
         of=RoverTelemetry,
         to_ros=TelemetryTranslation.rover_pattern,
         from_ros=TelemetryTranslation.wire_pattern,
-        qos=latched,
-        requested=latched,
-        only_changes=True,
-        lasts=True,
         meaning="name of the rover's pattern; latched",
     ),
     Topic("/tf", TFMessage, of=RoverTelemetry, to_ros=TelemetryTranslation.rover_transforms, if_parameter="publish_tf"),

@@ -18,6 +18,7 @@ from telemetry_documents import ROVER
 from drone_bridge.motion.quaternions import quaternion_from_euler
 from drone_bridge.ros.time import time_from_seconds
 from drone_bridge.ros.topics.jpeg_images import encoded
+from drone_bridge.ros.topics.table import MissingTopicError
 from drone_bridge.ros.topics.transforms import set_quaternion, set_vector
 from drone_bridge.telemetry.codec import Camera, ControllerConnection
 from drone_bridge.telemetry.topics import TOPICS, LandingFrameNames, TelemetryTranslation
@@ -56,15 +57,17 @@ def assembled(messages, *, is_levelled=True):
     return translation.telemetry(value, Camera(320, 240), None)
 
 
-def test_an_imu_without_attitude_or_rates_is_ignored():
-    assert TRANSLATION.wire_imu(Imu()) is not None
-    for field in ("orientation_covariance", "angular_velocity_covariance"):
-        message = Imu()
-        getattr(message, field)[0] = -1.0
-        assert TRANSLATION.wire_imu(message) is None
-    empty = Imu()
-    empty.orientation.w = 0.0
-    assert TRANSLATION.wire_imu(empty) is None
+def test_an_imu_without_attitude_or_rates_gives_no_document():
+    def document(imu):
+        return assembled({"imu/data": imu, "height": PointStamped(), "velocity": TwistWithCovarianceStamped()})
+
+    assert document(Imu())
+    lacking = [Imu() for _ in range(3)]
+    lacking[0].orientation_covariance[0] = lacking[1].angular_velocity_covariance[0] = -1.0
+    lacking[2].orientation.w = 0.0
+    for imu in lacking:
+        with pytest.raises(MissingTopicError, match="the orientation or the rates of imu/data"):
+            document(imu)
 
 
 @pytest.mark.parametrize("is_level", [True, False])

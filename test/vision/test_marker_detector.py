@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from drone_bridge.motion.matrices import rotation_from_angles
-from drone_bridge.telemetry.emulator.scene import CAMERA, MARKERS, PAD_HEIGHT, LandingScene, jpeg
+from drone_bridge.telemetry.emulator.scene import CAMERA, JPEG_QUALITY, MARKERS, PAD_HEIGHT, LandingScene
 from drone_bridge.vision.drawn_marker import draw_marker
+from drone_bridge.vision.jpegs import jpeg_of_rgb
 from drone_bridge.vision.marker_detector import MarkerDetector
 from drone_bridge.vision.markers import MarkerParameters
 from drone_bridge.vision.pinhole import Pinhole
@@ -34,7 +35,8 @@ def decoded(data):
 def photograph(offset, angles=(0.0, 0.0, 0.0)):
     """Return the image of a drone with the pad at this offset (m, level axes), after JPEG compression."""
     position = np.array([0.0, 0.0, PAD_HEIGHT]) - np.array(offset)
-    return decoded(jpeg(scene().render(position, rotation_from_angles(*angles), np.zeros(2))))
+    image = scene().render(position, rotation_from_angles(*angles), np.zeros(2))
+    return decoded(jpeg_of_rgb(image[..., ::-1], JPEG_QUALITY))
 
 
 def located(offset, angles=(0.0, 0.0, 0.0)):

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from builtin_interfaces.msg import Time
 from rclpy.qos import QoSProfile
 
-from drone_bridge.ros.qos import queued, sensor_data
+from drone_bridge.ros.qos import latched, queued, sensor_data
 
 
 class MissingTopicError(ValueError):
@@ -57,6 +58,10 @@ class Topic:
     operator."""
     instead: tuple[str, ...] = ()
     """Alternative topics, one of which is enough."""
+
+
+#: Row of a state: published when it changes, also to late subscribers, and valid at a server until it changes.
+state_topic = partial(Topic, qos=latched, requested=latched, only_changes=True, lasts=True)
 
 
 @dataclass(frozen=True, slots=True)

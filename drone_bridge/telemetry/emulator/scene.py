@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import math
 
-import cv2
 import numpy as np
 
 from drone_bridge.motion.matrices import Matrix, Vector
@@ -85,14 +84,6 @@ class LandingScene:
             top = np.array([rover[0], rover[1], PAD_HEIGHT]) - position
             self._top.show(image, view, top, camera.focal_length)
         return image
-
-
-def jpeg(image: Image) -> bytes:
-    """Return an image (rows x columns x 3: blue, green, red) as a JPEG file."""
-    encoded, data = cv2.imencode(".jpg", image, [cv2.IMWRITE_JPEG_QUALITY, JPEG_QUALITY])
-    if not encoded:
-        raise ValueError(f"an image of {image.shape} can't be encoded as JPEG")
-    return data.tobytes()
 
 
 def paint_rover() -> Image:

@@ -21,13 +21,14 @@ from drone_bridge.telemetry.emulator.flight import FlyingDrone
 from drone_bridge.telemetry.emulator.rover import ROVER_Z, Rover, RoverPattern
 from drone_bridge.telemetry.emulator.scene import (
     CAMERA,
+    JPEG_QUALITY,
     PAD_HEIGHT,
     ROVER_LENGTH,
     ROVER_WIDTH,
     LandingScene,
-    jpeg,
 )
 from drone_bridge.telemetry.emulator.sensors import Sensors
+from drone_bridge.vision.jpegs import jpeg_of_rgb
 
 #: Distance of the landing gear below the middle of the drone, where the camera and all sensors are, m.
 LANDING_GEAR = 0.10
@@ -254,7 +255,8 @@ class LandingFlight:
         """Return the current camera image as a JPEG, or None if the setup has no images."""
         if self._scene is None:
             return None
-        return jpeg(self._scene.render(self.drone.position, self.drone.rotation, self.world.rover.position))
+        image = self._scene.render(self.drone.position, self.drone.rotation, self.world.rover.position)
+        return jpeg_of_rgb(image[..., ::-1], JPEG_QUALITY)
 
     def rover_telemetry(self) -> RoverTelemetry:
         rover = self.world.rover
