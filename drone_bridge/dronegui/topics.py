@@ -7,6 +7,7 @@ out of a block. On topics, velocities are along the body's axes, and on the wire
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from builtin_interfaces.msg import Time
@@ -32,9 +33,7 @@ from drone_bridge.dronegui.codec import (
     VisionDetect,
 )
 from drone_bridge.dronegui.pictures.packets import VIDEO_ROW
-from drone_bridge.motion.ar_drone import (
-    PICTURE_UNITS,
-)
+from drone_bridge.motion.ar_drone import PICTURE_UNITS
 from drone_bridge.motion.dead_reckoning import DeadReckonedPose
 from drone_bridge.motion.measurement import Measurement
 from drone_bridge.motion.quaternions import (
@@ -195,6 +194,7 @@ def _blocks() -> QoSProfile:
 NAVDATA_TOPIC = "dronegui/navdata"
 DETECTIONS_TOPIC = "detections"
 
+_demo_topic = partial(Topic, of=Demo)
 TOPICS = (
     Topic(
         NAVDATA_TOPIC,
@@ -215,43 +215,38 @@ TOPICS = (
         requested=queued,
         meaning="detections of the drone's vision, as shares of the image",
     ),
-    Topic(
+    _demo_topic(
         "battery_state",
         BatteryState,
-        of=Demo,
         to_ros=DroneGuiTranslation.battery_state,
         from_ros=DroneGuiTranslation.wire_charge,
         fresh_s=30.0,  # charge changes slowly, and many drivers publish it rarely
         meaning="charge, the only value on the wire",
     ),
-    Topic(
+    _demo_topic(
         "height",
         PointStamped,
-        of=Demo,
         to_ros=DroneGuiTranslation.height,
         from_ros=DroneGuiTranslation.wire_height,
         meaning="height above the ground below, m",
     ),
-    Topic(
+    _demo_topic(
         "altitude",
         Range,
-        of=Demo,
         to_ros=DroneGuiTranslation.altitude,
         from_ros=DroneGuiTranslation.wire_range,
         meaning="height by the ultrasound rangefinder, m",
     ),
-    Topic(
+    _demo_topic(
         "velocity",
         TwistWithCovarianceStamped,
-        of=Demo,
         to_ros=DroneGuiTranslation.velocity,
         from_ros=DroneGuiTranslation.wire_velocity,
         meaning="velocity in body axes, m/s; rates and missing components have the variance 1e6",
     ),
-    Topic(
+    _demo_topic(
         "imu/data",
         Imu,
-        of=Demo,
         to_ros=DroneGuiTranslation.imu,
         from_ros=DroneGuiTranslation.wire_imu,
         meaning="attitude; rates and accelerations are marked as unknown",

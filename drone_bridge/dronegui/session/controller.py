@@ -132,8 +132,10 @@ REFUSED_S = 1.0
 TAKEN_OFF = frozenset(state for state in FlightState if state.is_airborne and state is not FlightState.LANDING)
 LANDING_OR_LANDED = frozenset({FlightState.LANDING, FlightState.LANDED, FlightState.INIT})
 
-#: Effect of a press if the drone's state is not as believed.
-HARM_ON_GROUND = "The button take_off would make a drone on the ground fly."
+#: Effects of a press if the drone's state is not as believed.
+HARM_ON_GROUND = "the button take_off would make a landed drone fly"
+HARM_IN_THE_AIR = "the button take_off would land a flying drone"
+HARM_OF_RESET = "the button reset would stop the motors of a flying drone"
 STALLED = "The request is stale: the bridge was stalled meanwhile. Please call again."
 LINK_CHANGED = "The request is stale: the link was lost or opened meanwhile. Please call again."
 HELD_SINCE = "The vehicle was put on hold meanwhile. Resume it, and call again."
@@ -412,8 +414,9 @@ class DroneGuiControllerSession(Session):
         """Send the command with the pressed buttons, and publish the packet."""
         self._packet_s = next_due(self._packet_s, 1 / self._parameter("rate"), now_s) if self.is_open else math.inf
         is_held = self._pilot.arbiter.is_held(now_s)
-        if is_held:
-            self._outdate_held(now_s)
+        for flight in self._flights if is_held else ():  # cancel a take-off whose press has not begun
+            if flight.press and flight.request.name == TAKE_OFF:
+                flight.press.outdate(HELD_SINCE, now_s)
         self._is_overruled &= is_held or not self._was_held  # a person has resumed it
         self._was_held = is_held
         down = self._buttons.down(now_s)
@@ -431,12 +434,6 @@ class DroneGuiControllerSession(Session):
         self._effects += [_SendPacket(datagram, None, UNHEARD, ("packets",), packet=packet), Publish(packet)]
         self._buttons.sent(down, now_s)
         self._following.sent(controls, now_s)
-
-    def _outdate_held(self, now_s: float) -> None:
-        """Cancel a take-off whose press has not begun."""
-        for flight in self._flights:
-            if flight.press and flight.request.name == TAKE_OFF:
-                flight.press.outdate(HELD_SINCE, now_s)
 
     def _commanded(self, now_s: float) -> Controls:
         """Return the controls without pressed buttons."""
@@ -623,12 +620,12 @@ class DroneGuiControllerSession(Session):
         if reason:
             raise ValueError(reason)
         if flight.request.name == RESET:
-            self._check_on_ground("the button reset would stop the motors of a flying drone", now_s, instead=f" {CUTS}")
+            self._check_flight(False, HARM_OF_RESET, now_s, instead=f" {CUTS}")
             self._press(flight, RequestStep.PRESSING, "reset", now_s)
             return None
         if self._pilot.arbiter.is_held(now_s):
             raise ValueError(HELD_SINCE)
-        self._check_on_ground("the button take_off would land a flying drone", now_s)
+        self._check_flight(False, HARM_IN_THE_AIR, now_s)
         if self._watch.has_drone_state(now_s) and self._watch.state is FlightState.DEFAULT:
             raise ValueError("The drone's motors are off, as after an emergency: call reset first.")
         if refusal := self._pilot.arbiter.limits.takeoff_refusal:
@@ -657,7 +654,7 @@ class DroneGuiControllerSession(Session):
             raise ValueError(reason)
         if has_drone_state and self._watch.state is FlightState.LANDING:
             return "The drone is already landing."
-        self._check_in_the_air(now_s)
+        self._check_flight(True, HARM_ON_GROUND, now_s)
         self._press(flight, RequestStep.PRESSING, "take_off", now_s)
         return None
 
@@ -768,30 +765,22 @@ class DroneGuiControllerSession(Session):
             return False
         return watch.source is FlyingSource.PERSON and not watch.is_flying(now_s)
 
-    def _check_on_ground(self, harm: str, now_s: float, instead: str = "") -> None:
-        """Raise ValueError with a sentence unless the drone is on the ground, by navdata or assume_flying."""
+    def _check_flight(self, is_needed: bool, harm: str, now_s: float, instead: str = "") -> None:
+        """Raise ValueError with a sentence unless the drone is in the air, or on the ground, as needed."""
         is_flying = self._watch.is_flying(now_s)
         if is_flying is None:
             raise ValueError(f"{self._unknown(now_s)} {harm[0].upper()}{harm[1:]}. {self._advice_sentence}{instead}")
-        if is_flying and self._watch.has_drone_state(now_s):
-            raise ValueError(f"The drone is flying, by its navdata, and {harm}.{instead}")
-        if is_flying:
-            raise ValueError(
-                f"The drone is assumed to be flying, and {harm}. If it is on the ground, call assume_flying with false "
-                f"first.{instead}"
-            )
-
-    def _check_in_the_air(self, now_s: float) -> None:
-        is_flying = self._watch.is_flying(now_s)
-        if is_flying is None:
-            raise ValueError(f"{self._unknown(now_s)} {HARM_ON_GROUND} {self._advice_sentence}")
-        if not is_flying and self._watch.has_drone_state(now_s):
-            raise ValueError("The drone is on the ground, by its navdata, and the button take_off would make it fly.")
-        if not is_flying:
-            raise ValueError(
-                "The drone is assumed to be on the ground, and the button take_off would make it fly. If it flies, "
-                "call assume_flying with true first."
-            )
+        if is_flying is is_needed:
+            return
+        place = "flying" if is_flying else "on the ground"
+        if self._watch.has_drone_state(now_s):
+            raise ValueError(f"The drone is {place}, by its navdata, and {harm}.{instead}")
+        otherwise = (
+            "it is on the ground, call assume_flying with false"
+            if is_flying
+            else ("it flies, call assume_flying with true")
+        )
+        raise ValueError(f"The drone is assumed to be {place}, and {harm}. If {otherwise} first.{instead}")
 
     def _assume(self, is_flying: bool | None, source: FlyingSource) -> None:
         self._watch.assume(is_flying, source)
