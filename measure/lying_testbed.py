@@ -12,7 +12,6 @@ import numpy as np
 from lying_flights import AFTER_S, GUSTS, LIE_S, Air, Calm, Flown, Memory, Moment, after, calm
 
 from drone_bridge.motion.body_velocity import STILL, BodyVelocity
-from drone_bridge.motion.velocity_control import VelocityParameters
 from drone_bridge.testbed.codec import AngleUnit, Constants, SensorFrame
 from drone_bridge.testbed.device.drone_state import Airframe, DroneInput, DroneState
 from drone_bridge.testbed.session.flight import TestbedFlight
@@ -97,7 +96,7 @@ class TestbedConditions:
 def fly_testbed(command: str, conditions: TestbedConditions, duration_s: float) -> Flown:
     """Fly the testbed's drone, as its bridge does. Places are in axes of REP 103."""
     constants, unit, step_s = replace(TESTBED_CONSTANTS, drag=conditions.drag), AngleUnit.DEGREES, 1 / conditions.rate
-    flight = TestbedFlight(constants, unit, VelocityParameters())
+    flight = TestbedFlight(constants, unit)
     state, air = DroneState.at_start(), Air(conditions.gusts, 1, after(10.0, 0.0, conditions.wind))
     memory, moments, said_at, reasons = Memory(random=random.Random(1)), list[Moment](), None, dict[str, None]()
     for number in range(round(duration_s / step_s)):

@@ -16,14 +16,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from drone_bridge.motion.attitude_estimator import AttitudeEstimator
 from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.motion.flight_control import CommandLimits, DroneModel, FlightControl, RatesAndThrust, hover
 from drone_bridge.motion.judged_position import JudgedPosition
 from drone_bridge.motion.quaternions import MeasuredAttitude, rotated
-from drone_bridge.parameter_fields import parameter
 
 LONGEST_STEP_S = 1.0  # between measurements; a longer one restarts the estimate
 _LONGEST_FLOWN_STEP_S = 0.25  # measurements that are farther apart can't hold a velocity
@@ -42,19 +40,15 @@ _WIND_MEMORY_S = 1.0
 _DECIMALS = 9
 
 
-@dataclass(frozen=True, slots=True)
-class VelocityParameters:
-    """Limits and gains of the velocity control."""
-
-    max_speed: float = parameter(5.0, "Maximum horizontal speed, m/s.", 0.1, 50.0)
-    max_climb_speed: float = 2.5  # up and down, m/s
-    max_acceleration: float = 4.0  # horizontal and vertical, m/s^2
-    max_tilt: float = 0.5  # rad
-    max_turn_rate: float = 4.0  # rad/s, roll and pitch
-    velocity_gain: float = 3.0  # 1/s
-    position_gain: float = 1.0  # 1/s, on the distance to the reference
-    attitude_gain: float = 8.0  # 1/s
-    yaw_gain: float = 3.0  # 1/s
+# Limits and gains.
+MAX_CLIMB_SPEED = 2.5  # up and down, m/s
+MAX_ACCELERATION = 4.0  # horizontal and vertical, m/s^2
+MAX_TILT = 0.5  # rad
+MAX_TURN_RATE = 4.0  # rad/s, roll and pitch
+VELOCITY_GAIN = 3.0  # 1/s
+POSITION_GAIN = 1.0  # 1/s, on the distance to the reference
+ATTITUDE_GAIN = 8.0  # 1/s
+YAW_GAIN = 3.0  # 1/s
 
 
 class VelocityControl:
@@ -63,11 +57,11 @@ class VelocityControl:
     Never raises for finite measurements. A step back in time, or a long step, restarts the estimate.
     """
 
-    def __init__(self, drone: DroneModel, parameters: VelocityParameters) -> None:
-        self._drone = drone
-        self._parameters = parameters
-        limits = CommandLimits(parameters.max_tilt, parameters.max_turn_rate, drone.max_yaw_rate)
-        self._control = FlightControl(drone, limits, parameters.attitude_gain, parameters.yaw_gain)
+    def __init__(self, drone: DroneModel, max_speed: float = 5.0) -> None:
+        """`max_speed` is the maximum horizontal speed, m/s."""
+        self._drone, self._max_speed = drone, max_speed
+        limits = CommandLimits(MAX_TILT, MAX_TURN_RATE, drone.max_yaw_rate)
+        self._control = FlightControl(drone, limits, ATTITUDE_GAIN, YAW_GAIN)
         self._time_s: float | None = None
         self._step_s = 1 / 60
         self._stands_still = False  # whether the last measurement had the same time
@@ -114,7 +108,7 @@ class VelocityControl:
 
     def command(self, wanted: BodyVelocity) -> RatesAndThrust:
         """Return the command until the next measurement, for a velocity within the maxima."""
-        parameters, step_s, most = self._parameters, self._step_s, self._parameters.max_acceleration
+        step_s, most = self._step_s, MAX_ACCELERATION
         if self._stands_still or step_s > _LONGEST_FLOWN_STEP_S:
             return self._level()
         yaw_rate, cosine, sine = wanted.turn, math.cos(self._yaw), math.sin(self._yaw)
@@ -135,11 +129,11 @@ class VelocityControl:
         self._yaw_reference = self._yaw + yaw_error + yaw_rate * step_s
 
         x, y, z = (
-            parameters.velocity_gain * (speed + parameters.position_gain * share * way - flown)
+            VELOCITY_GAIN * (speed + POSITION_GAIN * share * way - flown)
             for speed, way, flown in zip(feed, behind, self._velocity, strict=True)
         )
         x, y = x - yaw_rate * feed[1], y + yaw_rate * feed[0]  # centripetal acceleration
-        gentle = self._drone.gravity * math.tan(_GENTLE_TILT_SHARE * parameters.max_tilt)
+        gentle = self._drone.gravity * math.tan(_GENTLE_TILT_SHARE * MAX_TILT)
         share = min(1.0, (gentle if self._judged.reasons else most) / max(math.hypot(x, y), 1e-9))
         wanted_acceleration = (share * x, share * y, max(-most, min(most, z)) + self._drone.gravity)
         x, y, z = (
@@ -161,8 +155,7 @@ class VelocityControl:
 
     def within_maxima(self, wanted: BodyVelocity) -> BodyVelocity:
         """Clamp a velocity to the maxima. The horizontal direction is kept."""
-        fast, climb = self._parameters.max_speed, self._parameters.max_climb_speed
-        yaw = self._drone.max_yaw_rate
+        fast, climb, yaw = self._max_speed, MAX_CLIMB_SPEED, self._drone.max_yaw_rate
         share = min(1.0, fast / max(math.hypot(wanted.forward, wanted.left), 1e-9))
         return BodyVelocity(
             wanted.forward * share,

@@ -17,7 +17,7 @@ exception: a new simulation has started on the same connection.
 No field announces the layout of the floats after the images, but their number follows from the strict alternation:
 after a frame, a testbed sends nothing until it has the reply, so silence marks the end of the frame. This distinguishes
 12 bytes from 28. Of the two layouts with 12 bytes, the documented one is assumed: a single frame can't distinguish yaw
-from roll.
+from roll. The layout of a peer that does not wait has to be set.
 
 All values are in the units of the wire: angles and rates in degrees (or radians, with some testbeds), everything else
 in SI units; see docs/testbed.md.
@@ -271,14 +271,10 @@ def pack_reply(parameters: MotionParameters) -> bytes:
 
 SHORT_BYTES = 12  # pitch_yaw and pitch_roll
 POSE_BYTES = 28
-#: One byte more than the longest layout. A peer that sends it does not wait for replies.
-SURPLUS_BYTES = POSE_BYTES + 1
-# A first frame with larger values is implausible. Pixels that are read as floats nearly always exceed them.
+# A first frame with larger values, or smaller ones other than 0, is implausible.
 _FARTHEST_M = 1e6
 _LATEST_S = 1e7
 _LEAST_NORMAL_FLOAT32 = 2.0**-126
-# Rounding noise may be smaller. Dark pixels that are read as floats nearly always are.
-_LEAST_BESIDE_PIXELS = 1e-20
 _ANGLES = ("pitch", "roll", "yaw", "heading")
 
 
@@ -290,37 +286,24 @@ def floats_of(layout: AttitudeLayout) -> struct.Struct:
 def decide_layout(tail: bytes, is_followed_by_silence: bool, unit: AngleUnit) -> AttitudeLayout | None:
     """Return the layout of a first frame, or None if more bytes, or a silence, are needed to decide.
 
-    `tail` has the bytes after the images, up to SURPLUS_BYTES. Raises ValueError with a sentence if they match no
-    layout, or two.
+    `tail` has the bytes after the images. Raises ValueError with a sentence if their values match no layout.
     """
-    is_followed_by_pixels = len(tail) >= SURPLUS_BYTES
-    least = _LEAST_BESIDE_PIXELS if is_followed_by_pixels else _LEAST_NORMAL_FLOAT32
-
-    def fits(layout: AttitudeLayout) -> bool:
-        floats = floats_of(layout)
-        if len(tail) < floats.size:
-            return False
-        return _is_plausible(dict(zip(layout.floats, floats.unpack_from(tail), strict=True)), unit, least)
-
-    is_pose, is_short = fits(AttitudeLayout.POSE), fits(AttitudeLayout.PITCH_YAW)
-    if is_followed_by_pixels:
-        # The peer does not wait for its reply, and its next image follows: decide by the values.
-        if is_pose == is_short:
-            raise ValueError(f"The first frame matches {'two layouts' if is_pose else 'no layout'}.")
-        return AttitudeLayout.POSE if is_pose else AttitudeLayout.PITCH_YAW
-    if len(tail) == POSE_BYTES and is_pose and (is_followed_by_silence or not is_short):
-        return AttitudeLayout.POSE
-    if not is_followed_by_silence or len(tail) not in (SHORT_BYTES, POSE_BYTES):
+    if len(tail) == POSE_BYTES:
+        layout = AttitudeLayout.POSE
+    elif len(tail) == SHORT_BYTES and is_followed_by_silence:
+        layout = AttitudeLayout.PITCH_YAW
+    else:
         return None
-    if len(tail) == SHORT_BYTES and is_short:
-        return AttitudeLayout.PITCH_YAW
-    numbers = ", ".join(f"{number:g}" for number in struct.unpack(f">{len(tail) // 4}f", tail))
-    raise ValueError(f"The first frame matches no layout: the values after its images are {numbers}.")
+    numbers = floats_of(layout).unpack(tail)
+    if not _is_plausible(dict(zip(layout.floats, numbers, strict=True)), unit):
+        values = ", ".join(f"{number:g}" for number in numbers)
+        raise ValueError(f"The first frame matches no layout: the values after its images are {values}.")
+    return layout
 
 
-def _is_plausible(floats: Mapping[str, float], unit: AngleUnit, least: float) -> bool:
-    """Return whether these can be the floats of a first frame. Magnitudes other than 0 must be at least `least`."""
-    if non_finite(floats.items()) or any(0 < abs(value) < least for value in floats.values()):
+def _is_plausible(floats: Mapping[str, float], unit: AngleUnit) -> bool:
+    """Return whether these can be the floats of a first frame."""
+    if non_finite(floats.items()) or any(0 < abs(value) < _LEAST_NORMAL_FLOAT32 for value in floats.values()):
         return False
     for name, value in floats.items():
         if name in _ANGLES:
@@ -372,7 +355,6 @@ class AutopilotConnection(EventSource[Constants | SimulationRestarted | SensorFr
         self._limits = limits or SizeLimits()
         self._reuses_images = reuses_images
         self._floats = floats_of(layout or AttitudeLayout.POSE)
-        self._surplus = b""  # received start of the second frame, before the layout was decided
         self._constants: Constants | None = None
         self._images: tuple[array[int], array[int]]  # set with the constants
         self._views: list[memoryview] = []  # of the images and the floats
@@ -392,12 +374,12 @@ class AutopilotConnection(EventSource[Constants | SimulationRestarted | SensorFr
     @property
     def inside_message(self) -> bool:
         """Whether a message (constants or frame) is incomplete. The peer may pause between frames."""
-        return self._constants is None or 0 < self._missing < self._size or bool(self._surplus)
+        return self._constants is None or 0 < self._missing < self._size
 
     @property
     def silence_decides(self) -> bool:
         """Whether the frame may be complete. Call `peer_waits` if nothing follows."""
-        return self.layout is None and len(self._after_images()) in (SHORT_BYTES, POSE_BYTES)
+        return self.layout is None and len(self._after_images()) == SHORT_BYTES
 
     @property
     def has_floats(self) -> bool:
@@ -424,12 +406,6 @@ class AutopilotConnection(EventSource[Constants | SimulationRestarted | SensorFr
                 self._buffers = [memoryview(self._pieces[-1])]
             else:
                 self._buffers = self._frame_buffers()
-            surplus, self._surplus = self._surplus, b""
-            while surplus:
-                count = min(len(surplus), len(self._buffers[0]))
-                self._buffers[0][:count] = surplus[:count]
-                self.buffer_updated(count)
-                surplus = surplus[count:]
         return self._buffers
 
     def get_buffer(self) -> memoryview:
@@ -444,7 +420,7 @@ class AutopilotConnection(EventSource[Constants | SimulationRestarted | SensorFr
                 count -= len(self._buffers.pop(0))
             if self._buffers:
                 self._buffers[0] = self._buffers[0][count:]
-        if self.layout is None and len(self._after_images()) >= POSE_BYTES:
+        if self.layout is None and len(self._after_images()) == POSE_BYTES:
             self._decide_layout(is_followed_by_silence=False)
         elif not self._missing:
             self._complete()
@@ -470,8 +446,6 @@ class AutopilotConnection(EventSource[Constants | SimulationRestarted | SensorFr
             return
         self.peer_waits()
         self._ended = True
-        if self._surplus:
-            self.get_buffers()
         got = f"{self._size - self._missing} of {self._size} bytes"
         if self._constants is None:
             self._failure = f"The testbed closed the connection inside its constants, after {got}."
@@ -539,7 +513,7 @@ class AutopilotConnection(EventSource[Constants | SimulationRestarted | SensorFr
             return
         self._floats = floats_of(self.layout)
         size = self._floats.size
-        self._scalars, self._surplus = bytearray(after_images[:size]), after_images[size:]
+        self._scalars = bytearray(after_images)
         self._views = []
         self._size = 2 * self._constants.image_bytes + size
         self._missing = 0
@@ -574,7 +548,7 @@ class AutopilotConnection(EventSource[Constants | SimulationRestarted | SensorFr
         if problem := implausible_constants(constants, self._angle_unit, self._limits, self._floats.size):
             raise RemoteProtocolError(f"In the testbed's constants, {problem}")
         self._constants = constants
-        self._scalars = bytearray(self._floats.size if self.layout else SURPLUS_BYTES)
+        self._scalars = bytearray(self._floats.size)
         self._size = 2 * constants.image_bytes + len(self._scalars)
         return constants
 

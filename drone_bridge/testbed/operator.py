@@ -15,8 +15,6 @@ import sys
 from collections.abc import Sequence
 
 from drone_bridge.motion.body_velocity import BodyVelocity
-from drone_bridge.motion.quaternions import MeasuredAttitude
-from drone_bridge.motion.velocity_control import VelocityControl, VelocityParameters
 from drone_bridge.net.connector import Cancellation, LinkError, LinkTimeoutError
 from drone_bridge.net.tcp_connection import StreamOptions
 from drone_bridge.programs.one_stream import OneStream, make_link
@@ -25,7 +23,6 @@ from drone_bridge.programs.operator_options import OperatorParser
 from drone_bridge.programs.options import one_of
 from drone_bridge.programs.plan import Leg
 from drone_bridge.programs.program import print_event, run_program
-from drone_bridge.testbed import units
 from drone_bridge.testbed.codec import (
     DEFAULT_PORT,
     AngleUnit,
@@ -36,11 +33,9 @@ from drone_bridge.testbed.codec import (
     SensorFrame,
     SimulationRestarted,
 )
+from drone_bridge.testbed.session.autopilot import FRAME_END_SILENCE_S
+from drone_bridge.testbed.session.flight import TestbedFlight
 from drone_bridge.wire.events import LocalProtocolError, ProtocolError
-
-#: Silence after which a first frame that may be complete is complete.
-_FRAME_END_SILENCE_S = 0.5
-UNIT = AngleUnit.DEGREES
 
 
 class TestbedPilot(Operator):
@@ -52,6 +47,7 @@ class TestbedPilot(Operator):
         super().__init__(options.plan, cancellation)
         self._stream, self._connection = stream, AutopilotConnection(options.layout)
         self._constants: Constants | None = None
+        self._flight: TestbedFlight | None = None
         self._frame: SensorFrame | None = None  # the newest
         self._frames = 0
         self._first_s = 0.0  # of the simulation's clock
@@ -72,24 +68,20 @@ class TestbedPilot(Operator):
     def steer(self, leg: Leg) -> str:
         """Reply to the newest frame with the motion until the next one."""
         assert self._frame
-        assert self._constants
-        frame, constants = self._frame, self._constants
-        seen = units.measurement(frame, UNIT)
-        self._control.measured(frame.time, MeasuredAttitude(seen.roll, seen.pitch, seen.yaw), seen.position)
+        assert self._flight
+        flight = self._flight
+        flight.reported(flight.measurement(self._frame), 0.0)
         wanted = BodyVelocity(leg.forward, leg.left, leg.up, turn=leg.turn)
-        command = self._control.command(self._control.within_maxima(wanted))
-        self._control.flown(command, is_velocity=True)
-        rates = units.BodyRatesCommand(units.BodyRates(*command.rates), command.thrust)
-        self._stream.send(self._connection.send(units.motion_parameters(rates, constants, UNIT)[0]))
-        return f"t={frame.time:.2f} s"
+        motion, _ = flight.answer(flight.within_maxima(wanted))
+        self._stream.send(self._connection.send(motion))
+        return f"t={self._frame.time:.2f} s"
 
     def leave(self) -> None:
         """Finish with the motion that keeps a level drone in place."""
         print_event(f"ended: {self._frames} frames")
         with contextlib.suppress(LocalProtocolError, LinkError):  # if the testbed has disconnected
-            if self._constants:
-                hover, _ = units.motion_parameters(units.hover(self._constants), self._constants, UNIT)
-                self._stream.leave(self._connection.finish(hover))
+            if self._flight:
+                self._stream.leave(self._connection.finish(self._flight.neutral))
 
     def listen(self, timeout_s: float) -> None:
         """Process one event, or receive more bytes."""
@@ -114,7 +106,7 @@ class TestbedPilot(Operator):
     def _receive(self, timeout_s: float) -> None:
         may_end = self._connection.silence_decides
         try:
-            data = self._stream.receive(_FRAME_END_SILENCE_S if may_end else timeout_s)
+            data = self._stream.receive(FRAME_END_SILENCE_S if may_end else timeout_s)
         except LinkTimeoutError:
             if may_end:
                 self._connection.peer_waits()
@@ -124,7 +116,9 @@ class TestbedPilot(Operator):
     def _begin(self, constants: Constants) -> None:
         """Start one simulation. Raises ValueError if the drone can't fly."""
         self._constants, self._frame = constants, None
-        self._control = VelocityControl(units.drone_model(constants, UNIT), VelocityParameters())
+        self._flight = TestbedFlight(constants, AngleUnit.DEGREES)
+        if self._flight.problem:
+            raise ValueError(self._flight.problem)
 
 
 def frame_text(frame: SensorFrame) -> str:

@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import TransformStamped
@@ -18,34 +18,28 @@ from sensor_msgs.msg import CameraInfo, CompressedImage, Image, Imu
 from std_msgs.msg import Header
 from tf2_msgs.msg import TFMessage
 
-from drone_bridge.motion.quaternions import (
-    Quaternion,
-    unit_quaternion,
-)
-from drone_bridge.motion.vectors import Triple
+from drone_bridge.motion.flight_control import RatesAndThrust
+from drone_bridge.motion.quaternions import unit_quaternion
 from drone_bridge.msg import CommandRates, DroneProperties
 from drone_bridge.ros.node.parameters import ParameterDeclaration
 from drone_bridge.ros.node.simulated_time import CLOCK_TOPIC
-from drone_bridge.ros.qos import latched, newest
+from drone_bridge.ros.qos import newest
 from drone_bridge.ros.time import seconds_of, time_from_seconds
 from drone_bridge.ros.topics import frames
 from drone_bridge.ros.topics.covariances import AXES, EXACT_VARIANCE, UNKNOWN_VARIANCE, OdometryCovariances
 from drone_bridge.ros.topics.frames import FrameNames
 from drone_bridge.ros.topics.images import Rgb8Image, pinhole_camera_info, rgb8_pixels
 from drone_bridge.ros.topics.jpeg_images import JpegEncoder
-from drone_bridge.ros.topics.table import Topic, TopicTable
-from drone_bridge.ros.topics.transforms import set_quaternion, set_vector, transform
+from drone_bridge.ros.topics.table import Topic, TopicTable, state_topic
+from drone_bridge.ros.topics.transforms import odometry_transform, set_quaternion, set_vector, transform
 from drone_bridge.testbed import units
 from drone_bridge.testbed.codec import (
     AngleUnit,
     AttitudeLayout,
     Constants,
-    ImageBytes,
     SensorFrame,
 )
 from drone_bridge.testbed.units import (
-    BodyRates,
-    BodyRatesCommand,
     testbed_from_enu,
     testbed_from_orientation,
     wire_from_radians,
@@ -110,56 +104,19 @@ class StereoFrameNames(FrameNames):
 # Commands.
 
 
-def command_from_rates(rates: CommandRates) -> BodyRatesCommand:
+def command_from_rates(rates: CommandRates) -> RatesAndThrust:
     """Convert a cmd_rates message."""
-    return BodyRatesCommand(BodyRates(rates.roll_rate, rates.pitch_rate, rates.yaw_rate), rates.thrust)
+    return RatesAndThrust(rates.roll_rate, rates.pitch_rate, rates.yaw_rate, rates.thrust)
 
 
-def rates_from_command(command: BodyRatesCommand, stamp: Time) -> CommandRates:
+def rates_from_command(command: RatesAndThrust, stamp: Time) -> CommandRates:
     """Return a cmd_rates message with the stamp of the frame that it answers."""
-    roll, pitch, yaw = command.rates
-    message = CommandRates(roll_rate=roll, pitch_rate=pitch, yaw_rate=yaw, thrust=command.thrust)
+    message = CommandRates(**command._asdict())
     message.header.stamp = stamp
     return message
 
 
 # Constants of the drone, and tf frames of its cameras.
-
-
-def drone_properties(constants: Constants, unit: AngleUnit) -> DroneProperties:
-    """Return the testbed's constants in SI units, with gravity positive downwards."""
-    return DroneProperties(
-        image_width=constants.width,
-        image_height=constants.height,
-        horizontal_angle_of_view=constants.horizontal_angle_of_view * unit.radians,
-        vertical_angle_of_view=constants.vertical_angle_of_view * unit.radians,
-        camera_separation=constants.camera_separation,
-        mass=constants.weight,
-        gravity=abs(constants.gravity),
-        drag=constants.drag,
-        max_thrust=constants.max_thrust,
-        max_roll_rate=constants.max_roll_rate * unit.radians,
-        max_pitch_rate=constants.max_pitch_rate * unit.radians,
-        max_yaw_rate=constants.max_yaw_rate * unit.radians,
-    )
-
-
-def constants_from_properties(properties: DroneProperties, unit: AngleUnit) -> Constants:
-    """Return the constants that a testbed announces for this drone."""
-    return Constants(
-        horizontal_angle_of_view=wire_from_radians(properties.horizontal_angle_of_view, unit),
-        vertical_angle_of_view=wire_from_radians(properties.vertical_angle_of_view, unit),
-        width=properties.image_width,
-        height=properties.image_height,
-        camera_separation=properties.camera_separation,
-        weight=properties.mass,
-        gravity=properties.gravity,
-        drag=properties.drag,
-        max_thrust=properties.max_thrust,
-        max_pitch_rate=wire_from_radians(properties.max_pitch_rate, unit),
-        max_roll_rate=wire_from_radians(properties.max_roll_rate, unit),
-        max_yaw_rate=wire_from_radians(properties.max_yaw_rate, unit),
-    )
 
 
 def camera_info(constants: Constants, unit: AngleUnit, names: StereoFrameNames, side: str) -> CameraInfo:
@@ -199,11 +156,6 @@ def camera_transforms(constants: Constants, names: StereoFrameNames) -> list[Tra
         transforms.append(transform(names.base_link, names.camera(side), (0.0, y, 0.0)))
         transforms.append(transform(names.camera(side), names.optical(side), rotation=frames.OPTICAL_IN_BODY))
     return transforms
-
-
-def map_transform(names: FrameNames) -> TransformStamped:
-    """Return the identity from map to odom, as positions on the wire do not drift."""
-    return transform(names.map, names.odom)
 
 
 # Frames.
@@ -262,13 +214,6 @@ def _wire_angle(angle: float, unit: AngleUnit) -> float:
     return wire_from_radians(0.0 + round(angle, _DECIMALS), unit)
 
 
-class _Pose(NamedTuple):
-    """Pose of the drone in odom."""
-
-    position: Triple | None  # m
-    orientation: Quaternion
-
-
 class TestbedTranslation:
     """Converter between testbed messages and ROS. A message is valid until the next one of its kind."""
 
@@ -290,11 +235,9 @@ class TestbedTranslation:
             refuse_image: callback with a sentence about each image that can't be compressed.
             time_unit_s: unit of the time on the wire, s.
         """
-        self._unit, self._names, self._refuse_image, self._time_unit_s = unit, names, refuse_image, time_unit_s
+        self.unit, self._names, self._refuse_image, self._time_unit_s = unit, names, refuse_image, time_unit_s
         self._odometry = Odometry(header=Header(frame_id=names.odom), child_frame_id=names.base_link)
         ODOMETRY_COVARIANCES.fill(self._odometry)
-        self._transform = transform(names.odom, names.base_link)
-        self._tf = TFMessage(transforms=[self._transform])
         self.forget()
 
     def forget(self) -> None:
@@ -304,7 +247,6 @@ class TestbedTranslation:
         self._images: dict[str, Rgb8Image] = {}
         self._encoders: dict[str, JpegEncoder] = {}
         self._imu: Imu | None = None  # its covariances are the same for all frames of this drone
-        self._posed: SensorFrame | None = None  # the frame of `_newest`
 
     def drone_properties(self, constants: Constants, stamp: Time) -> DroneProperties:
         """Return the announced drone. The following frames belong to it."""
@@ -313,10 +255,10 @@ class TestbedTranslation:
             self._constants, size = constants, (constants.width, constants.height)
             for side in SIDES:
                 optical = self._names.optical(side)
-                self._infos[side] = camera_info(constants, self._unit, self._names, side)
+                self._infos[side] = camera_info(constants, self.unit, self._names, side)
                 self._images[side] = Rgb8Image(*size, optical)
                 self._encoders[side] = JpegEncoder(*size, optical, JPEG_QUALITY)
-        properties = drone_properties(constants, self._unit)
+        properties = DroneProperties(**units.properties(constants, self.unit))
         properties.header = Header(stamp=stamp, frame_id=self._names.base_link)
         return properties
 
@@ -333,30 +275,23 @@ class TestbedTranslation:
         if self._imu is None:
             self._imu = imu(frame, self._names)
         self._imu.header.stamp = stamp
-        set_quaternion(self._imu.orientation, self._pose(frame).orientation)
+        set_quaternion(self._imu.orientation, units.orientation(units.measurement(frame, self.unit)))
         return self._imu
 
     def odometry(self, frame: SensorFrame, stamp: Time) -> Odometry | None:
         """Return the pose in odom; None if the wire has no positions."""
-        position, rotation = self._pose(frame)
-        if position is None:
+        measured, message = units.measurement(frame, self.unit), self._odometry
+        if measured.position is None:
             return None
-        message, pose_message = self._odometry, self._odometry.pose.pose
         message.header.stamp = stamp
-        set_vector(pose_message.position, position)
-        set_quaternion(pose_message.orientation, rotation)
+        set_vector(message.pose.pose.position, measured.position)
+        set_quaternion(message.pose.pose.orientation, units.orientation(measured))
         return message
 
     def transforms(self, frame: SensorFrame, stamp: Time) -> TFMessage | None:
         """Return odom to base_link; None if the wire has no positions."""
-        position, rotation = self._pose(frame)
-        if position is None:
-            return None
-        moved = self._transform
-        moved.header.stamp = stamp
-        set_vector(moved.transform.translation, position)
-        set_quaternion(moved.transform.rotation, rotation)
-        return self._tf
+        odometry = self.odometry(frame, stamp)
+        return odometry and TFMessage(transforms=[odometry_transform(odometry)])
 
     def image(self, frame: SensorFrame, stamp: Time, side: str) -> Image:
         """Return the received memory itself, in a message that is valid until the next one."""
@@ -369,48 +304,29 @@ class TestbedTranslation:
             self._refuse_image(f"{side}/image_raw/compressed {error}.")
             return None
 
-    def _pose(self, frame: SensorFrame) -> _Pose:
-        """Return the pose in a frame, computed once."""
-        if frame is not self._posed:
-            measured = units.measurement(frame, self._unit)
-            self._posed, self._newest = frame, _Pose(measured.position, units.orientation(measured))
-        return self._newest
-
     # From ROS to the wire.
 
-    def wire_constants(self, properties: DroneProperties) -> Constants:
-        return constants_from_properties(properties, self._unit)
-
     def wire_sensed(self, message: Imu | Odometry) -> SensorFrame:
-        return sensed(message, self._unit)
-
-    def wire_pixels(self, image: Image) -> ImageBytes:
-        return rgb8_pixels(image)
+        return sensed(message, self.unit)
 
 
+_frame_topic = partial(Topic, of=SensorFrame)
 TOPICS = (
-    Topic(
-        CLOCK_TOPIC, Clock, of=SensorFrame, to_ros=TestbedTranslation.clock, qos=newest, if_parameter="publish_clock"
-    ),
-    Topic(
+    _frame_topic(CLOCK_TOPIC, Clock, to_ros=TestbedTranslation.clock, qos=newest, if_parameter="publish_clock"),
+    state_topic(
         "drone_properties",
         DroneProperties,
         of=Constants,
         to_ros=TestbedTranslation.drone_properties,
-        from_ros=TestbedTranslation.wire_constants,
-        qos=latched,
-        requested=latched,
-        only_changes=True,
-        lasts=True,
+        from_ros=lambda translation, properties: units.constants_of(properties, translation.unit),
         meaning="properties of the drone, again at the start of each simulation; latched",
         needed="the parameters drone.* are announced, after source_timeout",
         instead=tuple(f"{side}/camera_info" for side in SIDES),
     ),
     *(
-        Topic(
+        _frame_topic(
             f"{side}/camera_info",
             CameraInfo,
-            of=SensorFrame,
             to_ros=partial(TestbedTranslation.camera_info, side=side),
             qos=newest,
             meaning=f"calibration of the {side} camera, an ideal pinhole; the left camera is the reference",
@@ -418,33 +334,30 @@ TOPICS = (
         for side in SIDES
     ),
     # Small messages before images: a subscriber that assembles a frame has handled them when the images arrive.
-    Topic(
+    _frame_topic(
         "imu/data",
         Imu,
-        of=SensorFrame,
         to_ros=TestbedTranslation.imu,
         from_ros=TestbedTranslation.wire_sensed,
         meaning="attitude; an angle that the wire lacks has the variance of a full circle",
         needed="no frame is sent",
     ),
-    Topic(
+    _frame_topic(
         "odom",
         Odometry,
-        of=SensorFrame,
         to_ros=TestbedTranslation.odometry,
         from_ros=TestbedTranslation.wire_sensed,
         meaning="pose, if the testbed sends positions",
         needed="no frame is sent if attitude_layout is pose",
         instead=("imu/data",),
     ),
-    Topic("/tf", TFMessage, of=SensorFrame, to_ros=TestbedTranslation.transforms, if_parameter="publish_tf"),
+    _frame_topic("/tf", TFMessage, to_ros=TestbedTranslation.transforms, if_parameter="publish_tf"),
     *(
-        Topic(
+        _frame_topic(
             f"{side}/image_raw",
             Image,
-            of=SensorFrame,
             to_ros=partial(TestbedTranslation.image, side=side),
-            from_ros=TestbedTranslation.wire_pixels,
+            from_ros=lambda _, image: rgb8_pixels(image),
             qos=newest,
             count="images",
             meaning=f"{side} camera image, rgb8 as on the wire",
@@ -453,10 +366,9 @@ TOPICS = (
         for side in SIDES
     ),
     *(
-        Topic(
+        _frame_topic(
             f"{side}/image_raw/compressed",
             CompressedImage,
-            of=SensorFrame,
             to_ros=partial(TestbedTranslation.compressed_image, side=side),
             qos=newest,
             is_slow=True,

@@ -6,10 +6,11 @@ turns right.
 """
 
 import math
-from typing import NamedTuple
+from types import SimpleNamespace
+from typing import Any
 
 from drone_bridge.motion.body_velocity import BodyVelocity
-from drone_bridge.motion.flight_control import DroneModel
+from drone_bridge.motion.flight_control import DroneModel, RatesAndThrust
 from drone_bridge.motion.measurement import Measurement
 from drone_bridge.motion.quaternions import Quaternion, euler_from_quaternion, quaternion_from_euler, rotated_back
 from drone_bridge.testbed.codec import AngleUnit, Constants, MotionParameters, SensorFrame, within_maxima
@@ -38,52 +39,22 @@ def testbed_from_enu(east: float, north: float, up: float) -> tuple[float, float
 
 
 def enu_yaw_from_heading(heading: float) -> float:
-    """Convert a heading (clockwise from north) to a yaw (counter-clockwise from east), rad."""
+    """Convert a heading (clockwise from north) to a yaw (counter-clockwise from east), rad, or back."""
     return math.remainder(math.pi / 2 - heading, 2 * math.pi)
-
-
-def heading_from_enu_yaw(yaw: float) -> float:
-    """Convert a yaw (counter-clockwise from east) to a heading (clockwise from north), rad."""
-    return math.remainder(math.pi / 2 - yaw, 2 * math.pi)
 
 
 def testbed_from_orientation(q: Quaternion) -> tuple[float, float, float]:
     """Return pitch (within a quarter turn), roll and heading, rad, of an orientation in ENU."""
     roll, pitch, yaw = euler_from_quaternion(q)
-    return pitch, roll, heading_from_enu_yaw(yaw)
-
-
-class BodyRates(NamedTuple):
-    """Angular velocity of the body about its own axes, rad/s, REP 103."""
-
-    roll: float  # about x: positive banks right
-    pitch: float  # about y: positive lowers the nose
-    yaw: float  # about z: positive turns left
-
-
-def testbed_rates_from_body(rates: BodyRates) -> tuple[float, float, float]:
-    """Return pitch, roll and yaw rate in the testbed's signs, rad/s: its yaw rate is positive to the right."""
-    return rates.pitch, rates.roll, 0.0 - rates.yaw  # -x would turn 0.0 into -0.0, which has other bytes
-
-
-def body_from_testbed_rates(pitch: float, roll: float, yaw: float) -> BodyRates:
-    """Return the body rates for rates in the testbed's signs, rad/s."""
-    return BodyRates(roll, pitch, 0.0 - yaw)
+    return pitch, roll, enu_yaw_from_heading(yaw)
 
 
 # Commands.
 
 
-class BodyRatesCommand(NamedTuple):
-    """Command of body rates, and thrust along the body's z axis, N."""
-
-    rates: BodyRates
-    thrust: float
-
-
-def hover(constants: Constants) -> BodyRatesCommand:
+def hover(constants: Constants) -> RatesAndThrust:
     """Return the command that keeps a level drone in place: no rotation, and thrust equal to its weight."""
-    return BodyRatesCommand(BodyRates(0.0, 0.0, 0.0), constants.weight * abs(constants.gravity))
+    return RatesAndThrust(0.0, 0.0, 0.0, constants.weight * abs(constants.gravity))
 
 
 def tilt_of(attitude: Quaternion) -> float:
@@ -92,7 +63,7 @@ def tilt_of(attitude: Quaternion) -> float:
     return math.atan2(math.hypot(x, y), z)
 
 
-def levelling(constants: Constants, attitude: Quaternion) -> BodyRatesCommand:
+def levelling(constants: Constants, attitude: Quaternion) -> RatesAndThrust:
     """Return the command that rotates a drone to level while carrying its weight."""
     up_x, up_y, up_z = rotated_back(attitude, 0.0, 0.0, 1.0)  # in the body frame
     tilt_sine = math.hypot(up_x, up_y)
@@ -101,23 +72,25 @@ def levelling(constants: Constants, attitude: Quaternion) -> BodyRatesCommand:
     if constants.max_thrust > 0:
         thrust = min(thrust, constants.max_thrust)
     if tilt_sine < 1e-9:
-        return BodyRatesCommand(BodyRates(0.0, 0.0, 0.0), thrust)
-    return BodyRatesCommand(BodyRates(-rate * up_y / tilt_sine, rate * up_x / tilt_sine, 0.0), thrust)
+        return RatesAndThrust(0.0, 0.0, 0.0, thrust)
+    return RatesAndThrust(-rate * up_y / tilt_sine, rate * up_x / tilt_sine, 0.0, thrust)
 
 
-def motion_parameters(
-    command: BodyRatesCommand, constants: Constants, unit: AngleUnit
-) -> tuple[MotionParameters, bool]:
-    """Convert a command to the wire, clamped to the announced maxima; return it, and whether it was within them."""
-    pitch, roll, yaw = (wire_from_radians(rate, unit) for rate in testbed_rates_from_body(command.rates))
-    return within_maxima(MotionParameters(pitch, roll, yaw, command.thrust), constants)
+def motion_parameters(command: RatesAndThrust, constants: Constants, unit: AngleUnit) -> tuple[MotionParameters, bool]:
+    """Convert a command to the wire, clamped to the announced maxima; return it, and whether it was within them.
+
+    The testbed's yaw rate is positive to the right.
+    """
+    roll, pitch, yaw = (wire_from_radians(rate, unit) for rate in command.rates)
+    # 0.0 - x, because -x would turn 0.0 into -0.0, which has other bytes.
+    return within_maxima(MotionParameters(pitch, roll, 0.0 - yaw, command.thrust), constants)
 
 
-def command_from_motion_parameters(motion: MotionParameters, unit: AngleUnit) -> BodyRatesCommand:
+def command_from_motion_parameters(motion: MotionParameters, unit: AngleUnit) -> RatesAndThrust:
     """Convert motion parameters back to a command."""
-    wire = (motion.pitch_rate, motion.roll_rate, motion.yaw_rate)
-    pitch, roll, yaw = (rate * unit.radians for rate in wire)
-    return BodyRatesCommand(body_from_testbed_rates(pitch, roll, yaw), motion.thrust)
+    wire = (motion.roll_rate, motion.pitch_rate, motion.yaw_rate)
+    roll, pitch, yaw = (rate * unit.radians for rate in wire)
+    return RatesAndThrust(roll, pitch, 0.0 - yaw, motion.thrust)
 
 
 def body_velocity(ahead: float, right: float, up: float, yaw_rate: float) -> BodyVelocity:
@@ -128,17 +101,33 @@ def body_velocity(ahead: float, right: float, up: float, yaw_rate: float) -> Bod
 # The drone, and its frames.
 
 
+#: Properties whose names differ from those of the constants, and ends of the names of angles and rates.
+_RENAMED = {"width": "image_width", "height": "image_height", "weight": "mass"}
+_ANGULAR = ("angle_of_view", "rate")
+
+
+def properties(constants: Constants, unit: AngleUnit) -> dict[str, Any]:
+    """Return the constants in SI units by the names of DroneProperties, with gravity positive downwards."""
+    values = {name: getattr(constants, name) for name in Constants.__slots__}
+    values["gravity"] = abs(constants.gravity)
+    for name in values:
+        if name.endswith(_ANGULAR):
+            values[name] *= unit.radians
+    return {_RENAMED.get(name, name): value for name, value in values.items()}
+
+
+def constants_of(drone: object, unit: AngleUnit) -> Constants:
+    """Return the constants that a testbed announces for a drone with the attributes of DroneProperties."""
+    values = {name: getattr(drone, _RENAMED.get(name, name)) for name in Constants.__slots__}
+    for name, value in values.items():
+        if name.endswith(_ANGULAR):
+            values[name] = wire_from_radians(value, unit)
+    return Constants(**values)
+
+
 def drone_model(constants: Constants, unit: AngleUnit) -> DroneModel:
-    """Return the announced drone, with gravity positive downwards. Raises ValueError if it can't fly."""
-    return DroneModel(
-        mass=constants.weight,
-        gravity=abs(constants.gravity),
-        drag=constants.drag,
-        max_thrust=constants.max_thrust,
-        max_roll_rate=constants.max_roll_rate * unit.radians,
-        max_pitch_rate=constants.max_pitch_rate * unit.radians,
-        max_yaw_rate=constants.max_yaw_rate * unit.radians,
-    )
+    """Return the announced drone. Raises ValueError if it can't fly."""
+    return DroneModel.of(SimpleNamespace(**properties(constants, unit)))
 
 
 def measurement(frame: SensorFrame, unit: AngleUnit, time_s: float | None = None) -> Measurement:

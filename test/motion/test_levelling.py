@@ -18,8 +18,8 @@ def test_a_tilted_drone_is_levelled_out(roll, pitch):
     """In 3 s, by the rates for the attitude that it has by now, 50 times per second."""
     attitude, period_s = quaternion_from_euler(math.radians(roll), math.radians(pitch), 1.0), 0.02
     for _ in range(150):
-        rates, thrust = levelling(CONSTANTS, attitude)
-        assert 0.0 < thrust <= CONSTANTS.max_thrust
-        attitude = multiplied(attitude, rotation(*(rate * period_s for rate in rates)))
+        command = levelling(CONSTANTS, attitude)
+        assert 0.0 < command.thrust <= CONSTANTS.max_thrust
+        attitude = multiplied(attitude, rotation(*(rate * period_s for rate in command.rates)))
     assert math.hypot(*euler_from_quaternion(attitude)[:2]) < math.radians(1.0)
     assert euler_from_quaternion(attitude)[2] == pytest.approx(1.0, abs=0.6) or abs(roll) > 90

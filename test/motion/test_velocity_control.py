@@ -13,7 +13,7 @@ from testbed_velocity_flights import LAYOUTS, LEG_S, LEGS, STEP_S, WINDS, fly, s
 from drone_bridge.motion.body_velocity import STILL, BodyVelocity
 from drone_bridge.motion.flight_control import DroneModel, RatesAndThrust, hover
 from drone_bridge.motion.quaternions import MeasuredAttitude
-from drone_bridge.motion.velocity_control import VelocityControl, VelocityParameters
+from drone_bridge.motion.velocity_control import VelocityControl
 from drone_bridge.motion.wind import WindRotation
 from drone_bridge.testbed.device.drone_state import DroneState
 
@@ -82,7 +82,7 @@ def test_any_attitude_ends_in_a_hover(layout, heading, pitch, roll):
 
 def test_raw_rates_in_between_reset_the_position():
     """It does not return to a position that raw rates have left."""
-    control = VelocityControl(DRONE, VelocityParameters())
+    control = VelocityControl(DRONE)
     level = MeasuredAttitude(0.0, 0.0, 0.0)
     control.measured(0.0, level, (0.0, 0.0, 0.0))
     control.flown(control.command(STILL), is_velocity=True)
@@ -99,7 +99,7 @@ def test_raw_rates_in_between_reset_the_position():
 
 
 def test_a_new_simulation_starts_over():
-    control = VelocityControl(DRONE, VelocityParameters())
+    control = VelocityControl(DRONE)
     level = MeasuredAttitude(0.0, 0.0, 0.0)
     for step in range(60):
         control.measured(step * STEP_S, level, (0.0, 0.0, -0.2 * step))
@@ -122,7 +122,7 @@ def test_a_new_simulation_starts_over():
 )
 @example(steps=[(step_s, 3 * (0.0,), 3 * (0.0,), 6 * (0.0,)) for step_s in (0.0, 1e-170, 1e-10, 1e-9)])
 def test_any_measurements_give_commands_that_can_be_flown(steps):
-    control = VelocityControl(DRONE, VelocityParameters())
+    control = VelocityControl(DRONE)
     time_s = 0.0
     for step_s, angles, position, wanted in steps:
         time_s += step_s
@@ -135,7 +135,7 @@ def test_any_measurements_give_commands_that_can_be_flown(steps):
 
 def jumped(positions, step_s=STEP_S):
     """Return a control that has hovered by these positions, and its commands."""
-    control, level, commands = VelocityControl(DRONE, VelocityParameters()), MeasuredAttitude(0.0, 0.0, 0.0), []
+    control, level, commands = VelocityControl(DRONE), MeasuredAttitude(0.0, 0.0, 0.0), []
     for number, x in enumerate(positions):
         control.measured(number * step_s, level, (x, 0.0, 0.0))
         commands.append(control.command(STILL))

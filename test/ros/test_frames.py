@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rotations import about, matrix, turned
 
+from drone_bridge.motion.flight_control import RatesAndThrust
 from drone_bridge.motion.quaternions import euler_from_quaternion, quaternion_from_euler
 from drone_bridge.ros.topics import frames
 from drone_bridge.testbed import units as testbed_frames
-from drone_bridge.testbed.codec import AngleUnit, SensorFrame
-from drone_bridge.testbed.units import BodyRates
+from drone_bridge.testbed.codec import AngleUnit, Constants, SensorFrame
 
 FORWARD, LEFT, UP = np.eye(3)  # body, REP 103
 EAST, NORTH, SKY = np.eye(3)  # world, ENU
@@ -136,8 +136,11 @@ def test_the_attitude_is_the_testbeds_attitude_seen_from_enu(pitch, roll, headin
 # Rates.
 
 
-def wire_rates(**rates):
-    return testbed_frames.testbed_rates_from_body(BodyRates(**{"roll": 0.0, "pitch": 0.0, "yaw": 0.0, **rates}))
+def wire_rates(roll=0.0, pitch=0.0, yaw=0.0):
+    constants = Constants(90.0, 60.0, 2, 1, 0.25, 1.5, 9.75, 0.25, 25.0, 1e300, 1e300, 1e300)
+    command = RatesAndThrust(roll, pitch, yaw, 0.0)
+    motion, _ = testbed_frames.motion_parameters(command, constants, AngleUnit.RADIANS)
+    return motion.pitch_rate, motion.roll_rate, motion.yaw_rate
 
 
 def test_positive_pitch_rate_lowers_the_nose_here_and_there():
@@ -161,7 +164,7 @@ def test_no_rotation_is_plain_zero_on_the_wire():
 
 @given(numbers, numbers, numbers)
 def test_the_rates_are_one_angular_velocity_in_two_bodies(roll, pitch, yaw):
-    pitch_rate, roll_rate, yaw_rate = testbed_frames.testbed_rates_from_body(BodyRates(roll, pitch, yaw))
+    pitch_rate, roll_rate, yaw_rate = wire_rates(roll, pitch, yaw)
     in_testbed = -pitch_rate * TESTBED_RIGHT - yaw_rate * TESTBED_UP - roll_rate * TESTBED_BACK
     body = np.column_stack([-LEFT, UP, -FORWARD])
     assert close(body @ in_testbed, [roll, pitch, yaw])

@@ -13,13 +13,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from drone_bridge.motion.body_velocity import STILL, BodyVelocity
+from drone_bridge.motion.flight_control import RatesAndThrust
 from drone_bridge.motion.matrices import Triple
-from drone_bridge.motion.velocity_control import VelocityParameters
 from drone_bridge.motion.wind import NO_ROTATION, Wind, WindRotation
 from drone_bridge.testbed.codec import AngleUnit, Constants, MotionParameters, SensorFrame
 from drone_bridge.testbed.device.drone_state import Airframe, DroneInput, DroneState
 from drone_bridge.testbed.session.flight import TestbedFlight
-from drone_bridge.testbed.units import BodyRatesCommand
 
 CONSTANTS = Constants(90.0, 90.0, 1, 1, 0.25, 1.0, 9.81, 0.2, 25.0, 720.0, 720.0, 720.0)
 STEP_S = 1 / 60
@@ -46,7 +45,7 @@ LEGS = (
 class Moment:
     """One step of a flight, measured from outside."""
 
-    commanded: BodyRatesCommand | BodyVelocity | None
+    commanded: RatesAndThrust | BodyVelocity | None
     answer: MotionParameters
     flown: BodyVelocity  # in the levelled frame that looks where the drone looks
     state: DroneState
@@ -54,7 +53,7 @@ class Moment:
 
 def make_flight(constants: Constants = CONSTANTS) -> TestbedFlight:
     """Return the command conversion of testbed_bridge."""
-    return TestbedFlight(constants, AngleUnit.DEGREES, VelocityParameters())
+    return TestbedFlight(constants, AngleUnit.DEGREES)
 
 
 def frame_of(layout: str, state: DroneState) -> SensorFrame:
@@ -74,7 +73,7 @@ def frame_of(layout: str, state: DroneState) -> SensorFrame:
 
 def fly(
     layout: str,
-    script: list[tuple[float, BodyRatesCommand | BodyVelocity | None]],
+    script: list[tuple[float, RatesAndThrust | BodyVelocity | None]],
     wind: Triple = (0.0, 0.0, 0.0),
     gusts: float = 0.0,
     *,

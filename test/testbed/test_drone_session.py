@@ -19,7 +19,7 @@ from drone_bridge.testbed.codec import (
     SensorFrame,
     pack_reply,
 )
-from drone_bridge.testbed.device.modelled_flight import FlightLimits, LevelVelocity
+from drone_bridge.testbed.device.modelled_flight import LevelVelocity
 from drone_bridge.testbed.session.drone import (
     CLOSED,
     CONNECTED,
@@ -44,7 +44,7 @@ OTHER = Constants(120.0, 90.0, 2, 1, 0.25, 2.0, 9.8125, 0.25, 25.0, 720.0, 720.0
 ATTITUDE = SensorFrame(b"", b"", 0.0, pitch=-3.0, roll=None, yaw=30.0)
 MOTION = MotionParameters(10.0, -20.0, 30.0, 12.5)
 ANSWER = pack_reply(MOTION)
-LIMITS = FlightLimits(max_speed=5.0, max_climb_speed=2.5, max_tilt=1.0, max_yaw_rate=4.0)
+MAX_SPEED = 5.0
 TOPICS = {"left": "/left/image_raw", "right": "/right/image_raw", "attitude": "/imu/data"}
 NEUTRAL = NeutralCommand(RATES)
 
@@ -68,7 +68,7 @@ class Talk(SessionTalk):
         session = TestbedDroneSession(
             self.drone,
             self.output,
-            ServerSetup(layout, AngleUnit.DEGREES, False, LIMITS, is_lockstep, topics),
+            ServerSetup(layout, AngleUnit.DEGREES, False, MAX_SPEED, is_lockstep, topics),
             self.parameters.__getitem__,
             neutral_meaning=lambda: "stop",
             missing_properties=lambda: "Set the mass.",

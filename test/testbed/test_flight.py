@@ -10,11 +10,11 @@ import testbed_velocity_flights as measuring
 from testbed_velocity_flights import CONSTANTS, STEP_S, frame_of, make_flight
 
 from drone_bridge.motion.body_velocity import BodyVelocity
-from drone_bridge.motion.velocity_control import VelocityParameters
+from drone_bridge.motion.flight_control import RatesAndThrust
+from drone_bridge.motion.velocity_control import MAX_CLIMB_SPEED
 from drone_bridge.motion.wind import Wind
 from drone_bridge.testbed.codec import AngleUnit
 from drone_bridge.testbed.device.drone_state import Airframe, DroneInput, DroneState
-from drone_bridge.testbed.units import BodyRates, BodyRatesCommand
 
 FORWARD = BodyVelocity(forward=1.0)
 LAYOUTS = ["pitch_yaw", "pitch_roll", "pose"]
@@ -65,7 +65,7 @@ def test_a_drone_that_moves_by_itself_is_righted(layout, changes, index):
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_a_drone_that_was_turned_by_rates_is_not_turned_back_when_they_end(layout):
     """It does not take longer to come to rest at a low frame rate."""
-    answers = fly(layout, (5, None), (20, BodyRatesCommand(BodyRates(0.0, 0.0, 0.5), 9.81)), (5, None))
+    answers = fly(layout, (5, None), (20, RatesAndThrust(0.0, 0.0, 0.5, 9.81)), (5, None))
     assert abs(answers[24].yaw_rate) == pytest.approx(np.degrees(0.5))
     assert np.abs(numbers(answers[25:])[:, :3]).max() < 0.05
 
@@ -90,12 +90,11 @@ def test_a_turn_that_a_stall_has_cut_short_is_not_made_up_for(layout):
 def test_velocities_are_bounded_before_the_flight_and_raw_ones_in_replies():
     flight, fast = make_flight(), BodyVelocity(forward=30.0, left=40.0, up=-9.0, turn=99.0)
     allowed = flight.within_maxima(fast)
-    limits = VelocityParameters()
-    assert math.hypot(allowed.forward, allowed.left) == pytest.approx(limits.max_speed)
+    assert math.hypot(allowed.forward, allowed.left) == pytest.approx(5.0)
     assert allowed.left / allowed.forward == pytest.approx(4.0 / 3.0)
-    assert (allowed.up, allowed.turn) == (-limits.max_climb_speed, math.radians(CONSTANTS.max_yaw_rate))
+    assert (allowed.up, allowed.turn) == (-MAX_CLIMB_SPEED, math.radians(CONSTANTS.max_yaw_rate))
     assert flight.within_maxima(FORWARD) == FORWARD
-    spinning = BodyRatesCommand(BodyRates(99.0, 0.0, 0.0), 10.0)
+    spinning = RatesAndThrust(99.0, 0.0, 0.0, 10.0)
     assert flight.within_maxima(spinning) == spinning
     answer, was_within = flight.answer(spinning)
     assert (answer.roll_rate, was_within) == (CONSTANTS.max_roll_rate, False)

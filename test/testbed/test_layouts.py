@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Detection of a testbed's layout from its first frame, and hints if it is not the expected one."""
 
+import itertools
 import struct
 
 import pytest
@@ -94,12 +95,15 @@ def test_a_waiting_testbed_is_never_mistaken_for_another(layout, unit, data, fee
 
 @given(chunks=st.lists(st.integers(1, 20000), max_size=8))
 def test_the_captured_testbed_is_never_mistaken_for_another(chunks):
-    """Also with all three frames together, as no testbed sends them: then the values decide."""
     data = CAPTURE.read_bytes()
+    width, height = struct.unpack_from(">ii", data, 8)
+    first = 48 + 2 * 3 * width * height + SIZES[AttitudeLayout.PITCH_YAW]
     connection = AutopilotConnection(layout=None)
-    for size in [*chunks, len(data)]:
-        connection.receive_data(data[:size])
-        data = data[size:]
+    for sent in (data[:first], data[first:]):
+        ends = [*itertools.accumulate(chunks), len(sent)]
+        for begin, end in itertools.pairwise([0, *ends]):
+            connection.receive_data(sent[begin:end])
+        connection.peer_waits()
     connection.receive_eof()
     constants, *frames, end = drain(connection)
     assert isinstance(constants, Constants)
@@ -108,7 +112,7 @@ def test_the_captured_testbed_is_never_mistaken_for_another(chunks):
     assert [(frame.pitch, frame.yaw, frame.time) for frame in frames] == [
         (0.5 * f - 3, 2 - 1.25 * f, 0.125 * f) for f in range(3)
     ]
-    width, height = constants.width, constants.height
+    assert (constants.width, constants.height) == (width, height)
     for f, frame in enumerate(frames):
         for e, image in enumerate((frame.left, frame.right)):
             row, column = height - 1, width - 1
@@ -116,10 +120,10 @@ def test_the_captured_testbed_is_never_mistaken_for_another(chunks):
             assert image[-1] == (row * column + f + 53 * e) % 256
 
 
-def test_ambiguous_data_of_a_peer_that_does_not_wait_are_refused():
+def test_a_peer_that_does_not_wait_for_its_reply_is_refused():
     connection = undecided()
-    connection.receive_data(frame_bytes(AttitudeLayout.PITCH_YAW) + bytes(40))
-    with pytest.raises(RemoteProtocolError, match="two layouts"):
+    connection.receive_data(frame_bytes(AttitudeLayout.PITCH_YAW) + b"\xff" * 40)
+    with pytest.raises(RemoteProtocolError, match="no layout"):
         connection.next_event()
 
 

@@ -13,12 +13,13 @@ from quadrotor import Quadrotor
 
 from drone_bridge.programs.plan import parse_plan
 from drone_bridge.testbed.codec import AngleUnit, AttitudeLayout, Constants, MotionParameters, SensorFrame
+from drone_bridge.testbed.device import modelled_flight
 from drone_bridge.testbed.device.drone_state import Airframe, DroneInput, DroneState
-from drone_bridge.testbed.device.modelled_flight import MAX_LEAD, FlightLimits, ModelledFlight
+from drone_bridge.testbed.device.modelled_flight import MAX_LEAD, ModelledFlight
 from drone_bridge.testbed.operator import TestbedPilot
 
 CONSTANTS = Constants(120.0, 90.0, 4, 4, 0.0, 1.5, 9.81, 0.2, 25.0, 720.0, 720.0, 720.0)
-LIMITS = FlightLimits(max_speed=5.0, max_climb_speed=2.5, max_tilt=1.0, max_yaw_rate=4.0)
+MAX_SPEED = 5.0
 STEP_S = 1 / 30
 WEIGHT_N = CONSTANTS.weight * CONSTANTS.gravity
 HOVER = MotionParameters(0.0, 0.0, 0.0, WEIGHT_N)
@@ -49,10 +50,10 @@ class Vehicle:
 class Flown:
     """Flight with the vehicle that follows it."""
 
-    def __init__(self, vehicle=None, limits=LIMITS, unit=AngleUnit.DEGREES, *, has_position=True):
+    def __init__(self, vehicle=None, max_speed=MAX_SPEED, unit=AngleUnit.DEGREES, *, has_position=True):
         self.vehicle = vehicle or Vehicle()
         layout = AttitudeLayout.POSE if has_position else AttitudeLayout.PITCH_ROLL
-        self.flight = ModelledFlight(CONSTANTS, unit, layout, limits)
+        self.flight = ModelledFlight(CONSTANTS, unit, layout, max_speed)
         self._has_position = has_position
         self._per_radian = unit.half_turn / math.pi
         self.time_s = 0.0
@@ -128,9 +129,10 @@ def test_a_vehicle_before_a_wall_leaves_no_velocity_that_grows():
     assert flown.answer(HOVER)[0].ahead == pytest.approx(velocity.ahead, abs=1e-3)
 
 
-def test_nothing_is_beyond_the_limits():
-    limits = FlightLimits(max_speed=1.0, max_climb_speed=0.5, max_tilt=0.3, max_yaw_rate=0.2)
-    flown = begun(limits=limits)
+def test_nothing_is_beyond_the_limits(monkeypatch):
+    for name, limit in (("MAX_CLIMB_SPEED", 0.5), ("MAX_TILT", 0.3), ("MAX_YAW_RATE", 0.2)):
+        monkeypatch.setattr(modelled_flight, name, limit)
+    flown = begun(max_speed=1.0)
     for rates in ((300.0, 0.0), (0.0, -300.0), (720.0, 720.0)):
         for thrust in (25.0, 0.0):
             for _ in range(60):
@@ -216,7 +218,7 @@ def test_a_quadrotor_that_is_located_flies_the_plan(layout, rate_hz):
     for seed in range(3):
         quadrotor = Quadrotor(seed)
         yaw = quadrotor.yaw
-        flight = ModelledFlight(CONSTANTS, AngleUnit.DEGREES, layout, LIMITS)
+        flight = ModelledFlight(CONSTANTS, AngleUnit.DEGREES, layout, MAX_SPEED)
         with contextlib.redirect_stdout(io.StringIO()):
             pilot = Autopilot()
             for step in range(round(PLAN.duration_s * rate_hz)):
@@ -240,7 +242,7 @@ def test_a_quadrotor_that_is_located_flies_the_plan(layout, rate_hz):
 
 
 def test_vehicle_blown_away_is_brought_back_unknown_to_the_autopilot():
-    flight = ModelledFlight(CONSTANTS, AngleUnit.DEGREES, AttitudeLayout.PITCH_ROLL, LIMITS)
+    flight = ModelledFlight(CONSTANTS, AngleUnit.DEGREES, AttitudeLayout.PITCH_ROLL, MAX_SPEED)
     frame = SensorFrame(b"", b"", 0.0, 0.0, 0.0, 0.0, (0.0, 0.0, 0.0))
     flight.observe(frame)
     flight.follow(HOVER)

@@ -10,12 +10,14 @@ import pytest
 from builtin_interfaces.msg import Time
 from sensor_msgs.msg import Image, Imu
 
+from drone_bridge.msg import DroneProperties
 from drone_bridge.ros.servers.neutral_repeater import has_followers
 from drone_bridge.ros.time import nanoseconds_of, time_from_seconds
 from drone_bridge.ros.topics.images import rgb8_pixels, set_data
 from drone_bridge.testbed import topics as translate
+from drone_bridge.testbed import units
 from drone_bridge.testbed.codec import AngleUnit, AttitudeLayout, Constants, SensorFrame
-from drone_bridge.testbed.device.modelled_flight import FlightLimits, ModelledFlight
+from drone_bridge.testbed.device.modelled_flight import ModelledFlight
 from drone_bridge.testbed.server.node import TestbedServer, read_pixels
 from drone_bridge.testbed.server.properties import read_properties
 from drone_bridge.testbed.session.framed_drone import FramedDrone
@@ -291,7 +293,7 @@ def test_when_time_runs_back_a_new_simulation_begins(stamps_are_simulated):
     [("image_width", 0, "width is 0"), ("mass", math.nan, "weight is nan"), ("max_thrust", 1e300, "does not fit")],
 )
 def test_invalid_properties_are_refused_with_a_sentence(name, value, sentence):
-    properties = translate.drone_properties(CONSTANTS, AngleUnit.DEGREES)
+    properties = DroneProperties(**units.properties(CONSTANTS, AngleUnit.DEGREES))
     assert read_properties(properties, AngleUnit.DEGREES).width == CONSTANTS.width
     setattr(properties, name, value)
     with pytest.raises(ValueError, match=sentence):
@@ -300,13 +302,12 @@ def test_invalid_properties_are_refused_with_a_sentence(name, value, sentence):
 
 def test_a_modelled_flight_uses_poses_if_published_and_otherwise_attitudes():
     flown = Flown()
-    limits = FlightLimits(max_speed=5.0, max_climb_speed=2.5, max_tilt=1.0, max_yaw_rate=4.0)
     posed = SensorFrame(b"", b"", 0.0, 0.0, 0.0, 45.0, (7.0, 8.0, 9.0))
     flown.drone.locate(1.2, posed)
     flown.inputs.add_attitude(1.0)
     flown.inputs.pair(1.0)
     assert flown.sense()[0].position is None  # as the wire must not have it
-    flown.drone.flight = ModelledFlight(CONSTANTS, AngleUnit.DEGREES, AttitudeLayout.POSE, limits)
+    flown.drone.flight = ModelledFlight(CONSTANTS, AngleUnit.DEGREES, AttitudeLayout.POSE, max_speed=5.0)
     flown.inputs.add_attitude(1.5)
     flown.inputs.pair(1.5)
     assert flown.sense()[0].position == pytest.approx(posed.position)

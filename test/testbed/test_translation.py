@@ -12,14 +12,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rotations import about, matrix, turned
 
+from drone_bridge.motion.flight_control import RatesAndThrust
+from drone_bridge.msg import DroneProperties
 from drone_bridge.ros.time import time_from_seconds
+from drone_bridge.ros.topics.transforms import transform
 from drone_bridge.testbed import topics as translate
 from drone_bridge.testbed import units
 from drone_bridge.testbed.codec import AngleUnit, Constants, MotionParameters, SensorFrame
 from drone_bridge.testbed.device.drone_state import Airframe, DroneInput, DroneState
 from drone_bridge.testbed.emulator.world import RED, Sphere, StereoCamera
 from drone_bridge.testbed.topics import StereoFrameNames, TestbedTranslation
-from drone_bridge.testbed.units import BodyRates, BodyRatesCommand
 
 DEGREES, RADIANS = AngleUnit.DEGREES, AngleUnit.RADIANS
 CONSTANTS = Constants(120.0, 90.0, 320, 240, 0.25, 1.5, 9.81, 0.2, 25.0, 720.0, 360.0, 180.0)
@@ -31,7 +33,7 @@ VARIANCE, FULL_CIRCLE = translate.ANGLE_DEVIATION**2, math.pi**2 / 3
 
 
 def command(roll=0.0, pitch=0.0, yaw=0.0, thrust=9.81):
-    return BodyRatesCommand(BodyRates(roll, pitch, yaw), thrust)
+    return RatesAndThrust(roll, pitch, yaw, thrust)
 
 
 def imu(unit=DEGREES, **fields):
@@ -77,8 +79,8 @@ def test_hovering_is_no_rotation_and_thrust_against_the_weight(gravity):
 
 def test_the_drone_follows_a_command_the_way_it_was_meant():
     """A command through translation and the emulated testbed: the body rotates about ROS's axes."""
-    for rates in (BodyRates(0.5, 0, 0), BodyRates(0, 0.5, 0), BodyRates(0, 0, 0.5)):
-        sent, _ = units.motion_parameters(BodyRatesCommand(rates, 0.0), CONSTANTS, DEGREES)
+    for rates in ((0.5, 0, 0), (0, 0.5, 0), (0, 0, 0.5)):
+        sent, _ = units.motion_parameters(command(*rates, thrust=0.0), CONSTANTS, DEGREES)
         motion = DroneInput(sent.pitch_rate, sent.roll_rate, sent.yaw_rate, sent.thrust)
         state = DroneState.at_start().advance(Airframe(), motion, np.zeros(3), 0.1)
         heading, pitch, roll = state.angles
@@ -169,7 +171,7 @@ def test_images_become_jpegs_of_the_same_colours():
 def test_every_frame_has_the_prefix():
     names = StereoFrameNames("drone1/")
     assert names.map == "drone1/map"
-    transforms = [*translate.camera_transforms(CONSTANTS, names), translate.map_transform(names)]
+    transforms = [*translate.camera_transforms(CONSTANTS, names), transform(names.map, names.odom)]
     frame_ids = {transform.header.frame_id for transform in transforms}
     frame_ids |= {transform.child_frame_id for transform in transforms}
     frame_ids |= {translate.camera_info(CONSTANTS, DEGREES, names, "left").header.frame_id}
@@ -189,7 +191,7 @@ def test_every_frame_has_the_prefix():
 
 @pytest.mark.parametrize("gravity", [9.81, -9.81])
 def test_drone_properties_are_in_si_units_with_gravity_downwards(gravity):
-    properties = translate.drone_properties(replace(CONSTANTS, gravity=gravity), DEGREES)
+    properties = DroneProperties(**units.properties(replace(CONSTANTS, gravity=gravity), DEGREES))
     assert (properties.image_width, properties.image_height) == (320, 240)
     assert properties.horizontal_angle_of_view == pytest.approx(2 * math.pi / 3)
     assert properties.vertical_angle_of_view == pytest.approx(math.pi / 2)

@@ -8,12 +8,13 @@ import pytest
 from drone_bridge.dronegui import codec as dronegui
 from drone_bridge.dronegui import units
 from drone_bridge.dronegui.session.controller import HOVER
+from drone_bridge.motion.flight_control import RatesAndThrust
 from drone_bridge.motion.tilted_drone import Shares
 from drone_bridge.robot import codec as robot
 from drone_bridge.telemetry import codec as telemetry
 from drone_bridge.telemetry.units import Units
 from drone_bridge.testbed.codec import FLOAT32, AngleUnit, Constants, MotionParameters
-from drone_bridge.testbed.units import BodyRates, BodyRatesCommand, motion_parameters
+from drone_bridge.testbed.units import motion_parameters
 from drone_bridge.wire import LocalProtocolError
 from drone_bridge.wire.outgoing import encoded, fitted
 
@@ -83,9 +84,7 @@ def test_without_a_valid_neutral_command_nothing_is_sent():
 
 def test_a_nan_rate_is_refused_instead_of_clamped():
     constants = Constants(90.0, 90.0, 1, 1, 0.25, 1.0, 9.81, 0.2, 25.0, 720.0, 720.0, 720.0)
-    motion, _ = motion_parameters(
-        BodyRatesCommand(BodyRates(0.0, math.nan, 0.0), math.nan), constants, AngleUnit.DEGREES
-    )
+    motion, _ = motion_parameters(RatesAndThrust(0.0, math.nan, 0.0, math.nan), constants, AngleUnit.DEGREES)
     assert [math.isnan(number) for number in (motion.pitch_rate, motion.thrust)] == [True, True]
     beyond = MotionParameters(1e39, 0.0, 0.0, -1e300)
     assert fitted(beyond) == MotionParameters(FLOAT32.most, 0.0, 0.0, FLOAT32.least)

@@ -12,7 +12,7 @@ from builtin_interfaces.msg import Time
 from tf2_msgs.msg import TFMessage
 
 from drone_bridge.motion.body_velocity import BodyVelocity
-from drone_bridge.motion.velocity_control import VelocityParameters
+from drone_bridge.motion.flight_control import RatesAndThrust
 from drone_bridge.msg import CommandRates
 from drone_bridge.net.clock import elapsed_s
 from drone_bridge.net.link_loop import StreamLink
@@ -26,7 +26,7 @@ from drone_bridge.ros.node.common_parameters import (
 )
 from drone_bridge.ros.node.doubt_reports import report_doubts
 from drone_bridge.ros.node.limit_reports import limit_parameters
-from drone_bridge.ros.node.parameters import ParameterDeclaration, declarations, read
+from drone_bridge.ros.node.parameters import ParameterDeclaration
 from drone_bridge.ros.node.program import run
 from drone_bridge.ros.node.protocol_node import ProtocolNode
 from drone_bridge.ros.node.simulated_time import Stamps, time_parameters
@@ -34,6 +34,7 @@ from drone_bridge.ros.node.stream_link import stream_link
 from drone_bridge.ros.qos import latched
 from drone_bridge.ros.time import time_from_seconds
 from drone_bridge.ros.topics.topic_publishers import TopicPublishers
+from drone_bridge.ros.topics.transforms import transform
 from drone_bridge.session.feedback import Feedback
 from drone_bridge.testbed import topics as translate
 from drone_bridge.testbed.codec import AngleUnit, AttitudeLayout, AutopilotConnection, Constants, SensorFrame
@@ -54,13 +55,11 @@ from drone_bridge.testbed.topics import (
     StereoFrameNames,
     attitude_layout,
 )
-from drone_bridge.testbed.units import BodyRatesCommand
 from drone_bridge.vision.jpegs import load_opencv
 
 # Parameters.
 
-#: Prefix of the velocity parameters.
-VELOCITY = "velocity"
+MAX_SPEED = "velocity.max_speed"
 #: Value of the parameter sync.
 LOCKSTEP = "lockstep"
 
@@ -77,7 +76,7 @@ PARAMETERS = (
     ),
     *time_parameters("the testbed's simulated"),
     *frame_parameters(),
-    *declarations(VelocityParameters, VELOCITY),
+    ParameterDeclaration(MAX_SPEED, 5.0, "Maximum horizontal speed, m/s.", range=(0.1, 50.0)),
     *limit_parameters(is_drone=True),
 )
 
@@ -87,7 +86,7 @@ FOLLOWED_AXES = ("linear.x", "linear.y", "linear.z", "angular.z")
 
 # The node.
 
-#: Topics without data if the testbed sends no positions.
+#: Topics without data if the testbed sends no positions. The page offers goals only to vehicles with odometry.
 POSE_TOPICS = ("odom", "/tf")
 #: Time for which the first frame waits until subscribers have matched these topics, which are offered late. A longer
 #: wait would count as a stall.
@@ -134,9 +133,8 @@ class TestbedBridge(ProtocolNode):
         if self._layout is AttitudeLayout.POSE:
             self._offer_pose()
         self._static_tf = self.make_publisher(TFMessage, "/tf_static", latched())
-        self._velocity_parameters = read(VelocityParameters, VELOCITY, self.parameters)
         clock, is_lockstep = self._stamps.command_clock, get("sync") == LOCKSTEP
-        self._commands: CommandTopics[BodyRatesCommand] = CommandTopics(
+        self._commands: CommandTopics[RatesAndThrust] = CommandTopics(
             self,
             clock,
             self._post_command if is_lockstep else lambda: None,
@@ -178,11 +176,10 @@ class TestbedBridge(ProtocolNode):
         return self._session.memory(peer)
 
     def _make_flight(self, constants: Constants) -> TestbedFlight:
-        parameters = self._velocity_parameters
-        self._flight = TestbedFlight(constants, self._unit, parameters, self._time_unit_s)
+        self._flight = TestbedFlight(constants, self._unit, self.parameters[MAX_SPEED], self._time_unit_s)
         return self._flight
 
-    def _within_maxima(self, command: BodyRatesCommand | BodyVelocity) -> BodyRatesCommand | BodyVelocity:
+    def _within_maxima(self, command: RatesAndThrust | BodyVelocity) -> RatesAndThrust | BodyVelocity:
         return self._flight.within_maxima(command) if self._flight else command
 
     def _stamp(self, frame: SensorFrame) -> Time:
@@ -241,7 +238,7 @@ class TestbedBridge(ProtocolNode):
         """Publish the camera frames, and the map once the testbed is known to send positions."""
         transforms = translate.camera_transforms(constants, self._names)
         if layout is AttitudeLayout.POSE and self.parameters["publish_map_to_odom"]:
-            transforms.append(translate.map_transform(self._names))
+            transforms.append(transform(self._names.map, self._names.odom))  # positions on the wire do not drift
         now = self.now()
         for each in transforms:
             each.header.stamp = now

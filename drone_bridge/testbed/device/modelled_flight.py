@@ -21,7 +21,7 @@ Axes are those of `drone_state`.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -36,6 +36,9 @@ from drone_bridge.testbed.codec import (
 )
 from drone_bridge.testbed.device.drone_state import Airframe, DroneInput, DroneState, degrees_per_unit
 
+#: Limits of the modelled flight, for any reply of the autopilot: speed up and down, m/s; tilt off the vertical, rad,
+#: less than a quarter turn; yaw rate, rad/s.
+MAX_CLIMB_SPEED, MAX_TILT, MAX_YAW_RATE = 2.5, 1.0, 4.0
 LONGEST_STEP_S = 1.0  # between frames; after a longer gap the model restarts at rest
 #: Rate at which the model's position converges to the vehicle's, 1/s.
 GAIN = 0.8
@@ -49,16 +52,6 @@ _PULL = 1.3
 _PULL_PER_STEP = 5.0  # 1/s
 _MAX_HEADING_LEAD = math.radians(30)
 _ZERO = np.zeros(3)
-
-
-@dataclass(frozen=True, slots=True)
-class FlightLimits:
-    """Limits of the modelled flight, for any reply of the autopilot."""
-
-    max_speed: float  # m/s, horizontal
-    max_climb_speed: float  # m/s, up and down
-    max_tilt: float  # rad off the vertical, less than a quarter turn
-    max_yaw_rate: float  # rad/s
 
 
 class LevelVelocity(NamedTuple):
@@ -78,7 +71,7 @@ class ModelledFlight:
         constants: Constants,
         unit: AngleUnit,
         layout: AttitudeLayout,
-        limits: FlightLimits,
+        max_speed: float,
     ) -> None:
         """Start at rest.
 
@@ -88,12 +81,12 @@ class ModelledFlight:
             layout: layout of the frames. An autopilot that receives no position can't correct the vehicle's
                 deviations. If the vehicle's position is known, the vehicle then follows the model instead of the
                 model following the vehicle.
-            limits: limits of the model.
+            max_speed: maximum horizontal speed of the model, m/s.
         """
         self._airframe = Airframe.from_constants(constants)
         self._unit = unit
         self._degrees = degrees_per_unit(unit)
-        self._limits = limits
+        self._max_speed = max_speed
         # The heading is the vehicle's, unless the autopilot infers roll from it and would mistake noise for roll.
         self._heading_gain = GAIN if layout is AttitudeLayout.PITCH_YAW else math.inf
         self._sends_position = layout is AttitudeLayout.POSE
@@ -155,9 +148,8 @@ class ModelledFlight:
 
     def follow(self, answer: MotionParameters) -> LevelVelocity:
         """Apply the answer to the last frame; return the vehicle's velocity until the next one."""
-        fastest = self._limits.max_yaw_rate
         motion = DroneInput.from_answer(answer, self._unit)
-        motion = replace(motion, yaw_rate=_clamp(motion.yaw_rate, math.degrees(fastest)))
+        motion = replace(motion, yaw_rate=_clamp(motion.yaw_rate, math.degrees(MAX_YAW_RATE)))
         self._motion = motion
         # Assumes that the next step is as long as the last one.
         ahead = self._state.advance(self._airframe, motion, _ZERO, self._step_s)
@@ -172,7 +164,7 @@ class ModelledFlight:
             ahead=float(velocity @ _ahead(heading)),
             right=float(velocity @ _ahead(heading + math.pi / 2)),
             up=up,
-            yaw_rate=_clamp(yaw_rate, fastest),
+            yaw_rate=_clamp(yaw_rate, MAX_YAW_RATE),
         )
 
     def _level_state(self, position: Vector) -> DroneState:
@@ -199,16 +191,15 @@ class ModelledFlight:
 
     def _limited_velocity(self, velocity: Vector) -> Vector:
         """Return a velocity within the limits."""
-        x, z = limited(velocity[[0, 2]], self._limits.max_speed).tolist()
-        return np.array([x, _clamp(float(velocity[1]), self._limits.max_climb_speed), z])
+        x, z = limited(velocity[[0, 2]], self._max_speed).tolist()
+        return np.array([x, _clamp(float(velocity[1]), MAX_CLIMB_SPEED), z])
 
     def _rotation(self, up: Vector, heading: float) -> Matrix:
         """Return the rotation with this heading and this body up axis, with limited tilt."""
-        tilt = self._limits.max_tilt
         sideways = math.hypot(up[0], up[2])
-        if math.atan2(sideways, up[1]) > tilt:
-            share = math.sin(tilt) / max(sideways, 1e-9)
-            up = np.array([share * up[0], math.cos(tilt), share * up[2]])
+        if math.atan2(sideways, up[1]) > MAX_TILT:
+            share = math.sin(MAX_TILT) / max(sideways, 1e-9)
+            up = np.array([share * up[0], math.cos(MAX_TILT), share * up[2]])
             up /= np.linalg.norm(up)  # an inverted drone's tilt has no direction
         level = _ahead(math.radians(heading))
         forward = level - np.array([0.0, float(level @ up) / up[1], 0.0])  # orthogonal to up

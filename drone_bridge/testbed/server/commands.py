@@ -8,6 +8,7 @@ from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Twist
 from rclpy.publisher import Publisher
 
+from drone_bridge.motion.flight_control import RatesAndThrust
 from drone_bridge.motion.quaternions import Quaternion
 from drone_bridge.msg import CommandRates
 from drone_bridge.net.clock import elapsed_s
@@ -22,12 +23,11 @@ from drone_bridge.testbed import topics as translate
 from drone_bridge.testbed import units
 from drone_bridge.testbed.codec import AngleUnit
 from drone_bridge.testbed.device.modelled_flight import LevelVelocity
-from drone_bridge.testbed.server.parameters import AUTO, LOCKSTEP
+from drone_bridge.testbed.server.parameters import LOCKSTEP
 from drone_bridge.testbed.session.framed_drone import FramedDrone, RatesAnswer
 from drone_bridge.testbed.session.frames import SynchronizedFrame
 from drone_bridge.testbed.session.levelling import Levelling
 from drone_bridge.testbed.session.output_choice import RATES, VELOCITY, OutputChoice
-from drone_bridge.testbed.units import BodyRatesCommand
 
 _LEVELLING_PERIOD_S = 0.02
 #: Maximum age of an attitude that is used for levelling.
@@ -49,7 +49,7 @@ class CommandPublisher:
         self._is_lockstep, self._stamps_are_simulated = get("sync") == LOCKSTEP, get("stamp_source") == "wire"
         choice = get("command_output")
         #: Selected topic.
-        self.choice = OutputChoice((RATES, VELOCITY) if choice == AUTO else (choice,))
+        self.choice = OutputChoice((RATES, VELOCITY) if choice == translate.AUTO else (choice,))
         types = {RATES: CommandRates, VELOCITY: cmd_vel_type(node.parameters)}
         self._publishers = {topic: node.make_publisher(types[topic], topic, newest()) for topic in self.choice.allowed}
         self._attitude: tuple[Quaternion, float] | None = None  # the newest one, and its time of arrival
@@ -135,7 +135,7 @@ class CommandPublisher:
             return self._publishers[topic], self._rates(units.levelling(constants, attitude), stamp)
         return self._publishers[topic], self._rates(units.hover(constants), stamp)
 
-    def _rates(self, command: BodyRatesCommand, stamp: Time) -> CommandRates:
+    def _rates(self, command: RatesAndThrust, stamp: Time) -> CommandRates:
         message = translate.rates_from_command(command, stamp)
         message.header.frame_id = self._frame_id
         return message

@@ -28,9 +28,9 @@ from drone_bridge.testbed.server.parameters import (
     ATTITUDE_TOPICS,
     DEPTHS,
     LOCKSTEP,
+    MAX_SPEED,
     PARAMETERS,
     SIDES_OF,
-    flight_limits,
 )
 from drone_bridge.testbed.server.properties import PropertiesSource, read_properties
 from drone_bridge.testbed.session.drone import (
@@ -106,7 +106,7 @@ class TestbedServer(ProtocolNode):
             layout,
             self._unit,
             get("negative_gravity"),
-            flight_limits(self.parameters),
+            get(MAX_SPEED),
             is_lockstep,
             {kind: self.resolve_topic_name(topic) for kind, topic in needed.items()},
         )

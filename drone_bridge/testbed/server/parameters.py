@@ -8,11 +8,9 @@ from sensor_msgs.msg import Imu
 
 from drone_bridge.ros.node.common_parameters import NEUTRAL_TIME, SOURCE_TIMEOUT, common_parameters
 from drone_bridge.ros.node.parameters import DeclaredParameters, ParameterDeclaration
-from drone_bridge.testbed.device.modelled_flight import FlightLimits
 from drone_bridge.testbed.session.output_choice import RATES, VELOCITY
-from drone_bridge.testbed.topics import ANGLE_UNIT, SIDES, attitude_layout
+from drone_bridge.testbed.topics import ANGLE_UNIT, AUTO, SIDES, attitude_layout
 
-AUTO = "auto"
 CHOICES = (AUTO, RATES, VELOCITY)
 LOCKSTEP = "lockstep"
 #: Queued image pairs: until their attitude arrives, and in lockstep until they are sent.
@@ -23,7 +21,8 @@ ATTITUDE_TOPICS = {"imu/data": Imu, "odom": Odometry}
 #: Prefix of the assumed properties, which have the names of DroneProperties.
 DRONE = "drone"
 GRAVITY = 9.81  # m/s^2
-_MAX_SPEED = "velocity.max_speed"
+#: Parameter of the speed while velocities are published.
+MAX_SPEED = "velocity.max_speed"
 _ASSUMED = {
     "image_width": (200, "pixels", 1, 4096),
     "image_height": (200, "pixels", 1, 4096),
@@ -82,7 +81,7 @@ PARAMETERS = (
         "the images show the vehicle's tilt: an autopilot that steers by images needs cmd_rates.",
         choices=CHOICES,
     ),
-    ParameterDeclaration(_MAX_SPEED, 5.0, "Maximum horizontal speed on cmd_vel, m/s.", range=(0.01, 50.0)),
+    ParameterDeclaration(MAX_SPEED, 5.0, "Maximum horizontal speed on cmd_vel, m/s.", range=(0.01, 50.0)),
     ParameterDeclaration("negative_gravity", False, "Announce gravity as an upward acceleration, as some testbeds do."),
     *(
         ParameterDeclaration(
@@ -101,8 +100,3 @@ def assumed_drone(parameters: DeclaredParameters) -> dict[str, float]:
     drone = {name: parameters[f"{DRONE}.{name}"] for name in _ASSUMED}
     rate = drone.pop("max_rate")
     return {**drone, "gravity": GRAVITY, "max_roll_rate": rate, "max_pitch_rate": rate, "max_yaw_rate": rate}
-
-
-def flight_limits(parameters: DeclaredParameters) -> FlightLimits:
-    """Return the limits that apply while velocities are published."""
-    return FlightLimits(parameters[_MAX_SPEED], max_climb_speed=2.5, max_tilt=1.0, max_yaw_rate=4.0)

@@ -11,6 +11,7 @@ from drone_bridge.net.clock import elapsed_s
 from drone_bridge.ros.node.protocol_node import ProtocolNode
 from drone_bridge.ros.qos import latched
 from drone_bridge.testbed import topics as translate
+from drone_bridge.testbed import units
 from drone_bridge.testbed.codec import AngleUnit, AttitudeLayout, Constants, TestbedConnection
 from drone_bridge.testbed.server.parameters import DRONE, SIDES_OF, assumed_drone
 from drone_bridge.testbed.topics import SIDES
@@ -92,7 +93,7 @@ class PropertiesSource:
 
 def read_properties(properties: DroneProperties, unit: AngleUnit) -> Constants:
     """Return the constants of a drone. Raises ValueError for values that an autopilot would refuse."""
-    constants = translate.constants_from_properties(properties, unit)
+    constants = units.constants_of(properties, unit)
     try:
         TestbedConnection(AttitudeLayout.POSE, unit).send(constants)
     except LocalProtocolError as error:

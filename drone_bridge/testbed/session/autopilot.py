@@ -30,12 +30,11 @@ The codec returns the memory of the images itself: a frame is published, as an a
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
-from drone_bridge.motion.measurement import Measurement
 from drone_bridge.session.arbiter import Arbiter, Arrival
 from drone_bridge.session.clients import LOST, Client, Clients
-from drone_bridge.session.feedback import Feedback, Pilot
+from drone_bridge.session.feedback import Feedback
 from drone_bridge.session.session import (
     Action,
     Actions,
@@ -54,11 +53,11 @@ from drone_bridge.testbed.codec import (
     AutopilotConnection,
     ConnectionClosed,
     Constants,
-    MotionParameters,
     SensorFrame,
     SimulationRestarted,
     pack_reply,
 )
+from drone_bridge.testbed.session.flight import TestbedFlight
 from drone_bridge.wire.events import LocalProtocolError, RemoteProtocolError
 
 WAITING, CONNECTED, CLOSED = "waiting for a peer", "connected", "closed"
@@ -91,24 +90,6 @@ class ConversationEnd:
     """The conversation has ended, and its images can be released."""
 
 
-class AutopilotFlight(Pilot, Protocol):
-    """Flight during one conversation. For each frame, `measurement`, `reported` and `answer` are called."""
-
-    neutral: MotionParameters
-    """Reply that is safe without knowledge of the drone's motion."""
-    problem: str
-    """Reason why velocities can't be flown; empty if they can."""
-
-    def measurement(self, frame: SensorFrame) -> Measurement:
-        """Return the measurement of the next frame."""
-
-    def answer(self, command: Any) -> tuple[MotionParameters, bool]:
-        """Return the reply to the frame, and whether the command, if any, was within the wire's range."""
-
-    def replaced(self) -> None:
-        """Record that `neutral` was sent instead of the last reply."""
-
-
 class AutopilotSession(Session):
     """Autopilot's conversation with one testbed at a time."""
 
@@ -116,7 +97,7 @@ class AutopilotSession(Session):
         self,
         arbiter: Arbiter[Any],
         make_connection: Callable[[], AutopilotConnection],
-        make_flight: Callable[[Constants], AutopilotFlight],
+        make_flight: Callable[[Constants], TestbedFlight],
         stamp: Callable[[SensorFrame], Any],
         parameter: Callable[[str], Any],
         *,
@@ -148,7 +129,7 @@ class AutopilotSession(Session):
             mute_keeps_place_s=MUTE_KEEPS_PLACE_S,
         )
         self._constants: Constants | None = None  # of this conversation
-        self._flight: AutopilotFlight | None = None  # of this conversation, too
+        self._flight: TestbedFlight | None = None  # of this conversation, too
         self._is_layout_open = True  # and not yet detected
         self._is_in_middle = False  # of a frame: later bytes of it have arrived
         self._received_s = 0.0  # time of the last bytes

@@ -54,7 +54,7 @@ from drone_bridge.testbed.codec import (
     MotionParameters,
     TestbedConnection,
 )
-from drone_bridge.testbed.device.modelled_flight import FlightLimits, ModelledFlight
+from drone_bridge.testbed.device.modelled_flight import ModelledFlight
 from drone_bridge.testbed.session.framed_drone import FramedDrone
 from drone_bridge.testbed.session.frames import ATTITUDE_TIMEOUT_S, LEFT
 from drone_bridge.testbed.session.output_choice import OutputChoice
@@ -102,7 +102,8 @@ class ServerSetup:
     angle_unit: AngleUnit
     has_negative_gravity: bool
     """Gravity is announced with a negative sign, as by some testbeds."""
-    flight_limits: FlightLimits
+    max_speed: float
+    """Maximum horizontal speed while velocities are published, m/s."""
     is_lockstep: bool
     topics: Mapping[str, str]
     """Names of the required topics, for logs, by `left`, `right` and `attitude`. Without cameras, only the last."""
@@ -399,7 +400,7 @@ class TestbedDroneSession(Session):
     def _modelled_flight(self) -> Actions:
         """Start a modelled flight, as the vehicle follows velocities."""
         setup = self._setup
-        self._drone.flight = ModelledFlight(self._drone.constants, setup.angle_unit, setup.layout, setup.flight_limits)
+        self._drone.flight = ModelledFlight(self._drone.constants, setup.angle_unit, setup.layout, setup.max_speed)
         if self._has_warned_of_tilt or not self._setup.has_cameras:
             return []
         self._has_warned_of_tilt = True

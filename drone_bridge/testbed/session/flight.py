@@ -2,14 +2,13 @@
 """TestbedFlight: converts commands to the replies to a testbed's frames, by its measurements. Pure."""
 
 from drone_bridge.motion.body_velocity import STILL, BodyVelocity
-from drone_bridge.motion.flight_control import RatesAndThrust as FlownCommand
+from drone_bridge.motion.flight_control import RatesAndThrust
 from drone_bridge.motion.measurement import Measurement
 from drone_bridge.motion.quaternions import MeasuredAttitude
-from drone_bridge.motion.velocity_control import VelocityControl, VelocityParameters
+from drone_bridge.motion.velocity_control import VelocityControl
 from drone_bridge.testbed import units
 from drone_bridge.testbed.codec import AngleUnit, Constants, MotionParameters, SensorFrame
 from drone_bridge.testbed.session.frame_time import FrameTime
-from drone_bridge.testbed.units import BodyRates, BodyRatesCommand
 
 
 class TestbedFlight:
@@ -21,10 +20,10 @@ class TestbedFlight:
         self,
         constants: Constants,
         unit: AngleUnit,
-        parameters: VelocityParameters,
+        max_speed: float = 5.0,
         time_unit_s: float = 1.0,
     ) -> None:
-        """`time_unit_s` is the unit of time in frames, s."""
+        """`max_speed` is the maximum horizontal speed, m/s, and `time_unit_s` the unit of time in frames, s."""
         self._constants = constants
         self._unit = unit
         #: Safe without knowledge of the drone's motion: no rotation, and thrust equal to its weight.
@@ -35,9 +34,9 @@ class TestbedFlight:
         self.time = FrameTime(time_unit_s)
         self._control: VelocityControl | None = None
         # The command in the last reply, and whether it was computed from a velocity.
-        self._flown: tuple[FlownCommand, bool] | None = None
+        self._flown: tuple[RatesAndThrust, bool] | None = None
         try:
-            self._control = VelocityControl(units.drone_model(constants, unit), parameters)
+            self._control = VelocityControl(units.drone_model(constants, unit), max_speed)
         except ValueError as error:
             self.problem = str(error)
 
@@ -70,25 +69,23 @@ class TestbedFlight:
         attitude = MeasuredAttitude(measured.roll, measured.pitch, measured.yaw)
         self._control.measured(measured.time_s, attitude, measured.position)
 
-    def within_maxima(self, command: BodyRatesCommand | BodyVelocity) -> BodyRatesCommand | BodyVelocity:
+    def within_maxima(self, command: RatesAndThrust | BodyVelocity) -> RatesAndThrust | BodyVelocity:
         """Limit a velocity to the drone's maxima; return a raw command unchanged."""
         return self._control.within_maxima(command) if self._control and isinstance(command, BodyVelocity) else command
 
-    def answer(self, command: BodyRatesCommand | BodyVelocity | None) -> tuple[MotionParameters, bool]:
+    def answer(self, command: RatesAndThrust | BodyVelocity | None) -> tuple[MotionParameters, bool]:
         """Return the reply to the frame, and whether it carries the command without clamping to the announced maxima.
 
         None means hover: the drone levels out and stops.
         """
-        if isinstance(command, BodyRatesCommand):
+        if isinstance(command, RatesAndThrust):
             motion, was_within = units.motion_parameters(command, self._constants, self._unit)
             self._fly_raw(motion)
         elif self._control is None:
             return self.neutral, command is None
         else:
             flown = self._control.command(command or STILL)
-            rates = BodyRates(flown.roll_rate, flown.pitch_rate, flown.yaw_rate)
-            wanted = BodyRatesCommand(rates, flown.thrust)
-            motion, was_within = units.motion_parameters(wanted, self._constants, self._unit)
+            motion, was_within = units.motion_parameters(flown, self._constants, self._unit)
             self._flown = flown, True
         return motion, was_within
 
@@ -97,5 +94,4 @@ class TestbedFlight:
         self._fly_raw(self.neutral)
 
     def _fly_raw(self, motion: MotionParameters) -> None:
-        rates, thrust = units.command_from_motion_parameters(motion, self._unit)
-        self._flown = FlownCommand(*rates, thrust), False
+        self._flown = units.command_from_motion_parameters(motion, self._unit), False
