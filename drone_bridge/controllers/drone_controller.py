@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """drone_controller: flies a drone through standard topics, with one of several behaviours."""
 
-from typing import Any, Protocol
+from typing import Any
 
 from rclpy.node import Node
 
@@ -14,20 +14,8 @@ from drone_bridge.ros.node.common_parameters import STAMPED_CMD_VEL
 from drone_bridge.ros.node.parameters import DeclaredParameters, ParameterDeclaration
 from drone_bridge.ros.node.program import run
 
-
-class BehaviourModule(Protocol):
-    """Module that defines a behaviour, its name and its parameters."""
-
-    NAME: str
-    PARAMETERS: tuple[ParameterDeclaration, ...]
-
-    def start(self, node: Node, parameters: DeclaredParameters) -> Behaviour:
-        """Start the behaviour and return it."""
-
-
-BEHAVIOURS: dict[str, BehaviourModule] = {
-    module.NAME: module for module in (seek_target, waypoints, land_on_pad, goals)
-}
+#: Modules of the behaviours by name, each with PARAMETERS and `start`.
+BEHAVIOURS: dict[str, Any] = {module.NAME: module for module in (seek_target, waypoints, land_on_pad, goals)}
 PARAMETERS = (
     ParameterDeclaration("behaviour", seek_target.NAME, "Active behaviour.", choices=tuple(BEHAVIOURS)),
     STAMPED_CMD_VEL,

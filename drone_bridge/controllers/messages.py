@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parsing and validation of poses and angles; OdometryReader, and ErrorLog for invalid messages."""
+"""Parsing and validation of poses and angles, and ErrorLog for invalid messages."""
 
 import numpy as np
 from geometry_msgs.msg import Quaternion as QuaternionMessage
@@ -54,16 +54,11 @@ class ErrorLog:
             self._node.get_logger().error(line)
 
 
-class OdometryReader:
-    """Parser of odometry, which logs invalid messages."""
-
-    def __init__(self, node: Node) -> None:
-        self._errors = ErrorLog(node)
-
-    def read(self, message: Odometry) -> VehiclePose | None:
-        try:
-            position, angles = read_pose(message, "odom")
-        except ValueError as error:
-            self._errors.log(f"Odometry can't be used: {error}")
-            return None
-        return VehiclePose(position, rotation_from_angles(*angles))
+def read_odometry(message: Odometry, errors: ErrorLog) -> VehiclePose | None:
+    """Return the pose of a message. An invalid one is logged, and gives None."""
+    try:
+        position, angles = read_pose(message, "odom")
+    except ValueError as error:
+        errors.log(f"Odometry can't be used: {error}")
+        return None
+    return VehiclePose(position, rotation_from_angles(*angles))

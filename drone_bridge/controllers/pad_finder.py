@@ -7,7 +7,7 @@ import contextlib
 import math
 import time
 from collections import deque
-from typing import Any, NamedTuple
+from typing import Any
 
 from builtin_interfaces.msg import Time
 from rclpy.node import Node
@@ -21,10 +21,10 @@ from drone_bridge.controllers.land_on_pad.images import (
     IMU,
     LANDING_PAD,
     LEVEL_FRAME,
-    PadImages,
     attitude,
     heading,
     pad_message,
+    sighting_in,
 )
 from drone_bridge.controllers.messages import ErrorLog
 from drone_bridge.motion.matrices import NOT_COMPUTABLE
@@ -35,6 +35,7 @@ from drone_bridge.ros.publishers import PUBLISHER_ERRORS
 from drone_bridge.ros.subscriptions import subscribe
 from drone_bridge.ros.time import nanoseconds_of, seconds_between
 from drone_bridge.ros.topics.jpeg_images import JpegDecoder
+from drone_bridge.vision.marker_detector import MarkerDetector
 from drone_bridge.vision.markers import MarkerParameters
 from drone_bridge.vision.pinhole import Pinhole
 from drone_bridge.wire.jpeg import read_size
@@ -99,11 +100,8 @@ class OtherPadFinder:
         return now_s - self._received_s > timeout_s
 
 
-class Photo(NamedTuple):
-    """Image and the attitude nearest to it in time."""
-
-    image: Any  # an Image or CompressedImage
-    imu: Imu
+#: Image, an Image or CompressedImage, and the attitude nearest to it in time.
+Photo = tuple[Any, Imu]
 
 
 class NearestAttitude:
@@ -140,7 +138,7 @@ class NearestAttitude:
         if not self._attitudes:
             return None
         stamp_ns = nanoseconds_of(image.header.stamp)
-        return Photo(image, min(self._attitudes, key=lambda each: abs(each[0] - stamp_ns))[1])
+        return image, min(self._attitudes, key=lambda each: abs(each[0] - stamp_ns))[1]
 
 
 def camera_of(info: CameraInfo | None, width: int, height: int, default_fov: float) -> Pinhole:
@@ -162,7 +160,7 @@ class PadFinder(Node):
         """Declare the parameters. Raises ValueError with a sentence for invalid markers."""
         super().__init__("pad_finder", **options)
         self._declared = DeclaredParameters(self, PARAMETERS)
-        self._pad_images = PadImages(read(MarkerParameters, PAD, self._declared))
+        self._detector = MarkerDetector(read(MarkerParameters, PAD, self._declared))
         self._errors = ErrorLog(self)
         self._other_finder = OtherPadFinder(time.monotonic())
         self._pairs = NearestAttitude()
@@ -199,7 +197,7 @@ class PadFinder(Node):
         if photo is None or not is_free or began_s < self._resting_until_s:
             return
         try:
-            message = self._pad(photo)
+            message = self._pad(*photo)
         except NOT_COMPUTABLE as error:
             self._errors.log(f"An image was not searched for the pad: {error}")
             return
@@ -209,17 +207,17 @@ class PadFinder(Node):
         with contextlib.suppress(*PUBLISHER_ERRORS):
             self._publisher.publish(message)
 
-    def _pad(self, photo: Photo) -> LandingPad:
+    def _pad(self, taken: Image | CompressedImage, imu: Imu) -> LandingPad:
         """Search an image, and return its landing_pad message. Raises ValueError with a sentence if it is unusable."""
-        get, imu, stamp = self._declared.__getitem__, photo.imu, photo.image.header.stamp
+        get, stamp = self._declared.__getitem__, taken.header.stamp
         away_s = abs(seconds_between(imu.header.stamp, stamp))
         if away_s > get("source_timeout"):
             raise ValueError(f"its stamp is {away_s:.3g} s away from the nearest of {IMU}.")
-        image = photo.image if isinstance(photo.image, Image) else self._decoded(photo.image)
+        image = taken if isinstance(taken, Image) else self._decoded(taken)
         if max(image.width, image.height) > MAX_SIDE_PIXELS:
             raise ValueError(f"it has {image.width} x {image.height} pixels, and {MAX_SIDE_PIXELS} are allowed.")
         pinhole = camera_of(self._info, image.width, image.height, get("default_fov"))
-        sighting = self._pad_images.sighting(image, pinhole, imu)
+        sighting = sighting_in(self._detector, image, pinhole, imu)
         if get("is_levelled"):
             return pad_message(sighting, heading(imu), f"{get('frame_prefix')}{LEVEL_FRAME}", stamp)
         return pad_message(sighting, attitude(imu), imu.header.frame_id, stamp)

@@ -92,7 +92,7 @@ class RoverController(Node):
                 self.set_parameters([Parameter("pattern", value=STANDING)])
             self._velocity = step.velocity
         else:
-            self._velocity = self._chosen_pattern().velocity(self._estimate.pose, now_s)
+            self._velocity = self._chosen_pattern()(self._estimate.pose, now_s)
         self._log_what_is_followed(self._estimate.follows_odometry(now_s))
         # A controller that publishes odometry is the only driver of its rover.
         if not self._goals.is_idle or self._declared["pattern"] != STANDING or self._odometry_publisher:

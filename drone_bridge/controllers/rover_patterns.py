@@ -4,8 +4,8 @@
 import itertools
 import math
 import random
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import NamedTuple
 
 from drone_bridge.motion.body_velocity import STILL, BodyVelocity
@@ -27,43 +27,26 @@ class PatternLimits(NamedTuple):
     turn_rate: float  # rad/s, the largest
 
 
-class Pattern(ABC):
-    """Base class for patterns. Poses are relative to the start, x forward."""
-
-    def __init__(self, limits: PatternLimits) -> None:
-        self._limits = limits
-
-    @abstractmethod
-    def velocity(self, pose: PlanarPose, time_s: float) -> BodyVelocity:
-        """Return the velocity for a pose. `time_s` never decreases."""
-
-    def _turn(self, error: float) -> float:
-        limit = self._limits.turn_rate
-        return max(-limit, min(limit, TURN_GAIN_PER_S * error))
+#: Pattern: takes a pose relative to the start, x forward, and a time, s, that never decreases; returns the velocity.
+Pattern = Callable[[PlanarPose, float], BodyVelocity]
 
 
-class StationaryPattern(Pattern):
-    """Pattern without motion."""
+def circle(limits: PatternLimits, pose: PlanarPose, _: float) -> BodyVelocity:
+    """Return the velocity along a circle to the left through the start, with the amplitude as its radius."""
+    radius = limits.amplitude
+    # Slower if the circle is too small for the rover's turn rate.
+    speed = min(limits.speed, radius * limits.turn_rate)
+    from_centre_x, from_centre_y = pose.x, pose.y - radius
+    outside = math.hypot(from_centre_x, from_centre_y) - radius
+    inwards = max(-math.pi / 2, min(math.pi / 2, CIRCLE_GAIN_PER_M * outside))
+    heading = math.atan2(from_centre_y, from_centre_x) + math.pi / 2 + inwards
+    error = math.remainder(heading - pose.yaw, math.tau)
+    turn = _turn(limits, error + speed / radius / TURN_GAIN_PER_S)
+    return BodyVelocity(speed * max(0.0, math.cos(error)), turn=turn)
 
-    def velocity(self, pose: PlanarPose, time_s: float) -> BodyVelocity:
-        return STILL
 
-
-class CircularPattern(Pattern):
-    """Circle to the left through the start, with the amplitude as its radius."""
-
-    def velocity(self, pose: PlanarPose, time_s: float) -> BodyVelocity:
-        """Return the velocity along the circle, or back to it."""
-        radius = self._limits.amplitude
-        # Slower if the circle is too small for the rover's turn rate.
-        speed = min(self._limits.speed, radius * self._limits.turn_rate)
-        from_centre_x, from_centre_y = pose.x, pose.y - radius
-        outside = math.hypot(from_centre_x, from_centre_y) - radius
-        inwards = max(-math.pi / 2, min(math.pi / 2, CIRCLE_GAIN_PER_M * outside))
-        heading = math.atan2(from_centre_y, from_centre_x) + math.pi / 2 + inwards
-        error = math.remainder(heading - pose.yaw, math.tau)
-        turn = self._turn(error + speed / radius / TURN_GAIN_PER_S)
-        return BodyVelocity(speed * max(0.0, math.cos(error)), turn=turn)
+def _turn(limits: PatternLimits, error: float) -> float:
+    return max(-limits.turn_rate, min(limits.turn_rate, TURN_GAIN_PER_S * error))
 
 
 def approach(
@@ -75,74 +58,63 @@ def approach(
     direction = 1.0
     if may_reverse and abs(aside) > math.pi / 2:
         aside, direction = math.remainder(aside + math.pi, math.tau), -1.0
-    turn = max(-limits.turn_rate, min(limits.turn_rate, TURN_GAIN_PER_S * aside))
+    turn = _turn(limits, aside)
     if abs(aside) > ASIDE_RAD:
         return BodyVelocity(turn=turn)
     speed = min(limits.speed, APPROACH_GAIN_PER_S * math.hypot(target[0] - pose.x, target[1] - pose.y))
     return BodyVelocity(direction * speed * math.cos(aside), turn=turn)
 
 
-class TargetPattern(Pattern):
-    """Sequence of targets. The next one follows on arrival, or every `period_s` if given."""
+def to_targets(
+    limits: PatternLimits,
+    targets: Iterator[tuple[float, float]],
+    *,
+    may_reverse: bool = False,
+    period_s: float | None = None,
+) -> Pattern:
+    """Return the pattern of a sequence of targets. The next one follows on arrival, or every `period_s` if given.
 
-    def __init__(
-        self,
-        limits: PatternLimits,
-        targets: Iterator[tuple[float, float]],
-        *,
-        may_reverse: bool = False,
-        period_s: float | None = None,
-    ) -> None:
-        """Select the first target. With `may_reverse`, the rover drives backwards to targets behind it."""
-        super().__init__(limits)
-        self._targets, self._may_reverse, self._period_s = targets, may_reverse, period_s
-        self._target = next(targets)
-        self._since_s: float | None = None  # when the target was chosen
+    With `may_reverse`, the rover drives backwards to targets behind it.
+    """
+    target, since_s = next(targets), math.nan  # and the time when it was chosen
 
-    def velocity(self, pose: PlanarPose, time_s: float) -> BodyVelocity:
-        """Return the velocity towards the current target."""
-        self._since_s = time_s if self._since_s is None else self._since_s
-        if self._period_s is None:
-            is_over = self._distance(pose) < ARRIVED_M
-        else:
-            is_over = time_s >= self._since_s + self._period_s
-        if is_over:
-            self._target, self._since_s = next(self._targets), time_s
-        return self._approach(pose)
-
-    def _distance(self, pose: PlanarPose) -> float:
-        return math.hypot(self._target[0] - pose.x, self._target[1] - pose.y)
-
-    def _approach(self, pose: PlanarPose) -> BodyVelocity:
-        if self._distance(pose) < ARRIVED_M:
+    def velocity(pose: PlanarPose, time_s: float) -> BodyVelocity:
+        nonlocal target, since_s
+        since_s = time_s if math.isnan(since_s) else since_s
+        has_arrived = math.dist(target, (pose.x, pose.y)) < ARRIVED_M
+        if has_arrived if period_s is None else time_s >= since_s + period_s:
+            target, since_s = next(targets), time_s
+        if math.dist(target, (pose.x, pose.y)) < ARRIVED_M:
             return STILL
-        return approach(pose, self._target, self._limits, may_reverse=self._may_reverse)
+        return approach(pose, target, limits, may_reverse=may_reverse)
+
+    return velocity
 
 
 def linear(limits: PatternLimits, _: int) -> Pattern:
     """Line along x, to the amplitude on both sides. The rover returns in reverse."""
     ends = itertools.cycle([(limits.amplitude, 0.0), (-limits.amplitude, 0.0)])
-    return TargetPattern(limits, ends, may_reverse=True)
+    return to_targets(limits, ends, may_reverse=True)
 
 
 def square(limits: PatternLimits, _: int) -> Pattern:
     """Square with its corners at the amplitude along both axes."""
     a = limits.amplitude
-    return TargetPattern(limits, itertools.cycle([(a, a), (-a, a), (-a, -a), (a, -a)]))
+    return to_targets(limits, itertools.cycle([(a, a), (-a, a), (-a, -a), (a, -a)]))
 
 
 def wandering(limits: PatternLimits, seed: int) -> Pattern:
     """Random targets within the amplitude along both axes, a new one every RANDOM_PERIOD_S."""
     source, a = random.Random(seed), limits.amplitude
     places = ((source.uniform(-a, a), source.uniform(-a, a)) for _ in itertools.count())
-    return TargetPattern(limits, places, period_s=RANDOM_PERIOD_S)
+    return to_targets(limits, places, period_s=RANDOM_PERIOD_S)
 
 
 #: Factories of patterns by name. The integer is the random seed.
 PATTERNS: dict[str, Callable[[PatternLimits, int], Pattern]] = {
-    "stationary": lambda limits, _: StationaryPattern(limits),
+    "stationary": lambda limits, _: lambda pose, time_s: STILL,
     "linear": linear,
-    "circular": lambda limits, _: CircularPattern(limits),
+    "circular": lambda limits, _: partial(circle, limits),
     "random": wandering,
     "square": square,
 }

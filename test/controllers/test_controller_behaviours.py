@@ -12,7 +12,7 @@ from nav_msgs.msg import Odometry
 from pad_flight import BridgePilot
 from std_msgs.msg import Bool
 
-from drone_bridge.controllers.land_on_pad.pilot import LandParameters
+from drone_bridge.controllers.land_on_pad.pilot import CUT_TIME, SEARCH_HEIGHT
 from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.motion.quaternions import quaternion_from_euler
 from drone_bridge.ros.time import time_from_seconds
@@ -192,7 +192,7 @@ def test_the_pad_is_landed_on(clock, use_camera):
         assert any(said.startswith(line) for said in node.lines)
     # The motors are stopped, and no more commands follow.
     ups = set()
-    for _ in range(round(LandParameters().cut_time / 0.04) + 20):
+    for _ in range(round(CUT_TIME / 0.04) + 20):
         bridge.frame(without=hidden)
         ups.add(bridge.vehicle.drone.command.thrust)
     assert ups == {-1.0, 0.0}
@@ -210,7 +210,7 @@ def test_on_request_it_takes_off_and_lands_repeatedly(clock):
         assert node.call("~/land_on_pad").success
         bridge.until("searching")
         bridge.until("approaching", "following", "descending")
-        assert bridge.vehicle.drone.position[2] > 0.7 * LandParameters().search_height
+        assert bridge.vehicle.drone.position[2] > 0.7 * SEARCH_HEIGHT
         bridge.until("landed")
         assert bridge.vehicle.touchdown.is_good, bridge.vehicle.touchdown.describe()
 

@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pad_flight import PATTERNS, PadFlight
 
+from drone_bridge.controllers.land_on_pad import pilot
 from drone_bridge.controllers.land_on_pad.pilot import (
     FASTEST,
     MAX_TURN_RATE,
     LandOnPad,
-    LandParameters,
     LandState,
     PadSighting,
     StampedMeasurements,
@@ -92,8 +92,9 @@ def test_the_last_half_metre_can_be_flown_blind():
     assert any("last seen 0.3 s ago" in decision.reason for decision in flight.decisions)
 
 
-def test_a_final_descent_is_aborted_if_the_pad_is_seen_elsewhere():
-    flight = PadFlight("stationary", parameters=LandParameters(commit_height=1.5))
+def test_a_final_descent_is_aborted_if_the_pad_is_seen_elsewhere(monkeypatch):
+    monkeypatch.setattr(pilot, "COMMIT_HEIGHT", 1.5)
+    flight = PadFlight("stationary")
     flight.until(lambda decision: decision.state is LandState.COMMITTED)
     flight.world.rover.position = flight.world.rover.position + 0.35
     flight.until(lambda decision: decision.state is LandState.CLIMBING, 1)
@@ -152,12 +153,12 @@ finite = st.floats(-1e6, 1e6)
     )
 )
 def test_commands_stay_within_limits_for_any_measurements(measurements):
-    behaviour, stamp = LandOnPad(LandParameters()), 0.0
+    behaviour, stamp = LandOnPad(), 0.0
     for step, velocity, altitude, offset, landed in measurements:
         stamp += step
         sighting = offset and PadSighting(stamp, np.array(offset), 0.05, 0.05)
         decision = behaviour.update(StampedMeasurements(stamp, LEVEL, np.array(velocity), altitude, sighting, landed))
         forward, left, up = decision.command.linear
-        assert math.hypot(forward, left) <= FASTEST * LandParameters().max_speed + 1e-9
-        assert -LandParameters().max_descent_speed <= up <= LandParameters().max_climb_speed
+        assert math.hypot(forward, left) <= FASTEST * pilot.MAX_SPEED + 1e-9
+        assert -pilot.MAX_DESCENT_SPEED <= up <= pilot.MAX_CLIMB_SPEED
         assert abs(decision.command.turn) <= MAX_TURN_RATE

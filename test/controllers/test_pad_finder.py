@@ -13,7 +13,7 @@ from builtin_interfaces.msg import Time
 from markers import photograph_of_pad
 from sensor_msgs.msg import CameraInfo, Imu
 
-from drone_bridge.controllers.land_on_pad.images import PadImages, attitude, heading, pad_message
+from drone_bridge.controllers.land_on_pad.images import attitude, heading, pad_message, sighting_in
 from drone_bridge.controllers.pad_finder import ATTITUDES_KEPT, NearestAttitude, OtherPadFinder, camera_of
 from drone_bridge.motion.matrices import rotation_from_angles
 from drone_bridge.motion.quaternions import quaternion_from_euler
@@ -23,6 +23,7 @@ from drone_bridge.ros.topics.transforms import set_quaternion
 from drone_bridge.telemetry.topics import LandingFrameNames, TelemetryTranslation
 from drone_bridge.telemetry.units import Units
 from drone_bridge.tools.launch.evaluate import evaluate
+from drone_bridge.vision.marker_detector import MarkerDetector
 from drone_bridge.vision.markers import MarkerParameters
 
 SIZE = (320, 240)
@@ -99,7 +100,8 @@ def test_attitudes_are_bounded_and_dropped_when_time_goes_back():
     assert pairs.take_image(photo) == (photo, imu)  # at once, as it comes after its attitude
     for number in range(3, 10 * ATTITUDES_KEPT):
         pairs.take_imu(felt(number))
-    assert pairs.take_image(image(0.0)).imu.header.stamp.sec == 9 * ATTITUDES_KEPT  # the oldest
+    _, oldest = pairs.take_image(image(0.0))
+    assert oldest.header.stamp.sec == 9 * ATTITUDES_KEPT
 
 
 # Detection in an image.
@@ -120,7 +122,7 @@ def test_the_camera_without_a_calibration_has_square_pixels():
 
 def pad_of(data, imu, *, is_levelled=True):
     image, camera = JpegDecoder("camera").image(data, STAMP), camera_of(None, *SIZE, 60.0)
-    found = PadImages(MarkerParameters()).sighting(image, camera, imu)
+    found = sighting_in(MarkerDetector(MarkerParameters()), image, camera, imu)
     if is_levelled:
         return pad_message(found, heading(imu), "base_stabilized", STAMP)
     return pad_message(found, attitude(imu), "base_link", STAMP)

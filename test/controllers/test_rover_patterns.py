@@ -20,7 +20,7 @@ def drive(name, seconds, limits=LIMITS, start=PlanarPose(), wheel=1.0, seed=0): 
     pattern = PATTERNS[name](limits, seed)
     pose, poses = start, []
     for step in range(round(seconds / STEP_S)):
-        velocity = pattern.velocity(pose, step * STEP_S)
+        velocity = pattern(pose, step * STEP_S)
         forward, turn = velocity.forward, velocity.turn
         pose = pose.moved(STEP_S, forward * (1 + wheel) / 2, turn + forward * (wheel - 1))
         poses.append(pose)
@@ -47,7 +47,7 @@ def test_the_circle_has_the_amplitude_as_its_radius_and_is_driven_at_speed():
 
 def test_a_circle_too_small_for_the_speed_is_driven_slower():
     limits = PatternLimits(speed=5.0, amplitude=0.5, turn_rate=1.0)
-    assert PATTERNS["circular"](limits, 0).velocity(PlanarPose(), 0.0) == BodyVelocity(0.5, turn=1.0)
+    assert PATTERNS["circular"](limits, 0)(PlanarPose(), 0.0) == BodyVelocity(0.5, turn=1.0)
 
 
 def test_the_square_has_four_corners():
@@ -70,7 +70,7 @@ def test_random_targets_stay_inside_and_depend_on_the_seed_alone():
     st.builds(PatternLimits, st.floats(0, 10), st.floats(0.1, 100), st.floats(0.05, 20)),
 )
 def test_whatever_the_pose_velocities_stay_within_their_limits(name, pose, limits):
-    velocity = PATTERNS[name](limits, 0).velocity(pose, 0.0)
+    velocity = PATTERNS[name](limits, 0)(pose, 0.0)
     assert abs(velocity.forward) <= limits.speed
     assert abs(velocity.turn) <= limits.turn_rate
 

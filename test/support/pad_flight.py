@@ -8,7 +8,6 @@ import numpy as np
 
 from drone_bridge.controllers.land_on_pad.pilot import (
     LandOnPad,
-    LandParameters,
     LandState,
     PadSighting,
     StampedMeasurements,
@@ -57,7 +56,6 @@ class PadFlight:
         seed=0,
         *,
         away=None,
-        parameters=None,
         delay=1,
         sight_every=1,
         sight_delay=0,
@@ -68,7 +66,7 @@ class PadFlight:
         self.vehicle = LandingFlight(FlightSetup(seed, RoverPattern(pattern), images=False, **setup))
         if away is not None:
             self.drone.position[:2] = away
-        self.behaviour = LandOnPad(parameters or LandParameters())
+        self.behaviour = LandOnPad()
         self._pilot = BridgePilot()
         self.decisions = []
         self.sees, self._tells_landed = sees, tells_landed

@@ -40,8 +40,6 @@ class GoalParameters:
     max_speed: float = parameter(1.0, "Speed of a goal without a speed, m/s.", 0.01, 100.0)
     max_climb_speed: float = 0.5  # up and down, m/s
     max_turn_rate: float = 0.5  # rad/s
-    position_gain: float = 0.8  # speed per distance left, 1/s
-    yaw_gain: float = 1.0  # turn rate per angle left, 1/s
     landing_speed: float = 0.3  # sink rate if no service land is offered, m/s
     odometry_timeout: float = 0.5  # s, after which the vehicle stops until odometry arrives again
     patience: float = 5.0  # seconds for which a goal waits for odometry, and for a transform of its frame
@@ -57,8 +55,6 @@ class GoalParameters:
             max_speed=speed,
             max_climb_speed=min(speed, self.max_climb_speed),
             max_turn_rate=self.max_turn_rate,
-            position_gain=self.position_gain,
-            yaw_gain=self.yaw_gain,
         )
 
 

@@ -23,7 +23,7 @@ from std_srvs.srv import Trigger
 from drone_bridge.action import FollowPath, GoTo, Land, TakeOff
 from drone_bridge.controllers.goals import guides
 from drone_bridge.controllers.goals.guides import GoalError, GoalFailedError, GoalParameters, Guide, GuideStep
-from drone_bridge.controllers.messages import OdometryReader
+from drone_bridge.controllers.messages import ErrorLog, read_odometry
 from drone_bridge.controllers.vehicle_pose import VehiclePose
 from drone_bridge.controllers.waypoints.waypoint import Waypoint
 from drone_bridge.motion.quaternions import IDENTITY, euler_from_quaternion, multiplied, rotated, unit_quaternion
@@ -104,7 +104,7 @@ class GoalServer:
         self._node, self._parameters, self._flies = node, parameters, flies
         self._frames = FrameTree(node)
         self._odometry, self._use_odometry, self._on_goal = TopicStream(node, Odometry, "odom"), on_odometry, on_goal
-        self._reader, self._outcomes = OdometryReader(node), LogLimiter()
+        self._errors, self._outcomes = ErrorLog(node), LogLimiter()
         self._measured: VehiclePose | None = None
         self._frame, self._received_s = "", -math.inf  # of the odometry
         self._ground: float | None = None  # m, in the odometry
@@ -201,7 +201,7 @@ class GoalServer:
     # Subscriptions.
 
     def _on_odometry(self, message: Odometry) -> None:
-        if not (measured := self._reader.read(message)):
+        if not (measured := read_odometry(message, self._errors)):
             return
         self._use_odometry(measured)
         self._measured, self._received_s = measured, time.monotonic()

@@ -26,14 +26,13 @@ from drone_bridge.controllers.land_on_pad.images import (
     IMAGE,
     IMU,
     LANDING_PAD,
-    PadImages,
     attitude,
     axes,
     pad_message,
+    sighting_in,
 )
 from drone_bridge.controllers.land_on_pad.pilot import (
     LandOnPad,
-    LandParameters,
     PadDecision,
     PadSighting,
     StampedMeasurements,
@@ -48,6 +47,7 @@ from drone_bridge.ros.qos import latched
 from drone_bridge.ros.steady_timer import steady_timer
 from drone_bridge.ros.subscriptions import subscribe
 from drone_bridge.ros.time import seconds_of
+from drone_bridge.vision.marker_detector import MarkerDetector
 from drone_bridge.vision.markers import MarkerParameters
 
 VELOCITY, HEIGHT = "velocity", "height"
@@ -126,26 +126,25 @@ class LandOnPadBehaviour(Behaviour):
 
     def __init__(self, node: Node, parameters: DeclaredParameters) -> None:
         self._node = node
-        self._land_parameters = LandParameters()
-        self._pad_images = PadImages(read(MarkerParameters, NAME, parameters))
-        self._land = None if parameters[f"{NAME}.on_request"] else LandOnPad(self._land_parameters)
+        self._detector = MarkerDetector(read(MarkerParameters, NAME, parameters))
+        self._land = None if parameters[f"{NAME}.on_request"] else LandOnPad()
         # True until the landing has begun, or a person has stopped or landed the drone.
         self._begins_when_viewed = self._land is None and parameters[f"{NAME}.when_viewed"]
         self._errors = ErrorLog(node)
         self._landed: bool | None = None  # None: not reported yet
         self._sighting: PadSighting | None = None
-        self._received_s: dict[str, float] = {}  # when each topic was last received, steady clock
         self._measured_s = -math.inf  # when the last complete set of one stamp was received
         self._commands = VelocityCommands(node, parameters)
         self._state_publisher = StatePublisher(node, NAME)
         self._state_publisher.stamp = Time()
         use_camera = parameters[f"{NAME}.use_camera"]
-        self._needed = (IMU, VELOCITY, HEIGHT) if use_camera else (IMU, VELOCITY, HEIGHT, LANDING_PAD)
-        sets = [StampedSets(self._needed, self._on_measured)]
+        needed = (IMU, VELOCITY, HEIGHT) if use_camera else (IMU, VELOCITY, HEIGHT, LANDING_PAD)
+        self._measurements = StampedSets(needed, self._on_measured)
+        sets = [self._measurements]
         if use_camera:
             self._pad_publisher = node.create_publisher(LandingPad, "~/landing_pad", 10)
             sets.append(StampedSets((IMAGE, CAMERA_INFO, IMU), self._on_image))
-        topics = self._needed + ((IMAGE, CAMERA_INFO) if use_camera else ())
+        topics = needed + ((IMAGE, CAMERA_INFO) if use_camera else ())
         for topic in topics:
             self._subscribe(topic, [each for each in sets if topic in each.topics])
         subscribe(node, Bool, "landed", self._on_landed, latched())
@@ -161,7 +160,6 @@ class LandOnPadBehaviour(Behaviour):
 
     def _subscribe(self, topic: str, sets: list[StampedSets]) -> None:
         def receive(message: Any) -> None:
-            self._received_s[topic] = time.monotonic()
             for each in sets:
                 each.add(topic, message)
 
@@ -174,7 +172,7 @@ class LandOnPadBehaviour(Behaviour):
 
     def _begin(self) -> None:
         self._begins_when_viewed = False
-        self._land = LandOnPad(self._land_parameters, climbs_first=True)
+        self._land = LandOnPad(climbs_first=True)
 
     def _on_viewed(self, message: Bool) -> None:
         if message.data and self._begins_when_viewed:
@@ -193,7 +191,7 @@ class LandOnPadBehaviour(Behaviour):
         imu = messages[IMU]
         try:
             pinhole = read_pinhole(messages[CAMERA_INFO], CAMERA_INFO)
-            sighting = self._pad_images.sighting(messages[IMAGE], pinhole, imu)
+            sighting = sighting_in(self._detector, messages[IMAGE], pinhole, imu)
         except NOT_COMPUTABLE as error:
             self._errors.log(f"An image can't be used: {error}")
             return
@@ -230,18 +228,16 @@ class LandOnPadBehaviour(Behaviour):
             problem = "numbers are not finite"
         except NOT_COMPUTABLE as error:
             problem = str(error)
-        self._land = LandOnPad(self._land_parameters)  # a fault would persist in the estimates
+        self._land = LandOnPad()  # a fault would persist in the estimates
         raise ValueError(f"no command can be computed: {problem}.")
 
     def _watch(self) -> None:
         """Command zero velocity if measurements have timed out."""
-        now_s = time.monotonic()
-        if now_s - self._measured_s <= TIMEOUT_S:
+        if time.monotonic() - self._measured_s <= TIMEOUT_S:
             return
-        missing = [topic for topic in self._needed if now_s - self._received_s.get(topic, -math.inf) > TIMEOUT_S]
         if self._land and self._measured_s > -math.inf:
             self._commands.publish()
-        self._state_publisher.publish(WAITING, f"for {', '.join(missing) or 'messages of one stamp'}")
+        self._state_publisher.publish(WAITING, self._measurements.waits_for(TIMEOUT_S))
 
 
 start = LandOnPadBehaviour

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PadImages: detection of the landing pad in images, by its markers."""
+"""Detection of the landing pad in images, by its markers, and the landing_pad message."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from drone_bridge.motion.matrices import Matrix, rotation_from_angles
 from drone_bridge.msg import LandingPad
 from drone_bridge.ros.time import seconds_of
 from drone_bridge.vision.marker_detector import MarkerDetector
-from drone_bridge.vision.markers import MarkerParameters, confidence
+from drone_bridge.vision.markers import confidence
 from drone_bridge.vision.pinhole import Pinhole
 
 IMU, LANDING_PAD = "imu/data", "landing_pad"
@@ -24,23 +24,16 @@ IMAGE, CAMERA_INFO = "camera/image_raw", "camera/camera_info"
 LEVEL_FRAME = "base_stabilized"
 
 
-class PadImages:
-    """Detector of a level pad in images of a downward camera, whose image top is forward."""
+def sighting_in(detector: MarkerDetector, image: Image, pinhole: Pinhole, imu: Imu) -> PadSighting | None:
+    """Locate a level pad in an image of a downward camera, whose top is forward. Return None if it is not visible.
 
-    def __init__(self, markers: MarkerParameters) -> None:
-        """Create a detector for the pad's markers. Raises ValueError for a dictionary that OpenCV does not have."""
-        self._detector = MarkerDetector(markers)
-
-    def sighting(self, image: Image, pinhole: Pinhole, imu: Imu) -> PadSighting | None:
-        """Locate the pad in an image, given the attitude at its stamp. Return None if no pad is visible.
-
-        Raises ValueError with a sentence for an invalid message.
-        """
-        pixels = read_pixels(image, IMAGE, pinhole, CAMERA_INFO)
-        view = self._detector.locate(self._detector.detect(pixels), pinhole, attitude(imu))
-        if view is None:
-            return None
-        return PadSighting(seconds_of(image.header.stamp), view.offset, view.deviation, view.vertical_deviation)
+    `imu` has the attitude at the image's stamp. Raises ValueError with a sentence for an invalid message.
+    """
+    pixels = read_pixels(image, IMAGE, pinhole, CAMERA_INFO)
+    view = detector.locate(detector.detect(pixels), pinhole, attitude(imu))
+    if view is None:
+        return None
+    return PadSighting(seconds_of(image.header.stamp), view.offset, view.deviation, view.vertical_deviation)
 
 
 def pad_message(sighting: PadSighting | None, rotation: Matrix, frame_id: str, stamp: Time) -> LandingPad:

@@ -22,49 +22,43 @@ from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.motion.flight_control import braking_profile
 from drone_bridge.motion.matrices import Matrix, Vector, limited
 
+RESPONSE_TIME = 0.3  # delay from a command to its effect, s
 
-@dataclass(frozen=True, slots=True)
-class LandParameters:
-    """Parameters of search, approach and descent."""
+# Limits.
+MAX_SPEED = 2.5  # relative to the pad, towards it, m/s
+MAX_DECELERATION = 0.9  # deceleration on which braking distances are based, m/s^2
+MAX_CLIMB_SPEED = 2.0  # m/s
+MAX_DESCENT_SPEED = 1.5  # speed while searching, m/s
 
-    response_time: float = 0.3  # delay from a command to its effect, s
+# Search.
+SEARCH_HEIGHT = 7.0  # height above ground, m
+SEARCH_SPEED = 1.5  # m/s
+SEARCH_SPACING = 4.0  # distance between the lanes of the search pattern, m
+SEARCH_RADIUS = 10.0  # radius at which the search starts over, m
+LOST_TIME = 0.5  # time without sight of the pad after which the drone climbs, s
+COAST_TIME = 3.0  # time without sight of the pad after which the search restarts, s
 
-    # Limits.
-    max_speed: float = 2.5  # relative to the pad, towards it, m/s
-    max_deceleration: float = 0.9  # deceleration on which braking distances are based, m/s^2
-    max_climb_speed: float = 2.0  # m/s
-    max_descent_speed: float = 1.5  # speed while searching, m/s
+# Landing.
+ALIGN_RADIUS = 0.2  # maximum distance from the pad's centre for landing, m
+ALIGN_SLOPE = 0.2  # additional distance allowed while descending, per m above COMMIT_HEIGHT
+ALIGN_SPEED = 0.4  # maximum speed relative to the pad for landing, m/s
+COMMIT_HEIGHT = 0.6  # height above the pad below which the landing is not aborted, m
+#: Standard deviation of the pad's position, while out of sight, above which a landing is aborted, m.
+BLIND_DEVIATION = 0.3
+TOUCHDOWN_SPEED = 0.5  # sink rate at touchdown, m/s
+TOUCHDOWN_HEIGHT = 0.2  # upper bound of the height measured while standing on the pad, m
+DESCENT_GAIN = 1.0  # additional sink rate per m above COMMIT_HEIGHT, 1/s
+CUT_TIME = 2.0  # time for which the motors are commanded to stop after touchdown, s
 
-    # Search.
-    search_height: float = 7.0  # height above ground, m
-    search_speed: float = 1.5  # m/s
-    search_spacing: float = 4.0  # distance between the lanes of the search pattern, m
-    search_radius: float = 10.0  # radius at which the search starts over, m
-    lost_time: float = 0.5  # time without sight of the pad after which the drone climbs, s
-    coast_time: float = 3.0  # time without sight of the pad after which the search restarts, s
-
-    # Landing.
-    align_radius: float = 0.2  # maximum distance from the pad's centre for landing, m
-    align_slope: float = 0.2  # additional distance allowed while descending, per m above commit_height
-    align_speed: float = 0.4  # maximum speed relative to the pad for landing, m/s
-    commit_height: float = 0.6  # height above the pad below which the landing is not aborted, m
-    #: Standard deviation of the pad's position, while out of sight, above which a landing is aborted, m.
-    blind_deviation: float = 0.3
-    touchdown_speed: float = 0.5  # sink rate at touchdown, m/s
-    touchdown_height: float = 0.2  # upper bound of the height measured while standing on the pad, m
-    descent_gain: float = 1.0  # additional sink rate per m above commit_height, 1/s
-    cut_time: float = 2.0  # time for which the motors are commanded to stop after touchdown, s
-
-    # Control.
-    position_gain: float = 2.0  # position gain close to the pad, 1/s
-    yaw_gain: float = 0.35  # turn rate per rad of heading error, while searching, 1/s
-
+# Control.
+POSITION_GAIN = 2.0  # position gain close to the pad, 1/s
+YAW_GAIN = 0.35  # turn rate per rad of heading error, while searching, 1/s
 
 GRAVITY = 9.81  # m/s^2
 MAX_TURN_RATE = 0.5  # rad/s
 #: Lead compensation for the lag of the drone: share of the velocity error that is added to the command.
 LEAD = 1.0
-#: Limit of the commanded speed, in multiples of max_speed. No pad is that fast.
+#: Limit of the commanded speed, in multiples of MAX_SPEED. No pad is that fast.
 FASTEST = 3.0
 
 
@@ -286,10 +280,8 @@ class ExpandingSquare:
     It begins in the middle, and starts over there at the radius.
     """
 
-    def __init__(self, middle: Vector, spacing: float, radius: float) -> None:
+    def __init__(self, middle: Vector) -> None:
         self._middle = middle.copy()
-        self._spacing = spacing
-        self._radius = radius
         self._leg = 0
         self.corner = middle.copy()
 
@@ -297,21 +289,21 @@ class ExpandingSquare:
         """Return the corner to fly to. The next one follows once this one is reached."""
         if float(np.linalg.norm(self.corner - position)) < CORNER_REACHED_M:
             direction = np.array(_DIRECTIONS[self._leg % len(_DIRECTIONS)])
-            self.corner = self.corner + (self._leg // 2 + 1) * self._spacing * direction
+            self.corner = self.corner + (self._leg // 2 + 1) * SEARCH_SPACING * direction
             self._leg += 1
-            if float(np.abs(self.corner - self._middle).max()) > self._radius:
+            if float(np.abs(self.corner - self._middle).max()) > SEARCH_RADIUS:
                 self.corner, self._leg = self._middle.copy(), 0
         return self.corner
 
 
 LONGEST_GAP = 1.0  # s between measurements; a longer gap resets the landing
 OLDEST_SIGHTING = 0.5  # s
-HIGH_ENOUGH = 0.8  # share of search_height from which the drone flies along the search pattern
+HIGH_ENOUGH = 0.8  # share of SEARCH_HEIGHT from which the drone flies along the search pattern
 FLYING = 0.5  # m above the ground or the landing place; a drone that has been this high counts as having flown
 FAR_HYSTERESIS = 1.2  # factor on the distance from which a pad is approached again
 VIEW_SLOPE = 0.35  # m of horizontal distance per m of height, within which a pad is in view unless the drone tilts hard
 ABORT_FACTOR = 1.5  # multiple of the radius within which a landing is committed
-RISE = 0.5  # m above commit_height to which an aborted landing climbs
+RISE = 0.5  # m above COMMIT_HEIGHT to which an aborted landing climbs
 STILL_SPEED = 0.1  # m/s; a descending drone that is slower than this ...
 STILL_TIME = 0.3  # s ... for this long stands on something
 
@@ -319,9 +311,8 @@ STILL_TIME = 0.3  # s ... for this long stands on something
 class LandOnPad:
     """Pilot of a landing: measurements in, commands out, until touchdown."""
 
-    def __init__(self, parameters: LandParameters, *, climbs_first: bool = False) -> None:
+    def __init__(self, *, climbs_first: bool = False) -> None:
         """With `climbs_first`, climb to the search height first, even if the pad is in sight or below."""
-        self._parameters = parameters
         self._climbs_first = climbs_first
         self._stamp: float | None = None
 
@@ -376,7 +367,7 @@ class LandOnPad:
             self._landed_altitude = measured.altitude
             self._enter(LandState.LANDED, touchdown)
             return
-        self._climbs_first &= self._estimator.altitude < HIGH_ENOUGH * self._parameters.search_height
+        self._climbs_first &= self._estimator.altitude < HIGH_ENOUGH * SEARCH_HEIGHT
         if self._climbs_first:
             self._enter(LandState.SEARCHING, f"climbing to search, {measured.altitude:.1f} m high")
             return
@@ -390,11 +381,11 @@ class LandOnPad:
             self._decide_when_tracking(unseen)
 
     def _decide_when_tracking(self, unseen: float) -> None:
-        if unseen > self._parameters.coast_time:
-            self._search = self._square(self._position + self._estimator.pad)
+        if unseen > COAST_TIME:
+            self._search = ExpandingSquare(self._position + self._estimator.pad)
             self._estimator.forget()
             self._enter(LandState.SEARCHING, f"pad lost for {unseen:.1f} s")
-        elif unseen > self._parameters.lost_time and self._ought_to_see_it():
+        elif unseen > LOST_TIME and self._ought_to_see_it():
             self._enter(LandState.CLIMBING, f"pad out of sight for {unseen:.1f} s, {self._where()}")
         elif self._state is LandState.CLIMBING and self._is_too_low_to_go_on():
             self._enter(LandState.CLIMBING, f"off the pad, {self._where()}")
@@ -402,28 +393,28 @@ class LandOnPad:
             self._decide_in_sight(unseen)
 
     def _decide_in_sight(self, unseen: float) -> None:
-        parameters, height = self._parameters, self._estimator.height_above_pad
+        height = self._estimator.height_above_pad
         away, speed = self._away(), self._relative_speed()
         self._search = None
         far = 1.5 * self._radius(height) * (1.0 if self._state is LandState.APPROACHING else FAR_HYSTERESIS)
         if away > far:
             self._enter(LandState.APPROACHING, f"pad seen {unseen:.1f} s ago, {self._where()}")
-        elif height <= parameters.commit_height and away <= parameters.align_radius and speed <= parameters.align_speed:
+        elif height <= COMMIT_HEIGHT and away <= ALIGN_RADIUS and speed <= ALIGN_SPEED:
             self._enter(LandState.COMMITTED, f"aligned at {height:.2f} m, {away:.2f} m off")
-        elif self._share_of_descent(height) > 0 and height > parameters.commit_height:
+        elif self._share_of_descent(height) > 0 and height > COMMIT_HEIGHT:
             self._enter(LandState.DESCENDING, f"above the pad, {self._where()}")
         else:
             self._enter(LandState.FOLLOWING, f"aligning, {self._where()} at {speed:.2f} m/s past it")
 
     def _decide_when_committed(self, stamp: float, unseen: float) -> None:
-        parameters, height, away = self._parameters, self._estimator.height_above_pad, self._away()
-        if unseen <= parameters.lost_time and away > ABORT_FACTOR * parameters.align_radius:
+        height, away = self._estimator.height_above_pad, self._away()
+        if unseen <= LOST_TIME and away > ABORT_FACTOR * ALIGN_RADIUS:
             self._enter(LandState.CLIMBING, f"off the pad, {self._where()}")
-        elif self._estimator.pad_deviation > parameters.blind_deviation and height > parameters.touchdown_height:
+        elif self._estimator.pad_deviation > BLIND_DEVIATION and height > TOUCHDOWN_HEIGHT:
             self._enter(LandState.CLIMBING, f"pad not seen for {unseen:.1f} s, it may be elsewhere by now")
-        elif height < -parameters.touchdown_height:
+        elif height < -TOUCHDOWN_HEIGHT:
             self._enter(LandState.CLIMBING, "beside the pad, and lower")
-        elif stamp - self._since > 2.0 + 2.0 * parameters.commit_height / parameters.touchdown_speed:
+        elif stamp - self._since > 2.0 + 2.0 * COMMIT_HEIGHT / TOUCHDOWN_SPEED:
             self._enter(LandState.CLIMBING, "no touchdown")
         else:
             self._reason = f"going down, {height:.2f} m above the pad, last seen {unseen:.1f} s ago"
@@ -434,16 +425,15 @@ class LandOnPad:
         return is_below or self._state in (LandState.CLIMBING, LandState.SEARCHING)
 
     def _is_too_low_to_go_on(self) -> bool:
-        parameters = self._parameters
-        is_low = self._estimator.height_above_pad < parameters.commit_height + RISE
-        return is_low and self._away() > parameters.align_radius
+        is_low = self._estimator.height_above_pad < COMMIT_HEIGHT + RISE
+        return is_low and self._away() > ALIGN_RADIUS
 
     def _touchdown(self, measured: StampedMeasurements, seconds: float) -> str:
         """Return the evidence of touchdown, or an empty string in flight."""
         if measured.landed and self._has_flown:
             return "touchdown was reported"
         is_still = self._state is LandState.COMMITTED and abs(self._estimator.climb_speed) < STILL_SPEED
-        is_down = self._estimator.height_above_pad < self._parameters.touchdown_height
+        is_down = self._estimator.height_above_pad < TOUCHDOWN_HEIGHT
         self._still_for = self._still_for + seconds if is_still and is_down else 0.0
         return "it sinks no further" if self._still_for >= STILL_TIME else ""
 
@@ -457,87 +447,84 @@ class LandOnPad:
 
     def _guide(self, rotation: Matrix) -> BodyVelocity:
         """Return the velocity for the current state."""
-        parameters, estimator, turn = self._parameters, self._estimator, 0.0
+        estimator, turn = self._estimator, 0.0
         if self._state is LandState.SEARCHING:
             wanted, turn = self._searching(rotation)
-            climb = self._to_altitude(parameters.search_height)
+            climb = self._to_altitude(SEARCH_HEIGHT)
         else:
             wanted, climb = self._chasing(), self._sinking()
         heading = _heading(rotation)
-        led = limited(wanted + LEAD * (wanted - estimator.velocity), FASTEST * parameters.max_speed)
+        led = limited(wanted + LEAD * (wanted - estimator.velocity), FASTEST * MAX_SPEED)
         left = float(heading[0] * led[1] - heading[1] * led[0])
         turn = max(-MAX_TURN_RATE, min(MAX_TURN_RATE, turn))
         return BodyVelocity(float(led @ heading), left, climb, turn=turn)
 
     def _searching(self, rotation: Matrix) -> tuple[Vector, float]:
         """Return the velocity along the search pattern, m/s, and the yaw rate that aligns the nose with it, rad/s."""
-        if self._estimator.altitude < HIGH_ENOUGH * self._parameters.search_height:
+        if self._estimator.altitude < HIGH_ENOUGH * SEARCH_HEIGHT:
             return np.zeros(2), 0.0
         if self._search is None:
-            self._search = self._square(self._position)
+            self._search = ExpandingSquare(self._position)
         to_go = self._search.advance(self._position) - self._position
         ahead = math.atan2(to_go[1], to_go[0]) - math.atan2(rotation[1, 0], rotation[0, 0])
-        turn = self._parameters.yaw_gain * math.remainder(ahead, math.tau)
-        return self._towards(to_go, self._parameters.search_speed), turn
+        turn = YAW_GAIN * math.remainder(ahead, math.tau)
+        return self._towards(to_go, SEARCH_SPEED), turn
 
     def _chasing(self) -> Vector:
         """Return the velocity that leads to the pad and follows it."""
-        estimator, lead = self._estimator, self._parameters.response_time
+        estimator, lead = self._estimator, RESPONSE_TIME
         to_go = estimator.pad + (estimator.pad_velocity - estimator.velocity) * lead
-        wanted: Vector = estimator.pad_velocity + self._towards(to_go, self._parameters.max_speed)
+        wanted: Vector = estimator.pad_velocity + self._towards(to_go, MAX_SPEED)
         return wanted
 
     def _sinking(self) -> float:
         """Return the vertical velocity, m/s, while the pad is tracked."""
-        parameters, height = self._parameters, self._estimator.height_above_pad
+        height = self._estimator.height_above_pad
         if self._state is LandState.COMMITTED:
-            return -parameters.touchdown_speed
+            return -TOUCHDOWN_SPEED
         if self._state is LandState.CLIMBING:
-            return self._to_altitude(max(parameters.search_height, self._estimator.altitude))
-        if height <= parameters.commit_height:
-            return min(parameters.commit_height - height, parameters.max_climb_speed)
+            return self._to_altitude(max(SEARCH_HEIGHT, self._estimator.altitude))
+        if height <= COMMIT_HEIGHT:
+            return min(COMMIT_HEIGHT - height, MAX_CLIMB_SPEED)
         return -self._share_of_descent(height) * self._descent_speed(height)
 
     def _descent_speed(self, height: float) -> float:
-        parameters = self._parameters
-        above = height - parameters.commit_height
-        return min(parameters.touchdown_speed + parameters.descent_gain * above, parameters.max_descent_speed)
+        above = height - COMMIT_HEIGHT
+        return min(TOUCHDOWN_SPEED + DESCENT_GAIN * above, MAX_DESCENT_SPEED)
 
     def _share_of_descent(self, height: float) -> float:
         """Return the share of the descent speed: 1 if well aligned, 0 to stay at this height."""
-        parameters = self._parameters
-        above = max(height - parameters.commit_height, 0.0)
-        radius, speed = self._radius(height), parameters.align_speed + above / 2
+        above = max(height - COMMIT_HEIGHT, 0.0)
+        radius, speed = self._radius(height), ALIGN_SPEED + above / 2
         return _falling(self._away() / radius) * _falling(self._relative_speed() / speed)
 
     def _radius(self, height: float) -> float:
         """Return the allowed distance from the pad's centre, m, which grows with the height."""
-        above = max(height - self._parameters.commit_height, 0.0)
-        return self._parameters.align_radius + self._parameters.align_slope * above
+        above = max(height - COMMIT_HEIGHT, 0.0)
+        return ALIGN_RADIUS + ALIGN_SLOPE * above
 
     def _to_altitude(self, altitude: float) -> float:
-        parameters = self._parameters
         climb = altitude - self._estimator.altitude
-        return max(-parameters.max_descent_speed, min(parameters.max_climb_speed, climb))
+        return max(-MAX_DESCENT_SPEED, min(MAX_CLIMB_SPEED, climb))
 
     def _towards(self, to_go: Vector, max_speed: float) -> Vector:
         """Return the fastest velocity, up to `max_speed`, from which the drone can stop within a distance."""
-        parameters, distance = self._parameters, float(np.linalg.norm(to_go))
-        speed, _ = braking_profile(distance, parameters.position_gain, parameters.max_deceleration)
+        distance = float(np.linalg.norm(to_go))
+        speed, _ = braking_profile(distance, POSITION_GAIN, MAX_DECELERATION)
         wanted: Vector = min(speed, max_speed) * to_go / max(distance, 1e-9)
         return wanted
 
     def _cut(self) -> BodyVelocity:
-        """Return a descent, which stops the motors of a landed drone, and zero after cut_time."""
+        """Return a descent, which stops the motors of a landed drone, and zero after CUT_TIME."""
         assert self._stamp is not None
-        is_cutting = self._stamp - self._since <= self._parameters.cut_time
-        return BodyVelocity(up=-self._parameters.max_descent_speed) if is_cutting else BodyVelocity()
+        is_cutting = self._stamp - self._since <= CUT_TIME
+        return BodyVelocity(up=-MAX_DESCENT_SPEED) if is_cutting else BodyVelocity()
 
     # Inputs of guidance and decision.
 
     def _away(self) -> float:
         """Return the distance from the pad's centre, m, when the next command takes effect."""
-        estimator, lead = self._estimator, self._parameters.response_time
+        estimator, lead = self._estimator, RESPONSE_TIME
         return float(np.linalg.norm(estimator.pad + (estimator.pad_velocity - estimator.velocity) * lead))
 
     def _relative_speed(self) -> float:
@@ -551,9 +538,6 @@ class LandOnPad:
     def _where(self) -> str:
         beside = float(np.linalg.norm(self._estimator.pad))
         return f"{self._estimator.height_above_pad:.1f} m below and {beside:.2f} m aside"
-
-    def _square(self, middle: Vector) -> ExpandingSquare:
-        return ExpandingSquare(middle, self._parameters.search_spacing, self._parameters.search_radius)
 
 
 def _falling(ratio: float) -> float:

@@ -120,7 +120,6 @@ class SeekTargetBehaviour(Behaviour):
         self._seek_parameters = read(SeekParameters, NAME, parameters)
         self._errors = ErrorLog(node)
         self._drone: DroneModel | None = None
-        self._received_s: dict[str, float] = {}  # when each topic was last received, steady clock
         self._answered_s = -math.inf
         self._has_left = False
         self._seek: SeekTarget | None = None
@@ -132,17 +131,13 @@ class SeekTargetBehaviour(Behaviour):
         self._odometry = TopicStream(node, Odometry, ODOMETRY)
         # Kept until its frame is complete, which may come after the frame before: images are large and published last.
         self._newest_odometry: Odometry | None = None
-        frames = StampedSets(TOPICS, self._on_frame)
+        self._frames = StampedSets(TOPICS, self._on_frame)
         for topic, kind in zip(TOPICS, MESSAGE_TYPES, strict=True):
-            subscribe(node, kind, topic, partial(self._take, frames, topic), _FRAME_QUEUE)
+            subscribe(node, kind, topic, partial(self._frames.add, topic), _FRAME_QUEUE)
         steady_timer(node, FRAME_TIMEOUT_S, self._watch)
 
     def leave(self) -> None:
         self._has_left = True
-
-    def _take(self, frames: StampedSets, topic: str, message: Any) -> None:
-        self._received_s[topic] = time.monotonic()
-        frames.add(topic, message)
 
     def _on_properties(self, message: DroneProperties) -> None:
         self._seek = None
@@ -176,13 +171,9 @@ class SeekTargetBehaviour(Behaviour):
 
     def _watch(self) -> None:
         """Publish the missing topics if no frame could be processed for FRAME_TIMEOUT_S."""
-        now_s = time.monotonic()
-        if now_s - self._answered_s <= FRAME_TIMEOUT_S:
-            return
-        missing = [topic for topic in TOPICS if now_s - self._received_s.get(topic, -math.inf) > FRAME_TIMEOUT_S]
-        if self._drone is None:
-            missing.insert(0, PROPERTIES)
-        self._state_publisher.publish(WAITING, f"for {', '.join(missing) or 'messages of one stamp'}")
+        if time.monotonic() - self._answered_s > FRAME_TIMEOUT_S:
+            unknown = [] if self._drone else [PROPERTIES]
+            self._state_publisher.publish(WAITING, self._frames.waits_for(FRAME_TIMEOUT_S, *unknown))
 
     def _decide(self, drone: DroneModel, frame: StereoFrame) -> SeekDecision:
         """Return the decision. Resets the behaviour and raises ValueError if it can't be computed."""

@@ -15,7 +15,7 @@ from std_srvs.srv import Trigger
 from drone_bridge.controllers.behaviour import Behaviour
 from drone_bridge.controllers.command_timer import COMMAND_RATE, plan_clock
 from drone_bridge.controllers.commands import VelocityCommands
-from drone_bridge.controllers.messages import OdometryReader
+from drone_bridge.controllers.messages import ErrorLog, read_odometry
 from drone_bridge.controllers.state_publisher import StatePublisher
 from drone_bridge.controllers.vehicle_pose import VehiclePose
 from drone_bridge.controllers.waypoints.waypoint import Waypoint
@@ -52,7 +52,7 @@ class WaypointsBehaviour(Behaviour):
         except ValueError as error:
             raise ValueError(f"{NAME}.points can't be used: {error}.") from None
         self._now = plan_clock(node)
-        self._reader = OdometryReader(node)
+        self._errors = ErrorLog(node)
         self._measured: VehiclePose | None = None
         self._measured_s = -math.inf
         self._is_flying: bool | None = None
@@ -74,7 +74,7 @@ class WaypointsBehaviour(Behaviour):
         self._is_flying = message.data
 
     def _on_odometry(self, message: Odometry) -> None:
-        if measured := self._reader.read(message):
+        if measured := read_odometry(message, self._errors):
             self._state_publisher.frame_id = message.child_frame_id
             self._measured, self._measured_s = measured, time.monotonic()
 
