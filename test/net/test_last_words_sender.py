@@ -217,6 +217,14 @@ def test_a_message_that_was_written_in_part_is_completed(stream, earlier, count,
     assert stream.wire.data == GO * (earlier + 1) + STOP
 
 
+def test_a_system_that_counts_no_written_bytes_completes_what_is_recorded(stream, monkeypatch):
+    monkeypatch.setattr(sys, "platform", "darwin")
+    stream.arm()
+    stream.write(GO, 3)
+    stream.look(0.1)
+    assert stream.wire.data == GO + STOP
+
+
 def test_a_message_that_was_not_begun_is_dropped(stream):
     stream.arm()
     stream.write(GO, 0)
