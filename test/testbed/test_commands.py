@@ -34,6 +34,9 @@ class Node(PlainNode):
     def now(self):
         return NOW
 
+    def get_subscriptions_info_by_topic(self, topic):
+        return []
+
 
 class Vehicle:
     """ROS vehicle with its commands, and the time."""
