@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+from cv_bridge import CvBridge
 from sensor_msgs.msg import CameraInfo
 from sensor_msgs.msg import Image as ImageMessage
 
-from drone_bridge.vision.image_error import ImageError
 from drone_bridge.vision.pinhole import Image, Pinhole
-from drone_bridge.vision.raw_images import rgb_of_raw
+
+_IMAGES = CvBridge()
 
 
 def read_pinhole(info: CameraInfo, topic: str) -> Pinhole:
@@ -38,6 +40,18 @@ def read_pixels(image: ImageMessage, topic: str, pinhole: Pinhole, info_topic: s
             f"{pinhole.width} x {pinhole.height}."
         )
     try:
-        return rgb_of_raw(image.data, image.encoding, image.width, image.height, image.step)
-    except ImageError as error:
-        raise ValueError(f"{topic} {error}") from error
+        dtype, channels = _IMAGES.encoding_to_dtype_with_channels(image.encoding)
+        row_bytes = image.width * channels * np.dtype(dtype).itemsize
+        if (image.step, len(image.data)) != (row_bytes, row_bytes * image.height):
+            raise ValueError(
+                f"{topic} has {len(image.data)} bytes, {image.step} per row, but {image.width} x {image.height} pixels "
+                f"of {image.encoding} need {row_bytes * image.height}, {row_bytes} per row."
+            )
+        pixels: Image = _IMAGES.imgmsg_to_cv2(image, "rgb8")
+    except ValueError:
+        raise
+    except Exception as error:
+        # KeyError, RuntimeError and others, depending on the encoding and the version of cv_bridge.
+        encoding = f"{image.encoding!r}, {'big' if image.is_bigendian else 'little'}-endian"
+        raise ValueError(f"{topic} is encoded as {encoding}, which cv_bridge can't convert to rgb8.") from error
+    return pixels

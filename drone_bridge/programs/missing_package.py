@@ -9,12 +9,14 @@ from pathlib import Path
 #: PyPI requirement of a module, where it differs from the module name, with further packages that it needs.
 DISTRIBUTIONS = {
     "cv2": "opencv-python-headless",
+    "cv_bridge": "cv-bridge",
     **dict.fromkeys(("foxglove", "websockets"), "foxglove-sdk 'websockets>=15' segno"),
     "yaml": "PyYAML",
 }
 #: Package of apt for a Python module or a package of ROS, of what package.xml names; {} is the distribution of ROS.
 APT = {
     "cv2": "python3-opencv",
+    "cv_bridge": "ros-{}-cv-bridge",
     "numpy": "python3-numpy",
     "rviz2": "ros-{}-rviz2",
     "segno": "python3-segno",

@@ -149,12 +149,12 @@ BAD_FRAMES = {
         "left_image_raw": {"width": 0, "height": 0, "step": 0, "data": array.array("B")},
         "right_image_raw": {"width": 0, "height": 0, "step": 0, "data": array.array("B")},
     },
-    "left/image_raw has 10 bytes, step 192": {"left_image_raw": {"data": array.array("B", bytes(10))}},
-    "left/image_raw has 12288 bytes, step 128": {
-        "left_image_raw": {"data": array.array("B", bytes(256 * HEIGHT)), "step": 128}
+    "left/image_raw has 10 bytes, 192 per row": {"left_image_raw": {"data": array.array("B", bytes(10))}},
+    "left/image_raw has 12288 bytes, 256 per row": {
+        "left_image_raw": {"data": array.array("B", bytes(256 * HEIGHT)), "step": 256}
     },
-    "left/image_raw is 'holographic' but must be one of rgb8": {"left_image_raw": {"encoding": "holographic"}},
-    "left/image_raw is '8UC3' but must be one of rgb8": {"left_image_raw": {"encoding": "8UC3"}},
+    "left/image_raw is encoded as 'holographic'": {"left_image_raw": {"encoding": "holographic"}},
+    "left/image_raw is encoded as '8UC3'": {"left_image_raw": {"encoding": "8UC3"}},
     "fx is 0.0 but must be a finite number above 0": {"left_camera_info": {"k": [0.0] * 9}},
     "cx is 1e\\+30, outside the 64 pixels": {
         "left_camera_info": {"k": [32.0, 0.0, 1e30, 0.0, 24.0, 23.5, 0.0, 0.0, 1.0]}

@@ -15,11 +15,11 @@ from written_bags import write_bag
 from drone_bridge.programs import missing_package
 from drone_bridge.tools.doctor import command as doctor
 
-OPTIONAL = ("cv2", "orjson", "pybase64", "rosbags", "mcap", "plotly", "foxglove")
+OPTIONAL = ("cv2", "cv_bridge", "orjson", "pybase64", "rosbags", "mcap", "plotly", "foxglove")
 #: What each of these can't do without; all other executables start.
 NEEDED = {
-    "drone_controller": {"cv2": "opencv-python-headless"},
-    "pad_finder": {"cv2": "opencv-python-headless"},
+    "drone_controller": {"cv2": "opencv-python-headless", "cv_bridge": "cv-bridge"},
+    "pad_finder": {"cv2": "opencv-python-headless", "cv_bridge": "cv-bridge"},
     "recorder": {"mcap": "mcap"},
     "web_bridge": dict.fromkeys(("foxglove", "websockets"), "pip install foxglove-sdk 'websockets>=15' segno"),
     "telemetry_emulator": {"cv2": "opencv-python-headless"},
@@ -124,7 +124,7 @@ def test_the_line_that_installs_it_is_one_that_pip_takes(monkeypatch, tmp_path):
     ("module", "command"),
     [
         ("cv2", "sudo apt install python3-opencv"),
-        ("rviz2", "sudo apt install ros-jazzy-rviz2"),
+        ("cv_bridge", "sudo apt install ros-jazzy-cv-bridge"),
         ("plotly", "python3 -m pip install plotly"),
     ],
 )

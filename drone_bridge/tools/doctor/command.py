@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 #: Optional modules, with the features that need them.
 OPTIONAL = {
     "cv2": "drone_controller, pad_finder, the emulator of the landing, JPEGs",
+    "cv_bridge": "drone_controller, pad_finder",
     "av": "the camera of an AR.Drone 2",
     "foxglove": "the page (view:=true)",
     "websockets": "the page (view:=true)",
