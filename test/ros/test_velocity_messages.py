@@ -65,9 +65,9 @@ def test_a_server_tells_of_a_vehicle_that_takes_the_other_type(make_node, is_sta
     node = make_node()
     kind = TwistStamped if is_stamped else Twist
     publisher = node.make_publisher(kind, "cmd_vel", 1)
-    NeutralRepeater(node, (publisher,), lambda: (publisher, kind()))
     ours, other = TYPES[is_stamped]
     node.get_subscriptions_info_by_topic = lambda topic: [endpoint(1, ours), endpoint(2, other)]
+    NeutralRepeater(node, (publisher,), lambda: (publisher, kind()))
     node.pass_second()
     (line,) = node.logged
     assert "subscribes to /cmd_vel " in line
