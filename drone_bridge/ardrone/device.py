@@ -36,6 +36,7 @@ from drone_bridge.ardrone.codec import (
     FlightState,
     LateCommand,
     Navdata,
+    Option,
     Pcmd,
     PcmdMag,
     Ref,
@@ -469,7 +470,7 @@ class EmulatedArdrone:
             state, minor = FlightState.HOVERING, LOST_COMMUNICATION if self._is_lost else 0
         return state << MAJOR_STATE_SHIFT | minor
 
-    def _options(self) -> tuple[tuple[int, bytes], ...]:
+    def _options(self) -> tuple[Option, ...]:
         """Return the options of the mode."""
         measured, height = self.measured(), round(1000 * self.flight.height)
         field = (self.flight.rotation.T @ FIELD).tolist()
@@ -486,7 +487,7 @@ class EmulatedArdrone:
         )
         data = dict(made)
         mask = -1 if self._is_full else self._mask | 1 << Tag.DEMO | 1 << Tag.VISION_DETECT
-        return tuple((tag, data.get(tag, bytes(size))) for tag, size in enumerate(sizes) if mask & 1 << tag)
+        return tuple(Option(tag, data.get(tag, bytes(size))) for tag, size in enumerate(sizes) if mask & 1 << tag)
 
     @property
     def _mask(self) -> int:

@@ -23,6 +23,7 @@ from drone_bridge.ardrone.codec import (
     LateCommand,
     Magnetometer,
     Navdata,
+    Option,
     OtherCommand,
     Pcmd,
     PcmdMag,
@@ -73,7 +74,7 @@ def conversation() -> tuple[Sent, ...]:
         pressure_option(Pressure(215, 101_300)),
         magnetometer_option(Magnetometer((200.0, -50.0, 400.0), True)),
         wifi_option(0.75),
-        (99, b"unknown"),
+        Option(99, b"unknown"),
     )
     navdata = (
         Navdata(State.BOOTSTRAP | State.WATCHDOG, 1),

@@ -249,7 +249,7 @@ class RobotEmulator:
     def run(self, cancellation: Cancellation, trajectory: TrajectoryFile | None) -> None:
         """Serve in real time until cancelled, or for the duration."""
         moved_s = time.monotonic()
-        end_s = moved_s + (self._options.duration or math.inf)
+        end_s = math.inf if self._options.duration is None else moved_s + self._options.duration
         period_s = self._options.sensor_period or self._control.readings_period_s or SENSOR_PERIOD_S
         read_s = moved_s + period_s
         while not cancellation.is_set and (now_s := time.monotonic()) < end_s:

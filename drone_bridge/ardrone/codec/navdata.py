@@ -17,9 +17,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import IntEnum, IntFlag
 from functools import cache, cached_property
-from typing import Any
-
-import numpy as np
+from typing import Any, NamedTuple
+from zlib import adler32
 
 from drone_bridge.wire.events import LocalProtocolError, RemoteProtocolError
 from drone_bridge.wire.flight_state import FlightState, flight_state_of
@@ -91,8 +90,11 @@ class Tag(IntEnum):
     WIFI = 26
 
 
-#: Option as on the wire: its tag and its data.
-Option = tuple[int, bytes]
+class Option(NamedTuple):
+    """Option as on the wire: its tag and its data."""
+
+    tag: int
+    data: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,42 +276,42 @@ def demo_option(demo: Demo) -> Option:
         math.nan if each is None else each for each in (demo.theta, demo.phi, demo.psi, demo.vx, demo.vy, demo.vz)
     ]
     head, tail = (demo.ctrl_state, demo.battery, *floats[:3]), (demo.altitude, *floats[3:], demo.picture)
-    return Tag.DEMO, _packed(_DEMO, *head, *tail).ljust(DEMO_BYTES, b"\0")
+    return Option(Tag.DEMO, _packed(_DEMO, *head, *tail).ljust(DEMO_BYTES, b"\0"))
 
 
 def time_option(time_s: float) -> Option:
     """Return the option of the drone's clock."""
     whole = int(time_s)
-    return Tag.TIME, _SUM.pack((whole % 2048) << 21 | int((time_s - whole) * 1e6))
+    return Option(Tag.TIME, _SUM.pack((whole % 2048) << 21 | int((time_s - whole) * 1e6)))
 
 
 def physical_option(physical: Physical) -> Option:
     """Return the option, as of all firmwares."""
     values = (physical.temperature, *physical.acceleration, *physical.rates)
     temperature, *six = (math.nan if each is None else each for each in values)
-    return Tag.PHYSICAL, _packed(_PHYSICAL, temperature, 0, *six).ljust(42, b"\0")
+    return Option(Tag.PHYSICAL, _packed(_PHYSICAL, temperature, 0, *six).ljust(42, b"\0"))
 
 
 def magnetometer_option(magnetometer: Magnetometer) -> Option:
     """Return the option of firmware 2.x."""
     rectified = (math.nan if each is None else each for each in magnetometer.rectified)
     values = (0, 0, 0, *[0.0] * 3, *rectified, *[0.0] * 6, int(magnetometer.is_calibrated))
-    return Tag.MAGNETOMETER, _packed(_MAGNETOMETER, *values).ljust(71, b"\0")
+    return Option(Tag.MAGNETOMETER, _packed(_MAGNETOMETER, *values).ljust(71, b"\0"))
 
 
 def pressure_option(pressure: Pressure) -> Option:
     """Return the option of firmware 2.x."""
-    return Tag.PRESSURE, _packed(_PRESSURE, 0, 0, pressure.temperature, pressure.pressure)
+    return Option(Tag.PRESSURE, _packed(_PRESSURE, 0, 0, pressure.temperature, pressure.pressure))
 
 
 def ultrasound_option(height: int) -> Option:
     """Return the option of the height by ultrasound, mm."""
-    return Tag.ALTITUDE, _packed(_ULTRASOUND, height, 0.0, 0, height).ljust(52, b"\0")
+    return Option(Tag.ALTITUDE, _packed(_ULTRASOUND, height, 0.0, 0, height).ljust(52, b"\0"))
 
 
 def wifi_option(quality: float) -> Option:
     """Return the option of a link quality from 0 to 1."""
-    return Tag.WIFI, _WIFI.pack(1.0 - quality)
+    return Option(Tag.WIFI, _WIFI.pack(1.0 - quality))
 
 
 def detections_option(detections: Iterable[Detected], size: int = 324) -> Option:
@@ -319,7 +321,7 @@ def detections_option(detections: Iterable[Detected], size: int = 324) -> Option
     for name in ("xc", "yc", "width", "height", "distance"):
         rows.append([getattr(each, name) for each in found] + [0] * (MAX_DETECTIONS - len(found)))
     data = _packed(_DETECTIONS, len(found), *(word for row in rows for word in row))
-    return Tag.VISION_DETECT, data.ljust(size, b"\0")
+    return Option(Tag.VISION_DETECT, data.ljust(size, b"\0"))
 
 
 def _packed(layout: struct.Struct, *values: Any) -> bytes:
@@ -351,7 +353,7 @@ def read_navdata(datagram: bytes | bytearray | memoryview) -> Navdata:
         if tag == CHECKSUM:
             _check(data[at + head : at + size], data, at)
             return Navdata(StateWord(state), sequence, vision, tuple(options), header)
-        options.append((tag, data[at + head : at + size]))
+        options.append(Option(tag, data[at + head : at + size]))
         at += size
     raise RemoteProtocolError("Navdata has no checksum.")
 
@@ -359,8 +361,13 @@ def read_navdata(datagram: bytes | bytearray | memoryview) -> Navdata:
 def _check(checksum: bytes, data: bytes, at: int) -> None:
     if len(checksum) != _SUM.size or at + _OPTION.size + _SUM.size != len(data):
         raise RemoteProtocolError(f"The checksum of navdata at byte {at} of {len(data)} is not its end.")
-    if _SUM.unpack(checksum)[0] != np.frombuffer(data, np.uint8, at).sum():
+    if _SUM.unpack(checksum)[0] != _sum_of(data[:at]):
         raise RemoteProtocolError("The checksum of navdata is wrong.")
+
+
+def _sum_of(data: bytes | bytearray) -> int:
+    """Return the sum of all bytes, which is the lower half of Adler-32 begun with 0, for at most 256 of them."""
+    return sum(adler32(data[at : at + 256], 0) & 0xFFFF for at in range(0, len(data), 256))
 
 
 def write_navdata(navdata: Navdata) -> bytes:
@@ -377,7 +384,7 @@ def write_navdata(navdata: Navdata) -> bytes:
         packet += _written(option)
         if len(packet) > MAX_NAVDATA_BYTES - 8:
             raise LocalProtocolError(f"Navdata has more than {MAX_NAVDATA_BYTES} bytes.")
-    return bytes(packet + _OPTION.pack(CHECKSUM, 8) + _SUM.pack(sum(packet) & _WORD))
+    return bytes(packet + _OPTION.pack(CHECKSUM, 8) + _SUM.pack(_sum_of(packet) & _WORD))
 
 
 def _written(option: object) -> bytes:
