@@ -21,6 +21,8 @@ MAX_RETRIES = 25  # then the client is assumed to have ended
 
 Send = Callable[[Any, Any], None]
 
+_RETRIES = set["_Retry"]()
+
 
 def resend_lost_responses(node: Node) -> None:
     """Wrap all existing services of a node to resend undelivered responses."""
@@ -52,6 +54,11 @@ def _is_sent(send: Send, response: Any, header: Any) -> bool:
     return not any("failed to send response" in str(warning.message) for warning in caught)
 
 
+def has_undelivered() -> bool:
+    """Return whether responses of this process are still to be resent."""
+    return bool(_RETRIES)
+
+
 class _Retry:
     """Retry of one response, until it is delivered or its client is assumed to have ended."""
 
@@ -60,11 +67,16 @@ class _Retry:
         self._attempt = (send, response, header)
         self._left = MAX_RETRIES
         self._timer = steady_timer(node, RETRY_PERIOD_S, self._try)
+        _RETRIES.add(self)
 
     def _try(self) -> None:
         self._left -= 1
         if _is_sent(*self._attempt):
-            self._node.destroy_timer(self._timer)
+            self._end()
         elif self._left == 0:
-            self._node.destroy_timer(self._timer)
+            self._end()
             self._node.get_logger().warning("A response could not be sent: its client was never fully discovered.")
+
+    def _end(self) -> None:
+        self._node.destroy_timer(self._timer)
+        _RETRIES.discard(self)

@@ -7,6 +7,7 @@ import warnings
 from types import SimpleNamespace
 
 import pytest
+from patience import wait_until
 from processes import TIMEOUT_S, Process
 from rcl_interfaces.srv import ListParameters
 from rclpy.impl.implementation_singleton import rclpy_implementation
@@ -49,9 +50,11 @@ def test_an_answer_that_finds_no_reader_is_sent_again_once(ros, service, failure
     service.failures = [failure] * 3
     resend_if_lost(ros.node, service)
     service.send_response("answer", "header")
+    assert responses.has_undelivered()  # which keeps a finalized node's process
     assert service.changed.wait(TIMEOUT_S)
     assert service.sent == [("answer", "header")]
     assert service.tries == 4
+    wait_until(lambda: not responses.has_undelivered(), "the end of the repetition")
 
 
 def test_an_answer_that_was_sent_is_not_sent_again(ros, service):
@@ -69,6 +72,7 @@ def test_waiting_for_a_client_is_bounded(ros, service, monkeypatch):
     service.send_response("answer", "header")
     assert service.changed.wait(TIMEOUT_S)
     assert not service.sent
+    wait_until(lambda: not responses.has_undelivered(), "the end of the repetition")
 
 
 def test_other_errors_are_raised(ros, service):

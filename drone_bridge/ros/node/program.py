@@ -30,7 +30,7 @@ from drone_bridge.ros.node.stall_watch import PROCESS
 from drone_bridge.ros.process import log_pipe, watchdog
 from drone_bridge.ros.process.environment import complete_environment, security_problem
 from drone_bridge.ros.process.shared_memory import make_room
-from drone_bridge.ros.service_responses import resend_lost_responses
+from drone_bridge.ros.service_responses import has_undelivered, resend_lost_responses
 from drone_bridge.standard_files import open_closed_files
 from drone_bridge.stop_signals import handle_stop_signals, ignore_stop_signals
 
@@ -121,9 +121,9 @@ class _Run:
             return True
 
     def serve(self) -> int:
-        """Run callbacks until ROS is shut down, or a lifecycle node is finalized."""
+        """Run callbacks until ROS is shut down, or a lifecycle node is finalized and who asked for it knows."""
         assert self._executor
-        while rclpy.ok() and not getattr(self._node, "is_finalized", False):
+        while rclpy.ok() and (has_undelivered() or not getattr(self._node, "is_finalized", False)):
             self._executor.spin_once()
         return 0
 
