@@ -12,6 +12,7 @@ from drone_bridge.net.connector import RECEIVED, SENT
 from drone_bridge.net.wire_log import WireLog, facts_of
 from drone_bridge.robot import codec as robot
 from drone_bridge.tools.cli import main as drone_bridge
+from drone_bridge.tools.shared import mcap_records
 from drone_bridge.tools.wire.log_file import LogFile
 
 ENDS = "tcp", "127.0.0.1:1", "127.0.0.1:2"
@@ -221,3 +222,18 @@ def test_a_log_that_is_being_written_is_followed(tmp_path):
             assert next(entries)[2:] == (Side.OPERATOR, data)
         threading.Thread(target=log.close).start()
         assert list(entries) == []
+
+
+def test_what_a_writer_appends_for_a_moment_is_read_again(tmp_path, monkeypatch):
+    """A wire log tries whether its file can grow."""
+    log = WireLog(tmp_path, "robot_bridge", facts_of("robot", "operator", "robot_bridge", {}), print)
+    (path,) = tmp_path.iterdir()
+    begin = path.read_bytes()
+    log(*ENDS)(SENT, b"\x00\x00\x02")
+    log.close()
+    whole = path.read_bytes()
+    path.write_bytes(begin + bytes(1000))
+    looks = iter(range(3))
+    monkeypatch.setattr(mcap_records.time, "sleep", lambda _: path.write_bytes(whole) and next(looks))
+    with LogFile(path, follow=True) as file:
+        assert [entry.data for entry in file.entries()] == [b"\x00\x00\x02"]

@@ -71,7 +71,8 @@ class LogFile:
     def __init__(self, path: Path, *, follow: bool = False) -> None:
         """Open the file. With `follow`, it is read until its end is written. Raises WireError and OSError."""
         self._path = path
-        self._file = path.open("rb")
+        # A buffer would keep the zeros that the writer appends for a moment (`growth_error`).
+        self._file = path.open("rb", buffering=0 if follow else -1)
         self._records = self._read(follow)
         self._channels: dict[int, str] = {}  # topics
         self._connections: dict[int, LoggedConnection] = {}
