@@ -121,7 +121,7 @@ class _Run:
             return True
 
     def serve(self) -> int:
-        """Run callbacks until ROS is shut down, or a lifecycle node is finalized and who asked for it knows."""
+        """Run callbacks until ROS is shut down, or a lifecycle node is finalized and its client has the response."""
         assert self._executor
         while rclpy.ok() and (has_undelivered() or not getattr(self._node, "is_finalized", False)):
             self._executor.spin_once()
