@@ -136,6 +136,14 @@ def test_a_method_other_than_get_is_refused(method, status, is_split):
         door.close()
 
 
+def test_the_rest_of_a_refused_request_is_read_since_a_reset_would_lose_the_response():
+    connection = object.__new__(front_door._CountedConnection)
+    connection.transport = Mock()
+    connection.data_received(b"PO")
+    connection.data_received(b"ST / HTTP/1.1\r\n\r\n")
+    assert [call[0] for call in connection.transport.method_calls] == ["write", "write_eof"]
+
+
 def test_an_address_of_another_machine_is_refused():
     with pytest.raises(LinkError, match=r"192\.0\.2\.1"):
         open_door(8765, "192.0.2.1").open()

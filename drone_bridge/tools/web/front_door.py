@@ -101,13 +101,19 @@ class _CountedConnection(ServerConnection):
             longest.transport.abort()
 
     def data_received(self, data: bytes) -> None:
-        """Answer a request other than GET, which websockets can't read, with the status 405."""
+        """Answer a request other than GET, which websockets can't read, with the status 405.
+
+        Its rest is discarded until the client closes, or until REQUEST_TIMEOUT_S: a connection that is closed with
+        unread data is reset, and the client may lose the response (RFC 9112, 9.6).
+        """
+        if not _GET.startswith(self._begin):
+            return
         self._begin += data[: len(_GET) - len(self._begin)]
         if _GET.startswith(self._begin):
             super().data_received(data)
             return
         self.transport.write(_NOT_ALLOWED)
-        self.transport.close()
+        self.transport.write_eof()
 
     def connection_lost(self, exc: Exception | None) -> None:
         type(self).open_ones -= 1
