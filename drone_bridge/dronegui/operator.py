@@ -49,10 +49,10 @@ class DroneGuiScript(Script):
     first_report_s = 15.0  # the drone behind the GUI may be starting, too
 
     def take_off(self) -> None:
-        # The GUI's first navdata may be older than those of its drone, and without a state.
-        self.wait(self.first_report_s, until=lambda: not (it := self._wish.newest) or it.is_flying is not None)
         if self.options.landed:
             self._ask("assume_flying", partial(self._session.assume_flying, False))
+        else:  # the GUI's first navdata may be older than its drone's, and have no state
+            self.wait(self.first_report_s, until=lambda: not (it := self._wish.newest) or it.is_flying is not None)
         super().take_off()
 
     def finish(self) -> None:
