@@ -21,6 +21,7 @@ MAX_RETRIES = 25  # then the client is assumed to have ended
 
 Send = Callable[[Any, Any], None]
 
+#: Those of this process that go on.
 _RETRIES = set["_Retry"]()
 
 
@@ -71,12 +72,10 @@ class _Retry:
 
     def _try(self) -> None:
         self._left -= 1
-        if _is_sent(*self._attempt):
-            self._end()
-        elif self._left == 0:
-            self._end()
-            self._node.get_logger().warning("A response could not be sent: its client was never fully discovered.")
-
-    def _end(self) -> None:
+        is_sent = _is_sent(*self._attempt)
+        if not is_sent and self._left:
+            return
         self._node.destroy_timer(self._timer)
         _RETRIES.discard(self)
+        if not is_sent:
+            self._node.get_logger().warning("A response could not be sent: its client was never fully discovered.")
