@@ -23,10 +23,13 @@ def action_of(ros):
 
 
 class Graph:
-    """Node that lists the publishers and subscriptions of topics."""
+    """Node that lists the publishers and subscriptions of topics, and counts the servers of the action."""
 
-    def __init__(self, odometry=(), goals=()):
-        self.odometry, self.goals = odometry, goals
+    def __init__(self, odometry=(), goals=(), servers=1):
+        self.odometry, self.goals, self.servers = odometry, goals, servers
+
+    def count_services(self, name):
+        return self.servers if name == "/d1/go_to/_action/send_goal" else 0
 
     def get_publishers_info_by_topic(self, topic):
         return [SimpleNamespace(topic_type=each) for each in self.odometry if topic == "/d1/odom"]
@@ -43,6 +46,14 @@ def test_goals_are_accepted_only_with_odometry():
     assert goal_of("/d1", action, Graph(odometry=pose)) == ""
     assert goal_of("/d1", action, Graph(odometry)) == "/d1/go_to"
     assert goal_of("/d1", {}, Graph(odometry, pose)) == "/d1/goal_pose"
+
+
+def test_an_action_that_only_clients_know_accepts_no_goals():
+    """Its controller has ended, or has not started."""
+    action = {"/d1/go_to/_action/send_goal": ["drone_bridge/action/GoTo_SendGoal"]}
+    odometry, pose = ("nav_msgs/msg/Odometry",), ("geometry_msgs/msg/PoseStamped",)
+    assert goal_of("/d1", action, Graph(odometry, servers=0)) == ""
+    assert goal_of("/d1", action, Graph(odometry, pose, servers=0)) == "/d1/goal_pose"
 
 
 @pytest.fixture

@@ -70,7 +70,8 @@ def goal_of(namespace: str, services: Mapping[str, Sequence[str]], node: Node) -
     if not any(each.topic_type == ODOMETRY_TYPE for each in publishers):
         return ""
     action, topic = f"{namespace}/{ACTION}", f"{namespace}/{TOPIC}"
-    if ACTION_TYPE in services.get(f"{action}/_action/send_goal", ()):
+    request = f"{action}/_action/send_goal"  # listed also if only its clients exist
+    if ACTION_TYPE in services.get(request, ()) and node.count_services(request):
         return action
     subscribers = node.get_subscriptions_info_by_topic(topic)
     return topic if any(each.topic_type == TOPIC_TYPE for each in subscribers) else ""
