@@ -13,7 +13,7 @@ import place
 import pytest
 from ament_index_python.packages import get_package_share_directory
 
-from drone_bridge.kind import Mechanism
+from drone_bridge.kind import Mechanism, kinds
 from drone_bridge.ros.process import shared_memory
 from drone_bridge.ros.process.environment import name_profile_for_fast_dds_2
 
@@ -71,9 +71,9 @@ def pytest_collection_modifyitems(config, items):
 
 
 def represented_by(kind, config):
-    """Return the mechanisms that a kind represents. One that is tested alone represents its own transport."""
+    """Return the mechanisms that a kind represents. One that is tested alone represents its own transport once."""
     own = {Mechanism.STREAM if kind.is_stream else Mechanism.DATAGRAMS}
-    return {*kind.represents, *(own if config.getoption("protocol") else ())}
+    return {*kind.represents, *(own if kind == kinds().get(config.getoption("protocol")) else ())}
 
 
 #: Measured values, as sentences for the end of the output.
