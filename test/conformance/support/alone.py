@@ -71,9 +71,11 @@ def pytest_collection_modifyitems(config, items):
 
 
 def represented_by(kind, config):
-    """Return the mechanisms that a kind represents. One that is tested alone represents its own transport once."""
+    """Return the mechanisms that a kind represents. One that is tested alone represents its own transport, once."""
+    if not (name := config.getoption("protocol")):
+        return {*kind.represents}
     own = {Mechanism.STREAM if kind.is_stream else Mechanism.DATAGRAMS}
-    return {*kind.represents, *(own if kind == kinds().get(config.getoption("protocol")) else ())}
+    return {*kind.represents, *own} - {Mechanism.PROCESS} if kind == kinds().get(name) else set()
 
 
 #: Measured values, as sentences for the end of the output.
