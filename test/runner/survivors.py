@@ -30,7 +30,6 @@ SURVIVORS: dict[str, dict[str, dict[str, str]]] = {
     "net/last_words_sender": {
         "SLOT_BYTES = 4096": {"4096 -> 8192": SAME_LAYOUT},
         "MEMORY_BYTES = HEAD_BYTES + 4 * SLOT_BYTES": {"4 -> 8": SAME_LAYOUT},
-        "NUMBER_BYTES = 4": {"4 -> 8": SAME_LAYOUT},
         "WORDS, ENTRY, BUSY, DEADLINE, SAID, SPEAKING, WRITTEN, HEAD_BYTES = 0, 1, 2, 8, 16, 24, 32, 40": {
             "2 -> 4": SAME_LAYOUT,
             "40 -> 80": SAME_LAYOUT,
@@ -60,12 +59,8 @@ SURVIVORS: dict[str, dict[str, dict[str, str]]] = {
         "message, attached, _, _ = self._control.recvmsg(MESSAGE_BYTES, _socket.CMSG_SPACE(4))": {
             "4 -> 8": "room for two files, where one arrives"
         },
-        "break": {
-            "deleted": "the system reports an error once, and then the end",
-            "deleted (3)": "the next message can't be received either",
-        },
+        "break": {"deleted (3)": "the next message can't be received either"},
         "continue": {"deleted": "the last message was ARMED, which does nothing"},
-        "self._close()": {"deleted": "the node releases a file before it passes another one"},
         "self._open(int.from_bytes(attached[0][2][:4], sys.byteorder) if attached else -1)": {
             "4 -> 8": "one descriptor has four bytes"
         },
