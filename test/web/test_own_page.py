@@ -46,7 +46,6 @@ def test_documented_page_shows_a_camera_and_a_value_and_steers(browser, ros, own
     address, folder = own_page
     page = (ROOT / "examples" / "page.html").read_text()
     came = []
-    ros.node.create_subscription(TwistStamped, TOPIC, came.append, 10)
     jpeg = jpeg_of_rgb(np.zeros((HEIGHT_PX, WIDTH_PX, 3), np.uint8), 80)
     image = CompressedImage(header=Header(frame_id="camera_optical"), format="rgb8; jpeg", data=jpeg)
     height = PointStamped(header=Header(frame_id="ground"))
@@ -65,6 +64,9 @@ def test_documented_page_shows_a_camera_and_a_value_and_steers(browser, ros, own
         browser.open(address)
         browser.wait(f"camera.naturalWidth === {WIDTH_PX} && camera.naturalHeight === {HEIGHT_PX}")
         browser.wait(f"height.value === '{HEIGHT_M:.2f}'")
+        assert browser.evaluate("drive.disabled")  # a vehicle that is not known yet can't be taken
+        ros.node.create_subscription(TwistStamped, TOPIC, came.append, 10)
+        browser.wait("!drive.disabled")
         browser.grab("#drive")
         wait_until(lambda: came and came[-1].twist.linear.x > 0.0, "a vehicle that drives")
         browser.drop()
