@@ -48,6 +48,8 @@ class Stoppable(Protocol):
 #: Earliest end of a program that can't start, s after its beginning, since a launch file respawns it at once. Short in
 #: tests.
 REFUSED_S = float(os.environ.get("DRONE_BRIDGE_REFUSED_SECONDS", "10"))
+#: Time between the end of a lifecycle node and that of its program, s. Meanwhile DDS repeats a response that was lost.
+FAREWELL_S = 1.0
 #: Exit statuses: a failure that may go away, and invalid settings, as in argparse. Our launch runner restarts a node
 #: only after the first, `ros2 launch` after both: see `tools.launch.processes`.
 FAILED, REFUSED = 1, 2
@@ -125,6 +127,9 @@ class _Run:
         assert self._executor
         while rclpy.ok() and (has_undelivered() or not getattr(self._node, "is_finalized", False)):
             self._executor.spin_once()
+        ends_at = time.monotonic() + FAREWELL_S
+        while rclpy.ok() and (left_s := ends_at - time.monotonic()) > 0:
+            self._executor.spin_once(left_s)
         return 0
 
     def refuse(self) -> int:
