@@ -5,13 +5,12 @@ What navdata does not report gives no message, or an unknown in it. On topics, v
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from builtin_interfaces.msg import Time
-from geometry_msgs.msg import PointStamped, TwistWithCovarianceStamped
-from nav_msgs.msg import Odometry
-from sensor_msgs.msg import BatteryState, FluidPressure, Imu, MagneticField, Range
-from tf2_msgs.msg import TFMessage
+from geometry_msgs.msg import TwistWithCovarianceStamped
+from sensor_msgs.msg import BatteryState, FluidPressure, MagneticField, Range
 
 from drone_bridge.ardrone import units
 from drone_bridge.ardrone.codec import Detected, FlightState, Navdata, State
@@ -26,7 +25,8 @@ from drone_bridge.pictures.topics import PICTURE_ROWS, front_frame
 from drone_bridge.ros.topics.ar_drone_rows import ArDroneMessages
 from drone_bridge.ros.topics.detections import DetectedObject, detection_array
 from drone_bridge.ros.topics.frames import DroneFrameNames
-from drone_bridge.ros.topics.table import Topic, TopicTable
+from drone_bridge.ros.topics.standard_rows import standard_row
+from drone_bridge.ros.topics.table import TopicTable
 from drone_bridge.ros.topics.transforms import set_vector
 from drone_bridge.wire.flight_state import MAJOR_STATE_SHIFT
 
@@ -99,91 +99,32 @@ def assembled_navdata(value: Callable[[str], Any], state: FlightState = FlightSt
     return Navdata(State.FLYING, 1, 0, tuple(options))
 
 
+_T = ArdroneTranslation
+_row = partial(standard_row, Navdata)
+#: All but imu/data are published at most 30 times per second.
+_slow_row = partial(_row, is_slow=True)
 TOPICS = (
-    Topic(
-        "imu/data",
-        Imu,
-        of=Navdata,
-        to_ros=ArdroneTranslation.imu,
-        from_ros=ArdroneTranslation.wire_imu,
-        meaning="attitude; rates and accelerations with full navdata, else marked as unknown",
+    _row(
+        "imu/data", _T.imu, _T.wire_imu, "attitude; rates and accelerations with full navdata, else marked as unknown"
     ),
-    # The others are published at most 30 times per second: `is_slow` tells them apart.
-    Topic(
-        "battery_state",
-        BatteryState,
-        of=Navdata,
-        to_ros=ArdroneTranslation.battery_state,
-        from_ros=ArdroneTranslation.wire_charge,
-        is_slow=True,
-        meaning="charge, the only value on the wire",
+    _slow_row("battery_state", _T.battery_state, _T.wire_charge, "charge, the only value on the wire"),
+    _slow_row("height", _T.height, _T.wire_height, "height above the ground below, m"),
+    _slow_row("altitude", _T.altitude, None, "height as the drone estimates it, by ultrasound and pressure, m"),
+    _slow_row("range", _T.range, None, "height by the ultrasound rangefinder alone, m; full navdata only"),
+    _slow_row("velocity", _T.velocity, None, "velocity in body axes, m/s; the vertical one is not measured"),
+    _slow_row(
+        "magnetic_field", _T.magnetic_field, None, "magnetic field in body axes, T; full navdata of an AR.Drone 2 only"
     ),
-    Topic(
-        "height",
-        PointStamped,
-        of=Navdata,
-        to_ros=ArdroneTranslation.height,
-        from_ros=ArdroneTranslation.wire_height,
-        is_slow=True,
-        meaning="height above the ground below, m",
-    ),
-    Topic(
-        "altitude",
-        Range,
-        of=Navdata,
-        to_ros=ArdroneTranslation.altitude,
-        is_slow=True,
-        meaning="height as the drone estimates it, by ultrasound and pressure, m",
-    ),
-    Topic(
-        "range",
-        Range,
-        of=Navdata,
-        to_ros=ArdroneTranslation.range,
-        is_slow=True,
-        meaning="height by the ultrasound rangefinder alone, m; full navdata only",
-    ),
-    Topic(
-        "velocity",
-        TwistWithCovarianceStamped,
-        of=Navdata,
-        to_ros=ArdroneTranslation.velocity,
-        is_slow=True,
-        meaning="velocity in body axes, m/s; the vertical one is not measured",
-    ),
-    Topic(
-        "magnetic_field",
-        MagneticField,
-        of=Navdata,
-        to_ros=ArdroneTranslation.magnetic_field,
-        is_slow=True,
-        meaning="magnetic field in body axes, T; full navdata of an AR.Drone 2 only",
-    ),
-    Topic(
-        "fluid_pressure",
-        FluidPressure,
-        of=Navdata,
-        to_ros=ArdroneTranslation.fluid_pressure,
-        is_slow=True,
-        meaning="pressure of the air, Pa; full navdata of an AR.Drone 2 only",
-    ),
-    Topic(
-        "detections",
-        DetectionArray,
-        of=Navdata,
-        to_ros=ArdroneTranslation.detections,
-        is_slow=True,
-        meaning="detections of the drone's vision, as shares of the image",
-    ),
-    Topic(
+    _slow_row("fluid_pressure", _T.fluid_pressure, None, "pressure of the air, Pa; full navdata of an AR.Drone 2 only"),
+    _slow_row("detections", _T.detections, None, "detections of the drone's vision, as shares of the image"),
+    standard_row(
+        DeadReckonedPose,
         "odom",
-        Odometry,
-        of=DeadReckonedPose,
-        to_ros=ArdroneTranslation.odometry,
-        if_parameter="publish_odometry",
+        _T.odometry,
         meaning="pose by integrated velocities, with measured height and attitude",
+        if_parameter="publish_odometry",
     ),
-    Topic("/tf", TFMessage, of=DeadReckonedPose, to_ros=ArdroneTranslation.transforms, if_parameter="publish_tf"),
+    standard_row(DeadReckonedPose, "/tf", _T.transforms, if_parameter="publish_tf"),
 )
 
 TABLE = TopicTable(

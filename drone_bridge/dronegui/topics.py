@@ -17,7 +17,6 @@ from nav_msgs.msg import Odometry
 from rclpy.qos import QoSProfile
 from sensor_msgs.msg import BatteryState, Imu, Range
 from std_msgs.msg import String
-from tf2_msgs.msg import TFMessage
 
 from drone_bridge.dronegui import units
 from drone_bridge.dronegui.codec import (
@@ -49,6 +48,7 @@ from drone_bridge.ros.topics.ar_drone_rows import ArDroneMessages
 from drone_bridge.ros.topics.covariances import is_measured
 from drone_bridge.ros.topics.detections import DetectedObject, detection_array, found_in
 from drone_bridge.ros.topics.frames import DroneFrameNames
+from drone_bridge.ros.topics.standard_rows import standard_row
 from drone_bridge.ros.topics.table import Topic, TopicTable
 
 
@@ -194,73 +194,47 @@ def _blocks() -> QoSProfile:
 NAVDATA_TOPIC = "dronegui/navdata"
 DETECTIONS_TOPIC = "detections"
 
-_demo_topic = partial(Topic, of=Demo)
+_T = DroneGuiTranslation
+_row = partial(standard_row, Demo)
 TOPICS = (
     Topic(
         NAVDATA_TOPIC,
         String,
         of=bytes,
-        to_ros=DroneGuiTranslation.raw,
-        from_ros=DroneGuiTranslation.wire_raw,
+        to_ros=_T.raw,
+        from_ros=_T.wire_raw,
         qos=_blocks,
         requested=_blocks,
         meaning="each block of navdata as received, for `dronegui_server`",
     ),
-    Topic(
+    standard_row(
+        VisionDetect,
         DETECTIONS_TOPIC,
-        DetectionArray,
-        of=VisionDetect,
-        to_ros=DroneGuiTranslation.detections,
-        from_ros=DroneGuiTranslation.wire_detections,
+        _T.detections,
+        _T.wire_detections,
+        "detections of the drone's vision, as shares of the image",
         requested=queued,
-        meaning="detections of the drone's vision, as shares of the image",
     ),
-    _demo_topic(
-        "battery_state",
-        BatteryState,
-        to_ros=DroneGuiTranslation.battery_state,
-        from_ros=DroneGuiTranslation.wire_charge,
-        fresh_s=30.0,  # charge changes slowly, and many drivers publish it rarely
-        meaning="charge, the only value on the wire",
-    ),
-    _demo_topic(
-        "height",
-        PointStamped,
-        to_ros=DroneGuiTranslation.height,
-        from_ros=DroneGuiTranslation.wire_height,
-        meaning="height above the ground below, m",
-    ),
-    _demo_topic(
-        "altitude",
-        Range,
-        to_ros=DroneGuiTranslation.altitude,
-        from_ros=DroneGuiTranslation.wire_range,
-        meaning="height by the ultrasound rangefinder, m",
-    ),
-    _demo_topic(
+    # Charge changes slowly, and many drivers publish it rarely.
+    _row("battery_state", _T.battery_state, _T.wire_charge, "charge, the only value on the wire", fresh_s=30.0),
+    _row("height", _T.height, _T.wire_height, "height above the ground below, m"),
+    _row("altitude", _T.altitude, _T.wire_range, "height by the ultrasound rangefinder, m"),
+    _row(
         "velocity",
-        TwistWithCovarianceStamped,
-        to_ros=DroneGuiTranslation.velocity,
-        from_ros=DroneGuiTranslation.wire_velocity,
-        meaning="velocity in body axes, m/s; rates and missing components have the variance 1e6",
+        _T.velocity,
+        _T.wire_velocity,
+        "velocity in body axes, m/s; rates and missing components have the variance 1e6",
     ),
-    _demo_topic(
-        "imu/data",
-        Imu,
-        to_ros=DroneGuiTranslation.imu,
-        from_ros=DroneGuiTranslation.wire_imu,
-        meaning="attitude; rates and accelerations are marked as unknown",
-    ),
-    Topic(
+    _row("imu/data", _T.imu, _T.wire_imu, "attitude; rates and accelerations are marked as unknown"),
+    standard_row(
+        DeadReckonedPose,
         "odom",
-        Odometry,
-        of=DeadReckonedPose,
-        to_ros=DroneGuiTranslation.odometry,
-        from_ros=DroneGuiTranslation.wire_odometry,
+        _T.odometry,
+        _T.wire_odometry,
+        "pose by integrated velocities, with measured height and attitude",
         if_parameter="publish_odometry",
-        meaning="pose by integrated velocities, with measured height and attitude",
     ),
-    Topic("/tf", TFMessage, of=DeadReckonedPose, to_ros=DroneGuiTranslation.transforms, if_parameter="publish_tf"),
+    standard_row(DeadReckonedPose, "/tf", _T.transforms, if_parameter="publish_tf"),
 )
 
 TABLE = TopicTable(

@@ -7,6 +7,7 @@ Wire values are integers: thousandths (mV, mA), and hundredths of a degree Celsi
 import math
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 from builtin_interfaces.msg import Time
@@ -27,6 +28,7 @@ from drone_bridge.ros.node.parameters import ParameterDeclaration
 from drone_bridge.ros.qos import latched
 from drone_bridge.ros.topics.covariances import OdometryCovariances
 from drone_bridge.ros.topics.frames import FrameNames
+from drone_bridge.ros.topics.standard_rows import standard_row
 from drone_bridge.ros.topics.table import MissingTopicError, Topic, TopicTable
 from drone_bridge.ros.topics.topic_names import topic_token, unique_names
 from drone_bridge.ros.topics.transforms import odometry_transform
@@ -203,6 +205,8 @@ class RobotTranslation:
         return codec.SubsystemInfo(tuple(each.subsystem for each in listed))
 
 
+_row = partial(standard_row, Measurement)
+_sensor_topic = partial(Topic, of=codec.Sensor)
 TOPICS = (
     Topic(
         "sensors",
@@ -224,63 +228,45 @@ TOPICS = (
         requested=latched,
         meaning="the robot's list, with the driver of each",
     ),
-    Topic(
+    _sensor_topic(
         "battery_state",
         BatteryState,
-        of=codec.Sensor,
         to_ros=RobotTranslation.battery,
         from_ros=RobotTranslation.wire_battery,
         qos=latched,
         meaning="the first battery's voltage, and its share of the full voltage",
     ),
-    Topic(
+    _sensor_topic(
         "battery_state/{name}",
         BatteryState,
-        of=codec.Sensor,
         to_ros=RobotTranslation.battery,
         from_ros=RobotTranslation.wire_battery,
         qos=latched,
         meaning="the same for each further battery",
     ),
-    Topic(
+    _sensor_topic(
         "temperature/{name}",
         Temperature,
-        of=codec.Sensor,
         to_ros=RobotTranslation.temperature,
         from_ros=RobotTranslation.wire_temperature,
         meaning="temperature of each thermometer, degrees Celsius",
     ),
-    Topic(
+    _sensor_topic(
         "current/{name}",
         SensorValue,
-        of=codec.Sensor,
         to_ros=RobotTranslation.current,
         from_ros=RobotTranslation.wire_current,
         meaning="current of each ammeter, A",
     ),
-    Topic(
+    _sensor_topic(
         "motor_pwm/{name}",
         SensorValue,
-        of=codec.Sensor,
         to_ros=RobotTranslation.motor_pwm,
         from_ros=RobotTranslation.wire_motor_pwm,
         meaning="each motor's duty cycle, from -1 to 1",
     ),
-    Topic(
-        "odom",
-        Odometry,
-        of=Measurement,
-        to_ros=RobotTranslation.odometry,
-        meaning="dead reckoning from the commanded speeds",
-    ),
-    Topic(
-        "/tf",
-        TFMessage,
-        of=Measurement,
-        to_ros=RobotTranslation.odometry_transform,
-        qos=lambda: QoSProfile(depth=100),
-        if_parameter="publish_tf",
-    ),
+    _row("odom", RobotTranslation.odometry, None, "dead reckoning from the commanded speeds"),
+    _row("/tf", RobotTranslation.odometry_transform, qos=lambda: QoSProfile(depth=100), if_parameter="publish_tf"),
 )
 TABLE = TopicTable(
     TOPICS,

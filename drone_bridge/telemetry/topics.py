@@ -11,10 +11,10 @@ from functools import partial
 from typing import Any
 
 from builtin_interfaces.msg import Time
-from geometry_msgs.msg import PointStamped, TransformStamped, TwistWithCovarianceStamped, Vector3
+from geometry_msgs.msg import TransformStamped, TwistWithCovarianceStamped, Vector3
 from nav_msgs.msg import Odometry
 from rosgraph_msgs.msg import Clock
-from sensor_msgs.msg import CameraInfo, CompressedImage, Image, Imu, Range
+from sensor_msgs.msg import CameraInfo, CompressedImage, Image, Range
 from std_msgs.msg import Bool, Header, String
 from tf2_msgs.msg import TFMessage
 
@@ -42,7 +42,7 @@ from drone_bridge.ros.topics.covariances import (
 from drone_bridge.ros.topics.frames import DroneFrameNames
 from drone_bridge.ros.topics.images import pinhole_camera_info, set_data
 from drone_bridge.ros.topics.jpeg_images import JpegDecoder
-from drone_bridge.ros.topics.standard_rows import ImuVariances, MeasuredMessages
+from drone_bridge.ros.topics.standard_rows import ImuVariances, MeasuredMessages, standard_row
 from drone_bridge.ros.topics.table import MissingTopicError, Topic, TopicTable, state_topic
 from drone_bridge.ros.topics.transforms import odometry_transform, set_quaternion, set_vector, transform
 from drone_bridge.telemetry.codec import (
@@ -370,6 +370,8 @@ class TelemetryTranslation(MeasuredMessages[DroneTelemetry]):
         return self._units.telemetry(measured, camera, value("landing_pad"))
 
 
+_T = TelemetryTranslation
+_row = partial(standard_row, DroneTelemetry)
 _drone_topic = partial(Topic, of=DroneTelemetry)
 
 #: Rows in the order in which the executor handles simultaneous messages: the Imu, which starts a moment, is last.
@@ -377,121 +379,102 @@ TOPICS = (
     _drone_topic(
         CLOCK_TOPIC,
         Clock,
-        to_ros=TelemetryTranslation.clock,
+        to_ros=_T.clock,
         qos=newest,
         if_parameter="publish_clock",
     ),
     _drone_topic(
         "camera/camera_info",
         CameraInfo,
-        to_ros=TelemetryTranslation.camera_info,
-        from_ros=TelemetryTranslation.wire_fov,
+        to_ros=_T.camera_info,
+        from_ros=_T.wire_fov,
         qos=newest,
         meaning="calibration, with the size of the image itself",
     ),
     _drone_topic(
         "camera/image_raw/compressed",
         CompressedImage,
-        to_ros=TelemetryTranslation.compressed_image,
-        from_ros=TelemetryTranslation.wire_jpeg,
+        to_ros=_T.compressed_image,
+        from_ros=_T.wire_jpeg,
         qos=newest,
         meaning="JPEG, unchanged",
     ),
     _drone_topic(
         "camera/image_raw",
         Image,
-        to_ros=TelemetryTranslation.image,
+        to_ros=_T.image,
         qos=newest,
         is_slow=True,
         count="images_decoded",
         meaning="decoded image, rgb8, only for subscribers",
     ),
-    _drone_topic(
-        "odom",
-        Odometry,
-        from_ros=TelemetryTranslation.wire_odometry,
-        meaning="height and velocity of a vehicle without other topics for these",
-    ),
-    _drone_topic(
+    _row("odom", None, _T.wire_odometry, "height and velocity of a vehicle without other topics for these"),
+    _row(
         "height",
-        PointStamped,
-        to_ros=TelemetryTranslation.height,
-        from_ros=TelemetryTranslation.wire_height,
-        meaning="height above the ground below, m",
+        _T.height,
+        _T.wire_height,
+        "height above the ground below, m",
         needed="no document is sent",
         instead=("altitude", "odom"),
     ),
-    _drone_topic(
-        "altitude",
-        Range,
-        from_ros=TelemetryTranslation.wire_range,
-        meaning="height by a rangefinder, m",
-    ),
+    _row("altitude", None, _T.wire_range, "height by a rangefinder, m"),
     _drone_topic(
         "vertical_velocity",
         TwistWithCovarianceStamped,
-        to_ros=TelemetryTranslation.vertical_velocity,
-        from_ros=TelemetryTranslation.wire_climb,
+        to_ros=_T.vertical_velocity,
+        from_ros=_T.wire_climb,
         meaning="climb rate by the altimeter, m/s, positive up",
     ),
-    _drone_topic(
+    _row(
         "velocity",
-        TwistWithCovarianceStamped,
-        to_ros=TelemetryTranslation.velocity,
-        from_ros=TelemetryTranslation.wire_velocity,
-        meaning="velocity of the body by optical flow, m/s, and its rates",
+        _T.velocity,
+        _T.wire_velocity,
+        "velocity of the body by optical flow, m/s, and its rates",
         needed="no document is sent",
         instead=("odom",),
     ),
     _drone_topic(
         "landing_pad",
         LandingPadMessage,
-        to_ros=TelemetryTranslation.landing_pad,
-        from_ros=TelemetryTranslation.wire_pad,
+        to_ros=_T.landing_pad,
+        from_ros=_T.wire_pad,
         meaning="position of the pad below the drone, or that it is not visible",
     ),
     state_topic(
         "flying",
         Bool,
         of=DroneTelemetry,
-        to_ros=TelemetryTranslation.flying,
-        from_ros=TelemetryTranslation.wire_flying,
+        to_ros=_T.flying,
+        from_ros=_T.wire_flying,
         meaning="whether the drone is in the air; latched",
     ),
     state_topic(
         "landed",
         Bool,
         of=DroneTelemetry,
-        to_ros=TelemetryTranslation.landed,
-        from_ros=TelemetryTranslation.wire_landed,
+        to_ros=_T.landed,
+        from_ros=_T.wire_landed,
         meaning="whether the drone is on the ground; latched",
     ),
-    _drone_topic(
-        "imu/data",
-        Imu,
-        to_ros=TelemetryTranslation.imu,
-        from_ros=TelemetryTranslation.wire_imu,
-        meaning="attitude, rates and acceleration",
-        needed="no document is sent",
-    ),
-    _drone_topic("/tf", TFMessage, to_ros=TelemetryTranslation.transforms, if_parameter="publish_tf"),
+    _row("imu/data", _T.imu, _T.wire_imu, "attitude, rates and acceleration", needed="no document is sent"),
+    _row("/tf", _T.transforms, if_parameter="publish_tf"),
     Topic(
         "rover/odom",
         Odometry,
         of=RoverTelemetry,
-        to_ros=TelemetryTranslation.rover_odometry,
-        from_ros=TelemetryTranslation.wire_rover,
+        to_ros=_T.rover_odometry,
+        from_ros=_T.wire_rover,
         meaning="position and velocity of the rover in map",
     ),
     state_topic(
         "rover/pattern",
         String,
         of=RoverTelemetry,
-        to_ros=TelemetryTranslation.rover_pattern,
-        from_ros=TelemetryTranslation.wire_pattern,
+        to_ros=_T.rover_pattern,
+        from_ros=_T.wire_pattern,
         meaning="name of the rover's pattern; latched",
     ),
-    Topic("/tf", TFMessage, of=RoverTelemetry, to_ros=TelemetryTranslation.rover_transforms, if_parameter="publish_tf"),
+    standard_row(RoverTelemetry, "/tf", _T.rover_transforms, if_parameter="publish_tf"),
 )
 
 

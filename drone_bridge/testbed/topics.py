@@ -30,6 +30,7 @@ from drone_bridge.ros.topics.covariances import AXES, EXACT_VARIANCE, UNKNOWN_VA
 from drone_bridge.ros.topics.frames import FrameNames
 from drone_bridge.ros.topics.images import Rgb8Image, pinhole_camera_info, rgb8_pixels
 from drone_bridge.ros.topics.jpeg_images import JpegEncoder
+from drone_bridge.ros.topics.standard_rows import standard_row
 from drone_bridge.ros.topics.table import Topic, TopicTable, state_topic
 from drone_bridge.ros.topics.transforms import odometry_transform, set_quaternion, set_vector, transform
 from drone_bridge.testbed import units
@@ -310,14 +311,16 @@ class TestbedTranslation:
         return sensed(message, self.unit)
 
 
+_T = TestbedTranslation
+_row = partial(standard_row, SensorFrame)
 _frame_topic = partial(Topic, of=SensorFrame)
 TOPICS = (
-    _frame_topic(CLOCK_TOPIC, Clock, to_ros=TestbedTranslation.clock, qos=newest, if_parameter="publish_clock"),
+    _frame_topic(CLOCK_TOPIC, Clock, to_ros=_T.clock, qos=newest, if_parameter="publish_clock"),
     state_topic(
         "drone_properties",
         DroneProperties,
         of=Constants,
-        to_ros=TestbedTranslation.drone_properties,
+        to_ros=_T.drone_properties,
         from_ros=lambda translation, properties: units.constants_of(properties, translation.unit),
         meaning="properties of the drone, again at the start of each simulation; latched",
         needed="the parameters drone.* are announced, after source_timeout",
@@ -327,36 +330,34 @@ TOPICS = (
         _frame_topic(
             f"{side}/camera_info",
             CameraInfo,
-            to_ros=partial(TestbedTranslation.camera_info, side=side),
+            to_ros=partial(_T.camera_info, side=side),
             qos=newest,
             meaning=f"calibration of the {side} camera, an ideal pinhole; the left camera is the reference",
         )
         for side in SIDES
     ),
     # Small messages before images: a subscriber that assembles a frame has handled them when the images arrive.
-    _frame_topic(
+    _row(
         "imu/data",
-        Imu,
-        to_ros=TestbedTranslation.imu,
-        from_ros=TestbedTranslation.wire_sensed,
-        meaning="attitude; an angle that the wire lacks has the variance of a full circle",
+        _T.imu,
+        _T.wire_sensed,
+        "attitude; an angle that the wire lacks has the variance of a full circle",
         needed="no frame is sent",
     ),
-    _frame_topic(
+    _row(
         "odom",
-        Odometry,
-        to_ros=TestbedTranslation.odometry,
-        from_ros=TestbedTranslation.wire_sensed,
-        meaning="pose, if the testbed sends positions",
+        _T.odometry,
+        _T.wire_sensed,
+        "pose, if the testbed sends positions",
         needed="no frame is sent if attitude_layout is pose",
         instead=("imu/data",),
     ),
-    _frame_topic("/tf", TFMessage, to_ros=TestbedTranslation.transforms, if_parameter="publish_tf"),
+    _row("/tf", _T.transforms, if_parameter="publish_tf"),
     *(
         _frame_topic(
             f"{side}/image_raw",
             Image,
-            to_ros=partial(TestbedTranslation.image, side=side),
+            to_ros=partial(_T.image, side=side),
             from_ros=lambda _, image: rgb8_pixels(image),
             qos=newest,
             count="images",
@@ -369,7 +370,7 @@ TOPICS = (
         _frame_topic(
             f"{side}/image_raw/compressed",
             CompressedImage,
-            to_ros=partial(TestbedTranslation.compressed_image, side=side),
+            to_ros=partial(_T.compressed_image, side=side),
             qos=newest,
             is_slow=True,
             count="images_compressed",

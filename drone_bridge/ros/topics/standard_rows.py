@@ -1,22 +1,53 @@
 # SPDX-License-Identifier: Apache-2.0
-"""MeasuredMessages: the standard messages of a Measurement, which rows of several protocols name, and back."""
+"""standard_row: rows of standard topics. MeasuredMessages: the standard messages of a Measurement, and back."""
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 from builtin_interfaces.msg import Time
-from geometry_msgs.msg import PointStamped
-from sensor_msgs.msg import BatteryState, Imu
+from geometry_msgs.msg import PointStamped, TwistWithCovarianceStamped
+from nav_msgs.msg import Odometry
+from sensor_msgs.msg import BatteryState, FluidPressure, Imu, MagneticField, Range
+from tf2_msgs.msg import TFMessage
 
 from drone_bridge.motion.measurement import Measurement
 from drone_bridge.motion.quaternions import euler_from_quaternion, quaternion_from_euler, unit_quaternion
+from drone_bridge.msg import DetectionArray
 from drone_bridge.ros.topics.frames import DroneFrameNames
+from drone_bridge.ros.topics.table import Topic
 from drone_bridge.ros.topics.transforms import set_quaternion, set_vector
 
 WireT = TypeVar("WireT")
+#: Message type of each standard topic.
+STANDARD_TOPICS: dict[str, type[Any]] = {
+    "imu/data": Imu,
+    "battery_state": BatteryState,
+    "height": PointStamped,
+    "altitude": Range,
+    "range": Range,
+    "velocity": TwistWithCovarianceStamped,
+    "odom": Odometry,
+    "magnetic_field": MagneticField,
+    "fluid_pressure": FluidPressure,
+    "detections": DetectionArray,
+    "/tf": TFMessage,
+}
 #: First element of the covariance of a quantity that an Imu lacks.
 _MISSING = -1.0
+
+
+def standard_row(
+    of: type[Any],
+    name: str,
+    to_ros: Callable[[Any, Any, Time], Any] | None,
+    from_ros: Callable[[Any, Any], Any] | None = None,
+    meaning: str = "",
+    **more: Any,
+) -> Topic:
+    """Return the row of a standard topic, whose name determines the message type. `more`: further fields of Topic."""
+    return Topic(name, STANDARD_TOPICS[name], of, to_ros, from_ros, meaning=meaning, **more)
 
 
 class ImuVariances(NamedTuple):

@@ -11,7 +11,7 @@ All conversions from ROS raise ValueError, with a sentence, for non-finite numbe
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 from builtin_interfaces.msg import Time
@@ -43,6 +43,7 @@ from drone_bridge.ros.topics.covariances import (
     covariance_from_diagonal,
 )
 from drone_bridge.ros.topics.frames import FrameNames
+from drone_bridge.ros.topics.standard_rows import standard_row
 from drone_bridge.ros.topics.table import Topic, TopicTable
 from drone_bridge.ros.topics.topic_names import topic_token
 from drone_bridge.ros.topics.transforms import set_quaternion, set_vector, transform
@@ -386,62 +387,48 @@ def _events() -> QoSProfile:
     return QoSProfile(depth=100)
 
 
+_T = SimulatorTranslation
+_row = partial(standard_row, EntityState)
 #: Topics of the vehicle, and of each other entity.
 VEHICLE_STATES = (
-    Topic(
+    _row(
         "odom",
-        Odometry,
-        of=EntityState,
-        to_ros=SimulatorTranslation.odometry,
-        from_ros=SimulatorTranslation.wire_odometry,
-        meaning="the vehicle's pose and velocities",
+        _T.odometry,
+        _T.wire_odometry,
+        "the vehicle's pose and velocities",
         needed="its state is unknown, and it can't be steered",
     ),
-    Topic(
+    _row(
         "imu/data",
-        Imu,
-        of=EntityState,
-        to_ros=SimulatorTranslation.imu,
-        from_ros=SimulatorTranslation.wire_imu,
-        meaning="reading of a simulated IMU on the vehicle; -1 in a covariance while its heading is unknown",
+        _T.imu,
+        _T.wire_imu,
+        "reading of a simulated IMU on the vehicle; -1 in a covariance while its heading is unknown",
     ),
     Topic(
         "depth",
         PoseWithCovarianceStamped,
         of=EntityState,
-        to_ros=SimulatorTranslation.depth,
+        to_ros=_T.depth,
         meaning="the vehicle's depth, as a negative z in odom; other values have a large variance",
     ),
-    Topic(
-        "fluid_pressure",
-        FluidPressure,
-        of=EntityState,
-        to_ros=SimulatorTranslation.fluid_pressure,
-        meaning="absolute pressure at that depth, in sea water",
-    ),
-    Topic(
-        "velocity",
-        TwistWithCovarianceStamped,
-        of=EntityState,
-        to_ros=SimulatorTranslation.velocity,
-        meaning="the vehicle's velocity in body axes, as of a DVL",
-    ),
+    _row("fluid_pressure", _T.fluid_pressure, None, "absolute pressure at that depth, in sea water"),
+    _row("velocity", _T.velocity, None, "the vehicle's velocity in body axes, as of a DVL"),
 )
 ENTITY_STATES = (
     Topic(
         "entities/{name}/pose",
         PoseStamped,
         of=EntityState,
-        to_ros=SimulatorTranslation.pose,
-        from_ros=SimulatorTranslation.wire_pose,
+        to_ros=_T.pose,
+        from_ros=_T.wire_pose,
         meaning="pose of each further entity",
     ),
     Topic(
         "entities/{name}/twist",
         TwistStamped,
         of=EntityState,
-        to_ros=SimulatorTranslation.twist,
-        from_ros=SimulatorTranslation.wire_twist,
+        to_ros=_T.twist,
+        from_ros=_T.wire_twist,
         meaning="twist of each further entity, in its own frame",
     ),
 )
@@ -454,8 +441,8 @@ EVENTS = (
         "camera_view",
         CameraView,
         of=sim.CameraData,
-        to_ros=SimulatorTranslation.camera_view,
-        from_ros=SimulatorTranslation.wire_camera_data,
+        to_ros=_T.camera_view,
+        from_ros=_T.wire_camera_data,
         requested=_events,
         meaning="an entity's position in the image of a camera",
     ),
@@ -464,8 +451,8 @@ EVENTS = (
             "trigger_events",
             TriggerEvent,
             of=event,
-            to_ros=SimulatorTranslation.trigger_event,
-            from_ros=SimulatorTranslation.wire_trigger_event,
+            to_ros=_T.trigger_event,
+            from_ros=_T.wire_trigger_event,
             qos=_events,
             requested=_events,
             meaning="events of triggers",
@@ -476,8 +463,8 @@ EVENTS = (
         "item_events",
         ItemEvent,
         of=sim.Spied,
-        to_ros=SimulatorTranslation.item_event,
-        from_ros=SimulatorTranslation.wire_item_event,
+        to_ros=_T.item_event,
+        from_ros=_T.wire_item_event,
         qos=_events,
         requested=_events,
         meaning="items added or removed by any client",
@@ -486,8 +473,8 @@ EVENTS = (
         "completed",
         Empty,
         of=sim.Completed,
-        to_ros=SimulatorTranslation.completed,
-        from_ros=SimulatorTranslation.wire_completed,
+        to_ros=_T.completed,
+        from_ros=_T.wire_completed,
         requested=_events,
         meaning="completion of a run",
     ),
