@@ -26,6 +26,7 @@ from drone_bridge.kind import NodeKind, ProtocolKind, kinds, load
 from drone_bridge.ros.node.parameters import ParameterDeclaration
 from drone_bridge.ros.topics.table import Topic
 from drone_bridge.session.arbiter import WHO_COMMANDS
+from drone_bridge.session.obstacles import Obstacle
 from drone_bridge.tools.launch.arguments import declared_in
 from drone_bridge.tools.launch.parse import load as load_launch_file
 from drone_bridge.tools.vehicle_model import program as vehicle_model
@@ -93,6 +94,7 @@ def pages() -> dict[str, str]:
     services = _shared({name: (name, kind) for name, kind in node.services.items()} for node in nodes)
     texts = {each.kind.name: _page_of(each, parameters, arguments, topics, services) for each in protocols}
     texts["controllers"] = _controllers()
+    texts["obstacles"] = _obstacles()
     links = ", ".join(f"[{name}]({name}.md)" for name in texts)
     texts["README"] = (
         f"{HEAD}# Reference\n\nGenerated from the code that declares it: {NUMBERS}. By protocol: {links}.\n\n"
@@ -144,6 +146,16 @@ def _who_commands(page: str) -> str:
     ]
     table = "".join(f"| {' | '.join(row)} |\n" for row in rows)
     return re.sub(r"(: who commands\. -->\n).*?(?=<!-- End)", lambda found: found[1] + table, page, flags=re.DOTALL)
+
+
+def _obstacles() -> str:
+    """Return the page of `session.obstacles`."""
+    rows = "".join(f"| {each.reason()} | {each.remedy()} |\n" for each in Obstacle)
+    return (
+        f"{HEAD}# If it does not move\n\nLog, diagnostics, Health on the page, `drone-bridge doctor`, services and "
+        "goals name these obstacles. If there are several, cure the one that is first here.\n\n"
+        f"| what is named | what to do |\n|---|---|\n{rows}"
+    )
 
 
 def _any_of(values: Set[Enum]) -> str:

@@ -86,7 +86,7 @@ def test_a_second_publisher_of_clock_is_named(ros, peer):
     reports = ros.subscribe(DiagnosticArray, "/diagnostics")
     with bridge(peer, publish_clock=True) as node:
         other = ros.node.create_publisher(Clock, "/clock", 1)
-        sentence = "/clock is published by /test_session, too"
+        sentence = "/clock is published by /test_session and /testbed_bridge"
         reports.wait(lambda report: sentence in report.status[0].message)
         node.wait_for_line(sentence)
         ros.node.destroy_publisher(other)

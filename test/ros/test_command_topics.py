@@ -389,7 +389,8 @@ def test_a_vehicle_with_lost_odometry_stops_and_then_lands_unless_held(make, has
     for landing, words in LANDING_WORDS.items():
         node.landing = lambda now_s, landing=landing: landing
         node.pass_second()
-        assert (words in node.conditions["landing"]) if words else node.conditions["landing"] is None
+        named = [node.conditions[each] for each in ("landing", "unable_to_land") if node.conditions[each]]
+        assert [words in each for each in named] == [True] * (words is not None)
     node.call_hold(True)
     assert node.decided() == (Rank.HOLD, None)
     node.pass_second()
@@ -448,7 +449,7 @@ def test_a_limit_names_the_measurement_that_it_lacks(make, limits, measured, nam
     if measured:
         node.observed.measured(*measured)
         node.pass_second()
-    problem = node.conditions["odometry"] or ""
+    problem = node.conditions["unreported"] or ""
     known = {"limits.max_height", "limits.fence_radius", "position", "heading"}
     assert {word for word in known if word in problem} >= named
     assert bool(problem) == bool(named)

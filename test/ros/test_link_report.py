@@ -6,8 +6,9 @@ from types import SimpleNamespace
 import pytest
 from diagnostic_msgs.msg import DiagnosticStatus
 
-from drone_bridge.ros.node.link_report import HANGING, LinkReport
+from drone_bridge.ros.node.link_report import LinkReport
 from drone_bridge.ros.node.stall_watch import PROCESS
+from drone_bridge.session.obstacles import Obstacle
 
 LOGGER = SimpleNamespace(**dict.fromkeys(("info", "warning", "error"), lambda line: None))
 
@@ -90,7 +91,7 @@ def test_a_condition_is_reported_for_as_long_as_it_lasts(report):
     for _ in range(2):
         status = report.status("a link", "")
         assert status.level == DiagnosticStatus.ERROR
-        assert status.message == "connected; Drive is held by h2.; Two nodes publish /clock."
+        assert status.message == "connected; Two nodes publish /clock.; Drive is held by h2."  # by rank
         assert values_of(status)["clock"] == "Two nodes publish /clock."
     report.end_condition("drive")
     assert report.status("a link", "").level == DiagnosticStatus.WARN
@@ -258,7 +259,7 @@ class TestHangs:
         for _ in range(5):
             fall_silent(is_heard=False)
         assert report.counts["silences"] == 1
-        assert HANGING not in report.conditions
+        assert Obstacle.HANGING_PEER.key not in report.conditions
 
     def test_one_that_is_given_up_between_two_looks_counts_as_well(self, report, peer, clock):
         for number in (1, 2, 3):
@@ -271,27 +272,27 @@ class TestHangs:
             peer.speaks()
             report.notice_silence()
             assert report.counts["silences"] == number
-        assert HANGING in report.conditions
+        assert Obstacle.HANGING_PEER.key in report.conditions
 
     def test_the_third_one_is_an_error_until_it_is_heard_for_a_minute(self, report, peer, fall_silent, clock, errors):
         for _ in range(2):
             fall_silent(is_heard=True)
             fall_silent(is_heard=False)
-            assert HANGING not in report.conditions
+            assert Obstacle.HANGING_PEER.key not in report.conditions
         for times in (3, 4):
             fall_silent(is_heard=True)
             sentence = f"a:1 has fallen silent {times} times"
-            assert report.conditions[HANGING] == (sentence, DiagnosticStatus.ERROR)
+            assert report.conditions[Obstacle.HANGING_PEER.key] == (sentence, DiagnosticStatus.ERROR)
         (error,) = errors
         assert error.startswith("a:1 has fallen silent 3 times")
         peer.connects()
         for _ in range(61):
-            assert HANGING in report.conditions
+            assert Obstacle.HANGING_PEER.key in report.conditions
             peer.speaks()
             report.notice_silence()
             clock[0] += 1.0
         peer.speaks()
         report.notice_silence()
-        assert HANGING not in report.conditions
+        assert Obstacle.HANGING_PEER.key not in report.conditions
         fall_silent(is_heard=True)
-        assert HANGING not in report.conditions
+        assert Obstacle.HANGING_PEER.key not in report.conditions

@@ -334,7 +334,7 @@ class TestCommand:
         assert player.wait() == 0
         assert "'/odd' is skipped" in player.output
         assert re.search(r"'/cmd_vel' .* another type .*'std_msgs/msg/String'", player.output)
-        assert "/clock is published by /test_session, too" in player.output
+        assert re.search("/clock is published by .*/test_session", player.output)
 
     def test_leaves_out_topics_of_live_vehicles_also_of_those_that_start_later(self, ros, tmp_path, start_child):
         messages = [

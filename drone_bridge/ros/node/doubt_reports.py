@@ -4,10 +4,9 @@
 from collections.abc import Callable, Sequence
 
 from drone_bridge.ros.node.protocol_node import ProtocolNode
+from drone_bridge.session.obstacles import Obstacle
 
-# Conditions in diagnostics.
-DOUBT, DRIFT = "doubt", "drift"
-ADVICE = "it flies gently without them until they agree with its motion, and limits act as without odometry"
+FLIES_GENTLY = "it flies gently without them until they agree with its motion, and limits act as without odometry"
 
 
 def report_doubts(
@@ -15,7 +14,7 @@ def report_doubts(
     doubts: Callable[[], Sequence[str]],
     is_drifting: Callable[[], bool] = lambda: False,
     *,
-    advice: str = ADVICE,
+    advice: str = FLIES_GENTLY,
 ) -> None:
     """Report, once per second, of the reasons why a vehicle's measurements are not used.
 
@@ -27,8 +26,8 @@ def report_doubts(
     """
 
     def report() -> None:
-        node.report.update_condition(DOUBT, "; ".join(doubts()), advice)
-        drifts = "Commands have stopped. This drone drifts" if is_drifting() else None
-        node.report.update_condition(DRIFT, drifts, "it holds its position once it reports a plausible velocity")
+        found = "; ".join(doubts())
+        node.report.update_obstacle(Obstacle.DOUBT, {"doubts": found, "advice": advice} if found else None)
+        node.report.update_obstacle(Obstacle.DRIFT, {} if is_drifting() else None)
 
     node.each_second(report)

@@ -16,6 +16,7 @@ from drone_bridge.ros.publishers import NO_EVENTS, PUBLISHER_ERRORS
 from drone_bridge.ros.qos import latched
 from drone_bridge.ros.topics.frames import FrameNames
 from drone_bridge.session.arbiter import Arbiter, Rank
+from drone_bridge.session.obstacles import Obstacle
 from drone_bridge.session.session import Landing
 
 _LIMITS = "limits"
@@ -125,46 +126,44 @@ class LimitReports:
 
     def _report(self) -> None:
         self._publish_fence()
-        now_s, limits, update = elapsed_s(), self._arbiter.limits, self._node.report.update_condition
-        charge = f"the battery has less than {limits.parameters.low_battery:.0%} left (limits.low_battery)"
-        update("battery", charge if limits.is_battery_low(now_s) else None, "land")
+        now_s, limits, update = elapsed_s(), self._arbiter.limits, self._node.report.update_obstacle
+        charge = {"charge": f"{limits.parameters.low_battery:.0%}"}
+        update(Obstacle.BATTERY, charge if limits.is_battery_low(now_s) else None)
         self._report_blindness(now_s)
         self._report_landing(now_s)
 
     def _report_landing(self, now_s: float) -> None:
         """Report what the session does about a landing that the limits require."""
-        arbiter, problem, advice = self._arbiter, None, "land it by hand"
+        arbiter, facts = self._arbiter, dict[Obstacle, dict[str, object]]()
         warned_s = min(_WARNED_S, arbiter.limits.parameters.land_unattended / 2.0)
         if arbiter.rank(now_s) is Rank.LANDING:
             landing, cause = self._node.landing(now_s), arbiter.cause(now_s)
             if landing is Landing.LANDS and cause:
-                problem, advice = f"it lands by itself, as {cause.value}: {_PREVENTION[cause]}", ""
+                facts[Obstacle.LANDING] = {"when": "by itself", "cause": cause.value, "prevention": _PREVENTION[cause]}
             elif landing is not Landing.GROUNDED:
-                problem = f"it has to land and can't be commanded to, {_OBSTACLES[landing]}"
+                facts[Obstacle.UNABLE_TO_LAND] = {"reason": _OBSTACLES[landing]}
         elif arbiter.rank(now_s + warned_s) is Rank.LANDING and arbiter.cause(now_s + warned_s) is Cause.UNATTENDED:
-            cause, advice = Cause.UNATTENDED, ""
-            problem = f"it lands within {warned_s:g} s, as {cause.value}: {_PREVENTION[cause]}"
-        self._node.report.update_condition("landing", problem, advice)
+            cause, when = Cause.UNATTENDED, f"within {warned_s:g} s"
+            facts[Obstacle.LANDING] = {"when": when, "cause": cause.value, "prevention": _PREVENTION[cause]}
+        for each in (Obstacle.LANDING, Obstacle.UNABLE_TO_LAND):
+            self._node.report.update_obstacle(each, facts.get(each))
 
     def _report_blindness(self, now_s: float) -> None:
         """Report limits that lack measurements, and which velocities the vehicle gets meanwhile."""
-        limits, update = self._arbiter.limits, self._node.report.update_condition
+        limits, facts = self._arbiter.limits, dict[Obstacle, dict[str, object]]()
         names = " and ".join(f"{_LIMITS}.{name}" for name in limits.parameters.of_places)
         needs = f"{names} need" if " and " in names else f"{names} needs"
-        problem, advice = None, "take the helm, or wait for the landing"
         if missing := limits.missing:
-            problem = f"{needs} the vehicle's {' and '.join(missing)}, not reported so far: it gets no velocities"
-            advice = "set the limit to 0 for a vehicle that never reports it"
+            facts[Obstacle.UNREPORTED] = {"limits": needs, "missing": " and ".join(missing)}
         elif limits.is_blind(now_s):
             stale, is_doubted = limits.stale(now_s), limits.is_doubted(now_s)
             reason = "is doubted" if is_doubted else f"{' and '.join(stale)} {'are' if stale[1:] else 'is'} stale"
             allowed = _RETURN if is_doubted and self._node.observed.newest.modelled else "no velocities"
-            problem = f"{needs} odometry, and the vehicle's {reason}: it gets {allowed}"
-        update("odometry", problem, advice)
-        uncertain = None
+            facts[Obstacle.ODOMETRY] = {"limits": needs, "reason": reason, "allowed": allowed}
         if gap_s := limits.uncertain_s:
-            uncertain = f"{_LIMITS}.fence_radius is uncertain: the vehicle's motion was unknown for {gap_s:.1f} s"
-        update("fence", uncertain, "to set it anew, clean up and configure the bridge")
+            facts[Obstacle.FENCE] = {"gap": f"{gap_s:.1f} s"}
+        for each in (Obstacle.UNREPORTED, Obstacle.ODOMETRY, Obstacle.FENCE):
+            self._node.report.update_obstacle(each, facts.get(each))
 
     def _publish_fence(self) -> None:
         corners = self._arbiter.limits.fence

@@ -17,7 +17,7 @@ enough for a report, not for a decision.
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
@@ -25,6 +25,7 @@ from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
 from drone_bridge.net.clock import elapsed_s
 from drone_bridge.ros.node.log_limiter import FIRST_INTERVAL_S, LogLimiters, OngoingLogLimiter
 from drone_bridge.ros.node.stall_watch import PROCESS
+from drone_bridge.session.obstacles import Obstacle
 from drone_bridge.session.session import Session
 
 #: Suffix of the name of a node's status on /diagnostics, after the node's full name.
@@ -36,12 +37,13 @@ PEER_SILENT = "peer_silent_s"
 START_S = 3 * FIRST_INTERVAL_S
 #: Counter of silences.
 SILENCES = "silences"
-#: Condition of a peer that was silent repeatedly, until it has sent messages for HEARD_WELL_S.
-HANGING = "hanging_peer"
+#: Number of silences, without HEARD_WELL_S of messages in between, after which the peer hangs.
 SILENCES_OF_AN_ERROR = 3
 #: Time without a connection after which advice is logged, once.
 ADVICE_AFTER_S = 5.0
 HEARD_WELL_S = 60.0
+#: Place of each condition, by its name. Others follow.
+RANKS = {each.key: each.rank for each in Obstacle}
 
 
 class Condition(NamedTuple):
@@ -174,6 +176,15 @@ class LinkReport:
             self.end_condition(name)
             self.end_ongoing(name)
 
+    def update_obstacle(
+        self, obstacle: Obstacle, facts: Mapping[str, object] | None, level: bytes = DiagnosticStatus.WARN
+    ) -> None:
+        """Show and log an obstacle with its facts, or end it if they are None."""
+        if facts is None:
+            self.update_condition(obstacle.key, None)
+        else:
+            self.update_condition(obstacle.key, obstacle.reason(**facts), obstacle.remedy(**facts), level)
+
     # The peer. `start_link` and `follow` are for the thread that starts the link and for the link's.
 
     def start_link(self) -> None:
@@ -226,10 +237,12 @@ class LinkReport:
             self.counts[SILENCES] += 1
             self._silences += 1
             if self._silences >= SILENCES_OF_AN_ERROR:
-                sentence = f"{self.peer} has fallen silent {self._silences} times"
-                if HANGING not in self.conditions:
-                    self._logger.error(f"{sentence}: it hangs, or the network drops out.")
-                self.begin_condition(HANGING, sentence, DiagnosticStatus.ERROR)
+                facts = {"peer": self.peer, "number": self._silences}
+                if Obstacle.HANGING_PEER.key not in self.conditions:
+                    self._logger.error(Obstacle.HANGING_PEER.sentence(**facts))
+                self.begin_condition(
+                    Obstacle.HANGING_PEER.key, Obstacle.HANGING_PEER.reason(**facts), DiagnosticStatus.ERROR
+                )
         if is_silent:
             self.warn_ongoing(SILENCES, f"{self.peer} is connected but has been silent for {silence_s:.0f} s.")
         elif self._was_silent and is_open:
@@ -239,7 +252,7 @@ class LinkReport:
             self._heard_since_s = now_s
         elif now_s - self._heard_since_s > HEARD_WELL_S:
             self._silences = 0
-            self.end_condition(HANGING)
+            self.end_condition(Obstacle.HANGING_PEER.key)
         if is_silent or is_open:  # a reopened link alone ends no silence
             self._was_silent = is_silent
 
@@ -256,7 +269,8 @@ class LinkReport:
         counts, durations_s = self.start_period()
         growth = {count: counts.get(count, 0) - before.get(count, 0) for count in (*self._rates, *self._problems)}
         grown = [problem for problem in self._problems if growth[problem]]
-        conditions, silence_s = self.conditions.copy(), self.silence_s
+        silence_s = self.silence_s
+        conditions = dict(sorted(self.conditions.copy().items(), key=lambda each: RANKS.get(each[0], len(RANKS))))
         is_silent = silence_s > self.silence_limit_s
         is_warning = self.state != self._open_state or grown or is_silent
         levels = [condition.level for condition in conditions.values()]

@@ -11,9 +11,6 @@ if TYPE_CHECKING:
 #: Polling period of the ROS graph, and how long a killed node may remain in it.
 PERIOD_S = 5.0
 GHOST_S = 30.0
-#: Name of the condition, and its remedy.
-NAMESAKES = "node_name"
-ADVICE = "end one of them, or give it a name or a namespace of its own"
 
 
 class Namesakes:
@@ -25,8 +22,8 @@ class Namesakes:
         self._since_s: float | None = None
         self._count = 1
 
-    def problem(self) -> str | None:
-        """Return a sentence with the number of nodes of this name, if others have had it for GHOST_S; else None."""
+    def problem(self) -> dict[str, object] | None:
+        """Return the facts of Obstacle.NODE_NAME, if other nodes have had this name for GHOST_S; else None."""
         now_s = elapsed_s()
         if now_s - self._looked_s >= PERIOD_S:
             self._looked_s = now_s
@@ -38,4 +35,4 @@ class Namesakes:
                 self._since_s = now_s
         if self._since_s is None or now_s - self._since_s < GHOST_S:
             return None
-        return f"{self._count} nodes are named {self._node.get_fully_qualified_name()}"
+        return {"number": self._count, "name": self._node.get_fully_qualified_name()}

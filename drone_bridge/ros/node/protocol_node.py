@@ -50,7 +50,7 @@ from drone_bridge.net.link_loop import DROPPED_BY_STALL, DROPPED_WORK, Intake, L
 from drone_bridge.ros.hold.hold import FIRST_LOOK_S, FIRST_LOOKS_S, LOOK_S, Hold
 from drone_bridge.ros.node.autostart import Autostart
 from drone_bridge.ros.node.link_report import SILENCES, LinkReport
-from drone_bridge.ros.node.namesakes import ADVICE, NAMESAKES, Namesakes
+from drone_bridge.ros.node.namesakes import Namesakes
 from drone_bridge.ros.node.parameters import UNCONFIGURED, DeclaredParameters, ParameterDeclaration, has_value
 from drone_bridge.ros.node.simulated_time import clock_conflict, is_time_simulated
 from drone_bridge.ros.node.stall_watch import PROCESS, STALL_S
@@ -62,6 +62,7 @@ from drone_bridge.ros.steady_timer import steady_timer
 from drone_bridge.ros.subscriptions import subscribe
 from drone_bridge.ros.ticker import Ticker
 from drone_bridge.ros.time import time_from_nanoseconds
+from drone_bridge.session.obstacles import Obstacle
 from drone_bridge.session.session import (
     AFTER_STALLS,
     MAY_HAVE_WAITED,
@@ -82,8 +83,6 @@ if TYPE_CHECKING:
 REPORT_PERIOD_S = 1.0
 #: Counter of commands that could not reach a vehicle.
 UNDELIVERED = "undelivered_commands"
-# Conditions: an unreachable peer, and several publishers of /clock.
-UNREACHABLE, CLOCKS = "unreachable_peer", "clock"
 #: Set by launch files whose argument for the peer's address is not named after the protocol.
 HOST_ARGUMENT = "DRONE_BRIDGE_HOST_ARGUMENT"
 
@@ -314,6 +313,7 @@ class ProtocolNode(LifecycleNode):
                 if not self._loop.stop():
                     self.get_logger().error("The link's thread did not stop in time; it is abandoned.")
                 self._loop = None
+                self.report.end_condition(Obstacle.UNREACHABLE.key)
                 self._return_keeper()
                 self.link_ended()
             self._is_publishing = False
@@ -407,7 +407,7 @@ class ProtocolNode(LifecycleNode):
 
     def link_opened(self) -> None:
         """End the report of an unreachable peer."""
-        self.report.end_ongoing(UNREACHABLE)
+        self.report.update_obstacle(Obstacle.UNREACHABLE, None)
 
     def turn_ended(self, session: Session) -> None:
         """Update the report from the session's state."""
@@ -488,11 +488,12 @@ class ProtocolNode(LifecycleNode):
     def undeliverable(self) -> str | None:
         """Return why commands can't reach the vehicle now, or None."""
         if self._loop is None:
-            return "the bridge is not active."
+            return Obstacle.INACTIVE.sentence()
         if not self.report.is_open:
-            return "no peer is connected."
+            problem = self.report.conditions.get(Obstacle.UNREACHABLE.key)
+            return f"{problem.sentence}." if problem else Obstacle.DISCONNECTED.sentence()
         if self.report.is_silent:
-            return f"{self.report.peer} has been silent for {self.report.silence_s:.0f} s."
+            return Obstacle.SILENT.sentence(peer=self.report.peer, silence=f"{self.report.silence_s:.0f} s")
         return None
 
     def _settled_at(self) -> float:
@@ -525,8 +526,8 @@ class ProtocolNode(LifecycleNode):
         self._is_time_simulated = is_time_simulated(self)
         self.report.silence_limit_s = self.parameters[self.silence_parameter]
         conflict = clock_conflict(self) if self._is_time_simulated or self._publishes_clock else None
-        self.report.update_condition(CLOCKS, conflict, "set publish_clock to false in all nodes but one")
-        self.report.update_condition(NAMESAKES, self._namesakes.problem(), ADVICE)
+        self.report.update_obstacle(Obstacle.CLOCK, conflict)
+        self.report.update_obstacle(Obstacle.NODE_NAME, self._namesakes.problem())
         if not self.says_silence:
             self.report.notice_silence()
         if not self.is_server and not (self._loop and self._loop.session.is_heard):
@@ -540,9 +541,10 @@ class ProtocolNode(LifecycleNode):
             self.report.start_period()  # otherwise the next report would cover the time without subscribers
 
     def _connecting_failed(self, error: LinkError, delay_s: float) -> None:
-        sentence = f"{error} Trying again in {delay_s:.1f} s."
+        key, sentence = Obstacle.UNREACHABLE.key, f"{error} Trying again in {delay_s:.1f} s."
+        self.report.begin_condition(key, Obstacle.UNREACHABLE.reason(problem=str(error).rstrip(".")))
         # A vehicle may be switched on later, but an unknown name is a mistake or a network failure.
-        self.report.warn_ongoing(UNREACHABLE, sentence, is_usual_at_start=not isinstance(error, UnknownHostError))
+        self.report.warn_ongoing(key, sentence, is_usual_at_start=not isinstance(error, UnknownHostError))
 
     def _ticker_failed(self, trace: str) -> None:
         if self.context.ok():  # otherwise a shutdown of ROS is the cause

@@ -23,18 +23,14 @@ def is_time_simulated(node: Node) -> bool:
     return bool(clock.ros_time_is_active)
 
 
-def clock_conflict(node: Node) -> str | None:
-    """Return a sentence with the conflicting publishers of /clock, seen by `node`, which may be one of them; or None.
+def clock_conflict(node: Node) -> dict[str, object] | None:
+    """Return the facts of Obstacle.CLOCK if /clock has several publishers, of which `node` may be one; or None.
 
     Call this only for nodes that follow or publish /clock: the query of DDS takes 0.1 ms.
     """
-    own_name = node.get_fully_qualified_name()
     infos = node.get_publishers_info_by_topic(CLOCK_TOPIC)
     names = sorted(f"{info.node_namespace.rstrip('/')}/{info.node_name}" for info in infos)
-    if own_name in names:
-        names.remove(own_name)  # only once: another node may have the same name
-        return f"{CLOCK_TOPIC} is published by {' and '.join(names)}, too" if names else None
-    return f"{CLOCK_TOPIC} is published by {' and '.join(names)}" if len(names) > 1 else None
+    return {"nodes": " and ".join(names)} if len(names) > 1 else None
 
 
 def time_parameters(whose: str) -> tuple[ParameterDeclaration, ...]:

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from drone_bridge.programs.options import not_negative, positive
 from drone_bridge.ros.node.simulated_time import CLOCK_TOPIC, clock_conflict
 from drone_bridge.ros.process.log_pipe import NO_FILE_OF_RCL
+from drone_bridge.session.obstacles import Obstacle
 from drone_bridge.stop_signals import handle_stop_signals
 
 if TYPE_CHECKING:
@@ -75,8 +76,8 @@ def _play(bag: "BagReader", options: argparse.Namespace) -> int:
         if not [topic for topic, publisher in publishers.items() if live.allows(publisher.topic_name) and topic.count]:
             print(f"drone-bridge play: '{options.bag}' has nothing else to play.", file=sys.stderr)
             return 1
-        if options.clock and (problem := clock_conflict(node)):
-            _print(f"{problem}: time will jump back and forth.")
+        if options.clock and (facts := clock_conflict(node)):
+            _print(f"{Obstacle.CLOCK.reason(**facts)}: time will jump back and forth.")
         topics_text = "1 topic" if len(publishers) == 1 else f"{len(publishers)} topics"
         _print(f"Playing {topics_text}, {span.seconds:.1f} s, at {options.rate:g} times the recorded speed.")
         with Keys(player, span):

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Obstacle: what keeps a vehicle from moving, or data from coming, with its sentence and its remedy. Pure.
+
+Log, diagnostics, the page, `drone-bridge doctor`, `Vehicle`, services and goals take their words from this table, and
+docs/reference/obstacles.md is generated from it. Where several obstacles are found, they are named in the order of the
+table: what breaks the path of a command is nearest to the start of its way, so that curing a later one changes nothing.
+"""
+
+from enum import Enum, unique
+
+
+@unique
+class Obstacle(Enum):
+    """Row of the table: the reason, with its facts in braces, and the remedy. Both are clauses without a full stop."""
+
+    # Programs and nodes don't find each other.
+    DISCOVERY_SERVER = (
+        "ROS_DISCOVERY_SERVER is {server}: nodes find each other only through that server, and it is not reached",
+        "unset ROS_DISCOVERY_SERVER in every shell, or start the server there, then start the nodes again",
+    )
+    NODE_NAME = (
+        "{number} nodes are named {name}",
+        "end one of them, or give it a name or a namespace of its own",
+    )
+    CLOCK = "/clock is published by {nodes}", "set publish_clock to false in all nodes but one"
+    INACTIVE = "the bridge is not active", "its log has the reason; otherwise activate it"
+    # There is no link.
+    PORT_IN_USE = "{address} is in use by {users}", "end that program, or choose another port by {argument}"
+    DENIED = (
+        "{path} belongs to the group {group}, and this user is not in it",
+        "run `sudo usermod -aG {group} $USER`, then log in again",
+    )
+    UNREACHABLE = "there is no link: {problem}", "switch the peer on, or name its address"
+    DISCONNECTED = "no peer is connected", "switch it on, or name its address"
+    # The link carries nothing useful.
+    NO_PACKET = (
+        "{bytes} are no packet: {sample}: {reason}",
+        "compare the baud rate and the kind of robot with those of the peer",
+    )
+    SILENT = "{peer} has been silent for {silence}", "restart it, if it stays silent"
+    HANGING_PEER = "{peer} has fallen silent {number} times", "it hangs, or the network drops out: restart it"
+    # The vehicle must not move, or does not.
+    HOLD = "holding: {reason}", "run `drone-bridge resume`, or press Resume on the page, to let it follow commands"
+    HELM = "a person is at the helm", "release the helm on the page, then press Resume there"
+    DISOBEYS = "the robot does not obey: {reason}", "remove the cause, then resume it: only that greets it again"
+    LANDING = "it lands {when}, as {cause}: {prevention}", "keep clear of it"
+    UNABLE_TO_LAND = "it has to land and can't be commanded to, {reason}", "land it by hand"
+    BATTERY = "the battery has less than {charge} left (limits.low_battery)", "land"
+    UNREPORTED = (
+        "{limits} the vehicle's {missing}, not reported so far: it gets no velocities",
+        "set the limit to 0 for a vehicle that never reports it",
+    )
+    ODOMETRY = (
+        "{limits} odometry, and the vehicle's {reason}: it gets {allowed}",
+        "take the helm, or wait for the landing",
+    )
+    FENCE = (
+        "limits.fence_radius is uncertain: the vehicle's motion was unknown for {gap}",
+        "to set it anew, clean up and configure the bridge",
+    )
+    # Commands or measurements contradict each other, or come too late.
+    COMMANDERS = (
+        "commands on {topic} alternate with zero, and {number} nodes publish it: {nodes}",
+        "end all but one: a program that was left open, such as a teleop, stops the vehicle again and again",
+    )
+    SLOW_METHOD = "{method}() took {took}, and has {limit}", "let it return at once, and wait in a thread of its own"
+    STALLED = "the bridge was stalled (machine overloaded?)", "give it more of a processor"
+    DOUBT = "{doubts}", "{advice}"
+    DRIFT = (
+        "commands have stopped, and this drone drifts",
+        "it holds its position once it reports a plausible velocity",
+    )
+    # A person watches, and sees nothing.
+    NO_VIDEO = "no video comes from {peer}", "{advice}"
+
+    def __init__(self, reason: str, remedy: str) -> None:
+        self._reason, self._remedy = reason, remedy
+        #: Key of the condition in diagnostics.
+        self.key = self.name.lower()
+        #: Place in the order in which obstacles are named.
+        self.rank = len(type(self).__members__)
+
+    def reason(self, **facts: object) -> str:
+        """Return why nothing happens, a clause. Without facts, their names are in braces."""
+        return self._reason.format_map(_Facts(facts))
+
+    def remedy(self, **facts: object) -> str:
+        """Return what to do, a clause."""
+        return self._remedy.format_map(_Facts(facts))
+
+    def sentence(self, **facts: object) -> str:
+        """Return reason and remedy as one sentence."""
+        return f"{self.reason(**facts)}: {self.remedy(**facts)}."
+
+
+class _Facts(dict[str, object]):
+    def __missing__(self, name: str) -> str:
+        return f"{{{name}}}"
