@@ -15,6 +15,9 @@ from composition import RUNNER
 from processes import executable, members
 from ros_session import wait_until
 
+from drone_bridge.ros.hold.wish_file import WishFiles
+from drone_bridge.ros.process.environment import domain_of
+
 PATIENCE_S = 60
 
 # Scripts of the processes. Each reports when it is ready, and waits in a builtin, on an empty pipe: bash loses a SIGINT
@@ -344,6 +347,23 @@ def test_a_terminal_reaches_the_runner_alone(launch_file):
     os.close(terminal)
     assert os.waitstatus_to_exitcode(status) == 130
     assert shown.count(b"caught") == 1
+
+
+def test_ctrl_z_suspends_nothing_and_holds_the_bridges_of_a_launch(launch, tmp_path):
+    names = "--ros-args -r __node:=hawk -r __ns:=/a --params-file x -r __ns:=/b"
+    elements = [program(tmp_path / name, WAIT) for name in ("web_bridge", "kestrel_bridge", "some_controller")]
+    runner = launch(*elements, f"<executable cmd='{tmp_path}/kestrel_bridge {names}' name='x'/>")
+    for label in ("web_bridge-1", "kestrel_bridge-2", "some_controller-3", "x-4"):
+        runner.wait_for_line(rf"\[{label}\] ready")
+    ids = set()
+    for number in (1, 2):
+        runner.send(signal.SIGTSTP)
+        wait_until(lambda: runner.count_lines("Ctrl-Z suspends nothing, and holds") == number, "its sentence")  # noqa: B023
+        wishes = WishFiles(domain_of(os.environ)).read()
+        assert {wish.name for wish in wishes} == {"/kestrel_bridge", "/a/hawk"}
+        assert ids < (ids := ids | {wish.id for wish in wishes})
+    runner.send(signal.SIGINT)
+    assert runner.wait() == 130
 
 
 @pytest.mark.parametrize("words", [["launch", "--show-args", "testbed.launch.xml"], ["launch", "--help"], ["--help"]])

@@ -21,6 +21,7 @@ from drone_bridge.ros.hold.hold import MAX_REASON, MAX_WISHES, Hold
 from drone_bridge.ros.hold.hold_file import SCOPE_VARIABLE, HoldFile
 from drone_bridge.ros.hold.hold_services import refusal_of
 from drone_bridge.ros.hold.wish_file import EVERY_NODE, EVERY_VEHICLE, FiledWish, WishFile
+from drone_bridge.ros.node.protocol_node import ProtocolNode
 from drone_bridge.ros.process.log_pipe import _log_file
 from drone_bridge.session import hold_state
 from drone_bridge.session.hold_state import AT_HELM, HELM_ENDED
@@ -513,6 +514,30 @@ def test_a_wish_that_is_written_later_holds_at_the_next_look(wish_file):
     node.wish("7")  # the same one, by DDS
     assert len(node.statuses) == count + 1
     assert len(dropped) == 1
+
+
+def test_between_reads_a_look_reads_files_if_the_folder_has_changed(wish_file, home):
+    node, folder = Node(), home / "held"
+    for time_s, name, is_held in ((100, "/d1", True), (100, "/d1/bridge", False), (101, "/d2", True)):
+        node.call(False)
+        node.hold._keeper.wait(10.0)
+        os.utime(folder, (99, 99))
+        node.hold.poll_files()
+        wish_file.write([FiledWish(name, str(time_s), ""), FiledWish("/d1", f"{time_s}{name}", "")])
+        os.utime(folder, (time_s, time_s) if is_held else (99, 99))
+        node.hold.poll_files(only_if_changed=True)
+        assert node.hold.is_held == is_held
+        node.hold.poll_files()
+        assert node.hold.is_held
+
+
+def test_a_node_looks_for_wishes_each_0_1_s_and_reads_them_each_second():
+    looks = []
+    poll = lambda *, only_if_changed: looks.append(only_if_changed)  # noqa: E731
+    node = SimpleNamespace(_wish_looks=0, hold=SimpleNamespace(poll_files=poll))
+    for _ in range(30):
+        ProtocolNode._look_for_wishes(node)
+    assert (looks.count(False), len(looks)) == (3, 30)
 
 
 def test_a_wish_in_a_file_does_not_outlive_a_release_in_that_run(wish_file):

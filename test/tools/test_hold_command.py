@@ -1,17 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """`drone-bridge hold` without ROS, with a fake clock: its calls and their times, and its exit status."""
 
+import subprocess
+import sys
 from concurrent.futures import Future
 from types import SimpleNamespace
 
 import pytest
 import rclpy
-from patience import wait_until
 from std_srvs.srv import SetBool
 
+from drone_bridge.ros.hold import wish_file
 from drone_bridge.ros.hold.hold_services import SERVICE_TYPE
-from drone_bridge.ros.hold.wish_file import WishFiles
-from drone_bridge.tools.hold import command as hold
+from drone_bridge.tools.hold import calls as hold
+from drone_bridge.tools.hold import command
 
 
 class Graph:
@@ -118,32 +120,52 @@ def test_a_refused_request_is_reported_and_not_repeated(monkeypatch, capsys, is_
 
 @pytest.mark.parametrize(("words", "names"), [([], ["*"]), (["d1", "/d2/bridge"], ["/d1", "/d2/bridge"])])
 def test_while_hold_runs_its_wishes_are_in_a_file(monkeypatch, tmp_path, words, names):
-    wished = run_with_file(monkeypatch, tmp_path, lambda: hold.hold(words))
+    wished = run_with_file(monkeypatch, tmp_path, lambda: command.hold(words))
     assert [wish.name for wish in wished] == names
     assert len({wish.id for wish in wished}) == len(names)
     assert list((tmp_path / "held").iterdir()) == []
 
 
 def test_a_resume_writes_no_wish(monkeypatch, tmp_path):
-    assert run_with_file(monkeypatch, tmp_path, lambda: hold.resume([])) == []
+    assert run_with_file(monkeypatch, tmp_path, lambda: command.resume([])) == []
+
+
+@pytest.mark.parametrize("way", ["no ROS", "Ctrl-C"])
+def test_a_wish_is_kept_for_a_bridge_to_read_however_the_command_ends(monkeypatch, tmp_path, way):
+    monkeypatch.setenv("ROS_HOME", str(tmp_path))
+    monkeypatch.setattr(command, "FILE_TIMEOUT_S", 10.0)
+    handlers, slept = [], []
+    monkeypatch.setattr(command, "handle_stop_signals", handlers.append)
+    sleep = lambda duration_s: slept.append((duration_s, len(wish_file.WishFiles(7).read())))  # noqa: E731
+    monkeypatch.setattr(command, "time", SimpleNamespace(monotonic=lambda: 0.0, sleep=sleep))
+    monkeypatch.setenv("ROS_DOMAIN_ID", "7")
+    if way == "no ROS":
+        monkeypatch.setitem(sys.modules, hold.__name__, None)
+    else:
+        monkeypatch.setattr(hold, "set_all", lambda *_, **__: handlers[0]())
+    with pytest.raises(ImportError if way == "no ROS" else KeyboardInterrupt):
+        command.hold([])
+    assert slept == [(command.KEPT_S, 1)]
+    assert wish_file.WishFiles(7).read() == []
+
+
+def test_a_wish_is_written_before_ros_is_imported():
+    check = "import drone_bridge.tools.hold.command, sys; print([each for each in sys.modules if 'rclpy' in each])"
+    assert subprocess.run([sys.executable, "-c", check], capture_output=True, check=True, text=True).stdout == "[]\n"
 
 
 def run_with_file(monkeypatch, home, run):
     """Run the command without ROS, and return the wishes in files meanwhile."""
     wished = []
 
-    def read(node, wanted, *, is_held):
-        if is_held:
-            wait_until(WishFiles(7).read, "the file")
-        wished.extend(WishFiles(7).read())
+    def read(wanted, *, is_held):
+        wished.extend(wish_file.WishFiles(7).read())
         return 0
 
-    node = SimpleNamespace(context=SimpleNamespace(get_domain_id=lambda: 7), destroy_node=lambda: None)
     monkeypatch.setenv("ROS_HOME", str(home))
-    monkeypatch.setattr("drone_bridge.ros.node.program.initialize_ros", lambda _: None)
-    monkeypatch.setattr("drone_bridge.ros.node.program.shut_down_ros", lambda: None)
-    monkeypatch.setattr(rclpy, "create_node", lambda _: node)
-    monkeypatch.setattr(hold, "FILE_TIMEOUT_S", 10.0)
-    monkeypatch.setattr(hold, "_set", read)
+    monkeypatch.setenv("ROS_DOMAIN_ID", "7")
+    monkeypatch.setattr(command, "FILE_TIMEOUT_S", 10.0)
+    monkeypatch.setattr(command, "handle_stop_signals", lambda _: None)
+    monkeypatch.setattr(hold, "set_all", read)
     assert run() == 0
     return wished

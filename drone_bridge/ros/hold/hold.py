@@ -41,10 +41,9 @@ REFUSED = "commands_refused_on_hold"
 HELD = "hold"  # name of the condition
 #: How long the service's response, and the end of the node, wait for the file, s.
 FILE_TIMEOUT_S = 0.3
-#: Period of `look`, s, until the wishes of running programs have arrived by DDS at the latest, and later.
-FIRST_LOOK_S, LOOK_S = 0.1, 1.0
-#: Duration of the first of these, s.
-FIRST_LOOKS_S = 10.0
+#: Period of `poll_files`, s, and number of these after which files are read even if none was added or removed: two may
+#: be within a tick of the file system's clock.
+LOOK_S, LOOKS_PER_READ = 0.1, 10
 #: Number of stored ids of wishes: a repeated wish does not hold again.
 MAX_WISHES = 64
 #: Longest reason of a wish, characters.
@@ -142,11 +141,13 @@ class Hold:
             if self.state.hold(reason):
                 self._held()
 
-    def poll_files(self) -> None:
+    def poll_files(self, *, only_if_changed: bool = False) -> None:
         """Follow new wishes in files, and retry reading a stored hold.
 
         Call this periodically, in a separate thread, as it may wait for a disk.
         """
+        if not self._wish_files.have_changed() and only_if_changed:
+            return
         if self.state.is_unread:
             self._settle()
         for wish in self._wish_files.read():

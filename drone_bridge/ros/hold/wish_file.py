@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""WishFile: file in ROS_HOME with the holds that a running program wants, for nodes of this machine that start later.
+"""WishFile: file in ROS_HOME with the holds that a running program wants, for nodes of this machine.
 
-DDS needs up to 3 s to deliver a wish to a node that has just started. A node therefore also reads these files, before
-its first command. Each program has its own file, `<boot>.<domain>-<random id>.wishes`, and keeps it locked (flock). A
+A program has to import ROS and to discover a node before it can call it, and DDS needs up to 3 s to deliver a wish to a
+node that has just started. A node therefore also reads these files, before its first command and then periodically.
+Each program has its own file, `<boot>.<domain>-<random id>.wishes`, and keeps it locked (flock). A
 file that is not locked is of an ended program: it is ignored and removed.
 
 After two lines for people and for the removal of outdated files (see `hold_file`), each line is a wish, in JSON.
@@ -100,6 +101,14 @@ class WishFiles:
 
     def __init__(self, domain: int) -> None:
         self._folder, self._prefix = _place(domain)
+        self._changed_ns = -1
+
+    def have_changed(self) -> bool:
+        """Return whether a file was added, replaced or removed since the last call, by the folder's time."""
+        before_ns, self._changed_ns = self._changed_ns, 0
+        with contextlib.suppress(OSError):
+            self._changed_ns = self._folder.stat().st_mtime_ns
+        return self._changed_ns != before_ns
 
     def read(self) -> list[FiledWish]:
         """Return all wishes. Files that can't be read are ignored. May block on a disk."""

@@ -47,7 +47,7 @@ from drone_bridge.net.clock import elapsed_s
 from drone_bridge.net.connector import LinkError, UnknownHostError
 from drone_bridge.net.last_words import LEAST_LIFETIME_S, LastWordsKeeper
 from drone_bridge.net.link_loop import DROPPED_BY_STALL, DROPPED_WORK, Intake, Link, LinkLoop
-from drone_bridge.ros.hold.hold import FIRST_LOOK_S, FIRST_LOOKS_S, LOOK_S, Hold
+from drone_bridge.ros.hold.hold import LOOK_S, LOOKS_PER_READ, Hold
 from drone_bridge.ros.node.autostart import Autostart
 from drone_bridge.ros.node.link_report import SILENCES, LinkReport
 from drone_bridge.ros.node.namesakes import Namesakes
@@ -167,7 +167,7 @@ class ProtocolNode(LifecycleNode):
             self, is_server=self.is_server, report=self.report, check_age=self.check_age, cleanup=self.cleanup
         )
         self._wish_looks = 0
-        self._wish_ticker = Ticker(f"{name} wishes", FIRST_LOOK_S, self._look_for_wishes, self._log_error)
+        self._wish_ticker = Ticker(f"{name} wishes", LOOK_S, self._look_for_wishes, self._log_error)
         #: Motion of the vehicle, by its own reports.
         self.observed = ObservedMotion(elapsed_s, self._settled_at)
         #: Log of every connection's bytes, while active, if the parameter `wire_log` is set.
@@ -331,10 +331,8 @@ class ProtocolNode(LifecycleNode):
         self._state_machine.destroy_when_not_in_use()
 
     def _look_for_wishes(self) -> None:
-        self.hold.poll_files()
         self._wish_looks += 1
-        if self._wish_ticker and self._wish_looks * FIRST_LOOK_S >= FIRST_LOOKS_S:
-            self._wish_ticker.period_s = LOOK_S
+        self.hold.poll_files(only_if_changed=bool(self._wish_looks % LOOKS_PER_READ))
 
     def _open_wire_log(self) -> "WireLog | None":
         """Create the wire log if the parameters request one. Raises LinkError."""

@@ -10,7 +10,7 @@ import re
 import stat
 import sys
 import tempfile
-from collections.abc import MutableMapping
+from collections.abc import Mapping, MutableMapping
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -100,6 +100,12 @@ def _is_in_passwd() -> bool:
     except KeyError:
         return False
     return True
+
+
+def domain_of(variables: Mapping[str, str]) -> int:
+    """Return the ROS domain of an environment; 0 also if its number is malformed, with which no node starts."""
+    domain = variables.get("ROS_DOMAIN_ID", "")
+    return int(domain) if domain.isascii() and domain.isdigit() else 0
 
 
 def domain_problem() -> str | None:

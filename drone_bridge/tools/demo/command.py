@@ -2,6 +2,7 @@
 """drone-bridge demo: an emulated flight through its launch file, recorded, with a report."""
 
 import argparse
+import os
 import shutil
 import sys
 import time
@@ -14,6 +15,7 @@ import yaml
 from drone_bridge.programs.options import known
 from drone_bridge.tools.cli import REFUSED
 from drone_bridge.tools.launch.substitutions import package_prefix
+from drone_bridge.tools.shared import suspend_key
 
 STATUS_PERIOD_S = 0.2
 #: Wall time recorded after the end of the flight.
@@ -64,6 +66,9 @@ def show(demonstration: Demonstration, folder: Path) -> int:
     folder.mkdir(parents=True)
     bag, log = folder / "bag", folder / "log.txt"
     print(f"{demonstration.story}\nIt takes about half a minute. The log is {log}.", flush=True)
+    suspend_key.block()
+    resume = f"ROS_DOMAIN_ID={os.environ['ROS_DOMAIN_ID']} {suspend_key.RESUME}"
+    suspend_key.hold_all_at_each(lambda sentence: print(sentence, flush=True), resume)
     composition = Composition(
         demonstration.launch_file,
         log,

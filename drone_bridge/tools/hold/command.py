@@ -1,139 +1,61 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`drone-bridge hold` and `drone-bridge resume`: hold or resume vehicles from a shell."""
+"""`drone-bridge hold` and `drone-bridge resume`: hold or resume vehicles from a shell.
+
+To hold, a wish is written to a file before ROS is imported, which takes longer than a bridge needs to read it.
+"""
 
 import argparse
+import os
 import sys
 import time
 import uuid
 from collections.abc import Sequence
-from typing import Any
 
-from rclpy.duration import Duration
-
-from drone_bridge.msg import HoldWish
 from drone_bridge.ros.hold.file_keeper import FileKeeper
-from drone_bridge.ros.hold.hold_services import HoldServices, is_of, node_of
 from drone_bridge.ros.hold.wish_file import EVERY_NODE, FILE_TIMEOUT_S, FiledWish, WishFile
-from drone_bridge.ros.qos import latched
-from drone_bridge.tools.shared.discovery import DISCOVERY_S, QUIET_S
+from drone_bridge.ros.process.environment import domain_of
+from drone_bridge.stop_signals import handle_stop_signals
+from drone_bridge.tools.hold import REASON
 
-#: Timeout of the response of a vehicle's node, s.
-ANSWER_S = 5.0
-#: Timeout of the discovery of a named vehicle that is to be held, s: its bridge may be starting again.
-RESTART_S = 60.0
-_LOOK_S = 0.1
-#: Timeout of the delivery of a wish to a node that has answered, s.
-_WISH_S = 1.0
-_REASON = "a person ran drone-bridge hold"
-#: Exit status if a vehicle was not found, did not answer or refused.
-FAILED = 1
+#: Shortest time from the wish to its end, s, however the command ends: a running bridge looks each 0.1 s.
+KEPT_S = FILE_TIMEOUT_S + 0.3
 
 
 def hold(argv: Sequence[str]) -> int:
     """Hold the vehicles named in `argv`, or all. Returns the exit status."""
-    return _set_all(argv, is_held=True)
+    wanted = _parsed(argv, "hold", "Hold vehicles: they stay neutral and ignore commands until a person resumes them.")
+    handle_stop_signals(_interrupt)
+    file = FileKeeper(WishFile(domain_of(os.environ)).keep, lambda sentence: print(sentence, file=sys.stderr))
+    names = [f"/{each.strip('/')}" for each in wanted] or [EVERY_NODE]
+    file.keep([FiledWish(name, uuid.uuid4().hex, REASON) for name in names])  # also for nodes that start meanwhile
+    wished_s = time.monotonic()
+    try:
+        file.wait(FILE_TIMEOUT_S)
+        return _set_all(wanted, is_held=True)
+    finally:
+        time.sleep(max(0.0, wished_s + KEPT_S - time.monotonic()))
+        file.keep([])
+        file.wait(FILE_TIMEOUT_S)
 
 
 def resume(argv: Sequence[str]) -> int:
     """Resume the vehicles named in `argv`, or all. Returns the exit status."""
-    return _set_all(argv, is_held=False)
+    return _set_all(_parsed(argv, "resume", "End the hold of vehicles: they follow commands again."), is_held=False)
 
 
-def _set_all(argv: Sequence[str], *, is_held: bool) -> int:
-    verb = "hold" if is_held else "resume"
-    parser = argparse.ArgumentParser(
-        prog=f"drone-bridge {verb}",
-        description="Hold vehicles: they stay neutral and ignore commands until a person resumes them."
-        if is_held
-        else "End the hold of vehicles: they follow commands again.",
-    )
+def _parsed(argv: Sequence[str], verb: str, description: str) -> list[str]:
+    """Return the names of the wanted vehicles; none for all."""
+    parser = argparse.ArgumentParser(prog=f"drone-bridge {verb}", description=description)
     parser.add_argument("vehicle", nargs="*", help="a namespace, such as /drone, or a node; all vehicles by default")
-    wanted = parser.parse_args(argv).vehicle
-
-    import rclpy  # after the arguments, whose errors need no ROS
-
-    from drone_bridge.ros.node.program import initialize_ros, shut_down_ros
-
-    initialize_ros([])
-    node = rclpy.create_node("drone_bridge_hold")
-    file = FileKeeper(WishFile(node.context.get_domain_id()).keep, lambda sentence: print(sentence, file=sys.stderr))
-    if is_held:  # also vehicles whose node starts meanwhile
-        names = [f"/{each.strip('/')}" for each in wanted] or [EVERY_NODE]
-        file.keep([FiledWish(name, uuid.uuid4().hex, _REASON) for name in names])
-    try:
-        return _set(node, wanted, is_held=is_held)
-    finally:
-        file.keep([])
-        file.wait(FILE_TIMEOUT_S)
-        node.destroy_node()
-        shut_down_ros()
+    wanted: list[str] = parser.parse_args(argv).vehicle
+    return wanted
 
 
-def _set(node: Any, wanted: Sequence[str], *, is_held: bool) -> int:
-    """Call the services of the wanted vehicles, and print the outcomes. Returns the exit status."""
-    wishes: dict[str, Any] = {}
-    services = HoldServices(node, lambda service: not wanted or any(is_of(service, each) for each in wanted))
-    calls = _call(node, services, wanted, wishes if is_held else None)
-    for publisher in wishes.values():
-        publisher.wait_for_all_acked(Duration(seconds=_WISH_S))
-    missing = _missing(services, wanted)
-    if missing or not services.found:
-        there = ", ".join(map(node_of, services.all())) or "none"
-        wanted_names = f" {' or '.join(missing)}" if missing else ""
-        later = " If it starts later, it follows commands." if missing and is_held else ""
-        print(f"Found no vehicle{wanted_names}. Vehicles in this ROS domain: {there}.{later}", file=sys.stderr)
-    statuses = [_report(service, calls.get(service)) for service in sorted(services.found)]
-    return FAILED if missing or not services.found else max(statuses)
+def _set_all(wanted: Sequence[str], *, is_held: bool) -> int:
+    from drone_bridge.tools.hold.calls import set_all  # which imports ROS
+
+    return set_all(wanted, is_held=is_held)
 
 
-def _missing(services: HoldServices, wanted: Sequence[str]) -> list[str]:
-    """Return the named vehicles that have not been discovered."""
-    return [each for each in wanted if not any(is_of(service, each) for service in services.found)]
-
-
-def _call(node: Any, services: HoldServices, wanted: Sequence[str], wishes: dict[str, Any] | None) -> dict[str, Any]:
-    """Call each service as soon as it is discovered, and return the calls by service.
-
-    To hold, `wishes` collects publishers of a wish for each, which makes the hold a person's also on another machine,
-    where the wish file is not read.
-
-    Returns when all named vehicles have responded, or after the timeouts of discovery and of the responses. Without
-    names, discovery takes QUIET_S if there is a vehicle. A named vehicle that is to be held is held once it starts, for
-    RESTART_S at most.
-    """
-    import rclpy
-
-    is_held, calls = wishes is not None, dict[str, Any]()
-    began_s = called_s = time.monotonic()
-    longest_s, is_waiting = RESTART_S if wanted and is_held else DISCOVERY_S, False
-    while True:
-        now_s = time.monotonic()
-        if now_s - began_s <= longest_s:
-            services.find()
-        if wishes is not None:
-            for service in set(services.found) - wishes.keys():
-                wishes[service] = node.create_publisher(HoldWish, f"{node_of(service)}/hold_wish", latched())
-                wishes[service].publish(HoldWish(id=uuid.uuid4().hex, reason=_REASON))
-        if services.call(is_held, calls):
-            called_s = now_s
-        is_missing = not services.found or bool(_missing(services, wanted))
-        if is_missing and not is_waiting and DISCOVERY_S < now_s - began_s < longest_s:
-            is_waiting, names = True, " or ".join(_missing(services, wanted))
-            print(f"Found no vehicle {names} yet. It is held if it starts while this command runs.", file=sys.stderr)
-        discovery_s = longest_s if is_missing else 0.0 if wanted else QUIET_S
-        have_answered = len(calls) == len(services.found) and all(call.done() for call in calls.values())
-        is_time_over = now_s > max(began_s + discovery_s, called_s) + ANSWER_S
-        if now_s - began_s >= discovery_s and (have_answered or is_time_over):
-            return calls
-        rclpy.spin_once(node, timeout_sec=_LOOK_S)
-
-
-def _report(service: str, call: Any) -> int:
-    """Print the answer to a call. Returns the exit status."""
-    name = node_of(service)
-    if call is None or not call.done():
-        print(f"{name}: {'disappeared' if call is None else 'no answer in time'}", file=sys.stderr)
-        return FAILED
-    response = call.result()
-    print(f"{name}: {response.message}", file=sys.stdout if response.success else sys.stderr)
-    return 0 if response.success else FAILED
+def _interrupt() -> None:
+    raise KeyboardInterrupt

@@ -10,7 +10,7 @@ still runs for its controllers, and the page shows the end of both. Remaining pr
 SIGKILL. A second Ctrl-C escalates to SIGTERM at once, a third one to SIGKILL, except for bridges and servers: these get
 SIGKILL only _DRIVERS_LIMIT after their SIGINT, since a bridge that is suspended meanwhile stops its vehicle when it is
 continued. The shutdown takes less than 7 s, and with more than a dozen processes 0.15 s more for each. If the runner
-itself is killed, its processes get SIGTERM.
+itself is killed, its processes get SIGTERM. Ctrl-Z suspends nothing: it holds the vehicles (`shared.suspend_key`).
 
 The exit status is 0 if all processes succeeded, by themselves or after a required process had succeeded. It is that of
 a failed required process (128 + signal number if a signal ended it), and 2 if a controller or emulator can't start. It
@@ -25,14 +25,16 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
+from drone_bridge.ros.process.environment import domain_of
 from drone_bridge.ros.process.log_writer import Sink
 from drone_bridge.stop_signals import stop_signals
 from drone_bridge.tools.cli import REFUSED
 from drone_bridge.tools.launch.evaluate import Process
 from drone_bridge.tools.launch.process_output import ProcessOutput
+from drone_bridge.tools.shared.suspend_key import hold_briefly
 
 _IN_TURN = 2.0  # s, time to stop all processes one after the other, unless _EACH per process is more
 _EACH = 0.15  # s per process: a node takes more on a busy core, and fifty ending at once take longer than one by one
@@ -138,6 +140,7 @@ class _Supervisor:
         self._loop.add_signal_handler(signal.SIGCHLD, self._reap)
         for number in stop_signals():
             self._loop.add_signal_handler(number, self._stop_requested, number)
+        self._loop.add_signal_handler(signal.SIGTSTP, self._hold_vehicles)
 
     def _open_screens(self) -> None:
         def is_broken(_: OSError) -> None:
@@ -238,6 +241,12 @@ class _Supervisor:
         await self._wait(lambda: job.is_gone, seconds=_AFTER_SIGTERM)
         job.send(signal.SIGKILL)
 
+    def _hold_vehicles(self) -> None:
+        """Hold the vehicles of this launch at Ctrl-Z, unless they are being stopped."""
+        if not self._stopping:
+            drivers = [each for each in self._processes if each.is_driver]
+            hold_briefly([(domain_of(each.environment), _node(each.command)) for each in drivers], self._print)
+
     def _output_is_broken(self) -> None:
         self._stop("the output is closed", 128 + signal.SIGPIPE)
 
@@ -300,6 +309,12 @@ class _Supervisor:
 def _restart_delay_s(process: Process, status: int | None) -> float | None:
     """Return the delay until an ended process is restarted, s, or None: not after refused settings."""
     return None if status == REFUSED else process.respawn_delay
+
+
+def _node(command: Sequence[str]) -> str:
+    """Return the full name of the node that a command starts. Of several remappings, the first one counts."""
+    rules = dict(reversed([(name, value) for name, _, value in (word.partition(":=") for word in command)]))
+    return f"{rules.get('__ns', '').rstrip('/')}/{rules.get('__node', os.path.basename(command[0]))}"
 
 
 def _name(number: int) -> str:

@@ -12,6 +12,7 @@ from ament_index_python.packages import get_package_prefix
 
 from drone_bridge.programs.options import port
 from drone_bridge.ros.node.parameter_files import parameter_arguments
+from drone_bridge.tools.shared import suspend_key
 
 
 def main(argv: Sequence[str]) -> int:
@@ -52,4 +53,5 @@ def _become_web_bridge(options: argparse.Namespace) -> NoReturn:
     }
     program = os.path.join(get_package_prefix("drone_bridge"), "lib", "drone_bridge", "web_bridge")
     sys.stdout.flush()
+    suspend_key.block()
     os.execv(program, [program, "--ros-args", *parameter_arguments(parameters)])

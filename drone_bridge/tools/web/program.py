@@ -8,6 +8,7 @@ import sys
 
 from drone_bridge.ros.node.program import run
 from drone_bridge.ros.process.environment import ask_for_all_topics
+from drone_bridge.tools.shared.suspend_key import hold_all_at_each
 
 
 def main() -> int:
@@ -15,6 +16,7 @@ def main() -> int:
     from drone_bridge.tools.web.node import WebBridge  # whose libraries may be missing
 
     ask_for_all_topics()
+    hold_all_at_each(lambda sentence: print(sentence, flush=True))
     return run(WebBridge)
 
 
