@@ -26,13 +26,14 @@ from action_msgs.msg import GoalStatus
 from action_msgs.srv import CancelGoal
 from geometry_msgs.msg import PoseStamped
 from nav_msgs.msg import Odometry, Path
-from rclpy.action import ActionClient  # type: ignore[attr-defined]
+from rclpy.action import ActionClient
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.signals import SignalHandlerOptions
 from sensor_msgs.msg import BatteryState
 
 from drone_bridge.action import FollowPath, GoTo, Land, TakeOff
 from drone_bridge.motion.quaternions import euler_from_quaternion, quaternion_from_euler, unit_quaternion
+from drone_bridge.ros.distributions import count_services
 from drone_bridge.ros.hold.hold_services import HoldServices, is_of, node_of
 from drone_bridge.ros.subscriptions import subscribe
 from drone_bridge.ros.topics.transforms import set_quaternion
@@ -237,7 +238,7 @@ class Vehicle:
     def _served(self, ending: str) -> Iterator[str]:
         """Yield the full names of services with this suffix that have a server, and not only clients."""
         names = (name for name, _ in self._node.get_service_names_and_types() if name.endswith(ending))
-        return (name for name in names if self._node.count_services(name))
+        return (name for name in names if count_services(self._node, name))
 
     def _odometries(self) -> Iterator[str]:
         """Yield the full names of the topics with odometry."""
@@ -291,7 +292,7 @@ class Vehicle:
 
     def _holds_it(self, service: str) -> bool:
         """Return whether a hold service belongs to the vehicle and has a server."""
-        return is_of(service, self._namespace) and self._node.count_services(service) > 0
+        return is_of(service, self._namespace) and count_services(self._node, service) > 0
 
     def _hold(self, patience_s: float) -> str:
         """Cancel all goals, and hold. Return the responses. Raises VehicleError if the hold is not confirmed."""
@@ -321,7 +322,7 @@ class Vehicle:
             return has_settled and len(calls) == len(self._holds.found) and all(call.done() for call in calls.values())
 
         if patience_s > _DISCOVERY_S:
-            self._finds(self._holds.find, lambda: any(map(self._node.count_services, self._holds.all())))
+            self._finds(self._holds.find, lambda: any(count_services(self._node, each) for each in self._holds.all()))
         if not (self._holds.found or patience_s <= _DISCOVERY_S) or not _waits(is_answered, patience_s):
             silent = sorted(name for name in self._holds.found if name not in calls or not calls[name].done())
             if silent:
@@ -329,7 +330,7 @@ class Vehicle:
                 has_not = f"{', '.join(silent)} has not answered for {patience_s:g} s"
                 raise VehicleError(f"{has_not}: {self._name[0].lower()}{self._name[1:]} may {still} be held.")
             if not calls:
-                nodes = (node_of(name) for name in self._holds.all() if self._node.count_services(name))
+                nodes = (node_of(name) for name in self._holds.all() if count_services(self._node, name))
                 there = ", ".join(sorted(nodes)[:_MOST_NAMED]) or "none"
                 raise VehicleError(f"{self._name} has no node that can be held; those in this ROS domain: {there}.")
         return calls

@@ -7,7 +7,7 @@ from typing import Any
 from rclpy.duration import Duration
 from rclpy.exceptions import InvalidHandle
 from rclpy.impl.implementation_singleton import rclpy_implementation
-from rclpy.node import PublisherEventCallbacks  # type: ignore[attr-defined] # where humble has it, too
+from rclpy.node import PublisherEventCallbacks  # where all have it
 from rclpy.publisher import Publisher
 
 DELIVERY_TIMEOUT_S = 0.3

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from rclpy.callback_groups import CallbackGroup
-from rclpy.clock import Clock, ClockType  # type: ignore[attr-defined] # where humble has it, too
+from rclpy.clock import Clock, ClockType  # where all have it
 from rclpy.node import Node
 from rclpy.timer import Timer
 

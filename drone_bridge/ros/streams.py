@@ -20,11 +20,7 @@ from rclpy.qos import DurabilityPolicy, ReliabilityPolicy
 from rclpy.qos_overriding_options import QoSOverridingOptions
 from rclpy.subscription import Subscription
 
-try:
-    from rclpy.event_handler import SubscriptionEventCallbacks
-except ImportError:  # Humble
-    from rclpy.qos_event import SubscriptionEventCallbacks
-
+from drone_bridge.ros.distributions import SubscriptionEventCallbacks
 from drone_bridge.ros.qos import stream
 
 if TYPE_CHECKING:

@@ -14,10 +14,7 @@ from typing import TYPE_CHECKING, Any
 from rclpy.callback_groups import CallbackGroup
 from rclpy.qos import DurabilityPolicy, QoSPolicyKind, QoSProfile, ReliabilityPolicy
 
-try:
-    from rclpy.event_handler import SubscriptionEventCallbacks, UnsupportedEventTypeError
-except ImportError:  # Humble
-    from rclpy.qos_event import SubscriptionEventCallbacks, UnsupportedEventTypeError
+from drone_bridge.ros.distributions import SubscriptionEventCallbacks, UnsupportedEventTypeError
 
 if TYPE_CHECKING:
     from rclpy.node import Node

@@ -65,7 +65,7 @@ class World:
         self.heard, self.executing, self.lines = {}, {}, []
         self.topics, self.services, self.answers, self.called = {}, {}, {}, []
         self.position, self.yaw, self.path = np.zeros(3), 0.0, []
-        self.speaks, self.obeys, self.running = True, True, []
+        self.speaks, self.obeys, self.running, self.awaited = True, True, [], {}
         self.clients, self.publishers = 1, {"goal_pose": 0}
         self.odometry = None  # until it is taken
         subscribe = lambda node, kind, topic, heard, qos: self.heard.__setitem__(topic, heard)  # noqa: E731
@@ -117,8 +117,11 @@ class World:
     def _advance(self):
         for each in tuple(self.running):
             handle, coroutine = each
+            awaited = self.awaited.get(handle)
+            if awaited and not awaited.done():  # which rclpy allows to await once
+                continue
             try:
-                coroutine.send(None)
+                self.awaited[handle] = coroutine.send(None)
             except StopIteration as ended:
                 handle.message, handle.error = ended.value.message, GoalError(ended.value.error_code)
                 self.running.remove(each)

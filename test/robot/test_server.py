@@ -92,10 +92,11 @@ def test_lights_values_and_logs_pass_between_a_driver_and_topics(connect, ros):
         assert battery == codec.Sensor(codec.SensorType.BATTERY, "battery", 24125, 24000)
         # The log of other nodes.
         rosout = ros.publisher(Log, "/rosout", qos=10, subscribers=1)
+        warn = 30  # Log.WARN, which is of bytes on Humble
 
         def heard():
-            rosout.publish(Log(name="stranger", msg="none of theirs", level=Log.WARN))
-            rosout.publish(Log(name="painter", msg="The paint is\nout.", level=Log.WARN))
+            rosout.publish(Log(name="stranger", msg="none of theirs", level=warn))
+            rosout.publish(Log(name="painter", msg="The paint is\nout.", level=warn))
             driver.settle()
             texts = [event.text for event in driver.events if isinstance(event, codec.LogMessage)]
             return [text for text in texts if "alice" not in text]

@@ -59,13 +59,15 @@ class Call:
     """Call of a service."""
 
     def __init__(self, node, name):
-        self.response = None
+        self.response = self._awaited = None
         self._coroutine = node.services[f"~/{name}"](Trigger.Request(), Trigger.Response())
         self.go_on()
 
     def go_on(self):
+        if self._awaited and not self._awaited.done():  # which rclpy allows to await once
+            return
         try:
-            self._coroutine.send(None)
+            self._awaited = self._coroutine.send(None)
         except StopIteration as returned:
             self.response = returned.value
 

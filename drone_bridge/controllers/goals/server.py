@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from geometry_msgs.msg import PolygonStamped, PoseStamped, TwistStamped
 from nav_msgs.msg import Odometry
-from rclpy.action import ActionServer, CancelResponse  # type: ignore[attr-defined]
+from rclpy.action import ActionServer, CancelResponse
 from rclpy.duration import Duration
 from rclpy.node import Node
 from rclpy.task import Future
@@ -27,6 +27,7 @@ from drone_bridge.controllers.messages import ErrorLog, read_odometry
 from drone_bridge.controllers.vehicle_pose import VehiclePose
 from drone_bridge.controllers.waypoints.waypoint import Waypoint
 from drone_bridge.motion.quaternions import IDENTITY, euler_from_quaternion, multiplied, rotated, unit_quaternion
+from drone_bridge.ros.distributions import count_clients
 from drone_bridge.ros.node.limit_reports import FENCE
 from drone_bridge.ros.node.log_limiter import LogLimiter
 from drone_bridge.ros.node.stall_watch import PROCESS
@@ -271,7 +272,7 @@ class GoalServer:
             self._attended_s = now_s
         elif now_s >= self._looked_s + _LOOK_S:
             self._looked_s, node = now_s, self._node
-            has_client = any(node.count_clients(f"{name}/_action/send_goal") for name in self._kinds)
+            has_client = any(count_clients(node, f"{name}/_action/send_goal") for name in self._kinds)
             if has_client or (self._is_from_topic and node.count_publishers(GOAL_POSE)):
                 self._attended_s = now_s
         return now_s - self._attended_s > _LEFT_S

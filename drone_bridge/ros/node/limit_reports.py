@@ -9,6 +9,7 @@ from geometry_msgs.msg import Point32, Polygon, PolygonStamped
 
 from drone_bridge.motion.limits import BRAKED_S, DOUBTED_SPEED, Cause, LimitParameters, Limits
 from drone_bridge.net.clock import elapsed_s
+from drone_bridge.ros.distributions import call_after_set
 from drone_bridge.ros.node.common_parameters import frame_names
 from drone_bridge.ros.node.parameters import ParameterDeclaration, declarations, read
 from drone_bridge.ros.node.protocol_node import ProtocolNode
@@ -96,9 +97,8 @@ class LimitReports:
         self._create_fence()
         self._report_blindness(elapsed_s())  # at once, to explain ignored commands
         node.each_second(self._report)
-        if hasattr(node, "add_post_set_parameters_callback"):  # since Iron
-            node.add_post_set_parameters_callback(self._apply)
-            node.cleanup.callback(node.remove_post_set_parameters_callback, self._apply)
+        if remove := call_after_set(node, self._apply):
+            node.cleanup.callback(remove)
         else:
             node.each_second(self._apply)
 

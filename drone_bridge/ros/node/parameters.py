@@ -16,6 +16,7 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 
 from drone_bridge.parameter_fields import MEANING, RANGE
+from drone_bridge.ros.distributions import call_before_set
 from drone_bridge.ros.node.parameter_files import unknown
 
 UNCONFIGURED = "unconfigured"
@@ -104,8 +105,7 @@ class DeclaredParameters:
                     node.undeclare_parameter(declaration.name)
                 self._declare(declaration, ignore_override=True)
         node.add_on_set_parameters_callback(self._check)
-        if hasattr(node, "add_pre_set_parameters_callback"):  # since Iron
-            node.add_pre_set_parameters_callback(self._typed)
+        call_before_set(node, self._typed)
         names = {*unknown(sys.argv, node.get_fully_qualified_name(), self._declarations)}
         replaced = {name: sentence for name in sorted(names) if (sentence := self._replaced(name))}
         if replaced and not keep_refused:

@@ -24,6 +24,7 @@ from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.logging import get_logger
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
+from rclpy.utilities import try_shutdown
 
 from drone_bridge.ros.node.parameter_files import check_launch_file
 from drone_bridge.ros.node.stall_watch import PROCESS
@@ -207,11 +208,12 @@ def initialize_ros(args: list[str] | None = None) -> None:
 
 
 def shut_down_ros() -> None:
-    """Call rclpy.try_shutdown without uninstalling signal handlers, which were never installed.
+    """Shut ROS down without uninstalling signal handlers, which were never installed.
 
-    Uninstalling would briefly reset SIGINT and SIGTERM to their default: a second Ctrl-C would then end the process.
+    `rclpy.try_shutdown` uninstalls them since Kilted. That would briefly reset SIGINT and SIGTERM to their default: a
+    second Ctrl-C would then end the process.
     """
-    rclpy.try_shutdown(uninstall_handlers=False)
+    try_shutdown()
 
 
 def executor_of(node: Stoppable) -> SingleThreadedExecutor:

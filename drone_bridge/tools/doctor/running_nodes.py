@@ -11,9 +11,8 @@ from typing import Any
 
 import rclpy
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
-from rclpy.node import Node
+from rclpy.node import Node, TopicEndpointInfo
 from rclpy.qos import DurabilityPolicy, QoSCompatibility, QoSProfile, qos_check_compatible
-from rclpy.topic_endpoint_info import TopicEndpointInfo
 
 from drone_bridge.kind import ProtocolKind, kinds, load
 from drone_bridge.ros.node.link_report import LINK_STATUS

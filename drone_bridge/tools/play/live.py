@@ -11,9 +11,8 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from rclpy.node import Node
+from rclpy.node import Node, TopicEndpointInfo
 from rclpy.publisher import Publisher
-from rclpy.topic_endpoint_info import TopicEndpointInfo
 
 from drone_bridge.ros.hold.hold_services import HoldServices, node_of
 

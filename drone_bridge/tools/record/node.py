@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from rclpy.node import Node
+from rclpy.node import Node, TopicEndpointInfo
 from rclpy.qos import QoSProfile
-from rclpy.topic_endpoint_info import TopicEndpointInfo
 
+from drone_bridge.ros.distributions import publisher_of, sequence_number
 from drone_bridge.ros.process import log_pipe
 from drone_bridge.ros.service_responses import resend_lost_responses
 from drone_bridge.ros.steady_timer import steady_timer
@@ -214,12 +214,6 @@ class Recorder(Node):
         self._sink(topic, recorded.arrived_ns, publish_ns if is_time else recorded.arrived_ns, data)
 
 
-def publisher_of(info: Mapping[str, Any]) -> bytes:
-    """Return the identifier of a message's publisher, or empty bytes on Humble and Jazzy, which do not have it."""
-    publisher = info.get("publisher_gid")
-    return bytes(publisher["data"]) if publisher else b""
-
-
 def lost_before(info: Mapping[str, Any], newest: dict[bytes, int]) -> int:
     """Return the number of messages missing between a publisher's newest message so far and this one.
 
@@ -227,7 +221,7 @@ def lost_before(info: Mapping[str, Any], newest: dict[bytes, int]) -> int:
     Messages before the first received one do not count, since they may precede the subscription. The result is 0 on
     Humble, which has no sequence numbers, and on Jazzy, which does not identify publishers.
     """
-    number: int | None = info.get("publication_sequence_number")
+    number = sequence_number(info)
     name = publisher_of(info)
     if number is None or not name:
         return 0

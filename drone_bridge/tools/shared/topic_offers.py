@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from rclpy.node import TopicEndpointInfo
 from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
-from rclpy.topic_endpoint_info import TopicEndpointInfo
 
 #: Number of messages of a topic that are compared. Copies arrive within the same moment, or after a new subscription.
 COMPARED = 2000

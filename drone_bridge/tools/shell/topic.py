@@ -9,10 +9,10 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from rclpy.node import Node
+from rclpy.node import Node, TopicEndpointInfo
 from rclpy.serialization import deserialize_message
-from rclpy.topic_endpoint_info import TopicEndpointInfo
 
+from drone_bridge.ros.distributions import with_info
 from drone_bridge.ros.hold.hold_services import CommandRefusals
 from drone_bridge.ros.publishers import wait_for_delivery
 from drone_bridge.tools.shared.discovery import DISCOVERY_S
@@ -136,9 +136,8 @@ def _subscribe(node: Node, words: Any, take: Callable[[Any], None]) -> None:
         if len(requests) == 1 or once.is_new(data, info):
             take(deserialize_message(data, kind))
 
-    callback: Any = take_first
     for each in requests:
-        node.create_subscription(kind, topic, callback, each, raw=True)
+        node.create_subscription(kind, topic, with_info(take_first), each, raw=True)
 
 
 def _publish(node: Node, words: Any) -> int:

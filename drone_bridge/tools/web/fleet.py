@@ -14,12 +14,12 @@ from std_msgs.msg import Bool
 from std_srvs.srv import SetBool
 
 from drone_bridge.msg import HoldStatus, HoldWish
+from drone_bridge.ros.distributions import sequence_number, with_info
 from drone_bridge.ros.publishers import NO_EVENTS, PUBLISHER_ERRORS
 from drone_bridge.ros.qos import latched
 from drone_bridge.ros.servers.neutral_repeater import OBSERVERS
 from drone_bridge.ros.streams import UNWATCHED
 from drone_bridge.tools.web.goals import goal_of
-from drone_bridge.tools.web.graph import HAS_MESSAGE_INFO
 from drone_bridge.tools.web.helm import Motion
 from drone_bridge.tools.web.vehicles import (
     AXES,
@@ -133,11 +133,10 @@ class Fleet:
     def _follow_held(self, topic: str, vehicle: str) -> Any:
         def take(message: Bool, info: dict[str, Any]) -> None:
             since_ns = info.get("source_timestamp") or self._node.get_clock().now().nanoseconds
-            is_first = info.get("publication_sequence_number") == 1
+            is_first = sequence_number(info) == 1
             self._on_held(vehicle, since_ns if message.data else None, is_first)
 
-        callback: Any = take if HAS_MESSAGE_INFO else lambda message: take(message, {})
-        return self._node.create_subscription(Bool, topic, callback, latched(), event_callbacks=UNWATCHED)
+        return self._node.create_subscription(Bool, topic, with_info(take), latched(), event_callbacks=UNWATCHED)
 
     def wish(self, name: str, id_: str, reason: str) -> None:
         """Publish the wish to hold the vehicle of a node, latched. An empty id ends it."""

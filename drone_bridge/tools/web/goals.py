@@ -10,9 +10,10 @@ from typing import Any
 
 from action_msgs.msg import GoalStatus
 from geometry_msgs.msg import PoseStamped
-from rclpy.action import ActionClient  # type: ignore[attr-defined]
+from rclpy.action import ActionClient
 from rclpy.node import Node
 
+from drone_bridge.ros.distributions import count_services
 from drone_bridge.wire.json_numbers import is_number
 
 ACTION, ACTION_TYPE = "go_to", "drone_bridge/action/GoTo_SendGoal"
@@ -71,7 +72,7 @@ def goal_of(namespace: str, services: Mapping[str, Sequence[str]], node: Node) -
         return ""
     action, topic = f"{namespace}/{ACTION}", f"{namespace}/{TOPIC}"
     request = f"{action}/_action/send_goal"  # listed also if only its clients exist
-    if ACTION_TYPE in services.get(request, ()) and node.count_services(request):
+    if ACTION_TYPE in services.get(request, ()) and count_services(node, request):
         return action
     subscribers = node.get_subscriptions_info_by_topic(topic)
     return topic if any(each.topic_type == TOPIC_TYPE for each in subscribers) else ""

@@ -17,8 +17,8 @@ from typing import Any
 
 from foxglove import Channel, Context, Schema
 from rclpy.node import Node
-from rclpy.subscription import Subscription
 
+from drone_bridge.ros.distributions import with_info
 from drone_bridge.ros.steady_timer import steady_timer
 from drone_bridge.ros.streams import UNWATCHED, PolledCallbackGroup, arrived
 from drone_bridge.tools.shared.interfaces import BULKY_TYPES, ENCODING, UnknownTypeError, import_interface, message_text
@@ -33,9 +33,6 @@ LOG, LOG_LINES = "/rosout", 1000
 TAKING_PERIOD_S = 0.02
 Publish = Callable[[int, int | None, bytes, int], None]
 """Sends a message: channel, viewer (None for all), bytes, and time in ns."""
-
-# Before Iron, callbacks get only the message.
-HAS_MESSAGE_INFO = hasattr(Subscription, "CallbackType")
 
 
 @dataclass(slots=True)
@@ -188,12 +185,11 @@ class Graph:
             for waiting in arrived(subscription, profile.depth):
                 send(*waiting)
 
-        callback: Any = take if HAS_MESSAGE_INFO else lambda data: take(data, {})
         is_stream = not latched and feed.type_name not in BULKY_TYPES
         subscription = self._node.create_subscription(
             feed.message_class,
             feed.topic,
-            callback,
+            with_info(take),
             profile,
             callback_group=self._polled if is_stream else None,
             event_callbacks=UNWATCHED,

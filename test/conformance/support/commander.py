@@ -13,8 +13,9 @@ from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import Twist
 from rclpy.exceptions import InvalidHandle
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
-from rclpy.subscription import Subscription
 from relay import CommandLog
+
+from drone_bridge.ros.distributions import with_info
 
 PERIOD_S = 0.05
 
@@ -83,9 +84,7 @@ class Commander:
 
 def _with_sending_time(callback: Callable[[Twist, float | None], None]) -> Callable[..., None]:
     """Return a callback for a subscription that passes on a message with its time of sending, if known."""
-    if not hasattr(Subscription, "CallbackType"):  # Humble
-        return lambda message: callback(message, None)
-    return lambda message, info: callback(message, info["source_timestamp"] / 1e9 or None)
+    return with_info(lambda message, info: callback(message, info.get("source_timestamp", 0) / 1e9 or None))
 
 
 def _is_zero(twist: Twist) -> bool:
