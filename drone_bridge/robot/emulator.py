@@ -16,11 +16,13 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
 
-from drone_bridge.net.connector import Cancellation, wait_readable
+from drone_bridge.net.connector import Cancellation
 from drone_bridge.net.link_loop import Connected, Disconnected, ReceivedData
 from drone_bridge.net.tcp_connection import StreamOptions, StreamPeer
 from drone_bridge.net.tcp_port import TcpPort
+from drone_bridge.programs.emulation import Emulation
 from drone_bridge.programs.options import (
     ProgramParser,
     add_address,
@@ -232,53 +234,54 @@ def _motor_sensors(side: str, motor: Motor) -> Iterable[codec.Sensor]:
 # Serving drivers over TCP, and advancing the simulation.
 
 
-MAX_STEP_S = 0.1  # maximum step of the physics after a stall
 COLUMNS = ("time", "x", "y", "heading", "left", "right", "voltage", "light")
 
 
-class RobotEmulator:
+class RobotEmulator(Emulation):
     """Server for drivers, and clock of the simulation."""
+
+    step_s = 1 / STEP_RATE
 
     def __init__(
         self, robot: SimulatedRobot, control: RobotControl, port: RobotPort, options: argparse.Namespace
     ) -> None:
         self._robot, self._control, self._port, self._options = robot, control, port, options
         self._silence_s = options.silence_timeout or math.inf
+        self._period_s = options.sensor_period or control.readings_period_s or SENSOR_PERIOD_S
+        self._readings_s = self._period_s  # next time of the robot
         self._drivers: dict[StreamPeer, ServedDriver] = {}
 
-    def run(self, cancellation: Cancellation, trajectory: TrajectoryFile | None) -> None:
-        """Serve in real time until cancelled, or for the duration."""
-        moved_s = time.monotonic()
-        end_s = math.inf if self._options.duration is None else moved_s + self._options.duration
-        period_s = self._options.sensor_period or self._control.readings_period_s or SENSOR_PERIOD_S
-        read_s = moved_s + period_s
-        while not cancellation.is_set and (now_s := time.monotonic()) < end_s:
-            self._move(now_s - moved_s, trajectory)
-            moved_s = now_s
-            for driver in self._control.silent_drivers(now(), self._silence_s):
-                self._end(driver.peer, f"silent for {self._silence_s:g} s")
-            if now_s >= read_s:
-                read_s = now_s + period_s
-                self._control.send_readings(self._robot.readings())
-            step_s = min(moved_s + 1 / STEP_RATE, end_s)
-            while not cancellation.is_set and (left_s := step_s - time.monotonic()) > 0:
-                self._receive()
-                wait_readable([*self._port.files(), cancellation], left_s)
+    @property
+    def time_s(self) -> float:
+        return self._robot.physics.time
 
-    def _receive(self) -> None:
+    def step(self, now_s: float) -> None:
+        self._robot.physics.advance(self.step_s)
+        for driver in self._control.silent_drivers(now(), self._silence_s):
+            self._end(driver.peer, f"silent for {self._silence_s:g} s")
+        if self.time_s >= self._readings_s:
+            self._readings_s = self.time_s + self._period_s
+            self._control.send_readings(self._robot.readings())
+
+    def row(self) -> Sequence[float | str]:
+        vehicle = self._robot.physics
+        speeds = vehicle.left.setting, vehicle.right.setting
+        state = (vehicle.time, vehicle.x, vehicle.y, vehicle.heading)
+        return (*state, *speeds, vehicle.voltage, float(vehicle.is_light_on))
+
+    def receive(self, link: Any, event: Any, now_s: float) -> None:
         """Accept connections, execute received data, and answer discovery requests."""
-        while event := self._port.receive():
-            peer = event.source
-            if isinstance(peer, tuple):
-                self._port.send(self._options.name.encode(), peer)
-                print_event(f"answered {peer_name(peer)} as {self._options.name}")
-            elif isinstance(event, Connected):
-                self._begin(peer)
-            elif isinstance(event, ReceivedData):
-                self._converse(peer, event.data)
-            elif isinstance(event, Disconnected):
-                self._converse(peer, b"")
-                self._end(peer, "connection closed by the driver" if event.is_regular else event.sentence.rstrip("."))
+        peer = event.source
+        if isinstance(peer, tuple):
+            self._port.send(self._options.name.encode(), peer)
+            print_event(f"answered {peer_name(peer)} as {self._options.name}")
+        elif isinstance(event, Connected):
+            self._begin(peer)
+        elif isinstance(event, ReceivedData):
+            self._converse(peer, event.data)
+        elif isinstance(event, Disconnected):
+            self._converse(peer, b"")
+            self._end(peer, "connection closed by the driver" if event.is_regular else event.sentence.rstrip("."))
 
     def _begin(self, peer: StreamPeer) -> None:
         if len(self._drivers) >= MAX_DRIVERS:
@@ -319,17 +322,6 @@ class RobotEmulator:
             self._end(peer, "connection closed by the robot")
         self._port.close()
 
-    def _move(self, left_s: float, trajectory: TrajectoryFile | None) -> None:
-        """Advance the robot."""
-        vehicle = self._robot.physics
-        while left_s > 0:
-            vehicle.advance(min(left_s, MAX_STEP_S))
-            left_s -= MAX_STEP_S
-        if trajectory:
-            speeds = vehicle.left.setting, vehicle.right.setting
-            state = (vehicle.time, vehicle.x, vehicle.y, vehicle.heading)
-            trajectory.write((*state, *speeds, vehicle.voltage, float(vehicle.is_light_on)))
-
 
 def now() -> Instant:
     """Return the time."""
@@ -357,7 +349,7 @@ def serve(options: argparse.Namespace, cancellation: Cancellation, stack: contex
     server = RobotEmulator(robot, control, link, options)
     try:
         print_event(f"listening on {address_name(options.host, link.port)}")
-        server.run(cancellation, trajectory)
+        server.run([link], options, cancellation, trajectory)
     finally:
         server.disconnect_all()
     print_event(

@@ -1,19 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The emulator as a process: its telemetry on a socket, its output, its exit code."""
 
-import time
-from unittest.mock import Mock
-
 import pytest
 from processes import Process
 from telemetry_operator import TelemetryOperator
 
-from drone_bridge.net.connector import Cancellation, LinkOutdatedError
 from drone_bridge.telemetry.codec import (
     ControllerConnection,
     DroneCommand,
 )
-from drone_bridge.telemetry.emulator.__main__ import Broadcast
 
 MODULE = "drone_bridge.telemetry.emulator"
 
@@ -81,11 +76,3 @@ def test_a_bad_landing_does_not_end_it_and_its_exit_status_is_1(emulate, bridge)
     drone.wait_for_line("^took off: ")
     assert drone.stop() == 1
     drone.wait_for_line("^ended: t=.* s, flying")
-
-
-def test_a_bridge_whose_name_has_another_address_is_followed(capsys):
-    link = Mock(files=list, **{"receive.side_effect": [LinkOutdatedError("It has moved."), *[None] * 99]})
-    drone = Broadcast(Mock(), link, Cancellation(), Mock(), lies=Mock())
-    drone._receive_until(time.monotonic() + 0.01)
-    assert "It has moved." in capsys.readouterr().out
-    link.open.assert_called_once_with()

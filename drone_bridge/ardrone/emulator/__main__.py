@@ -16,21 +16,21 @@ import math
 import signal
 import socket
 import sys
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from drone_bridge.ardrone.codec import CONTROL_PORT, DEFAULT_PORT, NAVDATA_PORT, VIDEO_PORT, State
 from drone_bridge.ardrone.codec.configuration import FIRMWARE
-from drone_bridge.ardrone.device import LONGEST_STEP_S, EmulatedArdrone, FirmwareBehaviour
+from drone_bridge.ardrone.device import EmulatedArdrone, FirmwareBehaviour
 from drone_bridge.ardrone.emulator.ftp import VersionServer
 from drone_bridge.motion.ar_drone_flight import COLUMNS, STEP_RATE, ArDroneFlight, FlightPhase
-from drone_bridge.net.connector import Cancellation, LinkError, wait_readable
+from drone_bridge.net.connector import Cancellation, LinkError
 from drone_bridge.net.datagram_link import DatagramPort
 from drone_bridge.net.tcp import listening_socket
 from drone_bridge.programs.bad_network import BadNetwork
+from drone_bridge.programs.emulation import Emulation
 from drone_bridge.programs.missing_package import explain_missing
 from drone_bridge.programs.options import (
     ProgramParser,
@@ -43,15 +43,12 @@ from drone_bridge.programs.options import (
     positive,
     probability,
 )
-from drone_bridge.programs.program import LimitedReports, TrajectoryFile, print_event, print_status, run_program
+from drone_bridge.programs.program import LimitedReports, TrajectoryFile, print_event, run_program
 from drone_bridge.programs.video_sender import VideoSender
 from drone_bridge.wire.addresses import address_name, peer_name
 
-REPORT_PERIOD_S = 1.0
 #: Ports of version.txt: the drone's own, and the usual one, where some programs look.
 FTP_PORT, USUAL_FTP_PORT = 5551, 21
-#: Most datagrams that are read at a time.
-MAX_READ = 64
 #: Most clients of the control port at a time.
 MAX_READERS = 4
 
@@ -84,25 +81,24 @@ class ControlPort:
             self._readers.remove(reader)
             reader.close()
 
-    def fileno(self) -> int:
-        """Return the listening socket's descriptor."""
-        return self._listening.fileno()
-
     def close(self) -> None:
         """Close all connections."""
         for each in (*self._readers, self._listening):
             each.close()
 
 
-class DroneProgram:
+class DroneProgram(Emulation):
     """Drone on the network: its ports, and a log of its events."""
+
+    step_s = 1 / (2 * STEP_RATE)
 
     def __init__(self, drone: EmulatedArdrone, options: argparse.Namespace, stack: contextlib.ExitStack) -> None:
         """Open the ports, which the stack closes. Raises LinkError."""
         self.drone = drone
         self.datagrams = 0
-        self.commands, self._navdata = (
-            DatagramPort(options.host, each) for each in (options.port, options.navdata_port)
+        self.links = self.commands, self._navdata = (
+            DatagramPort(options.host, options.port),
+            DatagramPort(options.host, options.navdata_port),
         )
         stack.callback(self.commands.close)
         stack.callback(self._navdata.close)
@@ -117,40 +113,48 @@ class DroneProgram:
         self._network: BadNetwork[bytes] = BadNetwork(options.loss, options.reorder, options.seed)
         self._navdata_network: BadNetwork[bytes] = BadNetwork(options.loss, options.reorder, options.seed)
         self._reports, self._client, self._printed = LimitedReports(), "", ""
+        self._phase, self._was_steered = drone.flight.phase, False
 
-    def exchange(self, cancellation: Cancellation, until_s: float) -> None:
-        """Receive and send until this time of the monotonic clock, or until cancelled."""
-        while not cancellation.is_set:
-            self._receive(time.monotonic())
-            self._send(time.monotonic())
-            if (left_s := until_s - time.monotonic()) <= 0:
-                return
-            control = [self._control] if self._control else []
-            wait_readable([*self.commands.files(), *self._navdata.files(), *control, cancellation], left_s)
-
-    def show(self) -> None:
-        """Hand the view over to the camera."""
-        if self._video:
-            drone = self.drone
-            self._video.show(drone.flight.view(drone.settings["video:video_channel"] == "1", drone.is_emergency))
-
-    def _receive(self, now_s: float) -> None:
+    def receive(self, link: Any, event: Any, now_s: float) -> None:
         drone = self.drone
-        for _ in range(MAX_READ):
-            if not (received := _next(self._navdata)):
-                break
-            drone.ask(received[1], now_s)
-            if (name := peer_name(received[1])) != self._client:
+        if link is self._navdata:
+            drone.ask(event.source, now_s)
+            if (name := peer_name(event.source)) != self._client:
                 self._client = name
                 print_event(f"navdata goes to {name}")
-        for _ in range(MAX_READ):
-            if not (received := _next(self.commands)):
-                break
-            for data in self._network.carry(received[0]):
+        else:
+            for data in self._network.carry(event.data):
                 self.datagrams += 1
                 drone.receive(data, now_s)
+        self._send(now_s)
+
+    @property
+    def time_s(self) -> float:
+        return self.drone.flight.time
+
+    def step(self, now_s: float) -> None:
+        drone = self.drone
+        drone.tick(now_s)
+        if self._video:
+            self._video.show(drone.flight.view(drone.settings["video:video_channel"] == "1", drone.is_emergency))
         if self._control:
             self._control.accept()
+        self._send(now_s)
+
+    def row(self) -> Sequence[float | str]:
+        return self.drone.flight.row()
+
+    def changes(self) -> Iterator[str]:
+        flight, phase, was_steered = self.drone.flight, self._phase, self._was_steered
+        self._phase, self._was_steered = flight.phase, flight.is_steered
+        if flight.phase is not phase:
+            yield f"{phase.value} -> {flight.phase.value}: {flight.describe()}"
+        if flight.is_steered is not was_steered:
+            x, y, z = flight.position
+            yield f"{'moves' if flight.is_steered else 'stands'} at {x:.2f} {y:.2f} {z:.2f} m"
+
+    def describe(self) -> str:
+        return self.drone.flight.describe()
 
     def _send(self, now_s: float) -> None:
         drone = self.drone
@@ -190,43 +194,6 @@ def open_video(options: argparse.Namespace, stack: contextlib.ExitStack) -> Vide
     return video
 
 
-def _next(port: DatagramPort) -> tuple[bytes, object] | None:
-    with contextlib.suppress(LinkError):
-        if received := port.receive():
-            assert isinstance(received.data, bytes)
-            return received.data, received.source
-    return None
-
-
-def fly(
-    program: DroneProgram, options: argparse.Namespace, cancellation: Cancellation, trajectory: TrajectoryFile | None
-) -> None:
-    """Fly in real time until the duration ends."""
-    drone = program.drone
-    flight, duration = drone.flight, math.inf if options.duration is None else options.duration
-    step = 1 / (2 * STEP_RATE)
-    due = time.monotonic()
-    report_due = REPORT_PERIOD_S
-    phase, was_steered = flight.phase, False
-    while flight.time < duration and not cancellation.is_set:
-        drone.tick(time.monotonic())
-        program.show()
-        if trajectory:
-            trajectory.write(flight.row())
-        if flight.phase is not phase:
-            print_event(f"{phase.value} -> {flight.phase.value}: {flight.describe()}")
-            phase = flight.phase
-        if flight.is_steered is not was_steered:
-            was_steered = flight.is_steered
-            x, y, z = flight.position
-            print_event(f"{'moves' if was_steered else 'stands'} at {x:.2f} {y:.2f} {z:.2f} m")
-        if flight.time >= report_due:
-            report_due += REPORT_PERIOD_S
-            print_status(flight.describe())
-        due = max(due + step, time.monotonic() - LONGEST_STEP_S)
-        program.exchange(cancellation, due)
-
-
 def serve(options: argparse.Namespace, cancellation: Cancellation, stack: contextlib.ExitStack) -> int:
     """Listen and fly until the end. Raises LinkError and OSError."""
     flight = ArDroneFlight(options.gusts, options.seed)
@@ -252,7 +219,7 @@ def serve(options: argparse.Namespace, cancellation: Cancellation, stack: contex
     signal.signal(signal.SIGUSR1, lambda *_: drone.enter_emergency(State.CUTOUT))
     signal.signal(signal.SIGUSR2, lambda *_: drone.land_itself())
     print_event(f"listening on {address_name(options.host, program.commands.port)}")
-    fly(program, options, cancellation, trajectory)
+    program.run(program.links, options, cancellation, trajectory)
     print_event(f"ended: {flight.describe()}; {program.datagrams} datagrams of commands")
     return 0
 

@@ -17,8 +17,7 @@ import contextlib
 import math
 import signal
 import sys
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -40,10 +39,10 @@ from drone_bridge.dronegui.emulator.navdata import blocks
 from drone_bridge.dronegui.emulator.video import ControllersOutlet
 from drone_bridge.dronegui.ports import PortWithOutlet, open_outlet
 from drone_bridge.motion.ar_drone_flight import COLUMNS, STEP_RATE, ArDroneFlight
-from drone_bridge.net.blocking import receive
-from drone_bridge.net.connector import Cancellation, LinkCancelledError, LinkError, LinkTimeoutError
+from drone_bridge.net.connector import Cancellation, LinkError
 from drone_bridge.net.link_loop import ReceivedData
 from drone_bridge.programs.bad_network import BadNetwork
+from drone_bridge.programs.emulation import Emulation
 from drone_bridge.programs.lies import ALTITUDE, BATTERY, HEADING, LATE, NOISE, VELOCITY, FaultyReports, add_lies
 from drone_bridge.programs.missing_package import explain_missing
 from drone_bridge.programs.options import (
@@ -57,22 +56,24 @@ from drone_bridge.programs.options import (
     not_negative,
     port,
 )
-from drone_bridge.programs.program import LimitedReports, TrajectoryFile, print_event, print_status, run_program
+from drone_bridge.programs.program import LimitedReports, TrajectoryFile, print_event, run_program
 from drone_bridge.programs.video_sender import VideoSender
 from drone_bridge.vision.ar_drone_cameras import CAMERAS, DOWN, FRONT
 from drone_bridge.wire.addresses import address_name, peer_name
 from drone_bridge.wire.events import RemoteProtocolError
 
 
-class GuiProgram:
+class GuiProgram(Emulation):
     """GUI without a window: it counts packets, and reports its controllers."""
+
+    step_s = 1 / STEP_RATE
 
     def __init__(
         self,
         flight: ArDroneFlight,
         dialect: GuiDialect,
         link: PortWithOutlet,
-        lies: FaultyReports[list[Navdata]],
+        options: argparse.Namespace,
         video: VideoSender[ControllersOutlet] | None,
     ) -> None:
         self.packets = self.late = self.refused = 0
@@ -81,17 +82,13 @@ class GuiProgram:
         self._link = link
         self._video = video
         #: Whether the video is that of the downward camera.
-        self.is_down = False
+        self.is_down = options.camera == DOWN.name
+        self._network: BadNetwork[ReceivedData] = BadNetwork(options.loss, options.reorder, options.seed)
         self._gui = self._started()
-        self._navdata_number, self._lies = 0, lies
-        self._sender = ""
+        self._navdata_number, self._lies = 0, FaultyReports[list[Navdata]](dict(options.lie))
+        self._sender, self._phase = "", flight.phase
         self._reports = LimitedReports()
         self._was_hearing = self._was_reset = False
-
-    @property
-    def controls(self) -> Controls:
-        """Controls in force."""
-        return self._gui.controls
 
     def _started(self) -> Gui:
         return Gui(self._flight, self._dialect, self._link.loopback_host)
@@ -103,8 +100,11 @@ class GuiProgram:
         self._dialect = replace(self._dialect, is_bootstrapped=False)
         self._gui, self._was_hearing, self._was_reset = self._started(), False, False
 
-    def receive(self, datagram: bytes, source: Any) -> None:
-        """Execute a datagram. `source` is a socket address."""
+    def receive(self, link: Any, event: Any, now_s: float) -> None:
+        for arrived in self._network.carry(event):
+            self._execute(arrived.data, arrived.source)
+
+    def _execute(self, datagram: bytes, source: Any) -> None:
         sender = peer_name(source)
         try:
             event = self._gui.receive(datagram, source, self._flight.time)
@@ -139,14 +139,29 @@ class GuiProgram:
             self.is_down = not self.is_down
             print_event(f"video of the {(DOWN if self.is_down else FRONT).name} camera")
 
-    def send_video(self) -> None:
-        """Send pictures of the current view to all controllers."""
+    @property
+    def time_s(self) -> float:
+        return self._flight.time
+
+    def step(self, now_s: float) -> None:
+        self._flight.advance(self.step_s)
+        self._send_navdata()
         if self._video:
             self._video.outlet.receivers = self._gui.receivers(self._flight.time)
             self._video.show(self._flight.view(self.is_down))
 
-    def send_navdata(self) -> None:
-        """Send due navdata to all controllers."""
+    def row(self) -> Sequence[float | str]:
+        return [*self._flight.row(), *(float(getattr(self._gui.controls, key)) for key in (*BUTTONS, *AXES))]
+
+    def changes(self) -> Iterator[str]:
+        phase, self._phase = self._phase, self._flight.phase
+        if self._phase is not phase:
+            yield f"{phase.value} -> {self._phase.value}: {self.describe()}"
+
+    def describe(self) -> str:
+        return self._flight.describe()
+
+    def _send_navdata(self) -> None:
         is_hearing = self._gui.receives_navdata(self._flight.time)
         if self._was_hearing and not is_hearing:
             print_event("the drone considers the GUI disconnected, and stops sending navdata")
@@ -163,46 +178,8 @@ class GuiProgram:
 
 # The program.
 
-REPORT_PERIOD_S = 1.0
 CSV_COLUMNS = (*COLUMNS, *(f"control_{key}" for key in (*BUTTONS, *AXES)))
-#: Longest stall that the flight catches up, s; after a longer one it continues from there.
-LONGEST_CATCH_UP_S = 0.25
 SOURCE_PORT = "source port, if it is free; 0 for any"
-
-
-def fly(
-    flight: ArDroneFlight,
-    gui: GuiProgram,
-    hear: Callable[[float], ReceivedData],
-    options: argparse.Namespace,
-    trajectory: TrajectoryFile | None,
-) -> None:
-    """Fly in real time until the duration ends; `hear` waits for a packet for up to the given seconds.
-
-    Raises LinkError and LinkCancelledError.
-    """
-    network: BadNetwork[ReceivedData] = BadNetwork(options.loss, options.reorder, options.seed)
-    duration = math.inf if options.duration is None else options.duration
-    step = 1 / STEP_RATE
-    due = time.monotonic()
-    report_due = REPORT_PERIOD_S
-    while flight.time < duration:
-        phase = flight.phase
-        flight.advance(step)
-        if trajectory:
-            trajectory.write([*flight.row(), *(float(getattr(gui.controls, key)) for key in (*BUTTONS, *AXES))])
-        gui.send_navdata()
-        gui.send_video()
-        due = max(due + step, time.monotonic() - LONGEST_CATCH_UP_S)
-        with contextlib.suppress(LinkTimeoutError):
-            while (left_s := due - time.monotonic()) > 0:
-                for datagram in network.carry(hear(left_s)):
-                    gui.receive(datagram.data, datagram.source)
-        if flight.phase is not phase:
-            print_event(f"{phase.value} -> {flight.phase.value}: {flight.describe()}")
-        if flight.time >= report_due:
-            report_due += REPORT_PERIOD_S
-            print_status(flight.describe())
 
 
 def open_video(options: argparse.Namespace, stack: contextlib.ExitStack) -> VideoSender[ControllersOutlet] | None:
@@ -237,15 +214,13 @@ def serve(options: argparse.Namespace, cancellation: Cancellation, stack: contex
     if link.problem:
         print_event(link.problem)
     video = open_video(options, stack) if options.video and options.video_port else None
-    gui = GuiProgram(flight, dialect, link, FaultyReports(dict(options.lie)), video)
-    gui.is_down = options.camera == DOWN.name
+    gui = GuiProgram(flight, dialect, link, options, video)
     signal.signal(signal.SIGUSR1, gui.start_navdata)
     signal.signal(signal.SIGUSR2, gui.land)
     signal.signal(signal.SIGIO, gui.switch_camera)
     signal.signal(signal.SIGURG, gui.restart)
     print_event(f"listening on {address_name(options.host, link.port)}")
-    with contextlib.suppress(LinkCancelledError):
-        fly(flight, gui, partial(receive, link, cancellation), options, trajectory)
+    gui.run([link], options, cancellation, trajectory)
     print_event(f"ended: {flight.describe()}; {gui.packets} packets, {gui.late} late, {gui.refused} refused")
     return 0
 

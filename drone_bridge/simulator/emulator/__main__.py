@@ -3,8 +3,9 @@
 
     python3 -m drone_bridge.simulator.emulator --scene buoys --running
 
-It starts paused, as specified. It prints a line for each event: listening, connections and why they ended, and the
-final position of the vehicle.
+It starts paused, as specified. It is no `Emulation` but runs on asyncio, since it reads the lengths of its clients'
+queues, half-closes connections, and by a quirk writes into closed ones. It prints a line for each event: listening,
+connections and why they ended, and the final position of the vehicle.
 """
 
 from __future__ import annotations

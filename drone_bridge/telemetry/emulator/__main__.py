@@ -15,8 +15,7 @@ import contextlib
 import math
 import socket
 import sys
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import fields, replace
 from typing import Any
 
@@ -30,16 +29,11 @@ except ModuleNotFoundError as error:
     print(explain_missing("drone_bridge.telemetry.emulator", error), file=sys.stderr)
     sys.exit(2)
 
-from drone_bridge.net.blocking import receive
-from drone_bridge.net.connector import (
-    Cancellation,
-    LinkCancelledError,
-    LinkOutdatedError,
-    LinkRefusedError,
-    LinkTimeoutError,
-)
+from drone_bridge.net.clock import elapsed_s
+from drone_bridge.net.connector import Cancellation, LinkCancelledError, LinkRefusedError
 from drone_bridge.net.datagram_link import DatagramPeer, DatagramPort
 from drone_bridge.programs.bad_network import BadNetwork
+from drone_bridge.programs.emulation import Emulation
 from drone_bridge.programs.lies import ALTITUDE, HEADING, LATE, NOISE, VELOCITY, FaultyReports, add_lies
 from drone_bridge.programs.options import (
     ProgramParser,
@@ -58,7 +52,6 @@ from drone_bridge.programs.program import (
     TrajectoryFile,
     print_event,
     print_retry,
-    print_status,
     run_program,
 )
 from drone_bridge.telemetry.codec import (
@@ -86,12 +79,6 @@ from drone_bridge.telemetry.emulator.world import (
 from drone_bridge.wire.addresses import address_name, peer_name
 from drone_bridge.wire.events import RemoteProtocolError
 
-# Communication: sends telemetry, receives commands.
-
-#: Longest stall that the flight catches up, s; after a longer one it continues from there.
-LONGEST_CATCH_UP_S = 0.25
-#: Maximum number of documents read per frame when there is no time left to wait.
-DOCUMENTS_WHEN_LATE = 20
 #: Timeout after which a waiting drone sends nothing more to a silent operator.
 SILENT_S = 5.0
 
@@ -111,94 +98,99 @@ def lying(telemetry: DroneTelemetry, lies: FaultyReports[DroneTelemetry]) -> Dro
     return replace(lies.delayed(reported, telemetry.timestamp or 0.0), timestamp=telemetry.timestamp)
 
 
-class Broadcast:
+#: Time for which a drone must stand after a good touchdown to count as landed; its telemetry reports that within it.
+STAYS_S = 1.0
+
+
+class Watch:
+    """Reports a flight's touchdowns and takeoffs, and whether it has landed well."""
+
+    def __init__(self, flight: LandingFlight) -> None:
+        self.has_landed_well = False
+        self._flight, self._phase = flight, flight.world.phase
+        self._touchdown: Touchdown | None = None
+
+    def changes(self) -> Iterator[str]:
+        """Yield a line for each change since the last frame."""
+        world, touchdown = self._flight.world, self._flight.touchdown
+        if world.touchdown and world.touchdown is not self._touchdown:
+            yield world.touchdown.describe()
+        if world.phase is LandingPhase.FLYING and self._phase is not LandingPhase.FLYING:
+            yield f"took off: {world.describe()}"
+        self._phase, self._touchdown = world.phase, world.touchdown
+        if touchdown and touchdown.is_good and world.time - touchdown.time >= STAYS_S:
+            self.has_landed_well = True
+
+
+class Broadcast(Emulation):
     """Flight with its connection to the receiver of the telemetry, if any."""
 
     def __init__(
-        self,
-        flight: LandingFlight,
-        link: DatagramPeer | DatagramPort,
-        cancellation: Cancellation,
-        network: BadNetwork[bytes],
-        *,
-        publish_rover: bool = False,
-        fresh_sockets: bool = False,
-        lies: FaultyReports[DroneTelemetry],
+        self, flight: LandingFlight, link: DatagramPeer | DatagramPort, watch: Watch, options: argparse.Namespace
     ) -> None:
-        """Prepare to send through `network` on an open link. With `fresh_sockets`, each document has its own socket."""
-        self._lies = lies
+        """Prepare to send on an open link."""
+        self.step_s = PERIOD_S / options.speed
+        self._lies = FaultyReports[DroneTelemetry](dict(options.lie))
+        self._network: BadNetwork[bytes] = BadNetwork(options.loss, options.reorder, options.seed)
         self.sent = self.commands = self.refused = 0
-        self._flight = flight
-        self._link, self._cancellation = link, cancellation
+        self._flight, self._link, self._watch, self._options = flight, link, watch, options
         self._audience = Audience() if isinstance(link, DatagramPort) else None
-        self._network = network
-        self._publish_rover, self._fresh_sockets = publish_rover, fresh_sockets
         self._connection = DroneConnection()
         self._reports = LimitedReports()
         self._is_heard = True
 
-    def run(self, speed: float, is_to_continue: Callable[[], bool]) -> None:
-        """Fly at `speed` simulated seconds per second until `is_to_continue` returns False after a frame.
+    @property
+    def time_s(self) -> float:
+        return round(self._flight.frames * PERIOD_S, 6)
 
-        Raises LinkError, including LinkCancelledError.
-        """
-        due = time.monotonic()
-        while True:
-            frame = self._flight.frames
-            telemetry = lying(self._flight.advance(), self._lies)
-            for document in self._documents(frame, telemetry):
-                for arriving in self._network.carry(document):
-                    self._send(arriving)
-            if not is_to_continue():
-                return
-            due = max(due + PERIOD_S / speed, time.monotonic() - LONGEST_CATCH_UP_S)
-            self._receive_until(due)
+    @property
+    def has_ended(self) -> bool:
+        return self._watch.has_landed_well and bool(self._options.until_landed)
+
+    def step(self, now_s: float) -> None:
+        frame = self._flight.frames
+        telemetry = lying(self._flight.advance(), self._lies)
+        for document in self._documents(frame, telemetry):
+            for arriving in self._network.carry(document):
+                self._send(arriving)
+
+    def row(self) -> Sequence[float | str]:
+        return self._flight.world.row()
+
+    def changes(self) -> Iterator[str]:
+        return self._watch.changes()
+
+    def describe(self) -> str:
+        return self._flight.world.describe()
 
     def _documents(self, frame: int, telemetry: DroneTelemetry) -> Iterator[bytes]:
         """Yield the documents to send at the end of this frame."""
         yield self._connection.send(telemetry)
-        if self._publish_rover and frame % ROVER_EVERY == 0:
+        if self._options.publish_rover and frame % ROVER_EVERY == 0:
             yield RoverConnection().send(self._flight.rover_telemetry())
 
     def _send(self, document: bytes) -> None:
         """Send to the peer, or to the last operator if there is one."""
         to: Any = self._link.address if isinstance(self._link, DatagramPeer) else None
         if self._audience:
-            if dropped := self._audience.drop_silent(time.monotonic(), SILENT_S):
+            if dropped := self._audience.drop_silent(elapsed_s(), SILENT_S):
                 print_event(f"{peer_name(dropped)} is silent: waiting for the next one")
             to = self._audience.operator
             if to is None:
                 return
         try:
-            if self._fresh_sockets:
+            if self._options.fresh_sockets:
                 with socket.socket(socket.AF_INET6 if ":" in to[0] else socket.AF_INET, socket.SOCK_DGRAM) as own:
                     own.sendto(document, to)
             else:
                 self._link.send(document, to)
         except LinkRefusedError as error:
-            self._report_closed_port(error)
+            self.handle_refusal(str(error))
         self.sent += 1
 
-    def _receive_until(self, due: float) -> None:
-        """Receive datagrams until the deadline, and a few if it has already passed."""
-        late = 0
-        with contextlib.suppress(LinkTimeoutError):
-            while (left_s := due - time.monotonic()) > 0 or late < DOCUMENTS_WHEN_LATE:
-                late += left_s <= 0
-                try:
-                    received = receive(self._link, self._cancellation, max(left_s, 0.0))
-                except LinkRefusedError as error:
-                    self._report_closed_port(error)
-                    continue
-                except LinkOutdatedError as error:
-                    print_event(str(error))
-                    self._link.open()
-                    continue
-                self._is_heard = True
-                self._handle(received.data, received.source)
-
-    def _handle(self, document: bytes, source: Any) -> None:
-        self._connection.receive_data(document)
+    def receive(self, link: Any, received: Any, now_s: float) -> None:
+        self._is_heard, source = True, received.source
+        self._connection.receive_data(received.data)
         try:
             event = self._connection.next_event()
         except RemoteProtocolError as error:
@@ -208,7 +200,7 @@ class Broadcast:
         if self._audience:
             if self._audience.operator is None:
                 print_event(f"sending to {peer_name(source)}")
-            self._audience.record(source, time.monotonic())
+            self._audience.record(source, now_s)
         if isinstance(event, DroneCommand):
             if event.problem:
                 self._reports.print(f"clamped a command of {peer_name(source)}: {event.problem}")
@@ -219,57 +211,17 @@ class Broadcast:
         elif isinstance(event, RoverTelemetry):
             self._flight.move_rover(event)
 
-    def _report_closed_port(self, error: LinkRefusedError) -> None:
+    def handle_refusal(self, sentence: str) -> None:
         """Report once that the peer's port is closed, until it opens."""
         if self._is_heard:
-            print_event(str(error))
+            print_event(sentence)
         self._is_heard = False
 
 
 # The program.
 
-REPORT_PERIOD_S = 1.0
-#: Time for which a drone must stand after a good touchdown to count as landed; its telemetry reports that within it.
-STAYS_S = 1.0
 LOWEST_START = 1.0  # m
 HIGHEST_START = 50.0
-
-
-class Watch:
-    """Records and reports the flight, and decides when it ends."""
-
-    def __init__(
-        self, flight: LandingFlight, duration: float, until_landed: bool, trajectory: TrajectoryFile | None
-    ) -> None:
-        """`duration` is the maximum, in simulated seconds."""
-        self.has_landed_well = False
-        self._flight = flight
-        self._frames = round(duration / PERIOD_S) if math.isfinite(duration) else math.inf
-        self._until_landed = until_landed
-        self._trajectory = trajectory
-        self._phase = flight.world.phase
-        self._touchdown: Touchdown | None = None
-        self._report_due_s = REPORT_PERIOD_S
-
-    def is_to_continue(self) -> bool:
-        """Record a frame; return whether the flight goes on."""
-        world = self._flight.world
-        if self._trajectory:
-            self._trajectory.write(world.row())
-        if world.touchdown and world.touchdown is not self._touchdown:
-            print_event(world.touchdown.describe())
-        if world.phase is LandingPhase.FLYING and self._phase is not LandingPhase.FLYING:
-            print_event(f"took off: {world.describe()}")
-        self._phase, self._touchdown = world.phase, world.touchdown
-        if world.time >= self._report_due_s:
-            self._report_due_s += REPORT_PERIOD_S
-            print_status(world.describe())
-        touchdown = self._flight.touchdown
-        if touchdown and touchdown.is_good and world.time - touchdown.time >= STAYS_S:
-            self.has_landed_well = True
-            if self._until_landed:
-                return False
-        return self._flight.frames < self._frames
 
 
 def fly(options: argparse.Namespace, cancellation: Cancellation, stack: contextlib.ExitStack) -> int:
@@ -283,25 +235,15 @@ def fly(options: argparse.Namespace, cancellation: Cancellation, stack: contextl
     else:
         link = DatagramPeer(options.host, options.port, print_retry, cancellation=cancellation)
     stack.callback(link.close)
-    duration = math.inf if options.duration is None else options.duration
-    watch = Watch(flight, duration, options.until_landed, trajectory)
-    broadcast = None
+    watch, broadcast = Watch(flight), None
     with contextlib.suppress(LinkCancelledError):
         link.open()
         if isinstance(link, DatagramPeer):
             print_event(f"sending to {link.peer}")
         else:
             print_event(f"waiting for an operator on {address_name(options.host, link.port)}")
-        broadcast = Broadcast(
-            flight,
-            link,
-            cancellation,
-            BadNetwork(options.loss, options.reorder, options.seed),
-            publish_rover=options.publish_rover,
-            fresh_sockets=options.fresh_sockets,
-            lies=FaultyReports(dict(options.lie)),
-        )
-        broadcast.run(options.speed, watch.is_to_continue)
+        broadcast = Broadcast(flight, link, watch, options)
+        broadcast.run([link], options, cancellation, trajectory)
     if broadcast:
         print_event(
             f"ended: {flight.world.describe()}; {broadcast.sent} documents sent, "

@@ -3,8 +3,9 @@
 
     python3 -m drone_bridge.testbed.emulator --seed 3 --until-reached
 
-It runs in strict lockstep: simulated time advances only when the autopilot has replied. It prints one line per event:
-its address, connections, the target reached, and the result of each flight.
+It runs in strict lockstep: simulated time advances only when the autopilot has replied. It is therefore no `Emulation`,
+which steps in real time. It prints one line per event: its address, connections, the target reached, and the result of
+each flight.
 """
 
 from __future__ import annotations

@@ -4,15 +4,12 @@
 drone-bridge emulate kestrel --loss 0.1
 """
 
-import contextlib
 import math
 import sys
-import time
 
-from drone_bridge.net.blocking import receive
-from drone_bridge.net.connector import LinkCancelledError, LinkTimeoutError
 from drone_bridge.net.datagram_link import DatagramPort
 from drone_bridge.programs.bad_network import BadNetwork
+from drone_bridge.programs.emulation import Emulation
 from drone_bridge.programs.options import ProgramParser, add_address, add_bad_network, add_run
 from drone_bridge.programs.program import LimitedReports, TrajectoryFile, print_event, run_program
 from drone_bridge.wire import RemoteProtocolError
@@ -91,36 +88,48 @@ class Body:
         return State(*map(round, (*numbers, charge)))
 
 
+class Kestrel(Emulation):
+    """Drone on the network."""
+
+    step_s = STEP_S
+
+    def __init__(self, listener, options) -> None:
+        self.body, self._listener, self._reports = Body(), listener, LimitedReports()
+        self._network = BadNetwork(options.loss, options.reorder, options.seed)
+        self._side = DroneSide(self.body, self._send)
+
+    @property
+    def time_s(self) -> float:
+        return self.body.time
+
+    def receive(self, link, event, now_s) -> None:
+        try:
+            self._side.receive(event.data, event.source)
+        except RemoteProtocolError as error:
+            self._reports.print(f"refused: {error}")
+
+    def step(self, now_s) -> None:
+        self.body.step()
+        if self._side.client and round(self.time_s / STEP_S) % STATE_EVERY == 0:
+            self._send(self._side.state(self.body.state()), self._side.client)
+
+    def row(self):
+        return self.body.time, self.body.x, self.body.y, self.body.z, self.body.heading, self.body.phase
+
+    def _send(self, data, address) -> None:
+        for each in self._network.carry((data, address)):
+            self._listener.send(*each)
+
+
 def fly(options, cancellation, stack) -> int:
     """Fly until cancelled, or for the given duration. Raises LinkError and OSError."""
     trajectory = TrajectoryFile.wanted(options.trajectory, COLUMNS, stack)
     listener = DatagramPort(options.host, options.port)
     stack.callback(listener.close)
     print_event(f"listening on {options.host}:{listener.port}")
-    network, reports, body = BadNetwork(options.loss, options.reorder, options.seed), LimitedReports(), Body()
-
-    def send(data, address):
-        for each in network.carry((data, address)):
-            listener.send(*each)
-
-    side = DroneSide(body, send)
-    due_s = time.monotonic()
-    steps = math.inf if options.duration is None else round(options.duration / STEP_S)
-    number = 0
-    with contextlib.suppress(LinkCancelledError):
-        while number < steps:
-            try:
-                datagram = receive(listener, cancellation, max(0.0, due_s - time.monotonic()))
-                side.receive(datagram.data, datagram.source)
-            except RemoteProtocolError as error:
-                reports.print(f"refused: {error}")
-            except LinkTimeoutError:
-                number, due_s = number + 1, max(due_s + STEP_S, time.monotonic())
-                body.step()
-                if trajectory:
-                    trajectory.write((body.time, body.x, body.y, body.z, body.heading, body.phase))
-                if side.client and number % STATE_EVERY == 0:
-                    send(side.state(body.state()), side.client)
+    kestrel = Kestrel(listener, options)
+    kestrel.run([listener], options, cancellation, trajectory)
+    body = kestrel.body
     print_event(f"ended: {body.phase} at {body.x:.2f} {body.y:.2f} {body.z:.2f} m")
     return 0
 
