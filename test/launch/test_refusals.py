@@ -2,6 +2,7 @@
 """Refusals of the runner, with file and line, before it starts anything."""
 
 import re
+from pathlib import Path
 
 import pytest
 from launch_package import make_package
@@ -59,8 +60,8 @@ NODE = '<node pkg="launch_test" exec="show"'
         (3, '<executable cmd="show \'a $(dirname)"/>', r"a quote in 'show 'a \$\(dirname\)' is not closed"),
         (3, '<executable cmd="true" on_exit="shutdown"/>', r"the attribute 'on_exit' of <executable> is not .*"),
         (3, '<executable cmd="true" respawn="often"/>', r"'often' is neither true nor false"),
-        (3, f'{NODE} namespace="a//b"/>', r"'/a//b' is not a namespace; .*"),
-        (3, '<push_ros_namespace namespace="1a"/>', r"'/1a' is not a namespace; .*"),
+        (3, f'{NODE} namespace="a//b"/>', r"'/a//b' is not a namespace: .*"),
+        (3, '<push_ros_namespace namespace="1a"/>', r"'/1a' is not a namespace: letters, .*, no digit first"),
         (4, f'{NODE}>\n<param name="a" value="x" type="int"/></node>', r"'x' is not a whole number"),
         (4, f'{NODE}>\n<param name="a" value="1"/></node>', r"<param> needs a 'type', one of str, .*"),
         (3, '<executable cmd="true" respawn_delay="often"/>', r"could not convert string to float: 'often'"),
@@ -185,6 +186,7 @@ def test_malformed_arguments_are_refused(word):
 
 def test_last_value_of_an_argument_counts():
     assert parse_assignments(["a:=1", "b:=x:=y", "a:=2"]) == {"a": "2", "b": "x:=y"}
+    assert parse_assignments(["bag:=~/a", "host:=~"]) == {"bag": str(Path.home() / "a"), "host": str(Path.home())}
 
 
 def test_command_says_what_is_wrong_and_fails(folder, capfd):

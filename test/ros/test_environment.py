@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from drone_bridge.ros.process.environment import domain_problem, missing_middleware, name_home
+from drone_bridge.ros.process.environment import complete_environment, domain_problem, missing_middleware, name_home
 from drone_bridge.tools.record.settings import new_bag
 
 LIBRARIES = (
@@ -70,7 +70,13 @@ def test_a_user_without_home_and_passwd_entry_gets_a_folder(tmp_path, monkeypatc
     assert Path.home() != home
 
 
-@pytest.mark.parametrize("domain", ["", "0", "232", "233", "seven"])
+@pytest.mark.parametrize("domain", ["", "0", "232", " 7 ", "233", "seven", "-1"])
 def test_a_domain_is_a_number(domain, monkeypatch):
     monkeypatch.setenv("ROS_DOMAIN_ID", domain)
-    assert (domain_problem() is None) == (domain in ("", "0", "232"))
+    assert (domain_problem() is None) == (domain in ("", "0", "232", " 7 "))
+
+
+def test_no_program_starts_in_a_domain_that_is_none(monkeypatch):
+    monkeypatch.setenv("ROS_DOMAIN_ID", "300")
+    with pytest.raises(SystemExit, match="ROS_DOMAIN_ID is '300' but must be a whole number from 0 to 232"):
+        complete_environment()

@@ -8,7 +8,7 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 from shipped import NODES, declared
 
-from drone_bridge.ros.node.parameter_files import parameter_arguments, unknown
+from drone_bridge.ros.node.parameter_files import LAUNCH_FILE, parameter_arguments, unaddressed, unknown
 from drone_bridge.ros.node.parameters import DeclaredParameters, ParameterDeclaration, has_value
 from drone_bridge.tools.record.settings import read_settings
 
@@ -152,3 +152,15 @@ def test_a_node_warns_once_of_all_unknown_parameters(make, monkeypatch):
     DeclaredParameters(node, [ParameterDeclaration("rate", 5.0, "Per second.")])
     (sentence,) = warned
     assert "limits.fence_x, raet (did you mean rate?)" in sentence
+
+
+def test_a_file_for_other_nodes_is_named_and_that_of_a_launch_is_not(tmp_path, monkeypatch):
+    file = tmp_path / "mine.yaml"
+    words = ["robot_bridge", "--ros-args", "-p", "host:=a", "--params-file", str(file)]
+    for section, is_used in {"robot_bridge": True, "/**": True, "/**/robot_bridge": True, "robot_brige": False}.items():
+        file.write_text(f"{section}: {{ros__parameters: {{port: 1}}}}")
+        assert bool([*unaddressed(words, "/robot_bridge")]) != is_used
+    sentence = f"{file} is ignored: it has parameters for /robot_brige, and none for /robot_bridge."
+    assert [*unaddressed(words, "/robot_bridge")] == [sentence]
+    monkeypatch.setenv(LAUNCH_FILE, str(file))
+    assert not [*unaddressed(words, "/robot_bridge")]

@@ -6,6 +6,7 @@ import signal
 import time
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import rclpy
@@ -102,6 +103,15 @@ def recorder(domain):
     yield recorder
     recorder.destroy_node()
     rclpy.shutdown()
+
+
+def test_requested_topics_that_nobody_publishes_are_named_once():
+    logged, topics = [], {"/odom", "/flights/a"}
+    recorder = SimpleNamespace(_settings=SimpleNamespace(topics=topics), recorded={"/odom": 0}, _missed_s=9)
+    recorder.get_logger = lambda: SimpleNamespace(warning=logged.append)
+    for recorder._reviewed_s in (9, 10, 11):
+        Recorder._report_missing(recorder)
+    assert logged == ["No node publishes /flights/a yet."]
 
 
 @pytest.mark.exhaustive

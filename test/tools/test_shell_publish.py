@@ -24,7 +24,9 @@ class Publisher:
 def test_a_hanging_subscriber_does_not_block_the_publisher(monkeypatch):
     publisher = Publisher()
     node = SimpleNamespace(
-        create_publisher=lambda kind, name, depth: publisher, get_subscriptions_info_by_topic=lambda topic: []
+        create_publisher=lambda kind, name, depth: publisher,
+        get_subscriptions_info_by_topic=lambda topic: [],
+        resolve_topic_name=lambda name: f"/{name}",
     )
     monkeypatch.setattr(topic, "spin_until", lambda node, condition, timeout_s: condition())
     words = SimpleNamespace(

@@ -76,6 +76,15 @@ def test_topics_are_listed_printed_timed_and_published(ros, command):
     assert command("topic", "echo", "/nothing", env=ABSENT).wait() == 1
 
 
+@pytest.mark.parametrize("words", [("topic", "pub", "/my-bot/go", "std_msgs/Bool"), ("param", "list", "/my-bot")])
+def test_a_name_that_ros_does_not_have_is_refused_with_a_sentence(command, words):
+    refused = command(*words)
+    assert refused.wait() == 1
+    assert len(refused.lines) == 1
+    assert "'/my-bot" in refused.output
+    assert "is not a name in ROS: letters, digits, underscores" in refused.output
+
+
 @pytest.mark.exhaustive
 def test_services_are_listed_and_called_and_parameters_read_and_set(ros, command):
     ros.node.declare_parameter("speed", 1.5)

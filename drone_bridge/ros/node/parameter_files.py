@@ -92,21 +92,40 @@ def unknown(words: Sequence[str], node: str, declared: Collection[str]) -> Itera
                     yield name
 
 
-def _given(words: Iterable[str]) -> Iterator[Section]:
-    """Yield the sections of a command line, from its parameter files and its own arguments."""
+def unaddressed(words: Sequence[str], node: str) -> Iterator[str]:
+    """Yield a sentence for each parameter file of a command line without a section for the node.
+
+    Launch files of this package pass their params_file to all nodes, and check it themselves.
+    """
+    for option, path in _options(words):
+        if option == "--params-file" and path != os.environ.get(LAUNCH_FILE):
+            found = [*_sections_of(Path(path))]
+            if found and not any(section.is_for(node) for section in found):
+                patterns = ", ".join(section.pattern for section in found)
+                yield f"{path} is ignored: it has parameters for {patterns}, and none for {node}."
+
+
+def _options(words: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Yield the options after --ros-args with their values."""
     is_of_ros, option = False, ""
     for word in words:
         if word in ("--ros-args", "--"):
             is_of_ros, option = word == "--ros-args", ""
-        elif is_of_ros and option == "--params-file":
-            yield from _sections_of(Path(word))
-            option = ""
-        elif is_of_ros and option in ("-p", "--param"):
-            node, _, name = word.partition(":=")[0].rpartition(":")
-            yield Section(f"/**/{node}" if node else _THIS, (name,))
+        elif is_of_ros and option in ("--params-file", "-p", "--param"):
+            yield option, word
             option = ""
         else:
             option = word
+
+
+def _given(words: Iterable[str]) -> Iterator[Section]:
+    """Yield the sections of a command line, from its parameter files and its own arguments."""
+    for option, word in _options(words):
+        if option == "--params-file":
+            yield from _sections_of(Path(word))
+        else:
+            node, _, name = word.partition(":=")[0].rpartition(":")
+            yield Section(f"/**/{node}" if node else _THIS, (name,))
 
 
 def _sections_of(path: Path) -> Iterator[Section]:

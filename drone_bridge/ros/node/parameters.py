@@ -17,7 +17,7 @@ from rclpy.parameter import Parameter
 
 from drone_bridge.parameter_fields import MEANING, RANGE
 from drone_bridge.ros.distributions import call_before_set
-from drone_bridge.ros.node.parameter_files import unknown
+from drone_bridge.ros.node.parameter_files import unaddressed, unknown
 
 UNCONFIGURED = "unconfigured"
 
@@ -112,8 +112,9 @@ class DeclaredParameters:
             raise ValueError(" ".join(replaced.values()))
         self.refused |= replaced
         names -= replaced.keys()
-        if names:
-            node.get_logger().warning(self._unknown(sorted(names)))
+        ignored = [*unaddressed(sys.argv, node.get_fully_qualified_name())]
+        for sentence in [*ignored, *([self._unknown(sorted(names))] if names else ())]:
+            node.get_logger().warning(sentence)
 
     def _replaced(self, name: str) -> str | None:
         """Return the error sentence for a parameter that was replaced, or None."""

@@ -33,9 +33,9 @@ def complete_environment(*, may_start_again: bool = True) -> None:
 
     Without these variables, Fast DDS would open its sockets to the whole network. An existing ROS environment, of an
     activated shell or an installation, is left unchanged. Raises SystemExit, with a sentence, if it belongs to another
-    ROS than the one for which the messages were compiled, or names a middleware that is not installed.
+    ROS than the one for which the messages were compiled, or names a middleware that is not installed or no domain.
     """
-    if problem := foreign_ros() or missing_middleware():
+    if problem := foreign_ros() or missing_middleware() or domain_problem():
         raise SystemExit(f"drone_bridge: {problem}")
     name_home()
     if may_start_again:
@@ -110,7 +110,7 @@ def domain_of(variables: Mapping[str, str]) -> int:
 
 def domain_problem() -> str | None:
     """Return why ROS_DOMAIN_ID is refused, or None."""
-    domain = os.environ.get("ROS_DOMAIN_ID") or "0"
+    domain = os.environ.get("ROS_DOMAIN_ID", "").strip() or "0"
     if domain.isascii() and domain.isdigit() and int(domain) <= MAX_DOMAIN:
         return None
     return f"ROS_DOMAIN_ID is '{domain}' but must be a whole number from 0 to {MAX_DOMAIN}."

@@ -82,7 +82,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Print the findings. Return 1 if something does not work."""
     parser = argparse.ArgumentParser(prog="drone-bridge doctor", description=__doc__)
     parser.parse_args(argv)
-    if not (environment.foreign_ros() or environment.missing_middleware()):
+    if not (environment.foreign_ros() or environment.missing_middleware() or environment.domain_problem()):
         environment.complete_environment()
     fatal = False
     for examine in EXAMINATIONS:

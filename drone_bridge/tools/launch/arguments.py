@@ -77,7 +77,7 @@ def parse_assignments(words: Iterable[str]) -> dict[str, str]:
             name, equals, value = word.partition("=")
             meant = f"did you mean '{name}:={value}'?" if name.isidentifier() and equals and value else ""
             raise LaunchFileError(f"'{word}' is not a launch argument; {meant or 'write name:=value, with a value'}")
-        given[name] = value
+        given[name] = os.path.expanduser(value)  # shells expand no ~ after :=
     return given
 
 

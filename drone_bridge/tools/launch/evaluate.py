@@ -271,5 +271,7 @@ def _renamed(name: str | None, namespace: str | None) -> list[str]:
 
 def _checked_namespace(namespace: str | None) -> str:
     if not namespace or (namespace != "/" and not all(map(_NAME.fullmatch, namespace[1:].split("/")))):
-        raise SubstitutionError(f"'{namespace}' is not a namespace; names with slashes between make one")
+        raise SubstitutionError(
+            f"'{namespace}' is not a namespace: letters, digits and underscores, a slash between names, no digit first"
+        )
     return namespace

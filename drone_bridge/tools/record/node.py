@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Recorder: node that discovers topics and records them."""
 
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,6 +18,7 @@ from drone_bridge.ros.streams import UNWATCHED, PolledCallbackGroup, arrived, ig
 from drone_bridge.tools.record.arrival import ArrivalClock
 from drone_bridge.tools.record.bag import WrittenTopic
 from drone_bridge.tools.record.settings import RecorderSettings
+from drone_bridge.tools.shared.discovery import DISCOVERY_S
 from drone_bridge.tools.shared.interfaces import (
     BULKY_TYPES,
     UnknownTypeError,
@@ -79,6 +81,7 @@ class Recorder(Node):
         # Polling, since rclpy does not expose the guard condition of the graph.
         self._polled = PolledCallbackGroup()
         self._reviewed_s = time.monotonic()
+        self._missed_s = self._reviewed_s + DISCOVERY_S
         self._timer = steady_timer(self, DISCOVERY_PERIOD_S, self._discover)
         steady_timer(self, TAKING_PERIOD_S, self.take_all)
         steady_timer(self, LOG_WRITER_PERIOD_S, log_pipe.respawn_writer)  # other nodes' watchdogs do that
@@ -123,7 +126,15 @@ class Recorder(Node):
                 self._begin(name, publishers)
         if is_review:
             self._reviewed_s = time.monotonic()
+            self._report_missing()
             self._refused &= present  # drop topics that have left, so that the set can't grow without bound
+
+    def _report_missing(self) -> None:
+        """Report, once, requested topics without a publisher: misspelt names, or a bag given after --topics."""
+        missing = self._settings.topics - self.recorded.keys()
+        if missing and self._reviewed_s > self._missed_s:
+            self._missed_s = math.inf
+            self.get_logger().warning(f"No node publishes {', '.join(sorted(missing))} yet.")
 
     def _is_wanted(self, name: str) -> bool:
         if self._settings.exclude and self._settings.exclude.search(name):

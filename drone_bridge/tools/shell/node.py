@@ -63,6 +63,16 @@ def spin_until(node: Node, condition: Callable[[], Found], timeout_s: float) -> 
     return found
 
 
+def resolved(node: Node, name: str) -> str:
+    """Return the full name of a topic or service. Raises CommandFailedError."""
+    try:
+        return str(node.resolve_topic_name(name))
+    except (RuntimeError, ValueError):
+        raise CommandFailedError(
+            f"'{name}' is not a name in ROS: letters, digits, underscores and slashes, and no digit after a slash."
+        ) from None
+
+
 def discovered(node: Node, names_and_types: Callable[[], Any]) -> list[tuple[str, list[str]]]:
     """Return the names in the ROS graph, each with its types, once no more are discovered, or after DISCOVERY_S."""
     found: list[tuple[str, list[str]]] = []
@@ -85,7 +95,7 @@ def call(node: Node, kind: Any, service: str, request: Any, *, again_s: float = 
     The request is retried every `again_s`, since the response to a client that the server has not discovered yet is
     lost. By default it is not retried. Only idempotent requests may be.
     """
-    client: Any = node.create_client(kind, service)
+    client: Any = node.create_client(kind, resolved(node, service))
     try:
         if not client.wait_for_service(ANSWER_S):
             raise CommandFailedError(f"No node serves {service}.")

@@ -22,6 +22,7 @@ from drone_bridge.tools.shell.node import (
     CommandFailedError,
     discovered,
     imported,
+    resolved,
     run,
     spin_until,
 )
@@ -72,7 +73,7 @@ def _list(node: Node, words: Any) -> int:
 
 
 def _info(node: Node, words: Any) -> int:
-    topic = node.resolve_topic_name(words.topic)
+    topic = resolved(node, words.topic)
     types = dict(discovered(node, node.get_topic_names_and_types)).get(topic)
     if not types:
         raise CommandFailedError(
@@ -124,7 +125,7 @@ def _hz(node: Node, words: Any) -> int:
 
 def _subscribe(node: Node, words: Any, take: Callable[[Any], None]) -> None:
     """Subscribe with a QoS that suits all publishers. Raises CommandFailedError without publisher and type."""
-    topic = node.resolve_topic_name(words.topic)
+    topic = resolved(node, words.topic)
     publishers = spin_until(node, lambda: node.get_publishers_info_by_topic(topic), DISCOVERY_S)
     if not publishers and not words.type:
         raise CommandFailedError(f"No node publishes {topic}; `drone-bridge topic list` lists the topics.")
@@ -145,7 +146,7 @@ def _publish(node: Node, words: Any) -> int:
         raise CommandFailedError(f"The rate is {words.rate:g} but must be above 0.")
     kind = imported("msg", words.type)
     message = filled(kind(), words.message)
-    publisher = node.create_publisher(kind, words.topic, 10)
+    publisher = node.create_publisher(kind, resolved(node, words.topic), 10)
     most = 1 if words.once else words.times
     if most and not spin_until(node, publisher.get_subscription_count, DISCOVERY_S):
         raise CommandFailedError(f"No node subscribes to {publisher.topic_name}.")
