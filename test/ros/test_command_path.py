@@ -55,7 +55,7 @@ def check(trace, give, most):
     assert len(handing_on) <= MAX_HANDING_ON, sorted(handing_on.values())
 
 
-@pytest.mark.parametrize(("start", "most"), [(telemetry, 84), (robot, 109)])
+@pytest.mark.parametrize(("start", "most"), [(telemetry, 85), (robot, 110)])
 def test_a_command_passes_few_functions(ros, free_port, start, most):
     with PathTrace(is_sent, via=["session/arbiter:put"]) as trace, contextlib.ExitStack() as stack:
         peer, speak = start(ros, free_port)

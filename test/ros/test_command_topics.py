@@ -3,6 +3,7 @@
 
 import math
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 from builtin_interfaces.msg import Time
@@ -58,6 +59,37 @@ def node(make):
 FORWARD, UP = BodyVelocity(forward=1.0), BodyVelocity(up=1.0)
 FOLLOWED = (Rank.COMMAND, FORWARD)
 NOTHING = (Rank.NEUTRAL, None)
+
+
+def drive_and_send_zeros(node, topic=CMD_VEL, period_s=0.1):
+    """Let a program drive while another one sends zeros, for 3 s."""
+    for _ in range(round(3.0 / period_s)):
+        for forward in (1.0, 0.0):
+            assert node.send(topic, forward=forward)[0] is Rank.COMMAND
+            node.now_s += period_s / 2
+    node.pass_second()
+    return node.conditions["commanders"]
+
+
+@pytest.mark.parametrize("topic", [CMD_VEL, STAMPED])
+def test_a_program_that_sends_zeros_beside_another_is_reported(node, topic):
+    node.publishers = [endpoint("navigation"), endpoint("teleop", "/old")]
+    named = drive_and_send_zeros(node, topic)
+    assert f"/{topic}" in named
+    assert "2 nodes publish it: /navigation and /old/teleop" in named
+    node.now_s += 2.0
+    node.pass_second()
+    assert node.conditions["commanders"] is None
+
+
+@pytest.mark.parametrize("publishers", [["navigation"], ["navigation", "drone_controller", "web_bridge"]])
+def test_a_program_beside_page_and_controllers_is_no_second_commander(node, publishers):
+    node.publishers = list(map(endpoint, publishers))
+    assert drive_and_send_zeros(node) is None
+
+
+def endpoint(name, namespace="/"):
+    return SimpleNamespace(node_name=name, node_namespace=namespace, topic_type="geometry_msgs/msg/Twist")
 
 
 # Priority of sources.

@@ -27,12 +27,16 @@ from drone_bridge.ros.node.stall_watch import StaleStreamFilter
 from drone_bridge.ros.other_types import warn_of_other_types
 from drone_bridge.ros.qos import stream
 from drone_bridge.ros.time import stamp_numbers
+from drone_bridge.session.alternation import Alternation
 from drone_bridge.session.arbiter import Arbiter, Arrival
+from drone_bridge.session.obstacles import Obstacle
 
 RawT = TypeVar("RawT")
 
 #: Smaller components of a command are rounding errors of a controller, m/s or rad/s.
 ROUNDING = 1e-6
+#: Nodes that command one vehicle besides a program, and are meant to: the page, and the controllers of goals.
+MEANT = frozenset({"web_bridge", "drone_controller", "rover_controller", "pad_finder"})
 #: Axes of a Twist, each with its field of BodyVelocity and its unit.
 TWIST_AXES = {
     "linear.x": ("forward", "m/s"),
@@ -89,6 +93,8 @@ class CommandTopics(Generic[RawT]):
         self._unsupported: dict[str, str] = {}  # unsupported axes, with their fields
         self._warned_axes: set[str] = set()
         node.hold.when_set(self._forget)
+        self._alternations: dict[str, Alternation] = {}  # by topic
+        node.each_second(self._report_commanders)
 
     def take_velocities(self, follows: Collection[str] = tuple(TWIST_AXES)) -> None:
         """Subscribe to cmd_vel, cmd_vel_stamped and ~/helm.
@@ -125,6 +131,9 @@ class CommandTopics(Generic[RawT]):
         """
         is_stamped = "header" in message_type.get_fields_and_field_types()  # type: ignore[attr-defined]
         ages = CommandAges(self._node, topic, self._now)
+        alternation = Alternation()
+        if not is_helm:
+            self._alternations[self._node.resolve_topic_name(topic)] = alternation
 
         def receive(message: Any) -> bool:
             stamp = ages.stamp_of(message) if is_stamped else None
@@ -144,6 +153,8 @@ class CommandTopics(Generic[RawT]):
             now_s = elapsed_s()
             if not self._is_admitted(topic, now_s, overrules=overrules, is_helm=is_helm):
                 return False
+            is_zero = command == STILL if isinstance(command, BodyVelocity) else _is_zero(message)
+            alternation.received(is_zero, now_s)
             self._report(partial(self._node.undelivered, topic))
             if isinstance(command, BodyVelocity):
                 command = self._supported(command)
@@ -209,6 +220,18 @@ class CommandTopics(Generic[RawT]):
             self._report(partial(self._node.report.warn, sentence))
         return replace(velocity, **{self._unsupported[axis]: 0.0 for axis in rest})
 
+    def _report_commanders(self) -> None:
+        """Report programs that stop each other's motion. On Jazzy, a message does not name its publisher."""
+        facts, now_s = None, elapsed_s()
+        for topic, alternation in self._alternations.items():
+            if alternation.lasts(now_s):
+                found = self._node.get_publishers_info_by_topic(topic)
+                names = [f"{each.node_namespace.rstrip('/')}/{each.node_name}" for each in found]
+                names = sorted(each for each in names if each.rpartition("/")[2] not in MEANT)
+                if len(names) > 1:
+                    facts = {"topic": topic, "number": len(names), "nodes": " and ".join(names)}
+        self._node.report.update_obstacle(Obstacle.COMMANDERS, facts)
+
     def _forget(self) -> None:
         self._streams.drop_waiting()
         self.arbiter.forget()
@@ -220,6 +243,10 @@ def _non_finite_field(message: Any) -> str | None:
         if not math.isfinite(value := get(message)):
             return f"{name} is {value} but must be a finite number."
     return None
+
+
+def _is_zero(message: Any) -> bool:
+    return not any(get(message) for _, get in _float_getters(message.__class__))
 
 
 @functools.cache
