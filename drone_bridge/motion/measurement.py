@@ -56,6 +56,9 @@ class Measurement:
     """Vertical velocity by a sensor that is better than that of `velocity`, m/s."""
     is_flying: bool | None = None
     """Whether the vehicle is in the air and follows commands."""
+    disobeys: str = ""
+    """Why the vehicle does not follow commands now, such as "a wheel has dropped", if it reports that. The bridge holds
+    it, and greets it again when a person resumes it. Empty: it follows them."""
     time_s: float | None = None
     """Time by the vehicle's own clock, s."""
 

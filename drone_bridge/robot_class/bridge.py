@@ -46,6 +46,7 @@ from drone_bridge.ros.topics.frames import DroneFrameNames
 from drone_bridge.ros.topics.topic_publishers import TopicPublishers
 from drone_bridge.ros.topics.wheel_odometry import TWIST_VARIANCES
 from drone_bridge.session.feedback import Feedback
+from drone_bridge.session.obstacles import Obstacle
 from drone_bridge.session.report_watch import ReportWatch
 from drone_bridge.session.session import Actions, Session
 from drone_bridge.session.tilt_pilot import TiltPilot
@@ -136,6 +137,7 @@ class RobotClassBridge(ProtocolNode):
         ends = robot.always_accepted
         still = ends | {name for name, each in robot.all_requests.items() if not each.moves}
         RequestServices(self, robot.requests, self._ask, refusal=self._refusal, on_hold=still, never_stale=ends)
+        self.each_second(self._hold_if_disobedient)
         if robot.robot_stops_after_s is None:
             self.get_logger().warning(
                 f"{robot.summary} has no watchdog: if the network or this machine fails, it keeps moving."
@@ -202,6 +204,10 @@ class RobotClassBridge(ProtocolNode):
 
     def _ask(self, request: PendingRequest, now_s: float) -> Actions:
         return self._session.ask(request, now_s)
+
+    def _hold_if_disobedient(self) -> None:
+        if self.has_link and (reason := self._session.disobeys):
+            self.hold.hold(Obstacle.DISOBEYS.reason(reason=reason))
 
     def publish_event(self, message: StatePacket) -> None:
         self._topics.publish(message, self.now())

@@ -17,6 +17,10 @@ A robot on a stream that stops reading executes later all that its system has ac
 moved without a sign of life for `command_timeout`, and for three of its reports, it is sent neutral until it gives one.
 A landing continues. Without reports over this stream, nothing shows that a robot has stopped reading.
 
+A robot that reports that it does not obey has left its mode in order not to move, as when it is lifted. It gets neutral
+until `disobeys` has held it, also if it obeys again. The end of that hold greets it again, neutral first. It is not
+judged for OBEYS_S after a greeting, and during a request that moves it, such as to dock.
+
 A request moves the robot unless it is declared not to. Then the robot counts as moving until a velocity is commanded,
 and its `stop` is sent before the next command, on hold, after a stall, at the end, and with the last words.
 
@@ -58,6 +62,7 @@ from drone_bridge.robot_class.robot import (
 from drone_bridge.session.arbiter import Decision, Rank
 from drone_bridge.session.clients import LOST
 from drone_bridge.session.feedback import Feedback
+from drone_bridge.session.obstacles import Obstacle
 from drone_bridge.session.report_watch import ReportWatch
 from drone_bridge.session.session import (
     EMERGENCY,
@@ -93,6 +98,8 @@ LAND_S = 1.0
 REPORTS_MISSED = 3
 #: Number of the last gaps between reports of which the longest counts.
 GAPS = 5
+#: Time after a greeting, or the end of a request, within which a robot begins to obey, s.
+OBEYS_S = 1.0
 #: Test of the packet that answers a step of the greeting.
 Test = Callable[[bytes], bool]
 #: Counters.
@@ -172,6 +179,9 @@ class RobotClassOperatorSession(Session):
         self._gaps_s: deque[float] = deque(maxlen=GAPS)  # between reports
         self._moved_at = math.inf  # time of the first motion that was sent after the last sign of life
         self._withholds = False
+        self._disobeys = ""  # reason
+        self._is_ungreeted = False  # held, since it does not obey
+        self._judged_from_s = math.inf
         self._final_left = 0
         self._has_last_words = has_last_words(robot)
         self._is_neutral = True  # the last command of this connection
@@ -181,6 +191,11 @@ class RobotClassOperatorSession(Session):
     def has_peer(self) -> bool:
         """Whether packets can be sent to a robot, which may be silent. Thread-safe."""
         return self._end is not None and self.state != CLOSED
+
+    @property
+    def disobeys(self) -> str:
+        """Why the robot does not obey, until it is held; else empty. Thread-safe."""
+        return "" if self._is_ungreeted else self._disobeys
 
     def opened(self, now_s: float) -> Actions:
         return [] if self._is_stream or self._is_line else self.connected(None, now_s)
@@ -203,6 +218,7 @@ class RobotClassOperatorSession(Session):
             self._watch.restart()
         self._moved_at = math.inf
         self._is_neutral = True
+        self._disobeys, self._is_ungreeted = "", False
         began = Note("connections", f"Connected to {self.peer}.", is_expected=True)
         return [*self._neutral_of_datagrams(), *self._handshake(now_s), began]
 
@@ -238,6 +254,7 @@ class RobotClassOperatorSession(Session):
                     self._reported(now_s)
                     if self.state == CONNECTED:
                         self.is_proven = True
+                        actions += self._judge(packet.meaning.disobeys, now_s)
                         for each in (self._feedback, self._watch):
                             if each:
                                 each.measured(packet.meaning, now_s)
@@ -273,7 +290,7 @@ class RobotClassOperatorSession(Session):
         if self.state == GREETING:
             return [*self._greet_again(now_s), *unanswered]
         self.due_s = next_due(self.due_s, 1 / self._parameter("rate"), now_s)
-        actions = [*self._follow(self._decision(now_s), now_s), *unanswered]
+        actions = [*self._command(now_s), *unanswered]
         is_estimating = self._pilot is not None and self._pilot.is_estimating
         return [*actions, Note(ESTIMATED, ESTIMATES, is_ongoing=True)] if is_estimating else actions
 
@@ -366,6 +383,7 @@ class RobotClassOperatorSession(Session):
         if not self._stops_left:
             return []
         self._stops_left -= 1
+        self._judged_from_s = now_s + OBEYS_S
         if any(each.timeout_s and each.packet == self._stop for each in self._robot.all_requests.values()):
             self._repeats.append((lambda _: True, now_s + ANSWERS_S))  # its answer is no outcome
         return self._sent(self._stop)
@@ -391,6 +409,7 @@ class RobotClassOperatorSession(Session):
             sentence = f"The greeting has failed, and begins again. The robot gets neutral until it ends: {error}"
             return [*actions, *self._drive(None), Note(UNENCODABLE, sentence, is_ongoing=True)]
         self._test, self.state, self.is_open = None, CONNECTED, True
+        self._judged_from_s = now_s + OBEYS_S
         self.due_s = now_s + 1 / self._parameter("rate")
         return [*actions, *self._drive(None)]
 
@@ -428,6 +447,18 @@ class RobotClassOperatorSession(Session):
             return self._arbiter.decide(now_s)
         return Decision(self._arbiter.rank(now_s), self._pilot.shares(now_s))
 
+    def _command(self, now_s: float) -> Actions:
+        """Send the command of now. Greet a robot that did not obey once its hold has ended."""
+        decision = self._decision(now_s)
+        if not self._disobeys or decision.rank is Rank.LANDING:
+            return self._follow(decision, now_s)
+        if self._is_ungreeted and decision.rank is not Rank.HOLD:
+            self._arbiter.start(now_s)
+            self.state, self._greeting, self._disobeys, self._is_ungreeted = GREETING, None, "", False
+            return [*self._drive(None), *self._handshake(now_s)]
+        self._is_ungreeted = decision.rank is Rank.HOLD
+        return self._follow(Decision(decision.rank), now_s)
+
     def _follow(self, decision: Decision[Any], now_s: float) -> Actions:
         """Send the command of a decision, and the request to land once per LAND_S."""
         withheld = self._withheld(decision, now_s)
@@ -440,6 +471,13 @@ class RobotClassOperatorSession(Session):
             self._land_s = now_s + LAND_S
             actions += self._sent(self._robot.all_requests[LAND].packet)
         return actions
+
+    def _judge(self, reason: str, now_s: float) -> Actions:
+        """Handle a report of whether the robot obeys, and why not. Its motion is not sent from then on."""
+        if not reason or self._disobeys or self._stops_left or now_s < self._judged_from_s:
+            return []
+        self._disobeys = reason
+        return [*self._drive(None), Note("", Obstacle.DISOBEYS.sentence(reason=reason))]
 
     def _answers(self, data: bytes) -> bool:
         """Return whether a packet answers the pending step of the greeting."""

@@ -84,8 +84,15 @@ class Create2(Robot):
         self.yaw = math.remainder(self.yaw + (moved[0] - moved[1]) / AXLE_M, math.tau)
         speeds = BodyVelocity((right + left) / 2000, turn=(right - left) / 1000 / AXLE_M)  # as requested, not measured
         extra = self.messages(MODES.get(mode, "unknown"), bumpers & 3 > 0)
+        left = "a wheel has dropped" if bumpers & 12 else "after it was lifted, at a cliff, or on its charger"
         return Telemetry(
-            (self.x, self.y, 0.0), self.yaw, speeds, mv / 1000, charge / capacity if capacity else None, extra=extra
+            (self.x, self.y, 0.0),
+            self.yaw,
+            speeds,
+            mv / 1000,
+            charge / capacity if capacity else None,
+            extra=extra,
+            disobeys="" if mode in (2, 3) else f"it has left safe mode, {left}",
         )
 
     def messages(self, mode: str, is_bumped: bool) -> dict[str, object]:

@@ -75,8 +75,9 @@ class Pioneer(Robot):
         self.y += (y - self.y + 0x4000) % 0x8000 - 0x4000
         speeds = BodyVelocity((left + right) / 2000, turn=(right - left) / 2000 / HALF_AXLE_M)
         position = M_PER_UNIT * self.x, M_PER_UNIT * self.y, 0.0
+        motors_off = "" if flags & 1 else "its motors are off, by its button MOTORS or a stall"
         extra = self.messages(motors=flags & 1, stalled=stalls & 0x101)
-        return Telemetry(position, theta * RAD_PER_UNIT, speeds, battery / 10, extra=extra)
+        return Telemetry(position, theta * RAD_PER_UNIT, speeds, battery / 10, extra=extra, disobeys=motors_off)
 
     def messages(self, **flags: int) -> dict[str, object]:
         from std_msgs.msg import Bool  # only the bridge has ROS

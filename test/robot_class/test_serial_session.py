@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A robot on a serial line, whose board is reset each time that the line is opened."""
+"""A robot on a serial line, whose board is reset each time that the line is opened, and which may not obey."""
+
+from types import SimpleNamespace
 
 import pytest
 from session_talk import SessionTalk, sent
 
+from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.robot_class import Robot, Serial, Telemetry
 from drone_bridge.robot_class.client_session import CONNECTED, GREETING, UNGREETED, RobotClassOperatorSession
 from drone_bridge.session.arbiter import Decision, Rank
@@ -22,6 +25,7 @@ class Board(Robot):
     """Board that is greeted, and reports lines of numbers."""
 
     name, control = "board", Serial(115200, lines)
+    requests, stop = {"dock": b"dock\n"}, b"safe\n"
 
     def handshake(self):
         yield b"hello\n", lambda packet: packet == b"hello\n"
@@ -29,10 +33,15 @@ class Board(Robot):
     def decode_report(self, packet):
         if packet == b"hello\n":
             return None
-        return Telemetry(charge=float(packet))
+        charge, _, disobeys = packet.decode().strip().partition(" ")
+        return Telemetry(charge=float(charge), disobeys=disobeys)
 
     def encode_command(self, velocity):
         return b"v %g\n" % velocity.forward
+
+
+DRIVE = Decision(Rank.COMMAND, BodyVelocity(forward=1.0))
+LIFTED = b"0.5 a wheel has dropped\n"
 
 
 class Talk(SessionTalk):
@@ -41,11 +50,12 @@ class Talk(SessionTalk):
         super().__init__(
             RobotClassOperatorSession(Board, arbiter, PARAMETERS.__getitem__, "/dev/ttyUSB0", is_line=is_line)
         )
+        self.decision = Decision(Rank.NEUTRAL)
         self.session.opened(self.now_s)
         self.session.connected("/dev/ttyUSB0", self.now_s)
 
     def decide(self, now_s):
-        return Decision(Rank.NEUTRAL)
+        return self.decision
 
     def start(self, now_s): ...
 
@@ -92,3 +102,56 @@ def test_the_step_that_is_not_answered_is_named(line):
     said = [each.sentence for each in line.run(1.0) if isinstance(each, Note) and each.counter == UNGREETED]
     assert "hello" in said[0]
     assert "HELLO 2.1" in said[0]
+
+
+def drives(line, seconds=0.3):
+    return b"v 1\n" in [each.data for each in sent(line.run(seconds))]
+
+
+@pytest.fixture
+def driven(line):
+    """Return a line to a board that is driven, and has been greeted for long."""
+    line.decision = DRIVE
+    line.hear(b"hello\n")
+    for _ in range(3):
+        line.hear(b"0.5\n")
+        assert drives(line, 0.5)
+    return line
+
+
+@pytest.mark.parametrize("obeys_again", [False, True])
+def test_only_a_resume_greets_a_robot_that_does_not_obey(driven, obeys_again):
+    actions = driven.hear(LIFTED)
+    assert [each.data for each in sent(actions)] == [b"v 0\n"]
+    assert any("a wheel has dropped" in each.sentence for each in actions if isinstance(each, Note))
+    assert driven.session.disobeys == "a wheel has dropped"
+    assert not drives(driven)
+    driven.decision = Decision(Rank.HOLD)  # by the node
+    driven.run(0.1)
+    assert driven.session.disobeys == ""
+    driven.hear(b"0.5\n" if obeys_again else LIFTED)
+    assert {each.data for each in sent(driven.run(1.0))} == {b"v 0\n"}
+    driven.decision = DRIVE  # a person has resumed it
+    assert [each.data for each in sent(driven.run(0.1))][:2] == [b"v 0\n", b"hello\n"]
+    assert driven.session.state == GREETING
+    driven.hear(b"hello\n")
+    driven.hear(LIFTED)  # not judged within a second
+    assert drives(driven)
+    assert driven.session.disobeys == ""
+    driven.run(1.0)
+    driven.hear(LIFTED)
+    assert driven.session.disobeys
+
+
+def test_a_robot_that_docks_on_request_is_not_held(line):
+    line.hear(b"hello\n")
+    line.run(2.0)
+    line.hear(b"0.5\n")
+    line.session.ask(SimpleNamespace(name="dock", asked_s=line.now_s), line.now_s)
+    line.hear(LIFTED)
+    assert line.session.disobeys == ""
+    line.decision = DRIVE
+    assert drives(line)
+    line.run(1.0)
+    line.hear(LIFTED)
+    assert line.session.disobeys
