@@ -34,6 +34,7 @@ from drone_bridge.net.connector import (
 from drone_bridge.net.last_words import LastWordsKeeper, Outlet
 from drone_bridge.net.note_queue import NoteQueue
 from drone_bridge.net.thread_end import STOP_TIMEOUT_S, ends_within
+from drone_bridge.session.obstacles import Obstacle
 from drone_bridge.session.session import Action, Actions, Call, Close, Note, Outcome, Publish, Send, Session
 from drone_bridge.session.stall_detector import StallDetector
 
@@ -419,8 +420,8 @@ class LinkLoop:
         self._count_words(now_s)
         self._act(self.session.resume(now_s), now_s)
         if dropped:
-            sentence = f"This process was stalled (machine overloaded?). Dropped {dropped} stale messages."
-            self._notes.put(Note(DROPPED_BY_STALL, sentence))
+            stalled = Obstacle.STALLED.reason(cause=self.session.stall_cause())
+            self._notes.put(Note(DROPPED_BY_STALL, f"{stalled}. Dropped {dropped} stale messages."))
 
     def _count_words(self, now_s: float) -> None:
         """Record last words that were sent in a stall, once."""

@@ -8,8 +8,10 @@ that ask for no lock, unless they are root's (TIOCEXCL). The system ends both wi
 import contextlib
 import errno
 import fcntl
+import grp
 import math
 import os
+import stat
 import struct
 import termios
 import time
@@ -34,6 +36,7 @@ from drone_bridge.net.file_users import users_of
 from drone_bridge.net.last_words import Outlet
 from drone_bridge.net.link_loop import Connected, Disconnected, ReceivedData
 from drone_bridge.net.send_queue import SendQueue
+from drone_bridge.session.obstacles import Obstacle
 
 READ_BYTES = 65536
 #: Packets that a slow or stalled line has kept waiting for longer are stale, and dropped. The system's buffer gets no
@@ -177,7 +180,7 @@ class SerialLine(RetryingLink):
         except OSError as error:
             if error.errno == errno.EBUSY:
                 raise self._in_use() from error
-            raise LinkError(f"{self._path} can't be opened: {error.strerror}.") from error
+            raise LinkError(_denied(self._path, error)) from error
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
@@ -231,6 +234,16 @@ class SerialLine(RetryingLink):
         self._device = None
         self._unsent.clear()
         self._dropped = 0
+
+
+def _denied(path: str, error: OSError) -> str:
+    """Return why a device can't be opened, with the remedy if only its group may."""
+    if error.errno == errno.EACCES:
+        with contextlib.suppress(OSError, KeyError):  # it has disappeared; a group without a name
+            status = os.stat(path)
+            if status.st_gid not in (0, *os.getgroups()) and status.st_mode & stat.S_IRGRP:
+                return Obstacle.DENIED.sentence(path=path, group=grp.getgrgid(status.st_gid).gr_name)
+    return f"{path} can't be opened: {error.strerror}."
 
 
 def _is_pseudo_terminal(path: str) -> bool:

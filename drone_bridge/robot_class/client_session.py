@@ -45,6 +45,7 @@ from drone_bridge.kind import Side
 from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.motion.dead_reckoning import DeadReckoning
 from drone_bridge.robot_class.connection import Packet, RobotClassConnection, StatePacket
+from drone_bridge.robot_class.returned import slow_method
 from drone_bridge.robot_class.robot import (
     DECODE_ERRORS,
     NEUTRALS,
@@ -336,6 +337,9 @@ class RobotClassOperatorSession(Session):
             return []
         self._repeats = [*(each for each in self._repeats if now_s <= each[1]), (lambda _: True, now_s + ANSWERS_S)]
         return self._sent(self._robot.camera.ask)
+
+    def stall_cause(self) -> str:
+        return slow_method() or super().stall_cause()
 
     def resume(self, now_s: float) -> Actions:
         super().resume(now_s)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""watch_methods: ends a node whose Robot has a method that does not return, as the watchdog ends one that hangs."""
+"""watch_methods: ends a node whose Robot has a method that does not return, and reports a slow one."""
 
 import threading
 from functools import partial
@@ -7,6 +7,7 @@ from typing import Any
 
 from drone_bridge.robot_class import returned
 from drone_bridge.ros.process import watchdog
+from drone_bridge.session.obstacles import Obstacle
 
 
 def watch_methods(node: Any) -> None:
@@ -16,6 +17,8 @@ def watch_methods(node: Any) -> None:
     """
     end = partial(end_if_stuck, node.get_logger())
     node.each_second(end)
+    key, remedy = Obstacle.SLOW_METHOD.key, Obstacle.SLOW_METHOD.remedy()
+    node.each_second(lambda: node.report.update_condition(key, returned.slow_method(returned.SLOW_CALLS), remedy))
     timer = threading.Timer(min(watchdog.limit_s() + 1.0, threading.TIMEOUT_MAX), end)
     timer.daemon = True
     timer.start()

@@ -5,15 +5,23 @@ from __future__ import annotations
 
 import functools
 import time
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterator
 from threading import get_ident
 from typing import Any
 
+from drone_bridge.session.obstacles import Obstacle
+
 #: Function that returns a result, perhaps converted. Raises TypeError or ValueError for a wrong one.
 Check = Callable[[Any], Any]
+#: Number of slow calls within SLOW_S seconds from which a method is slow, not the machine.
+SLOW_CALLS, SLOW_S = 3, 5.0
 #: Methods that each thread is in, and the times of their calls, s.
 _running: defaultdict[int, list[tuple[str, float]]] = defaultdict(list)
+#: How long a method may take, s: commands and reports wait meanwhile, and beyond 0.3 s they are stale.
+METHOD_S = 0.1
+#: Calls that took longer, newest last: the method, its duration and end, s.
+_slow: deque[tuple[str, float, float]] = deque(maxlen=SLOW_CALLS)
 
 
 class WrongResultError(TypeError):
@@ -24,6 +32,15 @@ def stuck(limit_s: float) -> str:
     """Return the name of a method that has not returned within a limit, or ""."""
     late_s = time.monotonic() - limit_s
     return next((name for calls in tuple(_running.values()) for name, at_s in calls[-1:] if at_s < late_s), "")
+
+
+def slow_method(calls: int = 1) -> str:
+    """Return the newest slow method with its duration, a clause, or "" without this many slow calls in SLOW_S."""
+    found = [each for each in tuple(_slow) if time.monotonic() - each[2] < SLOW_S]
+    if len(found) < calls:
+        return ""
+    name, took_s, _ = found[-1]
+    return Obstacle.SLOW_METHOD.reason(method=name, took=f"{took_s:.2f} s", limit=f"{METHOD_S:.2f} s")
 
 
 def checked(name: str, method: Callable[..., Any], check: Check, expected: str) -> Callable[..., Any]:
@@ -37,7 +54,9 @@ def checked(name: str, method: Callable[..., Any], check: Check, expected: str) 
         except SystemExit as error:
             raise ValueError(f"{name}() has called sys.exit({error.code!r})") from None
         finally:
-            _running[get_ident()].pop()
+            _, began_s = _running[get_ident()].pop()
+            if (ended_s := time.monotonic()) - began_s > METHOD_S:
+                _slow.append((name, ended_s - began_s, ended_s))
         try:
             return check(result)
         except (TypeError, ValueError):

@@ -22,6 +22,7 @@ from typing import Any
 from drone_bridge.kind import Side
 from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.robot_class.connection import RobotClassConnection
+from drone_bridge.robot_class.returned import slow_method
 from drone_bridge.robot_class.robot import (
     DECODE_ERRORS,
     NEUTRALS,
@@ -156,6 +157,9 @@ class RobotClassVehicleSession(Session):
                     actions += self._packed(partial(client.handler.robot.encode_report, telemetry), to, (REPORTS,))
         self._set_due()
         return actions
+
+    def stall_cause(self) -> str:
+        return slow_method() or super().stall_cause()
 
     def resume(self, now_s: float) -> Actions:
         super().resume(now_s)

@@ -27,7 +27,7 @@ class Obstacle(Enum):
     # There is no link.
     PORT_IN_USE = "{address} is in use by {users}", "end that program, or choose another port by {argument}"
     DENIED = (
-        "{path} belongs to the group {group}, and this user is not in it",
+        "{path} can't be opened: it belongs to the group {group}, and this process is not in it",
         "run `sudo usermod -aG {group} $USER`, then log in again",
     )
     UNREACHABLE = "there is no link: {problem}", "switch the peer on, or name its address"
@@ -64,7 +64,7 @@ class Obstacle(Enum):
         "end all but one: a program that was left open, such as a teleop, stops the vehicle again and again",
     )
     SLOW_METHOD = "{method}() took {took}, and has {limit}", "let it return at once, and wait in a thread of its own"
-    STALLED = "the bridge was stalled (machine overloaded?)", "give it more of a processor"
+    STALLED = "this process was stalled ({cause})", "run less on this machine, or mend what is named"
     DOUBT = "{doubts}", "{advice}"
     DRIFT = (
         "commands have stopped, and this drone drifts",

@@ -4,6 +4,7 @@
 import contextlib
 import errno
 import fcntl
+import grp
 import math
 import os
 import struct
@@ -11,6 +12,7 @@ import subprocess
 import sys
 import threading
 import tty
+from types import SimpleNamespace
 
 import pytest
 
@@ -351,3 +353,26 @@ def test_a_line_that_another_user_has_excluded_is_in_use(device, monkeypatch):
     opening.link.close()
     assert isinstance(opening.failures[0], LinkInUseError)
     assert "lsof" in str(opening.failures[0])
+
+
+@pytest.mark.parametrize(
+    ("mode", "group", "is_advised"), [(0o660, "dialout", True), (0o600, "dialout", False), (0o660, "root", False)]
+)
+def test_a_line_of_another_group_is_named_with_the_command_that_joins_it(monkeypatch, mode, group, is_advised):
+    def refuse(*_):
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    status = SimpleNamespace(st_gid=grp.getgrnam(group).gr_gid, st_mode=mode)
+    monkeypatch.setattr(serial_line.os, "open", refuse)
+    monkeypatch.setattr(serial_line.os, "stat", lambda path: status)
+    monkeypatch.setattr(serial_line.os, "getgroups", lambda: [1000])
+    cancellation, said = Cancellation(), []
+
+    def fail(error, delay_s):
+        said.append(str(error))
+        cancellation.cancel()
+
+    with pytest.raises(LinkCancelledError):
+        SerialLine("/dev/ttyUSB0", 115200, fail, cancellation=cancellation).open()
+    assert ("sudo usermod -aG dialout $USER" in said[0]) == is_advised
+    assert said[0].startswith("/dev/ttyUSB0 can't be opened: ")

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from drone_bridge.robot_class import BodyVelocity, Robot, Udp, hang, returned
+from drone_bridge.robot_class.client_session import RobotClassOperatorSession
 from drone_bridge.robot_class.hang import watch_methods
 from drone_bridge.robot_class.robot import unstoppable
 from drone_bridge.ros.process import watchdog
@@ -85,7 +86,8 @@ def test_a_method_that_does_not_return_ends_the_node_by_name(monkeypatch):
     logger = SimpleNamespace(fatal=said.append)
     each_second, timers = [], []
     monkeypatch.setattr(hang.threading, "Timer", lambda *options: timers.append(options) or SimpleNamespace(start=int))
-    watch_methods(SimpleNamespace(get_logger=lambda: logger, each_second=each_second.append))
+    node = SimpleNamespace(get_logger=lambda: logger, each_second=each_second.append)
+    watch_methods(node)
     ((delay_s, in_start),) = timers
     assert watchdog.limit_s() < delay_s < 2 * watchdog.limit_s(), "set_up calls methods before the reports begin"
 
@@ -99,3 +101,35 @@ def test_a_method_that_does_not_return_ends_the_node_by_name(monkeypatch):
     robot(decode_report=decode_report)().decode_report(b"")
     assert ["Wrong.decode_report() has not returned" in each for each in said] == [True] == ended
     assert returned.stuck(0.0) == ""
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """Return the time, s, which a method can advance."""
+    now_s = [time.monotonic()]
+    monkeypatch.setattr(returned.time, "monotonic", lambda: now_s[0])
+    returned._slow.clear()
+    yield now_s
+    returned._slow.clear()
+
+
+def test_a_slow_method_is_named_with_its_duration_instead_of_the_machine(clock):
+    took_s = [0.0]
+
+    def encode_command(end, velocity):
+        clock[0] += took_s[0]
+        return b"v"
+
+    slow = robot(encode_command=encode_command)
+    session = RobotClassOperatorSession(slow, None, {}.get, "a robot")
+    slow().encode_command(BodyVelocity())
+    assert session.stall_cause() == "machine overloaded?"
+    took_s[0] = 0.3
+    slow().encode_command(BodyVelocity())
+    assert session.stall_cause() == "Wrong.encode_command() took 0.30 s, and has 0.10 s"
+    for _ in range(returned.SLOW_CALLS - 1):
+        assert not returned.slow_method(returned.SLOW_CALLS), "once, it may have been the machine"
+        slow().encode_command(BodyVelocity())
+    assert returned.slow_method(returned.SLOW_CALLS)
+    clock[0] += returned.SLOW_S
+    assert not returned.slow_method()
