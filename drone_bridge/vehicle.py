@@ -35,6 +35,7 @@ from drone_bridge.action import FollowPath, GoTo, Land, TakeOff
 from drone_bridge.motion.quaternions import euler_from_quaternion, quaternion_from_euler, unit_quaternion
 from drone_bridge.ros.distributions import count_services
 from drone_bridge.ros.hold.hold_services import HoldServices, is_of, node_of
+from drone_bridge.ros.process.environment import discovery_problem
 from drone_bridge.ros.subscriptions import subscribe
 from drone_bridge.ros.topics.transforms import set_quaternion
 
@@ -332,7 +333,8 @@ class Vehicle:
             if not calls:
                 nodes = (node_of(name) for name in self._holds.all() if count_services(self._node, name))
                 there = ", ".join(sorted(nodes)[:_MOST_NAMED]) or "none"
-                raise VehicleError(f"{self._name} has no node that can be held; those in this ROS domain: {there}.")
+                isolation = f" {discovery_problem()}" if there == "none" else ""
+                raise VehicleError(f"{self._name} has no node that can be held; in this domain: {there}.{isolation}")
         return calls
 
     def _answers(self, calls: dict[str, Any]) -> str:
@@ -393,7 +395,8 @@ class Vehicle:
         if actions := [each for each in self._actions() if each != name]:
             raise VehicleError(f"{self._name} has no {name}: it has {', '.join(actions)}.")
         advice = self._elsewhere(name, goals()) or ": start a controller (goals:=true in launch files)"
-        raise VehicleError(f"No node serves {self._namespace}/{name}{advice}.")
+        isolation = f" {discovery_problem()}" if len(self._node.get_node_names()) <= 1 else ""
+        raise VehicleError(f"No node serves {self._namespace}/{name}{advice}.{isolation}")
 
 
 def _waits(condition: Callable[[], bool], patience_s: float) -> bool:

@@ -14,9 +14,9 @@ class Obstacle(Enum):
     """Row of the table: the reason, with its facts in braces, and the remedy. Both are clauses without a full stop."""
 
     # Programs and nodes don't find each other.
-    DISCOVERY_SERVER = (
-        "ROS_DISCOVERY_SERVER is {server}: nodes find each other only through that server, and it is not reached",
-        "unset ROS_DISCOVERY_SERVER in every shell, or start the server there, then start the nodes again",
+    DISCOVERY = (
+        "{variable} is {value}: nodes find {found}",
+        "unset {variable} in every shell, then start all nodes again",
     )
     NODE_NAME = (
         "{number} nodes are named {name}",

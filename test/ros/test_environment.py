@@ -9,7 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from drone_bridge.ros.process.environment import complete_environment, domain_problem, missing_middleware, name_home
+from drone_bridge.ros.process.environment import (
+    RANGE,
+    complete_environment,
+    discovery_problem,
+    domain_problem,
+    missing_middleware,
+    name_home,
+)
 from drone_bridge.tools.record.settings import new_bag
 
 LIBRARIES = (
@@ -80,3 +87,21 @@ def test_no_program_starts_in_a_domain_that_is_none(monkeypatch):
     monkeypatch.setenv("ROS_DOMAIN_ID", "300")
     with pytest.raises(SystemExit, match="ROS_DOMAIN_ID is '300' but must be a whole number from 0 to 232"):
         complete_environment()
+
+
+@pytest.mark.parametrize(
+    ("variables", "named"),
+    [
+        ({}, ""),
+        ({"ROS_DISCOVERY_SERVER": "192.0.2.10:11811"}, "ROS_DISCOVERY_SERVER is 192.0.2.10:11811"),
+        ({RANGE: "OFF"}, f"{RANGE} is OFF"),
+        ({RANGE: "SUBNET"}, ""),
+    ],
+)
+def test_a_variable_that_keeps_nodes_apart_is_named(variables, named, monkeypatch):
+    for variable in ("ROS_DISCOVERY_SERVER", RANGE):
+        monkeypatch.delenv(variable, raising=False)
+    for variable, value in variables.items():
+        monkeypatch.setenv(variable, value)
+    assert discovery_problem().startswith(named)
+    assert bool(discovery_problem()) == bool(named)

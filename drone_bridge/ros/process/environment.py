@@ -14,6 +14,8 @@ from collections.abc import Mapping, MutableMapping
 from importlib.util import find_spec
 from pathlib import Path
 
+from drone_bridge.session.obstacles import Obstacle
+
 PROFILE = "FASTDDS_DEFAULT_PROFILES_FILE"
 #: Name of the variable in Fast DDS 2 (Humble, Jazzy), which ignores the other name. Fast DDS 3 warns about this one.
 PROFILE_OF_2 = "FASTRTPS_DEFAULT_PROFILES_FILE"
@@ -114,6 +116,15 @@ def domain_problem() -> str | None:
     if domain.isascii() and domain.isdigit() and int(domain) <= MAX_DOMAIN:
         return None
     return f"ROS_DOMAIN_ID is '{domain}' but must be a whole number from 0 to {MAX_DOMAIN}."
+
+
+def discovery_problem() -> str:
+    """Return why nodes find no others, as a sentence, or "". It is the reason only if none was found."""
+    server = "others only through that server, which is not reached"
+    for variable, found, values in (("ROS_DISCOVERY_SERVER", server, None), (RANGE, "no others", ("OFF",))):
+        if (value := os.environ.get(variable)) and (not values or value in values):
+            return Obstacle.DISCOVERY.sentence(variable=variable, value=value, found=found)
+    return ""
 
 
 def security_problem() -> str | None:

@@ -59,7 +59,10 @@ node = rclpy.create_node("doctor_talker")
 publisher = node.create_publisher(String, sys.argv[1], 1)
 node.create_timer(0.05, lambda: publisher.publish(String(data="here")))
 node.create_timer(float(sys.argv[2]), rclpy.try_shutdown)
-rclpy.spin(node)
+try:
+    rclpy.spin(node)
+except rclpy.executors.ExternalShutdownException:
+    pass
 """
 
 
@@ -215,7 +218,8 @@ def _receive_from_other_process() -> tuple[float, str | None]:
         took_s = time.monotonic() - began_s
     finally:
         rclpy.try_shutdown()
-    return took_s, None if heard else (errors.strip().splitlines() or ["see docs/network.md"])[-1]
+    problem = environment.discovery_problem() or (errors.strip().splitlines() or ["see docs/network.md"])[-1]
+    return took_s, None if heard else problem
 
 
 def running() -> Iterator[Finding]:

@@ -17,6 +17,7 @@ import rclpy
 from rclpy.node import Node
 
 from drone_bridge.ros.node.program import initialize_ros, shut_down_ros
+from drone_bridge.ros.process.environment import discovery_problem
 from drone_bridge.tools.shared.discovery import DISCOVERY_S, QUIET_S
 from drone_bridge.tools.shared.interfaces import UnknownTypeError, import_interface
 
@@ -49,6 +50,8 @@ def run(verb: str, argv: Sequence[str], serve: Callable[[Node], int]) -> int:
         print(f"drone-bridge {verb}: {error}", file=sys.stderr)
         return FAILED
     finally:
+        if len(node.get_node_names()) <= 1 and (problem := discovery_problem()):
+            print(f"drone-bridge {verb}: {problem}", file=sys.stderr)
         node.destroy_node()
         shut_down_ros()
 
