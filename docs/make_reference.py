@@ -22,7 +22,7 @@ from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
 from drone_bridge.controllers import drone_controller, pad_finder, rover_controller
 from drone_bridge.controllers.drone_controller import BEHAVIOURS, DroneController
-from drone_bridge.kind import NodeKind, ProtocolKind, kinds, load
+from drone_bridge.kind import OWN, NodeKind, ProtocolKind, kinds, load
 from drone_bridge.ros.node.parameters import ParameterDeclaration
 from drone_bridge.ros.topics.table import Topic
 from drone_bridge.session.arbiter import WHO_COMMANDS
@@ -86,7 +86,7 @@ class Protocol:
 
 def pages() -> dict[str, str]:
     """Return the text of each page by its name. ROS must be initialized."""
-    protocols = [_protocol(kind) for kind in kinds().values() if kind.package == "drone_bridge"]
+    protocols = [_protocol(kinds()[name]) for name in OWN]
     nodes = [node for each in protocols for node in each.nodes]
     parameters = _shared(node.parameters for node in nodes)
     arguments = _shared((rows for each in protocols for rows in each.arguments.values()), in_all=True)

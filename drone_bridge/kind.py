@@ -13,7 +13,8 @@ Another package adds a protocol by an entry point, without an edit here:
     drone_bridge.protocols =
         tello = tello_bridge:KIND
 
-An entry point may also name a class with a KIND, such as a `robot_class.Robot`.
+An entry point may also name a class with a KIND, such as a `robot_class.Robot`. One with the name of a class in
+`robots/` replaces it.
 
 Names that other programs use:
 
@@ -43,6 +44,8 @@ ENTRY_POINTS = f"{__package__}.protocols"
 SLOW_IMPORT_S = 5.0
 #: Our own protocols, listed here because a colcon build has no package metadata.
 OWN = ("testbed", "dronegui", "ardrone", "simulator", "robot", "telemetry")
+#: Classes of the modules in `robots/`.
+ROBOTS = {"tello": "Tello", "create2": "Create2", "robomaster": "RoboMaster", "pioneer": "Pioneer"}
 
 Value = bool | int | float | str | list[Any]
 NOT_STATED = -1.0
@@ -217,6 +220,11 @@ class ProtocolKind:
     represents: tuple[Mechanism, ...] = ()
     """Mechanisms that are tested with this kind for all others, by the promises with the marker `by_mechanism`."""
 
+    @property
+    def module(self) -> str:
+        """Module of its bridge; of a `robot_class.Robot`, that of the class."""
+        return self.bridge.node.partition(":")[0]
+
     def role(self, side: Side) -> Role:
         return self.operator_role if side is Side.OPERATOR else self.vehicle_role
 
@@ -255,9 +263,9 @@ def load(part: str) -> Any:
 
 
 def kinds() -> Mapping[str, ProtocolKind]:
-    """Return all protocols by name: ours, then those of other packages in alphabetical order.
+    """Return all protocols by name: ours, those of other packages in alphabetical order, then the classes of `robots/`.
 
-    An entry point with a name in use is skipped. One that fails to load is skipped with a warning.
+    A name in use is skipped. An entry point that fails to load is left out with a warning, and keeps its name.
     """
     return _loaded()[0]
 
@@ -293,4 +301,6 @@ def _loaded() -> tuple[Mapping[str, ProtocolKind], Mapping[str, str]]:
         finally:
             slow.cancel()
         found[entry.name] = kind
+    for name in [name for name in ROBOTS if name not in {*found, *failures}]:
+        found[name] = load(f"drone_bridge.robots.{name}:{ROBOTS[name]}.KIND")
     return found, failures

@@ -105,6 +105,7 @@ class RobotClassBridge(ProtocolNode):
     def set_up(self) -> None:
         watch_methods(self)
         robot = self.robot
+        self.get_logger().info(f"The robot {robot.name} is described by {robot.KIND.module}.")
         if reason := unstoppable(robot):
             raise ValueError(reason)
         names = frame_names(self.parameters, DroneFrameNames)

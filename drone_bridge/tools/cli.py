@@ -33,7 +33,7 @@ COMMANDS = {
     "operate": Subcommand("emulate.command:operate", "steer a vehicle as a legacy operator program", needs_ros=False),
     "launch": Subcommand("launch.command", "run an XML launch file without launch_ros"),
     "demo": Subcommand("demo.command", "fly without hardware, record it, and write a report"),
-    "info": Subcommand("info.command", "summarize the contents of a bag", False),
+    "info": Subcommand("info.command", "summarize the contents of a bag, or name the module of a robot", False),
     "record": Subcommand("record.command", "record topics into a bag"),
     "play": Subcommand("play.command", "play back a bag"),
     "report": Subcommand("report.command", "write a report of a bag as one HTML page", False),

@@ -20,6 +20,7 @@ ALLOWED = {
     "standard_files": set(),
     "stop_signals": set(),
     "robot_class": ALL_KITS,
+    "robots": {"robot_class"},
     "controllers": {"session", "ros", "motion", "vision", "wire", "parameter_fields", "action", "msg", "srv"},
     "tools": ALL_KITS,
     "vehicle": {"ros", "motion", "action"},

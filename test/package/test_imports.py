@@ -42,6 +42,12 @@ for module in pkgutil.walk_packages(drone_bridge.__path__, "drone_bridge."):
 """
 
 
+def test_listing_the_protocols_imports_no_numpy_and_no_ros():
+    script = "import sys; from drone_bridge.kind import kinds; kinds(); print({'numpy', 'rclpy'} & {*sys.modules})"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout == "set()\n"
+
+
 def test_every_module_imports_where_rclpy_classes_are_not_generic():
     done = subprocess.run([sys.executable, "-c", IMPORT_ALL], capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
@@ -91,7 +97,7 @@ def test_bridges_of_datagrams_load_no_tcp(loaded):
 
 # Imports on a machine without ROS.
 
-WITHOUT_ROS = {"kind", "parameter_fields", *KITS} - {"pictures", "ros"}
+WITHOUT_ROS = {"kind", "parameter_fields", "robots", *KITS} - {"pictures", "ros"}
 PARTS_WITHOUT_ROS = {
     *("__init__", "sample_conversation", "codec", "device", "discovery", "emulator", "operator", "ports", "session"),
 }

@@ -7,6 +7,8 @@ No rviz2 is needed: a program that only says how it was started stands in for it
 from rviz_views import DURABILITIES, RELIABILITIES, VIEWS, each_view, with_topics
 from shipped import LAUNCH_FILES
 
+from drone_bridge.kind import ROBOTS
+
 TOPIC_PROPERTIES = {
     "Value": str,
     "Depth": int,
@@ -22,8 +24,8 @@ def test_every_launch_file_has_its_view():
     names = {path.name.removesuffix(".launch.xml") for path in launch_files}
     servers = {name for name in names if name.endswith("_server")}  # their topics are those of their bridges
     assert len(servers) == 5
-    # vehicle has the view of robot, and ardrone that of dronegui.
-    assert {path.stem for path in VIEWS} == names - servers - {"vehicle", "ardrone"}
+    # vehicle and the files of robots/ have the view of robot, and ardrone that of dronegui.
+    assert {path.stem for path in VIEWS} == names - servers - {"vehicle", "ardrone", *ROBOTS}
 
 
 @each_view

@@ -11,9 +11,9 @@ import sys
 import pytest
 from processes import TIMEOUT_S, executable
 
-from drone_bridge.kind import kinds
+from drone_bridge.kind import OWN, kinds
 
-MAINS = {kind.emulator.name: kind.emulator.main for kind in kinds().values()}
+MAINS = {kinds()[name].emulator.name: kinds()[name].emulator.main for name in OWN}
 LISTENING = ("testbed", "robot", "simulator")  # over TCP
 each = pytest.mark.parametrize("name", MAINS)
 each_listening = pytest.mark.parametrize("name", LISTENING)

@@ -8,10 +8,10 @@ from composition import launch
 from ports import free_port
 from processes import Process, executable
 
-from drone_bridge.kind import kinds
+from drone_bridge.kind import OWN, kinds
 from drone_bridge.tools.demo.composition import ports_of
 
-KINDS = kinds().values()
+KINDS = [kinds()[name] for name in OWN]
 CONNECTED = r"\[INFO\] .*_bridge\]: (Connected to|Sending to) "
 
 

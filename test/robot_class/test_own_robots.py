@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Robots of examples/ as processes: emulator, operator, bridge, server, launch file, serial line."""
+"""Robots of drone_bridge/robots as processes: emulator, operator, bridge, server, launch file, serial line."""
 
 import contextlib
 import json
@@ -14,7 +14,7 @@ import pytest
 from composition import RUNNER
 from geometry_msgs.msg import Twist
 from nav_msgs.msg import Odometry
-from own_robots import FOLDERS, Pioneer, installed
+from own_robots import Pioneer
 from ports import free_port, free_ports
 from processes import executable
 from ros_session import module_ros, repeating, wait_until
@@ -31,27 +31,16 @@ ros = module_ros()
 FENCE = 1.5
 
 
-@pytest.fixture(scope="module")
-def environment(tmp_path_factory):
-    return installed(tmp_path_factory.mktemp("robots"), *FOLDERS.values())
+@pytest.fixture
+def drone_bridge(start_child):
+    return lambda *words: start_child(executable("drone-bridge"), *words)
 
 
 @pytest.fixture
-def start(environment, start_child):
-    """Return a function: start(*command) runs a program where the robots are installed."""
-    return lambda *command: start_child(*command, env=environment)
-
-
-@pytest.fixture
-def drone_bridge(start):
-    return lambda *words: start(executable("drone-bridge"), *words)
-
-
-@pytest.fixture
-def node(start):
+def node(start_child):
     def start_node(robot, role, *arguments, **parameters):
         given = [f"{name}:={value}" for name, value in parameters.items()]
-        return start(executable(f"robot_class_{role}"), robot, *given, "--ros-args", *arguments)
+        return start_child(executable(f"robot_class_{role}"), robot, *given, "--ros-args", *arguments)
 
     return start_node
 
@@ -74,6 +63,7 @@ def driven(ros, **motion):
 def test_ros_drives_a_robot_and_reads_its_own_topics(drone_bridge, node, ros):
     _, port = emulated(drone_bridge, "pioneer")
     bridge = node("pioneer", "bridge", port=port, serial="")
+    bridge.wait_for_line("described by drone_bridge.robots.pioneer")
     odometry, motors = ros.subscribe(Odometry, "odom"), ros.subscribe(Bool, "motors")
     with driven(ros, forward=0.5, turn=0.2):
         assert odometry.wait(lambda message: message.pose.pose.position.x > 0.2).twist.twist.angular.z > 0.0
@@ -197,18 +187,17 @@ def test_a_robot_on_a_serial_line_is_stopped_when_its_bridge_is_killed(drone_bri
 
 
 @pytest.mark.exhaustive
-def test_the_launch_file_starts_all_nodes_and_the_fence_applies(start, drone_bridge, ros, tmp_path):
+def test_the_launch_file_starts_all_nodes_and_the_fence_applies(start_child, drone_bridge, ros, tmp_path):
     mine = tmp_path / "mine.yaml"
     own = {"wire_log": f"{tmp_path}/wire", "limits.fence_radius": FENCE}
     mine.write_text(json.dumps({"/**/pioneer_bridge": {"ros__parameters": own}}))
     words = (
-        "robot:=pioneer",
         f"robot_port:={free_port()}",
         "emulate:=true",
         "namespace:=launched",
         f"params_file:={mine}",
     )
-    launched = start(*RUNNER, "launch", "vehicle.launch.xml", *words, "view:=true", "view_port:=0")
+    launched = start_child(*RUNNER, "launch", "pioneer.launch.xml", *words, "view:=true", "view_port:=0")
     ros.subscribe(Odometry, "/launched/odom").wait()
     with Pilot(address_of(launched)) as pilot:
         topic = "/launched/cmd_vel_stamped"
@@ -227,8 +216,8 @@ def test_the_launch_file_starts_all_nodes_and_the_fence_applies(start, drone_bri
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("role", ["bridge", "server", "emulator"])
-def test_an_unknown_robot_is_refused_with_a_sentence(start, role):
+def test_an_unknown_robot_is_refused_with_a_sentence(start_child, role):
     for words in (("nobody",), ()):
-        refused = start(executable(f"robot_class_{role}"), *words)
+        refused = start_child(executable(f"robot_class_{role}"), *words)
         assert refused.wait() == 2
         refused.wait_for_line(r"[Rr]obot '(nobody)?'")

@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Robots of examples/ that are described in one class, with their modules."""
+"""Robots of drone_bridge/robots, and the installation of other packages with robots."""
 
-import importlib
 import os
 import shutil
 import subprocess
 import sys
 
-from repository import ROOT
+from drone_bridge.robots import pioneer
+from drone_bridge.robots.create2 import Create2
+from drone_bridge.robots.pioneer import Pioneer
+from drone_bridge.robots.robomaster import RoboMaster
+from drone_bridge.robots.tello import Tello
 
-FOLDERS = {name: ROOT / "examples" / name for name in ("pioneer", "tello", "create2", "robomaster")}
-sys.path += map(str, FOLDERS.values())
-pioneer, tello, create2, robomaster = map(importlib.import_module, FOLDERS)
-Pioneer, Tello, Create2, RoboMaster = pioneer.Pioneer, tello.Tello, create2.Create2, robomaster.RoboMaster
+__all__ = ["Create2", "Pioneer", "RoboMaster", "Tello", "installed", "pioneer"]
 
 
 def installed(folder, *sources):

@@ -9,7 +9,6 @@ import yaml
 from own_robots import Pioneer
 from repository import ROOT
 
-#: Except an old name, whose file includes the new one.
 LAUNCH_FILES = sorted((ROOT / "launch").glob("*.launch.xml"))
 PARTS = sorted((ROOT / "launch" / "parts").glob("*.launch.xml"))  # which launch files include
 

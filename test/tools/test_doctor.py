@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from composition import launch
 from diagnostic_msgs.msg import DiagnosticArray
-from own_robots import FOLDERS, installed
+from own_robots import installed
 from patience import wait_until
 from processes import executable
-from repository import ROOT
+from repository import ROOT, TESTS
 from std_msgs.msg import String
 
 from drone_bridge.tools.doctor import command as doctor
@@ -98,12 +98,14 @@ def test_the_wheels_are_named_if_a_shell_has_another_distribution(domain):
 def test_robots_of_other_packages_are_listed_with_the_reason_of_a_failure(domain, tmp_path):
     broken = tmp_path / "broken"
     broken.mkdir()
-    project = FOLDERS["tello"].joinpath("pyproject.toml").read_text()
-    (broken / "pyproject.toml").write_text(project.replace("tello", "broken").replace("Tello", "Broken"))
+    project = '[project]\nname = "broken"\nversion = "1"\n[tool.setuptools]\npy-modules = ["broken"]\n'
+    (broken / "pyproject.toml").write_text(
+        f'{project}[project.entry-points."drone_bridge.protocols"]\nbroken = "broken"\n'
+    )
     (broken / "broken.py").write_text("import a_package_that_nobody_has\n")
-    status, findings = examine(**installed(tmp_path, FOLDERS["pioneer"], broken))
+    status, findings = examine(**installed(tmp_path, TESTS / "robot_class" / "camera_robots", broken))
     assert status == 1, findings
-    assert "pioneer" in findings["protocol"]
+    assert "described by camera_robots" in findings["protocol"]
     assert "a_package_that_nobody_has" in findings["protocol"]
 
 

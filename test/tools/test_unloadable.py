@@ -9,6 +9,8 @@ import pytest
 from processes import executable
 
 from drone_bridge import kind
+from drone_bridge.tools.doctor import command as doctor
+from drone_bridge.tools.info import command as info
 
 CLASSES = {
     "SyntaxError: ": "class Broken(:\n",
@@ -51,8 +53,34 @@ def test_a_module_that_exits_on_import_does_not_hide_the_other_protocols(monkeyp
     monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [entry])
     with pytest.warns(UserWarning, match="exiting_robot"):
         found, failures = kind._loaded.__wrapped__()
-    assert set(found) == set(kind.OWN)
+    assert list(found) == [*kind.OWN, *kind.ROBOTS]
     assert "exiting_robot" in failures["exiting"]
+
+
+MY_TELLO = """
+from drone_bridge.robot_class import Robot, Udp
+
+class MyTello(Robot):
+    name, control = "tello", Udp(1)
+    def encode_command(self, velocity): return b""
+"""
+
+
+def test_an_entry_point_replaces_our_robot_of_its_name_also_if_it_fails(monkeypatch, tmp_path, capsys):
+    (tmp_path / "my_tello.py").write_text(MY_TELLO)
+    monkeypatch.syspath_prepend(tmp_path)
+    entries = [EntryPoint("tello", "my_tello:MyTello", kind.ENTRY_POINTS), EntryPoint("pioneer", "none", "")]
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: entries)
+    with pytest.warns(UserWarning, match="pioneer"):
+        loaded = kind._loaded.__wrapped__()
+    assert [*loaded[0]] == [*kind.OWN, "tello", "create2", "robomaster"]
+    monkeypatch.setattr(kind, "_loaded", lambda: loaded)
+    assert info.main(["tello"]) == info.main(["create2"]) == 0
+    told = {each.found.partition(": ")[0]: each.found for each in doctor.others()}
+    for text in (capsys.readouterr().out, " ".join(told.values())):
+        assert "described by my_tello" in text
+        assert "described by drone_bridge.robots.create2" in text
+    assert "pioneer can't be loaded" in told
 
 
 @pytest.mark.parametrize(("pause_s", "is_named"), [(0.0, False), (0.5, True)])

@@ -272,13 +272,13 @@ def vehicles() -> Iterator[Finding]:
 
 
 def others() -> Iterator[Finding]:
-    """Report the robots and protocols of other packages, and why one can't be loaded."""
+    """Report the robots in one class and the protocols of other packages, and why one can't be loaded."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the reason is below
         found = [kind for name, kind in kinds().items() if name not in OWN]
     for kind in found:
         title = f" ({kind.title})" if kind.title else ""
-        yield Finding("protocol", f"{kind.name}{title}: {kind.summary}")
+        yield Finding("protocol", f"{kind.name}{title}: {kind.summary}, described by {kind.module}")
     for name, reason in unloadable().items():
         yield Finding("protocol", f"{name} can't be loaded", reason, is_fatal=True)
 

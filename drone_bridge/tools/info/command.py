@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""drone-bridge info: the contents of a bag by topic: types, counts, rates, and the longest gaps."""
+"""drone-bridge info: the contents of a bag by topic: types, counts, rates, longest gaps. Or the module of a robot."""
 
 import argparse
 import datetime
@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from drone_bridge.kind import kinds
 from drone_bridge.tools.columns import in_columns
 
 if TYPE_CHECKING:
@@ -55,8 +56,11 @@ def topic_rates(messages: "Iterable[BagMessage]") -> "dict[BagTopic, TopicRate]"
 def main(argv: Sequence[str]) -> int:
     """Print the contents of a bag. Return the exit status."""
     parser = argparse.ArgumentParser(prog="drone-bridge info", description=__doc__)
-    parser.add_argument("bag", type=Path, help="a folder with metadata.yaml, or an .mcap file")
+    parser.add_argument("bag", type=Path, help="a folder with metadata.yaml, an .mcap file, or a robot's name")
     options = parser.parse_args(argv)
+    if not options.bag.exists() and (kind := kinds().get(str(options.bag))):
+        print(f"{kind.name}: {kind.summary}, described by {kind.module}")
+        return 0
     from drone_bridge.tools.bags.bag import run_on_bag
 
     return run_on_bag("info", options.bag, print_info)

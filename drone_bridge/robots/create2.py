@@ -130,7 +130,7 @@ class Create2(Robot):
         size, value = 1 + (number in WIDE), self.mode if number == 35 else round(self.values.get(number, 0))
         if number in (19, 20):  # since the last time
             self.values[number] -= value
-        return (value % 256**size).to_bytes(size, "big")
+        return (value % (1 << 8 * size)).to_bytes(size, "big")
 
     def encode_report(self, t: Telemetry) -> bytes | None:
         if not t.position:

@@ -4,9 +4,9 @@
 import math
 
 import pytest
-from create2 import AXLE_M, M_PER_COUNT, NUMBERS, SENSORS, Create2, is_safe, opcodes
 
 from drone_bridge.robot_class import BodyVelocity, Telemetry
+from drone_bridge.robots.create2 import AXLE_M, M_PER_COUNT, NUMBERS, SENSORS, Create2, is_safe, opcodes
 
 
 def frame(mode, right, left):

@@ -4,11 +4,11 @@
 import math
 
 import pytest
-from robomaster import RoboMaster
 
 from drone_bridge.kind import Side
 from drone_bridge.robot_class import BodyVelocity
 from drone_bridge.robot_class.connection import RobotClassConnection
+from drone_bridge.robots.robomaster import RoboMaster
 
 
 def test_right_and_clockwise_are_positive():

@@ -4,9 +4,9 @@
 import math
 
 import pytest
-from tello import STILL, Tello
 
 from drone_bridge.robot_class import BodyVelocity
+from drone_bridge.robots.tello import STILL, Tello
 
 REST = "vgx:0;vgy:0;vgz:0;templ:43;temph:46;tof:10;h:0;bat:83;baro:150.12;time:0"
 

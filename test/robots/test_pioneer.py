@@ -4,9 +4,9 @@
 import math
 
 import pytest
-from pioneer import RVEL, SIP, STATE, VEL, Pioneer, command, packet
 
 from drone_bridge.robot_class import BodyVelocity
+from drone_bridge.robots.pioneer import RVEL, SIP, STATE, VEL, Pioneer, command, packet
 
 
 def test_forward_and_left_are_positive():

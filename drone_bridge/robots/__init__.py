@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Robots that people own, each described in one class: see docs/robots.md."""
