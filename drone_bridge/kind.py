@@ -166,6 +166,9 @@ class Emergency:
     """The consequence in flight, as the end of a sentence."""
 
 
+CUT_MOTORS = Emergency("cut motors", "the motors stop immediately, and the drone falls")
+
+
 @dataclass(frozen=True, slots=True)
 class ProtocolKind:
     """A protocol and the import paths of its parts."""
@@ -203,6 +206,9 @@ class ProtocolKind:
     """Import path of the reader of recorded conversations"""
     emergencies: Mapping[str, Emergency] = field(default_factory=dict)
     """Emergency services of the bridge, by name."""
+    buttons: Mapping[str, bool] = field(default_factory=dict)
+    """Requests that are the page's buttons, in this order, and whether each may move the vehicle. One that may takes
+    two presses, and is refused on hold and while another person steers."""
     model: str = "drone"
     """The vehicle's model in `vehicle_model`."""
     has_north: bool = False

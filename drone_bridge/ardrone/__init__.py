@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """An AR.Drone 1 or 2 itself: AT commands to the drone, navdata back."""
 
-from drone_bridge.kind import Emergency, NodeKind, Port, Program, ProtocolKind, Role, Side
+from drone_bridge.kind import CUT_MOTORS, NodeKind, Port, Program, ProtocolKind, Role, Side
 
 KIND = ProtocolKind(
     name="ardrone",
@@ -46,7 +46,7 @@ KIND = ProtocolKind(
         },
         at_once={"in-the-air": True},
     ),
-    emergencies={"emergency": Emergency("cut motors", "the motors stop immediately, and the drone falls")},
+    emergencies={"emergency": CUT_MOTORS},
     launch_file="ardrone.launch.xml",
     watchdog_s=0.25,  # of the emulated drone; real ones have 0.05 to 0.25 s
     findings="drone_bridge.ardrone.findings:findings",

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The control GUI of an AR.Drone: JSON datagrams, controls to the GUI and navdata back."""
 
-from drone_bridge.kind import Emergency, Mechanism, NodeKind, Port, Program, ProtocolKind, Role, Side
+from drone_bridge.kind import CUT_MOTORS, Mechanism, NodeKind, Port, Program, ProtocolKind, Role, Side
 
 KIND = ProtocolKind(
     name="dronegui",
@@ -35,7 +35,7 @@ KIND = ProtocolKind(
         agreed={"host": "host", "port": "port", "navdata_port": "navdata-port"},
         at_once={"in-the-air": True},
     ),
-    emergencies={"emergency": Emergency("cut motors", "the motors stop immediately, and the drone falls")},
+    emergencies={"emergency": CUT_MOTORS},
     launch_file="dronegui.launch.xml",
     controller=NodeKind("drone_bridge.controllers.drone_controller:DroneController"),
     represents=(Mechanism.NUMBERED,),

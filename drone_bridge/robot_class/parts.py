@@ -7,8 +7,12 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from drone_bridge.kind import NodeKind, Port, Program, ProtocolKind, Role, Side, load
+from drone_bridge.kind import CUT_MOTORS, Emergency, NodeKind, Port, Program, ProtocolKind, Role, Side, load
 from drone_bridge.robot_class.robot import Robot, first_link, is_stream, port_parameters
+from drone_bridge.session.session import EMERGENCY
+
+#: Number of buttons on the page, whose others are under Services: of more requests, those that end a motion come first.
+MOST_BUTTONS = 8
 
 
 class Parts:
@@ -30,6 +34,10 @@ class Parts:
         at_once = {"in-the-air": True} if "takeoff" in robot.requests else {}
         emulator = Program(robot.name, robot.summary, f"{at}.emulate", agreed=agreed, at_once=at_once)
 
+        ends = robot.always_accepted
+        moving = {name: each.moves and name not in ends for name, each in robot.all_requests.items()}
+        stops_at_once = CUT_MOTORS if robot.model == "drone" else Emergency("stop", "the robot stops immediately")
+
         def node(role: str) -> NodeKind:
             return NodeKind(f"{at}.{role}", f"{at}.{role}_parameters", f"robot_class_{role}", (robot.name,))
 
@@ -50,6 +58,8 @@ class Parts:
             operator=replace(emulator, summary=f"a client of {robot.summary}", main=f"{at}.operate"),
             launch_file="vehicle.launch.xml",
             launch_arguments={"robot": robot.name},
+            emergencies={name: stops_at_once for name in robot.all_requests if name == EMERGENCY},
+            buttons=dict(sorted(moving.items(), key=lambda each: len(moving) > MOST_BUTTONS and each[0] not in ends)),
             model=robot.model,
             watchdog_s=robot.robot_stops_after_s,
         )

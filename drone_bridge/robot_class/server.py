@@ -73,9 +73,7 @@ class RobotClassServer(ProtocolNode):
 
     def set_up(self) -> None:
         watch_methods(self)
-        self.get_logger().info(
-            f"The robot {self.robot.name} is described by {self.robot.KIND.module}."
-        )
+        self.get_logger().info(f"The robot {self.robot.name} is described by {self.robot.KIND.module}.")
         get = self.parameters.__getitem__
         self._allowed_peers = read_allowed_peers(self.parameters) if not is_stream(self.robot) else None
         names, refuse_image = DroneFrameNames(get("frame_prefix")), partial(self.report.count_and_warn, REFUSED_IMAGES)

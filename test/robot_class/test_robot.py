@@ -117,6 +117,24 @@ def test_a_description_without_the_robot_s_end_has_only_a_bridge():
     assert Pioneer.KIND.emulator
 
 
+def test_of_more_than_eight_requests_those_that_end_a_motion_are_the_first_buttons():
+    class Busy(Pioneer):
+        name, stop = "busy", b"stop"
+        requests = MappingProxyType(
+            {
+                **{f"move_{number}": b"%d" % number for number in range(7)},
+                **{"beep": Request(b"beep", moves=False), "halt": b"stop", "land": b"land", "emergency": b"off"},
+            }
+        )
+
+    assert list(Busy.KIND.buttons)[:4] == ["halt", "land", "emergency", "move_0"]
+    assert {name for name, moves in Busy.KIND.buttons.items() if not moves} == {"halt", "land", "emergency", "beep"}
+    assert [*Busy.KIND.emergencies] == ["emergency"]
+    assert list(Create2.KIND.buttons.items()) == [("dock", True), ("clean", True), ("beep", False)]
+    assert list(Tello.KIND.buttons.items()) == [("takeoff", True), ("land", False), ("emergency", False)]
+    assert not Create2.KIND.emergencies
+
+
 def test_the_reader_of_commands_recognizes_neutral():
     read = load(Pioneer.KIND.commands)()
     assert list(read(command(VEL, 300)[:5])) == []

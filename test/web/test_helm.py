@@ -7,7 +7,7 @@ import pytest
 
 from drone_bridge import dronegui
 from drone_bridge.tools.web.helm import ASK_S, LEASE_S, MAX_AGE_S, NEUTRAL, Helm, HelmRefusedError
-from drone_bridge.tools.web.vehicles import SteeredVehicle, emergencies_of
+from drone_bridge.tools.web.vehicles import SteeredVehicle, by_service
 
 FORWARD = (1.0, 0.0, 0.0, 0.0)
 ANNE, BOB = 1, 2
@@ -160,7 +160,7 @@ def test_a_rover_has_fewer_axes_than_a_drone():
 def test_emergencies_exist_while_a_bridge_offers_them():
     nodes = {"/a/dronegui_bridge": "dronegui_bridge", "/a/testbed_bridge": "testbed_bridge", "/a/any": "any"}
     offered = {f"{node}/{name}" for node in nodes for name in ("emergency", "reset", "land")}
-    found = emergencies_of(nodes, offered)
+    found = by_service(nodes, offered, lambda kind: kind.emergencies)
     assert list(found) == ["/a/dronegui_bridge/emergency"]
     assert found["/a/dronegui_bridge/emergency"] == dronegui.KIND.emergencies["emergency"]
-    assert emergencies_of(nodes, offered - {"/a/dronegui_bridge/emergency"}) == {}
+    assert by_service(nodes, offered - {*found}, lambda kind: kind.emergencies) == {}

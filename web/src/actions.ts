@@ -6,21 +6,25 @@ import type { Fleet } from "./fleet";
 import type { Emergency, Helm } from "./helm";
 import type { Stream } from "./stream";
 
-/** Names of services without a request that become buttons, in this order. */
+/** Names of services without a request that become buttons, in this order, after those that the server names. */
 const BUTTONS = ["takeoff", "land", "land_on_pad", "flat_trim", "reset", "emergency", "run", "pause", "bind", "unbind"];
-/** Actions that a held vehicle does not carry out, although a controller may accept them. */
+/** Of these, those that move the vehicle: refused on hold, although a controller may accept them, and while another person steers. */
 const MOVES = new Set(["takeoff", "land on pad"]);
-/** Actions that can't be undone. */
-const GRAVE = new Set(["takeoff", "land on pad", "reset"]);
+/** Of these, those that can't be undone. */
+const GRAVE = new Set([...MOVES, "reset"]);
+/** Number of the requests of a class that are buttons at once. */
+const MOST_BUTTONS = 8;
 const WITHOUT_REQUEST = new Set(["std_srvs/srv/Trigger", "std_srvs/srv/Empty"]);
 export const SWITCH = "std_srvs/srv/SetBool";
-/** STOP and Resume are the first choice. The other services are listed under Services, with their descriptions. */
+/** STOP and Resume are the first choice. */
 const APART = new Set(["hold", "assume_flying", "hover"]);
 
 export class Actions {
   #emergencies = h("div.emergencies");
   #buttons = h("div.buttons");
-  readonly element = h("div.quick", {}, this.#buttons, this.#emergencies);
+  #others = h("div.buttons");
+  #services = h("details", { hidden: true }, h("summary", {}, "Services"), this.#others);
+  readonly element = h("div.quick", {}, this.#buttons, this.#services, this.#emergencies);
   #shown = "";
 
   constructor(private stream: Stream, private helm: Helm, private fleet: Fleet, private say: (text: string) => void) {
@@ -29,15 +33,22 @@ export class Actions {
   }
 
   #show(): void {
-    const buttons = BUTTONS.flatMap((name) => this.#servicesOf((last, type) => last === name && WITHOUT_REQUEST.has(type))[0] ?? []);
+    const named = Object.keys(this.#moving).filter((service) => this.stream.services.has(service));
+    const nodes = new Set(named.map(nodeOf)); // which name all of theirs
+    const fixed = BUTTONS.flatMap((name) => this.#servicesOf((last, type) => last === name && WITHOUT_REQUEST.has(type))[0] ?? []);
+    const buttons = [...named, ...fixed.filter((service) => !nodes.has(nodeOf(service)))];
     const switches = this.#servicesOf((last, type) => !APART.has(last) && type === SWITCH);
     const known = this.fleet.subject.vehicle?.emergencies ?? {};
     const emergencies = buttons.filter((service) => service in known);
-    const shown = [...buttons, ...switches, "emergencies", ...emergencies].join();
+    const shown = [...buttons.map((service) => `${service} ${this.#moving[service]}`), ...switches, "emergencies", ...emergencies].join();
     if (shown === this.#shown) return;
     this.#shown = shown;
     const usual = buttons.filter((service) => !(service in known));
-    this.#buttons.replaceChildren(...usual.map((service) => this.#button(service)), ...switches.map((service) => this.#switch(service)));
+    const others = usual.filter((service) => named.indexOf(service) >= MOST_BUTTONS);
+    const first = usual.filter((service) => !others.includes(service));
+    this.#buttons.replaceChildren(...first.map((service) => this.#button(service)), ...switches.map((service) => this.#switch(service)));
+    this.#others.replaceChildren(...others.map((service) => this.#button(service)));
+    this.#services.hidden = !others.length;
     this.#emergencies.replaceChildren(...emergencies.map((service) => this.#emergency(service, known[service]!)));
   }
 
@@ -49,7 +60,7 @@ export class Actions {
   #button(service: string): HTMLElement {
     const name = lastOf(service);
     const attributes = { "data-call": service };
-    if (GRAVE.has(name)) return twoPresses(name, () => void this.#call(service, {}), attributes);
+    if (this.#moving[service] ?? GRAVE.has(name)) return twoPresses(name, () => void this.#call(service, {}), attributes);
     return h("button", { ...attributes, onclick: () => void this.#call(service, {}) }, name);
   }
 
@@ -72,9 +83,23 @@ export class Actions {
     return fitting.map(([service]) => service).sort((a, b) => b.split("/").length - a.split("/").length || a.localeCompare(b));
   }
 
+  /** Requests named by the server, and whether each may move the vehicle. */
+  get #moving(): Record<string, boolean> {
+    return this.fleet.subject.vehicle?.buttons ?? {};
+  }
+
+  /** Why a service that moves the vehicle is not called now, a sentence, or an empty text. */
+  #refusal(service: string): string {
+    const name = lastOf(service), { vehicle } = this.fleet.subject;
+    if (!(this.#moving[service] ?? MOVES.has(name))) return "";
+    if (this.helm.isStopped(vehicle)) return `The vehicle is on hold and ignores ${name}. Press Resume first.`;
+    return vehicle?.pilot === "other" ? `${vehicle.pilot_name || "Another person"} is steering. Take the helm before ${name}.` : "";
+  }
+
   async #call(service: string, request: object): Promise<boolean> {
-    if (MOVES.has(lastOf(service)) && this.helm.isStopped(this.fleet.subject.vehicle)) {
-      this.say(`The vehicle is on hold and ignores ${lastOf(service)}. Press Resume first.`);
+    const refusal = this.#refusal(service);
+    if (refusal) {
+      this.say(refusal);
       return false;
     }
     try {
@@ -95,6 +120,10 @@ export function nameOf({ action }: Emergency): string {
 
 export function questionOf({ effect }: Emergency): string {
   return `Press again: ${effect}`;
+}
+
+function nodeOf(service: string): string {
+  return service.slice(0, service.lastIndexOf("/"));
 }
 
 function lastOf(service: string): string {

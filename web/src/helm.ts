@@ -31,6 +31,8 @@ export interface Vehicle {
   commanders: string[];
   /** Its emergencies, by service. */
   emergencies: Record<string, Emergency>;
+  /** Its requests that are buttons, by service in their order, and whether each may move it. */
+  buttons: Record<string, boolean>;
   /** Random IDs of its nodes' runs, by node: a node that restarts has a new one. */
   runs: Record<string, string>;
   takes_goals: boolean;

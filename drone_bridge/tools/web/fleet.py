@@ -35,7 +35,7 @@ from drone_bridge.tools.web.vehicles import (
     STATUS_TYPE,
     WISH_TOPIC,
     SteeredVehicle,
-    emergencies_of,
+    by_service,
 )
 
 MAX_VEHICLES = 64
@@ -214,7 +214,8 @@ class Fleet:
             held=held,
             commanders=self._commanders(topic, topics),
             goal=goal_of(topic.rpartition("/")[0], services, self._node),
-            emergencies=emergencies_of(full_names, services),
+            emergencies=by_service(full_names, services, lambda kind: kind.emergencies),
+            buttons=by_service(full_names, services, lambda kind: kind.buttons),
         )
 
     def _commanders(self, topic: str, topics: Mapping[str, Sequence[str]]) -> tuple[str, ...]:

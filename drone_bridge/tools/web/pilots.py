@@ -656,6 +656,7 @@ class Pilots:
                 "held": self._hold_of(vehicle, pilot),
                 "commanders": vehicle.commanders,
                 "emergencies": {service: asdict(each) for service, each in vehicle.emergencies.items()},
+                "buttons": vehicle.buttons,
                 "runs": {name: each.run for name in vehicle.reporters if (each := self._statuses.get(name))},
                 "takes_goals": bool(vehicle.goal),
                 "goal": self._goal_of(vehicle.topic),

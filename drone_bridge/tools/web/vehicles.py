@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Vehicles that can be steered, and their axes."""
 
-from collections.abc import Container, Mapping
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from drone_bridge.kind import Emergency, ProtocolKind, kinds
 
@@ -19,6 +20,7 @@ COMMANDS = "cmd_"
 AXES = ("x", "y", "z", "yaw")
 #: Axes of the bridges' vehicles that do not have all of them, by model.
 AXES_OF = {"rover": ("x", "yaw")}
+ValueT = TypeVar("ValueT")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +45,8 @@ class SteeredVehicle:
     """Action or topic that accepts its goals, or ""."""
     emergencies: Mapping[str, Emergency] = field(default_factory=dict)
     """Its emergencies, by service."""
+    buttons: Mapping[str, bool] = field(default_factory=dict)
+    """Its requests that are buttons, by service in their order, and whether each may move it."""
 
     @property
     def name(self) -> str:
@@ -73,13 +77,17 @@ class SteeredVehicle:
         return AXES_OF.get(self.model, AXES)
 
 
-def emergencies_of(nodes: Mapping[str, str], services: Container[str]) -> dict[str, Emergency]:
-    """Return the emergencies of a vehicle whose nodes have these full names, for the services that exist."""
-    found: dict[str, Emergency] = {}
+def by_service(
+    nodes: Mapping[str, str], services: Container[str], declared: Callable[[ProtocolKind], Mapping[str, ValueT]]
+) -> dict[str, ValueT]:
+    """Return what the kinds of a vehicle's nodes declare about its services, for those that exist.
+
+    `nodes` has the nodes' names by their full names.
+    """
+    found: dict[str, ValueT] = {}
     for full_name, name in sorted(nodes.items()):
         kind = _kind_of(name)
-        emergencies = kind.emergencies if kind else {}
-        found.update((f"{full_name}/{service}", each) for service, each in emergencies.items())
+        found.update((f"{full_name}/{service}", each) for service, each in (declared(kind) if kind else {}).items())
     return {service: each for service, each in found.items() if service in services}
 
 
