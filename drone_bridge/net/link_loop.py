@@ -274,7 +274,8 @@ class LinkLoop:
                     self._posted.popleft()
                     self._stage.note(Note(DROPPED_WORK))
             self._posted.append(work)
-        self._wake()
+        if threading.current_thread() is not self._thread:  # which looks for posted work before it waits
+            self._wake()
         return not self._has_ended or is_kept
 
     def stop(self) -> bool:

@@ -177,6 +177,24 @@ def test_data_are_received_in_order_after_posted_work(loop, link, session):
     assert session.calls == [("posted", 100.0), ("receive", b"1"), ("receive", b"2")]
 
 
+def test_work_posted_by_the_loop_itself_does_not_wake_it(loop, link, session, monkeypatch):
+    woken = []
+    monkeypatch.setattr(loop, "_wake", lambda: woken.append(threading.current_thread()))
+    monkeypatch.setattr(loop, "_thread", threading.current_thread())
+
+    def post_again(now_s):
+        loop.post(lambda now_s: session._called("posted"))
+        return []
+
+    loop.post(post_again)
+    loop.turn()
+    loop.turn()
+    assert (names(session), woken) == (["posted"], [])
+    monkeypatch.setattr(loop, "_thread", threading.Thread())
+    loop.post(lambda now_s: [])
+    assert woken == [threading.current_thread()]
+
+
 def test_actions_are_executed_in_order(loop, link, session, stage):
     session.answers["receive"] = [Send(b"neutral", "there"), Publish("message"), Note("documents")]
     link.waiting = [b"1"]
