@@ -315,7 +315,7 @@ class ArdroneBridge(ProtocolNode):
 
     def _publish_navdata(self, received: MeasuredNavdata) -> None:
         now_s, stamp, navdata = self.decided_s, self.now(), received.navdata
-        self._translation.last = received
+        self._translation.last = navdata, received.measured
         self._topics.publish(navdata, stamp)
         if pose := self._dead_reckoning.update(received.measured, now_s):
             self._topics.publish(pose, stamp)

@@ -34,11 +34,6 @@ from drone_bridge.wire.flight_state import MAJOR_STATE_SHIFT
 class ArdroneTranslation(ArDroneMessages[Navdata]):
     """Converter between navdata and ROS. `wire_*` return the fields of a Measurement in a message."""
 
-    def __init__(self, names: DroneFrameNames) -> None:
-        super().__init__(names)
-        #: The newest navdata with its measurement, which several rows need.
-        self.last: tuple[Navdata, Measurement] | None = None
-
     def magnetic_field(self, navdata: Navdata, stamp: Time) -> MagneticField | None:
         magnetometer = navdata.magnetometer
         if magnetometer is None or (field := units.magnetic_field(magnetometer)) is None:
@@ -62,7 +57,7 @@ class ArdroneTranslation(ArDroneMessages[Navdata]):
 
     def velocity(self, navdata: Navdata, stamp: Time) -> TwistWithCovarianceStamped | None:
         """Return the velocity in body axes. The vertical one is not measured."""
-        measured = self.measurement(navdata)
+        measured = self.converted(navdata)
         if (velocity := measured.level_velocity) is None:
             return None
         return self.velocity_of(measured, velocity, stamp)
@@ -79,9 +74,7 @@ class ArdroneTranslation(ArDroneMessages[Navdata]):
         return {"charge": message.percentage} if 0.0 <= message.percentage <= 1.0 else {}
 
     def measurement(self, navdata: Navdata) -> Measurement:
-        if self.last is None or self.last[0] is not navdata:
-            self.last = navdata, units.measurement(navdata)
-        return self.last[1]
+        return units.measurement(navdata)
 
 
 def _found(detected: Detected) -> DetectedObject:

@@ -97,7 +97,7 @@ class DroneGuiTranslation(ArDroneMessages[Demo]):
         if given == (None, None, None):
             return None
         has = [value is not None for value in given]
-        return self.velocity_of(units.measurement(demo), units.metres(*given), stamp, has=has)
+        return self.velocity_of(self.converted(demo), units.metres(*given), stamp, has=has)
 
     def detections(self, block: VisionDetect, stamp: Time) -> DetectionArray:
         """Return the current detections, in the front camera's frame: the camera is not on the wire."""

@@ -167,3 +167,18 @@ def test_the_table_has_every_protocol():
 def test_rows_have_the_pinned_name_type_qos_frame_and_counter(name):
     """A change here is seen by users: their subscriptions, bags and transforms depend on it."""
     assert pinned()[name] == rows_of(name), f"If this is intended, the table needs:\n\n{text_of(name)}"
+
+
+@pytest.mark.parametrize("name", ["ardrone", "dronegui", "telemetry"])
+def test_a_report_is_converted_once_for_all_its_rows(name, monkeypatch):
+    table, converted = load(KINDS[name].topics), []
+    translation = table.make_translation()
+    measurement = translation.measurement
+    monkeypatch.setattr(translation, "measurement", lambda wire: converted.append(wire) or measurement(wire))
+    kind = next(row.of for row in table.rows if row.name == "imu/data")
+    reports = [sent.message for sent in sample(name) if isinstance(sent.message, kind)]
+    for wire in (*reports, *further(name)):
+        for row in table.rows:
+            if isinstance(wire, kind) and row.of is kind and row.to_ros:
+                row.to_ros(translation, wire, Time())
+    assert len(converted) == len({id(wire) for wire in converted}) > 0

@@ -52,7 +52,7 @@ class ArDroneMessages(MeasuredMessages[WireT]):
 
     def altitude(self, wire: WireT, stamp: Time) -> Range | None:
         """Return the height above ground, as the drone estimates it."""
-        height = self.measurement(wire).height
+        height = self.converted(wire).height
         return None if height is None else self.range_of(height, stamp)
 
     def velocity_of(

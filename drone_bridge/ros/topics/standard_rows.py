@@ -66,18 +66,26 @@ class MeasuredMessages(ABC, Generic[WireT]):
 
     def __init__(self, names: DroneFrameNames) -> None:
         self.names = names
+        #: The newest wire message with its measurement, which several rows need.
+        self.last: tuple[WireT, Measurement] | None = None
         self._imu = Imu()
 
     @abstractmethod
     def measurement(self, wire: WireT) -> Measurement:
         """Return the measurement in a wire message."""
 
+    def converted(self, wire: WireT) -> Measurement:
+        """Return the measurement in a wire message, converted once."""
+        if self.last is None or self.last[0] is not wire:
+            self.last = wire, self.measurement(wire)
+        return self.last[1]
+
     def imu(self, wire: WireT, stamp: Time) -> Imu | None:
         """Return attitude, rates and acceleration; a covariance of -1 marks missing ones. None without attitude.
 
         Each call fills the same message: to make one takes half of the time.
         """
-        measured, variances = self.measurement(wire), self.imu_variances
+        measured, variances = self.converted(wire), self.imu_variances
         if measured.roll is None or measured.pitch is None or measured.yaw is None:
             return None
         message = self._imu
@@ -106,7 +114,7 @@ class MeasuredMessages(ABC, Generic[WireT]):
 
     def height(self, wire: WireT, stamp: Time) -> PointStamped | None:
         """Return the vehicle's position above the ground below it."""
-        if (height := self.measurement(wire).height) is None:
+        if (height := self.converted(wire).height) is None:
             return None
         message = PointStamped()
         message.header.stamp, message.header.frame_id = stamp, self.names.footprint
@@ -118,7 +126,7 @@ class MeasuredMessages(ABC, Generic[WireT]):
 
     def battery_state(self, wire: WireT, stamp: Time) -> BatteryState | None:
         """Return voltage and charge. Other values are NaN."""
-        measured, nan = self.measurement(wire), math.nan
+        measured, nan = self.converted(wire), math.nan
         if measured.voltage is None and measured.charge is None:
             return None
         message = BatteryState(
