@@ -12,7 +12,6 @@ an emergency only after `begins_until_s` |
 A press that has begun is always completed and released: its meaning was decided when it began.
 """
 
-import math
 from collections.abc import Iterator
 
 #: Number of packets with a button pressed, and released, after which the edge has certainly been received.
@@ -22,8 +21,10 @@ PACKETS_PER_LEVEL = 3
 class Press:
     """Press of a button."""
 
-    def __init__(self, hold_s: float, begins_until_s: float = -math.inf) -> None:
+    def __init__(self, button: str, hold_s: float, begins_until_s: float, asked_by: str) -> None:
         """Create a press of at least `hold_s`. Until `begins_until_s`, no stall, hold or lost packet cancels it."""
+        #: Its button, and the name of the request.
+        self.button, self.asked_by = button, asked_by
         self._hold_s, self.begins_until_s = hold_s, begins_until_s
         self._first_sent_s = 0.0
         self._packets_down = self._packets_up = 0
@@ -113,10 +114,14 @@ class Buttons:
         if button in self._presses:
             raise ValueError(f"{button} is still being pressed.")
 
-    def press(self, button: str, hold_s: float, begins_until_s: float = -math.inf) -> Press:
+    def of(self, asked_by: str) -> Iterator[Press]:
+        """Return the presses of requests of this name."""
+        return (each for each in self._presses.values() if each.asked_by == asked_by)
+
+    def press(self, button: str, hold_s: float, begins_until_s: float, asked_by: str) -> Press:
         """Start a press. Raises ValueError with a sentence while the button is pressed."""
         self.check_released(button)
-        self._presses[button] = Press(hold_s, begins_until_s)
+        self._presses[button] = Press(button, hold_s, begins_until_s, asked_by)
         return self._presses[button]
 
     def newest(self, button: str) -> Press | None:

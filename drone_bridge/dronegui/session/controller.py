@@ -40,14 +40,14 @@ refuse the request, with a sentence:
 |---|---|---|---|
 | requested | refused while take_off is down, or during another takeoff or an emergency | refused while take_off \
 is down | refused during a takeoff |
-| LISTENING for navdata, for `navdata_timeout` | always | always | always |
+| waits for navdata, for `navdata_timeout` | always | always | always |
 | then | refused if it is stale, the drone may fly, its motors are off, or its battery would make it land | \
 done if the drone is landing; refused if it may be on the ground, or if the request is stale and there is no navdata | \
 refused if it is stale, or the drone may fly |
-| RESETTING: reset is down, then up | without navdata, if assume_flying says that it is on the ground | | |
-| STARTING: waits for navdata, for BOOTSTRAP_S; then as after LISTENING | after that | | |
-| PRESSING | take_off | take_off | reset |
-| CONFIRMING: waits for the requested state, for `confirm_timeout` | with navdata | with navdata | |
+| presses reset | without navdata, if assume_flying says that it is on the ground | | |
+| waits for navdata, for BOOTSTRAP_S; then as before | after that | | |
+| presses | take_off | take_off | reset |
+| waits for the requested state, for `confirm_timeout` | with navdata | with navdata | |
 
 If a limit requires a landing, land is requested every LAND_PERIOD_S until it succeeds. Without navdata that is only if
 a person has stated that the drone flies (assume_flying), as the button would start a drone on the ground.
@@ -67,9 +67,8 @@ cancelled, unless the refusal may concern an earlier packet.
 
 import contextlib
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from dataclasses import dataclass, replace
-from enum import Enum, auto
 from typing import Any, NamedTuple
 
 from drone_bridge.dronegui import units
@@ -86,6 +85,7 @@ from drone_bridge.dronegui.codec import (
 from drone_bridge.dronegui.session.buttons import Buttons, Press
 from drone_bridge.dronegui.session.flight_watch import FlightWatch, FlyingSource
 from drone_bridge.dronegui.session.follow_watch import FOLLOWING, FollowWatch
+from drone_bridge.dronegui.session.procedures import Part, Procedure, Procedures, Until
 from drone_bridge.session.arbiter import Rank
 from drone_bridge.session.feedback import Feedback
 from drone_bridge.session.session import (
@@ -142,6 +142,7 @@ HELD_SINCE = "The vehicle was put on hold meanwhile. Resume it, and call again."
 CUT_SINCE = "emergency was called meanwhile. Call again if the drone should fly."
 STEER_AGAIN = "To steer again, call hover with false, or hold the vehicle and resume it."
 CUTS = "To stop the motors of a drone in the air, call emergency."
+LANDS_ALREADY = "The drone is already landing."
 CALL_AGAIN = "If its motors still run, call emergency again."
 NOT_SENDING = "because nothing is being sent. Activate the bridge, and check its GUI's host."
 
@@ -185,33 +186,6 @@ class _OwnLanding:
     name: str = LAND
 
 
-class RequestStep(Enum):
-    """Progress of a request."""
-
-    LISTENING = auto()
-    RESETTING = auto()
-    STARTING = auto()
-    PRESSING = auto()
-    CONFIRMING = auto()
-
-
-@dataclass(slots=True, eq=False)
-class _Flight:
-    """Request in progress."""
-
-    request: Request
-    step: RequestStep
-    since_s: float
-    """Time at which the step began."""
-    until_s: float
-    """Deadline of the step."""
-    press: Press | None = None
-    was_seen: bool = False
-    """Whether navdata was current when the press began."""
-    has_begun_again: bool = False
-    """Whether this is the press after packets restarted from 1."""
-
-
 class DroneGuiControllerSession(Session):
     """Controller's conversation with one GUI."""
 
@@ -248,7 +222,7 @@ class DroneGuiControllerSession(Session):
         self._gui_host, self._port_problem = gui_host, port_problem
         self._connection = ControllerConnection()
         self._buttons = Buttons()
-        self._flights: list[_Flight] = []
+        self._procedures = Procedures(self._answer)
         self._hover_left = HOVER_PACKETS
         self._packet_s = math.inf  # time of the next packet
         self._land_s = -math.inf  # earliest time at which limits may request a landing
@@ -297,8 +271,7 @@ class DroneGuiControllerSession(Session):
         self._following.restart()
         for press in self._buttons:
             press.outdate(STALLED, now_s)
-        for flight in self._flights:
-            flight.until_s = max(flight.until_s, now_s + self._parameter("navdata_timeout"))
+        self._procedures.extend(now_s + self._parameter("navdata_timeout"))
         return self._taken(now_s)
 
     def refused(self, sentence: str, now_s: float) -> Actions:
@@ -414,9 +387,8 @@ class DroneGuiControllerSession(Session):
         """Send the command with the pressed buttons, and publish the packet."""
         self._packet_s = next_due(self._packet_s, 1 / self._parameter("rate"), now_s) if self.is_open else math.inf
         is_held = self._pilot.arbiter.is_held(now_s)
-        for flight in self._flights if is_held else ():  # cancel a take-off whose press has not begun
-            if flight.press and flight.request.name == TAKE_OFF:
-                flight.press.outdate(HELD_SINCE, now_s)
+        for press in self._buttons.of(TAKE_OFF) if is_held else ():  # if it has not begun
+            press.outdate(HELD_SINCE, now_s)
         self._is_overruled &= is_held or not self._was_held  # a person has resumed it
         self._was_held = is_held
         down = self._buttons.down(now_s)
@@ -539,7 +511,7 @@ class DroneGuiControllerSession(Session):
 
     def _land_if_it_has_to(self, now_s: float) -> None:
         """Request a landing that a limit requires. A failed one is repeated later."""
-        is_asked = any(isinstance(flight.request, _OwnLanding) for flight in self._flights)
+        is_asked = any(isinstance(request, _OwnLanding) for request in self._procedures)
         if is_asked or now_s < self._land_s or self._pilot.arbiter.rank(now_s) is not Rank.LANDING:
             return
         if self._watch.is_flying(now_s) is False:
@@ -550,21 +522,8 @@ class DroneGuiControllerSession(Session):
 
     def _begin(self, request: Request, now_s: float) -> None:
         """Start a request. Raises ValueError with a sentence."""
-        under_way = {flight.request.name for flight in self._flights}
-        until_s = self._first_navdata_s(now_s)
-        if request.name == EMERGENCY:
-            until_s = self.expires_at(request)
-            self._cut_s = now_s
-            for each in self._buttons:
-                each.outdate(CUT_SINCE, now_s)
-            if (press := self._buttons.newest("reset")) and EMERGENCY not in under_way:
-                press.give_up(at_once=False)
-        elif request.name != RESET:
-            self._buttons.check_released("take_off")  # its effect is visible only afterwards
-        for name in {TAKE_OFF: (TAKE_OFF, EMERGENCY), RESET: (TAKE_OFF,)}.get(request.name, ()):
-            if name in under_way:
-                raise ValueError(f"{name} is in progress.")
-        self._flights.append(_Flight(request, RequestStep.LISTENING, now_s, until_s))
+        steps = {TAKE_OFF: self._take_off, LAND: self._land, RESET: self._reset, EMERGENCY: self._cut_motors}
+        self._procedures.start(request, steps[request.name](request, now_s))
 
     def _first_navdata_s(self, now_s: float) -> float:
         """Return the time until which to wait for navdata, which may show that the drone is flying."""
@@ -573,56 +532,48 @@ class DroneGuiControllerSession(Session):
         timeout_s: float = self._parameter("navdata_timeout")
         return now_s + max(0.0, timeout_s - self._watch.listening_s(now_s))
 
-    def _go_on(self, now_s: float) -> None:
-        """Continue each request whose step has ended."""
-        for flight in tuple(self._flights):
-            while flight in self._flights and self._has_ended(flight, now_s):
-                try:
-                    done = _STEPS[flight.step](self, flight, now_s)
-                except ValueError as error:
-                    self._answer(flight, False, str(error))
-                else:
-                    if done:
-                        self._answer(flight, True, done)
-
-    def _has_ended(self, flight: _Flight, now_s: float) -> bool:
-        """Return whether the event of the step has occurred, or its timeout."""
-        if flight.press and flight.step in (RequestStep.RESETTING, RequestStep.PRESSING):
-            return flight.press.is_over
-        if now_s >= flight.until_s or not self.is_open:
-            return True
-        if flight.step is RequestStep.CONFIRMING:
-            return self._is_confirmed(flight)
-        if flight.request.name == EMERGENCY:
-            return self._buttons.newest("reset") in (None, self._emergency_press)
-        return self._watch.received_s > flight.since_s
-
-    def _answer(self, flight: _Flight, is_success: bool, sentence: str) -> None:
-        self._flights.remove(flight)
-        is_expected = is_success and not flight.press  # it is already landing
-        self._effects.append(_outcome(flight.request, is_success, sentence, is_expected=is_expected))
+    def _answer(self, request: Request, is_success: bool, sentence: str) -> None:
+        self._effects.append(_outcome(request, is_success, sentence))
 
     @property
     def _emergency_press(self) -> Press | None:
         """Current press that cuts the motors, if any."""
-        presses = (flight.press for flight in self._flights if flight.request.name == EMERGENCY)
-        return next(filter(None, presses), None)
+        return next(self._buttons.of(EMERGENCY), None)
 
-    # End of each step: returns the outcome, or None if another step follows. Raises ValueError with a sentence.
+    # Requests, each from its first check to its outcome. Raise ValueError with a sentence.
 
-    def _has_listened(self, flight: _Flight, now_s: float) -> str | None:
-        if flight.request.name == EMERGENCY:
-            self._cut(flight, now_s)
-            return None
-        reason = self._age_reason(flight.request)
-        if flight.request.name == LAND:
-            return self._may_land(flight, reason, now_s)
-        if reason:
+    def _take_off(self, request: Request, now_s: float) -> Procedure:
+        self._buttons.check_released("take_off")  # its effect is visible only afterwards
+        self._check_not_under_way(TAKE_OFF, EMERGENCY)
+        now_s = yield self._navdata_since(now_s, self._first_navdata_s(now_s))
+        self._check_take_off(request, now_s)
+        if self._needs_bootstrap(now_s):
+            self._check_port(now_s)
+            press = self._press("reset", request)
+            sentence = "There is no navdata: pressing reset, so that the GUI requests it from its drone."
+            self._effects.append(Note("", sentence, is_expected=True))
+            now_s = yield from self._released(press)
+            now_s = yield self._navdata_since(now_s, now_s + (BOOTSTRAP_S if self._receives_navdata else 0.0))
+            self._check_take_off(request, now_s)
+        pressed_s, was_seen = now_s, self._watch.has_drone_state(now_s)
+        now_s = yield from self._released(self._press("take_off", request))
+        if not was_seen:
+            self._assume(True, FlyingSource.PRESS)
+            way_down = ' Choose "Stream Navdata" in the GUI, so that land works.' if self._receives_navdata else ""
+            reason = self._blind_reason(now_s)
+            return f"take_off was pressed and released. The take-off is not confirmed: {reason}.{way_down}"
+        now_s = yield self._shown(TAKEN_OFF, pressed_s)
+        if self._watch.state in TAKEN_OFF:
+            return "take_off was pressed and released, and the drone takes off."
+        advice = ""
+        if self._watch.has_drone_state(now_s):
+            self._connection = ControllerConnection()
+            advice = f" Restarted from packet 1, because {self._other_controller}. Call takeoff again."
+        raise ValueError(f"{self._unconfirmed('take off', now_s)}{advice}")
+
+    def _check_take_off(self, request: Request, now_s: float) -> None:
+        if reason := self._age_reason(request):
             raise ValueError(reason)
-        if flight.request.name == RESET:
-            self._check_flight(False, HARM_OF_RESET, now_s, instead=f" {CUTS}")
-            self._press(flight, RequestStep.PRESSING, "reset", now_s)
-            return None
         if self._pilot.arbiter.is_held(now_s):
             raise ValueError(HELD_SINCE)
         self._check_flight(False, HARM_IN_THE_AIR, now_s)
@@ -630,60 +581,112 @@ class DroneGuiControllerSession(Session):
             raise ValueError("The drone's motors are off, as after an emergency: call reset first.")
         if refusal := self._pilot.arbiter.limits.takeoff_refusal:
             raise ValueError(refusal)
-        if flight.step is RequestStep.LISTENING and self._needs_bootstrap(now_s):
-            self._bootstrap(flight, now_s)
-        else:
-            self._press(flight, RequestStep.PRESSING, "take_off", now_s)
-        return None
 
-    def _cut(self, flight: _Flight, now_s: float) -> None:
-        """Press reset in any state, or share the press of another emergency."""
-        until_s = self.expires_at(flight.request)
-        if now_s > until_s:
-            raise ValueError(too_old(flight.request, now_s))
-        if press := self._emergency_press:
-            flight.press, flight.step, flight.since_s = press, RequestStep.PRESSING, now_s
-        else:
-            self._press(flight, RequestStep.PRESSING, "reset", now_s, begins_until_s=until_s)
-            self._effects.append(Note("", "Cutting the motors: emergency was called."))
-
-    def _may_land(self, flight: _Flight, reason: str, now_s: float) -> str | None:
-        """Press the button. A stale request, which has a reason, needs current navdata."""
-        has_drone_state = self._watch.has_drone_state(now_s)
-        if reason and not has_drone_state:  # navdata from before the stall or the link does not count
-            raise ValueError(reason)
-        if has_drone_state and self._watch.state is FlightState.LANDING:
-            return "The drone is already landing."
-        self._check_flight(True, HARM_ON_GROUND, now_s)
-        self._press(flight, RequestStep.PRESSING, "take_off", now_s)
-        return None
-
-    def _bootstrap(self, flight: _Flight, now_s: float) -> None:
-        """Make the GUI request navdata from a drone that is on the ground by a person's statement."""
+    def _check_port(self, now_s: float) -> None:
+        """Check that the drone is not in flight with its navdata going to another program: reset would stop it."""
         if self._port_problem and self._port_problem():
-            # The drone may fly, with its navdata going to another program: reset would then be an emergency stop.
             raise ValueError(
                 f"It is unknown whether the drone is on the ground: {self._blind_reason(now_s)}. Free that port, or "
                 "set receive_navdata to false."
             )
-        sentence = "There is no navdata: pressing reset, so that the GUI requests it from its drone."
-        self._press(flight, RequestStep.RESETTING, "reset", now_s)
-        self._effects.append(Note("", sentence, is_expected=True))
 
-    def _press(
-        self, flight: _Flight, step: RequestStep, button: str, now_s: float, begins_until_s: float = -math.inf
-    ) -> None:
+    def _land(self, request: Request, now_s: float) -> Procedure:
+        self._buttons.check_released("take_off")  # its effect is visible only afterwards
+        now_s = yield self._navdata_since(now_s, self._first_navdata_s(now_s))
+        has_drone_state = self._watch.has_drone_state(now_s)
+        # Navdata from before the stall or the link does not count.
+        if (reason := self._age_reason(request)) and not has_drone_state:
+            raise ValueError(reason)
+        if has_drone_state and self._watch.state is FlightState.LANDING:
+            return LANDS_ALREADY
+        self._check_flight(True, HARM_ON_GROUND, now_s)
+        has_begun_again = False
+        while True:
+            pressed_s, was_seen = now_s, self._watch.has_drone_state(now_s)
+            now_s = yield from self._released(self._press("take_off", request))
+            if not was_seen:
+                return self._landed_unseen(now_s)
+            now_s = yield self._shown(LANDING_OR_LANDED, pressed_s)
+            if self._watch.state in LANDING_OR_LANDED:
+                return "take_off was pressed and released, and the drone lands."
+            is_seen_flying = self._watch.has_drone_state(now_s) and self._watch.state in FOLLOWING
+            if has_begun_again or not is_seen_flying or now_s - pressed_s < OVERRULED_S:
+                advice = ' If it still flies, choose "Land" in the GUI.'
+                raise ValueError(f"{self._unconfirmed('land', now_s)}{advice}")
+            self._begin_again("The drone does not land", now_s)
+            has_begun_again = True
+
+    def _landed_unseen(self, now_s: float) -> str:
+        unseen = f"take_off was pressed and released. The landing is not confirmed: {self._blind_reason(now_s)}."
+        if not self._receives_navdata:
+            self._assume(False, FlyingSource.PRESS)
+            return unseen
+        self._assume(None, FlyingSource.PRESS)
+        raise ValueError(
+            f'{unseen} If the drone still flies, choose "Land" in the GUI, or "Stream Navdata" and call land again. '
+            "If it is on the ground, call assume_flying with false."
+        )
+
+    def _reset(self, request: Request, now_s: float) -> Procedure:
+        self._check_not_under_way(TAKE_OFF)
+        now_s = yield self._navdata_since(now_s, self._first_navdata_s(now_s))
+        if reason := self._age_reason(request):
+            raise ValueError(reason)
+        self._check_flight(False, HARM_OF_RESET, now_s, instead=f" {CUTS}")
+        return (yield from self._reset_pressed(self._press("reset", request)))
+
+    def _cut_motors(self, request: Request, now_s: float) -> Procedure:
+        """Press reset in any state, or share the press of another emergency."""
+        until_s, self._cut_s = self.expires_at(request), now_s
+        for each in self._buttons:
+            each.outdate(CUT_SINCE, now_s)
+        if (press := self._buttons.newest("reset")) and not self._is_under_way(EMERGENCY):
+            press.give_up(at_once=False)  # so that the emergency has its own edge
+        now_s = yield self._open_until(lambda: self._buttons.newest("reset") in (None, self._emergency_press), until_s)
+        if now_s > until_s:
+            raise ValueError(too_old(request, now_s))
+        if not (press := self._emergency_press):
+            press = self._press("reset", request, until_s)
+            self._effects.append(Note("", "Cutting the motors: emergency was called."))
+        return (yield from self._reset_pressed(press))
+
+    def _reset_pressed(self, press: Press) -> Procedure:
+        now_s = yield from self._released(press)
+        if self._watch.is_flying(now_s) and not self._watch.has_drone_state(now_s):
+            self._assume(None if self._receives_navdata else False, FlyingSource.PRESS)
+        return "reset was pressed and released."
+
+    # Parts of requests.
+
+    def _is_under_way(self, name: str) -> bool:
+        return any(request.name == name for request in self._procedures)
+
+    def _check_not_under_way(self, *names: str) -> None:
+        for name in filter(self._is_under_way, names):
+            raise ValueError(f"{name} is in progress.")
+
+    def _open_until(self, holds: Callable[[], bool], until_s: float) -> Until:
+        """Wait while packets are sent."""
+        return Until(lambda: not self.is_open or holds(), until_s)
+
+    def _navdata_since(self, since_s: float, until_s: float) -> Until:
+        return self._open_until(lambda: self._watch.received_s > since_s, until_s)
+
+    def _shown(self, states: Set[FlightState], pressed_s: float) -> Until:
+        """Wait for navdata with one of the states, also from before the release."""
+        wanted_s = self._parameter("press_time") + self._parameter("confirm_timeout")
+        until_s = max(pressed_s + wanted_s, self._stalled_s + self._parameter("navdata_timeout"))
+        return self._open_until(lambda: self._watch.state in states, until_s)
+
+    def _press(self, button: str, request: Request, begins_until_s: float = -math.inf) -> Press:
         """Press a button. Raises ValueError with a sentence if that is impossible."""
         if not self.is_open:
             raise ValueError(f"{button} can't be pressed {NOT_SENDING}")
-        flight.press = self._buttons.press(button, self._parameter("press_time"), begins_until_s)
-        flight.step, flight.since_s, flight.until_s = step, now_s, math.inf
-        flight.was_seen = self._watch.has_drone_state(now_s)
+        return self._buttons.press(button, self._parameter("press_time"), begins_until_s, request.name)
 
-    def _check_pressed(self, flight: _Flight, button: str, now_s: float) -> None:
-        """Raise ValueError with a sentence if a completed press had no effect, or an unknown one."""
-        press = flight.press
-        assert press
+    def _released(self, press: Press) -> Part:
+        """Wait for the end of a press. Raises ValueError with a sentence if it had no effect, or an unknown one."""
+        now_s, button = (yield Until(lambda: press.is_over)), press.button
         self._buttons.forget(button)
         if press.was_refused:
             raise ValueError(f"{button} may not have been pressed: the port of {self.peer} is closed.")
@@ -699,64 +702,12 @@ class DroneGuiControllerSession(Session):
             if not changes_nothing and not self._watch.has_drone_state(now_s):
                 self._assume(None, FlyingSource.PRESS)
             raise ValueError(f"{button} was pressed, and then the link was lost.")
+        return now_s
 
-    def _has_reset(self, flight: _Flight, now_s: float) -> None:
-        self._check_pressed(flight, "reset", now_s)
-        patience_s = BOOTSTRAP_S if self._receives_navdata else 0.0
-        flight.step, flight.since_s, flight.until_s = RequestStep.STARTING, now_s, now_s + patience_s
-
-    def _has_pressed(self, flight: _Flight, now_s: float) -> str | None:
-        if flight.request.name in (RESET, EMERGENCY):
-            self._check_pressed(flight, "reset", now_s)
-            if self._watch.is_flying(now_s) and not self._watch.has_drone_state(now_s):
-                self._assume(None if self._receives_navdata else False, FlyingSource.PRESS)
-            return "reset was pressed and released."
-        self._check_pressed(flight, "take_off", now_s)
-        if flight.was_seen:
-            flight.step = RequestStep.CONFIRMING  # events since the press began count
-            wanted_s = self._parameter("press_time") + self._parameter("confirm_timeout")
-            flight.until_s = max(flight.since_s + wanted_s, self._stalled_s + self._parameter("navdata_timeout"))
-            return None
-        reason = self._blind_reason(now_s)
-        if flight.request.name == TAKE_OFF:
-            self._assume(True, FlyingSource.PRESS)
-            way_down = ' Choose "Stream Navdata" in the GUI, so that land works.' if self._receives_navdata else ""
-            return f"take_off was pressed and released. The take-off is not confirmed: {reason}.{way_down}"
-        unseen = f"take_off was pressed and released. The landing is not confirmed: {reason}."
-        if not self._receives_navdata:
-            self._assume(False, FlyingSource.PRESS)
-            return unseen
-        self._assume(None, FlyingSource.PRESS)
-        raise ValueError(
-            f'{unseen} If the drone still flies, choose "Land" in the GUI, or "Stream Navdata" and call land again. '
-            "If it is on the ground, call assume_flying with false."
-        )
-
-    def _has_confirmed(self, flight: _Flight, now_s: float) -> str | None:
-        is_landing = flight.request.name == LAND
-        if self._is_confirmed(flight):
-            return f"take_off was pressed and released, and the drone {'lands' if is_landing else 'takes off'}."
-        is_seen_flying = self._watch.has_drone_state(now_s) and self._watch.state in FOLLOWING
-        if is_landing and is_seen_flying and not flight.has_begun_again and now_s - flight.since_s >= OVERRULED_S:
-            self._begin_again("The drone does not land", now_s)
-            self._press(flight, RequestStep.PRESSING, "take_off", now_s)
-            flight.has_begun_again = True
-            return None
-        reported = (
-            f"its navdata reports {self._state_name}." if self._watch.has_drone_state(now_s) else "navdata has ended."
-        )
-        outcome = f"the drone does not {'land' if is_landing else 'take off'}: {reported}"
-        advice = ' If it still flies, choose "Land" in the GUI.'
-        if not is_landing and self._watch.has_drone_state(now_s):
-            self._connection = ControllerConnection()
-            advice = f" Restarted from packet 1, because {self._other_controller}. Call takeoff again."
-        elif not is_landing:
-            advice = ""
-        raise ValueError(f"take_off was pressed and released, but {outcome}{advice}")
-
-    def _is_confirmed(self, flight: _Flight) -> bool:
-        wanted = LANDING_OR_LANDED if flight.request.name == LAND else TAKEN_OFF
-        return self._watch.state in wanted  # it was another one when the press began
+    def _unconfirmed(self, effect: str, now_s: float) -> str:
+        has_state = self._watch.has_drone_state(now_s)
+        reported = f"its navdata reports {self._state_name}." if has_state else "navdata has ended."
+        return f"take_off was pressed and released, but the drone does not {effect}: {reported}"
 
     def _needs_bootstrap(self, now_s: float) -> bool:
         """Return whether a take-off starts by pressing reset, which in the air would stop the motors."""
@@ -837,30 +788,21 @@ class DroneGuiControllerSession(Session):
 
     def _taken(self, now_s: float) -> Actions:
         """Continue, and return the actions."""
-        self._go_on(now_s)
+        self._procedures.turn(now_s)
         self.problems = self._found_problems(now_s)
         self.due_s = self._packet_s
         actions, self._effects = self._effects, []
         return actions
 
 
-#: Successor of each step.
-_STEPS: dict[RequestStep, Callable[[DroneGuiControllerSession, _Flight, float], str | None]] = {
-    RequestStep.LISTENING: DroneGuiControllerSession._has_listened,
-    RequestStep.RESETTING: DroneGuiControllerSession._has_reset,
-    RequestStep.STARTING: DroneGuiControllerSession._has_listened,
-    RequestStep.PRESSING: DroneGuiControllerSession._has_pressed,
-    RequestStep.CONFIRMING: DroneGuiControllerSession._has_confirmed,
-}
-
-
-def _outcome(request: Request, is_success: bool, sentence: str, *, is_expected: bool = False) -> Action:
+def _outcome(request: Request, is_success: bool, sentence: str) -> Action:
     """Return the outcome for its caller; for a landing without a request, a warning unless it is expected."""
     if request.name == EMERGENCY and not is_success:
         sentence = f"{sentence} {CALL_AGAIN}"
     if not isinstance(request, _OwnLanding):
         return Outcome(request, is_success, sentence)
-    return Note("", sentence if is_success else f"The vehicle must land, but does not: {sentence}", is_expected)
+    note = sentence if is_success else f"The vehicle must land, but does not: {sentence}"
+    return Note("", note, is_expected=sentence == LANDS_ALREADY)
 
 
 def _with_buttons(controls: Controls, pressed: frozenset[str]) -> Controls:
