@@ -292,7 +292,7 @@ def test_an_emergency_after_a_stall_is_not_pressed_again_without_navdata():
     assert presses(talk) == 1
 
 
-def test_an_emergency_right_after_a_stall_does_not_rely_on_navdata_from_before_it():
+def test_an_emergency_right_after_a_stall_ignores_navdata_from_before_it():
     """Another client has ended the emergency meanwhile, and flies."""
     talk = Talk().flying()
     talk.ask("emergency")

@@ -32,7 +32,7 @@ def test_commands_requests_and_navdata_are_decoded():
     assert shown(recorded, Side.VEHICLE, DroneConnection().send(navdata)) == [navdata]
 
 
-def test_settings_of_the_control_port_are_decoded_and_an_incomplete_text_is_named():
+def test_settings_of_the_control_port_are_decoded_and_incomplete_ones_named():
     recorded, settings = load(KIND.recorded)(KIND, {}), {"general:num_version_soft": "2.4.8"}
     text, reader = write_settings(settings), recorded.readers[Side.VEHICLE]
     assert shown(recorded, Side.VEHICLE, text[:10]) == []

@@ -51,7 +51,7 @@ def at_wall(body, now_s):
         ({"gusts": 0.1, "touch": at_wall}, False),
     ],
 )
-def test_a_landing_drone_is_doubted_at_the_stop_but_not_in_a_head_wind_or_at_a_wall(conditions, is_doubted):
+def test_a_landing_drone_is_doubted_at_the_stop_but_not_in_wind_or_at_a_wall(conditions, is_doubted):
     flight = fly("landing drone", Conditions(lambda now_s: BodyVelocity(0.3), stop_at_s=4.0, **conditions), 6.0)
     assert {each.is_doubted for each in flight.moments if each.time < 3.9} == {False}
     assert {each.is_doubted for each in flight.moments if each.time > 4.2} == {is_doubted}

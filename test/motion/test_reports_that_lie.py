@@ -63,7 +63,7 @@ def test_drone_without_motion_reports_leaves_a_fence_by_a_bounded_distance():
 
 
 @pytest.mark.parametrize("drone", ["AR.Drone", "landing drone"])
-def test_a_drone_with_a_fence_and_a_doubted_place_returns_slowly_and_goes_no_farther(drone):
+def test_a_fenced_drone_with_a_doubted_place_returns_slowly_and_no_farther(drone):
     lie = LIES["velocity 0"][0]
 
     def x_after(speed):

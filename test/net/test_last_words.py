@@ -182,7 +182,7 @@ def test_a_message_that_was_written_in_part_is_completed(child, stream):
 
 
 @pytest.mark.parametrize("continues", [True, False])
-def test_stalled_process_that_writes_a_piece_may_finish_before_its_stream_is_closed(child, stream, continues):
+def test_a_stalled_process_may_finish_a_piece_before_its_stream_is_closed(child, stream, continues):
     link, peer = stream
     child.keeper.command_timeout = lambda: -0.1
     link.send(MOVE[:4], link.peer, MOVE[4:])

@@ -113,7 +113,7 @@ def test_the_rest_of_a_message_that_a_stall_has_completed_is_not_sent_again(scen
     assert wire.data.endswith(STOP + GO + STOP + BYE)
 
 
-def test_the_rest_of_a_message_is_sent_after_a_stall_in_which_the_peer_did_not_read(scene):
+def test_the_rest_of_a_message_is_sent_after_a_stall_with_an_unreading_peer(scene):
     wire, send, keeper, child, outlet = scene
     keeper.keep(WORDS, outlet)
     wire.room = len(GO) + 4

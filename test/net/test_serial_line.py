@@ -136,7 +136,7 @@ def test_a_resumed_line_sends_only_packets_that_are_not_stale(line, device, cloc
 
 
 @pytest.mark.parametrize("is_closed", [False, True])
-def test_a_packet_with_a_time_limit_is_dropped_after_it_and_when_the_line_is_closed(
+def test_a_packet_is_dropped_after_its_time_limit_and_when_the_line_closes(
     line, device, clock, monkeypatch, is_closed
 ):
     next_of(line)

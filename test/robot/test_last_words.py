@@ -64,7 +64,7 @@ def test_a_robot_that_is_stopped_during_a_stall_needs_no_last_words():
     assert words_of(talk.session) is None
 
 
-def test_a_byte_of_a_slow_keep_alive_that_a_stall_has_completed_is_not_sent_again():
+def test_a_byte_of_a_keep_alive_that_a_stall_has_completed_is_not_resent():
     talk = driven()
     talk.is_answering = False
     rest = words = None

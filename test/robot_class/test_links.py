@@ -59,7 +59,7 @@ def test_a_flood_of_another_host_s_state_lets_the_loop_go_on(monkeypatch):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux sorts datagrams by their source")
-def test_a_second_link_to_one_drone_is_refused_by_a_sentence_and_another_drone_is_not():
+def test_a_second_link_to_one_drone_is_refused_and_another_drone_is_not():
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         probe.bind(("127.0.0.1", 0))
         number = probe.getsockname()[1]

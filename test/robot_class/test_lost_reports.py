@@ -141,7 +141,7 @@ def test_a_drone_that_nobody_commands_is_landed_by_its_request(tello):
 
 
 @pytest.mark.parametrize("reason", [CALLED, "Anne pressed STOP"])
-def test_a_held_drone_on_a_bench_with_an_empty_battery_gets_neutral_and_nothing_else(tello, reason):
+def test_a_held_drone_on_a_bench_with_an_empty_battery_gets_only_neutral(tello, reason):
     limits = tello.vehicle.arbiter.limits
     limits.parameters = LimitParameters(land_unattended=15.0, low_battery=0.2, land_on_low_battery=True)
     tello.vehicle.hold.hold(reason)

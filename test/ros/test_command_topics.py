@@ -435,7 +435,7 @@ def test_a_vehicle_with_lost_odometry_stops_and_then_lands_unless_held(make, has
     assert set(node.conditions.values()) == {None}
 
 
-def test_a_landing_of_a_drone_that_nobody_commands_is_announced_and_a_person_s_hold_prevents_it(make):
+def test_an_unattended_landing_is_announced_and_a_person_s_hold_prevents_it(make):
     node = make(limits={"land_unattended": 60.0}, has_landing_button=True)
     node.landing = lambda now_s: Landing.LANDS
     said = []

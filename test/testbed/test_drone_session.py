@@ -631,7 +631,7 @@ def test_possibly_stale_answers_are_ignored():
     assert commands(talk.answer()) == [rates(talk)]
 
 
-def test_answers_right_after_a_stall_are_followed_once_one_to_a_new_frame_has_come():
+def test_answers_after_a_stall_are_followed_once_one_answers_a_new_frame():
     talk = talking()
     talk.answer()
     talk.show()
@@ -647,7 +647,7 @@ def test_answers_right_after_a_stall_are_followed_once_one_to_a_new_frame_has_co
     assert commands(talk.answer()) == []
 
 
-def test_answers_to_frames_received_before_a_stall_are_ignored_though_sent_after_it():
+def test_answers_to_frames_from_before_a_stall_are_ignored_though_sent_after():
     talk = talking()
     talk.show()  # it waits for the answer to the previous frame
     talk.now_s += 0.4
@@ -660,7 +660,7 @@ def test_answers_to_frames_received_before_a_stall_are_ignored_though_sent_after
     assert len(notes(actions, AFTER_STALLS)) == 3
 
 
-def test_the_first_answer_of_another_autopilot_after_a_stall_may_be_from_before_it():
+def test_the_first_answer_of_another_autopilot_may_be_from_before_a_stall():
     talk = talking()
     talk.answer()
     talk.now_s += 0.4

@@ -136,7 +136,7 @@ def test_a_method_other_than_get_is_refused(method, status, is_split):
         door.close()
 
 
-def test_the_rest_of_a_refused_request_is_read_since_a_reset_would_lose_the_response():
+def test_the_rest_of_a_refused_request_is_read_so_that_its_response_arrives():
     connection = object.__new__(front_door._CountedConnection)
     connection.transport = Mock()
     connection.data_received(b"PO")

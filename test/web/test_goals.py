@@ -91,7 +91,7 @@ def test_cancel_ends_a_goal_and_the_one_that_has_just_been_sent(asked):
     assert told == ["going", "ended"]
 
 
-def test_an_action_has_a_client_while_a_page_shows_its_vehicle_or_a_goal_from_here_is_followed(asked, monkeypatch):
+def test_an_action_has_a_client_while_it_is_shown_or_its_goal_is_followed(asked, monkeypatch):
     goals, _, [request] = asked
     monkeypatch.setattr("drone_bridge.tools.web.goals.ActionClient", lambda node, kind, name: Mock())
     goals.show({"/d1/go_to", "/d2/goal_pose", ""})

@@ -99,7 +99,7 @@ def test_plots_pause_and_zoom(page, composition):
     page.evaluate("localStorage.clear()")
 
 
-def test_a_tap_on_the_ground_sets_a_goal_if_a_controller_accepts_it_and_there_is_odometry(page, ros):
+def test_a_tap_on_the_ground_sets_a_goal_with_a_controller_and_odometry(page, ros):
     page.wait("document.querySelector('.take') !== null")
     button = "[...document.querySelectorAll('#scene button')].find(each => each.innerText === 'Set a goal')"
     assert page.evaluate(f"{button}?.checkVisibility() ?? false") is False

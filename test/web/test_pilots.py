@@ -827,7 +827,7 @@ def test_requests_beyond_a_rate_are_dropped_except_a_stop(clock):
     conversation(run)
 
 
-def test_a_page_that_stops_without_end_and_reads_nothing_does_not_grow_the_server(clock):
+def test_a_page_that_stops_endlessly_and_reads_nothing_grows_no_server(clock):
     class Deaf(Page):
         is_deaf = False
 
