@@ -960,9 +960,7 @@ def test_words_are_armed_before_what_they_follow_and_disarmed_after_neutral(kept
 
 
 @pytest.mark.parametrize(("words", "faults"), [(SimpleNamespace(to="b"), 0), (None, 1)])
-def test_words_that_cannot_be_armed_leave_armed_ones_and_block_nothing(
-    kept_loop, stream_session, stage, words, faults
-):
+def test_words_that_cannot_be_armed_leave_armed_ones_and_block_nothing(kept_loop, stream_session, stage, words, faults):
     stream_session.last_words = lambda: words if words else {}["a fault"]
     kept_loop._notes.put = stage.note
     assert done_by(kept_loop, Send(b"go", "a")) == [b"", (b"go", "a"), None, "moved on"]

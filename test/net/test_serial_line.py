@@ -136,9 +136,7 @@ def test_a_resumed_line_sends_only_packets_that_are_not_stale(line, device, cloc
 
 
 @pytest.mark.parametrize("is_closed", [False, True])
-def test_a_packet_is_dropped_after_its_time_limit_and_when_the_line_closes(
-    line, device, clock, monkeypatch, is_closed
-):
+def test_a_packet_is_dropped_after_its_time_limit_and_when_the_line_closes(line, device, clock, monkeypatch, is_closed):
     next_of(line)
     backlog = [math.inf]
     monkeypatch.setattr(serial_line._Device, "backlog", property(lambda _: backlog[0]))

@@ -279,3 +279,10 @@ def test_no_file_names_a_folder_of_somebodys_machine():
             if PRIVATE_FOLDER.search(line):
                 found.append(f"{path.relative_to(ROOT)}:{number}: {line[:200]!r}")
     assert not found
+
+
+def test_names_of_tests_have_at_most_76_characters():
+    definitions = (
+        each for path in (ROOT / "test").rglob("test_*.py") for each in ast.walk(ast.parse(path.read_text()))
+    )
+    assert not [name for each in definitions if len(name := getattr(each, "name", None) or "") > 76]

@@ -117,7 +117,7 @@ def test_a_description_without_the_robot_s_end_has_only_a_bridge():
     assert Pioneer.KIND.emulator
 
 
-def test_of_more_than_eight_requests_those_that_end_a_motion_are_the_first_buttons():
+def test_of_more_than_eight_requests_those_that_end_motion_are_first_buttons():
     class Busy(Pioneer):
         name, stop = "busy", b"stop"
         requests = MappingProxyType(
