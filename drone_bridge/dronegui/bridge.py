@@ -14,7 +14,6 @@ from rclpy.publisher import Publisher
 from std_msgs.msg import Bool, Empty
 from std_srvs.srv import SetBool
 
-from drone_bridge.dronegui import units
 from drone_bridge.dronegui.codec import DEFAULT_NAVDATA_PORT, DEFAULT_PORT, DEFAULT_VIDEO_PORT, Demo
 from drone_bridge.dronegui.pictures.packets import VIDEO_ROW
 from drone_bridge.dronegui.ports import NavdataPeer
@@ -50,6 +49,7 @@ from drone_bridge.ros.node.common_parameters import common_parameters, frame_nam
 from drone_bridge.ros.node.doubt_reports import report_doubts
 from drone_bridge.ros.node.limit_reports import limit_parameters
 from drone_bridge.ros.node.parameters import ParameterDeclaration
+from drone_bridge.ros.node.pose_restarts import PoseRestarts
 from drone_bridge.ros.node.program import run
 from drone_bridge.ros.node.protocol_node import ProtocolNode
 from drone_bridge.ros.node.request_services import RequestServices
@@ -57,6 +57,7 @@ from drone_bridge.ros.qos import latched
 from drone_bridge.ros.topics.ar_drone_rows import static_transforms
 from drone_bridge.ros.topics.frames import DroneFrameNames
 from drone_bridge.ros.topics.topic_publishers import TopicPublishers
+from drone_bridge.session.continuous_pose import PoseRestarted
 from drone_bridge.session.feedback import Feedback
 from drone_bridge.session.session import EMERGENCY, LAND
 from drone_bridge.session.tilt_pilot import TiltPilot
@@ -170,13 +171,16 @@ class DroneGuiBridge(ProtocolNode):
         names = frame_names(self.parameters, DroneFrameNames)
         self._frame_id = names.base_link
         self._camera = CameraTopics(self, names, VIDEO_ROW) if get("video_port") else None
+        self._translation = DroneGuiTranslation(names)
         if get("receive_navdata"):
             table = [row for row in TOPICS if get("publish_odometry") or row.of is not DeadReckonedPose]
             transforms = [*static_transforms(names), *camera_transforms(names)]  # detections are in the front one
-            self._topics = TopicPublishers(self, table, DroneGuiTranslation(names), transforms)
+            self._topics = TopicPublishers(self, table, self._translation, transforms)
         drone = read_drone(self.parameters, AR_DRONE)
         commands = TiltCommands(self, drone, has_landing_button=True)
         self._pilot = TiltPilot(commands.arbiter, drone, hovers=True)
+        self._restarts = PoseRestarts.of_drone(self, drone)
+        self._translation.shifted = self._restarts.pose.shifted
         report_doubts(self, lambda: self._pilot.doubts, lambda: self._pilot.is_drifting)
         for name in REQUESTS:
             self.make_subscription(Empty, name, self._on_message(name), 1, callback_group=self._requests.group)
@@ -210,6 +214,7 @@ class DroneGuiBridge(ProtocolNode):
             is_hover_held=lambda: self._is_hover_held,
             gui_host=lambda: link.peer_host,
             port_problem=(lambda: link.problem) if get("receive_navdata") else None,
+            pose=self._restarts.pose,
         )
         return self._session
 
@@ -232,12 +237,14 @@ class DroneGuiBridge(ProtocolNode):
 
     # Events of the session, on the link's thread.
 
-    def publish_event(self, message: NavdataBlock | SentPacket | FlyingReport) -> None:
-        """Publish navdata, a sent packet, or whether the drone flies."""
+    def publish_event(self, message: NavdataBlock | SentPacket | FlyingReport | PoseRestarted) -> None:
+        """Publish navdata, a sent packet, whether the drone flies, or that its pose has begun again."""
         if isinstance(message, NavdataBlock):
             self._publish_navdata(message)
         elif isinstance(message, FlyingReport):
             self._publish_flying(message.is_flying)
+        elif isinstance(message, PoseRestarted):
+            self._restarts.publish(message)
         elif message.is_out and self.is_wanted(self._sent_states):
             state = drone_gui_state(message.seq, message.controls, self.get_clock().now().to_msg())
             state.header.frame_id = self._frame_id
@@ -250,7 +257,7 @@ class DroneGuiBridge(ProtocolNode):
             if (note := charge_note(block)) and not self._has_noted_charge:
                 self._has_noted_charge = True
                 self.report.inform(note)
-            pose = self._dead_reckoning.update(units.measurement(block), received_s)
+            pose = self._dead_reckoning.update(self._translation.converted(block), received_s)
         stamp = self.now()
         self._topics.publish(received.datagram, stamp)
         self._topics.publish(block, stamp)

@@ -139,7 +139,13 @@ class Limits:
 
     def is_blind(self, now_s: float) -> bool:
         """Return whether a limit needs odometry that is missing, stale or doubted."""
-        return self.parameters.need_odometry and (self._observed.newest.is_doubted or bool(self.stale(now_s)))
+        is_doubted = self._observed.newest.is_doubted
+        return self.parameters.need_odometry and (is_doubted or self.is_fence_lost or bool(self.stale(now_s)))
+
+    @property
+    def is_fence_lost(self) -> bool:
+        """Whether the vehicle may be anywhere in the fence, since its own pose has begun again."""
+        return self._observed.unseen_m >= self.parameters.fence_radius > 0.0
 
     def is_doubted(self, now_s: float) -> bool:
         """Return whether the vehicle reports its motion, and the newest report is doubted."""
@@ -152,10 +158,15 @@ class Limits:
         return self._observed.uncertain_s if self.parameters.fence_radius else 0.0
 
     @property
+    def unseen_m(self) -> float:
+        """Way, m, by which the fence is smaller since the vehicle's own pose has begun again; 0 without a fence."""
+        return self._observed.unseen_m if self.parameters.fence_radius else 0.0
+
+    @property
     def fence(self) -> list[tuple[float, float]]:
         """Corners of the fence in world axes, m, counterclockwise; empty without a fence or a first position."""
-        radius, start = self.parameters.fence_radius, self._observed.start
-        if start is None or not radius:
+        radius, start = self._fence_radius, self._observed.start
+        if start is None or radius <= 0.0:
             return []
         angles = [math.tau * number / _FENCE_CORNERS for number in range(_FENCE_CORNERS)]
         return [(start[0] + radius * math.cos(angle), start[1] + radius * math.sin(angle)) for angle in angles]
@@ -284,12 +295,17 @@ class Limits:
     def _slowed(self, velocity: Triple) -> Triple:
         return shortened(velocity, self.parameters.max_speed or FASTEST)
 
+    @property
+    def _fence_radius(self) -> float:
+        """Radius of the fence less the way that the vehicle may have moved unseen, m."""
+        return self.parameters.fence_radius - self._observed.unseen_m
+
     def _edges(self, place: Triple, ground: float) -> list[Edge]:
         """Return the edges of the active limits. `place` and `ground`, the ground's z, are relative to the start, m."""
         parameters, (x, y, z) = self.parameters, place
         edges = []
         if parameters.fence_radius and (way := math.hypot(x, y)):
-            edges.append(Edge(parameters.fence_radius - way, (x / way, y / way, 0.0)))
+            edges.append(Edge(self._fence_radius - way, (x / way, y / way, 0.0)))
         if parameters.max_height:
             edges.append(Edge(parameters.max_height - (z - ground), (0.0, 0.0, 1.0)))
         return edges

@@ -73,12 +73,18 @@ class ObservedMotion:
         self.start: Triple | None = None
         #: Longest gap that dead reckoning has bridged since the last reported position, s; 0 if all were short.
         self.uncertain_s = 0.0
+        #: Longest way that the vehicle may have moved while its own pose has begun again, m.
+        self.unseen_m = 0.0
         self._moved_at = -math.inf  # time of the position, also over connections
         self._has_positions = False
 
     def restart(self) -> None:
         """Forget the times, for a new link or vehicle: no quantity is reported so far."""
         self.newest = LatestMotion(position=self.newest.position, velocity=self.newest.velocity)
+
+    def moved_unseen(self, way_m: float) -> None:
+        """Record a way, m, that the vehicle may have moved before a position that goes on from the last one."""
+        self.unseen_m += way_m
 
     def measured(
         self,

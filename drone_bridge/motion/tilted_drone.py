@@ -43,6 +43,11 @@ class TiltedDrone:
     tilt_lag: float = 0.2  # s, including the link
     climb_lag: float = 0.25  # s
 
+    @property
+    def max_speed(self) -> float:
+        """Largest level speed at full tilt, m/s."""
+        return GRAVITY * math.tan(self.max_tilt) / self.drag if self.drag else math.inf
+
     def within_maxima(self, command: BodyVelocity | Shares) -> BodyVelocity | Shares:
         """Clamp a command to full deflections. The horizontal speed is not clamped: it depends on drag."""
         if isinstance(command, Shares):

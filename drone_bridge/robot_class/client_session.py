@@ -62,6 +62,7 @@ from drone_bridge.robot_class.robot import (
 )
 from drone_bridge.session.arbiter import Decision, Rank
 from drone_bridge.session.clients import LOST
+from drone_bridge.session.continuous_pose import ContinuousPose, continued
 from drone_bridge.session.feedback import Feedback
 from drone_bridge.session.obstacles import Obstacle
 from drone_bridge.session.report_watch import ReportWatch
@@ -143,6 +144,7 @@ class RobotClassOperatorSession(Session):
         *,
         pilot: TiltPilot | None = None,
         watch: ReportWatch | None = None,
+        pose: ContinuousPose | None = None,
         is_line: bool = False,
     ) -> None:
         """Start without a connection.
@@ -155,6 +157,7 @@ class RobotClassOperatorSession(Session):
             feedback: receives the robot's telemetry; None for a client without limits.
             pilot: flies the arbiter's decisions by the robot's `drone`; None for a robot without one.
             watch: notices implausible telemetry; None for a client without limits of positions, or with a pilot.
+            pose: the robot's pose in `odom`; None for a client without one, and for an absolute pose.
             is_line: whether the link is a serial line, which stays open: opening it resets many boards. A robot on it
                 is greeted again like one on datagrams, and rejected packets are skipped.
         """
@@ -163,8 +166,9 @@ class RobotClassOperatorSession(Session):
         self._pilot, self._watch = pilot, watch
         self._robot, self._arbiter, self._parameter = robot, arbiter, parameter
         self._further, self._hears = further_links(robot), reports(robot)
-        self._reckoning = DeadReckoning() if robot.reckons else None
+        self._reckoning, self._pose = DeadReckoning() if robot.reckons else None, pose
         self._end: RobotClassConnection | None = None
+        self._kept: Robot | None = None  # the description of the last connection, for what it keeps
         self._to: Any = None
         self._greeting: Iterator[Step] | None = None
         self._step: bytes | Callable[[], bytes] = b""
@@ -203,6 +207,11 @@ class RobotClassOperatorSession(Session):
 
     def connected(self, peer: Any, now_s: float) -> Actions:
         self._end, self._to = RobotClassConnection(self._robot, Side.OPERATOR, is_line=self._is_line), peer
+        for name in self._robot.keeps if self._kept else ():
+            setattr(self._end.robot, name, getattr(self._kept, name))
+        if self._pose and not (self._robot.keeps and self._kept):
+            self._pose.greeted()
+        self._kept = self._end.robot
         self.peer = self.peer if peer is None else str(peer)
         self._greeting = self._test = None
         self._arbiter.start(now_s)
@@ -250,7 +259,7 @@ class RobotClassOperatorSession(Session):
                     is_report = isinstance(packet, StatePacket)
                     self._other_answer = (is_report and self._other_answer) or packet.data
                 if isinstance(packet, StatePacket):
-                    packet = self._located(packet, now_s)
+                    packet, restarted = self._located(packet, now_s)
                     self._received(now_s)
                     self._reported(now_s)
                     if self.state == CONNECTED:
@@ -259,7 +268,7 @@ class RobotClassOperatorSession(Session):
                         for each in (self._feedback, self._watch):
                             if each:
                                 each.measured(packet.meaning, now_s)
-                    actions += [Publish(packet), Note(REPORTS)]
+                    actions += [*restarted, Publish(packet), Note(REPORTS)]
                 elif isinstance(packet.meaning, Answer):
                     self._received(now_s)
                     if not is_of_greeting and not self._answers_repeat(packet, now_s):
@@ -501,10 +510,17 @@ class RobotClassOperatorSession(Session):
         is_silent = self.received_s is None or self.silent_s(now_s) > self._parameter("link_timeout")
         return self.state == CONNECTED and not (self._hears and is_silent)
 
-    def _located(self, packet: StatePacket, now_s: float) -> StatePacket:
-        """Return a report with a position by dead reckoning, if the robot has none of its own."""
-        pose = self._reckoning.update(packet.meaning, now_s) if self._reckoning else None
-        return replace(packet, meaning=replace(packet.meaning, position=pose[:3])) if pose else packet
+    def _located(self, packet: StatePacket, now_s: float) -> tuple[StatePacket, Actions]:
+        """Return a report with its pose in `odom`, and actions if the robot's own pose has begun again.
+
+        Its position is by dead reckoning if the robot has none of its own.
+        """
+        measured, restarted = continued(self._pose, packet.meaning, now_s)
+        if self._pose and self.state == GREETING:
+            self._pose.greeted()  # a step of the greeting may reset it
+        pose = self._reckoning.update(measured, now_s) if self._reckoning else None
+        measured = replace(measured, position=pose[:3]) if pose else measured
+        return packet if measured is packet.meaning else replace(packet, meaning=measured), restarted
 
     def _received(self, now_s: float) -> None:
         """Record that the robot is responsive."""

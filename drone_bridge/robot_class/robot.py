@@ -134,6 +134,12 @@ class Robot:
     topics: ClassVar[Iterable[str] | Mapping[str, str]] = ("odom", "battery_state")
     """Topics that its reports fill: of STANDARD_TOPICS, and its own as "name: package/Type". A mapping has the types by
     name; those of standard ones are empty. `Telemetry.extra` has the messages of its own topics."""
+    absolute_pose: ClassVar[bool] = False
+    """Whether its pose is one on a map. Otherwise it may begin again at 0 with the robot, and `odom` then goes on from
+    the last one."""
+    keeps: ClassVar[tuple[str, ...]] = ()
+    """Attributes that the next connection takes over, of a pose that the class counts itself, such as by wheel
+    encoders."""
     reckons: ClassVar[bool] = False
     """Whether the bridge integrates velocity to a position, for a robot that reports height and attitude as well."""
     camera: ClassVar[Camera | None] = None
@@ -304,6 +310,7 @@ def _check(robot: type[Robot]) -> None:
     for axis, speed in robot.max_speeds.items():
         is_right = axis in AXES and 0 < speed < math.inf
         _refuse(not is_right, f"max_speeds has {speed} for {axis!r}: {', '.join(AXES)} are possible, above 0.")
+    _refuse(isinstance(robot.keeps, str), f"keeps is the text {robot.keeps!r}, and must be a tuple such as ('x', 'y').")
     if camera := robot.camera:
         is_known, link = camera.encoding in ("rgb8", "jpeg", "h264"), camera.link
         _refuse(not is_known, f"camera has encoding {camera.encoding!r}, and may have rgb8, jpeg or h264.")
@@ -342,9 +349,12 @@ _RETURNS: dict[str, tuple[returned.Check, str]] = {
 def unstoppable(robot: type[Robot]) -> str:
     """Return why a robot could not be stopped, a sentence, or "". After a motion, its neutral command is no packet.
 
-    Or its last words are no packets.
+    Or its last words are no packets, or it lacks what it `keeps`.
     """
     end = robot()
+    for name in robot.keeps:
+        if not hasattr(end, name):
+            return f"{robot.__name__}.keeps has {name!r}, but __init__() creates no attribute of this name."
     try:
         encoded(end, sample_command(robot))
         if not encoded(end, None):
@@ -428,6 +438,14 @@ def clamped(robot: type[Robot], velocity: BodyVelocity) -> BodyVelocity:
     """Return a velocity limited to the robot's axes and maximum speeds."""
     speeds = {AXES[axis]: most for axis, most in robot.max_speeds.items()}
     return BodyVelocity(**{axis: max(-most, min(most, getattr(velocity, axis))) for axis, most in speeds.items()})
+
+
+def maxima(robot: type[Robot]) -> tuple[float, float]:
+    """Return the largest level speed and turn rate that a robot reaches, m/s and rad/s."""
+    if robot.drone:
+        return robot.drone.max_speed, robot.drone.max_yaw_rate
+    speeds = robot.max_speeds
+    return math.hypot(speeds.get("x", 0.0), speeds.get("y", 0.0)), speeds.get("yaw", 0.0)
 
 
 def first_link(robot: type[Robot]) -> Link:

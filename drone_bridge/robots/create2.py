@@ -50,6 +50,7 @@ class Create2(Robot):
     name, summary = "create2", "an iRobot Create 2"
     control = Serial(115200, Packets(b"\x13", length_at=1, extra=1, checksum=is_valid), commands=opcodes)
     max_speeds, robot_stops_after_s = {"x": TOP_SPEED, "yaw": 2 * TOP_SPEED / AXLE_M}, None
+    keeps = "x", "y", "yaw", "counts"
     topics = "odom", "battery_state", "mode: std_msgs/String", "bumper: std_msgs/Bool"
     stop = bytes([SAFE])
     requests = {"dock": bytes([DOCK]), "clean": bytes([CLEAN]), "beep": Request(b"\x8d\x00", moves=False)}

@@ -55,7 +55,7 @@ class Obstacle(Enum):
         "take the helm, or wait for the landing",
     )
     FENCE = (
-        "limits.fence_radius is uncertain: the vehicle's motion was unknown for {gap}",
+        "limits.fence_radius is uncertain: {reason}",
         "to set it anew, clean up and configure the bridge",
     )
     # Commands or measurements contradict each other, or come too late.

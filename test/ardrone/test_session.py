@@ -3,7 +3,7 @@
 
 import pytest
 from ardrone_talk import DEMO, Talk
-from session_talk import notes
+from session_talk import notes, published
 
 from drone_bridge.ardrone.codec import (
     COMMANDS,
@@ -33,8 +33,10 @@ from drone_bridge.ardrone.session.client import (
 )
 from drone_bridge.ardrone.session.settings import MOST_TRIES, WantedSetting
 from drone_bridge.motion.ar_drone_flight import FlightPhase
+from drone_bridge.motion.observed_motion import ObservedMotion
 from drone_bridge.motion.tilted_drone import Shares
 from drone_bridge.session.arbiter import Rank
+from drone_bridge.session.continuous_pose import ContinuousPose, PoseRestarted
 from drone_bridge.session.session import FINAL_REPEATS, Landing, Publish, Send
 
 TILT = WantedSetting(setting("control:euler_angle_max", 0.3), needs_ground=True)
@@ -452,3 +454,14 @@ def test_at_the_end_the_drone_hovers_and_keeps_its_level():
     assert talk.drone.flight.is_hovering
     assert not any(isinstance(each, Ref) for each in sent)
     assert "hovers on" in notes(talk.actions[begin:], "")[0]
+
+
+def test_a_heading_that_begins_again_goes_on_for_the_pilot():
+    talk = Talk()
+    talk.session._pose = ContinuousPose(ObservedMotion(lambda: talk.now_s), 5.0, 1.0)
+    talk.drone.flight.yaw = 1.2
+    talk.open().run(1.0)
+    talk.drone.flight.yaw = 0.0
+    actions = talk.run(1.0)
+    assert [each.count for each in published(actions) if isinstance(each, PoseRestarted)] == [1]
+    assert {round(measured.yaw, 2) for measured in talk.pilot.measurements if measured.yaw is not None} == {1.2}

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from geometry_msgs.msg import Point32, Polygon, PolygonStamped, PoseStamped, TwistStamped
 from nav_msgs.msg import Odometry, Path
-from std_msgs.msg import Bool
+from std_msgs.msg import Bool, UInt32
 from tf2_msgs.msg import TFMessage
 
 from drone_bridge.action import FollowPath, GoTo, Land, TakeOff
@@ -411,6 +411,38 @@ def test_a_person_at_the_helm_ends_a_goal(make_world):
     assert "helm" in sent.outcome[1]
     world.run(1.0)
     assert world.end_of(world.send("go_to", pose=pose_at(*world.position)))[0] == "succeeded"
+
+
+@pytest.mark.parametrize("reported", [(), (0,)])
+def test_a_pose_that_begins_again_ends_a_goal_and_a_path(world, reported):
+    for count in reported:
+        world.say("odom_restarts", UInt32(data=count))
+    go_to, path = {"pose": pose_at(5, 0, 1)}, {"path": Path(poses=[pose_at(3, 0, 1), pose_at(0, 5, 1)])}
+    for number, (name, fields) in enumerate((("go_to", go_to), ("follow_path", path)), start=1):
+        sent = world.send(name, **fields)
+        world.run(0.5)
+        if not reported and number == 1:
+            world.say("odom_restarts", UInt32(data=0))
+            world.run(0.1)
+            assert sent.end is None, "the first report of a bridge that has just appeared"
+        world.say("odom_restarts", UInt32(data=number))
+        assert is_still(world.step())
+        assert (sent.end, sent.error) == ("aborted", GoalError.POSE_RESTARTED)
+        assert "began again" in sent.message
+        world.run(1.0)
+
+
+def test_a_pose_that_begins_again_ends_no_later_goal_and_no_landing(world):
+    world.say("odom_restarts", UInt32(data=0))
+    world.say("odom_restarts", UInt32(data=1))
+    assert world.end_of(world.send("go_to", pose=pose_at(1, 0, 1)))[0] == "succeeded"
+    world.say("odom_restarts", UInt32(data=2))
+    assert is_still(world.step()), "it is not held in its place any more"
+    assert world.server.state[0] == "idle"
+    landing = world.send("land")
+    world.run(0.2)
+    world.say("odom_restarts", UInt32(data=3))
+    assert world.end_of(landing)[0] == "succeeded"
 
 
 def test_a_goal_outside_of_the_fence_is_refused_at_once(world):

@@ -26,8 +26,10 @@ from drone_bridge.dronegui.session.controller import (
     SentPacket,
 )
 from drone_bridge.dronegui.session.flight_watch import FlyingSource
+from drone_bridge.motion.observed_motion import ObservedMotion
 from drone_bridge.motion.tilted_drone import Shares
 from drone_bridge.session.arbiter import Rank
+from drone_bridge.session.continuous_pose import ContinuousPose, PoseRestarted
 from drone_bridge.session.session import EMERGENCY_AGE_S, FINAL_REPEATS, Landing, Outcome, Send
 from drone_bridge.session.tilt_pilot import ESTIMATED
 
@@ -1121,3 +1123,13 @@ def test_hold_cancels_only_a_takeoff_before_its_first_packet(blind, name, presse
     blind.say(is_flying=name == "land")
     actions = [*blind.ask(name), *blind.run(1.0)]
     assert (presses(actions), outcome(actions)[0]) == ([pressed], True)
+
+
+def test_a_heading_that_begins_again_goes_on_for_pilot_and_limits():
+    talk = Talk()
+    talk.session._pose = ContinuousPose(ObservedMotion(lambda: talk.now_s), 5.0, 1.0)
+    talk.open()
+    talk.hear({"type": "demo", "psi": -70000})
+    actions = talk.hear({"type": "demo", "psi": 0})
+    assert [each.count for each in published(actions) if isinstance(each, PoseRestarted)] == [1]
+    assert [measured.yaw for measured, _ in talk.reported] == [pytest.approx(math.radians(70))] * 2

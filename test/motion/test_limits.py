@@ -354,6 +354,21 @@ def test_a_gap_makes_a_place_in_a_fence_uncertain():
         assert stood.limits.uncertain_s == uncertain_s
 
 
+def test_a_way_that_nobody_saw_makes_a_fence_smaller_and_then_blind():
+    for radius, is_lost in ((3.0, True), (5.0, False), (0.0, False)):
+        stood = Stood(fence_radius=radius, max_height=99.0)
+        assert (stood.limits.unseen_m, stood.limits.is_blind(0.0)) == (0.0, False)
+        widest = max(x for x, _ in stood.limits.fence) if radius else math.inf
+        stood.observed.moved_unseen(1.0)
+        if radius:
+            assert max(x for x, _ in stood.limits.fence) == pytest.approx(widest - 1.0)
+            assert stood.allowed((9.0, 0.0, 0.0)) == Stood(fence_radius=radius - 1.0).allowed((9.0, 0.0, 0.0))
+        stood.observed.moved_unseen(2.0)
+        assert stood.limits.unseen_m == (3.0 if radius else 0.0)
+        assert stood.limits.is_fence_lost is stood.limits.is_blind(0.0) is is_lost
+        assert bool(stood.limits.fence) is (radius == 5.0)
+
+
 @pytest.mark.parametrize(
     ("settled_at", "doubted_at", "land_at"), [(-1.0, None, 5.5), (2.0, None, 7.5), (2.0, 3.0, 8.5)]
 )

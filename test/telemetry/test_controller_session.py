@@ -10,6 +10,8 @@ from controller_talk import PERIOD_S, A, Talk
 from session_talk import documents, notes
 from telemetry_documents import DRONE, HOVER, ROVER, Clock, changed, drone
 
+from drone_bridge.motion.observed_motion import ObservedMotion
+from drone_bridge.session.continuous_pose import ContinuousPose, PoseRestarted
 from drone_bridge.session.session import FINAL_GAP_S, FINAL_REPEATS, Note, Send
 from drone_bridge.telemetry.codec import (
     COMMAND_TOPIC,
@@ -463,3 +465,13 @@ def test_the_last_command_to_a_silent_drone_is_a_hover(talk):
     talk.run(10.0)
     actions = [*talk.do(talk.session.end(talk.now_s)), *talk.run(1.0)]
     assert sent(actions) == [HOVER] * FINAL_REPEATS
+
+
+def test_a_heading_that_begins_again_goes_on_for_pilot_and_limits():
+    observed = ObservedMotion(lambda: talk.now_s)
+    talk = Talk(pose=ContinuousPose(observed, 5.0, 1.0))
+    talk.hear(imu__orientation__yaw=1.2)
+    actions = talk.hear(imu__orientation__yaw=0.1)
+    assert [each.count for each in session_talk.published(actions) if isinstance(each, PoseRestarted)] == [1]
+    first, last = (measured.yaw for measured, _ in talk.feedback.all)
+    assert last == first

@@ -59,6 +59,7 @@ from drone_bridge.ardrone.codec.navdata import DEMO_BYTES
 from drone_bridge.ardrone.session.settings import DroneSettings, WantedSetting
 from drone_bridge.motion.measurement import Measurement
 from drone_bridge.session.arbiter import Rank
+from drone_bridge.session.continuous_pose import ContinuousPose, continued
 from drone_bridge.session.feedback import Feedback
 from drone_bridge.session.session import (
     EMERGENCY,
@@ -176,6 +177,7 @@ class ArdroneClientSession(Session):
         wishes: Callable[[], Sequence[WantedSetting]],
         is_hover_held: Callable[[], bool] = lambda: False,
         use_settings: Callable[[DroneSettings], None] = lambda settings: None,
+        pose: ContinuousPose | None = None,
     ) -> None:
         """Start without a link.
 
@@ -187,9 +189,10 @@ class ArdroneClientSession(Session):
             wishes: returns the settings to write, the required one first.
             is_hover_held: returns whether the drone hovers and ignores commands.
             use_settings: gets the settings that the drone has answered.
+            pose: the drone's pose in `odom`; None for a client without one.
         """
         self.state, self.peer, self.is_proven = WAITING, drone, False
-        self._parameter, self._pilot, self._feedback = parameter, pilot, feedback
+        self._parameter, self._pilot, self._feedback, self._pose = parameter, pilot, feedback, pose
         self._wishes, self._is_hover_held, self._use_settings = wishes, is_hover_held, use_settings
         self._connection, self._reader = ClientConnection(), ConfigurationReader()
         self.settings = DroneSettings()
@@ -432,6 +435,8 @@ class ArdroneClientSession(Session):
         self.navdata, self.received_s, self.is_proven = navdata, now_s, True
         if self.state == ASKING:
             self.state, self._set_up_at = CONNECTED, now_s
+            if self._pose:
+                self._pose.greeted()
             self._effects.append(Note("", f"Connected to {self.peer}: it sends navdata.", is_expected=True))
         if navdata.has(State.BOOTSTRAP) and (before is None or navdata.sequence <= before.sequence):
             self.settings.start(self._wishes())
@@ -440,7 +445,8 @@ class ArdroneClientSession(Session):
         self._count(navdata, before, now_s)
         self._follow(navdata, before, now_s)
         self._take_off_if_set_up(navdata, now_s)
-        measured = units.measurement(navdata)
+        measured, restarted = continued(self._pose, units.measurement(navdata), now_s)
+        self._effects += restarted
         if navdata.demo is not None:
             self._feedback.measured(measured, now_s)
         return measured

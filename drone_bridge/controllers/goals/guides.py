@@ -80,6 +80,7 @@ class GoalError(IntEnum):
     HELD = 5
     REFUSED = 6
     NO_PROGRESS = 7
+    POSE_RESTARTED = 8
 
 
 class GoalFailedError(Exception):

@@ -17,7 +17,7 @@ from rclpy.action import ActionServer, CancelResponse
 from rclpy.duration import Duration
 from rclpy.node import Node
 from rclpy.task import Future
-from std_msgs.msg import Bool
+from std_msgs.msg import Bool, UInt32
 from std_srvs.srv import Trigger
 
 from drone_bridge.action import FollowPath, GoTo, Land, TakeOff
@@ -30,6 +30,7 @@ from drone_bridge.motion.quaternions import IDENTITY, euler_from_quaternion, mul
 from drone_bridge.ros.distributions import count_clients
 from drone_bridge.ros.node.limit_reports import FENCE
 from drone_bridge.ros.node.log_limiter import LogLimiter
+from drone_bridge.ros.node.pose_restarts import ODOM_RESTARTS
 from drone_bridge.ros.node.stall_watch import PROCESS
 from drone_bridge.ros.qos import latched
 from drone_bridge.ros.streams import TopicStream
@@ -44,6 +45,7 @@ STOPPING_S = 0.5
 #: How long a reached goal is held after the last client of the actions has gone, s.
 _LEFT_S, _LOOK_S = 1.0, 0.25  # and the period of looking for clients
 MAX_POSES = 10_000  # of a path
+POSE_RESTARTED = "The vehicle's own pose began again, such as by a reset of its board: its place is uncertain."
 _FARTHEST_M = 1e6
 _ORIGIN: Placed = (0.0, 0.0, 0.0), IDENTITY
 
@@ -110,6 +112,8 @@ class GoalServer:
         self._frame, self._received_s = "", -math.inf  # of the odometry
         self._ground: float | None = None  # m, in the odometry
         self._is_flying: bool | None = None
+        self._restarts: int | None = None  # of the vehicle's pose, see ODOM_RESTARTS; None before the first report
+        self._has_restarted = False  # while the current goal is followed
         self._is_held, self._helm_s, self._helms = False, -math.inf, set[str]()
         self._fence: PolygonStamped | None = None  # of the vehicle's bridge
         self._next: Goal | None = None  # pending until its prerequisites are met, then it replaces the current one
@@ -123,6 +127,7 @@ class GoalServer:
         self.state = ("idle", "there is no goal")
         subscribe(node, Bool, "held", self._on_held, latched())
         subscribe(node, PolygonStamped, FENCE, self._on_fence, latched())
+        subscribe(node, UInt32, ODOM_RESTARTS, self._on_restart, latched())
         subscribe(node, PoseStamped, GOAL_POSE, self._on_goal_pose, 1)
         if flies:
             subscribe(node, Bool, "flying", self._on_flying, latched())
@@ -216,6 +221,11 @@ class GoalServer:
     def _on_fence(self, message: PolygonStamped) -> None:
         self._fence = message
 
+    def _on_restart(self, message: UInt32) -> None:
+        lands = isinstance(self._guide, guides.LandGuide)
+        self._has_restarted |= self._guide is not None and not lands and self._restarts not in (None, message.data)
+        self._restarts = message.data
+
     def _on_flying(self, message: Bool) -> None:
         self._is_flying = message.data
 
@@ -298,6 +308,8 @@ class GoalServer:
             return None
         assert self._measured
         try:
+            if self._has_restarted:
+                raise GoalFailedError(GoalError.POSE_RESTARTED, POSE_RESTARTED)
             self._check_obstacles(self._guide, now_s)
             if self._silent_s(now_s) > self._parameters.odometry_timeout:
                 step = GuideStep(waiting_for="odometry", commands=self._guide.steers)
@@ -422,7 +434,7 @@ class GoalServer:
             )
 
     def _give_up(self, code: GoalError, message: str, now_s: float) -> GuideStep:
-        goal, self._goal, self._guide = self._goal, None, None
+        goal, self._goal, self._guide, self._has_restarted = self._goal, None, None, False
         self._stop_until_s = now_s + STOPPING_S
         self.state = ("idle", message)
         if goal:

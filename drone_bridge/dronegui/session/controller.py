@@ -87,6 +87,7 @@ from drone_bridge.dronegui.session.flight_watch import FlightWatch, FlyingSource
 from drone_bridge.dronegui.session.follow_watch import FOLLOWING, FollowWatch
 from drone_bridge.dronegui.session.procedures import Part, Procedure, Procedures, Until
 from drone_bridge.session.arbiter import Rank
+from drone_bridge.session.continuous_pose import ContinuousPose, continued
 from drone_bridge.session.feedback import Feedback
 from drone_bridge.session.session import (
     EMERGENCY,
@@ -199,6 +200,7 @@ class DroneGuiControllerSession(Session):
         is_hover_held: Callable[[], bool],
         gui_host: Callable[[], str],
         port_problem: Callable[[], str] | None,
+        pose: ContinuousPose | None = None,
     ) -> None:
         """Start without a link.
 
@@ -211,6 +213,7 @@ class DroneGuiControllerSession(Session):
             is_hover_held: returns whether the drone hovers and ignores commands.
             gui_host: returns the only permitted source address of navdata.
             port_problem: returns why there is no port for navdata, or an empty text; None if navdata is disabled.
+            pose: the drone's pose in `odom`; None for a client without one.
         """
         self.state, self.peer = WAITING, gui
         self._pilot, self._feedback, self._parameter = pilot, feedback, parameter
@@ -219,7 +222,7 @@ class DroneGuiControllerSession(Session):
         self._is_overruled = self._was_held = False
         self._refused: tuple[str, float] | None = None  # last refusal, and its time
         self._is_hover_held = is_hover_held
-        self._gui_host, self._port_problem = gui_host, port_problem
+        self._gui_host, self._port_problem, self._pose = gui_host, port_problem, pose
         self._connection = ControllerConnection()
         self._buttons = Buttons()
         self._procedures = Procedures(self._answer)
@@ -243,6 +246,8 @@ class DroneGuiControllerSession(Session):
     def opened(self, now_s: float) -> Actions:
         """Start with hover, in case an earlier bridge left the drone moving."""
         self._watch.resume(now_s)
+        if self._pose:
+            self._pose.greeted()
         self.state, self.is_open = SENDING, True
         self._hover_left, self._packet_s = HOVER_PACKETS, now_s
         self._pilot.restart(now_s)
@@ -439,7 +444,9 @@ class DroneGuiControllerSession(Session):
         kinds = {Demo: "navdata", VisionDetect: "detections"}
         self._effects.append(Note(kinds.get(type(block), "other_navdata")))
         if isinstance(block, Demo):
-            self._feedback.measured(units.measurement(block), now_s)
+            measured, restarted = continued(self._pose, units.measurement(block), now_s)
+            self._effects += restarted
+            self._feedback.measured(measured, now_s)
             self._watch.note(block.flight_state, now_s)
             self._publish_flying(self._watch.is_flying(now_s))
             self._following.shown(block.flight_state, now_s)

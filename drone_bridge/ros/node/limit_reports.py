@@ -158,10 +158,14 @@ class LimitReports:
         elif limits.is_blind(now_s):
             stale, is_doubted = limits.stale(now_s), limits.is_doubted(now_s)
             reason = "is doubted" if is_doubted else f"{' and '.join(stale)} {'are' if stale[1:] else 'is'} stale"
+            reason = reason if stale or is_doubted else "own pose has begun again"
             allowed = _RETURN if is_doubted and self._node.observed.newest.modelled else "no velocities"
             facts[Obstacle.ODOMETRY] = {"limits": needs, "reason": reason, "allowed": allowed}
         if gap_s := limits.uncertain_s:
-            facts[Obstacle.FENCE] = {"gap": f"{gap_s:.1f} s"}
+            facts[Obstacle.FENCE] = {"reason": f"the vehicle's motion was unknown for {gap_s:.1f} s"}
+        if way_m := limits.unseen_m:
+            began = f"the vehicle's own pose began again, and it may have moved by {way_m:.2f} m meanwhile"
+            facts[Obstacle.FENCE] = {"reason": began}
         for each in (Obstacle.UNREPORTED, Obstacle.ODOMETRY, Obstacle.FENCE):
             self._node.report.update_obstacle(each, facts.get(each))
 

@@ -62,6 +62,7 @@ from drone_bridge.ros.steady_timer import steady_timer
 from drone_bridge.ros.subscriptions import subscribe
 from drone_bridge.ros.ticker import Ticker
 from drone_bridge.ros.time import time_from_nanoseconds
+from drone_bridge.session.continuous_pose import POSE_RESTARTS
 from drone_bridge.session.obstacles import Obstacle
 from drone_bridge.session.session import (
     AFTER_STALLS,
@@ -135,6 +136,7 @@ class ProtocolNode(LifecycleNode):
         DROPPED_BY_STALL,
         REFUSED_DATAGRAMS,
         "dropped_messages",
+        POSE_RESTARTS,
     )
     #: Parameter with the silence of a connected peer, s, after which it is a warning.
     silence_parameter = "silence_warning"

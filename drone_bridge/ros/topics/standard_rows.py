@@ -69,6 +69,8 @@ class MeasuredMessages(ABC, Generic[WireT]):
         #: The newest wire message with its measurement, which several rows need.
         self.last: tuple[WireT, Measurement] | None = None
         self._imu = Imu()
+        #: Returns a measurement with its pose in `odom`: see `ContinuousPose.shifted`.
+        self.shifted: Callable[[Measurement], Measurement] = lambda measured: measured
 
     @abstractmethod
     def measurement(self, wire: WireT) -> Measurement:
@@ -77,7 +79,7 @@ class MeasuredMessages(ABC, Generic[WireT]):
     def converted(self, wire: WireT) -> Measurement:
         """Return the measurement in a wire message, converted once."""
         if self.last is None or self.last[0] is not wire:
-            self.last = wire, self.measurement(wire)
+            self.last = wire, self.shifted(self.measurement(wire))
         return self.last[1]
 
     def imu(self, wire: WireT, stamp: Time) -> Imu | None:

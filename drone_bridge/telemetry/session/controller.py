@@ -41,6 +41,7 @@ from typing import Any
 from drone_bridge.motion.limits import LONGEST_LANDING_S
 from drone_bridge.motion.tilted_drone import Shares
 from drone_bridge.session.arbiter import LANDING_SPEED, Rank
+from drone_bridge.session.continuous_pose import ContinuousPose, continued
 from drone_bridge.session.feedback import Feedback
 from drone_bridge.session.session import (
     FINAL_GAP_S,
@@ -107,6 +108,7 @@ class TelemetryControllerSession(Session):
         sinking: Shares,
         by_topics: bool = False,
         called: Callable[[], Any] | None = None,
+        pose: ContinuousPose | None = None,
     ) -> None:
         """Start in the state WAITING.
 
@@ -119,11 +121,12 @@ class TelemetryControllerSession(Session):
             sinking: lands the drone without telemetry, at LANDING_SPEED.
             by_topics: whether documents are transported on topics.
             called: returns the address of the called drone, once the link is open; None to listen.
+            pose: the drone's pose in `odom`; None for a client without one.
         """
         self.state = WAITING
         self._pilot, self._feedback, self._units = pilot, feedback, units
         self._parameter, self._allowed = parameter, allowed_peers
-        self._by_topics, self._called = by_topics, called
+        self._by_topics, self._called, self._pose = by_topics, called, pose
         self._sinking = sinking
         self._height: float | None = None  # last reported height of the drone in flight, m; None on the ground
         self._is_trusted = False  # whether it may be landed without telemetry
@@ -351,6 +354,8 @@ class TelemetryControllerSession(Session):
 
     def _begin(self, drone: Any, name: str, now_s: float) -> Actions:
         """Start commanding a drone, with the neutral command first."""
+        if self._pose:
+            self._pose.greeted()
         self._pilot.restart(now_s)
         if self._by_topics or self._drone is None or not same_host(self._drone, drone):
             self._ports, self._were_ports_noted = SenderPorts(), False
@@ -362,16 +367,17 @@ class TelemetryControllerSession(Session):
 
     def _received(self, telemetry: DroneTelemetry, now_s: float) -> Actions:
         """Pass telemetry to pilot and limits, and end a silence."""
-        self._feedback.measured(self._units.measurement(telemetry), now_s)
+        measured, restarted = continued(self._pose, self._units.measurement(telemetry), now_s)
+        self._feedback.measured(measured, now_s)
         self.received_s, self._was_refused = now_s, False
         self._height = None if telemetry.landed else telemetry.altimeter.altitude
         self._is_trusted = self._called is not None or now_s - (self.since_s or now_s) >= PROVEN_S
         self._is_landing = False
         if self.state != SILENT:
-            return []
+            return restarted
         self.state, self._final_left = CONNECTED, 0
         self.due_s = min(self.due_s, now_s)
-        return [Note("", f"Receiving telemetry from {self.peer}.", is_expected=True)]
+        return [*restarted, Note("", f"Receiving telemetry from {self.peer}.", is_expected=True)]
 
     # Sending.
 
