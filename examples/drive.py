@@ -11,28 +11,20 @@ except ModuleNotFoundError:
 from geometry_msgs.msg import Twist, Vector3
 from rclpy.executors import ExternalShutdownException
 
-from drone_bridge.msg import HoldStatus
-from drone_bridge.ros.hold.hold_services import refusal_of
-from drone_bridge.ros.qos import latched
+from drone_bridge.ros.hold.hold_services import CommandRefusals
 
 
-def say(status: HoldStatus) -> None:
-    """Print whether the vehicle follows commands and, if it is held or a person is at its helm, what to do."""
-    print(refusal_of(status) or "It follows commands.", flush=True)
-
-
-def find_holds() -> None:
-    """Subscribe to the hold_status of each node, as soon as it is discovered."""
-    for topic, _ in node.get_topic_names_and_types():
-        if topic.endswith("/hold_status") and topic not in found:
-            found[topic] = node.create_subscription(HoldStatus, topic, say, latched())
+def say() -> None:
+    """Print who follows commands or, if the vehicle is held, steered by a person or not connected, what to do."""
+    for sentence in followers.changes():
+        print(sentence, flush=True)
 
 
 rclpy.init()
 node = rclpy.create_node("driver")
-found: dict[str, object] = {}
+followers = CommandRefusals(node, "cmd_vel")
 publisher = node.create_publisher(Twist, "cmd_vel", 1)
 node.create_timer(0.1, lambda: publisher.publish(Twist(linear=Vector3(x=0.2))))
-node.create_timer(0.5, find_holds)
+node.create_timer(1.0, say)
 with contextlib.suppress(KeyboardInterrupt, ExternalShutdownException):
     rclpy.spin(node)

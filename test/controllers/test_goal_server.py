@@ -540,6 +540,17 @@ def test_take_off_and_land_call_the_vehicles_services(world):
     assert world.called == [f"/some_bridge/{name}" for name in ("takeoff", "takeoff", "land")]
 
 
+def test_a_goal_of_a_drone_on_the_ground_is_refused_with_the_remedy(world):
+    world.services = {"/some_bridge/takeoff": TRIGGER}
+    world.say("flying", Bool(data=False))
+    end, message = world.end_of(world.send("go_to", pose=pose_at(1, 0, 1)))
+    assert end == "aborted"
+    assert "press Take off" in message
+    assert world.away(0, 0, 0) < 0.1
+    world.say("flying", Bool(data=True))
+    assert world.end_of(world.send("go_to", pose=pose_at(1, 0, 1)))[0] == "succeeded"
+
+
 @pytest.mark.parametrize("name", ["take_off", "land"])
 def test_a_service_that_never_answers_ends_the_goal(world, name):
     service = name.replace("_", "")

@@ -3,6 +3,10 @@
 
 from types import SimpleNamespace
 
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+
+from drone_bridge.msg import HoldStatus
+from drone_bridge.ros.hold.hold_services import CommandRefusals
 from drone_bridge.tools.shell import topic
 
 
@@ -21,12 +25,14 @@ class Publisher:
         self.timeouts += (timeout,)
 
 
-def test_a_hanging_subscriber_does_not_block_the_publisher(monkeypatch):
+def test_a_hanging_subscriber_does_not_block_the_publisher(monkeypatch, capsys):
     publisher = Publisher()
     node = SimpleNamespace(
         create_publisher=lambda kind, name, depth: publisher,
         get_subscriptions_info_by_topic=lambda topic: [],
-        resolve_topic_name=lambda name: f"/{name}",
+        count_subscribers=lambda topic: 0,
+        create_subscription=lambda *_: None,
+        resolve_topic_name=lambda name: f"/{name.strip('/')}",
     )
     monkeypatch.setattr(topic, "spin_until", lambda node, condition, timeout_s: condition())
     words = SimpleNamespace(
@@ -34,5 +40,36 @@ def test_a_hanging_subscriber_does_not_block_the_publisher(monkeypatch):
     )
     assert topic._publish(node, words) == 0
     assert publisher.published == ("once",)
+    assert "No node subscribes to /told" in capsys.readouterr().err
     (timeout,) = publisher.timeouts
     assert timeout is not None
+
+
+def test_a_subscriber_is_named_with_its_link_and_its_hold():
+    takers = {}
+    subscriber = SimpleNamespace(node_namespace="/d1", node_name="robot_bridge")
+    node = SimpleNamespace(
+        get_subscriptions_info_by_topic=lambda topic: [subscriber],
+        count_subscribers=lambda topic: 1,
+        create_subscription=lambda kind, topic, take, qos: takers.update({topic: take}),
+        resolve_topic_name=lambda name: f"/{name}",
+    )
+    refusals = CommandRefusals(node, "cmd_vel")
+
+    def report(message, silence):
+        values = [KeyValue(key="peer_silent_s", value=silence)]
+        status = DiagnosticStatus(name="d1/robot_bridge: link", message=message, values=values)
+        takers["/diagnostics"](DiagnosticArray(status=[status]))
+        return refusals.changes()
+
+    assert refusals.changes() == []
+    takers["/d1/robot_bridge/hold_status"](HoldStatus())
+    assert refusals.changes() == [], "its link is not known yet"
+    reason = "waiting for a peer; there is no link: connection refused"
+    assert report(reason, "") == [f"/d1/robot_bridge: It has no link: {reason}."]
+    assert report(reason, "") == []
+    assert report("connected", "0.1") == ["/d1/robot_bridge: It follows commands."]
+    takers["/d1/robot_bridge/hold_status"](HoldStatus(held=True, reason="Anne pressed STOP"))
+    (held,) = refusals.changes()
+    assert "Anne pressed STOP" in held
+    assert refusals.refusal() in held

@@ -37,6 +37,7 @@ from drone_bridge.ros.streams import TopicStream
 from drone_bridge.ros.subscriptions import subscribe
 from drone_bridge.ros.topics.frame_tree import FrameTree, Placed
 from drone_bridge.session.hold_state import HELM_ENDS_AFTER_S
+from drone_bridge.session.obstacles import Obstacle
 
 GOAL_POSE = "goal_pose"
 NEARER_M = 0.05  # smallest decrease of the distance that counts as progress
@@ -412,10 +413,11 @@ class GoalServer:
                 GoalError.NO_ODOMETRY, f"No odometry was received for {self._parameters.patience:g} s."
             )
         if guide.steers and self._is_held:
-            sentence = "The vehicle is held: run `drone-bridge resume`, or press Resume on the page."
-            raise GoalFailedError(GoalError.HELD, sentence)
+            raise GoalFailedError(GoalError.HELD, f"The vehicle is held: {Obstacle.HOLD.remedy()}.")
         if guide.steers and now_s - self._helm_s < HELM_ENDS_AFTER_S:
-            raise GoalFailedError(GoalError.HELD, "The vehicle is steered manually (helm).")
+            raise GoalFailedError(GoalError.HELD, Obstacle.HELM.sentence())
+        if isinstance(guide, guides.FlightGuide) and self._is_flying is False and self._service("takeoff"):
+            raise GoalFailedError(GoalError.REFUSED, Obstacle.GROUNDED.sentence())
 
     def _silent_s(self, now_s: float) -> float:
         """Return the age of the last odometry, s, not counting a stall, whose messages are still to be handled."""

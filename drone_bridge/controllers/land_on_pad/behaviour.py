@@ -42,6 +42,7 @@ from drone_bridge.controllers.stamped_sets import StampedSets
 from drone_bridge.controllers.state_publisher import StatePublisher
 from drone_bridge.motion.matrices import NOT_COMPUTABLE, Vector
 from drone_bridge.msg import LandingPad
+from drone_bridge.ros.hold.hold_services import CommandRefusals
 from drone_bridge.ros.node.parameters import DeclaredParameters, ParameterDeclaration, declarations, read
 from drone_bridge.ros.qos import latched
 from drone_bridge.ros.steady_timer import steady_timer
@@ -151,7 +152,9 @@ class LandOnPadBehaviour(Behaviour):
         if self._begins_when_viewed:
             subscribe(node, Bool, "held", self._on_held, latched())
             subscribe(node, Bool, VIEWED, self._on_viewed, latched())
+        self._refusals = CommandRefusals(node, "cmd_vel_stamped")
         steady_timer(node, TIMEOUT_S, self._watch)
+        steady_timer(node, 1.0, self._refusals.changes)
         node.create_service(Trigger, f"~/{NAME}", self._on_request)
 
     def leave(self) -> None:
@@ -166,6 +169,9 @@ class LandOnPadBehaviour(Behaviour):
         subscribe(self._node, TYPES[topic], topic, receive, _QUEUE)
 
     def _on_request(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        if refusal := self._refusals.refusal():
+            response.message = refusal
+            return response
         self._begin()
         response.success, response.message = True, "Climbing, to look for the pad and land on it."
         return response

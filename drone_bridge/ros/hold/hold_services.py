@@ -4,10 +4,13 @@
 from collections.abc import Callable
 from typing import Any
 
+from diagnostic_msgs.msg import DiagnosticArray
 from std_srvs.srv import SetBool
 
 from drone_bridge.msg import HoldStatus
+from drone_bridge.ros.node.link_report import LINK_STATUS, PEER_SILENT
 from drone_bridge.ros.qos import latched
+from drone_bridge.session.obstacles import Obstacle
 
 SERVICE_TYPE = "std_srvs/srv/SetBool"
 _ENDING = "/hold"
@@ -27,10 +30,8 @@ def is_of(service: str, vehicle: str) -> bool:
 def refusal_of(status: HoldStatus) -> str:
     """Return a sentence about why a vehicle does not follow programs, and what to do; empty if it does."""
     if status.held:
-        return f"Held ({status.reason}): `drone-bridge resume` lets it follow commands."
-    if status.helm:
-        return f"Ignored, since {status.helm}: release the helm on the page, then press Resume there."
-    return ""
+        return Obstacle.HOLD.sentence(reason=status.reason)
+    return Obstacle.HELM.sentence() if status.helm else ""
 
 
 class HoldServices:
@@ -71,30 +72,50 @@ class HoldServices:
 
 
 class CommandRefusals:
-    """Reasons why the subscribers of a topic do not follow it, because of a hold or a helm."""
+    """Reasons why the subscribers of a topic do not follow it: a link that is not open, a hold, or a helm."""
 
     def __init__(self, node: Any, topic: str) -> None:
-        self._node, self._topic = node, topic
+        self._node, self._topic = node, node.resolve_topic_name(topic)
         self._subscriptions: dict[str, Any] = {}
         self._statuses: dict[str, HoldStatus] = {}
+        self._links: dict[str, str] = {}  # message of each link without a peer, else ""
         self._said: dict[str, str] = {}
+        node.create_subscription(DiagnosticArray, "/diagnostics", self._take_diagnostics, 10)
+
+    def refusal(self) -> str:
+        """Return why the subscribers that are known so far don't follow commands, a sentence, or ""."""
+        return next(filter(None, map(refusal_of, self._statuses.values())), "")
 
     def changes(self) -> list[str]:
         """Return a sentence for each subscriber that has begun to refuse commands, or to follow them again.
+
+        The first one is about a topic without subscribers.
 
         Call this periodically, about once per second: it reads the graph. The reports of newly discovered nodes arrive
         while the caller spins.
         """
         sentences: list[str] = []
+        if not self._node.count_subscribers(self._topic):
+            return sentences if self._said else [self._say("", f"No node subscribes to {self._topic}.")]
         for each in self._node.get_subscriptions_info_by_topic(self._topic):
             name = f"{each.node_namespace.rstrip('/')}/{each.node_name}"
-            if (status := self._status(name)) is None:
+            if (status := self._status(name)) is None or name not in self._links:
                 continue
-            refusal = refusal_of(status)
-            if refusal != self._said.get(name, ""):
-                self._said[name] = refusal
-                sentences.append(f"{name}: {refusal or 'It follows commands.'}")
+            refusal = self._links[name] or refusal_of(status) or "It follows commands."
+            if refusal != self._said.get(name):
+                sentences.append(self._say(name, f"{name}: {refusal}", refusal))
         return sentences
+
+    def _say(self, name: str, sentence: str, refusal: str = "") -> str:
+        self._said[name] = refusal
+        return sentence
+
+    def _take_diagnostics(self, array: DiagnosticArray) -> None:
+        for status in array.status:
+            silence = next((each.value for each in status.values if each.key == PEER_SILENT), None)
+            if silence is not None:
+                name = f"/{status.name.removesuffix(LINK_STATUS)}"
+                self._links[name] = "" if silence else f"It has no link: {status.message}."
 
     def _status(self, name: str) -> HoldStatus | None:
         """Return the newest report of a node about its hold, by its full name; None before the first."""

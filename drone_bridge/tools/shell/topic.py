@@ -28,6 +28,8 @@ from drone_bridge.tools.shell.node import (
 )
 
 _REPORT_S = 1.0
+#: Time without a message after which the publishers of a topic are named, s.
+_SILENT_S = 5.0
 _DEPTH = 10
 
 
@@ -101,6 +103,12 @@ def _described(endpoint: TopicEndpointInfo) -> str:
 def _echo(node: Node, words: Any) -> int:
     received: list[Any] = []
     _subscribe(node, words, received.append)
+    if not spin_until(node, lambda: received, _SILENT_S):
+        topic = node.resolve_topic_name(words.topic)
+        names = sorted(_described(each).partition(":")[0] for each in node.get_publishers_info_by_topic(topic))
+        who = f"It is published by {' and '.join(names)}: `drone-bridge doctor` reports its link."
+        who = who if names else "No node publishes it."
+        print(f"No message on {topic} yet. {who}", file=sys.stderr, flush=True)
     with contextlib.suppress(KeyboardInterrupt):
         while True:
             for message in spin_until(node, lambda: received, math.inf):
