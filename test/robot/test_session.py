@@ -15,6 +15,7 @@ from drone_bridge.robot.codec import Speeds
 from drone_bridge.robot.session.bindings import BIND_PAUSE_S, QUERY_PERIOD_S
 from drone_bridge.robot.session.connected_driver import (
     BYTE_PERIOD_S,
+    FIRST_STOP_ANSWER_S,
     ROBOTD_PATIENCE_S,
     STOP_ANSWER_S,
     ConnectedDriver,
@@ -331,6 +332,16 @@ def test_a_stop_is_in_force_once_a_later_keep_alive_is_answered(bound, how):
     assert bound.session.moving == Speeds(0, 0)
     assert not bound.session.may_move(bound.now_s + 9.0)
     assert bound.wait(10 * KEEP_ALIVE_PERIOD_S) == []  # it is not repeated
+
+
+def test_the_first_stop_of_a_connection_may_be_acknowledged_within_a_second(bound):
+    bound.drive(0, 0)
+    assert not bound.session.may_move(bound.now_s + FIRST_STOP_ANSWER_S - 0.01)
+    assert bound.session.may_move(bound.now_s + FIRST_STOP_ANSWER_S + 0.01)
+    bound.hear(*bound.keep_alive())
+    bound.drive(5, 5)
+    bound.drive(0, 0)
+    assert bound.session.may_move(bound.now_s + STOP_ANSWER_S + 0.01)
 
 
 def test_new_command_or_driver_ends_the_wait_for_a_stops_acknowledgement(bound):

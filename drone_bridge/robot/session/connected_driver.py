@@ -22,6 +22,8 @@ from drone_bridge.session.session import Action, Note, Publish
 BYTE_PERIOD_S = 0.01
 #: Timeout of a stop's acknowledgement, after which it is unknown whether the robot still moves.
 STOP_ANSWER_S = 0.3
+#: The same for the first stop of a connection, whose robot may be starting, s.
+FIRST_STOP_ANSWER_S = 1.0
 #: Minimum timeout of a silent robotd, which never readmits a driver that has disconnected, until it is restarted.
 ROBOTD_PATIENCE_S = 10.0
 #: Timeout of the first answer of any robot.
@@ -95,6 +97,7 @@ class ConnectedDriver:
         #: The robot's motion, as known from its answers: a stop counts once it is known to be in force.
         self.moving = STOPPED
         self._stopped_s: float | None = None  # time of a stop that is not known to be in force
+        self._stop_answer_s = FIRST_STOP_ANSWER_S
         self._slow: codec.KeepAlive | None = None  # keep-alive being sent slowly
         #: Its remaining bytes, which precede all other packets.
         self.unsent = b""
@@ -107,7 +110,8 @@ class ConnectedDriver:
 
     def may_move(self, now_s: float) -> bool:
         """Return whether the acknowledgement of a stop is overdue, so that the robot may still move."""
-        return self._stopped_s is not None and now_s - self._stopped_s > self._keep_alives.typical_s + STOP_ANSWER_S
+        limit_s = self._keep_alives.typical_s + self._stop_answer_s
+        return self._stopped_s is not None and now_s - self._stopped_s > limit_s
 
     def is_unlisted(self, now_s: float) -> bool:
         """Return whether queries for the subsystems were unanswered for longer than the timeout of a silent robot."""
@@ -261,7 +265,7 @@ class ConnectedDriver:
     def _handle_keep_alive(self, packet: codec.KeepAlive, now_s: float) -> None:
         round_trip_s = self._keep_alives.answered(packet, now_s)
         if self._stopped_s is not None and self._keep_alives.are_answered_since(self._stopped_s):
-            self._stopped_s, self.moving = None, STOPPED
+            self._stopped_s, self.moving, self._stop_answer_s = None, STOPPED, STOP_ANSWER_S
         if round_trip_s is None:
             sentence = f"The robot answered keep-alive {packet.time_ms}, which was not sent."
             self._out.append(Note("unexpected_packets", sentence))
