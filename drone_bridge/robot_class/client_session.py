@@ -291,7 +291,7 @@ class RobotClassOperatorSession(Session):
             return self._final(now_s)
         silent_s = self.silent_s(now_s)
         if self._hears and silent_s > self._parameter("link_timeout"):
-            silence = Note(LOST, f"{self.peer} was silent for {silent_s:.1f} s.")
+            silence = Note(LOST, self._unreadable(silent_s) or f"{self.peer} was silent for {silent_s:.1f} s.")
             if self._is_stream:
                 return [*self._ended(), silence]
             if self.state == CONNECTED:
@@ -443,10 +443,21 @@ class RobotClassOperatorSession(Session):
         self._sent_s = [*(each for each in self._sent_s if now_s - each < ANSWERS_S), now_s]
         if self._other_answer:
             commands = [*commands, Note(UNGREETED, self._ungreeted(), is_ongoing=True)]
+        elif self._hears and (unreadable := self._unreadable(self.silent_s(now_s))):
+            commands = [*commands, Note(UNGREETED, unreadable, is_ongoing=True)]
         try:
             return [*commands, *self._sent(step_bytes(self._step))]
         except DECODE_ERRORS as error:
             return [*commands, Note(UNENCODABLE, f"A step of the handshake can't be encoded: {error}")]
+
+    def _unreadable(self, silent_s: float) -> str:
+        """Return which bytes of the stream are no packet, and why, if there were no others for this time; else ""."""
+        if self._end is None or not self._end.skipped[0]:
+            return ""
+        number, first, reason = self._end.skipped
+        rate = f"{number / max(silent_s, 1.0) / 1000:.1f} kB/s"
+        link = next(iter(self._robot.links))
+        return Obstacle.NO_PACKET.sentence(link=link, rate=rate, sample=f"{first.hex(' ')} ...", reason=reason)
 
     def _ungreeted(self) -> str:
         """Return what the robot sends instead of the answer to the pending step, as a sentence."""

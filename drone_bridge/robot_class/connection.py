@@ -34,7 +34,7 @@ from drone_bridge.robot_class.robot import (
     sample_command,
     step_bytes,
 )
-from drone_bridge.robot_class.transports import MAX_IMAGE_BYTES, MAX_PACKET_BYTES, Framing
+from drone_bridge.robot_class.transports import MAX_IMAGE_BYTES, MAX_PACKET_BYTES, Framing, Packets
 from drone_bridge.wire import (
     NEED_DATA,
     ConnectionClosed,
@@ -44,6 +44,9 @@ from drone_bridge.wire import (
     RemoteProtocolError,
 )
 from drone_bridge.wire.events import EventQueue
+
+#: Number of skipped bytes that are shown.
+FIRST_BYTES = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +83,8 @@ class RobotClassConnection(EventSource[Packet | ConnectionClosed]):
         self._failure, self._has_ended = "", False
         #: The newest packet that the description has rejected.
         self.rejected = b""
+        #: Bytes of a stream since the last packet that are none: their number, the first ones, and why.
+        self.skipped = 0, b"", ""
 
     @property
     def inside_message(self) -> bool:
@@ -119,7 +124,9 @@ class RobotClassConnection(EventSource[Packet | ConnectionClosed]):
         del self._buffer[:size]
         outcome = self._outcome(data, "")
         if isinstance(outcome, RemoteProtocolError):
+            self._skip(data, "it is rejected")
             raise self._failed(str(outcome), rest=bytes(self._buffer))
+        self.skipped = 0, b"", ""
         return outcome
 
     def send(self, packet: Packet) -> bytes:
@@ -163,8 +170,14 @@ class RobotClassConnection(EventSource[Packet | ConnectionClosed]):
                     raise self._failed(f"A packet has more than {self._max_bytes} bytes.")
                 self._wanted = max(size, len(self._buffer) + 1)
                 return 0
+            begins = isinstance(self._split, Packets) and self._buffer.startswith(self._split.start)
+            self._skip(self._buffer[:-size], "its checksum is refused" if begins else "no packet begins so")
             del self._buffer[:-size]
         return 0
+
+    def _skip(self, data: bytes | bytearray, reason: str) -> None:
+        number, first, why = self.skipped
+        self.skipped = number + len(data), first or bytes(data[:FIRST_BYTES]), why or reason
 
     def _outcome(self, data: bytes, link: str | None = None) -> Packet | RemoteProtocolError:
         """Decode a packet. A datagram of an unknown link, as in a log, is of a further one if it is a report there."""

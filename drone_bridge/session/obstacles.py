@@ -34,7 +34,7 @@ class Obstacle(Enum):
     DISCONNECTED = "no peer is connected", "switch it on, or name its address"
     # The link carries nothing useful.
     NO_PACKET = (
-        "{bytes} are no packet: {sample}: {reason}",
+        "{link}: {rate} are no packet: {sample}: {reason}",
         "compare the baud rate and the kind of robot with those of the peer",
     )
     SILENT = "{peer} has been silent for {silence}", "restart it, if it stays silent"

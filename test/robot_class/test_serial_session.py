@@ -7,7 +7,7 @@ import pytest
 from session_talk import SessionTalk, sent
 
 from drone_bridge.motion.body_velocity import BodyVelocity
-from drone_bridge.robot_class import Robot, Serial, Telemetry
+from drone_bridge.robot_class import Packets, Robot, Serial, Telemetry
 from drone_bridge.robot_class.client_session import CONNECTED, GREETING, UNGREETED, RobotClassOperatorSession
 from drone_bridge.session.arbiter import Decision, Rank
 from drone_bridge.session.session import Close, Note
@@ -155,3 +155,36 @@ def test_a_robot_that_docks_on_request_is_not_held(line):
     line.run(1.0)
     line.hear(LIFTED)
     assert line.session.disobeys
+
+
+class Framed(Board):
+    name, control = "framed", Serial(115200, Packets(b"\xfa\xfb", length_at=2, checksum=lambda data: data[-1] == 0))
+
+    def handshake(self):
+        yield from ()
+
+    def decode_report(self, packet):
+        return Telemetry()
+
+
+@pytest.mark.parametrize("is_greeted", [True, False])
+@pytest.mark.parametrize(
+    ("data", "named"), [(b"\xfa\xfb\x02\x01\x07", "checksum"), (b"\xaa\x55\x4d\x00", "no packet begins so")]
+)
+def test_bytes_that_are_no_packet_are_named_with_their_rate(data, named, is_greeted):
+    description = Framed if is_greeted else type("Ungreeted", (Framed,), {"handshake": Board.handshake})
+    session = RobotClassOperatorSession(description, SilentArbiter(), PARAMETERS.__getitem__, "tty", is_line=True)
+    talk, said = SessionTalk(session), []
+    session.connected("tty", talk.now_s)
+    for _ in range(40):
+        session.receive(data * 20, "tty", talk.now_s)
+        said += [each.sentence for each in talk.run(0.1) if isinstance(each, Note) and each.sentence]
+    assert any(data[:4].hex(" ") in each and named in each and "kB/s" in each for each in said)
+    assert not any("was silent" in each for each in said)
+
+
+class SilentArbiter:
+    def decide(self, now_s):
+        return Decision(Rank.NEUTRAL)
+
+    def start(self, now_s): ...

@@ -153,6 +153,15 @@ def test_a_violation_is_shown_with_its_bytes_and_the_error(write, capsys):
     assert any("driver -> BindSubsystem" in line for line in lines)  # the other direction goes on
 
 
+def test_bytes_of_another_baud_rate_are_shown_as_no_packet(write, capsys):
+    _, lines, _ = show(capsys, write("create2", ("tcp", [(VEHICLE, b"\xaa\x55\x4d" * 20), (VEHICLE, b"\x55" * 5)])))
+    assert [line.split(" <- ")[1].partition(": ")[0] for line in lines[1:]] == [
+        "60 bytes that are no packet",
+        "5 bytes that are no packet",
+    ]
+    assert "aa 55 4d" in lines[1]
+
+
 def test_an_excessive_message_size_is_reported(write, capsys):
     sent = list(replaced_third(lambda message: b"\xff\xff" + message[2:]))
     _, lines, _ = show(capsys, write("robot", ("tcp", sent)))

@@ -47,10 +47,11 @@ class Violation:
 
 @dataclass(frozen=True, slots=True)
 class UndecodedBytes:
-    """Bytes after a violation."""
+    """Bytes after a violation, or bytes that are no packet and are skipped."""
 
     sender: Side
     size: int
+    reason: str = "that can't be decoded"
 
 
 Outcome = DecodedMessage | Violation | UndecodedBytes
@@ -65,6 +66,7 @@ class Decoder:
         self._is_stream = is_stream
         self._broken: set[Side] = set()
         self._pending = {side: bytearray() for side in Side}  # bytes since the last complete message
+        self._skipped = dict.fromkeys(Side, 0)  # bytes since the last packet
         self._offsets = dict.fromkeys(Side, 0)  # of the pending bytes, in the stream
 
     def feed(self, entry: LogEntry) -> Iterator[Outcome]:
@@ -83,6 +85,11 @@ class Decoder:
         else:
             reader.receive_eof()
         yield from self._drain(sender)
+        size, first, reason = getattr(reader, "skipped", (0, b"", ""))
+        if size > self._skipped[sender]:
+            found = f"that are no packet: {first.hex(' ')} ...: {reason}"
+            yield UndecodedBytes(sender, size - self._skipped[sender], found)
+        self._skipped[sender] = size
 
     def unfinished(self) -> Iterator[Violation]:
         """Yield the bytes of an incomplete message for each side, such as one of a wrong length."""

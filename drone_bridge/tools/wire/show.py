@@ -76,7 +76,7 @@ class Lines:
                     yield f"{head} BREAKS THE PROTOCOL: {outcome.sentence}"
                     yield from _around(outcome)
                 else:
-                    yield f"{head} {outcome.size} bytes that can't be decoded"
+                    yield f"{head} {outcome.size} bytes {outcome.reason}"
         for number, decoder in self._decoders.items():
             for rest in decoder.unfinished():
                 yield f"{self._head('end', number, rest.sender)} {rest.sentence}"
