@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Install drone_bridge with pip: protocols, links and emulators anywhere, and with [ros] the nodes as well.
 
-package.xml is the one place for name, version and licence, setup.cfg for executables and extras, env/requirements.txt
-for the versions that were tried together. The nodes need drone_bridge.msg too: drone_bridge_msgs, or colcon's build.
+package.xml is the one place for name, version, licence and keywords, setup.cfg for executables and extras,
+env/requirements.txt for the versions that were tried together. The nodes need drone_bridge.msg too: drone_bridge_msgs,
+or colcon's build.
 """
 
 import runpy
@@ -63,6 +64,7 @@ setup(
     version=text("version"),
     description=text("description"),
     license=text("license"),
+    keywords=[tag.text or "" for tag in package.iter("tag")],
     packages=find_packages(include=["drone_bridge", "drone_bridge.*"]),
     package_data={"drone_bridge": ["py.typed"]},
     python_requires=">=3.10",

@@ -87,7 +87,7 @@ PROGRESS_PERIOD_S = 10.0
 #: Progress in the output of ninja, "[138/159]", or of make, "[ 87%]".
 BUILT = re.compile(r"\[ *(\d+)(?:/(\d+)|%)\] ")
 #: Size of the download with an empty cache, and of the environment.
-SIZES, SIZES_WITH_TESTS = "275 MB to download, 650 MB on disk", "340 MB to download, 1.3 GB on disk"
+SIZES, SIZES_WITH_TESTS = "310 MB to download, 750 MB on disk", "340 MB to download, 1.3 GB on disk"
 
 
 class StepError(Exception):
@@ -496,8 +496,6 @@ def main() -> int:
     except KeyboardInterrupt:
         print("\nsetup: interrupted; the next 'make setup' continues from here", file=sys.stderr)
         return 130
-    if not (PACKAGES / "av").exists():
-        say("without the camera of an AR.Drone 2, which needs PyAV: . env/activate && pip install 'av>=10'")
     say("ready; run '. env/activate' in a shell to use ROS 2 and drone_bridge")
     return 0
 
