@@ -102,6 +102,8 @@ REPORTS_MISSED = 3
 GAPS = 5
 #: Time after a greeting, or the end of a request, within which a robot begins to obey, s.
 OBEYS_S = 1.0
+#: Errors in a greeting. Whatever it raises, the robot is not driven until it ends.
+ANY_ERROR = (Exception, SystemExit)
 #: Test of the packet that answers a step of the greeting.
 Test = Callable[[bytes], bool]
 #: Counters.
@@ -417,9 +419,9 @@ class RobotClassOperatorSession(Session):
                 if self._test is not None:
                     self.due_s = now_s + AGAIN_S
                     return actions
-        except DECODE_ERRORS as error:
+        except ANY_ERROR as error:
             self._greeting, self._test, self.due_s = None, None, now_s + AGAIN_S
-            sentence = f"The greeting has failed, and begins again. The robot gets neutral until it ends: {error}"
+            sentence = f"The greeting has failed, and begins again. The robot gets neutral until it ends: {error!r}"
             return [*actions, *self._drive(None), Note(UNENCODABLE, sentence, is_ongoing=True)]
         self._test, self.state, self.is_open = None, CONNECTED, True
         self._judged_from_s = now_s + OBEYS_S
@@ -447,8 +449,8 @@ class RobotClassOperatorSession(Session):
             commands = [*commands, Note(UNGREETED, unreadable, is_ongoing=True)]
         try:
             return [*commands, *self._sent(step_bytes(self._step))]
-        except DECODE_ERRORS as error:
-            return [*commands, Note(UNENCODABLE, f"A step of the handshake can't be encoded: {error}")]
+        except ANY_ERROR as error:
+            return [*commands, Note(UNENCODABLE, f"A step of the handshake can't be encoded: {error!r}")]
 
     def _unreadable(self, silent_s: float) -> str:
         """Return which bytes of the stream are no packet, and why, if there were no others for this time; else ""."""
@@ -618,5 +620,5 @@ def _passes(test: Test, data: bytes) -> bool:
     """Return whether a packet passes a description's test. One that fails is not passed."""
     try:
         return test(data)
-    except DECODE_ERRORS:
+    except ANY_ERROR:
         return False

@@ -589,6 +589,59 @@ def test_a_robot_whose_greeting_fails_gets_neutral_and_no_motion(handshake, gree
     assert bytes_of(talk.run(0.6)).startswith(b"hi\n0\n0.5\n")
 
 
+def fails_at_its_call(fail):
+    return fail()
+
+
+def fails_after_a_step(fail):
+    yield b"hello\n"
+    fail()
+
+
+def fails_after_an_answer(fail):
+    yield b"hello\n", lambda _: True
+    fail()
+
+
+def fails_in_a_step(fail):
+    yield fail, lambda _: True
+
+
+def fails_in_a_repeat(fail):
+    steps = iter([b"hello\n"])
+    yield lambda: next(steps, None) or fail(), lambda packet: packet == b"hi\n"
+
+
+def fails_in_a_test(fail):
+    yield b"hello\n", lambda _: fail()
+
+
+@pytest.mark.parametrize("error", [RuntimeError(), OSError(5, "no"), LookupError("?"), SystemExit(0)], ids=repr)
+@pytest.mark.parametrize(
+    "handshake",
+    [
+        fails_at_its_call,
+        fails_after_a_step,
+        fails_after_an_answer,
+        fails_in_a_step,
+        fails_in_a_repeat,
+        fails_in_a_test,
+    ],
+)
+def test_whatever_a_greeting_raises_the_robot_is_not_driven(handshake, error):
+    def fail():
+        raise error
+
+    talk = ClientTalk(type("Rude", (Mute,), {"name": "rude", "handshake": lambda _: handshake(fail)}))
+    talk.arbiter.command = BodyVelocity(0.5)
+    actions = talk.connect()
+    for _ in range(3):
+        actions += [*talk.hear(b"1\n"), *talk.run(0.6)]
+    assert talk.session.state == GREETING
+    assert b"0.5" not in bytes_of(actions)
+    assert handshake is fails_in_a_test or UNENCODABLE in counters(actions)
+
+
 def test_a_stream_with_invalid_data_is_closed(greeted):
     assert any(isinstance(each, Close) for each in greeted.hear(packet(SIP, b"short")))
 
