@@ -4,6 +4,7 @@
 import argparse
 import importlib
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -50,7 +51,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     folder = Path(get_package_share_directory("drone_bridge"), FOLDER)
     given = filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))
     paths = [str(folder / "support"), *map(os.path.abspath, given)]
-    command = [sys.executable, "-m", "pytest", str(folder), "-p", "alone", "-p", "no:cacheprovider", "-v"]
+    # The tests end with this program, whatever ends it, and their programs with them (`processes.py` of the suite).
+    command = ["setpriv", "--pdeathsig", "KILL"] if shutil.which("setpriv") else []
+    command += [sys.executable, "-m", "pytest", str(folder), "-p", "alone", "-p", "no:cacheprovider", "-v"]
     command += ["--import-mode=importlib", f"--rootdir={folder}", f"--confcutdir={folder}", "-c", os.devnull]
     command += ["-W", "ignore::DeprecationWarning"]  # of packages that rclpy needs
     command += [

@@ -4,6 +4,7 @@
 import contextlib
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -14,6 +15,9 @@ from ament_index_python.packages import get_package_prefix
 from patience import TIMEOUT_S
 
 from drone_bridge.ros.process.environment import name_profile_for_fast_dds_2
+
+#: Words before a command, which is killed with the thread that has started it: also if pytest itself is killed.
+ENDS_WITH_PARENT = ("setpriv", "--pdeathsig", "KILL") if shutil.which("setpriv") else ()
 
 
 def executable(name, package="drone_bridge"):
@@ -46,7 +50,7 @@ class Process:
     """Child process whose output is read continuously. Leaving the `with` block ends it, and it must end cleanly."""
 
     def __init__(self, *command, env=None, stdin=subprocess.DEVNULL):
-        command = [str(part) for part in command]
+        command = [*ENDS_WITH_PARENT, *map(str, command)]
         environment = {**os.environ, "PYTHONUNBUFFERED": "1", **(env or {})}
         name_profile_for_fast_dds_2(environment)
         self._child = subprocess.Popen(

@@ -8,6 +8,8 @@ import subprocess
 import time
 from pathlib import Path
 
+from processes import ENDS_WITH_PARENT
+
 END_TIMEOUT_S = 20.0
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 #: Allocated KiB, descriptors, threads.
@@ -24,7 +26,7 @@ class Program:
         with self.output_file.open("wb") as output:
             # In a session of its own, so that Ctrl-C does not reach it.
             self._process = subprocess.Popen(
-                command,
+                [*ENDS_WITH_PARENT, *command],
                 env=environment,
                 stdin=subprocess.DEVNULL,
                 stdout=output,
