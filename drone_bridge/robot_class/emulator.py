@@ -16,9 +16,9 @@ from functools import partial
 from typing import Any
 
 from drone_bridge.kind import kinds, load, unloadable
-from drone_bridge.net.clock import elapsed_s
+from drone_bridge.net.clock import Clock, elapsed_s
 from drone_bridge.net.connector import Cancellation
-from drone_bridge.net.link_loop import LinkLoop
+from drone_bridge.net.link_loop import INTERNAL_ERRORS, LinkLoop
 from drone_bridge.programs.options import ProgramParser, add_ports, add_run, port
 from drone_bridge.programs.program import CANNOT_START, TrajectoryFile, print_event, run_program
 from drone_bridge.programs.session_output import SessionOutput
@@ -26,6 +26,8 @@ from drone_bridge.robot_class.body import EmulatedBody
 from drone_bridge.robot_class.links import robots_link
 from drone_bridge.robot_class.robot import Command, Robot, Telemetry, first_link, further_links, port_parameters
 from drone_bridge.robot_class.robot_session import RobotClassVehicleSession
+from drone_bridge.session.session import Note
+from drone_bridge.session.stall_detector import StallDetector
 from drone_bridge.wire.addresses import address_name
 
 STEP_S = 0.02
@@ -34,13 +36,31 @@ COLUMNS = ("time", "x", "y", "z", "heading", "forward")
 SILENCE_S = 5.0
 
 
-class _World(SessionOutput):
-    """Body as used by its session."""
+class BodyClock(Clock):
+    """Clock of a body, which stands still while this process is stalled: nothing sent to a real one is dropped then."""
 
-    def __init__(self, robot: type[Robot]) -> None:
+    def __init__(self) -> None:
+        self._steady_s = super().now_s()
+        #: The newest time, s, for other threads.
+        self.latest_s = 0.0
+
+    def now_s(self) -> float:
+        """See Clock. For one thread."""
+        before_s, self._steady_s = self._steady_s, super().now_s()
+        self.latest_s += min(self._steady_s - before_s, StallDetector.STALL_S / 2)
+        return self.latest_s
+
+
+class _World(SessionOutput):
+    """Body as used by its session. An error in a method of its class, which is printed, ends the emulator."""
+
+    has_failed = False
+
+    def __init__(self, robot: type[Robot], cancellation: Cancellation) -> None:
+        self._cancellation = cancellation
         self.body, self._robot = EmulatedBody(robot), robot
         self.loop: LinkLoop | None = None
-        self._received_s = elapsed_s()
+        self.clock, self._received_s = BodyClock(), 0.0
         self.session: RobotClassVehicleSession
 
     def parameter(self, name: str) -> float:
@@ -52,11 +72,17 @@ class _World(SessionOutput):
     def land_if_silent(self) -> None:
         """Land a robot that `lands_itself` and was sent nothing for the time of its watchdog."""
         self._received_s = max(self._received_s, self.session.received_s or 0.0)
-        if self._robot.lands_itself and elapsed_s() - self._received_s > self.parameter("command_timeout"):
+        if self._robot.lands_itself and self.clock.latest_s - self._received_s > self.parameter("command_timeout"):
             self.body.request("land")
 
     def publish_event(self, message: Command) -> None:
         self.body.wanted = message
+
+    def note(self, note: Note) -> None:
+        super().note(note)
+        if note.counter == INTERNAL_ERRORS:
+            self.has_failed = True
+            self._cancellation.cancel()
 
     def call_service(self, name: str, tag: Any) -> None:
         reason = self.body.request(name)
@@ -72,13 +98,13 @@ def emulate(
     trajectory = TrajectoryFile.wanted(options.trajectory, COLUMNS, stack)
     link = robots_link(robot, options.host, options.port)
     print_event(f"listening on {address_name(options.host, link.port)}")
-    world = _World(robot)
+    world = _World(robot, cancellation)
     body = world.body
     if getattr(options, "in_the_air", False):
         body.begin_in_the_air()
     port = next((getattr(options, f"{name}_port") for name in further_links(robot)), 0)
     world.session = RobotClassVehicleSession(robot, world.parameter, world.telemetry, report_port=port, is_body=True)
-    world.loop = LinkLoop(f"{robot.name} emulator", link, world.session, world)
+    world.loop = LinkLoop(f"{robot.name} emulator", link, world.session, world, world.clock)
     world.loop.start()
     stack.callback(world.loop.stop)
     if robot.camera and robot.camera.link:
@@ -103,7 +129,7 @@ def emulate(
         if trajectory:
             trajectory.write((body.time_s, body.x, body.y, body.z, body.heading, body.velocity.forward))
     print_event(f"ended: at {body.x:.2f} {body.y:.2f} {body.z:.2f} m, heading {body.heading:.2f} rad")
-    return 0
+    return int(world.has_failed)
 
 
 def main(robot: type[Robot], arguments: Sequence[str] | None = None) -> int:

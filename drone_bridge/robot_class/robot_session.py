@@ -210,10 +210,12 @@ class RobotClassVehicleSession(Session):
         return self._is_stream or self._is_body or not is_silent
 
     def _packed(self, pack: Callable[[], bytes | None], to: Any, counters: tuple[str, ...] = ()) -> Actions:
-        """Send the bytes that a description encodes, if any."""
+        """Send the bytes that a description encodes, if any. Raises its errors in an emulator, which ends with them."""
         try:
             data = pack()
         except DECODE_ERRORS as error:
+            if self._is_body:
+                raise
             return [Note(UNENCODABLE, f"A packet can't be encoded: {error}")]
         return [Send(data, to, if_sent=counters)] if data else []
 

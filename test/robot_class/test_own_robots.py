@@ -8,6 +8,7 @@ import select
 import signal
 import socket
 import threading
+import time
 import tty
 
 import pytest
@@ -16,7 +17,7 @@ from geometry_msgs.msg import Twist
 from nav_msgs.msg import Odometry
 from own_robots import Pioneer
 from ports import free_port, free_ports
-from processes import executable
+from processes import TIMEOUT_S, executable
 from ros_session import module_ros, repeating, wait_until
 from sensor_msgs.msg import CameraInfo, Image, Imu
 from std_msgs.msg import Bool
@@ -25,6 +26,7 @@ from web_viewer import Pilot
 
 import drone_bridge as drone_bridge_package
 from drone_bridge.motion.body_velocity import BodyVelocity
+from drone_bridge.session.stall_detector import StallDetector
 
 ros = module_ros()
 #: Radius of a fence, m.
@@ -96,6 +98,21 @@ def test_the_camera_of_a_drone_is_shown_with_its_odometry(drone_bridge, node, ro
     assert imu.wait().linear_acceleration.z == pytest.approx(9.8, abs=0.1)
     with driven(ros, forward=0.5):
         assert odometry.wait(lambda message: message.pose.pose.position.x > 0.3).pose.pose.position.z > 0.9
+
+
+def test_an_emulated_robot_executes_what_it_was_sent_in_a_stall(drone_bridge, closing):
+    emulator, port = emulated(drone_bridge, "tello", "--state-port", free_port())
+    client = closing(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
+    client.settimeout(TIMEOUT_S)
+    client.connect(("127.0.0.1", port))
+    client.send(b"command")
+    assert client.recv(100) == b"ok"
+    emulator.send(signal.SIGSTOP)
+    wait_until(emulator.is_stopped, "a stop")
+    client.send(b"takeoff")
+    time.sleep(2 * StallDetector.STALL_S)  # what is tested is a time
+    emulator.send(signal.SIGCONT)
+    assert client.recv(100) == b"ok"
 
 
 @pytest.mark.exhaustive

@@ -16,6 +16,7 @@ from session_talk import SessionTalk, published, sent
 from drone_bridge.kind import Side, load
 from drone_bridge.motion.body_velocity import STILL
 from drone_bridge.net import tcp_connection
+from drone_bridge.net.connector import Cancellation
 from drone_bridge.net.tcp_connection import StreamOptions, TcpConnection
 from drone_bridge.robot_class import (
     Answer,
@@ -1067,13 +1068,11 @@ def test_a_simulated_robot_keeps_moving_until_its_watchdog_stops_it():
     assert published(talk.run(1.0))[-1] == BodyVelocity()
 
 
-def test_an_emulated_drone_that_lands_itself_does_so_without_commands(monkeypatch):
-    clock = [100.0]
-    monkeypatch.setattr(emulator, "elapsed_s", lambda: clock[0])
-    world = emulator._World(Tello)
+def test_an_emulated_drone_that_lands_itself_does_so_without_commands():
+    world = emulator._World(Tello, Cancellation())
     world.session = SimpleNamespace(received_s=None)
     world.body.begin_in_the_air()
-    for clock[0], received_s, phase in ((114.0, 110.0, FOLLOWS), (124.0, None, FOLLOWS), (126.0, None, LANDS)):
+    for world.clock.latest_s, received_s, phase in ((14.0, 10.0, FOLLOWS), (24.0, None, FOLLOWS), (26.0, None, LANDS)):
         world.session.received_s = received_s
         world.land_if_silent()
         assert world.body.phase == phase
