@@ -22,7 +22,7 @@ from drone_bridge.dronegui.session.controller import TAKE_OFF, DroneGuiControlle
 from drone_bridge.motion.ar_drone import AR_DRONE
 from drone_bridge.net.clock import Clock
 from drone_bridge.net.connector import Cancellation
-from drone_bridge.programs.operator_options import OperatorParser
+from drone_bridge.programs.operator_options import LEAVES_MOVING, OperatorParser
 from drone_bridge.programs.options import add_flag, add_number, port
 from drone_bridge.programs.program import print_event, print_retry, run_program
 from drone_bridge.programs.script import PlannedCommands, Script
@@ -89,9 +89,8 @@ def operate(options: argparse.Namespace, cancellation: Cancellation, _: contextl
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the program; return its exit code."""
-    parser = OperatorParser(
-        "dronegui", "A client of an AR.Drone's control GUI that follows a plan.", DEFAULT_PORT, "the GUI"
-    )
+    what = "A client of an AR.Drone's control GUI that follows a plan." + LEAVES_MOVING
+    parser = OperatorParser("dronegui", what, DEFAULT_PORT, "the GUI")
     add_number(parser.link, "--navdata-port", DEFAULT_NAVDATA_PORT, "local port for navdata, 0 to disable", port)
     add_flag(parser, "--landed", "the drone is on the ground, though no navdata shows it")
     add_flag(parser, "--in-the-air", "do not press any button: no take-off, no landing")

@@ -6,6 +6,9 @@ from __future__ import annotations
 from drone_bridge.programs.options import ProgramParser, add_peer, read_by
 from drone_bridge.programs.plan import DEFAULT_PLAN, parse_plan
 
+#: Of programs whose vehicle has no watchdog, for their help.
+LEAVES_MOVING = " If it is killed, its vehicle goes on by its last packet, as with the old program."
+
 
 class OperatorParser(ProgramParser):
     """Command line of one operator."""

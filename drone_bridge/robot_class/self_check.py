@@ -11,6 +11,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import astuple, replace
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 from drone_bridge.kind import Side
@@ -38,6 +39,8 @@ from drone_bridge.wire import NEED_DATA, RemoteProtocolError
 COMMANDED = 0.5
 #: Numbers at the other end may differ by this share of a maximum speed or of a reported number, and the latter by more.
 TOLERANCE, ROUNDED = 0.05, 0.1
+#: Fastest of the commands that show the steps of the wire, in thousandths of a maximum.
+SLOW = 100
 REPORTED = "position", "yaw", "velocity", "voltage", "charge", "height", "roll", "pitch", "rates"
 #: Reports with a broken byte, and good ones after each, some of which have to be read.
 BROKEN, GOOD = 100, 50
@@ -79,6 +82,10 @@ class _Talk:
                 found += event.meaning
         return found
 
+    def command(self, data: bytes) -> Command | None:
+        """Return the last command in bytes to the robot, if any."""
+        return next((each for each in reversed(self.meanings(data)) if isinstance(each, Command)), None)
+
     def report(self, telemetry: Telemetry) -> bytes:
         return self.vehicle.robot.encode_report(telemetry) or b""
 
@@ -100,9 +107,13 @@ def _commands(robot: type[Robot], talk: _Talk) -> Iterator[str]:
     most = {} if robot.drone else {AXES[axis]: speed for axis, speed in robot.max_speeds.items()}
     names = Shares._fields if robot.drone else tuple(AXES.values())
     for what, encode, sent, is_command in rows:
-        read = next((each for each in reversed(talk.meanings(encode())) if isinstance(each, Command)), None)
-        pairs = ((getattr(sent, name), getattr(read, name, math.inf), most.get(name, 1.0)) for name in names)
-        is_right = all(abs(here - there) <= TOLERANCE * size for here, there, size in pairs)
+        read = talk.command(encode())
+        numbers = [(axis, name, getattr(read, name, math.inf)) for axis, name in zip(AXES, names, strict=True)]
+        if sent == neutral and read:
+            is_right = all(not there or abs(there) <= _half_step(robot, talk, *number) for *number, there in numbers)
+        else:
+            pairs = ((getattr(sent, name), there, most.get(name, 1.0)) for _, name, there in numbers)
+            is_right = all(abs(here - there) <= TOLERANCE * size for here, there, size in pairs)
         if not is_right and (is_command or read):
             yield f".{what} is read by decode_command as {read or 'no command'}. One has a wrong sign or unit."
             return
@@ -110,6 +121,15 @@ def _commands(robot: type[Robot], talk: _Talk) -> Iterator[str]:
         if talk.framing(request.packet) != len(request.packet):
             link = next(iter(robot.links))
             yield f".requests has {request.packet!r:.60} for {name}, no packet by the framing of {link}."
+
+
+def _half_step(robot: type[Robot], talk: _Talk, axis: str, name: str) -> float:
+    """Return half a step of an axis on the wire, from the numbers that are read after slow commands. 0: not an axis."""
+    if axis not in robot.axes:
+        return 0.0
+    commands = (_commanded(robot, axis, number / 1000) for number in range(-SLOW, SLOW + 1))
+    found = sorted({getattr(talk.command(encoded(talk.client, each)), name, 0.0) for each in commands})
+    return 0.501 * min((b - a for a, b in pairwise(found) if not math.isclose(a, b)), default=0.0)
 
 
 def _commanded(robot: type[Robot], axis: str, share: float) -> Command:

@@ -3,7 +3,7 @@
 
     drone-bridge operate simulator --plan '4s forward 0.5, 3s turn 0.5'
 
-It runs the session of the bridge, for a vehicle whose principal axes are those of its model.
+It runs the session of the bridge, which learns the rotation from the vehicle's principal axes to its model.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from collections.abc import Sequence
 from random import Random
 from typing import Any
 
-from drone_bridge.motion.wxyz import IDENTITY
 from drone_bridge.net.connector import Cancellation
 from drone_bridge.net.tcp_connection import StreamOptions
 from drone_bridge.net.tcp_peer import TcpPeer
@@ -36,7 +35,7 @@ from drone_bridge.simulator.session.steering import Steering
 PARAMETERS = {
     "request_timeout": 2.0,
     "vehicle": VEHICLE,
-    "body_to_model": IDENTITY,
+    "body_to_model": (),
     "item_events": NONE,
     "run_on_connect": True,
     "rate": 20.0,

@@ -18,7 +18,7 @@ from typing import Any
 
 from drone_bridge.net.connector import Cancellation
 from drone_bridge.net.datagram_link import DatagramCaller, DatagramPort
-from drone_bridge.programs.operator_options import OperatorParser
+from drone_bridge.programs.operator_options import LEAVES_MOVING, OperatorParser
 from drone_bridge.programs.options import add_word
 from drone_bridge.programs.program import print_event, print_retry, run_program
 from drone_bridge.programs.script import PlannedCommands, Script
@@ -67,7 +67,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the program; return its exit code."""
     parser = OperatorParser(
         "telemetry",
-        "A program that flies a drone by its telemetry, following a plan.",
+        "A program that flies a drone by its telemetry, following a plan." + LEAVES_MOVING,
         DEFAULT_PORT,
         "this end; with --role connect, of the drone",
     )

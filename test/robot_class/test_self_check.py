@@ -46,6 +46,12 @@ def broken_decode(end, packet):
          {"encode_command": lambda _, v: drive(*sides(v)) if v != BodyVelocity() else b""}),
         ("turn=0.0)) is read by decode_command as BodyVelocity(forward=0.55, ",
          {"encode_command": lambda _, v: drive(*(side + 50 for side in sides(v)))}),
+        ("turn=0.0)) is read by decode_command as BodyVelocity(forward=0.01, ",
+         {"encode_command": lambda _, v: drive(*(side + 10 for side in sides(v)))}),
+        ("turn=0.0)) is read by decode_command as BodyVelocity(forward=0.02, ",
+         {"encode_command": lambda _, v: drive(*(max(20, side, key=abs) for side in sides(v)))}),
+        ("encode_goodbye() is read by decode_command as BodyVelocity(forward=0.002, ",
+         {"encode_goodbye": lambda _: drive(2, 2)}),
         ("encode_goodbye() is read by decode_command as BodyVelocity(forward=0.3, ",
          {"encode_goodbye": lambda _: drive(300, 300)}),
         ("encode_report() of position", {"decode_report": lambda _, packet: Telemetry((0.5, -2.0, 0.0), 0.5)}),
@@ -60,6 +66,21 @@ def test_a_fault_is_named_with_its_method(sentence, methods):
     found = list(faults(wrong(**methods)))
     assert any(sentence in each for each in found), found
     assert all(each.startswith("Wrong") for each in found)
+
+
+def test_a_wire_without_zero_has_its_nearest_value_as_neutral():
+    """Such as a byte for each wheel, from 0 to 255, of which none is the middle."""
+
+    def encode(_, velocity):
+        return f"drive {' '.join(str(round(127.5 * (side / 1000 + 1))) for side in sides(velocity))}\n".encode()
+
+    def decode(_, packet):
+        if packet == b"hello\n":
+            return packet
+        left, right = (int(side) / 127.5 - 1 for side in packet.split()[1:])
+        return BodyVelocity((left + right) / 2, turn=(right - left) / 0.3)
+
+    assert list(faults(wrong(encode_command=encode, decode_command=decode))) == []
 
 
 def opcodes(data):
