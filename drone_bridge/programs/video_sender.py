@@ -58,7 +58,8 @@ class VideoSender(Generic[OutletT]):
 
         Args:
             outlet: where pictures are sent.
-            pictures: creates them for the first client, since OpenCV and the ground take seconds on a busy machine.
+            pictures: creates them in the thread at once: OpenCV and the ground take seconds on a busy machine, and
+                clients give up after one.
             report: gets a line per change.
         """
         self.outlet, self._make_pictures, self._report = outlet, pictures, report
@@ -79,7 +80,7 @@ class VideoSender(Generic[OutletT]):
 
     def _run(self) -> None:
         outlet, due_s, had_client = self.outlet, 0.0, False
-        pictures: Pictures | None = None
+        pictures = self._make_pictures()
         while not self._cancellation.is_set:
             left_s = max(due_s - time.monotonic(), 0.0) if outlet.has_client else None
             ready = wait_readable([self._cancellation, outlet], left_s)
@@ -91,7 +92,6 @@ class VideoSender(Generic[OutletT]):
             elif view.is_stopped:
                 outlet.leave()
             elif outlet.has_client and now_s >= due_s:
-                pictures = pictures or self._make_pictures()
                 due_s = max(due_s + 1 / pictures.rate, now_s)
                 outlet.send(pictures.next(view))
             if outlet.has_client != had_client:

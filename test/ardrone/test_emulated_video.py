@@ -3,6 +3,7 @@
 
 import contextlib
 import socket
+import threading
 
 import numpy as np
 import pytest
@@ -57,6 +58,12 @@ def frames_of(client, count):
     while len(frames) < count and (data := client.recv(1 << 16)):
         frames += reader.receive(data)
     return frames
+
+
+def test_pictures_are_made_before_the_first_client():
+    made = threading.Event()
+    with video(StreamOutlet("127.0.0.1", 0), lambda: made.set() or CapturedFrames(CAPTURED)):
+        assert made.wait(TIMEOUT_S)
 
 
 def test_drawn_frames_show_the_view_of_the_chosen_camera(flight):
