@@ -23,6 +23,10 @@ class Obstacle(Enum):
         "end one of them, or give it a name or a namespace of its own",
     )
     CLOCK = "/clock is published by {nodes}", "set publish_clock to false in all nodes but one"
+    NO_TIME = (
+        "use_sim_time is true and no time comes on /clock: all stamps are 0",
+        "play with --clock, start the simulation, or set use_sim_time to false",
+    )
     INACTIVE = "the bridge is not active", "its log has the reason; otherwise activate it"
     # There is no link.
     PORT_IN_USE = "{address} is in use by {users}", "end that program, or choose another port by {argument}"
@@ -63,6 +67,10 @@ class Obstacle(Enum):
     COMMANDERS = (
         "commands on {topic} alternate with zero, and {number} nodes publish it: {nodes}",
         "end all but one: a program that was left open, such as a teleop, stops the vehicle again and again",
+    )
+    SELDOM = (
+        "a command comes on {topic} every {gap}, and the vehicle stops after {timeout} without one (command_timeout)",
+        "publish 10 or 20 per second: with `drone-bridge topic pub`, by `-r 20`",
     )
     SLOW_METHOD = "{method}() took {took}, and has {limit}", "let it return at once, and wait in a thread of its own"
     STALLED = "this process was stalled ({cause})", "run less on this machine, or mend what is named"

@@ -29,6 +29,7 @@ from drone_bridge.ros.qos import stream
 from drone_bridge.ros.time import stamp_numbers
 from drone_bridge.session.alternation import Alternation
 from drone_bridge.session.arbiter import Arbiter, Arrival
+from drone_bridge.session.command_gaps import CommandGaps
 from drone_bridge.session.obstacles import Obstacle
 
 RawT = TypeVar("RawT")
@@ -94,7 +95,9 @@ class CommandTopics(Generic[RawT]):
         self._warned_axes: set[str] = set()
         node.hold.when_set(self._forget)
         self._alternations: dict[str, Alternation] = {}  # by topic
+        self._gaps: dict[str, CommandGaps] = {}  # by topic
         node.each_second(self._report_commanders)
+        node.each_second(self._report_gaps)
 
     def take_velocities(self, follows: Collection[str] = tuple(TWIST_AXES)) -> None:
         """Subscribe to cmd_vel, cmd_vel_stamped and ~/helm.
@@ -131,9 +134,10 @@ class CommandTopics(Generic[RawT]):
         """
         is_stamped = "header" in message_type.get_fields_and_field_types()  # type: ignore[attr-defined]
         ages = CommandAges(self._node, topic, self._now)
-        alternation = Alternation()
+        alternation, gaps = Alternation(), CommandGaps()
         if not is_helm:
-            self._alternations[self._node.resolve_topic_name(topic)] = alternation
+            name = self._node.resolve_topic_name(topic)
+            self._alternations[name], self._gaps[name] = alternation, gaps
 
         def receive(message: Any) -> bool:
             stamp = ages.stamp_of(message) if is_stamped else None
@@ -155,6 +159,7 @@ class CommandTopics(Generic[RawT]):
                 return False
             is_zero = command == STILL if isinstance(command, BodyVelocity) else _is_zero(message)
             alternation.received(is_zero, now_s)
+            gaps.received(is_zero, now_s)
             self._report(partial(self._node.undelivered, topic))
             if isinstance(command, BodyVelocity):
                 command = self._supported(command)
@@ -231,6 +236,15 @@ class CommandTopics(Generic[RawT]):
                 if len(names) > 1:
                     facts = {"topic": topic, "number": len(names), "nodes": " and ".join(names)}
         self._node.report.update_obstacle(Obstacle.COMMANDERS, facts)
+
+    def _report_gaps(self) -> None:
+        """Report commands that come so seldom that the vehicle stops after each of them."""
+        timeout_s, now_s = self._node.parameters["command_timeout"], elapsed_s()
+        found = {topic: gap_s for topic, gaps in self._gaps.items() if (gap_s := gaps.beyond(timeout_s, now_s))}
+        facts = [
+            {"topic": each, "gap": f"{gap_s:.1f} s", "timeout": f"{timeout_s:g} s"} for each, gap_s in found.items()
+        ]
+        self._node.report.update_obstacle(Obstacle.SELDOM, facts[0] if facts else None)
 
     def _forget(self) -> None:
         self._streams.drop_waiting()

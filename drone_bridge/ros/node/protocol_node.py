@@ -52,7 +52,7 @@ from drone_bridge.ros.node.autostart import Autostart
 from drone_bridge.ros.node.link_report import SILENCES, LinkReport
 from drone_bridge.ros.node.namesakes import Namesakes
 from drone_bridge.ros.node.parameters import UNCONFIGURED, DeclaredParameters, ParameterDeclaration, has_value
-from drone_bridge.ros.node.simulated_time import clock_conflict, is_time_simulated
+from drone_bridge.ros.node.simulated_time import TimeWatch, clock_conflict, is_time_simulated
 from drone_bridge.ros.node.stall_watch import PROCESS, STALL_S
 from drone_bridge.ros.node.status_publisher import StatusPublisher
 from drone_bridge.ros.process import log_pipe
@@ -177,7 +177,7 @@ class ProtocolNode(LifecycleNode):
         self._loop: LinkLoop | None = None
         self._keeper: LastWordsKeeper | None = None
         self._leaving = threading.Lock()
-        self._is_time_simulated = False
+        self._is_time_simulated, self._time_watch = False, TimeWatch(self)
         self._is_publishing = False
         self._each_second: list[Callable[[], None]] = []
         self._on_activated: list[Callable[[], None]] = []
@@ -527,6 +527,7 @@ class ProtocolNode(LifecycleNode):
         self.report.silence_limit_s = self.parameters[self.silence_parameter]
         conflict = clock_conflict(self) if self._is_time_simulated or self._publishes_clock else None
         self.report.update_obstacle(Obstacle.CLOCK, conflict)
+        self.report.update_obstacle(Obstacle.NO_TIME, self._time_watch.facts(self._publishes_clock))
         self.report.update_obstacle(Obstacle.NODE_NAME, self._namesakes.problem())
         if not self.says_silence:
             self.report.notice_silence()

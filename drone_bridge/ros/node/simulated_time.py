@@ -15,12 +15,27 @@ from rclpy.node import Node
 from drone_bridge.ros.node.parameters import DeclaredParameters, ParameterDeclaration
 
 CLOCK_TOPIC = "/clock"
+#: Seconds until a missing time is reported.
+REPORTS = 5
 
 
 def is_time_simulated(node: Node) -> bool:
     """Return whether a node uses simulated time."""
     clock: Any = node.get_clock()  # a ROSClock, unlike its annotation
     return bool(clock.ros_time_is_active)
+
+
+class TimeWatch:
+    """Watch of a node on simulated time for a time on /clock, whose publisher may start later."""
+
+    def __init__(self, node: Node) -> None:
+        self._node, self._missed = node, 0
+
+    def facts(self, publishes_clock: bool) -> dict[str, object] | None:
+        """Return the facts of Obstacle.NO_TIME if there is none after REPORTS calls, one per second; or None."""
+        has_time = publishes_clock or not is_time_simulated(self._node) or self._node.get_clock().now().nanoseconds > 0
+        self._missed = 0 if has_time else self._missed + 1
+        return {} if self._missed > REPORTS else None
 
 
 def clock_conflict(node: Node) -> dict[str, object] | None:
