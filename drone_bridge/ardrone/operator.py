@@ -14,7 +14,6 @@ import contextlib
 import math
 import sys
 from collections.abc import Sequence
-from typing import Any
 
 from drone_bridge.ardrone.codec import CONTROL_PORT, DEFAULT_PORT, NAVDATA_PORT, setting
 from drone_bridge.ardrone.ports import DronePeer
@@ -49,13 +48,13 @@ class ArdroneScriptedClient(Script):
 def operate(options: argparse.Namespace, cancellation: Cancellation, _: contextlib.ExitStack) -> int:
     """Fly until the plan is complete, and always leave the drone hovering or landed. Raises LinkError."""
     ports = options.port, options.navdata_port, options.control_port
-    wish: Any = PlannedCommands()
-    wish.feedback.pilot = pilot = TiltPilot(wish, AR_DRONE, hovers=True)
+    wish = PlannedCommands()
+    pilot = TiltPilot(wish, AR_DRONE, hovers=True)
     session = ArdroneClientSession(
         address_name(options.host, options.port),
         PARAMETERS.__getitem__,
         pilot,
-        wish.feedback,
+        wish.make_feedback(pilot),
         wishes=lambda: [Setting(setting("general:navdata_demo", True), is_required=True)],
         use_settings=lambda settings: pilot.use(settings.maxima(AR_DRONE)),
     )

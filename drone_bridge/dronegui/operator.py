@@ -14,7 +14,6 @@ import contextlib
 import sys
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
 
 from drone_bridge.dronegui.codec import DEFAULT_NAVDATA_PORT, DEFAULT_PORT
 from drone_bridge.dronegui.ports import NavdataPeer
@@ -71,13 +70,13 @@ def operate(options: argparse.Namespace, cancellation: Cancellation, _: contextl
         on_port=lambda address, problem: print_event(problem) if problem else None,
         clock=Clock(),
     )
-    wish: Any = PlannedCommands()
-    wish.feedback.pilot = pilot = TiltPilot(wish, AR_DRONE, hovers=True)
+    wish = PlannedCommands()
+    pilot = TiltPilot(wish, AR_DRONE, hovers=True)
     session = DroneGuiControllerSession(
         address_name(options.host, options.port),
         {**PARAMETERS, "navdata_port": options.navdata_port}.__getitem__,
         pilot,
-        wish.feedback,
+        wish.make_feedback(pilot),
         is_hover_held=lambda: False,
         gui_host=lambda: link.peer_host,
         port_problem=(lambda: link.problem) if options.navdata_port else None,

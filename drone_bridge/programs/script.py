@@ -26,7 +26,7 @@ from drone_bridge.programs.plan import Leg
 from drone_bridge.programs.program import print_event
 from drone_bridge.programs.session_output import SessionOutput
 from drone_bridge.session.arbiter import Decision, Rank
-from drone_bridge.session.feedback import Feedback
+from drone_bridge.session.feedback import Feedback, Pilot
 from drone_bridge.session.session import Outcome
 
 LOOK_S = 0.05
@@ -57,26 +57,33 @@ class _SeenFeedback(Feedback):
 class PlannedCommands(SessionOutput):
     """Arbiter of the session with the plan's velocity, and receiver of its outcomes."""
 
-    def __init__(self) -> None:
-        observed = ObservedMotion(elapsed_s)
+    def __init__(self, within_maxima: Callable[[Any], Any] = lambda velocity: velocity) -> None:
+        """`within_maxima`: see Arbiter."""
+        self._observed = ObservedMotion(elapsed_s)
         self.velocity = BodyVelocity()
-        self.limits = Limits(LimitParameters(), observed)
-        #: Feedback for the session. A drone by tilt sets its pilot.
-        self.feedback = _SeenFeedback(observed, self.limits)
-        #: See the arbiter.
-        self.within_maxima: Callable[[BodyVelocity], BodyVelocity] = lambda velocity: velocity
+        self.limits = Limits(LimitParameters(), self._observed)
+        self.within_maxima = within_maxima
+        self._feedback: _SeenFeedback | None = None
         self.outcome: Outcome | None = None
+
+    def make_feedback(self, pilot: Pilot | None = None) -> Feedback:
+        """Return the receiver of the vehicle's reports for the session. `pilot` flies a drone by tilt."""
+        self._feedback = _SeenFeedback(self._observed, self.limits, pilot)
+        return self._feedback
 
     @property
     def newest(self) -> Measurement | None:
         """Newest report of the vehicle."""
-        return self.feedback.newest
+        return self._feedback.newest if self._feedback else None
 
     def decide(self, now_s: float) -> Decision[Any]:
         return Decision(Rank.COMMAND, self.within_maxima(self.velocity))
 
     def rank(self, now_s: float) -> Rank:
         return Rank.COMMAND
+
+    def cause(self, now_s: float) -> None:
+        """Return None: a plan has no limits."""
 
     def is_held(self, now_s: float) -> bool:
         return False

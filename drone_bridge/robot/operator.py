@@ -70,8 +70,7 @@ class RobotScript(Script):
 def drive(options: argparse.Namespace, cancellation: Cancellation, _: contextlib.ExitStack) -> int:
     """Drive until the plan ends."""
     skid_steer = SkidSteer(options.wheel_separation, options.max_wheel_speed)
-    wish: Any = RobotCommands()
-    wish.within_maxima = skid_steer.within_maxima
+    wish = RobotCommands(skid_steer.within_maxima)
     session = DriverSession(
         "operator",
         DesiredSubsystems(["first"], ["none"]),
@@ -79,7 +78,7 @@ def drive(options: argparse.Namespace, cancellation: Cancellation, _: contextlib
         PARAMETERS.__getitem__,
         time_of_day_ms,
         skid_steer=skid_steer,
-        feedback=wish.feedback,
+        feedback=wish.make_feedback(),
     )
     link = _link(options)
     RobotScript("robot", link, session, wish, options=options, cancellation=cancellation, requests=()).run()

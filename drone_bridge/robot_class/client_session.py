@@ -39,7 +39,7 @@ import math
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from drone_bridge.kind import Side
 from drone_bridge.motion.body_velocity import BodyVelocity
@@ -60,7 +60,7 @@ from drone_bridge.robot_class.robot import (
     reports,
     step_bytes,
 )
-from drone_bridge.session.arbiter import Decision, Rank
+from drone_bridge.session.arbiter import CommandSource, Decision, Rank
 from drone_bridge.session.clients import LOST
 from drone_bridge.session.continuous_pose import ContinuousPose, continued
 from drone_bridge.session.feedback import Feedback
@@ -120,26 +120,13 @@ class _UnansweredRequest(NamedTuple):
     """Number of earlier ones of the same name that were sent, and not answered."""
 
 
-class CommandSource(Protocol):
-    """Interface of an arbiter for a client."""
-
-    def decide(self, now_s: float) -> Decision[Any]:
-        """Return the command to send now."""
-
-    def rank(self, now_s: float) -> Rank:
-        """Return what decides now."""
-
-    def start(self, now_s: float) -> None:
-        """Begin a connection: forget the newest command, and the reports before a landing that must be over."""
-
-
 class RobotClassOperatorSession(Session):
     """Session of a client with one robot."""
 
     def __init__(
         self,
         robot: type[Robot],
-        arbiter: CommandSource,
+        arbiter: CommandSource[Any],
         parameter: Callable[[str], float],
         peer: str,
         feedback: Feedback | None = None,

@@ -7,7 +7,6 @@ import argparse
 import contextlib
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
 
 from drone_bridge.net.connector import Cancellation
 from drone_bridge.programs.operator_options import OperatorParser
@@ -31,11 +30,11 @@ def operate(
     host, number, serial = options.host, options.port, options.serial
     ports = {name: getattr(options, f"{name}_port") for name in further_links(robot)}
     link = client_link(robot, host, number, print_retry, ports=ports, serial=serial)
-    wish: Any = PlannedCommands()
+    wish = PlannedCommands()
     parameters = {"rate": robot.rate, "link_timeout": robot.link_timeout_s, "command_timeout": COMMAND_TIMEOUT_S}
-    wish.feedback.pilot = pilot = TiltPilot(wish, robot.drone, hovers=robot.hovers) if robot.drone else None
-    get, peer = parameters.__getitem__, serial or address_name(host, number)
-    session = RobotClassOperatorSession(robot, wish, get, peer, wish.feedback, pilot=pilot, is_line=bool(serial))
+    pilot = TiltPilot(wish, robot.drone, hovers=robot.hovers) if robot.drone else None
+    get, peer, feedback = parameters.__getitem__, serial or address_name(host, number), wish.make_feedback(pilot)
+    session = RobotClassOperatorSession(robot, wish, get, peer, feedback, pilot=pilot, is_line=bool(serial))
     Script(robot.name, link, session, wish, options=options, cancellation=cancellation, requests=robot.requests).run()
     return 0
 

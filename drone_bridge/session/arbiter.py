@@ -39,7 +39,7 @@ from collections.abc import Callable, Set
 from dataclasses import dataclass
 from enum import Enum
 from functools import cache
-from typing import Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.motion.limits import Cause, Limits
@@ -146,20 +146,60 @@ class Statistics(Protocol):
         """Record a duration, s."""
 
 
+class CommandSource(Protocol[RawT]):
+    """Arbiter as sessions and pilots use it. The plan of an operator is another one. See Arbiter."""
+
+    limits: Limits
+    within_maxima: Callable[[Any], Any]
+
+    def decide(self, now_s: float) -> Decision[RawT]:
+        """Return the decision for now."""
+
+    def rank(self, now_s: float) -> Rank:
+        """Return the rank that decides."""
+
+    def cause(self, now_s: float) -> Cause | None:
+        """Return why the vehicle has to land, or None."""
+
+    def is_held(self, now_s: float) -> bool:
+        """Return whether the vehicle is held."""
+
+    def start(self, now_s: float) -> None:
+        """Begin a connection."""
+
+    def forget(self) -> None:
+        """Forget the newest command."""
+
+
 class Arbiter(Generic[RawT]):
     """Selection of a vehicle's command among the given ones."""
 
     def __init__(
-        self, hold: HoldState, limits: Limits, command_timeout: Callable[[], float], statistics: Statistics
+        self,
+        hold: HoldState,
+        limits: Limits,
+        command_timeout: Callable[[], float],
+        statistics: Statistics,
+        *,
+        take: Callable[[float], object] = lambda now_s: None,
+        within_maxima: Callable[[Any], Any] | None = None,
     ) -> None:
-        """`command_timeout` returns the lifetime of a command, s, which may change."""
+        """Start without a command.
+
+        Args:
+            hold: whether the vehicle is held.
+            limits: the user's limits.
+            command_timeout: returns the lifetime of a command, s, which may change.
+            statistics: counts commands beyond the limits and maxima.
+            take: puts the waiting commands. Called in the link's thread.
+            within_maxima: returns the part of a command that the vehicle can follow; None: all of it.
+        """
         self.limits = limits
         #: Whether the vehicle lands by a sinking velocity, not by a button.
         self.sinks = False
-        #: Returns the part of a command that the vehicle can follow.
-        self.within_maxima: Callable[[BodyVelocity | RawT], BodyVelocity | RawT] = lambda command: command
-        #: Callback that puts the waiting commands. Called in the link's thread.
-        self.take: Callable[[float], object] = lambda now_s: None
+        #: May be replaced, when the vehicle reports other maxima.
+        self.within_maxima: Callable[[Any], Any] = within_maxima or (lambda command: command)
+        self._take = take
         #: The newest command, perhaps stale.
         self.newest: Arrival[RawT] | None = None
         self._hold, self._command_timeout, self._statistics = hold, command_timeout, statistics
@@ -193,7 +233,7 @@ class Arbiter(Generic[RawT]):
 
     def decide(self, now_s: float, answer: Arrival[RawT] | None = None) -> Decision[RawT]:
         """Return the decision for now. `answer` replaces the newest command, unless it is None."""
-        self.take(now_s)
+        self._take(now_s)
         arrival = answer or self._fresh(now_s)
         rank = self.rank(now_s, arrival)
         if rank is Rank.LANDING and self.sinks:

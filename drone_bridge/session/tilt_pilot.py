@@ -22,7 +22,7 @@ from drone_bridge.motion.measurement import Measurement
 from drone_bridge.motion.motion_observer import MotionObserver
 from drone_bridge.motion.tilt_control import TiltControl
 from drone_bridge.motion.tilted_drone import Motion, Shares, TiltedDrone
-from drone_bridge.session.arbiter import Arbiter
+from drone_bridge.session.arbiter import CommandSource
 
 #: Feedback older than this is stale, s.
 FEEDBACK_TIMEOUT_S = 0.2
@@ -44,7 +44,7 @@ _CHANGED_SHARE = 0.02
 class TiltPilot:
     """Converter of an arbiter's decisions to shares. For one thread."""
 
-    def __init__(self, arbiter: Arbiter[Shares], drone: TiltedDrone, *, hovers: bool) -> None:
+    def __init__(self, arbiter: CommandSource[Shares], drone: TiltedDrone, *, hovers: bool) -> None:
         """`hovers`: whether the drone stops by itself on its neutral command."""
         self.arbiter = arbiter
         #: Whether the last command is a velocity that is flown without feedback.

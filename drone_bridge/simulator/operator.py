@@ -14,7 +14,6 @@ import math
 import sys
 from collections.abc import Sequence
 from random import Random
-from typing import Any
 
 from drone_bridge.net.connector import Cancellation
 from drone_bridge.net.tcp_connection import StreamOptions
@@ -73,9 +72,8 @@ def operate(options: argparse.Namespace, cancellation: Cancellation, _: contextl
     get, wish, time = PARAMETERS.__getitem__, PlannedCommands(), PlanTime(is_published=False)
     entities = Entities(VEHICLE, {}, lambda name, fallback: name or fallback, ())
     simulation = Simulation(entities, lambda: [DesiredEntityStream(VEHICLE, 1)], time)
-    arbiter: Any = wish
     session = SimulatorClientSession(
-        simulation, Steering(arbiter, get), get, wish.feedback, check_hold=lambda name: None, source=Random()
+        simulation, Steering(wish, get), get, wish.make_feedback(), check_hold=lambda name: None, source=Random()
     )
     stream = StreamOptions(acknowledges_at_once=True)
     link = TcpPeer(options.host, options.port, print_retry, connections=CONNECTIONS, options=stream)

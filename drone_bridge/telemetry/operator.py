@@ -14,7 +14,6 @@ import contextlib
 import math
 import sys
 from collections.abc import Sequence
-from typing import Any
 
 from drone_bridge.net.connector import Cancellation
 from drone_bridge.net.datagram_link import DatagramCaller, DatagramPort
@@ -48,11 +47,11 @@ def operate(options: argparse.Namespace, cancellation: Cancellation, _: contextl
     else:
         link, called = DatagramPort(options.host, options.port), None
         print_event(f"waiting for telemetry on {address_name(options.host, link.port)}")
-    wish: Any = PlannedCommands()
-    wish.feedback.pilot = pilot = TiltPilot(wish, LANDING_DRONE, hovers=False)
+    wish = PlannedCommands()
+    pilot = TiltPilot(wish, LANDING_DRONE, hovers=False)
     session = TelemetryControllerSession(
         pilot,
-        wish.feedback,
+        wish.make_feedback(pilot),
         Units(),
         PARAMETERS.__getitem__,
         AllowedPeers([ANY]),

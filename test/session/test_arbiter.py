@@ -30,7 +30,10 @@ class Vehicle:
             counts=self.counts, record_duration=lambda name, seconds: self.durations.append((name, seconds))
         )
         limits = Limits(LimitParameters(**limits), self.observed)
-        self.arbiter = Arbiter(self.hold, limits, lambda: self.timeout_s, statistics)
+        self.waiting = []
+        self.arbiter = Arbiter(
+            self.hold, limits, lambda: self.timeout_s, statistics, take=lambda now_s: [*map(self.command, self.waiting)]
+        )
         if sinks:
             self.arbiter.sinks = True
 
@@ -214,7 +217,7 @@ def test_a_command_that_overrules_excludes_others_for_its_timeout(vehicle):
 
 
 def test_a_command_that_waits_is_taken_before_a_decision(vehicle):
-    vehicle.arbiter.take = lambda now_s: vehicle.command(FORWARD)
+    vehicle.waiting.append(FORWARD)
     assert vehicle.decided() == (Rank.COMMAND, FORWARD)
 
 

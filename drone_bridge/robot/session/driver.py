@@ -34,7 +34,7 @@ from drone_bridge.robot.session.bindings import NOT_LISTED
 from drone_bridge.robot.session.connected_driver import ConnectedDriver, SilentRobotError
 from drone_bridge.robot.session.desired import DesiredSubsystems
 from drone_bridge.robot.units import SkidSteer, measurement
-from drone_bridge.session.arbiter import Arbiter, Decision
+from drone_bridge.session.arbiter import CommandSource, Decision
 from drone_bridge.session.feedback import Feedback
 from drone_bridge.session.session import (
     MAY_HAVE_WAITED,
@@ -95,7 +95,7 @@ class DriverSession(Session):
         self,
         driver_name: str,
         desired: DesiredSubsystems,
-        arbiter: Arbiter[NoReturn],
+        arbiter: CommandSource[NoReturn],
         parameter: Callable[[str], Any],
         wall_ms: Callable[[], int],
         *,

@@ -79,17 +79,19 @@ class CommandTopics(Generic[RawT]):
         self._now = now
         self._on_command = on_command
         self._holds_zero, self._has_landing_button = holds_zero, has_landing_button
+        self._streams = node.intake = CommandStreams(node, on_command, period_s)
         #: Arbiter of the session's commands.
         self.arbiter: Arbiter[RawT] = Arbiter(
-            node.hold.state, read_limits(node), lambda: float(node.parameters["command_timeout"]), node.report
+            node.hold.state,
+            read_limits(node),
+            lambda: float(node.parameters["command_timeout"]),
+            node.report,
+            take=self._streams.take,
+            within_maxima=within_maxima,
         )
-        if within_maxima:
-            self.arbiter.within_maxima = within_maxima
         LimitReports(node, self.arbiter)
-        self._streams = CommandStreams(node, on_command, period_s)
         self._report = self._streams.report
         self._settling = StaleStreamFilter()
-        self.arbiter.take, node.intake = self._streams.take, self._streams
         self._follows = ""  # supported axes of a Twist
         self._unsupported: dict[str, str] = {}  # unsupported axes, with their fields
         self._warned_axes: set[str] = set()

@@ -21,7 +21,7 @@ from functools import partial
 from typing import Any, NoReturn
 
 from drone_bridge.motion.body_velocity import STILL, BodyVelocity
-from drone_bridge.session.arbiter import Arbiter, Rank
+from drone_bridge.session.arbiter import CommandSource, Rank
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.session.exchange import Exchange, OnAnswer, ignore
 from drone_bridge.simulator.units import set_velocity
@@ -36,7 +36,7 @@ _UNKNOWN_ATTITUDE = (
 class Steering:
     """Steering of the vehicle, across all connections."""
 
-    def __init__(self, arbiter: Arbiter[NoReturn], parameter: Callable[[str], Any]) -> None:
+    def __init__(self, arbiter: CommandSource[NoReturn], parameter: Callable[[str], Any]) -> None:
         """`parameter` returns the current `vehicle`, `rate` and `release_after`."""
         self._arbiter, self._parameter = arbiter, parameter
         #: Time of the next `turn`. A new command makes it due now.
