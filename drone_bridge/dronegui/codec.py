@@ -44,12 +44,12 @@ blocks of other versions are counted). The oldest GUIs do not send `type`; `demo
 distinguished by their fields.
 
 **Video** goes to port 5562, from port 3457, after the GUI's user has chosen "Start Video": the drone's packets
-unchanged, one picture per datagram, see the package `video`.
+unchanged, one picture per datagram, see `vision.uvlc`.
 
 **A fresh GUI has no navdata.** After its start, a GUI does not listen to its drone. It requests navdata when its user
 chooses "Stream Navdata", and in its bootstrap, which the `reset` button triggers on the ground (in the air it stops the
 motors). Until then it does not know whether the drone flies: pressing `take_off` twice causes two take-offs, and only
-the action "Land" of its window lands the drone. See taking off and landing.
+the action "Land" of its window lands the drone. See "Taking off and landing" in docs/dronegui.md.
 """
 
 import json

@@ -93,5 +93,15 @@ class EmulatedBody:
         voltage = EMPTY_V + charge * (FULL_V - EMPTY_V)
         place, rates = (self.x, self.y, self.z), (0.0, 0.0, self.velocity.turn)
         is_flying = self.phase != STANDS if self._takes_off else None
-        told = place, self.heading, self.velocity, voltage, charge, self.z
-        return Telemetry(*told, roll=self.roll, pitch=self.pitch, rates=rates, is_flying=is_flying)
+        return Telemetry(
+            place,
+            self.heading,
+            self.velocity,
+            voltage=voltage,
+            charge=charge,
+            height=self.z,
+            roll=self.roll,
+            pitch=self.pitch,
+            rates=rates,
+            is_flying=is_flying,
+        )

@@ -272,6 +272,15 @@ def conversation(robot: type[Robot]) -> Sequence[Sent]:
 
 #: Meanings of a robot's packet.
 SAMPLE = Telemetry(
-    *((1.0, -2.0, 0.0), 0.5, BodyVelocity(0.3, turn=0.1), 12.5, 0.5, 1.0, None, {}),
-    *(0.125, -0.25, (0.25, 0.5, 0.75), (0.5, 1.0, 9.75), None, True),
+    (1.0, -2.0, 0.0),
+    0.5,
+    BodyVelocity(0.3, turn=0.1),
+    voltage=12.5,
+    charge=0.5,
+    height=1.0,
+    roll=0.125,
+    pitch=-0.25,
+    rates=(0.25, 0.5, 0.75),
+    acceleration=(0.5, 1.0, 9.75),
+    is_flying=True,
 )

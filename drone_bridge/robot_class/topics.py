@@ -11,9 +11,9 @@ from functools import partial
 from typing import Any
 
 from builtin_interfaces.msg import Time
-from geometry_msgs.msg import PointStamped, Twist, TwistWithCovarianceStamped
+from geometry_msgs.msg import Twist, TwistWithCovarianceStamped
 from nav_msgs.msg import Odometry
-from sensor_msgs.msg import BatteryState, CompressedImage, Image, Imu, Range
+from sensor_msgs.msg import BatteryState, CompressedImage, Image, Range
 from std_msgs.msg import Bool
 from tf2_msgs.msg import TFMessage
 
@@ -31,7 +31,7 @@ from drone_bridge.pictures.topics import H264_ROW, PICTURE_ROWS
 from drone_bridge.robot_class.connection import StatePacket
 from drone_bridge.robot_class.robot import Robot, Telemetry, finite_telemetry, image_of
 from drone_bridge.robot_class.self_check import samples
-from drone_bridge.ros.qos import latched, newest
+from drone_bridge.ros.qos import newest
 from drone_bridge.ros.topics.covariances import (
     UNKNOWN_VARIANCE,
     OdometryCovariances,
@@ -41,8 +41,8 @@ from drone_bridge.ros.topics.covariances import (
 from drone_bridge.ros.topics.frames import DroneFrameNames
 from drone_bridge.ros.topics.images import RGB8_BYTES_PER_PIXEL, Rgb8Image, rgb8_pixels, set_data
 from drone_bridge.ros.topics.jpeg_images import JpegDecoder
-from drone_bridge.ros.topics.standard_rows import MeasuredMessages
-from drone_bridge.ros.topics.table import MissingTopicError, Topic, TopicTable
+from drone_bridge.ros.topics.standard_rows import MeasuredMessages, standard_row
+from drone_bridge.ros.topics.table import MissingTopicError, Topic, TopicTable, state_topic
 from drone_bridge.ros.topics.transforms import odometry_transform, set_quaternion, set_vector
 from drone_bridge.ros.topics.wheel_odometry import POSE_VARIANCES, TWIST_VARIANCES
 from drone_bridge.vision.raw_images import check_layout
@@ -235,31 +235,23 @@ def _own(name: str, type_name: str) -> Topic:
 
 
 _T = RobotClassTranslation
+_row = partial(standard_row, StatePacket)
 #: Rows by name in `Robot.topics`.
 _STANDARD = {
     row.name: row
     for row in (
-        Topic("odom", Odometry, StatePacket, _T.odometry, _T.wire_odometry, meaning="its pose and velocity"),
-        Topic("battery_state", BatteryState, StatePacket, _T.battery_state, _T.wire_battery, meaning="its battery"),
-        Topic("height", PointStamped, StatePacket, _T.height, _T.wire_height, meaning="its height above the ground"),
-        Topic(
-            *("velocity", TwistWithCovarianceStamped, StatePacket, _T.velocity, _T.wire_velocity),
-            meaning="its velocity along and about level axes",
+        _row("odom", _T.odometry, _T.wire_odometry, "its pose and velocity"),
+        _row("battery_state", _T.battery_state, _T.wire_battery, "its battery"),
+        _row("height", _T.height, _T.wire_height, "its height above the ground"),
+        _row("velocity", _T.velocity, _T.wire_velocity, "its velocity along and about level axes"),
+        _row("imu/data", _T.imu, _T.wire_imu, "its attitude, rates and acceleration; unknown covariances"),
+        state_topic(
+            "flying", Bool, StatePacket, _T.flying, _T.wire_flying, meaning="whether it is in the air; latched"
         ),
-        Topic(
-            *("imu/data", Imu, StatePacket, _T.imu, _T.wire_imu),
-            meaning="its attitude, rates and acceleration; unknown covariances",
-        ),
-        Topic(
-            *("flying", Bool, StatePacket, _T.flying, _T.wire_flying, latched, latched),
-            only_changes=True,
-            lasts=True,
-            meaning="whether it is in the air; latched",
-        ),
-        Topic("range", Range, StatePacket, _T.range, meaning="its height above the ground, measured downwards"),
+        _row("range", _T.range, None, "its height above the ground, measured downwards"),
     )
 }
-_TF = Topic("/tf", TFMessage, StatePacket, _T.transform, if_parameter="publish_tf")
+_TF = _row("/tf", _T.transform, if_parameter="publish_tf")
 #: Rows by the encoding of images. The decoded image of a JPEG is only for its subscribers, and created last.
 _IMAGES = {
     "": (),

@@ -36,7 +36,7 @@ from drone_bridge.wire.printable import printable
 
 #: A local simulator answers within 1 ms, a busy one within several 10 ms.
 UNANSWERED_S = 0.3
-#: Timeout of the rest of a body, since it delays steering.
+#: Maximum size of a request's body, since the rest of a longer one would delay steering.
 MAX_SENT_BYTES = 64 * 1024
 NO_ANSWER = -1  # code of a refusal without an Error of the simulator
 _STREAMS_ITEMS = (ItemType.ENTITY_STREAM, ItemType.CAMERA_STREAM, ItemType.TRIGGER, ItemType.SPY)

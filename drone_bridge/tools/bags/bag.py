@@ -21,9 +21,9 @@ from rosbags.typesys import Stores, get_typestore
 from drone_bridge.tools.bags.encodings import pass_over_other_encodings
 
 NANOSECONDS_PER_SECOND = 10**9
-#: The encoding of messages in ROS 2.
 #: Bytes that Fast DDS may append to a message with empty lists of doubles, and of which rosbags accepts 3.
 _MAX_UNUSED_BYTES = 20
+#: The encoding of messages in ROS 2.
 CDR = "cdr"
 #: Longest gap between messages, s. A longer one results from a clock step or a suspended recorder.
 LONGEST_GAP_S = 60.0
