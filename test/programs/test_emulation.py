@@ -142,13 +142,6 @@ def test_what_arrives_meanwhile_is_received_before_the_next_step(vehicle, link):
     assert [(event, steps) for event, steps, _ in vehicle.received] == [("early", 1), ("between", 3), ("late", 3)]
 
 
-def test_a_stalled_vehicle_receives_all_that_was_sent_to_it(vehicle, link):
-    vehicle.stalls = {1: 5.0}
-    link.events = [(101.0, "sent"), (102.0, "in a stall")]
-    run(vehicle, [link])
-    assert [event for event, *_ in vehicle.received] == ["sent", "in a stall"]
-
-
 def test_a_flood_on_one_link_leaves_room_for_the_other_and_for_steps(vehicle, clock, link):
     flooded = link
     flooded.receive = lambda: "flood"
@@ -174,9 +167,3 @@ def test_a_cancelled_vehicle_makes_no_step_and_cancellation_wakes_it(vehicle, cl
     cancellation.cancel()
     run(vehicle, cancellation=cancellation)
     assert len(vehicle.steps) == 1
-
-
-def test_a_fault_in_a_step_ends_the_program(vehicle):
-    vehicle.row = lambda: 1 / 0
-    with pytest.raises(ZeroDivisionError):
-        run(vehicle, trajectory=SimpleNamespace(write=print))

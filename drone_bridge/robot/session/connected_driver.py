@@ -104,6 +104,16 @@ class ConnectedDriver:
         self._has_begun = False  # whether some of its bytes were sent
         self._byte_due_s = now_s
 
+        #: By type of packets that are not published.
+        self._handlers: dict[type[Any], Callable[[Any, float], None]] = {
+            codec.KeepAlive: self._handle_keep_alive,
+            codec.SubsystemInfo: self.bindings.handle_list,
+            codec.BindSuccess: lambda packet, _: self.bindings.handle_success(packet.id),
+            codec.BindFailure: lambda packet, _: self.bindings.handle_failure(packet.id),
+            codec.SubsystemBound: self.bindings.handle_bound,
+            codec.UnreadableList: self._handle_unreadable,
+        }
+
     def standstill_reason(self, now_s: float) -> str | None:
         """Return the reason why the motors must not be driven now, or None."""
         return self._keep_alives.standstill_reason(now_s)
@@ -241,18 +251,8 @@ class ConnectedDriver:
                 f"({len(packet.opaque)} bytes) are ignored."
             )
             self._out.append(Note("unknown_types", sentence))
-        if isinstance(packet, codec.KeepAlive):
-            self._handle_keep_alive(packet, now_s)
-        elif isinstance(packet, codec.SubsystemInfo):
-            self.bindings.handle_list(packet, now_s)
-        elif isinstance(packet, codec.BindSuccess):
-            self.bindings.handle_success(packet.id)
-        elif isinstance(packet, codec.BindFailure):
-            self.bindings.handle_failure(packet.id)
-        elif isinstance(packet, codec.SubsystemBound):
-            self.bindings.handle_bound(packet, now_s)
-        elif isinstance(packet, codec.UnreadableList):
-            self._handle_unreadable(packet)
+        if handle := self._handlers.get(type(packet)):
+            handle(packet, now_s)
         elif not isinstance(packet, codec.SensorUpdate) or self.sensors:  # robots may send readings before the list
             if isinstance(packet, codec.SensorInfo):
                 self.sensors = packet
@@ -275,7 +275,7 @@ class ConnectedDriver:
             sentence = f"The round trip of a keep-alive took {round_trip_s:.1f} s. Robots stop if one is older than"
             self._out.append(Note("slow_keep_alives", f"{sentence} {OLDEST_KEEP_ALIVE_S:g} s."))
 
-    def _handle_unreadable(self, packet: codec.UnreadableList) -> None:
+    def _handle_unreadable(self, packet: codec.UnreadableList, _: float) -> None:
         """Report an unreadable list once: it may come four times a second, and driving does not need it."""
         if packet.type not in self._unreadable:
             self._unreadable.add(packet.type)
