@@ -11,6 +11,7 @@ from shipped import EXECUTABLES, LAUNCH_FILES, PARTS, REQUIRED, ROOT, by_name, p
 
 from drone_bridge.programs.options import ENDS_LAUNCH
 from drone_bridge.ros.hold.hold_file import SCOPE_VARIABLE
+from drone_bridge.ros.node.parameter_files import unaddressed
 from drone_bridge.ros.node.protocol_node import HOST_ARGUMENT, link_advice
 from drone_bridge.ros.servers.neutral_repeater import OBSERVERS
 from drone_bridge.stop_signals import LAUNCHED
@@ -85,6 +86,14 @@ def test_a_launch_file_gives_all_its_nodes_the_user_s_parameters_last(path, tmp_
         assert process.environment["DRONE_BRIDGE_PARAMS_FILE"] == str(mine)
         # An earlier entry for all nodes would include theirs, and override those of the launch file.
         assert "-p" not in process.command
+
+
+@pytest.mark.parametrize("control", ["true", "false"])
+@by_name(LAUNCH_FILES)
+def test_a_launch_file_gives_no_node_a_parameter_file_for_other_nodes_only(path, control, tmp_path):
+    for process in started(path, tmp_path, control=control, params_file=str(ROOT / "config" / "no_parameters.yaml")):
+        name = re.search(r"__node:=(\S+)", " ".join(process.command))
+        assert not name or [*unaddressed(process.command, f"/{name[1]}")] == []
 
 
 @by_name(LAUNCH_FILES)

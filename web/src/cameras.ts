@@ -9,11 +9,13 @@ import type { Arrival, Stream } from "./stream";
 const RAW = "sensor_msgs/msg/Image";
 const COMPRESSED = "sensor_msgs/msg/CompressedImage";
 const COMPRESSED_SUFFIX = "/compressed";
+/** End of topics that the page can't decode: the bridge publishes their pictures as images, too. */
+const VIDEO_SUFFIX = "/h264";
 const WAITING = "no images";
 
 /** Image topics of the cameras, the left one before the right. The compressed topic if a camera has both. */
 export function cameraTopics(topics: Map<string, string>): string[] {
-  const found = [...topics].filter(([, type]) => type === RAW || type === COMPRESSED).map(([topic]) => topic);
+  const found = [...topics].filter(([topic, type]) => (type === RAW || type === COMPRESSED) && !topic.endsWith(VIDEO_SUFFIX)).map(([topic]) => topic);
   const compressed = new Set(found.filter((topic) => topic.endsWith(COMPRESSED_SUFFIX)));
   return found.filter((topic) => !compressed.has(topic + COMPRESSED_SUFFIX)).sort();
 }
