@@ -73,7 +73,7 @@ setup(
         **extras(),
         "ros": [
             *(f"{name}=={text('version')}" for name in ("drone_bridge_msgs", "drone_bridge_tf2_msgs")),
-            *pinned("# ROS 2 Kilted", "# what the nodes use"),
+            *pinned("# ROS 2 Jazzy", "# what the nodes use"),
         ],
     },
     data_files=data_files(),

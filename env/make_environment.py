@@ -10,13 +10,15 @@ uv installs the packages, or pip if uv is not available. CACHE stores the compil
 of their sources, so that only the first clone builds them. Unless --tests needs them, the build tools CMake and Node.js
 are removed afterwards. A step is skipped if none of its inputs has changed. The script needs only the system's Python.
 
-The distribution of ROS 2 is Kilted, or as in the environment variable ROS: ROS=jazzy, on Python 3.12.
+The distribution of ROS 2 is Jazzy, or with ROS=kilted in the environment Kilted. An environment of the other one is
+replaced.
 """
 
 import configparser
 import contextlib
 import fcntl
 import hashlib
+import json
 import os
 import platform
 import re
@@ -47,13 +49,12 @@ VENV = ROOT / ".venv"
 PACKAGES = Path(sysconfig.get_path("purelib", "posix_prefix", vars={"base": str(VENV), "platbase": str(VENV)}))
 REQUIREMENTS = ROOT / "env" / "requirements.txt"
 # Headings in REQUIREMENTS: for all environments, and for some.
-TO_RUN = ("# ROS 2 Kilted", "# what the nodes use", "# what those need")
+TO_RUN = ("# ROS 2 Jazzy", "# what the nodes use", "# what those need")
 TO_COMPILE, CMAKE, TO_BUILD_PAGE = ("# to compile messages",), ("# CMake",), ("# to build the page",)
 TO_TEST = ("# to check, test", "# what checks and tests need")
-# Distribution of ROS 2, and the file that replaces the packages of Kilted.
-DISTRIBUTION = os.environ.get("ROS") or "kilted"
-REPLACEMENTS = {"kilted": None, "jazzy": ROOT / "env" / "requirements_jazzy.txt"}
-PYTHON_OF_JAZZY = (3, 12)
+# Distribution of ROS 2, and the file that replaces the packages of Jazzy.
+DISTRIBUTION = os.environ.get("ROS") or "jazzy"
+REPLACEMENTS = {"jazzy": None, "kilted": ROOT / "env" / "requirements_kilted.txt"}
 # Wheels of compiled messages, each with its ROS package and the sources.
 MESSAGES = {
     "drone_bridge_msgs": ("drone_bridge", ROOT),
@@ -108,8 +109,6 @@ def check_machine() -> None:
         )
     if DISTRIBUTION not in REPLACEMENTS:
         raise StepError(f"ROS is {DISTRIBUTION!r}, and must be {' or '.join(REPLACEMENTS)}, of which PyPI has wheels.")
-    if DISTRIBUTION == "jazzy" and sys.version_info[:2] != PYTHON_OF_JAZZY:
-        raise StepError(f"Python is {platform.python_version()}, and must be 3.12 for the wheels of Jazzy.")
     missing = [package for command, package in (("g++", "g++"), ("make", "make")) if not shutil.which(command)]
     if not Path(sysconfig.get_path("include"), "Python.h").exists():
         missing.append("python3-dev")
@@ -216,10 +215,33 @@ def make_venv() -> None:
     if is_current(stamp, fingerprint):
         return
     if VENV.exists():  # of another Python or distribution, or copied from another folder
+        say(f"replacing {VENV} by one with ROS 2 {DISTRIBUTION.capitalize()} for Python {platform.python_version()}")
+        if others := sorted(installed_by_others(VENV)):
+            say(f"to install there again what else was in it: . env/activate && pip install {' '.join(others)}")
         shutil.rmtree(ROOT / "build", ignore_errors=True)  # CMake would refuse it
     shutil.rmtree(VENV, ignore_errors=True)
     subprocess.run([base_python(), "-m", "venv", str(VENV)], check=True, timeout=STEP_TIMEOUT_S)
     stamp.write_text(fingerprint)
+
+
+def _normalized(name: str) -> str:
+    """Return the name of a package as PyPI compares it."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def installed_by_others(venv: Path) -> Iterator[str]:
+    """Yield the requirements, for pip, of packages that somebody else has installed into an environment by name."""
+    lock = "".join(path.read_text() for path in (ROOT / "env").glob("requirements*.txt"))
+    ours = {_normalized(re.split(r"[\[= ]", line)[0]) for line in lock.splitlines()} | {"pip"}
+    for path in venv.glob("lib/python3*/site-packages/*.dist-info/REQUESTED"):
+        name, _, number = path.parent.name.removesuffix(".dist-info").partition("-")
+        if _normalized(name) in ours or name.startswith("drone_bridge"):
+            continue
+        origin = path.with_name("direct_url.json")
+        source = json.loads(origin.read_text()) if origin.exists() else {}
+        url = str(source.get("url", "")).removeprefix("file://")
+        is_editable = source.get("dir_info", {}).get("editable", False)
+        yield f"{'-e ' if is_editable else ''}{url}" if url else f"{name}=={number}"
 
 
 def install_packages(headings: tuple[str, ...]) -> None:
@@ -330,11 +352,11 @@ def install_messages() -> list[Path]:
     wheels: list[Path] = []
     fingerprints: dict[str, str] = {}
     compiling: list[Callable[[], None]] = []
-    pinned = requirements(TO_RUN + TO_COMPILE)
+    generators = sorted(line for line in requirements(TO_RUN + TO_COMPILE) if line.startswith(GENERATORS))
     for wheel, (package, source) in MESSAGES.items():
         inputs = sorted(path for pattern in MESSAGE_INPUTS for path in source.glob(pattern))
         contents = [f"{path.relative_to(source)}\n{compiled_of(path)}" for path in inputs]
-        tools = [sys.version, MESSAGE_WHEEL.read_text(), *(line for line in pinned if line.startswith(GENERATORS))]
+        tools = [sys.version, MESSAGE_WHEEL.read_text(), *generators]
         fingerprints[wheel] = digest([wheel, version(), *tools, *contents])
         kept = CACHE / fingerprints[wheel]
         if not kept.exists():

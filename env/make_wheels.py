@@ -55,8 +55,8 @@ def try_wheels() -> None:
 def main() -> int:
     """Create the wheels, and with --try test them."""
     try:
-        if environment.DISTRIBUTION != "kilted":
-            raise environment.StepError("The extra [ros] pins packages of Kilted: build the wheels without ROS=jazzy.")
+        if environment.DISTRIBUTION != "jazzy":
+            raise environment.StepError("The extra [ros] pins packages of Jazzy: build the wheels without ROS=kilted.")
         PROGRESS.total = 2
         PROGRESS.wait_for(repair_messages)
         PROGRESS.wait_for(build_package)

@@ -18,9 +18,11 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 import rclpy
 from geometry_msgs.msg import Twist
@@ -74,9 +76,13 @@ class Subscriber(Node):
         for topic, name in topics.items():
             package, kind = name.split("/")
             message, depth = getattr(import_module(f"{package}.msg"), kind), 1 if kind == "Image" else 100
-            self.create_subscription(message, topic, lambda _, t=topic: self.counts.update([t]), depth, raw=True)
+            count: Any = partial(self._count, topic)
+            self.create_subscription(message, topic, count, depth, raw=True)
         self._velocity = self.create_publisher(Twist, "cmd_vel", QoSProfile(depth=1))
         self.create_timer(COMMAND_PERIOD_S, self._command)
+
+    def _count(self, topic: str, _: object) -> None:
+        self.counts[topic] += 1
 
     def _command(self) -> None:
         twist = Twist()

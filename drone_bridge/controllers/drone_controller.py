@@ -46,7 +46,7 @@ class DroneController(Node):
     def destroy_node(self) -> None:
         if self._behaviour:
             self._behaviour.destroy()
-        super().destroy_node()
+        super().destroy_node()  # type: ignore[no-untyped-call, unused-ignore] # Jazzy
 
 
 def main() -> int:

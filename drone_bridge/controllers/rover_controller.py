@@ -77,7 +77,7 @@ class RoverController(Node):
 
     def destroy_node(self) -> None:
         self._goals.destroy()
-        super().destroy_node()
+        super().destroy_node()  # type: ignore[no-untyped-call, unused-ignore] # Jazzy
 
     def _measure(self, measured: VehiclePose) -> None:
         x, y, _ = measured.position.tolist()

@@ -8,7 +8,7 @@ from geometry_msgs.msg import Twist, TwistStamped
 from drone_bridge.ros.node.common_parameters import STAMPED_CMD_VEL
 
 
-def warn_of_other_types(node: Any, topic: str, message_type: type, *, publishes: bool) -> None:
+def warn_of_other_types(node: Any, topic: str, message_type: Any, *, publishes: bool) -> None:
     """Warn once of each endpoint with another type than this node's, which DDS never connects to ours.
 
     `publishes`: whether this node publishes on the topic, and others subscribe to it.

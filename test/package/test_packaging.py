@@ -2,6 +2,7 @@
 """package.xml and setup.py name all that is needed, and install the same files."""
 
 import ast
+import json
 import queue
 import re
 import runpy
@@ -172,6 +173,23 @@ def test_the_environment_has_the_extras_for_pip(distribution):
     assert metadata.get_all("Requires-Dist") == [
         f'{requirement}; extra == "{name}"' for name, each in expected.items() for requirement in each
     ]
+
+
+def test_setup_names_what_else_was_installed_where_it_replaces_an_environment(tmp_path):
+    others = runpy.run_path(str(ROOT / "env" / "make_environment.py"))["installed_by_others"]
+    packages = tmp_path / "lib" / "python3.12" / "site-packages"
+    for name in ("numpy-2.0.0", "ruamel.yaml-0.1", "ros_rclpy-9.1.2", "ros_fastdds-3.2.3", "drone_bridge_msgs-0.3.0"):
+        (packages / f"{name}.dist-info").mkdir(parents=True)
+        (packages / f"{name}.dist-info" / "REQUESTED").touch()
+    assert list(others(tmp_path)) == []
+    for name, url, is_editable in (("mavsdk-2.1", "", False), ("kestrel-0.1", "file:///src/kestrel", True)):
+        (packages / f"{name}.dist-info").mkdir()
+        (packages / f"{name}.dist-info" / "REQUESTED").touch()
+        if url:
+            origin = json.dumps({"url": url, "dir_info": {"editable": is_editable}})
+            (packages / f"{name}.dist-info" / "direct_url.json").write_text(origin)
+    (packages / "required_by_them-1.0.dist-info").mkdir()
+    assert sorted(others(tmp_path)) == ["-e /src/kestrel", "mavsdk==2.1"]
 
 
 def test_pip_gets_all_that_nodes_need_in_versions_that_were_tried_together(distribution):

@@ -74,7 +74,7 @@ class RobotServices:
         number = int(request.data) if task == LIGHT else request.id
         try:
             waiting = self._ask(task, number)
-            response.success, response.message = await waiting.future  # type: ignore[misc] # annotated as an iterator
+            response.success, response.message = await waiting.future  # type: ignore[misc, unused-ignore] # Kilted
         except ValueError as error:
             response.success, response.message = False, str(error)
         return response

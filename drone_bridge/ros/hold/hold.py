@@ -102,7 +102,8 @@ class Hold:
             HoldStatus, "~/hold_status", latched(), event_callbacks=NO_EVENTS
         )
         node.create_service(SetBool, "~/hold", self._serve)
-        node.create_subscription(HoldWish, "~/hold_wish", lambda wish: self._take_wish(wish.id, wish.reason), latched())
+        wished: Callable[[Any], None] = lambda wish: self._take_wish(wish.id, wish.reason)  # noqa: E731
+        node.create_subscription(HoldWish, "~/hold_wish", wished, latched())
         self._publish()
         if stored:
             node.get_logger().warning(f"It was holding when it ended ({reason}), and still holds: {_ADVICE}.")

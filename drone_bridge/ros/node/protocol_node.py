@@ -328,7 +328,7 @@ class ProtocolNode(LifecycleNode):
         if self._wish_ticker:  # otherwise the constructor has failed
             self._wish_ticker.stop()
         self._clean_up()
-        super().destroy_node()
+        super().destroy_node()  # type: ignore[no-untyped-call, unused-ignore] # Jazzy
         # It keeps rcl's node, and so others see this one until Python collects its garbage.
         self._state_machine.destroy_when_not_in_use()
 

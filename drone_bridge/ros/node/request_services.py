@@ -133,7 +133,7 @@ class RequestServices:
             request.asked_s = asked_s
         if not self._node.post(partial(ask or self._ask, request), is_kept=True):
             raise ValueError(f"{name} can't be requested: the bridge's link has just ended.")
-        is_success, sentence = await request.future  # type: ignore[misc] # annotated as an iterator
+        is_success, sentence = await request.future  # type: ignore[misc, unused-ignore] # Kilted
         if not is_success:
             raise ValueError(sentence)
         return str(sentence)

@@ -128,7 +128,7 @@ class SimulatorServices:
         response.code = NO_ANSWER
         try:
             asked = self._ask(name, request)
-            is_success, response.message = await asked.future  # type: ignore[misc] # annotated as an iterator
+            is_success, response.message = await asked.future  # type: ignore[misc, unused-ignore] # Kilted
             if is_success:
                 for field, value in service.fields(asked.result).items():
                     setattr(response, field, value)
