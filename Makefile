@@ -87,4 +87,4 @@ measure: setup_tests
 clean:
 	rm -rf .venv build log demo dist web/dist web/node_modules
 	@echo 'Left outside of this folder, if they exist: ~/.cache/drone_bridge, the caches of uv, pip and npm'
-	@echo '(~/.cache/uv, ~/.cache/pip, ~/.npm), ~/.ros/log, ~/.ros/held, and your recordings in ~/drone_bridge/bags.'
+	@echo '(~/.cache/uv, ~/.cache/pip, ~/.npm), ~/.ros/log, ~/.ros/held, and your recordings in ~/drone_bridge_bags.'

@@ -67,8 +67,7 @@ def test_a_user_without_home_and_passwd_entry_gets_a_folder(tmp_path, monkeypatc
     assert new_bag().is_relative_to(home)
     name_home()
     assert not capsys.readouterr().err
-    home.joinpath("drone_bridge/bags").rmdir()
-    home.joinpath("drone_bridge").rmdir()
+    home.joinpath("drone_bridge_bags").rmdir()
     home.rmdir()
     home.symlink_to("/")  # of somebody else
     monkeypatch.delenv("HOME")

@@ -11,6 +11,7 @@ from shipped import NODES, declared
 from drone_bridge.ros.node.parameter_files import LAUNCH_FILE, parameter_arguments, unaddressed, unknown
 from drone_bridge.ros.node.parameters import DeclaredParameters, ParameterDeclaration, has_value
 from drone_bridge.tools.record.settings import read_settings
+from drone_bridge.tools.shell.messages import parse
 
 
 @pytest.fixture(scope="module")
@@ -63,6 +64,42 @@ def test_an_empty_list_is_accepted_or_refused_with_a_sentence(make, tmp_path):
     }
     assert list(parameters["names"]) == []
     assert node.get_parameter("names").type_ == Parameter.Type.STRING_ARRAY
+
+
+TYPED = (
+    ParameterDeclaration("rate", 5.0, "Per second.", range=(0.5, 50.0), live=True),
+    ParameterDeclaration("port", 7, "A port.", live=True),
+    ParameterDeclaration("gains", [1.0, 2.0], "Two.", live=True),
+    ParameterDeclaration("steer", False, "A switch.", live=True),
+    ParameterDeclaration("folder", "a", "A folder.", live=True),
+)
+GIVEN = [
+    *(("rate", text, 1.0, None) for text in ("1", "1.0", "1e0", "+1")),
+    ("port", "8765.0", 8765, None),
+    ("gains", "[1, 2]", [1.0, 2.0], None),
+    ("rate", "a", 5.0, "rate is 'a' but must be a number, as 5.0."),
+    ("rate", "true", 5.0, "rate is True but must be a number, as 5.0."),
+    ("port", "1.5", 7, "port is 1.5 but must be a whole number, as 7."),
+    ("gains", "1", [1.0, 2.0], "gains is 1 but must be a list, as [1.0, 2.0]."),
+    ("gains", "[a, b]", [1.0, 2.0], "gains is ['a', 'b'] but must be a list, as [1.0, 2.0]."),
+    ("steer", "1", False, "steer is 1 but must be true or false, as False."),
+    ("folder", "7", "a", "folder is 7 but must be text, in quotes, as 'a'."),
+]
+
+
+@pytest.mark.parametrize(("name", "text", "value", "refusal"), GIVEN)
+def test_a_number_has_the_type_of_its_parameter(make, name, text, value, refusal):
+    """1 is 1.0, at the start and later, and each other type is refused in one sentence."""
+    parameters = DeclaredParameters(make("-p", f"{name}:={text}"), TYPED, keep_refused=True)
+    assert (parameters.refused.get(name), repr(parameters.values()[name])) == (refusal, repr(value))
+    node = make()
+    parameters = DeclaredParameters(node, TYPED)
+    if not hasattr(node, "add_pre_set_parameters_callback"):
+        pytest.skip("Humble has nothing that could convert the value")
+    result = node.set_parameters([Parameter(name, value=parse(text))])[0]
+    assert (result.reason or None, result.successful) == (refusal, refusal is None)
+    assert repr(parameters[name]) == repr(value)
+    assert node.set_parameters([Parameter("rate", value=2)])[0].successful
 
 
 @pytest.mark.parametrize("node", NODES)

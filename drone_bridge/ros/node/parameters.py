@@ -11,15 +11,18 @@ from dataclasses import dataclass, fields
 from typing import Any, TypeVar
 
 from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor, SetParametersResult
-from rclpy.exceptions import ParameterException
+from rclpy.exceptions import InvalidParameterTypeException, ParameterException
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 
 from drone_bridge.parameter_fields import MEANING, RANGE
 from drone_bridge.ros.distributions import call_before_set
 from drone_bridge.ros.node.parameter_files import unaddressed, unknown
+from drone_bridge.ros.node.parameter_values import parameter_like
 
 UNCONFIGURED = "unconfigured"
+#: Types of values in sentences.
+_NOUNS = {bool: "true or false", int: "a whole number", float: "a number", str: "text, in quotes", list: "a list"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,14 +44,18 @@ class ParameterDeclaration:
     """Former parameters, or groups ending in a dot, that are refused: ignoring them would change the motion."""
 
     def typed(self, parameter: "Parameter[Any]") -> "Parameter[Any]":
-        """Return a parameter unchanged, or an empty list with this parameter's type.
+        """Return a parameter with this parameter's type: 1 is 1.0, and an empty list has elements of this type.
 
         An empty list in YAML has no element type. From a command line or a file, rcl makes it a parameter that is not
-        set, and `ros2 param set` makes it an empty list of bool.
+        set, and `ros2 param set` makes it an empty list of bool. Raises ValueError for a value of another type.
         """
-        if isinstance(self.default, list) and _is_empty_list(parameter.value):
-            return self.empty()
-        return parameter
+        given = list(parameter.value) if isinstance(parameter.value, (array, tuple)) else parameter.value
+        kind = Parameter.Type.from_parameter_value(self.default)
+        if isinstance(self.default, list) or given != []:
+            typed = parameter_like(self.name, kind.value, given)
+            if typed.type_ == kind:
+                return typed
+        raise ValueError(f"{self.name} is {given!r} but must be {_NOUNS[type(self.default)]}, as {self.default!r}.")
 
     def empty(self) -> "Parameter[Any]":
         """Return an empty list of this parameter's type, which is a list."""
@@ -92,6 +99,7 @@ class DeclaredParameters:
         self._node = node
         self._declarations = {declaration.name: declaration for declaration in declarations}
         self._frozen = ""
+        self._of_wrong_type: dict[str, str] = {}  # errors of the present request, which rclpy would not word so
         #: Errors of refused initial values, by name, until the parameter is set.
         self.refused: dict[str, str] = {}
         for declaration in self._declarations.values():
@@ -132,14 +140,21 @@ class DeclaredParameters:
         return f"There is no parameter {', '.join(named)} here: its value is ignored."
 
     def _declare(self, declaration: ParameterDeclaration, *, ignore_override: bool) -> None:
-        declared = self._node.declare_parameter(
-            declaration.name, declaration.default, declaration.descriptor(), ignore_override=ignore_override
-        )
+        name, default = declaration.name, declaration.default
+        try:
+            declared = self._node.declare_parameter(
+                name, default, declaration.descriptor(), ignore_override=ignore_override
+            )
+        except InvalidParameterTypeException:
+            given = self._node.declare_parameter(name, default, ParameterDescriptor(dynamic_typing=True))
+            self._node.undeclare_parameter(name)
+            value = declaration.typed(given).value
+            declared = self._node.declare_parameter(name, value, declaration.descriptor(), ignore_override=True)
         if declared.type_ == Parameter.Type.NOT_SET:
             if not isinstance(declaration.default, list):
-                raise ValueError(f"{declaration.name} is [] but must be one value, as {declaration.default!r}.")
+                raise ValueError(f"{name} is [] but must be one value, as {default!r}.")
             self._node.set_parameters([declaration.empty()])
-        if problem := declaration.problem_with(self[declaration.name], self._frozen):
+        if problem := declaration.problem_with(self[name], self._frozen):
             raise ValueError(problem)
 
     def __getitem__(self, name: str) -> Any:
@@ -179,15 +194,24 @@ class DeclaredParameters:
             raise RuntimeError(f"{name} could not be set to {value}: {result.reason}")
 
     def _typed(self, parameters: "list[Parameter[Any]]") -> "list[Parameter[Any]]":
-        declared = self._declarations
-        return [declared[each.name].typed(each) if each.name in declared else each for each in parameters]
+        self._of_wrong_type = {}
+        return [self._typed_one(each) if each.name in self._declarations else each for each in parameters]
+
+    def _typed_one(self, parameter: "Parameter[Any]") -> "Parameter[Any]":
+        """Return a parameter with its declared type. For a value of another type, return the present one."""
+        try:
+            return self._declarations[parameter.name].typed(parameter)
+        except ValueError as error:
+            self._of_wrong_type[parameter.name] = str(error)
+            return self._node.get_parameter(parameter.name)
 
     def _check(self, parameters: "list[Parameter[Any]]") -> SetParametersResult:
         for parameter in parameters:
             declaration = self._declarations.get(parameter.name)
             if declaration is None or declaration.read_only:
                 continue  # rclpy itself refuses read-only parameters
-            if problem := declaration.problem_with(parameter.value, self._frozen):
+            wrong = self._of_wrong_type.get(parameter.name)
+            if problem := wrong or declaration.problem_with(parameter.value, self._frozen):
                 return SetParametersResult(successful=False, reason=problem)
         return SetParametersResult(successful=True)
 

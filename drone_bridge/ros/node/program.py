@@ -18,7 +18,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 import rclpy
-from rclpy.exceptions import NameValidationException, ParameterException
+from rclpy.exceptions import InvalidParameterTypeException, NameValidationException, ParameterException
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.logging import get_logger
@@ -233,6 +233,12 @@ def print_start_error(error: Exception) -> None:
 def _sentence(error: Exception) -> str:
     """Return the text of an error, without positions in rcl's sources."""
     text = re.sub(r", at /\S+?:\d+", "", str(error)).removeprefix("failed to initialize rcl: ")
+    if isinstance(error, InvalidParameterTypeException):  # of rclpy's own use_sim_time
+        return re.sub(
+            r".*parameter '(.*?)' to '(.*)' of type.* type '(\w+)'.*", r"\1 is \2 but must be of type \3.", text
+        )
+    if "Sequence should be of same type" in text:
+        text += ". In a list of numbers, write 1.0 for 1."
     return f"{text}: debug, info, warn, error or fatal." if "severity level" in text else text
 
 

@@ -19,6 +19,7 @@ from rosbags.rosbag2 import ReaderError
 from rosbags.typesys import Stores, get_typestore
 
 from drone_bridge.tools.bags.encodings import pass_over_other_encodings
+from drone_bridge.tools.bags.folders import found
 
 NANOSECONDS_PER_SECOND = 10**9
 #: Bytes that Fast DDS may append to a message with empty lists of doubles, and of which rosbags accepts 3.
@@ -179,7 +180,7 @@ class BagReader:
 def run_on_bag(command: str, path: Path, work: Callable[[BagReader], int]) -> int:
     """Run a command on a bag. Return its exit status, or 1 if a file can't be used."""
     try:
-        with BagReader(path) as bag:
+        with BagReader(found(path)) as bag:
             if bag.left_out:
                 print(f"Left out, as only {CDR} is read: {bag.describe_left_out()}.", file=sys.stderr)
             return work(bag)

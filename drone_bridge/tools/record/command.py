@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """drone-bridge record: record topics into a bag until Ctrl-C.
 
-drone-bridge record                                  # all topics, into ~/drone_bridge/bags
+drone-bridge record                                  # all topics, into ~/drone_bridge_bags
 drone-bridge record flight --topics /odom /tf --compress
 """
 
@@ -24,7 +24,7 @@ def main(argv: Sequence[str]) -> NoReturn:
         prog="drone-bridge record", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
-        "bag", nargs="?", type=Path, help="the folder to create (~/drone_bridge/bags/bag_<date>_<time>)"
+        "bag", nargs="?", type=Path, help="the folder to create (~/drone_bridge_bags/bag_<date>_<time>)"
     )
     parser.add_argument("--topics", nargs="+", metavar="NAME", help="record only these")
     parser.add_argument("--exclude", metavar="REGEX", help="exclude topics whose name matches")

@@ -13,6 +13,7 @@ from rclpy.node import Node
 
 from drone_bridge.ros.node.common_parameters import MIN_FREE_SPACE
 from drone_bridge.ros.node.parameters import DeclaredParameters, ParameterDeclaration
+from drone_bridge.tools.bags.folders import BAGS
 
 
 def _problem_with_pattern(text: str) -> str | None:
@@ -27,7 +28,7 @@ PARAMETERS = (
     ParameterDeclaration(
         "bag",
         "",
-        "Directory to create, with _2 at its end if it exists; default bag_<date>_<time> in ~/drone_bridge/bags.",
+        "Directory to create, with _2 at its end if it exists; default bag_<date>_<time> in ~/drone_bridge_bags.",
     ),
     ParameterDeclaration("topics", [""], "Topics to record; none: all that are not hidden."),
     ParameterDeclaration(
@@ -39,10 +40,6 @@ PARAMETERS = (
     ParameterDeclaration("compression", "none", "Compression of the bag.", choices=("none", "zstd")),
     MIN_FREE_SPACE,
 )
-
-
-#: Default folder of bags, which is never in a clone of the sources.
-BAGS = Path("~/drone_bridge/bags")
 
 
 def new_bag() -> Path:

@@ -2,6 +2,7 @@
 """Messages as YAML: parsed from the command line, and printed."""
 
 import math
+import re
 from typing import Any
 
 import yaml
@@ -12,10 +13,19 @@ from drone_bridge.tools.shell.node import CommandFailedError, imported
 SHOWN_ELEMENTS = 128
 
 
+class _Loader(yaml.SafeLoader):  # type: ignore[misc]
+    """YAML as rcl reads it: 1e0 is a number."""
+
+
+_Loader.add_implicit_resolver(
+    "tag:yaml.org,2002:float", re.compile(r"[-+]?(\d+\.?\d*|\.\d+)[eE][-+]?\d+"), list("-+.0123456789")
+)
+
+
 def parse(text: str) -> Any:
     """Return the value of a YAML text. Raises CommandFailedError."""
     try:
-        return yaml.safe_load(text)
+        return yaml.load(text, _Loader)
     except (yaml.YAMLError, ValueError) as error:
         raise CommandFailedError(f"'{text}' is not YAML: {' '.join(str(error).split())}.") from None
 

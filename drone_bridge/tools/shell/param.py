@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from rcl_interfaces.msg import Parameter, ParameterValue
+from rcl_interfaces.msg import ParameterType
 from rcl_interfaces.srv import GetParameters, ListParameters, SetParameters
 from rclpy.node import Node
 from rclpy.parameter import parameter_value_to_python
 
-from drone_bridge.tools.shared.parameter_values import value_like
+from drone_bridge.ros.node.parameter_values import parameter_like
 from drone_bridge.tools.shell.messages import parse
 from drone_bridge.tools.shell.node import CommandFailedError, call, run
 
@@ -53,13 +53,14 @@ def _set(node: Node, words: Any) -> int:
     request = GetParameters.Request(names=[words.parameter])
     present = _ask(node, GetParameters, f"{words.node}/get_parameters", request).values
     try:
-        value = value_like(present[0] if present else ParameterValue(), parse(words.value))
+        kind = present[0].type if present else ParameterType.PARAMETER_NOT_SET
+        change = parameter_like(words.parameter, kind, parse(words.value)).to_parameter_msg()
     except (TypeError, ValueError, AssertionError, OverflowError):
         raise CommandFailedError(
             f"'{words.value}' is not a parameter value: it must be a number, a text, a bool, or a list."
         ) from None
-    change = SetParameters.Request(parameters=[Parameter(name=words.parameter, value=value)])
-    (result,) = _ask(node, SetParameters, f"{words.node}/set_parameters", change).results
+    request = SetParameters.Request(parameters=[change])
+    (result,) = _ask(node, SetParameters, f"{words.node}/set_parameters", request).results
     if not result.successful:
         if "undeclared" in result.reason:  # rclpy does not name it
             raise CommandFailedError(f"{words.node} has no parameter {words.parameter}.")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recordings: the bags in the default folder, for the page: their list, a download of each, and a page that plays one.
+"""Recordings: the bags in the default folders, for the page: their list, a download of each, and a page that plays one.
 
 A bag is played by a child process, `drone-bridge view`, on a port of its own. There is one at a time.
 """
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from drone_bridge.net.python_child import module_command
-from drone_bridge.tools.record.settings import BAGS
+from drone_bridge.tools.bags.folders import bag_folders
 
 #: Length of the list, the newest first.
 MAX_LISTED = 200
@@ -23,26 +23,28 @@ _LINK = re.compile(rb"Open in a browser: (\S+)")
 
 
 class Recordings:
-    """The bags in a folder, by the names of their own folders. Thread-safe."""
+    """The bags in some folders, by the names of their own folders. Thread-safe."""
 
-    def __init__(self, host: str, folder: Path = BAGS) -> None:
-        """Serve the bags in `folder`. `host`: address of the page that plays one."""
+    def __init__(self, host: str, *folders: Path) -> None:
+        """Serve the bags in some folders, by default in those of recordings. `host`: address of the page for one."""
         self._host = host
-        self._folder = folder.expanduser()
+        self._folders = folders or bag_folders()
         self._child: subprocess.Popen[bytes] | None = None
         self._requested = threading.Lock()  # held from a request to the start of its child
         self._starting = threading.Lock()
         self._is_closed = False
 
     def document(self) -> dict[str, Any]:
-        """Return the folder and its recordings, the newest first: name, size, and time of the last change."""
+        """Return the folders and their recordings, the newest first: name, size, and time of the last change."""
         recordings: list[dict[str, Any]] = []
-        for name, file in self._files().items():
+        files = self._files()
+        used = [each for each in self._folders if any(file.is_relative_to(each) for file in files.values())]
+        for name, file in files.items():
             with contextlib.suppress(FileNotFoundError):  # deleted meanwhile
                 status = file.stat()
                 recordings.append({"name": name, "bytes": status.st_size, "changed_s": status.st_mtime})
         recordings.sort(key=itemgetter("changed_s"), reverse=True)
-        return {"folder": str(self._folder), "recordings": recordings[:MAX_LISTED]}
+        return {"folder": " and ".join(map(str, used or self._folders[:1])), "recordings": recordings[:MAX_LISTED]}
 
     def file(self, name: str) -> Path | None:
         """Return the file of a recording, or None if there is none of that name."""
@@ -69,7 +71,7 @@ class Recordings:
     def _files(self) -> dict[str, Path]:
         """Return the files by name. Only the first file of a recording has the name of its folder."""
         names: dict[str, Path] = {}
-        for file in sorted(self._folder.glob("*/*.mcap")):
+        for file in (file for each in self._folders for file in sorted(each.glob("*/*.mcap"))):
             if file.is_file():
                 folder = file.parent.name
                 names[f"{folder} {file.stem}" if folder in names else folder] = file

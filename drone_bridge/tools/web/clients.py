@@ -12,7 +12,6 @@ from typing import Any
 
 from foxglove import Parameter, ParameterType
 from foxglove.websocket import Client, ClientChannel, ServerListener, StatusLevel, WebSocketServer
-from rcl_interfaces.msg import Parameter as RosParameter
 from rcl_interfaces.msg import ParameterEvent, ParameterValue
 from rcl_interfaces.msg import ParameterType as RosType
 from rcl_interfaces.srv import GetParameters, ListParameters, SetParameters
@@ -21,8 +20,8 @@ from rclpy.parameter import parameter_value_to_python
 from rclpy.qos import qos_profile_parameter_events
 from rclpy.serialization import deserialize_message
 
+from drone_bridge.ros.node.parameter_values import parameter_like
 from drone_bridge.tools.shared.interfaces import UnknownTypeError, import_interface
-from drone_bridge.tools.shared.parameter_values import value_like
 from drone_bridge.tools.web.calls import Calls
 from drone_bridge.tools.web.inbox import Inbox
 from drone_bridge.tools.web.vehicles import HELM_TOPIC
@@ -125,7 +124,7 @@ class ViewerRequests(ServerListener):
             try:
                 request = GetParameters.Request(names=[name])
                 before = self._calls.call(f"{node}/get_parameters", GetParameters, request).values[0]
-                wanted = RosParameter(name=name, value=value_like(before, each.get_value()))
+                wanted = parameter_like(name, before.type, each.get_value()).to_parameter_msg()
                 request = SetParameters.Request(parameters=[wanted])
                 result = self._calls.call(f"{node}/set_parameters", SetParameters, request).results[0]
                 if not result.successful:
