@@ -6,6 +6,7 @@ down, without waiting for a callback. Output goes through a pipe that never bloc
 process that hangs, or whose start or shutdown takes too long (`watchdog`).
 """
 
+import contextlib
 import inspect
 import os
 import re
@@ -29,7 +30,8 @@ from rclpy.utilities import try_shutdown
 from drone_bridge.ros.node.parameter_files import check_launch_file
 from drone_bridge.ros.node.stall_watch import PROCESS
 from drone_bridge.ros.process import log_pipe, watchdog
-from drone_bridge.ros.process.environment import complete_environment, security_problem
+from drone_bridge.ros.process.environment import complete_environment, ros_home, security_problem
+from drone_bridge.ros.process.name_lock import NAMES, NameTakenError
 from drone_bridge.ros.process.shared_memory import make_room
 from drone_bridge.ros.service_responses import has_undelivered, resend_lost_responses
 from drone_bridge.standard_files import open_closed_files
@@ -51,6 +53,8 @@ class Stoppable(Protocol):
 REFUSED_S = float(os.environ.get("DRONE_BRIDGE_REFUSED_SECONDS", "10"))
 #: Time between the end of a lifecycle node and that of its program, s. Meanwhile DDS repeats a response that was lost.
 FAREWELL_S = 1.0
+#: Period of the retries of a node whose name another one has, s.
+NAME_PERIOD_S = 0.5
 #: Exit statuses: a failure that may go away, and invalid settings, as in argparse. Our launch runner restarts a node
 #: only after the first, `ros2 launch` after both: see `tools.launch.processes`.
 FAILED, REFUSED = 1, 2
@@ -109,7 +113,10 @@ class _Run:
             watchdog.limit_start()
             try:
                 initialize_ros()
-                self._node = self._make_node()
+                self._node = self._created()
+                if self._node is None:
+                    self._status = 0  # a signal came first
+                    return False
                 if not self.stopping.is_set() and not self._node.start():
                     return False
             except START_ERRORS as error:  # of the arguments; later errors are internal
@@ -122,6 +129,21 @@ class _Run:
             PROCESS.start()  # a slow start is not a stall: no commands wait meanwhile
             watchdog.start(log_pipe.respawn_writer)
             return True
+
+    def _created(self) -> Stoppable | None:
+        """Create the node, once no other one on this machine has its name. None if a signal came first."""
+        NAMES.enable(ros_home() / "running")
+        while not self.stopping.is_set():
+            try:
+                return self._make_node()
+            except NameTakenError as taken:
+                get_logger("drone_bridge").error(str(taken))
+                while not self.stopping.wait(NAME_PERIOD_S):
+                    watchdog.limit_start()
+                    with contextlib.suppress(NameTakenError):
+                        taken.retry()
+                        break
+        return None
 
     def serve(self) -> int:
         """Run callbacks until ROS is shut down, or a lifecycle node is finalized and its client has the response."""

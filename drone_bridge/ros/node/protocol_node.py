@@ -56,6 +56,7 @@ from drone_bridge.ros.node.simulated_time import TimeWatch, clock_conflict, is_t
 from drone_bridge.ros.node.stall_watch import PROCESS, STALL_S
 from drone_bridge.ros.node.status_publisher import StatusPublisher
 from drone_bridge.ros.process import log_pipe
+from drone_bridge.ros.process.name_lock import NAMES, NameTakenError
 from drone_bridge.ros.publishers import NO_EVENTS, PUBLISHER_ERRORS
 from drone_bridge.ros.service_responses import resend_if_lost
 from drone_bridge.ros.steady_timer import steady_timer
@@ -158,6 +159,11 @@ class ProtocolNode(LifecycleNode):
         self._kept_subscriptions: list[Any] = []
         self._wish_ticker: Ticker | None = None
         super().__init__(name, **options)
+        try:
+            NAMES.take(self.context.get_domain_id(), self.get_fully_qualified_name())
+        except NameTakenError:
+            self.destroy_node()
+            raise
         self.parameters = DeclaredParameters(self, declarations, keep_refused=True)
         self._protocol_name = name.rpartition("_")[0]  # for example testbed, of testbed_bridge
         #: Counters, log and diagnostics of the link. Thread-safe.
