@@ -211,6 +211,8 @@ class ProtocolKind:
     two presses, and is refused on hold and while another person steers."""
     model: str = "drone"
     """The vehicle's model in `vehicle_model`."""
+    axes: tuple[str, ...] = ()
+    """Axes of cmd_vel that it follows, of x, y, z and yaw. Empty: those of its model."""
     has_north: bool = False
     """Whether a yaw of 0 is east, so that headings relate to north."""
     watchdog_s: float | None = NOT_STATED

@@ -61,6 +61,7 @@ class Parts:
             emergencies={name: stops_at_once for name in robot.all_requests if name == EMERGENCY},
             buttons=dict(sorted(moving.items(), key=lambda each: len(moving) > MOST_BUTTONS and each[0] not in ends)),
             model=robot.model,
+            axes=robot.axes,
             watchdog_s=robot.robot_stops_after_s,
         )
 

@@ -153,6 +153,7 @@ def test_a_vehicle_that_has_gone_has_no_pilot(helm):
 def test_a_rover_has_fewer_axes_than_a_drone():
     assert SteeredVehicle("/robot/cmd_vel_stamped", "robot_bridge").axes == ("x", "yaw")
     assert SteeredVehicle("/a/b/cmd_vel_stamped", "dronegui_bridge").axes == ("x", "y", "z", "yaw")
+    assert SteeredVehicle("/cmd_vel_stamped", "robomaster_bridge").axes == ("x", "y", "yaw")
     assert SteeredVehicle("/a/b/cmd_vel_stamped", "any").name == "a/b"
     assert SteeredVehicle("/cmd_vel_stamped", "robot_bridge").name == "robot"
 

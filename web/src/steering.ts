@@ -128,9 +128,10 @@ export class Steering {
     this.#inputs.isActive = isMine && !problem;
     if (!this.#inputs.isActive) this.#inputs.letGo();
     this.element.classList.toggle("active", this.#inputs.isActive && !this.helm.isStopped(vehicle));
-    const isRover = vehicle !== undefined && !vehicle.axes.includes("z");
+    const climbs = !vehicle || vehicle.axes.includes("z");
+    const isRover = !climbs && !vehicle.axes.includes("y");
     this.element.classList.toggle("rover", isRover);
-    setText(this.#keys, `Hold to move: stick, gamepad, or keys. W A S D to ${isRover ? "drive" : "move, Q E to turn, R F to climb"}.`);
+    setText(this.#keys, `Hold to move: stick, gamepad, or keys. W A S D to ${isRover ? "drive" : `move, Q E to turn${climbs ? ", R F to climb" : ""}`}.`);
     this.element.classList.toggle("idle", !vehicle);
     this.#viewOnly.hidden = !vehicle || this.helm.maySteer || !this.helm.isOpen || this.helm.limit !== "";
     this.#withoutHold.hidden = !vehicle || vehicle.holds.length > 0;

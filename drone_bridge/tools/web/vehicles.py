@@ -74,7 +74,8 @@ class SteeredVehicle:
     @property
     def axes(self) -> tuple[str, ...]:
         """Its axes, of AXES: forward, left, up, turning left."""
-        return AXES_OF.get(self.model, AXES)
+        kind = _kind_of(self.node)
+        return (kind.axes if kind else ()) or AXES_OF.get(self.model, AXES)
 
 
 def by_service(
