@@ -5,10 +5,10 @@ Each node is configured without a link, and then lists its parameters, topics an
 protocols stands once, in README.md; the page of a protocol has the rest.
 """
 
+import collections
 import importlib
 import re
 import sys
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from enum import Enum
@@ -31,6 +31,7 @@ from drone_bridge.tools.launch.arguments import declared_in
 from drone_bridge.tools.launch.parse import load as load_launch_file
 from drone_bridge.tools.vehicle_model import program as vehicle_model
 from drone_bridge.tools.web.node import PARAMETERS as WEB_BRIDGE
+from drone_bridge.wire.counters import Counter, Problem, Rate
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "docs" / "reference"
@@ -106,7 +107,9 @@ def pages() -> dict[str, str]:
         f"{_list(_with_nodes(parameters, protocols))}\n"
         f"## Shared topics and services\n\n{_ABOUT_QOS}\n\n"
         f"{_topic_list(topics.values())}\n{_listed('Services', services.values())}\n\n"
-        f"## Shared launch arguments\n\n{_list(arguments.values())}"
+        f"## Shared launch arguments\n\n{_list(arguments.values())}\n"
+        f"## Counters\n\nIn `/diagnostics`. Shown per second, too: {_counters(Rate)}. A warning while they grow: "
+        f"{_counters(Problem)}. The others: {_counters(Counter)}.\n"
     )
     texts["README"] = texts["README"].replace(NUMBERS, _numbers(texts.values()))
     return {f"{name}.md": text for name, text in texts.items()}
@@ -146,6 +149,10 @@ def _who_commands(page: str) -> str:
     ]
     table = "".join(f"| {' | '.join(row)} |\n" for row in rows)
     return re.sub(r"(: who commands\. -->\n).*?(?=<!-- End)", lambda found: found[1] + table, page, flags=re.DOTALL)
+
+
+def _counters(kind: type[Counter]) -> str:
+    return ", ".join(f"`{name}`" for name, each in sorted(Counter.declared.items()) if type(each) is kind)
 
 
 def _obstacles() -> str:
@@ -379,7 +386,7 @@ def _shared(groups: Iterable[Mapping[str, Row]], *, in_all: bool = False) -> dic
     With `in_all` only of names that all of the groups have.
     """
     groups = list(groups)
-    counts = Counter((name, row) for rows in groups for name, row in rows.items())
+    counts = collections.Counter((name, row) for rows in groups for name, row in rows.items())
     shared: dict[str, Row] = {}
     for (name, row), count in counts.most_common():
         if count >= SHARED_BY and (not in_all or all(name in rows for rows in groups)):

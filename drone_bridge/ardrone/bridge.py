@@ -24,15 +24,8 @@ from drone_bridge.ardrone.ports import DronePeer
 from drone_bridge.ardrone.session.client import (
     CONNECTED,
     FLAT_TRIM,
-    GAPS,
-    LATE,
-    PACKETS,
-    REPORTS,
     RESET,
-    RESTARTS,
-    SILENCES,
     TAKE_OFF,
-    UNHEARD,
     AirborneReport,
     ArdroneClientSession,
     MeasuredNavdata,
@@ -43,7 +36,7 @@ from drone_bridge.motion.ar_drone import AR_DRONE
 from drone_bridge.motion.dead_reckoning import DeadReckoning
 from drone_bridge.motion.tilted_drone import TiltedDrone
 from drone_bridge.net.clock import elapsed_s
-from drone_bridge.pictures.camera import CAMERA_PROBLEMS, CAMERA_RATES, CameraTopics, camera_parameters
+from drone_bridge.pictures.camera import CameraTopics, camera_parameters
 from drone_bridge.pictures.topics import camera_transforms
 from drone_bridge.ros.commands.tilt_commands import TiltCommands
 from drone_bridge.ros.node.common_parameters import common_parameters, frame_names, frame_parameters
@@ -154,18 +147,6 @@ class ArdroneBridge(ProtocolNode):
     """Sends commands at a steady rate, publishes navdata, and takes off and lands on request."""
 
     open_state = CONNECTED
-    rates = (PACKETS, "commands", REPORTS, *CAMERA_RATES)
-    problems = (
-        *ProtocolNode.problems,
-        UNHEARD,
-        "refused_commands",
-        "refused_settings",
-        GAPS,
-        LATE,
-        SILENCES,
-        RESTARTS,
-        *CAMERA_PROBLEMS,
-    )
 
     def __init__(self, **options: Any) -> None:
         super().__init__("ardrone_bridge", PARAMETERS, **options)

@@ -18,13 +18,10 @@ from drone_bridge.dronegui.codec import DEFAULT_NAVDATA_PORT, DEFAULT_PORT, DEFA
 from drone_bridge.dronegui.pictures.packets import VIDEO_ROW
 from drone_bridge.dronegui.ports import NavdataPeer
 from drone_bridge.dronegui.session.controller import (
-    FOREIGN_NAVDATA,
     NOT_SENDING,
-    OVERRULED,
     RESET,
     SENDING,
     TAKE_OFF,
-    UNHEARD,
     DroneGuiControllerSession,
     FlyingReport,
     NavdataBlock,
@@ -41,7 +38,7 @@ from drone_bridge.motion.ar_drone import AR_DRONE
 from drone_bridge.motion.dead_reckoning import DeadReckonedPose, DeadReckoning
 from drone_bridge.msg import DroneGuiState
 from drone_bridge.net.clock import Clock, elapsed_s
-from drone_bridge.pictures.camera import CAMERA_PROBLEMS, CAMERA_RATES, CameraTopics, camera_parameters
+from drone_bridge.pictures.camera import CameraTopics, camera_parameters
 from drone_bridge.pictures.topics import camera_transforms
 from drone_bridge.pictures.video_port import VideoPort, video_log
 from drone_bridge.ros.commands.tilt_commands import TiltCommands, drone_parameters, read_drone
@@ -51,7 +48,7 @@ from drone_bridge.ros.node.limit_reports import limit_parameters
 from drone_bridge.ros.node.parameters import ParameterDeclaration
 from drone_bridge.ros.node.pose_restarts import PoseRestarts
 from drone_bridge.ros.node.program import run
-from drone_bridge.ros.node.protocol_node import ProtocolNode
+from drone_bridge.ros.node.protocol_node import REFUSED_COMMANDS, ProtocolNode
 from drone_bridge.ros.node.request_services import RequestServices
 from drone_bridge.ros.qos import latched
 from drone_bridge.ros.topics.ar_drone_rows import static_transforms
@@ -63,6 +60,7 @@ from drone_bridge.session.session import EMERGENCY, LAND
 from drone_bridge.session.tilt_pilot import TiltPilot
 from drone_bridge.vision.ar_drone_cameras import CAMERAS
 from drone_bridge.wire.addresses import address_name
+from drone_bridge.wire.counters import Problem
 
 PARAMETERS = (
     *common_parameters(DEFAULT_PORT, "Port of the GUI.", roles=("connect",)),
@@ -126,7 +124,7 @@ PARAMETERS = (
 )
 
 #: Counter of failed attempts to bind the navdata port.
-PORT_UNAVAILABLE = "missed_navdata_ports"
+PORT_UNAVAILABLE = Problem("missed_navdata_ports")
 #: Services with an empty request.
 REQUESTS = (TAKE_OFF, LAND, RESET, EMERGENCY)
 # Conditions in /diagnostics.
@@ -137,16 +135,6 @@ class DroneGuiBridge(ProtocolNode):
     """Sends controls at a steady rate, publishes navdata, and takes off and lands on request."""
 
     open_state = SENDING
-    rates = ("packets", "commands", "navdata", "detections", *CAMERA_RATES)
-    problems = (
-        *ProtocolNode.problems,
-        UNHEARD,
-        "refused_commands",
-        FOREIGN_NAVDATA,
-        OVERRULED,
-        PORT_UNAVAILABLE,
-        *CAMERA_PROBLEMS,
-    )
 
     def __init__(self, **options: Any) -> None:
         super().__init__("dronegui_bridge", PARAMETERS, **options)
@@ -301,7 +289,7 @@ class DroneGuiBridge(ProtocolNode):
             try:
                 self.report.inform(await self._requests.request(name))
             except ValueError as error:
-                self.report.count_and_warn("refused_commands", f"A message on {name} was refused: {error}")
+                self.report.count_and_warn(REFUSED_COMMANDS, f"A message on {name} was refused: {error}")
 
         return receive
 

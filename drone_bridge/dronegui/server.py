@@ -28,21 +28,16 @@ from drone_bridge.dronegui.codec import (
 from drone_bridge.dronegui.device import NAVDATA_RATE, GuiDialect
 from drone_bridge.dronegui.pictures.gui_video import (
     GUI_VIDEO_PARAMETERS,
-    GUI_VIDEO_PROBLEMS,
-    GUI_VIDEO_RATES,
     GuiVideo,
 )
 from drone_bridge.dronegui.ports import PortWithOutlet
-from drone_bridge.dronegui.session.flying import DOUBTFUL, FlyingState
+from drone_bridge.dronegui.session.flying import FlyingState
 from drone_bridge.dronegui.session.gui import (
     HOVER,
-    LATE,
-    REFUSED,
+    REJECTED_MESSAGES,
     RESET,
     SERVING,
     TAKE_OFF,
-    UNANSWERED,
-    UNSENT,
     GuiSession,
 )
 from drone_bridge.dronegui.topics import (
@@ -76,8 +71,7 @@ from drone_bridge.ros.servers.service_caller import ServiceCaller
 from drone_bridge.ros.servers.topic_subscriptions import TopicSubscriptions
 from drone_bridge.ros.servers.velocity_publisher import VelocityPublisher
 from drone_bridge.ros.topics.frames import DroneFrameNames
-from drone_bridge.session.operator_command import OPERATORS_LOST
-from drone_bridge.session.session import AFTER_STALLS, EMERGENCY, EMERGENCY_AGE_S, ENDS_FLIGHT, LAND, Answer
+from drone_bridge.session.session import EMERGENCY, EMERGENCY_AGE_S, ENDS_FLIGHT, LAND, Answer
 from drone_bridge.wire.addresses import address_name
 from drone_bridge.wire.events import RemoteProtocolError
 
@@ -130,19 +124,6 @@ class DroneGuiServer(ProtocolNode):
 
     is_server = True
     open_state = SERVING
-    rates = ("packets", "commands", "navdata", "detections", *GUI_VIDEO_RATES)
-    problems = (
-        *ProtocolNode.problems,
-        AFTER_STALLS,
-        LATE,
-        DOUBTFUL,
-        REFUSED,
-        UNANSWERED,
-        UNSENT,
-        "rejected_messages",
-        OPERATORS_LOST,
-        *GUI_VIDEO_PROBLEMS,
-    )
 
     def __init__(self, **options: Any) -> None:
         super().__init__("dronegui_server", PARAMETERS, **options)
@@ -303,7 +284,7 @@ class DroneGuiServer(ProtocolNode):
         try:
             block = self._reader.next_event()
         except RemoteProtocolError as error:
-            self.report.count_and_warn("rejected_messages", f"A message on {NAVDATA_TOPIC} was refused: {error}")
+            self.report.count_and_warn(REJECTED_MESSAGES, f"A message on {NAVDATA_TOPIC} was refused: {error}")
             return
         if isinstance(block, Demo):
             self._topics.put(NAVDATA_TOPIC, message)

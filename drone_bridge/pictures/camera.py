@@ -42,6 +42,7 @@ from drone_bridge.ros.topics.table import Topic
 from drone_bridge.session.stall_detector import StallDetector
 from drone_bridge.vision.ar_drone_cameras import CAMERAS, ArDroneCamera, camera_of
 from drone_bridge.vision.jpegs import OPENCV_PACKAGES
+from drone_bridge.wire.counters import problems, rates
 from drone_bridge.wire.rate_limit import RateLimit
 
 if TYPE_CHECKING:
@@ -60,10 +61,9 @@ SUBSCRIBER_CHECK_PERIOD_S = 0.2
 #: Time without a packet after which there is no video, s.
 SILENCE_S = 3.0
 # Counters.
-PACKETS, PICTURES = "video_packets", "pictures"
-REFUSED, FOREIGN, DROPPED = "refused_video", "foreign_video", "dropped_video"
-ENDS, UNCOMPRESSED = "ended_codec_processes", "uncompressed_pictures"
-CAMERA_RATES, CAMERA_PROBLEMS = (PACKETS, PICTURES), (REFUSED, FOREIGN, ENDS, UNCOMPRESSED, DROPPED)
+PACKETS, PICTURES = rates("video_packets", "pictures")
+REFUSED, FOREIGN, DROPPED = problems("refused_video", "foreign_video", "dropped_video")
+ENDS, UNCOMPRESSED = problems("ended_codec_processes", "uncompressed_pictures")
 # Conditions.
 PORT_TAKEN, NO_VIDEO, UNDECODED = "video_port", "video", "video_format"
 PICTURE_TOPICS = frozenset(row.name for row in PICTURE_ROWS)

@@ -9,12 +9,12 @@ from typing import Any, ClassVar
 
 from drone_bridge.net.clock import elapsed_s
 from drone_bridge.net.link_loop import Link
-from drone_bridge.pictures.camera import CAMERA_PROBLEMS, CAMERA_RATES, CameraTopics, camera_parameters
+from drone_bridge.pictures.camera import CameraTopics, camera_parameters
 from drone_bridge.pictures.h264_port import H264Port
 from drone_bridge.pictures.topics import H264_ROW
 from drone_bridge.pictures.video_port import video_log
 from drone_bridge.robot_class.camera import camera_of
-from drone_bridge.robot_class.client_session import REPORTS, SENT, UNSENT, WITHHELD, RobotClassOperatorSession
+from drone_bridge.robot_class.client_session import RobotClassOperatorSession
 from drone_bridge.robot_class.connection import StatePacket
 from drone_bridge.robot_class.hang import watch_methods
 from drone_bridge.robot_class.links import client_link
@@ -99,8 +99,6 @@ class RobotClassBridge(ProtocolNode):
     """Topics and parameters of one Robot, its link, and the session of a client."""
 
     robot: ClassVar[type[Robot]]
-    rates = (SENT, "commands", REPORTS, *CAMERA_RATES)
-    problems = (*ProtocolNode.problems, UNSENT, WITHHELD, "refused_commands", REFUSED_IMAGES, *CAMERA_PROBLEMS)
 
     def __init__(self, **options: Any) -> None:
         super().__init__(f"{self.robot.name}_bridge", parameters(self.robot), **options)

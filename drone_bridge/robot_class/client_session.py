@@ -67,11 +67,13 @@ from drone_bridge.session.feedback import Feedback
 from drone_bridge.session.obstacles import Obstacle
 from drone_bridge.session.report_watch import ReportWatch
 from drone_bridge.session.session import (
+    CONNECTIONS,
     EMERGENCY,
     EMERGENCY_AGE_S,
     FINAL_GAP_S,
     FINAL_REPEATS,
     LAND,
+    REJECTED,
     Action,
     Actions,
     Close,
@@ -88,6 +90,7 @@ from drone_bridge.session.session import (
 )
 from drone_bridge.session.tilt_pilot import ESTIMATED, ESTIMATES, TiltPilot
 from drone_bridge.wire import NEED_DATA, ConnectionClosed, RemoteProtocolError
+from drone_bridge.wire.counters import Counter, problems, rates
 from drone_bridge.wire.outgoing import UNENCODABLE
 
 WAITING, GREETING, CONNECTED, CLOSED = "waiting for a peer", "greeting", "connected", "closed"
@@ -107,8 +110,9 @@ ANY_ERROR = (Exception, SystemExit)
 #: Test of the packet that answers a step of the greeting.
 Test = Callable[[bytes], bool]
 #: Counters.
-SENT, REPORTS, UNSENT, WITHHELD = "sent_commands", "reports", "unsent_packets", "withheld_commands"
-UNGREETED = "unanswered_steps"
+SENT, REPORTS = rates("sent_commands", "reports")
+UNSENT, WITHHELD = problems("unsent_packets", "withheld_commands")
+UNGREETED = Counter("unanswered_steps")
 
 
 class _UnansweredRequest(NamedTuple):
@@ -218,7 +222,7 @@ class RobotClassOperatorSession(Session):
         self._moved_at = math.inf
         self._is_neutral = True
         self._disobeys, self._is_ungreeted = "", False
-        began = Note("connections", f"Connected to {self.peer}.", is_expected=True)
+        began = Note(CONNECTIONS, f"Connected to {self.peer}.", is_expected=True)
         return [*self._neutral_of_datagrams(), *self._handshake(now_s), began]
 
     def receive(self, data: bytes | str, source: Any, now_s: float) -> Actions:
@@ -263,7 +267,7 @@ class RobotClassOperatorSession(Session):
                     if not is_of_greeting and not self._answers_repeat(packet, now_s):
                         actions += self._answered(packet.meaning, now_s)
         except RemoteProtocolError as error:
-            actions.append(Note("rejected_input", str(error)))
+            actions.append(Note(REJECTED, str(error)))
             self._other_answer = end.rejected if self._test is not None else b""
             if is_stream:
                 actions += self._ended()

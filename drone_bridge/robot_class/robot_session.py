@@ -39,6 +39,8 @@ from drone_bridge.session.clients import REFUSED, Client, Clients
 from drone_bridge.session.operator_command import OperatorCommand
 from drone_bridge.session.session import (
     AFTER_STALLS,
+    CONNECTIONS,
+    REJECTED,
     Action,
     Actions,
     Call,
@@ -50,12 +52,13 @@ from drone_bridge.session.session import (
 )
 from drone_bridge.wire import NEED_DATA, ConnectionClosed, RemoteProtocolError
 from drone_bridge.wire.addresses import AllowedPeers, peer_name
+from drone_bridge.wire.counters import Rate
 from drone_bridge.wire.outgoing import UNENCODABLE
 
 TELL_S = 0.1
 REPEAT_RATE = 20.0
 WAITING, SERVING, CLOSED = "waiting for a peer", "serving", "closed"
-REPORTS = "reports"
+REPORTS = Rate("reports")
 
 
 class RobotClassVehicleSession(Session):
@@ -103,7 +106,7 @@ class RobotClassVehicleSession(Session):
         self.state, self.peer, self.is_open = SERVING, _name(peer), True
         self.since_s, self._tell_s = now_s, now_s
         self._set_due()
-        return [*left, Note("connections", f"Serving {self.peer}.", is_expected=True)]
+        return [*left, Note(CONNECTIONS, f"Serving {self.peer}.", is_expected=True)]
 
     def receive(self, data: bytes | str, source: Any, now_s: float) -> Actions:
         assert isinstance(data, bytes)
@@ -124,7 +127,7 @@ class RobotClassVehicleSession(Session):
                 for meaning in packet.meaning:
                     actions += self._execute(meaning, source, now_s)
         except RemoteProtocolError as error:
-            actions.append(Note("rejected_input", str(error)))
+            actions.append(Note(REJECTED, str(error)))
             if self._is_stream:
                 return [*actions, *self._left(source)]  # neutral after the commands before the error
         if has_sent_message:

@@ -13,7 +13,7 @@ from drone_bridge.net.link_loop import Link
 from drone_bridge.robot_class.hang import watch_methods
 from drone_bridge.robot_class.links import robots_link
 from drone_bridge.robot_class.robot import Command, Robot, Telemetry, first_link, further_links, image_of, is_stream
-from drone_bridge.robot_class.robot_session import REPORTS, RobotClassVehicleSession
+from drone_bridge.robot_class.robot_session import RobotClassVehicleSession
 from drone_bridge.robot_class.topics import REFUSED_IMAGES, RobotClassTranslation, assemble, make_rows
 from drone_bridge.ros.commands.command_axes import FullScale, velocity_from_shares
 from drone_bridge.ros.node.common_parameters import (
@@ -32,8 +32,7 @@ from drone_bridge.ros.servers.topic_subscriptions import TopicSubscriptions
 from drone_bridge.ros.servers.velocity_publisher import VelocityPublisher
 from drone_bridge.ros.topics.frames import DroneFrameNames
 from drone_bridge.ros.topics.table import MissingTopicError
-from drone_bridge.session.operator_command import OPERATORS_LOST
-from drone_bridge.session.session import AFTER_STALLS, Answer, Session
+from drone_bridge.session.session import Answer, Session
 
 ANSWER_TIMEOUT_S = 15.0
 
@@ -65,8 +64,6 @@ class RobotClassServer(ProtocolNode):
     robot: ClassVar[type[Robot]]
     is_server = True
     open_state = "serving"
-    rates = ("commands", REPORTS)
-    problems = (*ProtocolNode.problems, AFTER_STALLS, OPERATORS_LOST, REFUSED_IMAGES)
 
     def __init__(self, **options: Any) -> None:
         super().__init__(f"{self.robot.name}_server", parameters(self.robot), **options)

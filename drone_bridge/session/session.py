@@ -42,6 +42,7 @@ from enum import Enum, auto
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from drone_bridge.session.stall_detector import StallDetector
+from drone_bridge.wire.counters import Counter, Problem
 from drone_bridge.wire.outgoing import UNENCODABLE, encoded
 
 #: Number of repeats of a last packet, since datagrams get lost, and the gap between them, s, to survive a short outage.
@@ -54,10 +55,14 @@ SETTLING_S = StallDetector.STALL_S
 LAND, EMERGENCY = ENDS_FLIGHT = "land", "emergency"
 #: Limit of an emergency request's age, s: the person who called it has seen the result meanwhile.
 EMERGENCY_AGE_S = 3.0
+#: Counters of connections, and of invalid messages.
+CONNECTIONS, REJECTED = Counter("connections"), Problem("rejected_input")
 #: Counter of refused datagrams.
-REFUSED_DATAGRAMS = "refused_datagrams"
+REFUSED_DATAGRAMS = Problem("refused_datagrams")
+#: Counter of datagrams that could not be sent.
+UNSENT_DATAGRAMS = Problem("unsent_datagrams")
 #: Counter of commands that were refused after a stall.
-AFTER_STALLS = "commands_after_stall"
+AFTER_STALLS = Problem("commands_after_stall")
 MAY_HAVE_WAITED = "Ignored a command that may be stale: the process has just resumed after a stall."
 
 MessageT = TypeVar("MessageT")
@@ -71,7 +76,7 @@ class Send:
     """Payload. A stream does not copy it: it must not change until the peer has read it."""
     to: Any = None
     """Destination, as the link identifies its peers; None if there is only one."""
-    if_lost: str = "unsent_datagrams"
+    if_lost: str = UNSENT_DATAGRAMS
     """Counter to increase if the packet can't be sent."""
     if_sent: tuple[str, ...] = ()
     """Counters to increase if the packet is sent."""

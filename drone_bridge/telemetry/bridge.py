@@ -50,8 +50,9 @@ from drone_bridge.telemetry.codec import (
 from drone_bridge.telemetry.session.controller import (
     BAD_IMAGES,
     CONNECTED,
-    LOST_ROVERS,
-    UNANSWERED,
+    DOCUMENTS,
+    IMAGES,
+    ROVER_DOCUMENTS,
     TelemetryControllerSession,
 )
 from drone_bridge.telemetry.topics import (
@@ -115,8 +116,6 @@ class TelemetryBridge(ProtocolNode):
     open_state = CONNECTED
     silence_parameter = "telemetry_timeout"
     says_silence = True
-    rates = ("documents", "rover_documents", "late_documents", "images", "images_decoded", "commands")
-    problems = (*ProtocolNode.problems, BAD_IMAGES, LOST_ROVERS, UNANSWERED, "refused_commands")
 
     def __init__(self, **options: Any) -> None:
         super().__init__("telemetry_bridge", PARAMETERS, **options)
@@ -183,14 +182,14 @@ class TelemetryBridge(ProtocolNode):
             self._restarts.publish(message)
             return
         if isinstance(message, RoverTelemetry):
-            self.report.counts["rover_documents"] += 1
+            self.report.counts[ROVER_DOCUMENTS] += 1
             self._topics.publish(message, self._stamps.of(_time(message.timestamp)))
             return
         received_s = self.decided_s
-        self.report.counts["documents"] += 1
+        self.report.counts[DOCUMENTS] += 1
         stamp = self._stamps.stamp(_time(message.timestamp))
         self._topics.publish(message, stamp)
-        self.report.counts["images"] += message.camera.jpeg is not None
+        self.report.counts[IMAGES] += message.camera.jpeg is not None
         self.report.record_duration("document_read_to_published", elapsed_s() - received_s)
 
     # For the executor.

@@ -42,8 +42,6 @@ from drone_bridge.ros.servers.velocity_publisher import VelocityPublisher
 from drone_bridge.ros.time import seconds_of
 from drone_bridge.ros.topics.jpeg_images import encoded
 from drone_bridge.ros.topics.table import MissingTopicError
-from drone_bridge.session.operator_command import OPERATORS_LOST
-from drone_bridge.session.session import AFTER_STALLS
 from drone_bridge.telemetry.codec import (
     COMMAND_TOPIC,
     DEFAULT_PORT,
@@ -58,7 +56,7 @@ from drone_bridge.telemetry.codec import (
     RoverConnection,
     RoverTelemetry,
 )
-from drone_bridge.telemetry.session.drone import CLAMPED, CONNECTED, TOO_LARGE, UNHEARD, UNSENT, TelemetryDroneSession
+from drone_bridge.telemetry.session.drone import CONNECTED, TelemetryDroneSession
 from drone_bridge.telemetry.topics import (
     DEFAULT_FOV,
     OPPOSITE_SIGNS,
@@ -69,6 +67,7 @@ from drone_bridge.telemetry.topics import (
 )
 from drone_bridge.telemetry.units import Units
 from drone_bridge.wire.addresses import address_name
+from drone_bridge.wire.counters import Problem
 from drone_bridge.wire.events import RemoteProtocolError
 from drone_bridge.wire.jpeg import read_size
 
@@ -179,7 +178,7 @@ class DroneSources:
 # The node.
 
 
-BAD_IMAGES = "unusable_images"
+BAD_IMAGES = Problem("unusable_images")
 INCOMPLETE = "sources"
 #: Maximum payload of a UDP datagram.
 MAX_DATAGRAM_BYTES = 65507
@@ -201,8 +200,6 @@ class TelemetryServer(ProtocolNode):
 
     is_server = True
     open_state = CONNECTED
-    rates = ("documents", "rover_documents", "images", "commands")
-    problems = (*ProtocolNode.problems, UNHEARD, UNSENT, TOO_LARGE, BAD_IMAGES, CLAMPED, OPERATORS_LOST, AFTER_STALLS)
 
     def __init__(self, **options: Any) -> None:
         super().__init__("telemetry_server", PARAMETERS, **options)

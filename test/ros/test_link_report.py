@@ -9,7 +9,9 @@ from diagnostic_msgs.msg import DiagnosticStatus
 from drone_bridge.ros.node.link_report import LinkReport
 from drone_bridge.ros.node.stall_watch import PROCESS
 from drone_bridge.session.obstacles import Obstacle
+from drone_bridge.wire.counters import Problem, Rate
 
+FRAMES = Rate("frames")
 LOGGER = SimpleNamespace(**dict.fromkeys(("info", "warning", "error"), lambda line: None))
 
 
@@ -36,7 +38,7 @@ def report(make_report):
 
 
 def test_durations_are_means_of_one_period_and_counts_grow_for_ever(make_report):
-    report = make_report(rates=("frames",), problems=("lost_connections",))
+    report = make_report()
     for seconds in (0.001, 0.003):
         report.record_duration("round_trip", seconds)
         report.counts["frames"] += 1
@@ -58,7 +60,7 @@ def test_durations_are_means_of_one_period_and_counts_grow_for_ever(make_report)
 
 
 def test_events_of_an_unrequested_period_are_not_reported_as_new(make_report, clock):
-    report = make_report(rates=("frames",), problems=("lost_connections",))
+    report = make_report()
     report.counts.update({"frames": 600, "lost_connections": 1})
     report.record_duration("round_trip", 0.5)
     clock[0] += 60.0
@@ -296,3 +298,9 @@ class TestHangs:
         assert Obstacle.HANGING_PEER.key not in report.conditions
         fall_silent(is_heard=True)
         assert Obstacle.HANGING_PEER.key not in report.conditions
+
+
+def test_a_counter_is_declared_once_with_its_kind():
+    assert Rate("frames") == "frames"
+    with pytest.raises(ValueError, match="frames is declared as a Rate, too"):
+        Problem("frames")

@@ -62,10 +62,12 @@ from drone_bridge.session.arbiter import Rank
 from drone_bridge.session.continuous_pose import ContinuousPose, continued
 from drone_bridge.session.feedback import Feedback
 from drone_bridge.session.session import (
+    CONNECTIONS,
     EMERGENCY,
     FINAL_GAP_S,
     FINAL_REPEATS,
     LAND,
+    REJECTED,
     Action,
     Actions,
     Landing,
@@ -80,6 +82,7 @@ from drone_bridge.session.session import (
     too_old,
 )
 from drone_bridge.session.tilt_pilot import ESTIMATED, ESTIMATES, TiltPilot
+from drone_bridge.wire.counters import problems, rates
 from drone_bridge.wire.events import NEED_DATA, LocalProtocolError, RemoteProtocolError
 from drone_bridge.wire.outgoing import UNENCODABLE, fitted
 from drone_bridge.wire.rate_limit import RateLimit
@@ -106,15 +109,9 @@ FOLLOWED_RATE = 30.0
 NEAR_CEILING_M = 0.2
 LAND_TIMEOUT_S = 5.0
 # Counters.
-PACKETS, REPORTS, GAPS, LATE, UNHEARD, SILENCES, RESTARTS = (
-    "packets",
-    "navdata",
-    "navdata_gaps",
-    "late_navdata",
-    "undelivered_packets",
-    "lost_navdata",
-    "restarted_numbers",
-)
+PACKETS, REPORTS = rates("packets", "navdata")
+GAPS, LATE, UNHEARD = problems("navdata_gaps", "late_navdata", "undelivered_packets")
+SILENCES, RESTARTS, REFUSED_SETTINGS = problems("lost_navdata", "restarted_numbers", "refused_settings")
 CALL_AGAIN = "Call emergency again."
 STALE = "The request is stale: the bridge was stalled meanwhile. Please call again."
 #: Causes of an emergency, in the order in which they are named.
@@ -230,7 +227,7 @@ class ArdroneClientSession(Session):
         self._packet_at = self._wake_at = self.since_s = now_s
         self.received_s = None
         self.settings.start(self._wishes())
-        self._effects.append(Note("connections", f"Asking {self.peer} for navdata.", is_expected=True))
+        self._effects.append(Note(CONNECTIONS, f"Asking {self.peer} for navdata.", is_expected=True))
         return self.tick(now_s)
 
     def tick(self, now_s: float) -> Actions:
@@ -415,7 +412,7 @@ class ArdroneClientSession(Session):
         try:
             navdata = self._connection.next_event()
         except RemoteProtocolError as error:
-            return [Note("rejected_input", f"Navdata of {self.peer} was refused: {error}")]
+            return [Note(REJECTED, f"Navdata of {self.peer} was refused: {error}")]
         assert navdata is not NEED_DATA
         before = self.navdata if self.state == CONNECTED else None
         if before and navdata.sequence <= before.sequence and not _starts_over(navdata):
@@ -522,7 +519,7 @@ class ArdroneClientSession(Session):
             settings = self._reader.receive(data)
         except RemoteProtocolError as error:
             self._disconnect_control()
-            self._effects.append(Note("rejected_input", f"Settings of {self.peer} were refused: {error}"))
+            self._effects.append(Note(REJECTED, f"Settings of {self.peer} were refused: {error}"))
             return self._taken(now_s)
         if settings:
             self._disconnect_control()
@@ -777,7 +774,7 @@ class ArdroneClientSession(Session):
 
     def _taken(self, now_s: float) -> Actions:
         self._end_overdue(now_s)
-        self._effects += [Note("refused_settings", sentence) for sentence in self.settings.problems]
+        self._effects += [Note(REFUSED_SETTINGS, sentence) for sentence in self.settings.problems]
         self.settings.problems.clear()
         self.problems = f"{self.peer} sends no navdata" if self.state == ASKING else "", "", "", ""
         if self.state == CONNECTED and (navdata := self.navdata):

@@ -90,10 +90,12 @@ from drone_bridge.session.arbiter import Rank
 from drone_bridge.session.continuous_pose import ContinuousPose, continued
 from drone_bridge.session.feedback import Feedback
 from drone_bridge.session.session import (
+    CONNECTIONS,
     EMERGENCY,
     FINAL_GAP_S,
     FINAL_REPEATS,
     LAND,
+    REJECTED,
     Action,
     Actions,
     Landing,
@@ -109,6 +111,7 @@ from drone_bridge.session.session import (
 )
 from drone_bridge.session.tilt_pilot import ESTIMATED, ESTIMATES, TiltPilot
 from drone_bridge.wire.addresses import peer_name
+from drone_bridge.wire.counters import problems, rates
 from drone_bridge.wire.events import RemoteProtocolError
 from drone_bridge.wire.outgoing import UNENCODABLE, encoded
 
@@ -124,7 +127,8 @@ LAND_PERIOD_S = 1.0
 #: Hover packets at the start, because UDP may lose some.
 HOVER_PACKETS = 3
 # Counters.
-UNHEARD, FOREIGN_NAVDATA, OVERRULED = "undelivered_packets", "refused_navdata", "overruled_flights"
+UNHEARD, FOREIGN_NAVDATA, OVERRULED = problems("undelivered_packets", "refused_navdata", "overruled_flights")
+PACKETS, NAVDATA, DETECTIONS = rates("packets", "navdata", "detections")
 #: Minimum time for which a drone visible in navdata may deviate from its command, s.
 OVERRULED_S = 3.0
 #: Time after a refusal for which the GUI's port is considered closed, s.
@@ -251,7 +255,7 @@ class DroneGuiControllerSession(Session):
         self.state, self.is_open = SENDING, True
         self._hover_left, self._packet_s = HOVER_PACKETS, now_s
         self._pilot.restart(now_s)
-        self._effects = [Note("connections", f"Sending to {self.peer}.", is_expected=True)]
+        self._effects = [Note(CONNECTIONS, f"Sending to {self.peer}.", is_expected=True)]
         self._send_packet(now_s)
         if self._watch.is_flying(now_s) is None and not self._receives_navdata:
             self._effects.append(Note("", f"It is unknown whether the drone flies: {self.advice}.", is_expected=True))
@@ -438,10 +442,10 @@ class DroneGuiControllerSession(Session):
         try:
             block = self._connection.next_event()
         except RemoteProtocolError as error:
-            return [Note("rejected_input", f"A datagram of navdata from {name} was refused: {error}")]
+            return [Note(REJECTED, f"A datagram of navdata from {name} was refused: {error}")]
         assert block is not NEED_DATA
         self.received_s = now_s
-        kinds = {Demo: "navdata", VisionDetect: "detections"}
+        kinds = {Demo: NAVDATA, VisionDetect: DETECTIONS}
         self._effects.append(Note(kinds.get(type(block), "other_navdata")))
         if isinstance(block, Demo):
             measured, restarted = continued(self._pose, units.measurement(block), now_s)

@@ -15,9 +15,10 @@ from collections.abc import Callable
 
 from drone_bridge.dronegui.codec import FlightState
 from drone_bridge.session.session import Actions, Note
+from drone_bridge.wire.counters import Problem
 
 #: Counter of disbelieved messages that the drone is on the ground.
-DOUBTFUL = "doubtful_landings"
+DOUBTFUL = Problem("doubtful_landings")
 
 
 class FlyingState:

@@ -46,13 +46,16 @@ from drone_bridge.dronegui.codec import (
 )
 from drone_bridge.dronegui.device import MAX_CONTROLLERS, Gui, GuiDialect
 from drone_bridge.dronegui.session.flying import FlyingState
+from drone_bridge.session import clients
 from drone_bridge.session.operator_command import OperatorCommand
 from drone_bridge.session.session import (
     AFTER_STALLS,
+    CONNECTIONS,
     EMERGENCY,
     ENDS_FLIGHT,
     LAND,
     MAY_HAVE_WAITED,
+    REJECTED,
     Action,
     Actions,
     Answer,
@@ -65,6 +68,7 @@ from drone_bridge.session.session import (
     next_due,
 )
 from drone_bridge.wire.addresses import AllowedPeers, peer_name
+from drone_bridge.wire.counters import problems, rates
 from drone_bridge.wire.events import RemoteProtocolError
 
 WAITING, SERVING, CLOSED = "waiting for a peer", "serving", "closed"
@@ -77,7 +81,9 @@ HOVER_RETRY_S = 1.0
 #: No motion, without the button hover.
 LEVEL = Controls(hover=False)
 # Counters.
-LATE, REFUSED, UNANSWERED, UNSENT = "late_packets", "refused_presses", "unanswered_presses", "unsent_navdata"
+LATE, REFUSED = problems("late_packets", "refused_presses")
+UNANSWERED, UNSENT, REJECTED_MESSAGES = problems("unanswered_presses", "unsent_navdata", "rejected_messages")
+PACKETS, NAVDATA, DETECTIONS = rates("packets", "navdata", "detections")
 
 
 class GuiSession(Session):
@@ -126,7 +132,7 @@ class GuiSession(Session):
         """Follow a packet of the controller."""
         name = peer_name(source)
         if not self._allowed.allows(source[0]):
-            return [Note("refused_peers", f"{name} was refused: it is not in allowed_peers.")]
+            return [Note(clients.REFUSED, f"{name} was refused: it is not in allowed_peers.")]
         assert isinstance(data, bytes)
         if now_s < self.settled_s and not self._gui.is_stop(data):
             return [Note(AFTER_STALLS, MAY_HAVE_WAITED)]
@@ -135,21 +141,21 @@ class GuiSession(Session):
         try:
             event = self._gui.receive(data, source, now_s)
         except RemoteProtocolError as error:
-            return [Note("rejected_input", f"A packet from {name} was refused: {error}")]
+            return [Note(REJECTED, f"A packet from {name} was refused: {error}")]
         if not isinstance(event, ControlPacket):
             sentence = f"Ignored a late packet from {name}: {event.seq:g} after {event.newest_seq:g}."
             return [Note(LATE, f"{sentence} A restarted sender must begin with seq 1.", is_ongoing=True)]
         self._note_start(name, event.seq, now_s)
         if self._presses_reset:
             self._press_reset(source[0], now_s)
-        begun: list[Action] = [] if self.is_open else [Note("connections")]
+        begun: list[Action] = [] if self.is_open else [Note(CONNECTIONS)]
         if is_new:
             begun.append(Note("", f"Controlled by {name}.", is_expected=True))
         self.state, self.peer, self.is_open = SERVING, name, True
         self.received_s = now_s
         self._hover_check_s = now_s + 1 / self._parameter("rate")
         self._set_due()
-        return [Note("packets"), *begun, *self._effects]
+        return [Note(PACKETS), *begun, *self._effects]
 
     def tick(self, now_s: float) -> Actions:
         """Repeat the state in force, or end it; hold or release hover."""
@@ -242,7 +248,7 @@ class GuiSession(Session):
         return [*notes, *(self._sent(block, datagram, now_s) if datagram else [])]
 
     def _sent(self, block: Navdata, datagram: bytes, now_s: float) -> Actions:
-        kinds = {Demo: "navdata", VisionDetect: "detections"}
+        kinds = {Demo: NAVDATA, VisionDetect: DETECTIONS}
         counted = (kinds.get(type(block), "other_navdata"),)
         sent = [Send(datagram, each, UNSENT, counted) for each in self._gui.receivers(now_s)]
         return [*sent, *([Publish(block)] if isinstance(block, Demo) else [])]

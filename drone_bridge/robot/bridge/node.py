@@ -47,22 +47,6 @@ OPTIONS = StreamOptions(chunk_bytes=1024)
 class RobotBridge(ProtocolNode):
     """Node that drives a robot, and publishes its sensors, subsystems and log."""
 
-    rates = ("packets", "commands", "updates")
-    problems = (
-        *ProtocolNode.problems,
-        "refused_commands",
-        "refused_binds",
-        "unanswered_binds",
-        "lost_subsystems",
-        "missing_subsystems",
-        "slow_keep_alives",
-        "unexpected_packets",
-        "unknown_packets",
-        "unknown_types",
-        "unknown_sensors",
-        "unreadable_lists",
-    )
-
     def __init__(self, **options: Any) -> None:
         super().__init__("robot_bridge", PARAMETERS, **options)
         #: The session; None before the first activation.

@@ -10,6 +10,9 @@ from drone_bridge.robot import codec
 from drone_bridge.robot.topics import MAX_SENSORS, TABLE, TOPIC_OF_TYPE, RobotTranslation
 from drone_bridge.ros.node.protocol_node import ProtocolNode
 from drone_bridge.ros.publishers import NO_EVENTS
+from drone_bridge.wire.counters import Problem
+
+UNKNOWN_SENSORS = Problem("unknown_sensors")
 
 #: Maximum number of topics. They stay for sensors that come back: DDS never frees all memory of a destroyed topic.
 MAX_TOPICS = 128
@@ -73,14 +76,14 @@ class SensorTopics:
         sensors = self._info.sensors
         if not update.has_ids and len(update.readings) != len(sensors):
             self._node.report.count_and_warn(
-                "unknown_sensors",
+                UNKNOWN_SENSORS,
                 f"The robot sent {len(update.readings)} readings without ids, but lists {len(sensors)} sensors.",
             )
             return
         newest = {reading.sensor: reading.value for reading in update.readings}
         known = {number: value for number, value in newest.items() if number < len(sensors)}
         if len(known) < len(newest):
-            self._node.report.count_and_warn("unknown_sensors", "The robot sent readings of unlisted sensors.")
+            self._node.report.count_and_warn(UNKNOWN_SENSORS, "The robot sent readings of unlisted sensors.")
         for number, value in known.items():
             self._publish(number, replace(sensors[number], value=value))
 

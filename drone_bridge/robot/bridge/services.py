@@ -15,7 +15,7 @@ from drone_bridge.net.clock import elapsed_s
 from drone_bridge.net.connector import LinkError
 from drone_bridge.robot.discovery import REPLIES_S, DiscoveryRoute, DiscoverySearch
 from drone_bridge.robot.session.driver import NOT_CONNECTED, DriverSession
-from drone_bridge.ros.node.protocol_node import ProtocolNode
+from drone_bridge.ros.node.protocol_node import REFUSED_COMMANDS, ProtocolNode
 from drone_bridge.ros.node.request_services import PendingRequest, pass_on
 from drone_bridge.ros.steady_timer import steady_timer
 from drone_bridge.session.session import Actions
@@ -67,7 +67,7 @@ class RobotServices:
             self._refuse_light(sentence)
 
     def _refuse_light(self, reason: str) -> None:
-        self._node.report.count_and_warn("refused_commands", f"Refused a message on light: {reason}")
+        self._node.report.count_and_warn(REFUSED_COMMANDS, f"Refused a message on light: {reason}")
 
     async def _serve(self, task: str, request: Any, response: Any) -> Any:
         """Post a request to the session, and fill the response with its outcome."""

@@ -27,14 +27,14 @@ from drone_bridge.robot.server.log_lines import LogLines
 from drone_bridge.robot.server.parameters import PARAMETERS, ListSource
 from drone_bridge.robot.server.sources import ListedParts, SensorSubscriptions
 from drone_bridge.robot.session.listing import Listing
-from drone_bridge.robot.session.robot import DROPPED_DRIVERS, LISTENING, SILENT_DRIVERS, UNKNOWN_VALUES, RobotSession
+from drone_bridge.robot.session.robot import LISTENING, RobotSession
 from drone_bridge.robot.topics import RobotTranslation
 from drone_bridge.robot.units import SkidSteer
 from drone_bridge.ros.commands.velocity_messages import cmd_vel_type, twist_from_velocity
 from drone_bridge.ros.node.program import run
-from drone_bridge.ros.node.protocol_node import ProtocolNode
+from drone_bridge.ros.node.protocol_node import COMMANDS, ProtocolNode
 from drone_bridge.ros.servers.neutral_repeater import NeutralRepeater
-from drone_bridge.session.session import AFTER_STALLS, Actions
+from drone_bridge.session.session import Actions
 
 #: Condition: the robot behind a bridge is silent.
 SILENT_ROBOT = "silent_robot"
@@ -47,8 +47,6 @@ class RobotServer(ProtocolNode):
 
     is_server = True
     open_state = LISTENING
-    rates = ("commands", "readings")
-    problems = (*ProtocolNode.problems, AFTER_STALLS, SILENT_DRIVERS, DROPPED_DRIVERS, UNKNOWN_VALUES)
 
     def __init__(self, **options: Any) -> None:
         super().__init__("robot_server", PARAMETERS, **options)
@@ -134,7 +132,7 @@ class RobotServer(ProtocolNode):
     def publish_event(self, message: Speeds | LightUpdate) -> None:
         """Publish a driver's command."""
         if isinstance(message, Speeds):
-            self.report.counts["commands"] += 1
+            self.report.counts[COMMANDS] += 1
             twist = twist_from_velocity(self._skid_steer.velocity(message))
             self._repeater.publish(self._commands, twist, self.decided_s)
         else:

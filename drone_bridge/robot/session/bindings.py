@@ -10,7 +10,12 @@ from drone_bridge.robot.codec import STOPPED
 from drone_bridge.robot.session.desired import DesiredSubsystems
 from drone_bridge.robot.session.other_drivers import Obstruction, OtherDrivers
 from drone_bridge.session.session import Action, Note, Outcome, Request
+from drone_bridge.wire.counters import problems
 from drone_bridge.wire.printable import printable
+
+# Counters.
+REFUSED_BINDS, UNANSWERED_BINDS = problems("refused_binds", "unanswered_binds")
+LOST_SUBSYSTEMS, MISSING_SUBSYSTEMS = problems("lost_subsystems", "missing_subsystems")
 
 BIND_PAUSE_S = 1.0  # between attempts to bind the same subsystem
 #: Retry period while nothing is listed, or others hold a desired subsystem, since a release need not be announced.
@@ -136,7 +141,7 @@ class Bindings:
             sentence = f"The robot has not answered the bind of {self._label(number)}."
             if number in self._wanted:
                 sentence += " It is still requested."
-            self._warn("unanswered_binds", sentence)
+            self._warn(UNANSWERED_BINDS, sentence)
             self._end_attempt(number, False, sentence)
             self._bind_later(number, now_s)
         for number in [number for number, due_s in self._to_bind.items() if now_s >= due_s]:
@@ -161,7 +166,7 @@ class Bindings:
                     self._lose(number)
         self._wanted, missing = self._desired.choose(info.subsystems)
         for sentence in missing:
-            self._warn("missing_subsystems", sentence)
+            self._warn(MISSING_SUBSYSTEMS, sentence)
         for number in sorted(self._wanted - self.bound - self._attempts.keys()):
             if before is None:  # even if it is held: only a refusal shows that it can't be bound
                 self._bind(number, now_s)
@@ -209,7 +214,7 @@ class Bindings:
         holder = printable(subsystem.driver) if subsystem and subsystem.driver else "no known driver"
         sentence = f"The robot refused {self._label(number)}: it is bound by {holder}."
         self._refused.add(number)
-        self._warn("refused_binds", f"{sentence} Retrying when it is released.")
+        self._warn(REFUSED_BINDS, f"{sentence} Retrying when it is released.")
         self._end_attempt(number, False, sentence)
 
     def handle_bound(self, packet: codec.SubsystemBound, now_s: float) -> None:
@@ -236,7 +241,7 @@ class Bindings:
         self.bound.discard(number)
         driver = self._listed(number).driver
         change = f"given it to {printable(driver)}" if driver else "released it"
-        self._warn("lost_subsystems", f"{self._label(number)}: the robot has {change}.")
+        self._warn(LOST_SUBSYSTEMS, f"{self._label(number)}: the robot has {change}.")
 
     def _bind_later(self, number: int, now_s: float) -> None:
         """Bind after the pause since the last attempt."""

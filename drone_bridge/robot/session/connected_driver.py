@@ -17,7 +17,12 @@ from drone_bridge.robot.session.keep_alives import (
 )
 from drone_bridge.robot.session.other_drivers import OtherDrivers
 from drone_bridge.session.session import Action, Note, Publish
+from drone_bridge.wire.counters import Rate, problems
 
+# Counters.
+UNKNOWN_PACKETS, UNKNOWN_TYPES, UNEXPECTED = problems("unknown_packets", "unknown_types", "unexpected_packets")
+SLOW, UNREADABLE = problems("slow_keep_alives", "unreadable_lists")
+UPDATES = Rate("updates")
 #: Pause between the bytes of a slow keep-alive.
 BYTE_PERIOD_S = 0.01
 #: Timeout of a stop's acknowledgement, after which it is unknown whether the robot still moves.
@@ -241,7 +246,7 @@ class ConnectedDriver:
         """Update the lists and bindings by a packet, and publish it."""
         if isinstance(packet, codec.UnknownPacket):  # which may mean anything, so it is no sign of life
             sentence = f"The robot sent {len(packet.payload)} bytes of unknown type 0x{packet.type:02x}."
-            self._out.append(Note("unknown_packets", sentence))
+            self._out.append(Note(UNKNOWN_PACKETS, sentence))
             return
         self.received_s = now_s
         if isinstance(packet, codec.SubsystemInfo | codec.SensorInfo) and (packet.opaque or packet.missing):
@@ -250,7 +255,7 @@ class ConnectedDriver:
                 f"The robot lists a {what} of an unknown type. It and {packet.missing} more after it "
                 f"({len(packet.opaque)} bytes) are ignored."
             )
-            self._out.append(Note("unknown_types", sentence))
+            self._out.append(Note(UNKNOWN_TYPES, sentence))
         if handle := self._handlers.get(type(packet)):
             handle(packet, now_s)
         elif not isinstance(packet, codec.SensorUpdate) or self.sensors:  # robots may send readings before the list
@@ -268,12 +273,12 @@ class ConnectedDriver:
             self._stopped_s, self.moving, self._stop_answer_s = None, STOPPED, STOP_ANSWER_S
         if round_trip_s is None:
             sentence = f"The robot answered keep-alive {packet.time_ms}, which was not sent."
-            self._out.append(Note("unexpected_packets", sentence))
+            self._out.append(Note(UNEXPECTED, sentence))
             return
         self._out.append(Publish(KeepAliveRoundTrip(round_trip_s)))
         if round_trip_s >= SLOW_ROUND_TRIP_S:
             sentence = f"The round trip of a keep-alive took {round_trip_s:.1f} s. Robots stop if one is older than"
-            self._out.append(Note("slow_keep_alives", f"{sentence} {OLDEST_KEEP_ALIVE_S:g} s."))
+            self._out.append(Note(SLOW, f"{sentence} {OLDEST_KEEP_ALIVE_S:g} s."))
 
     def _handle_unreadable(self, packet: codec.UnreadableList, _: float) -> None:
         """Report an unreadable list once: it may come four times a second, and driving does not need it."""
@@ -283,7 +288,7 @@ class ConnectedDriver:
                 f"The robot sent a packet of type 0x{packet.type:02x} in an unknown layout: {packet.problem}. Such "
                 "packets are ignored."
             )
-            self._out.append(Note("unreadable_lists", sentence))
+            self._out.append(Note(UNREADABLE, sentence))
 
     def _handle_log(self, text: str, now_s: float) -> None:
         stopped = self._others.note_log(text)
@@ -313,7 +318,7 @@ class ConnectedDriver:
                 speeds, self._change_due_s = self.driven, may_change_s
         if speeds != self.driven:
             self.driven, self._changed_s = speeds, now_s
-            self._out.append(Note("updates"))
+            self._out.append(Note(UPDATES))
         numbers = self.bindings.bound_of(codec.SubsystemType.SKID_STEER)
         changed = [number for number in numbers if self._sent_speeds.get(number) != speeds]
         self._sent_speeds.update(dict.fromkeys(changed, speeds))

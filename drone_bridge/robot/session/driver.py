@@ -35,9 +35,12 @@ from drone_bridge.robot.session.connected_driver import ConnectedDriver, SilentR
 from drone_bridge.robot.session.desired import DesiredSubsystems
 from drone_bridge.robot.units import SkidSteer, measurement
 from drone_bridge.session.arbiter import CommandSource, Decision
+from drone_bridge.session.clients import LOST
 from drone_bridge.session.feedback import Feedback
 from drone_bridge.session.session import (
+    CONNECTIONS,
     MAY_HAVE_WAITED,
+    REJECTED,
     Action,
     Actions,
     Close,
@@ -52,6 +55,7 @@ from drone_bridge.session.session import (
     next_due,
     sends_first,
 )
+from drone_bridge.wire.counters import Rate
 from drone_bridge.wire.events import RemoteProtocolError
 
 WAITING, CONNECTED, CLOSED = "waiting for a peer", "connected", "closed"
@@ -62,6 +66,7 @@ NOT_CONNECTED = "No robot is connected."
 #: Delay of a stop after the timeout of a command.
 _AFTER_S = 1e-3
 #: Names of conditions.
+PACKETS = Rate("packets")
 OBSTRUCTION, STANDSTILL, UNANSWERED_STOP, UNLISTED = "obstruction", "standstill", "unanswered_stop", "unlisted"
 
 
@@ -142,7 +147,7 @@ class DriverSession(Session):
         self._driver = ConnectedDriver(self._driver_name, self._desired, self._parameter, self._out, now_s)
         self._lists, self._lists_due_s = Lists(), math.inf
         self._odometry_due_s, self._moving, self._moved_s = now_s + 1 / ODOMETRY_RATE, STOPPED, now_s
-        self._out.append(Note("connections", f"Connected to {peer}.", is_expected=True))
+        self._out.append(Note(CONNECTIONS, f"Connected to {peer}.", is_expected=True))
         return self._turn(now_s)
 
     def receive(self, data: bytes | str, source: Any, now_s: float) -> Actions:
@@ -154,7 +159,7 @@ class DriverSession(Session):
         try:
             while (packet := self._connection.next_event()) is not codec.NEED_DATA:
                 assert not isinstance(packet, codec.ConnectionClosed)
-                self._out.append(Note("packets"))
+                self._out.append(Note(PACKETS))
                 driver.handle(packet, now_s)
         except RemoteProtocolError as error:
             return self._refused(error, now_s)
@@ -170,7 +175,7 @@ class DriverSession(Session):
         except RemoteProtocolError as error:
             return self._refused(error, now_s, is_gone=True)
         sentence = self._driver.bindings.closing_sentence or sentence
-        self._out.append(Note("lost_connections", sentence))
+        self._out.append(Note(LOST, sentence))
         return self._ended(sentence, now_s, is_gone=True)
 
     def tick(self, now_s: float) -> Actions:
@@ -257,7 +262,7 @@ class DriverSession(Session):
             try:
                 driver.tick(now_s, self._wall_ms())
             except SilentRobotError as silence:
-                self._out.append(Note("lost_connections", str(silence)))
+                self._out.append(Note(LOST, str(silence)))
                 return self._ended(str(silence), now_s)
             decision = self._arbiter.decide(now_s)
             driver.drive(self._skid_steer.speeds(decision.command) if decision.command else STOPPED, now_s)
@@ -313,7 +318,7 @@ class DriverSession(Session):
 
     def _refused(self, error: RemoteProtocolError, now_s: float, *, is_gone: bool = False) -> Actions:
         sentence = f"{error} The connection is closed: its data can't be trusted."
-        self._out.append(Note("rejected_input", sentence))
+        self._out.append(Note(REJECTED, sentence))
         return self._ended(sentence, now_s, is_gone=is_gone)
 
     def _ended(self, reason: str, now_s: float, *, is_gone: bool = False) -> Actions:

@@ -42,6 +42,8 @@ from drone_bridge.robot.session.sensor_values import SensorValues
 from drone_bridge.session.clients import Clients
 from drone_bridge.session.session import (
     AFTER_STALLS,
+    CONNECTIONS,
+    REJECTED,
     Action,
     Actions,
     Close,
@@ -51,6 +53,7 @@ from drone_bridge.session.session import (
     Session,
 )
 from drone_bridge.wire.addresses import peer_name
+from drone_bridge.wire.counters import Rate, problems
 from drone_bridge.wire.events import DisconnectPeerError, ProtocolError
 from drone_bridge.wire.outgoing import UNENCODABLE
 
@@ -65,7 +68,8 @@ WATCH_PERIOD_S = 0.25
 #: Delay of halting a driver after its timeout.
 _AFTER_S = 1e-3
 # Counters.
-SILENT_DRIVERS, DROPPED_DRIVERS, UNKNOWN_VALUES = "silent_drivers", "dropped_drivers", "unknown_values"
+SILENT_DRIVERS, DROPPED_DRIVERS, UNKNOWN_VALUES = problems("silent_drivers", "dropped_drivers", "unknown_values")
+READINGS = Rate("readings")
 
 
 class RobotSession(Session):
@@ -137,7 +141,7 @@ class RobotSession(Session):
         if not self._clients:
             self.since_s, self.received_s = now_s, None
         self._clients.add(peer, served, now_s)
-        self._out.append(Note("connections", f"Connected to {peer}.", is_expected=True))
+        self._out.append(Note(CONNECTIONS, f"Connected to {peer}.", is_expected=True))
         return self._done(now_s)
 
     def receive(self, data: bytes | str, source: Any, now_s: float) -> Actions:
@@ -293,7 +297,7 @@ class RobotSession(Session):
 
     def _reject(self, served: ServedDriver, error: ProtocolError) -> None:
         sentence = f"{served.driver}: {error} The connection is closed: its data can't be trusted."
-        self._out.append(Note("rejected_input", sentence))
+        self._out.append(Note(REJECTED, sentence))
 
     def _halt_silent(self) -> None:
         allowed_s = self._parameter("command_timeout")
@@ -320,7 +324,7 @@ class RobotSession(Session):
             return
         self._read_s = now_s
         readings = [each for each in self._values.take(now_s) if each.sensor < len(self._listing.sensors)]
-        self._out += [Note("readings")] * len(readings)
+        self._out += [Note(READINGS)] * len(readings)
         self._control.send_readings(readings)
 
     def _readings_due_s(self) -> float:

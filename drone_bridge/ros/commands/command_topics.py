@@ -22,7 +22,7 @@ from drone_bridge.ros.commands.command_ages import CommandAges
 from drone_bridge.ros.commands.command_streams import PERIOD_S, CommandStreams
 from drone_bridge.ros.commands.velocity_messages import cmd_vel_type, velocity_frames
 from drone_bridge.ros.node.limit_reports import LimitReports, read_limits
-from drone_bridge.ros.node.protocol_node import ProtocolNode
+from drone_bridge.ros.node.protocol_node import COMMANDS, REFUSED_COMMANDS, ProtocolNode
 from drone_bridge.ros.node.stall_watch import StaleStreamFilter
 from drone_bridge.ros.other_types import warn_of_other_types
 from drone_bridge.ros.qos import stream
@@ -154,7 +154,7 @@ class CommandTopics(Generic[RawT]):
                     refusal = str(error)
             if refusal:
                 sentence = f"A command on {topic} was refused: {refusal}"
-                self._report(partial(self._node.report.count_and_warn, "refused_commands", sentence))
+                self._report(partial(self._node.report.count_and_warn, REFUSED_COMMANDS, sentence))
                 return False
             now_s = elapsed_s()
             if not self._is_admitted(topic, now_s, overrules=overrules, is_helm=is_helm):
@@ -206,7 +206,7 @@ class CommandTopics(Generic[RawT]):
         elif not self.arbiter.admits(now_s, overrules=overrules):
             counts["overruled_commands"] += 1
             return False
-        counts["commands"] += 1
+        counts[COMMANDS] += 1
         return True
 
     def _supported(self, velocity: BodyVelocity) -> BodyVelocity:

@@ -15,9 +15,10 @@ durations, and copies data that others may be changing. It may mix the states of
 enough for a report, not for a decision.
 """
 
+import collections
 import math
-from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
@@ -27,6 +28,7 @@ from drone_bridge.ros.node.log_limiter import FIRST_INTERVAL_S, LogLimiters, Ong
 from drone_bridge.ros.node.stall_watch import PROCESS
 from drone_bridge.session.obstacles import Obstacle
 from drone_bridge.session.session import Session
+from drone_bridge.wire.counters import Counter, Problem, Rate
 
 #: Suffix of the name of a node's status on /diagnostics, after the node's full name.
 LINK_STATUS = ": link"
@@ -36,7 +38,7 @@ PEER_SILENT = "peer_silent_s"
 #: about an ongoing condition is.
 START_S = 3 * FIRST_INTERVAL_S
 #: Counter of silences.
-SILENCES = "silences"
+SILENCES = Problem("silences")
 #: Number of silences, without HEARD_WELL_S of messages in between, after which the peer hangs.
 SILENCES_OF_AN_ERROR = 3
 #: Time without a connection after which advice is logged, once.
@@ -60,8 +62,6 @@ class LinkReport:
         self,
         logger: Any,
         open_state: str,
-        rates: Sequence[str] = (),
-        problems: Sequence[str] = (),
         now_s: Callable[[], float] = elapsed_s,
     ) -> None:
         """Create an empty report.
@@ -69,11 +69,9 @@ class LinkReport:
         Args:
             logger: the node's logger.
             open_state: the state of a working link, the only one that is not a warning.
-            rates: counters that are also shown per second.
-            problems: counters whose growth during a period is a warning.
             now_s: the session's clock.
         """
-        self._logger, self._open_state, self._rates, self._problems = logger, open_state, rates, problems
+        self._logger, self._open_state = logger, open_state
         self._now_s = now_s
         self._warnings = LogLimiters()  # by counter
         self._information = LogLimiters()  # separate, so that reconnects don't suppress warnings
@@ -84,7 +82,7 @@ class LinkReport:
         """Reset all but the throttling of the log. `silence_limit_s` is as in the attribute."""
         self._started_s = self._period_began_s = self._now_s()
         #: Counters: frames, dropped images, rejected input, commands, ...
-        self.counts: Counter[str] = Counter()
+        self.counts: collections.Counter[str] = collections.Counter()
         self._counts_before: dict[str, int] = {}
         #: Facts about the peer, by name.
         self.facts: dict[str, str] = {}
@@ -267,8 +265,9 @@ class LinkReport:
         """
         length_s, before = max(self._now_s() - self._period_began_s, 1e-3), self._counts_before
         counts, durations_s = self.start_period()
-        growth = {count: counts.get(count, 0) - before.get(count, 0) for count in (*self._rates, *self._problems)}
-        grown = [problem for problem in self._problems if growth[problem]]
+        declared = Counter.declared.copy()
+        growth = {count: counts.get(count, 0) - before.get(count, 0) for count in declared}
+        grown = [count for count, each in declared.items() if growth[count] and isinstance(each, Problem)]
         silence_s = self.silence_s
         conditions = dict(sorted(self.conditions.copy().items(), key=lambda each: RANKS.get(each[0], len(RANKS))))
         is_silent = silence_s > self.silence_limit_s
@@ -285,7 +284,11 @@ class LinkReport:
         values |= self.facts.copy()
         values |= {key: str(counts.get(key, 0)) for key in growth}
         values |= {key: str(value) for key, value in sorted(counts.items()) if key not in values}
-        values |= {f"{key}_per_second": f"{growth[key] / length_s:.1f}" for key in self._rates}
+        values |= {
+            f"{key}_per_second": f"{growth[key] / length_s:.1f}"
+            for key, each in declared.items()
+            if isinstance(each, Rate)
+        }
         # The link's thread may still be adding to the last period's durations.
         for key, (total, number) in durations_s.copy().items():
             values[f"{key}_ms"] = f"{1000 * total / number:.2f}"

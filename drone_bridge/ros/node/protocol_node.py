@@ -46,10 +46,10 @@ from drone_bridge.motion.observed_motion import ObservedMotion
 from drone_bridge.net.clock import elapsed_s
 from drone_bridge.net.connector import LinkError, UnknownHostError
 from drone_bridge.net.last_words import LEAST_LIFETIME_S, LastWordsKeeper
-from drone_bridge.net.link_loop import DROPPED_BY_STALL, DROPPED_WORK, Intake, Link, LinkLoop
+from drone_bridge.net.link_loop import INTERNAL_ERRORS, Intake, Link, LinkLoop
 from drone_bridge.ros.hold.hold import LOOK_S, LOOKS_PER_READ, Hold
 from drone_bridge.ros.node.autostart import Autostart
-from drone_bridge.ros.node.link_report import SILENCES, LinkReport
+from drone_bridge.ros.node.link_report import LinkReport
 from drone_bridge.ros.node.namesakes import Namesakes
 from drone_bridge.ros.node.parameters import UNCONFIGURED, DeclaredParameters, ParameterDeclaration, has_value
 from drone_bridge.ros.node.simulated_time import TimeWatch, clock_conflict, is_time_simulated
@@ -63,12 +63,10 @@ from drone_bridge.ros.steady_timer import steady_timer
 from drone_bridge.ros.subscriptions import subscribe
 from drone_bridge.ros.ticker import Ticker
 from drone_bridge.ros.time import time_from_nanoseconds
-from drone_bridge.session.continuous_pose import POSE_RESTARTS
 from drone_bridge.session.obstacles import Obstacle
 from drone_bridge.session.session import (
     AFTER_STALLS,
     MAY_HAVE_WAITED,
-    REFUSED_DATAGRAMS,
     Actions,
     Landing,
     Note,
@@ -77,6 +75,7 @@ from drone_bridge.session.session import (
 )
 from drone_bridge.stop_signals import LAUNCHED
 from drone_bridge.wire.addresses import address_name
+from drone_bridge.wire.counters import Problem, Rate, problems
 from drone_bridge.wire.outgoing import UNENCODABLE, encoded
 
 if TYPE_CHECKING:
@@ -84,7 +83,10 @@ if TYPE_CHECKING:
 
 REPORT_PERIOD_S = 1.0
 #: Counter of commands that could not reach a vehicle.
-UNDELIVERED = "undelivered_commands"
+UNDELIVERED = Problem("undelivered_commands")
+#: Counters of messages that could not be published, and of refused commands and requests; and of all commands.
+DROPPED_MESSAGES, REFUSED_COMMANDS = problems("dropped_messages", "refused_commands")
+COMMANDS = Rate("commands")
 #: Set by launch files whose argument for the peer's address is not named after the protocol.
 HOST_ARGUMENT = "DRONE_BRIDGE_HOST_ARGUMENT"
 
@@ -123,22 +125,6 @@ def log_failure(transition: Transition) -> Transition:
 class ProtocolNode(LifecycleNode):
     """Base class for bridges and servers."""
 
-    #: Counters that /diagnostics shows as rates, and counters whose growth is a warning.
-    rates: tuple[str, ...] = ()
-    problems: tuple[str, ...] = (
-        "rejected_input",
-        "lost_connections",
-        "internal_errors",
-        "refused_peers",
-        SILENCES,
-        UNDELIVERED,
-        UNENCODABLE,
-        DROPPED_WORK,
-        DROPPED_BY_STALL,
-        REFUSED_DATAGRAMS,
-        "dropped_messages",
-        POSE_RESTARTS,
-    )
     #: Parameter with the silence of a connected peer, s, after which it is a warning.
     silence_parameter = "silence_warning"
     #: Whether the session itself reports a silent peer.
@@ -167,7 +153,7 @@ class ProtocolNode(LifecycleNode):
         self.parameters = DeclaredParameters(self, declarations, keep_refused=True)
         self._protocol_name = name.rpartition("_")[0]  # for example testbed, of testbed_bridge
         #: Counters, log and diagnostics of the link. Thread-safe.
-        self.report = LinkReport(self.get_logger(), self.open_state, self.rates, self.problems)
+        self.report = LinkReport(self.get_logger(), self.open_state)
         self._status = StatusPublisher(self, self.now)
         self._autostart = Autostart(self, self.parameters, self._status, self.hardware_id)
         self._namesakes = Namesakes(self)
@@ -435,7 +421,7 @@ class ProtocolNode(LifecycleNode):
         try:
             publisher.publish(message)
         except PUBLISHER_ERRORS:
-            self.report.counts["dropped_messages"] += 1
+            self.report.counts[DROPPED_MESSAGES] += 1
 
     @property
     def decided_s(self) -> float:
@@ -555,7 +541,7 @@ class ProtocolNode(LifecycleNode):
 
     def _ticker_failed(self, trace: str) -> None:
         if self.context.ok():  # otherwise a shutdown of ROS is the cause
-            self.report.count_and_warn("internal_errors", trace)
+            self.report.count_and_warn(INTERNAL_ERRORS, trace)
 
     # Publishers, subscriptions, services and timers, which are destroyed at cleanup.
 

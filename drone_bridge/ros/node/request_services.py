@@ -11,7 +11,7 @@ from rclpy.task import Future
 from std_srvs.srv import Trigger
 
 from drone_bridge.net.clock import elapsed_s
-from drone_bridge.ros.node.protocol_node import ProtocolNode
+from drone_bridge.ros.node.protocol_node import REFUSED_COMMANDS, ProtocolNode
 from drone_bridge.ros.node.stall_watch import PROCESS
 from drone_bridge.ros.steady_timer import steady_timer
 from drone_bridge.session.session import EMERGENCY, ENDS_FLIGHT, Actions, Session
@@ -143,7 +143,7 @@ class RequestServices:
             response.message, response.success = await self.request(name), True
         except ValueError as error:
             response.message, response.success = str(error), False
-            self._node.report.count_and_warn("refused_commands", f"{name}: {error}")
+            self._node.report.count_and_warn(REFUSED_COMMANDS, f"{name}: {error}")
         return response
 
     async def _wait_for_link(self) -> None:

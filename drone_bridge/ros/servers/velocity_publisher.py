@@ -13,7 +13,7 @@ from drone_bridge.msg import CommandAxes
 from drone_bridge.net.clock import elapsed_s
 from drone_bridge.ros.commands.command_axes import axes_from_shares
 from drone_bridge.ros.commands.velocity_messages import cmd_vel_type, twist_from_velocity
-from drone_bridge.ros.node.protocol_node import ProtocolNode
+from drone_bridge.ros.node.protocol_node import COMMANDS, ProtocolNode
 from drone_bridge.ros.publishers import wait_for_delivery
 from drone_bridge.ros.servers.neutral_repeater import NeutralRepeater, has_followers
 
@@ -53,7 +53,7 @@ class VelocityPublisher:
             self._select_topic()
         self._moves = velocity != STILL or shares != Shares()
         self._repeater.publish(*self._message(velocity, shares), decided_s)
-        self._node.report.counts["commands"] += 1
+        self._node.report.counts[COMMANDS] += 1
 
     def wait_for_delivery(self) -> None:
         """Wait until the last command was delivered. Call this before a shutdown of ROS."""

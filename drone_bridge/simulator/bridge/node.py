@@ -56,19 +56,6 @@ HEADING = "heading"  # name of a condition
 class SimulatorBridge(ProtocolNode):
     """Node that publishes the simulator's world, steers its vehicle, and forwards service calls."""
 
-    rates = ("steps", "stream_messages", "requests", "velocities")
-    problems = (
-        *ProtocolNode.problems,
-        "unanswered_requests",
-        "refused_commands",
-        "unsteered_commands",
-        "refused_velocities",
-        "refused_items",
-        "missing_vehicle",
-        "unknown_heading",
-        "bad_numbers",
-    )
-
     def __init__(self, **options: Any) -> None:
         super().__init__("simulator_bridge", PARAMETERS, **options)
         #: The session; None before the first activation.

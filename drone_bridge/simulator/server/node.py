@@ -18,7 +18,7 @@ from drone_bridge.net.tcp_connection import StreamOptions
 from drone_bridge.net.tcp_port import TcpPort
 from drone_bridge.ros.commands.velocity_messages import cmd_vel_type, twist_from_velocity
 from drone_bridge.ros.node.program import run
-from drone_bridge.ros.node.protocol_node import ProtocolNode
+from drone_bridge.ros.node.protocol_node import COMMANDS, ProtocolNode
 from drone_bridge.ros.node.simulated_time import is_time_simulated
 from drone_bridge.ros.publishers import wait_for_delivery
 from drone_bridge.ros.qos import latched
@@ -27,11 +27,11 @@ from drone_bridge.ros.servers.neutral_repeater import NeutralRepeater
 from drone_bridge.ros.servers.service_caller import ServiceCaller
 from drone_bridge.ros.topics.frames import FrameNames
 from drone_bridge.ros.topics.table import Topic
-from drone_bridge.session.session import AFTER_STALLS, Action, Actions, Answer
+from drone_bridge.session.session import Action, Actions, Answer
 from drone_bridge.simulator import units
 from drone_bridge.simulator.server.parameters import PARAMETERS
 from drone_bridge.simulator.server.sources import Sources
-from drone_bridge.simulator.session.forwarding import REFUSED_COMMANDS, UNSTEERED, Follow, Forwarder, Question
+from drone_bridge.simulator.session.forwarding import Follow, Forwarder, Question
 from drone_bridge.simulator.session.mirrored_scene import ConfiguredEntity
 from drone_bridge.simulator.session.simulator import CHUNK_BYTES, LISTENING, MAX_CLIENTS, SimulatorSession
 from drone_bridge.simulator.session.velocity_commands import NEUTRAL, VelocityCommand
@@ -61,8 +61,6 @@ class SimulatorServer(ProtocolNode):
     """Node that serves clients of the simulator's protocol from topics and a bridge's services."""
 
     is_server = True
-    rates = ("requests", "states", "commands")
-    problems = (*ProtocolNode.problems, AFTER_STALLS, REFUSED_COMMANDS, UNSTEERED, "bad_numbers")
     open_state = LISTENING
 
     def __init__(self, **options: Any) -> None:
@@ -150,7 +148,7 @@ class SimulatorServer(ProtocolNode):
             velocity = units.velocity_from_wire(v, w, q)
             allowed = within_maxima(velocity)
             self.report.counts["clamped_commands"] += allowed != velocity
-            self.report.counts["commands"] += 1
+            self.report.counts[COMMANDS] += 1
             self._repeater.publish(self._commands, twist_from_velocity(allowed), self.decided_s)
 
     def call_service(self, name: str, tag: Question) -> None:

@@ -33,6 +33,7 @@ from typing import Any
 from drone_bridge.session.feedback import Feedback
 from drone_bridge.session.session import (
     MAY_HAVE_WAITED,
+    REJECTED,
     Action,
     Actions,
     Close,
@@ -47,7 +48,7 @@ from drone_bridge.session.session import (
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.session import procedures
 from drone_bridge.simulator.session.connected_client import AUTO, POLL, SPY, CallerRequest, ConnectedClient
-from drone_bridge.simulator.session.exchange import NO_ANSWER, Exchange
+from drone_bridge.simulator.session.exchange import NO_ANSWER, UNANSWERED, Exchange
 from drone_bridge.simulator.session.simulation import Simulation
 from drone_bridge.simulator.session.steering import Steering
 from drone_bridge.wire.events import RemoteProtocolError
@@ -238,7 +239,7 @@ class SimulatorClientSession(Session):
             exchange.is_suspended = True
         if now_s >= exchange.overdue_s and not self._is_overdue:
             self._is_overdue = True
-            self._out.append(Note("unanswered_requests", f"{exchange.overdue()} {_CONNECTION_KEPT}"))
+            self._out.append(Note(UNANSWERED, f"{exchange.overdue()} {_CONNECTION_KEPT}"))
             client.fail_calls(exchange.overdue())
 
     def _done(self) -> Actions:
@@ -248,7 +249,7 @@ class SimulatorClientSession(Session):
 
     def _refused(self, error: RemoteProtocolError, now_s: float, gone: Any = None) -> Actions:
         sentence = f"{error} The connection is closed: its data can't be trusted."
-        self._out.append(Note("rejected_input", sentence))
+        self._out.append(Note(REJECTED, sentence))
         return self._ended(str(error), now_s, gone=gone)
 
     def _ended(self, reason: str, now_s: float, *, gone: Any = None) -> Actions:

@@ -28,6 +28,8 @@ from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.codec import STREAMED, ItemType
 from drone_bridge.simulator.session.events import ConnectionStarted, DiagnosticValue, SimulatorEvent
 from drone_bridge.simulator.session.exchange import (
+    BAD_NUMBERS,
+    MISSING_VEHICLE,
     NO_ANSWER,
     REFUSALS,
     Channel,
@@ -336,7 +338,7 @@ class ConnectedClient:
         try:
             self.simulation.time.configure(answer)
         except ValueError as error:
-            self.exchange.note("bad_numbers", str(error))
+            self.exchange.note(BAD_NUMBERS, str(error))
 
     def _recognize(self, answer: sim.Response) -> bool:
         """Return whether this is a different simulation from the last one."""
@@ -359,7 +361,7 @@ class ConnectedClient:
             try:
                 stored = decode_rotation(rotation.data)
             except ValueError as error:
-                self.exchange.note("bad_numbers", str(error))
+                self.exchange.note(BAD_NUMBERS, str(error))
         given, heading, simulation = self._parameter("body_to_model"), self.heading, self.simulation
         known = BodyToModel(given) if any(given) else stored
         values = {got.attribute: got.value for got in state if isinstance(got, sim.EntityGot)}
@@ -381,7 +383,7 @@ class ConnectedClient:
         except (KeyError, ValueError) as error:
             heading.set_rotation(known)
             reason = str(error) if isinstance(error, ValueError) else f"Entity {self.vehicle} does not exist."
-            self.exchange.note("missing_vehicle", f"The orientation of the vehicle is unknown. {reason}")
+            self.exchange.note(MISSING_VEHICLE, f"The orientation of the vehicle is unknown. {reason}")
 
     # Added and removed items.
 
@@ -403,7 +405,7 @@ class ConnectedClient:
                 self._known.discard(event.id)
                 if event.id == self.vehicle:
                     self.heading.attitude = None
-                    self.exchange.note("missing_vehicle", f"Entity {event.id}, the vehicle, was removed. {_NO_EFFECT}")
+                    self.exchange.note(MISSING_VEHICLE, f"Entity {event.id}, the vehicle, was removed. {_NO_EFFECT}")
             yield from self.keeper.forget(event.type, event.id)
         elif is_entity:
             if len(self._known) < MAX_ENTITIES:

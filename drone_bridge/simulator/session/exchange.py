@@ -31,8 +31,15 @@ from drone_bridge.simulator.codec import (
     Response,
 )
 from drone_bridge.simulator.session.events import RequestRoundTrip
+from drone_bridge.wire.counters import problems, rates
 from drone_bridge.wire.events import LocalProtocolError
 from drone_bridge.wire.printable import printable
+
+# Counters.
+STEPS, STREAM_MESSAGES, REQUESTS, VELOCITIES = rates("steps", "stream_messages", "requests", "velocities")
+UNANSWERED, UNSTEERED = problems("unanswered_requests", "unsteered_commands")
+REFUSED_VELOCITIES, REFUSED_ITEMS = problems("refused_velocities", "refused_items")
+MISSING_VEHICLE, UNKNOWN_HEADING, BAD_NUMBERS = problems("missing_vehicle", "unknown_heading", "bad_numbers")
 
 #: A local simulator answers within 1 ms, a busy one within several 10 ms.
 UNANSWERED_S = 0.3

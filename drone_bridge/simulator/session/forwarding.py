@@ -46,6 +46,7 @@ from drone_bridge.simulator.session.mirrored_scene import (
     MirroredScene,
 )
 from drone_bridge.simulator.session.velocity_commands import STEERED, ClientVelocityCommands
+from drone_bridge.wire.counters import problems
 
 HELD = "The vehicle is on hold."
 MAY_BE_STALE = "The request may be stale: the server or its bridge was suspended meanwhile. Please send it again."
@@ -55,7 +56,7 @@ _FORWARDED_ITEMS = (ItemType.CAMERA, ItemType.CAMERA_STREAM, ItemType.TRIGGER)
 #: Frequency in the answer to CONFIG before a service has reported it, Hz.
 FREQUENCY = 100.0
 # Counters.
-REFUSED_COMMANDS, UNSTEERED = "refused_commands", "unsteered_commands"
+REFUSED_COMMANDS, UNSTEERED = problems("refused_commands", "unsteered_commands")
 
 
 class Follow(NamedTuple):

@@ -26,7 +26,7 @@ from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.codec import Attribute
 from drone_bridge.simulator.session.entities import Entities
 from drone_bridge.simulator.session.events import BodyToModelKnown, HeadingUnknown
-from drone_bridge.simulator.session.exchange import REFUSALS, Exchange, Procedure
+from drone_bridge.simulator.session.exchange import REFUSALS, UNKNOWN_HEADING, Exchange, Procedure
 from drone_bridge.wire.layouts import MisfitError
 
 #: Extended attribute of the vehicle that stores the rotation, since it can be learned only while paused.
@@ -171,7 +171,7 @@ class Heading:
 
     def _warn(self, sentence: str) -> None:
         self._exchange.publish(HeadingUnknown())
-        self._exchange.note("unknown_heading", sentence)
+        self._exchange.note(UNKNOWN_HEADING, sentence)
 
 
 def decode_rotation(data: bytes) -> BodyToModel:

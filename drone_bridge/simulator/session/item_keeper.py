@@ -15,7 +15,7 @@ from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.codec import ItemType
 from drone_bridge.simulator.session.desired_items import DesiredCamera, DesiredCameraStream, DesiredItem
 from drone_bridge.simulator.session.events import CameraPlaced
-from drone_bridge.simulator.session.exchange import Exchange, Pending, Procedure, refusal
+from drone_bridge.simulator.session.exchange import REFUSED_ITEMS, Exchange, Pending, Procedure, refusal
 from drone_bridge.simulator.session.simulation import Simulation
 
 
@@ -70,7 +70,7 @@ class ItemKeeper:
             if isinstance(answer, sim.Error):
                 if not was_refused:
                     sentence = f"The simulator refused {item.label}. {refusal(pending.request, answer)}"
-                    self._exchange.note("refused_items", sentence)
+                    self._exchange.note(REFUSED_ITEMS, sentence)
             elif isinstance(item, DesiredCamera):
                 self.place(item)
 

@@ -34,7 +34,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from drone_bridge.session.clients import LOST, Clients
-from drone_bridge.session.session import Action, Actions, Answer, Call, Close, Note, Send, Session
+from drone_bridge.session.session import CONNECTIONS, Action, Actions, Answer, Call, Close, Note, Send, Session
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.codec import ItemType
 from drone_bridge.simulator.device.requests import ServedClient
@@ -42,8 +42,12 @@ from drone_bridge.simulator.device.world import RequestRefusedError
 from drone_bridge.simulator.session.forwarding import ForwardedItem, Forwarder, Question, ServiceProcedure
 from drone_bridge.simulator.session.heading import LONGEST_WAIT_S
 from drone_bridge.simulator.session.mirrored_scene import State
+from drone_bridge.wire.counters import rates
 from drone_bridge.wire.events import DisconnectPeerError, RemoteProtocolError
 from drone_bridge.wire.outgoing import UNENCODABLE
+
+# Counters.
+STATES, REQUESTS = rates("states", "requests")
 
 WAITING, LISTENING, CLOSED = "waiting for a peer", "listening", "closed"
 #: Bytes read from a client at a time: few, so that other clients get their turn soon.
@@ -145,7 +149,7 @@ class SimulatorSession(Session):
         if not self._clients:
             self.since_s, self.received_s = now_s, None
         self._clients.add(peer, _SessionClient(peer, self._out), now_s)
-        self._out.append(Note("connections", f"Connected to {peer}.", is_expected=True))
+        self._out.append(Note(CONNECTIONS, f"Connected to {peer}.", is_expected=True))
         return self._done(now_s)
 
     def receive(self, data: bytes | str, source: Any, now_s: float) -> Actions:
@@ -235,7 +239,7 @@ class SimulatorSession(Session):
     def moved(self, entity: int, state: State, now_s: float) -> Actions:
         """Update an entity. Each state is a step of it."""
         self._begin(now_s)
-        self._out.append(Note("states"))
+        self._out.append(Note(STATES))
         self._scene.update(entity, state)
         if not self._forwarder.is_paused:
             is_last = entity == self._parameter("vehicle") and self._control.count_step()
@@ -331,7 +335,7 @@ class SimulatorSession(Session):
                 if (request := served.next_request()) is None:
                     break
                 count += 1
-                self._out.append(Note("requests"))
+                self._out.append(Note(REQUESTS))
                 self._forwarder.may_be_stale = served.is_old
                 answering = self._forwarder.begin(served, request)
                 if isinstance(answering, sim.Response):

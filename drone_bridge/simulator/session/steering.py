@@ -23,7 +23,14 @@ from typing import Any, NoReturn
 from drone_bridge.motion.body_velocity import STILL, BodyVelocity
 from drone_bridge.session.arbiter import CommandSource, Rank
 from drone_bridge.simulator import codec as sim
-from drone_bridge.simulator.session.exchange import Exchange, OnAnswer, ignore
+from drone_bridge.simulator.session.exchange import (
+    REFUSED_VELOCITIES,
+    UNSTEERED,
+    VELOCITIES,
+    Exchange,
+    OnAnswer,
+    ignore,
+)
 from drone_bridge.simulator.units import set_velocity
 from drone_bridge.wire.outgoing import UNENCODABLE, encoded
 
@@ -78,7 +85,7 @@ class Steering:
         self._sent_s, self.due_s = now_s, now_s + period_s
         if command is not None:
             if attitude is None and command != STILL:
-                exchange.note("unsteered_commands", _UNKNOWN_ATTITUDE, is_ongoing=True)
+                exchange.note(UNSTEERED, _UNKNOWN_ATTITUDE, is_ongoing=True)
                 return
             self._is_engaged, self._stale_since_s = True, None
         elif self._stale_since_s is None:
@@ -88,7 +95,7 @@ class Steering:
             exchange.note("late_velocities")
             return
         self._command(exchange, velocity, attitude)
-        exchange.note("velocities")
+        exchange.note(VELOCITIES)
         release_s = float(self._parameter("release_after"))
         if self._stale_since_s is not None and release_s and now_s - self._stale_since_s >= release_s:
             self._is_engaged, self._stale_since_s = False, None
@@ -113,7 +120,7 @@ class Steering:
             if isinstance(answer, sim.Error):
                 entity = self._parameter("vehicle")
                 sentence = f"The simulator refused to steer entity {entity} (code {answer.code})."
-                exchange.note("refused_velocities", "" if self._is_refused else sentence)
+                exchange.note(REFUSED_VELOCITIES, "" if self._is_refused else sentence)
                 self._is_refused = True
 
         self._sent = velocity

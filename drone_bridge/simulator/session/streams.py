@@ -18,12 +18,12 @@ from drone_bridge.simulator.session.desired_items import (
     DesiredTrigger,
 )
 from drone_bridge.simulator.session.events import SimulatorEvent, States
-from drone_bridge.simulator.session.exchange import Exchange
+from drone_bridge.simulator.session.exchange import BAD_NUMBERS, STEPS, STREAM_MESSAGES, Exchange
 from drone_bridge.simulator.session.heading import Heading, VehicleState
 from drone_bridge.simulator.session.simulation import Simulation
 from drone_bridge.simulator.units import measurement
 
-_MESSAGE = Note("stream_messages")
+_MESSAGE = Note(STREAM_MESSAGES)
 
 
 class Streams:
@@ -72,7 +72,7 @@ class Streams:
             return
         exchange.out.append(_MESSAGE)
         if self._counts_steps(stream):
-            exchange.note("steps")
+            exchange.note(STEPS)
             self.flush()
             self._heading.stepped_s = exchange.now_s
             exchange.publish(self._time.step(exchange.now_s))
@@ -81,7 +81,7 @@ class Streams:
         try:
             state = self._entities.model_state(stream.entity, data.values)
         except ValueError as error:
-            exchange.note("bad_numbers", f"Entity {stream.entity}: {error}")
+            exchange.note(BAD_NUMBERS, f"Entity {stream.entity}: {error}")
             return
         if stream.entity == self._entities.vehicle:
             self._simulation.seen = VehicleState(exchange.now_s, data.values)

@@ -41,12 +41,15 @@ from typing import Any
 from drone_bridge.motion.limits import LONGEST_LANDING_S
 from drone_bridge.motion.tilted_drone import Shares
 from drone_bridge.session.arbiter import LANDING_SPEED, Rank
+from drone_bridge.session.clients import REFUSED
 from drone_bridge.session.continuous_pose import ContinuousPose, continued
 from drone_bridge.session.feedback import Feedback
 from drone_bridge.session.session import (
+    CONNECTIONS,
     FINAL_GAP_S,
     FINAL_REPEATS,
     REFUSED_DATAGRAMS,
+    REJECTED,
     Action,
     Actions,
     Landing,
@@ -76,12 +79,14 @@ from drone_bridge.telemetry.device import TAKEOVER_S, call_gaps
 from drone_bridge.telemetry.session.sender_ports import SenderPorts
 from drone_bridge.telemetry.units import Units
 from drone_bridge.wire.addresses import AllowedPeers, peer_name, same_host
+from drone_bridge.wire.counters import problems, rates
 from drone_bridge.wire.events import NEED_DATA, RemoteProtocolError
 
 WAITING, CONNECTED, SILENT, CLOSED = "waiting for a peer", "connected", "no telemetry", "closed"
 # Counters.
-LOST_COMMANDS, LOST_ROVERS = "undelivered_commands", "undelivered_rover_documents"
-BAD_IMAGES, UNANSWERED = "undecodable_images", "unanswered_calls"
+LOST_COMMANDS, LOST_ROVERS = problems("undelivered_commands", "undelivered_rover_documents")
+BAD_IMAGES, UNANSWERED = problems("undecodable_images", "unanswered_calls")
+DOCUMENTS, ROVER_DOCUMENTS, LATE, IMAGES = rates("documents", "rover_documents", "late_documents", "images")
 #: Age after which a rover's document is not used to call a drone, s.
 ROVER_FRESH_S = 2.0
 #: Time without any document after which the other role is suggested, s.
@@ -169,10 +174,10 @@ class TelemetryControllerSession(Session):
         try:
             event = connection.next_event()
         except RemoteProtocolError as error:
-            return [Note("rejected_input", f"A document from {name} was refused: {error}")]
+            return [Note(REJECTED, f"A document from {name} was refused: {error}")]
         assert event is not NEED_DATA
         if isinstance(event, LateTelemetry):
-            return [Note("late_documents")]
+            return [Note(LATE)]
         if isinstance(event, RoverTelemetry):
             return [Publish(event), *(self._relayed(data, now_s) if source == ROVER_TOPIC else [])]
         problem = event.camera.problem
@@ -363,7 +368,7 @@ class TelemetryControllerSession(Session):
         self.state, self.is_open = CONNECTED, True
         self.since_s = now_s
         self.due_s = now_s + 1 / self._parameter("rate")
-        return [Note("connections", f"Connected to {name}.", is_expected=True), *self._sent(HOVER)]
+        return [Note(CONNECTIONS, f"Connected to {name}.", is_expected=True), *self._sent(HOVER)]
 
     def _received(self, telemetry: DroneTelemetry, now_s: float) -> Actions:
         """Pass telemetry to pilot and limits, and end a silence."""
@@ -436,4 +441,4 @@ class TelemetryControllerSession(Session):
 
 
 def _refusal(name: str, reason: str) -> Note:
-    return Note("refused_peers", f"{name} was refused: {reason}", is_ongoing=True)
+    return Note(REFUSED, f"{name} was refused: {reason}", is_ongoing=True)

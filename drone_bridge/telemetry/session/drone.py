@@ -27,10 +27,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from drone_bridge.session.clients import REFUSED
 from drone_bridge.session.operator_command import OperatorCommand
 from drone_bridge.session.session import (
     AFTER_STALLS,
+    CONNECTIONS,
     MAY_HAVE_WAITED,
+    REJECTED,
     Action,
     Actions,
     Note,
@@ -53,6 +56,7 @@ from drone_bridge.telemetry.codec import (
 )
 from drone_bridge.telemetry.device import TAKEOVER_S, Audience
 from drone_bridge.wire.addresses import AllowedPeers, peer_name, same_host
+from drone_bridge.wire.counters import problems, rates
 from drone_bridge.wire.events import RemoteProtocolError
 from drone_bridge.wire.rate_limit import RateLimit
 
@@ -65,7 +69,8 @@ HINT_S = 5.0
 #: Rate at which a command is published while it is in force, Hz.
 REPEAT_RATE = 20.0
 # Counters.
-UNHEARD, UNSENT, TOO_LARGE = "undelivered_documents", "unsent_documents", "images_too_large"
+UNHEARD, UNSENT, TOO_LARGE = problems("undelivered_documents", "unsent_documents", "images_too_large")
+DOCUMENTS, ROVER_DOCUMENTS, IMAGES = rates("documents", "rover_documents", "images")
 CLAMPED = "clamped_commands"
 
 
@@ -113,7 +118,7 @@ class TelemetryDroneSession(Session):
             return []
         self.state = CONNECTED
         self._update_open(now_s)
-        return [Note("connections", f"Connected to {self.peer}.", is_expected=True)]
+        return [Note(CONNECTIONS, f"Connected to {self.peer}.", is_expected=True)]
 
     # The operator.
 
@@ -123,14 +128,14 @@ class TelemetryDroneSession(Session):
         if self._callers or self._called:
             name = peer_name(source)
             if refusal := self._refusal(source):
-                return [Note("refused_peers", f"{name} was refused: {refusal}", is_ongoing=True)]
+                return [Note(REFUSED, f"{name} was refused: {refusal}", is_ongoing=True)]
         if not self._callers or source == self._audience.operator:
             self.received_s = now_s
         self._connection.receive_data(data)
         try:
             event = self._connection.next_event()
         except RemoteProtocolError as error:
-            return [Note("rejected_input", f"A document from {name} was refused: {error}")]
+            return [Note(REJECTED, f"A document from {name} was refused: {error}")]
         if now_s < self.settled_s and event != HOVER:
             return [Note(AFTER_STALLS, MAY_HAVE_WAITED)]
         self._refused_until_s = -math.inf
@@ -160,7 +165,7 @@ class TelemetryDroneSession(Session):
         self._audience.record(source, now_s)
         self.state, self.peer, self.received_s, self._hint_due_s = CONNECTED, name, now_s, math.inf
         if before is None:
-            return [Note("connections", f"Connected to {name}.", is_expected=True)]
+            return [Note(CONNECTIONS, f"Connected to {name}.", is_expected=True)]
         if source == before:
             return []
         if same_host(source, before):

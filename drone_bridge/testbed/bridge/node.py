@@ -39,7 +39,6 @@ from drone_bridge.session.feedback import Feedback
 from drone_bridge.testbed import topics as translate
 from drone_bridge.testbed.codec import AngleUnit, AttitudeLayout, AutopilotConnection, Constants, SensorFrame
 from drone_bridge.testbed.session.autopilot import (
-    MISSED,
     AutopilotSession,
     ConversationEnd,
     LayoutFound,
@@ -99,8 +98,6 @@ class TestbedBridge(ProtocolNode):
     """Publishes the testbed drone's sensor data, and answers each frame with a command."""
 
     __test__ = False  # not a test, although pytest collects names that begin with Test
-    rates = ("frames", "images")
-    problems = (*ProtocolNode.problems, "refused_commands", MISSED)
 
     def __init__(self, **options: Any) -> None:
         super().__init__("testbed_bridge", PARAMETERS, **options)

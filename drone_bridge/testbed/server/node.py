@@ -34,9 +34,6 @@ from drone_bridge.testbed.server.parameters import (
 )
 from drone_bridge.testbed.server.properties import PropertiesSource, read_properties
 from drone_bridge.testbed.session.drone import (
-    LATE_ANSWERS,
-    NEUTRAL_COMMANDS,
-    REFUSED_FRAMES,
     NeutralCommand,
     OutputSwitched,
     ServerSetup,
@@ -69,8 +66,6 @@ class TestbedServer(ProtocolNode):
 
     is_server = True
     __test__ = False  # not a test, although pytest collects names that begin with Test
-    rates = ("frames", "commands")
-    problems = (*ProtocolNode.problems, REFUSED_FRAMES, LATE_ANSWERS, NEUTRAL_COMMANDS)
 
     def __init__(self, **options: Any) -> None:
         super().__init__("testbed_server", PARAMETERS, **options)

@@ -36,6 +36,7 @@ from drone_bridge.session.arbiter import Arbiter, Arrival
 from drone_bridge.session.clients import LOST, Client, Clients
 from drone_bridge.session.feedback import Feedback
 from drone_bridge.session.session import (
+    CONNECTIONS,
     Action,
     Actions,
     Close,
@@ -58,11 +59,13 @@ from drone_bridge.testbed.codec import (
     pack_reply,
 )
 from drone_bridge.testbed.session.flight import TestbedFlight
+from drone_bridge.wire.counters import problems, rates
 from drone_bridge.wire.events import LocalProtocolError, RemoteProtocolError
 
 WAITING, CONNECTED, CLOSED = "waiting for a peer", "connected", "closed"
 # Counters.
-REJECTED, MISSED = "rejected_input", "missed_lockstep_commands"
+REJECTED, MISSED = problems("rejected_input", "missed_lockstep_commands")
+FRAMES, IMAGES = rates("frames", "images")
 #: Silence after which a first frame that may be complete is complete.
 FRAME_END_SILENCE_S = 0.5
 #: Time for which a testbed that has sent no complete message keeps its place when another one connects.
@@ -155,7 +158,7 @@ class AutopilotSession(Session):
         self.received_s, self.since_s = None, now_s
         self._is_layout_open, self._is_in_middle = connection.layout is None, False
         self._set_due()
-        return [*actions, Note("connections", f"Connected to {peer}.", is_expected=True)]
+        return [*actions, Note(CONNECTIONS, f"Connected to {peer}.", is_expected=True)]
 
     def memory(self, peer: Any) -> Sequence[memoryview]:
         """Return the memory for the next bytes of a testbed."""

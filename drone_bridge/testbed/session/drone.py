@@ -37,6 +37,7 @@ from typing import Any
 from drone_bridge.session.clients import LOST, Clients
 from drone_bridge.session.session import (
     AFTER_STALLS,
+    CONNECTIONS,
     MAY_HAVE_WAITED,
     Action,
     Actions,
@@ -58,16 +59,14 @@ from drone_bridge.testbed.device.modelled_flight import ModelledFlight
 from drone_bridge.testbed.session.framed_drone import FramedDrone
 from drone_bridge.testbed.session.frames import ATTITUDE_TIMEOUT_S, LEFT
 from drone_bridge.testbed.session.output_choice import OutputChoice
+from drone_bridge.wire.counters import Rate, problems
 from drone_bridge.wire.events import LocalProtocolError, RemoteProtocolError
 
 WAITING, CONNECTED, CLOSED = "waiting for a peer", "connected", "closed"
 # Counters.
-REJECTED, REFUSED_FRAMES, LATE_ANSWERS, NEUTRAL_COMMANDS = (
-    "rejected_input",
-    "refused_frames",
-    "late_answers",
-    "neutral_commands",
-)
+FRAMES = Rate("frames")
+REJECTED, REFUSED_FRAMES = problems("rejected_input", "refused_frames")
+LATE_ANSWERS, NEUTRAL_COMMANDS = problems("late_answers", "neutral_commands")
 #: Time for which an autopilot that has sent nothing keeps its place when another one connects.
 MUTE_KEEPS_PLACE_S = 2.0
 #: Period of checks for images that wait for an attitude, and for changed parameters.
@@ -181,7 +180,7 @@ class TestbedDroneSession(Session):
         self._announced, self._idle_since_s, self._was_in_step = None, now_s, False
         self.peer, self.state, self.is_open, self.is_proven = str(peer), CONNECTED, True, False
         self.received_s, self.since_s = None, now_s
-        note = Note("connections", f"Connected to {peer}.", is_expected=True)
+        note = Note(CONNECTIONS, f"Connected to {peer}.", is_expected=True)
         return [*actions, note, *self.step(now_s)]
 
     def receive(self, data: bytes | str, source: Any, now_s: float) -> Actions:
@@ -295,7 +294,7 @@ class TestbedDroneSession(Session):
             return [*actions, *self._check_sources(peer, now_s, timeout_s)]
         self._awaits_command, self._sent_s, self._idle_since_s = True, now_s, now_s
         # All of it, or the autopilot would wait forever for the rest. It moves nothing.
-        return [*actions, *(Send(piece, peer) for piece in pieces), Note("frames")]
+        return [*actions, *(Send(piece, peer) for piece in pieces), Note(FRAMES)]
 
     def _check_sources(self, peer: Any, now_s: float, timeout_s: float) -> Actions:
         """End the conversation if the drone has sent nothing for too long."""

@@ -32,8 +32,6 @@ class KestrelBridge(ProtocolNode):
     """Node with the topics, the parameters, the link, and the session of a client."""
 
     open_state = "sending"
-    rates = ("sent_commands", "states")
-    problems = (*ProtocolNode.problems, "undelivered_datagrams", "unanswered_requests", "refused_commands")
 
     def __init__(self, **options) -> None:
         super().__init__("kestrel_bridge", PARAMETERS, **options)

@@ -21,8 +21,6 @@ from drone_bridge.ros.servers.topic_subscriptions import TopicSubscriptions
 from drone_bridge.ros.servers.velocity_publisher import VelocityPublisher
 from drone_bridge.ros.topics.frames import FrameNames
 from drone_bridge.ros.topics.table import MissingTopicError
-from drone_bridge.session.operator_command import OPERATORS_LOST
-from drone_bridge.session.session import AFTER_STALLS
 from kestrel_bridge.codec import DEFAULT_PORT
 from kestrel_bridge.session import DroneSession
 from kestrel_bridge.topics import AXES, FULL_SCALE, TOPICS, Translation, assemble, velocity_from_steer
@@ -44,8 +42,6 @@ class KestrelServer(ProtocolNode):
 
     is_server = True
     open_state = "serving"
-    rates = ("datagrams", "commands", "states")
-    problems = (*ProtocolNode.problems, AFTER_STALLS, OPERATORS_LOST, "unsent_datagrams")
 
     def __init__(self, **options) -> None:
         super().__init__("kestrel_server", PARAMETERS, **options)

@@ -26,10 +26,14 @@ from drone_bridge.session.session import (
 )
 from drone_bridge.wire import RemoteProtocolError
 from drone_bridge.wire.addresses import peer_name
+from drone_bridge.wire.counters import Problem, rates
 from kestrel_bridge.codec import Answer, ClientConnection, Hello, Land, Steer, TakeOff
 from kestrel_bridge.device import DroneSide
 
 REQUESTS = {"takeoff": TakeOff(), "land": Land()}
+# Counters.
+SENT, STATES, DATAGRAMS = rates("sent_commands", "states", "datagrams")
+UNDELIVERED = Problem("undelivered_datagrams")
 GREETING_PERIOD_S = LANDING_PERIOD_S = 1.0
 REPEAT_RATE = 20.0
 STATE_PERIOD_S = 0.1
@@ -64,7 +68,7 @@ class ClientSession(Session):
             return [Note("rejected_input", f"A datagram from {peer_name(source)} was refused: {error}")]
         self.received_s = now_s
         if not isinstance(event, Answer):
-            return [Publish(event), Note("states")]
+            return [Publish(event), Note(STATES)]
         request, _ = self._asked.pop(event.request, (None, None))
         if request:
             return [Outcome(request, event.is_ok, event.reason or "ok")]
@@ -128,7 +132,7 @@ class ClientSession(Session):
         data = encode(self._connection.send, message, Steer(), notes)
         if isinstance(message, Steer):
             self._newest = message
-        return [Send(data, None, "undelivered_datagrams", ("sent_commands",)), *notes]
+        return [Send(data, None, UNDELIVERED, (SENT,)), *notes]
 
     def _unanswered(self, sentence):
         outcomes = [Outcome(request, False, sentence) for request, _ in self._asked.values()]
@@ -162,7 +166,7 @@ class DroneSession(Session):
         begun = [] if self.is_open else [Note("connections", f"Serving {name}.", is_expected=True)]
         self.state, self.peer, self.is_open, self.received_s = "serving", name, True, now_s
         self.due_s = min(self._command.due_s, self._state_s)
-        return [*begun, *self._taken(), Note("datagrams")]
+        return [*begun, *self._taken(), Note(DATAGRAMS)]
 
     def tick(self, now_s):
         actions = list(self._command.tick(self.peer, now_s))
@@ -170,7 +174,7 @@ class DroneSession(Session):
             self._state_s = next_due(self._state_s, STATE_PERIOD_S, now_s)
             state = None if self._side.client is None else self._state()
             data = encode(self._side.state, state, None, actions) if state else None
-            actions += [Send(data, self._side.client, if_sent=("states",))] if data else []
+            actions += [Send(data, self._side.client, if_sent=(STATES,))] if data else []
         self.due_s = min(self._command.due_s, self._state_s)
         return actions
 
