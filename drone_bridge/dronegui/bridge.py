@@ -60,7 +60,7 @@ from drone_bridge.session.session import EMERGENCY, LAND
 from drone_bridge.session.tilt_pilot import TiltPilot
 from drone_bridge.vision.ar_drone_cameras import CAMERAS
 from drone_bridge.wire.addresses import address_name
-from drone_bridge.wire.counters import Problem
+from drone_bridge.wire.counters import ProblemCounter
 
 PARAMETERS = (
     *common_parameters(DEFAULT_PORT, "Port of the GUI.", roles=("connect",)),
@@ -124,7 +124,7 @@ PARAMETERS = (
 )
 
 #: Counter of failed attempts to bind the navdata port.
-PORT_UNAVAILABLE = Problem("missed_navdata_ports")
+PORT_UNAVAILABLE = ProblemCounter("missed_navdata_ports")
 #: Services with an empty request.
 REQUESTS = (TAKE_OFF, LAND, RESET, EMERGENCY)
 # Conditions in /diagnostics.

@@ -52,13 +52,13 @@ from drone_bridge.session.session import (
 )
 from drone_bridge.wire import NEED_DATA, ConnectionClosed, RemoteProtocolError
 from drone_bridge.wire.addresses import AllowedPeers, peer_name
-from drone_bridge.wire.counters import Rate
+from drone_bridge.wire.counters import RateCounter
 from drone_bridge.wire.outgoing import UNENCODABLE
 
 TELL_S = 0.1
 REPEAT_RATE = 20.0
 WAITING, SERVING, CLOSED = "waiting for a peer", "serving", "closed"
-REPORTS = Rate("reports")
+REPORTS = RateCounter("reports")
 
 
 class RobotClassVehicleSession(Session):

@@ -47,7 +47,7 @@ from drone_bridge.ros.topics.transforms import odometry_transform, set_quaternio
 from drone_bridge.ros.topics.wheel_odometry import POSE_VARIANCES, TWIST_VARIANCES
 from drone_bridge.vision.raw_images import check_layout
 from drone_bridge.wire import jpeg
-from drone_bridge.wire.counters import Problem
+from drone_bridge.wire.counters import ProblemCounter
 
 CAMERA = "camera/"
 RAW, COMPRESSED = f"{CAMERA}image_raw", f"{CAMERA}image_raw/compressed"
@@ -56,7 +56,7 @@ MAX_SIDE = 4096
 #: Field of a velocity along and about the body's axes, until `assemble` knows its attitude.
 IN_BODY = "in_body"
 #: Counter of images that can't be converted.
-REFUSED_IMAGES = Problem("refused_images")
+REFUSED_IMAGES = ProblemCounter("refused_images")
 
 
 class RobotClassTranslation(MeasuredMessages[StatePacket]):

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 from drone_bridge.session.session import AFTER_STALLS, Actions, Note, Publish, next_due
-from drone_bridge.wire.counters import Problem
+from drone_bridge.wire.counters import ProblemCounter
 
 #: Counter of operators that went silent while commanding a motion.
-OPERATORS_LOST = Problem("lost_operators")
+OPERATORS_LOST = ProblemCounter("lost_operators")
 #: Delay after the timeout at which `tick` ends a command.
 _AFTER_S = 1e-3
 

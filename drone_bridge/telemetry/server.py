@@ -67,7 +67,7 @@ from drone_bridge.telemetry.topics import (
 )
 from drone_bridge.telemetry.units import Units
 from drone_bridge.wire.addresses import address_name
-from drone_bridge.wire.counters import Problem
+from drone_bridge.wire.counters import ProblemCounter
 from drone_bridge.wire.events import RemoteProtocolError
 from drone_bridge.wire.jpeg import read_size
 
@@ -178,7 +178,7 @@ class DroneSources:
 # The node.
 
 
-BAD_IMAGES = Problem("unusable_images")
+BAD_IMAGES = ProblemCounter("unusable_images")
 INCOMPLETE = "sources"
 #: Maximum payload of a UDP datagram.
 MAX_DATAGRAM_BYTES = 65507

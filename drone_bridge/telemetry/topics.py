@@ -56,7 +56,7 @@ from drone_bridge.telemetry.codec import (
     Vector,
 )
 from drone_bridge.telemetry.units import SIGNED, Units
-from drone_bridge.wire.counters import Rate
+from drone_bridge.wire.counters import RateCounter
 from drone_bridge.wire.jpeg import read_size
 
 _NONE = "none"
@@ -406,7 +406,7 @@ TOPICS = (
         to_ros=_T.image,
         qos=newest,
         is_slow=True,
-        count=Rate("images_decoded"),
+        count=RateCounter("images_decoded"),
         meaning="decoded image, rgb8, only for subscribers",
     ),
     _row("odom", None, _T.wire_odometry, "height and velocity of a vehicle without other topics for these"),

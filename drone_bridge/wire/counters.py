@@ -20,19 +20,19 @@ class Counter(str):
             raise ValueError(f"{name} is declared as a {type(self.declared[name]).__name__}, too.")
 
 
-class Rate(Counter):
+class RateCounter(Counter):
     """Counter that is also shown per second."""
 
 
-class Problem(Counter):
+class ProblemCounter(Counter):
     """Counter whose growth is a warning."""
 
 
-def rates(*names: str) -> tuple[Rate, ...]:
+def rates(*names: str) -> tuple[RateCounter, ...]:
     """Declare rates."""
-    return tuple(map(Rate, names))
+    return tuple(map(RateCounter, names))
 
 
-def problems(*names: str) -> tuple[Problem, ...]:
+def problems(*names: str) -> tuple[ProblemCounter, ...]:
     """Declare problems."""
-    return tuple(map(Problem, names))
+    return tuple(map(ProblemCounter, names))

@@ -12,11 +12,11 @@ from dataclasses import fields, is_dataclass, replace
 from functools import cache
 from typing import Any, NamedTuple, TypeVar, get_type_hints
 
-from drone_bridge.wire.counters import Problem
+from drone_bridge.wire.counters import ProblemCounter
 from drone_bridge.wire.events import LocalProtocolError
 
 #: Counter of our own messages that the wire can't carry.
-UNENCODABLE = Problem("unencodable_messages")
+UNENCODABLE = ProblemCounter("unencodable_messages")
 
 MessageT = TypeVar("MessageT")
 EncodedT = TypeVar("EncodedT")

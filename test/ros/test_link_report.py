@@ -9,9 +9,9 @@ from diagnostic_msgs.msg import DiagnosticStatus
 from drone_bridge.ros.node.link_report import LinkReport
 from drone_bridge.ros.node.stall_watch import PROCESS
 from drone_bridge.session.obstacles import Obstacle
-from drone_bridge.wire.counters import Problem, Rate
+from drone_bridge.wire.counters import ProblemCounter, RateCounter
 
-FRAMES = Rate("frames")
+FRAMES = RateCounter("frames")
 LOGGER = SimpleNamespace(**dict.fromkeys(("info", "warning", "error"), lambda line: None))
 
 
@@ -301,6 +301,6 @@ class TestHangs:
 
 
 def test_a_counter_is_declared_once_with_its_kind():
-    assert Rate("frames") == "frames"
-    with pytest.raises(ValueError, match="frames is declared as a Rate, too"):
-        Problem("frames")
+    assert RateCounter("frames") == "frames"
+    with pytest.raises(ValueError, match="frames is declared as a RateCounter, too"):
+        ProblemCounter("frames")

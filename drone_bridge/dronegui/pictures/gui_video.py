@@ -28,7 +28,7 @@ from drone_bridge.pictures.video_port import video_log
 from drone_bridge.ros.node.parameters import ParameterDeclaration
 from drone_bridge.ros.process.log_pipe import original_output
 from drone_bridge.ros.qos import newest
-from drone_bridge.wire.counters import Rate, problems
+from drone_bridge.wire.counters import RateCounter, problems
 from drone_bridge.wire.rate_limit import RateLimit
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ SOURCES = {VIDEO_TOPIC: UInt8MultiArray, RAW: Image, COMPRESSED: CompressedImage
 CHOICE_PERIOD_S = 1.0
 _LOOK_S = 1.0
 # Counters.
-SENT = Rate("video_packets")
+SENT = RateCounter("video_packets")
 REFUSED, ENDS, UNSENT = problems("refused_images", "ended_codec_processes", "unsent_video")
 
 

@@ -15,10 +15,10 @@ from collections.abc import Callable
 
 from drone_bridge.dronegui.codec import FlightState
 from drone_bridge.session.session import Actions, Note
-from drone_bridge.wire.counters import Problem
+from drone_bridge.wire.counters import ProblemCounter
 
 #: Counter of disbelieved messages that the drone is on the ground.
-DOUBTFUL = Problem("doubtful_landings")
+DOUBTFUL = ProblemCounter("doubtful_landings")
 
 
 class FlyingState:

@@ -10,9 +10,9 @@ from drone_bridge.robot import codec
 from drone_bridge.robot.topics import MAX_SENSORS, TABLE, TOPIC_OF_TYPE, RobotTranslation
 from drone_bridge.ros.node.protocol_node import ProtocolNode
 from drone_bridge.ros.publishers import NO_EVENTS
-from drone_bridge.wire.counters import Problem
+from drone_bridge.wire.counters import ProblemCounter
 
-UNKNOWN_SENSORS = Problem("unknown_sensors")
+UNKNOWN_SENSORS = ProblemCounter("unknown_sensors")
 
 #: Maximum number of topics. They stay for sensors that come back: DDS never frees all memory of a destroyed topic.
 MAX_TOPICS = 128

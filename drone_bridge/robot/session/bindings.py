@@ -10,10 +10,11 @@ from drone_bridge.robot.codec import STOPPED
 from drone_bridge.robot.session.desired import DesiredSubsystems
 from drone_bridge.robot.session.other_drivers import Obstruction, OtherDrivers
 from drone_bridge.session.session import Action, Note, Outcome, Request
-from drone_bridge.wire.counters import problems
+from drone_bridge.wire.counters import ProblemCounter, problems
 from drone_bridge.wire.printable import printable
 
 # Counters.
+UNEXPECTED = ProblemCounter("unexpected_packets")
 REFUSED_BINDS, UNANSWERED_BINDS = problems("refused_binds", "unanswered_binds")
 LOST_SUBSYSTEMS, MISSING_SUBSYSTEMS = problems("lost_subsystems", "missing_subsystems")
 
@@ -178,7 +179,7 @@ class Bindings:
         old, new = ([(each.type, each.name) for each in info.subsystems] for info in (before, after))
         if old == new:
             return False
-        self._warn("unexpected_packets", "The robot's subsystems have changed.")
+        self._warn(UNEXPECTED, "The robot's subsystems have changed.")
         # Other subsystems in the same place are not granted. NXT adapters extend the list at any time.
         self.bound = {number for number in self.bound if old[number : number + 1] == new[number : number + 1]}
         self._to_bind.clear()
@@ -192,7 +193,7 @@ class Bindings:
                 self._outbox.append(codec.UnbindSubsystem(number))
                 self._end_attempt(number, False, f"{self._label(number)} is no longer desired.")
             else:
-                self._warn("unexpected_packets", f"The robot granted {self._label(number)}, which was not requested.")
+                self._warn(UNEXPECTED, f"The robot granted {self._label(number)}, which was not requested.")
             return
         if number in self.bound:
             return
@@ -208,7 +209,7 @@ class Bindings:
     def handle_failure(self, number: int) -> None:
         """End an attempt that the robot refused, and note the reason."""
         if number not in self._attempts:
-            self._warn("unexpected_packets", f"The robot refused {self._label(number)}, which was not requested.")
+            self._warn(UNEXPECTED, f"The robot refused {self._label(number)}, which was not requested.")
             return
         subsystem = self.subsystem(number)
         holder = printable(subsystem.driver) if subsystem and subsystem.driver else "no known driver"
@@ -221,9 +222,7 @@ class Bindings:
         """Record a subsystem's new driver, which may end our binding."""
         number, driver = packet.id, packet.driver
         if self.subsystem(number) is None:
-            self._warn(
-                "unexpected_packets", f"The robot announced a driver of {self._label(number)}, which is not listed."
-            )
+            self._warn(UNEXPECTED, f"The robot announced a driver of {self._label(number)}, which is not listed.")
             return
         self._set_driver(number, driver)
         self._others.note_driver(driver)

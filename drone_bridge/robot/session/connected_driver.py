@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from drone_bridge.robot import codec
 from drone_bridge.robot.codec import STOPPED, Speeds
-from drone_bridge.robot.session.bindings import Bindings
+from drone_bridge.robot.session.bindings import UNEXPECTED, Bindings
 from drone_bridge.robot.session.desired import DesiredSubsystems
 from drone_bridge.robot.session.keep_alives import (
     KEEP_ALIVE_PERIOD_S,
@@ -17,12 +17,12 @@ from drone_bridge.robot.session.keep_alives import (
 )
 from drone_bridge.robot.session.other_drivers import OtherDrivers
 from drone_bridge.session.session import Action, Note, Publish
-from drone_bridge.wire.counters import Rate, problems
+from drone_bridge.wire.counters import RateCounter, problems
 
 # Counters.
-UNKNOWN_PACKETS, UNKNOWN_TYPES, UNEXPECTED = problems("unknown_packets", "unknown_types", "unexpected_packets")
+UNKNOWN_PACKETS, UNKNOWN_TYPES = problems("unknown_packets", "unknown_types")
 SLOW, UNREADABLE = problems("slow_keep_alives", "unreadable_lists")
-UPDATES = Rate("updates")
+UPDATES = RateCounter("updates")
 #: Pause between the bytes of a slow keep-alive.
 BYTE_PERIOD_S = 0.01
 #: Timeout of a stop's acknowledgement, after which it is unknown whether the robot still moves.

@@ -55,7 +55,7 @@ from drone_bridge.session.session import (
     next_due,
     sends_first,
 )
-from drone_bridge.wire.counters import Rate
+from drone_bridge.wire.counters import RateCounter
 from drone_bridge.wire.events import RemoteProtocolError
 
 WAITING, CONNECTED, CLOSED = "waiting for a peer", "connected", "closed"
@@ -66,7 +66,7 @@ NOT_CONNECTED = "No robot is connected."
 #: Delay of a stop after the timeout of a command.
 _AFTER_S = 1e-3
 #: Names of conditions.
-PACKETS = Rate("packets")
+PACKETS = RateCounter("packets")
 OBSTRUCTION, STANDSTILL, UNANSWERED_STOP, UNLISTED = "obstruction", "standstill", "unanswered_stop", "unlisted"
 
 

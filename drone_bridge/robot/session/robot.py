@@ -53,7 +53,7 @@ from drone_bridge.session.session import (
     Session,
 )
 from drone_bridge.wire.addresses import peer_name
-from drone_bridge.wire.counters import Rate, problems
+from drone_bridge.wire.counters import RateCounter, problems
 from drone_bridge.wire.events import DisconnectPeerError, ProtocolError
 from drone_bridge.wire.outgoing import UNENCODABLE
 
@@ -69,7 +69,7 @@ WATCH_PERIOD_S = 0.25
 _AFTER_S = 1e-3
 # Counters.
 SILENT_DRIVERS, DROPPED_DRIVERS, UNKNOWN_VALUES = problems("silent_drivers", "dropped_drivers", "unknown_values")
-READINGS = Rate("readings")
+READINGS = RateCounter("readings")
 
 
 class RobotSession(Session):

@@ -28,7 +28,7 @@ from drone_bridge.ros.node.log_limiter import FIRST_INTERVAL_S, LogLimiters, Ong
 from drone_bridge.ros.node.stall_watch import PROCESS
 from drone_bridge.session.obstacles import Obstacle
 from drone_bridge.session.session import Session
-from drone_bridge.wire.counters import Counter, Problem, Rate
+from drone_bridge.wire.counters import Counter, ProblemCounter, RateCounter
 
 #: Suffix of the name of a node's status on /diagnostics, after the node's full name.
 LINK_STATUS = ": link"
@@ -38,7 +38,7 @@ PEER_SILENT = "peer_silent_s"
 #: about an ongoing condition is.
 START_S = 3 * FIRST_INTERVAL_S
 #: Counter of silences.
-SILENCES = Problem("silences")
+SILENCES = ProblemCounter("silences")
 #: Number of silences, without HEARD_WELL_S of messages in between, after which the peer hangs.
 SILENCES_OF_AN_ERROR = 3
 #: Time without a connection after which advice is logged, once.
@@ -267,7 +267,7 @@ class LinkReport:
         counts, durations_s = self.start_period()
         declared = Counter.declared.copy()
         growth = {count: counts.get(count, 0) - before.get(count, 0) for count in declared}
-        grown = [count for count, each in declared.items() if growth[count] and isinstance(each, Problem)]
+        grown = [count for count, each in declared.items() if growth[count] and isinstance(each, ProblemCounter)]
         silence_s = self.silence_s
         conditions = dict(sorted(self.conditions.copy().items(), key=lambda each: RANKS.get(each[0], len(RANKS))))
         is_silent = silence_s > self.silence_limit_s
@@ -287,7 +287,7 @@ class LinkReport:
         values |= {
             f"{key}_per_second": f"{growth[key] / length_s:.1f}"
             for key, each in declared.items()
-            if isinstance(each, Rate)
+            if isinstance(each, RateCounter)
         }
         # The link's thread may still be adding to the last period's durations.
         for key, (total, number) in durations_s.copy().items():

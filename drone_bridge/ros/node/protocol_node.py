@@ -75,7 +75,7 @@ from drone_bridge.session.session import (
 )
 from drone_bridge.stop_signals import LAUNCHED
 from drone_bridge.wire.addresses import address_name
-from drone_bridge.wire.counters import Problem, Rate, problems
+from drone_bridge.wire.counters import ProblemCounter, RateCounter, problems
 from drone_bridge.wire.outgoing import UNENCODABLE, encoded
 
 if TYPE_CHECKING:
@@ -83,10 +83,10 @@ if TYPE_CHECKING:
 
 REPORT_PERIOD_S = 1.0
 #: Counter of commands that could not reach a vehicle.
-UNDELIVERED = Problem("undelivered_commands")
+UNDELIVERED = ProblemCounter("undelivered_commands")
 #: Counters of messages that could not be published, and of refused commands and requests; and of all commands.
 DROPPED_MESSAGES, REFUSED_COMMANDS = problems("dropped_messages", "refused_commands")
-COMMANDS = Rate("commands")
+COMMANDS = RateCounter("commands")
 #: Set by launch files whose argument for the peer's address is not named after the protocol.
 HOST_ARGUMENT = "DRONE_BRIDGE_HOST_ARGUMENT"
 

@@ -59,12 +59,12 @@ from drone_bridge.testbed.device.modelled_flight import ModelledFlight
 from drone_bridge.testbed.session.framed_drone import FramedDrone
 from drone_bridge.testbed.session.frames import ATTITUDE_TIMEOUT_S, LEFT
 from drone_bridge.testbed.session.output_choice import OutputChoice
-from drone_bridge.wire.counters import Rate, problems
+from drone_bridge.wire.counters import RateCounter, problems
 from drone_bridge.wire.events import LocalProtocolError, RemoteProtocolError
 
 WAITING, CONNECTED, CLOSED = "waiting for a peer", "connected", "closed"
 # Counters.
-FRAMES = Rate("frames")
+FRAMES = RateCounter("frames")
 REJECTED, REFUSED_FRAMES = problems("rejected_input", "refused_frames")
 LATE_ANSWERS, NEUTRAL_COMMANDS = problems("late_answers", "neutral_commands")
 #: Time for which an autopilot that has sent nothing keeps its place when another one connects.

@@ -26,14 +26,14 @@ from drone_bridge.session.session import (
 )
 from drone_bridge.wire import RemoteProtocolError
 from drone_bridge.wire.addresses import peer_name
-from drone_bridge.wire.counters import Problem, rates
+from drone_bridge.wire.counters import ProblemCounter, rates
 from kestrel_bridge.codec import Answer, ClientConnection, Hello, Land, Steer, TakeOff
 from kestrel_bridge.device import DroneSide
 
 REQUESTS = {"takeoff": TakeOff(), "land": Land()}
 # Counters.
 SENT, STATES, DATAGRAMS = rates("sent_commands", "states", "datagrams")
-UNDELIVERED = Problem("undelivered_datagrams")
+UNDELIVERED = ProblemCounter("undelivered_datagrams")
 GREETING_PERIOD_S = LANDING_PERIOD_S = 1.0
 REPEAT_RATE = 20.0
 STATE_PERIOD_S = 0.1
