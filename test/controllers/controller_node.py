@@ -45,6 +45,12 @@ class ControllerNode:
         self.clients.append(name)
         return SimpleNamespace(service_is_ready=lambda: False)
 
+    def resolve_topic_name(self, name):
+        return f"/{name}"
+
+    def count_subscribers(self, topic):
+        return 0
+
     def get_parameter(self, name):
         assert name == "use_sim_time"
         return SimpleNamespace(value=False)

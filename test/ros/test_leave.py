@@ -28,6 +28,7 @@ def test_a_node_leaves_once_and_says_what_did_not_end(has_loop, has_log, is_flus
         link_ended=step("ended"),
         wire_log=SimpleNamespace(close=step("log", is_flushed)) if has_log else None,
         hold=SimpleNamespace(finish=step("hold")),
+        report=SimpleNamespace(end_condition=lambda name: None),
         get_logger=lambda: SimpleNamespace(error=logged.append),
         _is_publishing=True,
     )

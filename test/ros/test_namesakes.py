@@ -58,7 +58,7 @@ def test_a_second_node_of_the_name_is_a_problem_until_it_has_gone(now_s):
     node.graph = [OWN, *OTHERS, OWN]
     *before, said = problems(watch, now_s, 35)
     assert before == [None] * 34
-    assert said == "2 nodes are named /robot_bridge"
+    assert said == {"number": 2, "name": "/robot_bridge"}
     node.graph = [OWN]
     assert problems(watch, now_s, 5)[-1] is None
 
