@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Features of rclpy that differ between Humble, Jazzy, Kilted and Lyrical.
 
-All other modules use only names that each of them has. Each branch below names the
+All other modules use only names that each of them has (`test_distributions.py`). Each branch below names the
 distribution that needs it.
 """
 

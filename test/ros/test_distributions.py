@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from drone_bridge.ros import distributions
+from drone_bridge.ros.distributions import count_clients, count_services
 
 HELD = "/d1/bridge/hold"
 
@@ -27,14 +28,14 @@ class HumbleNode:
 
 def test_servers_and_clients_are_counted_on_humble():
     node = HumbleNode()
-    assert distributions.count_services(node, HELD) == 2
-    assert distributions.count_services(node, "/hold") == 0
-    assert distributions.count_clients(node, HELD) == 1
+    assert count_services(node, HELD) == 2
+    assert count_services(node, "/hold") == 0
+    assert count_clients(node, HELD) == 1
 
 
 def test_servers_and_clients_are_counted_by_rclpy():
     node = SimpleNamespace(count_services=lambda name: 3, count_clients=lambda name: 4)
-    assert (distributions.count_services(node, HELD), distributions.count_clients(node, HELD)) == (3, 4)
+    assert (count_services(node, HELD), count_clients(node, HELD)) == (3, 4)
 
 
 @pytest.mark.parametrize(
