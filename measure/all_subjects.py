@@ -24,7 +24,7 @@ from subjects import (
     Vehicle,
 )
 
-from drone_bridge.kind import kinds
+from drone_bridge.kind import ROBOTS, kinds
 from drone_bridge.tools.recover.command import recover
 
 MAX_LOST_S = 1.0  # of a recording whose recorder was killed
@@ -183,7 +183,7 @@ class Pilot:
 
 def all_subjects() -> dict[str, Any]:
     """Return the constructor of each subject, from a ROS domain and a folder, by name."""
-    judged = [kind for kind in kinds().values() if kind.commands]
+    judged = [kind for kind in kinds().values() if kind.commands and kind.name not in ROBOTS]
     return {
         **{f"{kind.name}_bridge": partial(BridgeSubject, kind) for kind in judged},
         **{f"{kind.name}_server": partial(ServerSubject, kind) for kind in judged if kind.server},

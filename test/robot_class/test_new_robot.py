@@ -58,6 +58,10 @@ def test_an_invalid_name_is_refused(tmp_path, name, capsys):
     assert not (tmp_path / "new").exists()
 
 
+def test_a_robot_of_the_package_may_be_replaced(tmp_path):
+    assert new.main(["tello", "--folder", str(tmp_path / "new")]) == 0
+
+
 def test_nothing_is_overwritten(tmp_path, capsys):
     assert new.main(["fresh_robot", "--folder", str(tmp_path)]) == new.REFUSED
     assert str(tmp_path) in capsys.readouterr().err

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
-from drone_bridge.kind import kinds
+from drone_bridge.kind import ROBOTS, kinds
 
 TEMPLATE = "drone_bridge.robot_class.two_wheels"
 REFUSED = 2
@@ -84,7 +84,7 @@ def _problem_with(name: str) -> str:
     imported = re.findall(r"\w+", " ".join(re.findall("^from .* import (.*)$", _template(), re.MULTILINE)))
     if keyword.iskeyword(name) or _class_name(name) in imported:
         return f"the name {name!r}, or {_class_name(name)!r}, is reserved in Python or drone_bridge."
-    if name in kinds() or find_spec(name):
+    if (name in kinds() and name not in ROBOTS) or find_spec(name):  # one of `robots/` may be replaced
         return f"the name {name!r} is used by an installed package."
     return ""
 
