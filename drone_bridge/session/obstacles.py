@@ -29,7 +29,6 @@ class Obstacle(Enum):
     )
     INACTIVE = "the bridge is not active", "its log has the reason; otherwise activate it"
     # There is no link.
-    PORT_IN_USE = "{address} is in use by {users}", "end that program, or choose another port by {argument}"
     DENIED = (
         "{path} can't be opened: it belongs to the group {group}, and this process is not in it",
         "run `sudo usermod -aG {group} $USER`, then log in again",
@@ -79,8 +78,6 @@ class Obstacle(Enum):
         "commands have stopped, and this drone drifts",
         "it holds its position once it reports a plausible velocity",
     )
-    # A person watches, and sees nothing.
-    NO_VIDEO = "no video comes from {peer}", "{advice}"
 
     def __init__(self, reason: str, remedy: str) -> None:
         self._reason, self._remedy = reason, remedy
