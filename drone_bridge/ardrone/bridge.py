@@ -39,7 +39,7 @@ from drone_bridge.net.clock import elapsed_s
 from drone_bridge.pictures.camera import CameraTopics, camera_parameters
 from drone_bridge.pictures.topics import camera_transforms
 from drone_bridge.ros.commands.tilt_commands import TiltCommands
-from drone_bridge.ros.node.common_parameters import common_parameters, frame_names, frame_parameters
+from drone_bridge.ros.node.common_parameters import DRONE_ODOMETRY, common_parameters, frame_names, frame_parameters
 from drone_bridge.ros.node.doubt_reports import report_doubts
 from drone_bridge.ros.node.limit_reports import LAND_UNATTENDED_S, limit_parameters
 from drone_bridge.ros.node.parameters import ParameterDeclaration
@@ -135,9 +135,7 @@ PARAMETERS = (
         "Frequency of the ultrasound: 7 (22.22 Hz) or 8 (25 Hz). Two drones in a room need different ones. 0 keeps it.",
         choices=(0, 7, 8),
     ),
-    ParameterDeclaration(
-        "publish_odometry", True, "Publish odom: integrated velocities with measured height and attitude."
-    ),
+    DRONE_ODOMETRY,
     *frame_parameters(without=("publish_map_to_odom", "map_frame")),
     *limit_parameters(is_drone=True, tells_battery=True, land_unattended_s=LAND_UNATTENDED_S),
 )
@@ -306,7 +304,7 @@ class ArdroneBridge(ProtocolNode):
         now_s, stamp, navdata = self.decided_s, self.now(), received.navdata
         self._translation.last = navdata, received.measured
         self._topics.publish(navdata, stamp)
-        if pose := self._dead_reckoning.update(received.measured, now_s):
+        if pose := self._dead_reckoning.update(received.measured, now_s, is_doubted=self._pilot.is_position_doubted):
             self._topics.publish(pose, stamp)
         self.report.record_duration("navdata_read_to_published", elapsed_s() - now_s)
 

@@ -42,7 +42,7 @@ from drone_bridge.pictures.camera import CameraTopics, camera_parameters
 from drone_bridge.pictures.topics import camera_transforms
 from drone_bridge.pictures.video_port import VideoPort, video_log
 from drone_bridge.ros.commands.tilt_commands import TiltCommands, drone_parameters, read_drone
-from drone_bridge.ros.node.common_parameters import common_parameters, frame_names, frame_parameters
+from drone_bridge.ros.node.common_parameters import DRONE_ODOMETRY, common_parameters, frame_names, frame_parameters
 from drone_bridge.ros.node.doubt_reports import report_doubts
 from drone_bridge.ros.node.limit_reports import limit_parameters
 from drone_bridge.ros.node.parameters import ParameterDeclaration
@@ -104,9 +104,7 @@ PARAMETERS = (
         range=(0.1, 60.0),
         live=True,
     ),
-    ParameterDeclaration(
-        "publish_odometry", True, "Publish odom: integrated velocities with measured height and attitude."
-    ),
+    DRONE_ODOMETRY,
     *frame_parameters(without=("publish_map_to_odom", "map_frame")),
     ParameterDeclaration(
         "video_port",
@@ -245,7 +243,8 @@ class DroneGuiBridge(ProtocolNode):
             if (note := charge_note(block)) and not self._has_noted_charge:
                 self._has_noted_charge = True
                 self.report.inform(note)
-            pose = self._dead_reckoning.update(self._translation.converted(block), received_s)
+            measured, is_doubted = self._translation.converted(block), self._pilot.is_position_doubted
+            pose = self._dead_reckoning.update(measured, received_s, is_doubted=is_doubted)
         stamp = self.now()
         self._topics.publish(received.datagram, stamp)
         self._topics.publish(block, stamp)

@@ -13,6 +13,8 @@ from drone_bridge.motion.vectors import Triple
 LONGEST_GAP_S = 0.5
 #: Assumed maximum speed in such a gap, m/s.
 GREATEST_SPEED = 5.0
+#: Largest variance of a place that is known at all, m^2.
+MOST_VARIANCE = 1e5
 
 
 class DeadReckonedPose(NamedTuple):
@@ -25,7 +27,7 @@ class DeadReckonedPose(NamedTuple):
     pitch: float  # rad
     yaw: float  # rad
     velocity: Triple  # m/s, along level axes
-    variance: float  # m^2, of x and of y, by drift only
+    variance: float  # m^2, of x and of y, by drift only; infinite while the velocity is doubted
 
 
 class DeadReckoning:
@@ -37,8 +39,11 @@ class DeadReckoning:
         self._gap_variance = 0.0  # m^2
         self._before_s: float | None = None
 
-    def update(self, measured: Measurement, now_s: float) -> DeadReckonedPose | None:
-        """Return the pose at a time, s of any one clock, None if the report lacks a required value."""
+    def update(self, measured: Measurement, now_s: float, *, is_doubted: bool = False) -> DeadReckonedPose | None:
+        """Return the pose at a time, s of any one clock, None if the report lacks a required value.
+
+        A doubted velocity is not integrated. The motion in a longer doubt is unknown, like that in a gap.
+        """
         roll, pitch, yaw, height, velocity = (
             measured.roll,
             measured.pitch,
@@ -49,6 +54,8 @@ class DeadReckoning:
         if roll is None or pitch is None or yaw is None or height is None or velocity is None:
             return None
         pose, (forward, left, _) = self._pose._replace(yaw=yaw), velocity
+        if is_doubted:
+            return DeadReckonedPose(pose.x, pose.y, height, roll, pitch, yaw, velocity, math.inf)
         step_s = 0.0 if self._before_s is None else now_s - self._before_s
         self._before_s = now_s
         if step_s > LONGEST_GAP_S:
@@ -56,6 +63,6 @@ class DeadReckoning:
         else:
             pose = pose.moved(step_s, forward, left=left)
             self._distance += math.hypot(forward, left) * step_s
-        variance = (DRIFT * self._distance) ** 2 + self._gap_variance
+        variance = min((DRIFT * self._distance) ** 2 + self._gap_variance, MOST_VARIANCE)
         self._pose = pose
         return DeadReckonedPose(pose.x, pose.y, height, roll, pitch, yaw, velocity, variance)

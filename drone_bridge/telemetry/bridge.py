@@ -12,12 +12,14 @@ from builtin_interfaces.msg import Time
 from nav_msgs.msg import Odometry
 from std_msgs.msg import String
 
+from drone_bridge.motion.dead_reckoning import DeadReckonedPose
 from drone_bridge.net.clock import elapsed_s
 from drone_bridge.net.datagram_link import DatagramCaller
 from drone_bridge.net.link_loop import Link
 from drone_bridge.ros.commands.tilt_commands import TiltCommands, drone_parameters, read_drone
 from drone_bridge.ros.node.common_parameters import (
     ALLOWED_PEERS,
+    DRONE_ODOMETRY,
     common_parameters,
     frame_names,
     frame_parameters,
@@ -87,7 +89,8 @@ PARAMETERS = (
         "body (base_link).",
     ),
     *time_parameters("the drone's"),
-    *frame_parameters(without=("publish_map_to_odom", "odom_frame")),
+    *frame_parameters(without=("publish_map_to_odom",)),
+    DRONE_ODOMETRY,
     *limit_parameters(is_drone=True, land_unattended_s=LAND_UNATTENDED_S),
     ParameterDeclaration(
         "telemetry_timeout",
@@ -132,7 +135,9 @@ class TelemetryBridge(ProtocolNode):
             get("default_fov"),
             refuse_image=partial(self.report.count_and_warn, BAD_IMAGES),
         )
-        self._topics = TopicPublishers(self, TOPICS, translation, static_transforms(names))
+        rows = [row for row in TOPICS if get("publish_odometry") or row.of is not DeadReckonedPose]
+        self._topics = TopicPublishers(self, rows, translation, static_transforms(names))
+        self._stamp = Time()  # of the newest telemetry
         self._drone = drone = read_drone(self.parameters, LANDING_DRONE)
         commands = TiltCommands(self, drone, now=self._stamps.command_clock)
         self._pilot = TiltPilot(commands.arbiter, drone, hovers=False)
@@ -176,10 +181,13 @@ class TelemetryBridge(ProtocolNode):
 
     # Telemetry, on the link's thread.
 
-    def publish_event(self, message: DroneTelemetry | RoverTelemetry | PoseRestarted) -> None:
-        """Publish a document's topics, or that the drone's pose has begun again."""
+    def publish_event(self, message: DroneTelemetry | RoverTelemetry | PoseRestarted | DeadReckonedPose) -> None:
+        """Publish the topics of a document or of the pose that follows, or that the drone's pose has begun again."""
         if isinstance(message, PoseRestarted):
             self._restarts.publish(message)
+            return
+        if isinstance(message, DeadReckonedPose):
+            self._topics.publish(message, self._stamp)
             return
         if isinstance(message, RoverTelemetry):
             self.report.counts[ROVER_DOCUMENTS] += 1
@@ -187,8 +195,8 @@ class TelemetryBridge(ProtocolNode):
             return
         received_s = self.decided_s
         self.report.counts[DOCUMENTS] += 1
-        stamp = self._stamps.stamp(_time(message.timestamp))
-        self._topics.publish(message, stamp)
+        self._stamp = self._stamps.stamp(_time(message.timestamp))
+        self._topics.publish(message, self._stamp)
         self.report.counts[IMAGES] += message.camera.jpeg is not None
         self.report.record_duration("document_read_to_published", elapsed_s() - received_s)
 

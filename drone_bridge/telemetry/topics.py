@@ -19,6 +19,7 @@ from std_msgs.msg import Bool, Header, String
 from tf2_msgs.msg import TFMessage
 
 from drone_bridge.motion.body_velocity import BodyVelocity
+from drone_bridge.motion.dead_reckoning import DeadReckonedPose
 from drone_bridge.motion.measurement import Measurement
 from drone_bridge.motion.quaternions import (
     Quaternion,
@@ -42,6 +43,7 @@ from drone_bridge.ros.topics.covariances import (
 from drone_bridge.ros.topics.frames import DroneFrameNames
 from drone_bridge.ros.topics.images import pinhole_camera_info, set_data
 from drone_bridge.ros.topics.jpeg_images import JpegDecoder
+from drone_bridge.ros.topics.reckoned_odometry import reckoned_odometry
 from drone_bridge.ros.topics.standard_rows import ImuVariances, MeasuredMessages, standard_row
 from drone_bridge.ros.topics.table import MissingTopicError, Topic, TopicTable, state_topic
 from drone_bridge.ros.topics.transforms import odometry_transform, set_quaternion, set_vector, transform
@@ -219,6 +221,14 @@ class TelemetryTranslation(MeasuredMessages[DroneTelemetry]):
         for each in moved:
             each.header.stamp = stamp
         return TFMessage(transforms=moved)
+
+    def odometry(self, pose: DeadReckonedPose, stamp: Time) -> Odometry:
+        """Return the pose by dead reckoning."""
+        return reckoned_odometry(pose, stamp, self.names)
+
+    def transform(self, pose: DeadReckonedPose, stamp: Time) -> TFMessage:
+        """Return the pose by dead reckoning as a transform."""
+        return TFMessage(transforms=[odometry_transform(self.odometry(pose, stamp))])
 
     def compressed_image(self, telemetry: DroneTelemetry, stamp: Time) -> CompressedImage | None:
         """Return the JPEG unchanged, if there is one."""
@@ -409,7 +419,15 @@ TOPICS = (
         count=RateCounter("images_decoded"),
         meaning="decoded image, rgb8, only for subscribers",
     ),
-    _row("odom", None, _T.wire_odometry, "height and velocity of a vehicle without other topics for these"),
+    standard_row(
+        DeadReckonedPose,
+        "odom",
+        _T.odometry,
+        _T.wire_odometry,
+        "pose by integrated velocities; to the operator, height and velocity of a vehicle without topics for these",
+        if_parameter="publish_odometry",
+    ),
+    standard_row(DeadReckonedPose, "/tf", _T.transform, if_parameter="publish_tf"),
     _row(
         "height",
         _T.height,

@@ -20,6 +20,7 @@ from drone_bridge.controllers.goals.server import GoalServer
 from drone_bridge.motion.body_velocity import STILL
 from drone_bridge.motion.quaternions import quaternion_from_euler
 from drone_bridge.ros.topics import frame_tree
+from drone_bridge.ros.topics.covariances import UNKNOWN_VARIANCE
 from drone_bridge.ros.topics.transforms import set_quaternion, transform
 
 PERIOD_S = 0.02
@@ -67,7 +68,7 @@ class World:
         self.position, self.yaw, self.path = np.zeros(3), 0.0, []
         self.speaks, self.obeys, self.running, self.awaited = True, True, [], {}
         self.clients, self.publishers = 1, {"goal_pose": 0}
-        self.odometry = None  # until it is taken
+        self.odometry, self.variance = None, 0.0  # until it is taken, and of its x
         subscribe = lambda node, kind, topic, heard, qos: self.heard.__setitem__(topic, heard)  # noqa: E731
         monkeypatch.setattr(module, "subscribe", subscribe)
         monkeypatch.setattr(frame_tree, "subscribe", subscribe)
@@ -131,7 +132,7 @@ class World:
         self._clock[0] += PERIOD_S
         if self.speaks:
             odometry = Odometry()
-            odometry.header.frame_id = "odom"
+            odometry.header.frame_id, odometry.pose.covariance[0] = "odom", self.variance
             at = odometry.pose.pose.position
             at.x, at.y, at.z = self.position.tolist()
             set_quaternion(odometry.pose.pose.orientation, quaternion_from_euler(0.0, 0.0, self.yaw))
@@ -443,6 +444,24 @@ def test_a_pose_that_begins_again_ends_no_later_goal_and_no_landing(world):
     world.run(0.2)
     world.say("odom_restarts", UInt32(data=3))
     assert world.end_of(landing)[0] == "succeeded"
+
+
+def test_a_doubted_place_ends_goals_and_refuses_others_but_no_landing(world):
+    """A place that was never known, as that of wheels, is no doubt."""
+    world.variance = UNKNOWN_VARIANCE
+    assert world.end_of(world.send("go_to", pose=pose_at(1, 0, 1)))[0] == "succeeded"
+    for variance in (2.0, UNKNOWN_VARIANCE, 2.0):
+        world.variance = variance
+        sent = world.send("go_to", pose=pose_at(0, 0, 1))
+        is_doubted = variance == UNKNOWN_VARIANCE
+        assert world.end_of(sent)[0] == ("aborted" if is_doubted else "succeeded")
+        assert ("doubt" in sent.message) is is_doubted
+    sent = world.send("go_to", pose=pose_at(5, 0, 1))
+    world.run(0.5)
+    world.variance = UNKNOWN_VARIANCE
+    world.run(0.1)
+    assert (sent.end, sent.error) == ("aborted", GoalError.NO_ODOMETRY)
+    assert world.end_of(world.send("land"))[0] == "succeeded"
 
 
 def test_a_goal_outside_of_the_fence_is_refused_at_once(world):

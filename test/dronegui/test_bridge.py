@@ -13,7 +13,7 @@ from tf2_msgs.msg import TFMessage
 from twists import twist
 
 from drone_bridge.msg import DetectionArray
-from drone_bridge.ros.topics.ar_drone_rows import POSE_VARIANCES
+from drone_bridge.ros.topics.reckoned_odometry import POSE_VARIANCES
 
 LATCHED = QoSProfile(depth=10, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 

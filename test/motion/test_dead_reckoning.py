@@ -6,7 +6,7 @@ import math
 import pytest
 
 from drone_bridge.motion.body_velocity import BodyVelocity
-from drone_bridge.motion.dead_reckoning import DeadReckoning
+from drone_bridge.motion.dead_reckoning import MOST_VARIANCE, DeadReckoning
 from drone_bridge.motion.measurement import Measurement
 
 
@@ -37,6 +37,20 @@ def test_variances_grow_with_distance_and_with_each_gap():
     pose = walk(0.0, 3.0, forward=1.0)
     assert pose.x == 0, "the motion in the gap is unknown"
     assert pose.variance > 100
+
+
+def test_a_doubted_velocity_moves_nothing_and_a_long_doubt_is_a_gap():
+    measured = Measurement(yaw=0.0, velocity=BodyVelocity(1.0), height=1.0, roll=0.0, pitch=0.0)
+    for end_s, x, gap in ((0.4, 0.6, False), (3.0, 0.2, True)):
+        reckoning = DeadReckoning()
+        reckoning.update(measured, 0.0)
+        before = reckoning.update(measured, 0.2)
+        doubted = reckoning.update(measured, end_s, is_doubted=True)
+        assert (doubted.x, doubted.variance) == (before.x, math.inf)
+        after = reckoning.update(measured, end_s + 0.2)
+        assert after.x == pytest.approx(x)
+        assert (after.variance > 1.0) is gap
+    assert reckoning.update(measured, 1e4).variance == MOST_VARIANCE, "it is still of use for goals"
 
 
 @pytest.mark.parametrize("lacks", ["yaw", "velocity", "height", "roll", "pitch"])

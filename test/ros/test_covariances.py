@@ -8,9 +8,9 @@ from nav_msgs.msg import Odometry
 from drone_bridge.motion.body_velocity import STILL
 from drone_bridge.motion.planar_pose import PlanarPose
 from drone_bridge.robot.bridge.parameters import PARAMETERS as ROBOT
-from drone_bridge.ros.topics.ar_drone_rows import ODOMETRY_COVARIANCES as DRONEGUI
 from drone_bridge.ros.topics.covariances import AXES, covariance_from_diagonal
 from drone_bridge.ros.topics.frames import FrameNames
+from drone_bridge.ros.topics.reckoned_odometry import ODOMETRY_COVARIANCES as DRONEGUI
 from drone_bridge.ros.topics.wheel_odometry import wheel_odometry
 from drone_bridge.simulator.topics import EXACT_COVARIANCES as SIMULATOR
 from drone_bridge.telemetry.topics import ROVER_COVARIANCES as TELEMETRY

@@ -25,6 +25,7 @@ from drone_bridge.robot_class.connection import StatePacket
 from drone_bridge.robot_class.robot import STANDARD_TOPICS
 from drone_bridge.ros.topics.frames import DroneFrameNames
 from drone_bridge.telemetry.codec import DroneTelemetry
+from drone_bridge.telemetry.units import Units as TelemetryUnits
 from drone_bridge.testbed.codec import SensorFrame
 from drone_bridge.vision.ar_drone_cameras import FRONT, FRONT_2
 from drone_bridge.vision.jpegs import opencv
@@ -69,7 +70,8 @@ def further(name):
         return [Measurement(position=(1.0, 2.0, 0.0), yaw=0.5, velocity=BodyVelocity(1.0))]
     if name == "telemetry":
         whole = next(sent.message for sent in sample(name) if isinstance(sent.message, DroneTelemetry))
-        return [replace(whole, camera=replace(whole.camera, jpeg=jpeg()))]
+        pose = DeadReckoning().update(TelemetryUnits().measurement(whole), 0.0)
+        return [replace(whole, camera=replace(whole.camera, jpeg=jpeg())), pose]
     if name == WithJpegs.name:
         return [StatePacket(b"", told)]
     if name == WithPixels.name:

@@ -35,7 +35,7 @@ class Pilot:
 
     def __init__(self):
         self.command = None
-        self.is_estimating = False
+        self.is_estimating = self.is_position_doubted = False
         self.restarts = 0
 
     def shares(self, now_s):
@@ -49,12 +49,12 @@ class Pilot:
 class Talk:
     """Session with a fake clock, and its actions."""
 
-    def __init__(self, allowed=("any",), **options):
+    def __init__(self, allowed=("any",), units=None, **options):
         self.parameters = {"rate": 25.0, "telemetry_timeout": 1.0}
         self.pilot, self.feedback = Pilot(), Reports()
         parameter = self.parameters.__getitem__
         self.session = TelemetryControllerSession(
-            self.pilot, self.feedback, Units(), parameter, AllowedPeers(allowed), sinking=SINKING, **options
+            self.pilot, self.feedback, units or Units(), parameter, AllowedPeers(allowed), sinking=SINKING, **options
         )
         self.now_s = 100.0
         self.clock = Clock()

@@ -10,6 +10,7 @@ from controller_talk import PERIOD_S, A, Talk
 from session_talk import documents, notes
 from telemetry_documents import DRONE, HOVER, ROVER, Clock, changed, drone
 
+from drone_bridge.motion.dead_reckoning import DeadReckonedPose
 from drone_bridge.motion.observed_motion import ObservedMotion
 from drone_bridge.session.continuous_pose import ContinuousPose, PoseRestarted
 from drone_bridge.session.session import FINAL_GAP_S, FINAL_REPEATS, Note, Send
@@ -18,9 +19,12 @@ from drone_bridge.telemetry.codec import (
     DRONE_TOPIC,
     ROVER_TOPIC,
     DroneCommand,
+    DroneConnection,
     DroneTelemetry,
     RoverTelemetry,
 )
+from drone_bridge.telemetry.emulator.world import FlightSetup, LandingFlight
+from drone_bridge.telemetry.units import Units
 
 B, ELSEWHERE = ("127.0.0.1", 6000), ("192.0.2.1", 5000)
 FORWARD = DroneCommand(pitch=0.25)
@@ -475,3 +479,34 @@ def test_a_heading_that_begins_again_goes_on_for_pilot_and_limits():
     assert [each.count for each in session_talk.published(actions) if isinstance(each, PoseRestarted)] == [1]
     first, last = (measured.yaw for measured, _ in talk.feedback.all)
     assert last == first
+
+
+@pytest.mark.parametrize(
+    ("opposite", "is_levelled"), [((), True), ((), False), (("telemetry.pitch", "telemetry.yaw"), True)]
+)
+def test_odom_follows_the_drone_within_5_percent_and_steers_nothing(opposite, is_levelled):
+    units, flight = Units(opposite, is_levelled=is_levelled), LandingFlight(FlightSetup(images=False))
+    talk = Talk(units=units, pose=ContinuousPose(ObservedMotion(lambda: talk.now_s), 15.0, 1.0))
+    flight.follow_command(DroneCommand(pitch=0.4, roll=-0.2, yaw=0.3))
+    places = []
+    for _ in range(100):
+        telemetry = flight.advance()
+        document = units.telemetry(Units().measurement(telemetry), telemetry.camera, None)
+        talk.now_s += PERIOD_S
+        actions = talk.hear(document=DroneConnection().send(document))
+        (pose,) = (each for each in session_talk.published(actions) if isinstance(each, DeadReckonedPose))
+        places.append(((pose.x, pose.y, pose.z), tuple(flight.drone.position)))
+    (reckoned, true), (first, start) = places[-1], places[0]
+    way = math.dist(true, start)
+    assert way > 3.0
+    moved = [[now - then for now, then in zip(*each, strict=True)] for each in ((reckoned, first), (true, start))]
+    assert math.dist(*moved) < 0.05 * way
+    assert {measured.position for measured, _ in talk.feedback.all} == {None}
+
+
+def test_a_doubted_motion_makes_the_place_unknown():
+    talk = Talk(pose=ContinuousPose(ObservedMotion(lambda: talk.now_s), 15.0, 1.0))
+    for talk.pilot.is_position_doubted in (False, True, False):
+        talk.now_s += PERIOD_S
+        pose = session_talk.published(talk.hear())[-1]
+        assert math.isinf(pose.variance) is talk.pilot.is_position_doubted

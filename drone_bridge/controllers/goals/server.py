@@ -35,6 +35,7 @@ from drone_bridge.ros.node.stall_watch import PROCESS
 from drone_bridge.ros.qos import latched
 from drone_bridge.ros.streams import TopicStream
 from drone_bridge.ros.subscriptions import subscribe
+from drone_bridge.ros.topics.covariances import UNKNOWN_VARIANCE
 from drone_bridge.ros.topics.frame_tree import FrameTree, Placed
 from drone_bridge.session.hold_state import HELM_ENDS_AFTER_S
 from drone_bridge.session.obstacles import Obstacle
@@ -47,6 +48,7 @@ STOPPING_S = 0.5
 _LEFT_S, _LOOK_S = 1.0, 0.25  # and the period of looking for clients
 MAX_POSES = 10_000  # of a path
 POSE_RESTARTED = "The vehicle's own pose began again, such as by a reset of its board: its place is uncertain."
+DOUBTED = "The vehicle's place is unknown: its bridge doubts the reported motion, and its diagnostics say why."
 _FARTHEST_M = 1e6
 _ORIGIN: Placed = (0.0, 0.0, 0.0), IDENTITY
 
@@ -111,6 +113,7 @@ class GoalServer:
         self._errors, self._outcomes = ErrorLog(node), LogLimiter()
         self._measured: VehiclePose | None = None
         self._frame, self._received_s = "", -math.inf  # of the odometry
+        self._was_located = self._is_doubted = False  # whether the variance of its x was known, and is not any more
         self._ground: float | None = None  # m, in the odometry
         self._is_flying: bool | None = None
         self._restarts: int | None = None  # of the vehicle's pose, see ODOM_RESTARTS; None before the first report
@@ -213,6 +216,9 @@ class GoalServer:
         self._use_odometry(measured)
         self._measured, self._received_s = measured, time.monotonic()
         self._frame = message.header.frame_id
+        is_located = message.pose.covariance[0] < UNKNOWN_VARIANCE
+        self._was_located |= is_located
+        self._is_doubted = self._was_located and not is_located
         if self._ground is None or self._is_flying is False:
             self._ground = float(measured.position[2])
 
@@ -412,6 +418,8 @@ class GoalServer:
             raise GoalFailedError(
                 GoalError.NO_ODOMETRY, f"No odometry was received for {self._parameters.patience:g} s."
             )
+        if self._is_doubted and not isinstance(guide, guides.LandGuide):
+            raise GoalFailedError(GoalError.NO_ODOMETRY, DOUBTED)
         if guide.steers and self._is_held:
             raise GoalFailedError(GoalError.HELD, f"The vehicle is held: {Obstacle.HOLD.remedy()}.")
         if guide.steers and now_s - self._helm_s < HELM_ENDS_AFTER_S:

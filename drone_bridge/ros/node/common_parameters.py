@@ -76,6 +76,11 @@ STAMPED_CMD_VEL = ParameterDeclaration(
     "Whether cmd_vel is a TwistStamped, as Nav2 publishes it by default since Kilted, instead of a Twist.",
 )
 
+#: Parameter of drones without a position of their own.
+DRONE_ODOMETRY = ParameterDeclaration(
+    "publish_odometry", True, "Publish odom: integrated velocities with measured height and attitude."
+)
+
 #: Parameter of servers: how long data from ROS stay fresh.
 SOURCE_TIMEOUT = ParameterDeclaration(
     "source_timeout",

@@ -22,17 +22,14 @@ from drone_bridge.motion.dead_reckoning import DeadReckonedPose
 from drone_bridge.motion.measurement import Measurement
 from drone_bridge.motion.quaternions import quaternion_from_euler, rotated_back
 from drone_bridge.motion.vectors import Triple
-from drone_bridge.ros.topics import covariances, frames
-from drone_bridge.ros.topics.covariances import UNKNOWN_VARIANCE, OdometryCovariances, covariance_from_diagonal
+from drone_bridge.ros.topics import frames
+from drone_bridge.ros.topics.covariances import UNKNOWN_VARIANCE, covariance_from_diagonal
 from drone_bridge.ros.topics.frames import DroneFrameNames
+from drone_bridge.ros.topics.reckoned_odometry import TWIST_VARIANCES, reckoned_odometry
 from drone_bridge.ros.topics.standard_rows import ImuVariances, MeasuredMessages
-from drone_bridge.ros.topics.transforms import odometry_transform, set_quaternion, set_vector, transform
+from drone_bridge.ros.topics.transforms import odometry_transform, set_vector, transform
 
 WireT = TypeVar("WireT")
-# Of odometry. Those of x and y are initial values, to which drift is added.
-POSE_VARIANCES = (1e-4, 1e-4, 1e-2, 3e-4, 3e-4, 3e-2)  # 1 cm, 10 cm, 1 and 10 degrees
-TWIST_VARIANCES = (1e-2, 1e-2, *[UNKNOWN_VARIANCE] * 4)
-ODOMETRY_COVARIANCES = OdometryCovariances(POSE_VARIANCES, TWIST_VARIANCES)
 
 
 def static_transforms(names: DroneFrameNames) -> list[TransformStamped]:
@@ -76,17 +73,8 @@ class ArDroneMessages(MeasuredMessages[WireT]):
         return message
 
     def odometry(self, pose: DeadReckonedPose, stamp: Time) -> Odometry:
-        """Return the pose, with the drift added to the covariances of x and y."""
-        message = Odometry(child_frame_id=self.names.base_link)
-        message.header.stamp, message.header.frame_id = stamp, self.names.odom
-        set_vector(message.pose.pose.position, (pose.x, pose.y, pose.z))
-        set_quaternion(message.pose.pose.orientation, quaternion_from_euler(pose.roll, pose.pitch, pose.yaw))
-        tilt = quaternion_from_euler(pose.roll, pose.pitch, 0.0)
-        set_vector(message.twist.twist.linear, rotated_back(tilt, *pose.velocity))
-        ODOMETRY_COVARIANCES.fill(message)
-        for diagonal in (0, covariances.AXES + 1):
-            message.pose.covariance[diagonal] += pose.variance
-        return message
+        """Return the pose by dead reckoning."""
+        return reckoned_odometry(pose, stamp, self.names)
 
     def transforms(self, pose: DeadReckonedPose, stamp: Time) -> TFMessage:
         """Return the transforms from odom to base_link, and to the ground below it."""

@@ -38,6 +38,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from drone_bridge.motion.dead_reckoning import DeadReckoning
 from drone_bridge.motion.limits import LONGEST_LANDING_S
 from drone_bridge.motion.tilted_drone import Shares
 from drone_bridge.session.arbiter import LANDING_SPEED, Rank
@@ -126,12 +127,12 @@ class TelemetryControllerSession(Session):
             sinking: lands the drone without telemetry, at LANDING_SPEED.
             by_topics: whether documents are transported on topics.
             called: returns the address of the called drone, once the link is open; None to listen.
-            pose: the drone's pose in `odom`; None for a client without one.
+            pose: the drone's heading in `odom`, where its place is reckoned; None for a client without these.
         """
         self.state = WAITING
         self._pilot, self._feedback, self._units = pilot, feedback, units
         self._parameter, self._allowed = parameter, allowed_peers
-        self._by_topics, self._called, self._pose = by_topics, called, pose
+        self._by_topics, self._called, self._pose, self._reckoning = by_topics, called, pose, DeadReckoning()
         self._sinking = sinking
         self._height: float | None = None  # last reported height of the drone in flight, m; None on the ground
         self._is_trusted = False  # whether it may be landed without telemetry
@@ -371,18 +372,21 @@ class TelemetryControllerSession(Session):
         return [Note(CONNECTIONS, f"Connected to {name}.", is_expected=True), *self._sent(HOVER)]
 
     def _received(self, telemetry: DroneTelemetry, now_s: float) -> Actions:
-        """Pass telemetry to pilot and limits, and end a silence."""
-        measured, restarted = continued(self._pose, self._units.measurement(telemetry), now_s)
+        """Pass telemetry to pilot and limits, publish the pose that follows from it, and end a silence."""
+        measured, located = continued(self._pose, self._units.measurement(telemetry), now_s)
         self._feedback.measured(measured, now_s)
+        if self._pose:
+            pose = self._reckoning.update(measured, now_s, is_doubted=self._pilot.is_position_doubted)
+            located = [*located, Publish(pose)]
         self.received_s, self._was_refused = now_s, False
         self._height = None if telemetry.landed else telemetry.altimeter.altitude
         self._is_trusted = self._called is not None or now_s - (self.since_s or now_s) >= PROVEN_S
         self._is_landing = False
         if self.state != SILENT:
-            return restarted
+            return located
         self.state, self._final_left = CONNECTED, 0
         self.due_s = min(self.due_s, now_s)
-        return [*restarted, Note("", f"Receiving telemetry from {self.peer}.", is_expected=True)]
+        return [*located, Note("", f"Receiving telemetry from {self.peer}.", is_expected=True)]
 
     # Sending.
 
