@@ -56,11 +56,13 @@ class Tello(Robot):
 
     def decode_report(self, packet: bytes) -> Answer:
         text = packet.decode("ascii").strip()
-        return Answer("", text == "ok", "" if text == "ok" else text)
+        reason = "" if text == "ok" else f"it answered {text!r}, with {self.charge:.0%} of its charge"
+        return Answer("", not reason, reason)
 
     def decode_state(self, packet: bytes) -> Telemetry:
         texts = dict(pair.split(":") for pair in packet.decode("ascii").strip().split(";") if pair)
         state = {name: float(text) for name, text in texts.items() if name != "mpry"}
+        self.charge = state["bat"] / 100
         self.watch_motors(state["time"], is_up=state["h"] > 0)
         roll, pitch, yaw = (math.radians(state[name]) for name in ("roll", "pitch", "yaw"))
         ahead, right = self.turned(state["vgx"] / 10, state["vgy"] / 10, -yaw)
@@ -71,7 +73,7 @@ class Tello(Robot):
             velocity=BodyVelocity(ahead, -right, -state["vgz"] / 10),
             acceleration=(state["agx"] * MILLI_G, -state["agy"] * MILLI_G, -state["agz"] * MILLI_G),
             height=state["tof" if state["tof"] < TOO_FAR else "h"] / 100,
-            charge=state["bat"] / 100,
+            charge=self.charge,
             is_flying=self.is_flying,
             extra={"temperature": self.message(state["temph"])},
         )

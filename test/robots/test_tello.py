@@ -57,3 +57,9 @@ def test_it_flies_while_the_motors_time_goes_on():
     states = [tello.decode_state(f"pitch:0;roll:0;yaw:0;{REST[:-1]}{s};agx:0;agy:0;agz:-999;".encode()).is_flying
               for s in [0] * 3 + [1] * 10 + [2] * (STILL + 2)]  # fmt: skip
     assert (states[0], states[3], states[-1]) == (None, True, False)
+
+
+def test_a_refusal_has_the_charge_that_is_its_usual_cause():
+    tello = Tello()
+    tello.decode_state(f"pitch:1;roll:5;yaw:0;{REST.replace('83', '8')};agx:0;agy:0;agz:-1000;\r\n".encode())
+    assert tello.decode_report(b"error\r\n").reason == "it answered 'error', with 8% of its charge"

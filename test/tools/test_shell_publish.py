@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`drone-bridge topic pub` without DDS: how it ends."""
+"""`drone-bridge topic pub` and `service call` without DDS: how they end."""
 
 from types import SimpleNamespace
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 
 from drone_bridge.msg import HoldStatus
+from drone_bridge.robots.tello import Tello
 from drone_bridge.ros.hold.hold_services import CommandRefusals
+from drone_bridge.tools.shell import node as shell_node
 from drone_bridge.tools.shell import topic
 
 
@@ -73,3 +75,12 @@ def test_a_subscriber_is_named_with_its_link_and_its_hold():
     (held,) = refusals.changes()
     assert "Anne pressed STOP" in held
     assert refusals.refusal() in held
+
+
+def test_a_call_waits_longer_than_a_takeoff_takes(monkeypatch):
+    waited_s, future = [], SimpleNamespace(done=lambda: True, result=lambda: "it flies")
+    client = SimpleNamespace(wait_for_service=lambda timeout_s: True, call_async=lambda request: future)
+    node = SimpleNamespace(create_client=lambda *_: client, destroy_client=id, resolve_topic_name=str)
+    monkeypatch.setattr(shell_node, "spin_until", lambda _, condition, limit_s: waited_s.append(limit_s) or condition())
+    assert shell_node.call(node, None, "/takeoff", None) == "it flies"
+    assert waited_s[0] > max(request.timeout_s for request in Tello.requests.values())

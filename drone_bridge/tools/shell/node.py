@@ -25,6 +25,8 @@ Found = TypeVar("Found")
 
 #: Timeout of a service, s.
 ANSWER_S = 10.0
+#: The same for a service that is called once, s: a takeoff or a landing takes long.
+ONCE_S = 60.0
 _LOOK_S = 0.1
 #: Exit status if something was not found, refused or invalid.
 FAILED = 1
@@ -92,7 +94,7 @@ def discovered(node: Node, names_and_types: Callable[[], Any]) -> list[tuple[str
     return found
 
 
-def call(node: Node, kind: Any, service: str, request: Any, *, again_s: float = ANSWER_S) -> Any:
+def call(node: Node, kind: Any, service: str, request: Any, *, again_s: float = ONCE_S) -> Any:
     """Return the response of a service. Raises CommandFailedError.
 
     The request is retried every `again_s`, since the response to a client that the server has not discovered yet is
@@ -103,12 +105,13 @@ def call(node: Node, kind: Any, service: str, request: Any, *, again_s: float = 
         if not client.wait_for_service(ANSWER_S):
             raise CommandFailedError(f"No node serves {service}.")
         futures: list[Any] = []
-        end_s = time.monotonic() + ANSWER_S
+        limit_s = max(ANSWER_S, again_s)
+        end_s = time.monotonic() + limit_s
         while time.monotonic() < end_s:
             futures.append(client.call_async(request))
             if answered := spin_until(node, lambda: [each for each in futures if each.done()], again_s):
                 return answered[0].result()
-        raise CommandFailedError(f"{service} has not answered within {ANSWER_S:g} s.")
+        raise CommandFailedError(f"{service} has not answered within {limit_s:g} s.")
     finally:
         node.destroy_client(client)
 
