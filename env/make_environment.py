@@ -88,7 +88,7 @@ PROGRESS_PERIOD_S = 10.0
 #: Progress in the output of ninja, "[138/159]", or of make, "[ 87%]".
 BUILT = re.compile(r"\[ *(\d+)(?:/(\d+)|%)\] ")
 #: Size of the download with an empty cache, and of the environment.
-SIZES, SIZES_WITH_TESTS = "310 MB to download, 750 MB on disk", "340 MB to download, 1.3 GB on disk"
+SIZES, SIZES_WITH_TESTS = "310 MB to download, 700 MB on disk", "340 MB to download, 1.3 GB on disk"
 
 
 class StepError(Exception):
