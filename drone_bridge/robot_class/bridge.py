@@ -28,6 +28,7 @@ from drone_bridge.robot_class.robot import (
     image_of,
     is_stream,
     maxima,
+    misspelt,
     port_parameters,
     unstoppable,
 )
@@ -35,6 +36,7 @@ from drone_bridge.robot_class.topics import CAMERA, REFUSED_IMAGES, RobotClassTr
 from drone_bridge.robot_class.transports import Udp
 from drone_bridge.ros.commands.command_topics import TWIST_AXES, CommandTopics
 from drone_bridge.ros.commands.tilt_commands import TiltCommands, drone_parameters, read_drone
+from drone_bridge.ros.node.autostart import IncorrigibleError
 from drone_bridge.ros.node.common_parameters import common_parameters, frame_names, frame_parameters
 from drone_bridge.ros.node.doubt_reports import report_doubts
 from drone_bridge.ros.node.limit_reports import limit_parameters
@@ -107,8 +109,10 @@ class RobotClassBridge(ProtocolNode):
         watch_methods(self)
         robot = self.robot
         self.get_logger().info(f"The robot {robot.name} is described by {robot.KIND.module}.")
+        for sentence in misspelt(robot):
+            self.get_logger().warning(sentence)
         if reason := unstoppable(robot):
-            raise ValueError(reason)
+            raise IncorrigibleError(reason)
         names = frame_names(self.parameters, DroneFrameNames)
         variances = self.parameters["twist_covariance_diagonal"] if reports_velocity(robot) else TWIST_VARIANCES
         refuse = partial(self.report.count_and_warn, REFUSED_IMAGES)
@@ -161,8 +165,8 @@ class RobotClassBridge(ProtocolNode):
             get["port"],
             self._connecting_failed,
             ports={name: get[f"{name}_port"] for name in further_links(self.robot)},
-            serial=self._serial,
-            baud=get["baud"] if self._serial else 0,
+            serial=self.serial_line,
+            baud=get["baud"] if self.serial_line else 0,
             wire_log=self.wire_log,
         )
         return self._link
@@ -190,17 +194,17 @@ class RobotClassBridge(ProtocolNode):
             pilot=self._pilot,
             watch=self._watch,
             pose=self._restarts.pose if self._restarts else None,
-            is_line=bool(self._serial),
+            is_line=bool(self.serial_line),
         )
         return self._session
 
     @property
-    def _serial(self) -> str:
-        """Path of the serial line; empty for none."""
+    def serial_line(self) -> str:
+        """See ProtocolNode."""
         return str(self.parameters["serial"]) if is_stream(self.robot) else ""
 
     def hardware_id(self) -> str:
-        return f"{self._protocol_name} {self._serial}" if self._serial else super().hardware_id()
+        return f"{self._protocol_name} {self.serial_line}" if self.serial_line else super().hardware_id()
 
     def _refusal(self, name: str) -> str | None:
         """Return why a request is refused now, a sentence, or None. Requests that end a flight need no reports."""

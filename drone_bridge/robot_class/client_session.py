@@ -11,7 +11,9 @@ over datagrams also neutral, as a robot may obey any sender; if the limits requi
 | closed | at the end | neutral and `encode_goodbye`; datagrams FINAL_REPEATS times, as they may be lost |
 
 Telemetry and answers are signs of life. Without one for `link_timeout`, a stream is closed and reconnected, and a robot
-on datagrams or a serial line is greeted again. A robot whose description decodes no reports is never silent.
+on datagrams or a serial line is greeted again. A robot whose description decodes no reports is never silent. A packet
+for which the description raises an error is dropped. If it raises one for neutral, the robot gets its last words, a
+stream is closed, and others are greeted again.
 
 A robot on a stream that stops reading executes later all that its system has acknowledged meanwhile. Once it has been
 moved without a sign of life for `command_timeout`, and for three of its reports, it is sent neutral until it gives one.
@@ -35,6 +37,7 @@ likewise those of requests that were sent more than once.
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -45,9 +48,8 @@ from drone_bridge.kind import Side
 from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.motion.dead_reckoning import DeadReckoning
 from drone_bridge.robot_class.connection import Packet, RobotClassConnection, StatePacket
-from drone_bridge.robot_class.returned import slow_method
+from drone_bridge.robot_class.returned import described, slow_method
 from drone_bridge.robot_class.robot import (
-    DECODE_ERRORS,
     NEUTRALS,
     Answer,
     Command,
@@ -109,6 +111,8 @@ OBEYS_S = 1.0
 ANY_ERROR = (Exception, SystemExit)
 #: Test of the packet that answers a step of the greeting.
 Test = Callable[[bytes], bool]
+#: Number of different errors of a description that are worded. Further ones are only counted.
+MOST_SAID = 16
 #: Counters.
 SENT, REPORTS = rates("sent_commands", "reports")
 UNSENT, WITHHELD = problems("unsent_packets", "withheld_commands")
@@ -183,6 +187,11 @@ class RobotClassOperatorSession(Session):
         self._final_left = 0
         self._has_last_words = has_last_words(robot)
         self._is_neutral = True  # the last command of this connection
+        self._words = b"", b""  # the newest last words of the description
+        self._is_unstoppable = False  # neutral could not be encoded
+        self._said: set[str] = set()  # errors of the description, by their lines
+        self._unsaid: list[Note] = []
+        self._began: list[Note] = []  # to be worded once a robot on datagrams is heard
         self._stop, self._stops_left = b"", 0  # what ends the motion of a request, and its repeats that are due
 
     @property
@@ -221,22 +230,25 @@ class RobotClassOperatorSession(Session):
             self._watch.restart()
         self._moved_at = math.inf
         self._is_neutral = True
+        self._words, self._is_unstoppable = (b"", b""), False
         self._disobeys, self._is_ungreeted = "", False
         began = Note(CONNECTIONS, f"Connected to {self.peer}.", is_expected=True)
-        return [*self._neutral_of_datagrams(), *self._handshake(now_s), began]
+        is_known = self._is_stream or self._is_line or not self._hears
+        self._began, noted = ([], [began]) if is_known else ([began], [])
+        return [*self._neutral_of_datagrams(), *self._handshake(now_s), *noted]
 
     def receive(self, data: bytes | str, source: Any, now_s: float) -> Actions:
         assert isinstance(data, bytes)
         if self._end is None:
             return []
-        actions: list[Action] = []
-        end, self.is_heard = self._end, True
+        actions: list[Action] = list(self._began)
+        end, self.is_heard, self._began = self._end, True, []
         link = source if isinstance(source, str) and source in self._further else ""
         end.receive_data(data, link)
         while True:
             read, is_whole = self._read(end, now_s, is_stream=self._is_stream and not link)
             actions += read
-            if is_whole or not self._is_line:
+            if is_whole or end is not self._end:
                 return sends_first(actions)
 
     def _read(self, end: RobotClassConnection, now_s: float, *, is_stream: bool) -> tuple[Actions, bool]:
@@ -252,6 +264,8 @@ class RobotClassOperatorSession(Session):
                     is_report = isinstance(packet, StatePacket)
                     self._other_answer = (is_report and self._other_answer) or packet.data
                 if isinstance(packet, StatePacket):
+                    left_out, end.left_out = end.left_out, ()
+                    actions += (self._once(REJECTED, f"Left out: {each}.") for each in left_out)
                     packet, restarted = self._located(packet, now_s)
                     self._received(now_s)
                     self._reported(now_s)
@@ -267,9 +281,9 @@ class RobotClassOperatorSession(Session):
                     if not is_of_greeting and not self._answers_repeat(packet, now_s):
                         actions += self._answered(packet.meaning, now_s)
         except RemoteProtocolError as error:
-            actions.append(Note(REJECTED, str(error)))
+            actions.append(self._once(REJECTED, str(error)))
             self._other_answer = end.rejected if self._test is not None else b""
-            if is_stream:
+            if is_stream and end.has_failed:
                 actions += self._ended()
             return actions, False
         return actions, True
@@ -280,8 +294,15 @@ class RobotClassOperatorSession(Session):
     def tick(self, now_s: float) -> Actions:
         if now_s < self.due_s:
             return []
-        if self.state == CLOSED:
-            return self._final(now_s)
+        noted, self._unsaid = self._unsaid, []
+        return [*(self._final(now_s) if self.state == CLOSED else self._turn(now_s)), *noted]
+
+    def _turn(self, now_s: float) -> Actions:
+        """Send what is due now."""
+        if self._is_unstoppable and self._is_stream:
+            return self._ended()
+        if self._is_unstoppable and self.state == CONNECTED:
+            self.state, self.is_open, self._greeting, self._test, self._sent_s = GREETING, False, None, None, [now_s]
         silent_s = self.silent_s(now_s)
         if self._hears and silent_s > self._parameter("link_timeout"):
             silence = Note(LOST, self._unreadable(silent_s) or f"{self.peer} was silent for {silent_s:.1f} s.")
@@ -369,7 +390,11 @@ class RobotClassOperatorSession(Session):
         """Return neutral and `encode_goodbye`, by the robot's description."""
         if (self._is_neutral and not self._stops_left) or not self._end or not self._has_last_words:
             return None
-        neutral, last = self._end.robot.last_words()
+        try:
+            self._words = self._end.robot.last_words()
+        except Exception as error:
+            self._unsaid.append(self._once(UNENCODABLE, f"Earlier last words are used: {described(error)}."))
+        neutral, last = self._words
         stop = self._stop if self._stops_left else b""
         return LastWords(tuple(filter(None, (stop, neutral))), (last,) if last else (), self._to)
 
@@ -411,13 +436,17 @@ class RobotClassOperatorSession(Session):
                     self.due_s = now_s + AGAIN_S
                     return actions
         except ANY_ERROR as error:
-            self._greeting, self._test, self.due_s = None, None, now_s + AGAIN_S
-            sentence = f"The greeting has failed, and begins again. The robot gets neutral until it ends: {error!r}"
-            return [*actions, *self._drive(None), Note(UNENCODABLE, sentence, is_ongoing=True)]
-        self._test, self.state, self.is_open = None, CONNECTED, True
-        self._judged_from_s = now_s + OBEYS_S
-        self.due_s = now_s + 1 / self._parameter("rate")
-        return [*actions, *self._drive(None)]
+            begins = "The greeting has failed, and begins again. The robot gets neutral until it ends"
+            actions += [*self._drive(None), Note(UNENCODABLE, f"{begins}: {described(error)}.", is_ongoing=True)]
+        else:
+            actions += self._drive(None)
+            if not self._is_unstoppable:
+                self._test, self.state, self.is_open = None, CONNECTED, True
+                self._judged_from_s = now_s + OBEYS_S
+                self.due_s = now_s + 1 / self._parameter("rate")
+                return actions
+        self._greeting, self._test, self.due_s = None, None, now_s + AGAIN_S
+        return actions
 
     def _greet_again(self, now_s: float) -> Actions:
         """Repeat the pending step, after a landing that the limits require, or else neutral."""
@@ -441,7 +470,8 @@ class RobotClassOperatorSession(Session):
         try:
             return [*commands, *self._sent(step_bytes(self._step))]
         except ANY_ERROR as error:
-            return [*commands, Note(UNENCODABLE, f"A step of the handshake can't be encoded: {error!r}")]
+            failed = self._once(UNENCODABLE, f"A step of the handshake can't be encoded: {described(error)}.")
+            return [*commands, failed]
 
     def _unreadable(self, silent_s: float) -> str:
         """Return which bytes of the stream are no packet, and why, if there were no others for this time; else ""."""
@@ -583,24 +613,35 @@ class RobotClassOperatorSession(Session):
         return [] if self._is_stream else self._drive(None)
 
     def _drive(self, command: Command | None) -> Actions:
-        """Send a command. Neutral replaces one that the description can't encode."""
+        """Send a command. Neutral replaces one that the description can't encode, and its last words neutral."""
         assert self._end
         faults: list[Action] = []
         for each in dict.fromkeys((command, None)):
             try:
                 sent = self._sent(encoded(self._end.robot, each), if_sent=(SENT,))
                 self._is_neutral = each in (None, *NEUTRALS)
+                self._is_unstoppable = self._is_unstoppable and not self._is_neutral
                 return [*sent, *faults]
-            except DECODE_ERRORS as error:
-                faults.append(Note(UNENCODABLE, f"{each or 'Neutral'} can't be encoded: {error}"))
-        return faults
+            except Exception as error:
+                faults.append(self._once(UNENCODABLE, f"{each or 'Neutral'} can't be encoded: {described(error)}."))
+        self._is_unstoppable = True
+        with contextlib.suppress(Exception):
+            self._words = self._end.robot.last_words()
+        return [*(action for each in self._words for action in self._sent(each)), *faults]
 
     def _left(self) -> Actions:
         assert self._end
         try:
             return self._sent(self._end.robot.encode_goodbye())
-        except DECODE_ERRORS as error:
-            return [Note(UNENCODABLE, f"The last packet can't be sent: {error}")]
+        except Exception as error:
+            return [self._once(UNENCODABLE, f"The last packet can't be sent: {described(error)}.")]
+
+    def _once(self, counter: Counter, sentence: str) -> Note:
+        """Return the note of an error of the description: counted each time, and worded once for its line."""
+        place = ": ".join(sentence.split(": ")[:2]).partition(", and returned ")[0]
+        is_new = place not in self._said and len(self._said) < MOST_SAID
+        self._said |= {place} if is_new else set()
+        return Note(counter, sentence if is_new else "")
 
     def _sent(self, data: bytes, **options: Any) -> Actions:
         """Send data, if there are any. Options are those of Send."""

@@ -2,8 +2,9 @@
 """RobotClassConnection: codec of one end of a connection with a Robot.
 
 A stream is split into packets by its link's framing, and so is a datagram. `decode_report` and `decode_command` decode
-a packet, and `decode_<link>` one of a further link. If they raise an error for a packet (DECODE_ERRORS), it becomes a
-RemoteProtocolError. After an error, nothing more is read from a TCP stream, but from a serial line and datagrams.
+a packet, and `decode_<link>` one of a further link. If they raise an error for a packet, it becomes a
+RemoteProtocolError. A client drops this packet. After another error, nothing more is read from a TCP stream, but from a
+serial line and datagrams.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Any
 
 from drone_bridge.kind import Sent, Side
 from drone_bridge.motion.body_velocity import BodyVelocity
+from drone_bridge.robot_class.returned import described
 from drone_bridge.robot_class.robot import (
     DECODE_ERRORS,
     NEUTRALS,
@@ -25,7 +27,6 @@ from drone_bridge.robot_class.robot import (
     Telemetry,
     encoded,
     finite_command,
-    finite_telemetry,
     first_link,
     framing_of,
     further_links,
@@ -34,6 +35,7 @@ from drone_bridge.robot_class.robot import (
     sample_command,
     step_bytes,
 )
+from drone_bridge.robot_class.telemetry import possible_telemetry
 from drone_bridge.robot_class.transports import MAX_IMAGE_BYTES, MAX_PACKET_BYTES, Framing, Packets
 from drone_bridge.wire import (
     NEED_DATA,
@@ -47,6 +49,8 @@ from drone_bridge.wire.events import EventQueue
 
 #: Number of skipped bytes that are shown.
 FIRST_BYTES = 8
+#: Number of bytes of a rejected packet that are shown.
+SHOWN_BYTES = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +85,10 @@ class RobotClassConnection(EventSource[Packet | ConnectionClosed]):
         self._buffer, self._queue = bytearray(), EventQueue[Packet]()
         self._wanted = 1  # bytes needed in the buffer for the next packet
         self._failure, self._has_ended = "", False
+        #: Errors that this end turns into a RemoteProtocolError. A client's description may raise any.
+        self._errors = DECODE_ERRORS if is_vehicle else (Exception,)
+        #: Values that were left out of telemetry since the reader has emptied this.
+        self.left_out: tuple[str, ...] = ()
         #: The newest packet that the description has rejected.
         self.rejected = b""
         #: Bytes of a stream since the last packet that are none: their number, the first ones, and why.
@@ -90,6 +98,11 @@ class RobotClassConnection(EventSource[Packet | ConnectionClosed]):
     def inside_message(self) -> bool:
         """Whether the stream is inside an incomplete packet."""
         return bool(self._buffer)
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether nothing more is read from the stream."""
+        return bool(self._failure)
 
     def receive_data(self, data: bytes, link: str | None = None) -> None:
         """Receive a piece of a stream, or a datagram. `link`: name of its link if known, and "" for the first one."""
@@ -106,7 +119,7 @@ class RobotClassConnection(EventSource[Packet | ConnectionClosed]):
         """Return the next packet, ConnectionClosed at the end of a stream, or NEED_DATA.
 
         Raises RemoteProtocolError for a packet that the description rejects or that is too long, and for a stream that
-        ends inside a packet. An error of a stream is raised again at each call.
+        ends inside a packet. An error that ends a stream (`has_failed`) is raised again at each call.
         """
         event = self._queue.next_event()
         if event is not NEED_DATA or not self._is_stream:
@@ -125,7 +138,7 @@ class RobotClassConnection(EventSource[Packet | ConnectionClosed]):
         outcome = self._outcome(data, "")
         if isinstance(outcome, RemoteProtocolError):
             self._skip(data, "it is rejected")
-            raise self._failed(str(outcome), rest=bytes(self._buffer))
+            raise outcome if self._side is Side.OPERATOR else self._failed(str(outcome), rest=bytes(self._buffer))
         self.skipped = 0, b"", ""
         return outcome
 
@@ -152,8 +165,8 @@ class RobotClassConnection(EventSource[Packet | ConnectionClosed]):
                 self._queue.put(outcome := self._outcome(packet, link))
                 if isinstance(outcome, RemoteProtocolError):
                     return
-        except DECODE_ERRORS as error:
-            self._queue.put(RemoteProtocolError(f"Received data are not a packet: {_sentence(error)}"))
+        except self._errors as error:
+            self._queue.put(RemoteProtocolError(f"Received data are not a packet: {described(error)}."))
 
     def _next_size(self) -> int:
         """Return the size of the first packet in the buffer, 0 if incomplete. Raises RemoteProtocolError."""
@@ -161,8 +174,8 @@ class RobotClassConnection(EventSource[Packet | ConnectionClosed]):
             self._wanted = 1
             try:
                 size = self._split(bytes(self._buffer))
-            except DECODE_ERRORS as error:
-                raise self._failed(f"Received data are not a packet: {_sentence(error)}") from None
+            except self._errors as error:
+                raise self._failed(f"Received data are not a packet: {described(error)}.") from None
             if 0 < size <= min(len(self._buffer), self._max_bytes):
                 return size
             if size >= 0:
@@ -190,10 +203,13 @@ class RobotClassConnection(EventSource[Packet | ConnectionClosed]):
             decode = getattr(self.robot, f"decode_{link}", self.robot.decode_report)
             meaning = decode(data)
             if isinstance(meaning, Telemetry):
-                return StatePacket(data, finite_telemetry(meaning))
-        except DECODE_ERRORS as error:
+                telemetry, left_out = possible_telemetry(meaning, self.robot.own_topics)
+                if left_out:
+                    self.left_out = tuple(f"{decode.__qualname__}() {each}" for each in left_out)
+                return StatePacket(data, telemetry)
+        except self._errors as error:
             self.rejected = data
-            return RemoteProtocolError(f"Invalid packet: {_sentence(error)}")
+            return RemoteProtocolError(f"A packet is dropped: {described(error)}. It is {_shown(data)}.")
         return Packet(data, meaning)
 
     def _failed(self, sentence: str, rest: bytes = b"") -> RemoteProtocolError:
@@ -202,9 +218,8 @@ class RobotClassConnection(EventSource[Packet | ConnectionClosed]):
         return RemoteProtocolError(sentence)
 
 
-def _sentence(error: Exception) -> str:
-    text = str(error) or type(error).__name__
-    return text if text.endswith(".") else f"{text}."
+def _shown(data: bytes) -> str:
+    return f"{data[:SHOWN_BYTES]!r}{' ...' if len(data) > SHOWN_BYTES else ''}"
 
 
 def _meanings(robot: Robot, data: bytes) -> tuple[Meaning, ...]:

@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the methods of a Robot return, checked where they return it: by one sentence that names the method."""
+"""What the methods of a Robot return, checked where they return it, and raise: each in words that name the method."""
 
 from __future__ import annotations
 
 import functools
 import time
+import traceback
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from threading import get_ident
+from types import FrameType
 from typing import Any
 
 from drone_bridge.session.obstacles import Obstacle
@@ -24,8 +27,30 @@ METHOD_S = 0.1
 _slow: deque[tuple[str, float, float]] = deque(maxlen=SLOW_CALLS)
 
 
+#: Folder of the code that calls the methods, and descriptions in it.
+_KIT = Path(__file__).parent.parent
+_OURS = _KIT / "robots", Path(__file__).with_name("two_wheels.py")
+
+
+def _is_of_kit(frame: FrameType) -> bool:
+    path = Path(frame.f_code.co_filename)
+    return path.is_relative_to(_KIT) and not any(map(path.is_relative_to, _OURS))
+
+
 class WrongResultError(TypeError):
     """Result of a wrong type. The text names the method and what it must return."""
+
+
+def described(error: BaseException) -> str:
+    """Return an error of a description, a clause: its line, as in "my_robot.py:45, in decode_report", and its text."""
+    frames = [(each.f_code, line) for each, line in traceback.walk_tb(error.__traceback__) if not _is_of_kit(each)]
+    text = str(error).strip().rstrip(".")
+    if type(error) is not ValueError or not text:
+        text = f"{type(error).__name__}: {text}".rstrip(": ")
+    if not frames or isinstance(error, WrongResultError):
+        return str(error).strip().rstrip(".") or text
+    code, line = [each for each in frames if each[0].co_filename == frames[0][0].co_filename][-1]
+    return f"{Path(code.co_filename).name}:{line}, in {code.co_name}: {text}"
 
 
 def stuck(limit_s: float) -> str:

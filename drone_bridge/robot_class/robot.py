@@ -17,13 +17,13 @@ emulator, the server for the robot's original programs, and round-trip tests. An
     pioneer = "pioneer:Pioneer"
 
 An instance is one end of one connection, so it may keep state. Its methods are called by one thread. For invalid bytes,
-they may raise any of DECODE_ERRORS, such as ValueError or struct.error.
+they may raise any of DECODE_ERRORS, such as ValueError or struct.error. The bridge drops the packet, and names the
+method's line once.
 Velocities and positions are in SI units in the axes of REP 103: x forward, y left, z up, yaw to the left.
 """
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import math
 import struct
@@ -176,7 +176,7 @@ class Robot:
     def encode_command(self, velocity: BodyVelocity) -> bytes:
         """Return the packets for a velocity within `max_speeds`. BodyVelocity() is neutral. A datagram is one packet.
 
-        For any of DECODE_ERRORS, neutral is sent instead.
+        For an error, neutral is sent instead; for one of neutral, the last words, and the link is closed.
         """
         raise NotImplementedError(f"{type(self).__name__} has no encode_command().")
 
@@ -200,9 +200,8 @@ class Robot:
     def decode_report(self, packet: bytes) -> Telemetry | Answer | None:
         """Decode a packet of the robot. None: no report.
 
-        Those of a further link come to the method `decode_` with the link's name, if there is one. Any of DECODE_ERRORS
-        rejects the packet. A TCP stream is then closed and reconnected. Without reports, the bridge can't detect that a
-        robot has stopped reading, and commands wait for it.
+        Those of a further link come to the method `decode_` with the link's name, if there is one. An error drops the
+        packet. Without reports, the bridge can't detect that a robot has stopped reading, and commands wait for it.
         """
         return None
 
@@ -331,6 +330,26 @@ def _misnamed(robot: type[Robot]) -> Iterator[tuple[str, str]]:
             yield from ((name, method) for method in get_close_matches(name.lower(), omitted, 1, 0.9))
 
 
+def misspelt(robot: type[Robot]) -> Iterator[str]:
+    """Yield a sentence for each attribute of a class whose name is one edit from one that it omits, as `max_speed`."""
+    own = {name for each in robot.__mro__[: robot.__mro__.index(Robot)] for name in vars(each)}
+    omitted = [name for name in vars(Robot) if not name.startswith("_") and name not in own]
+    for name in sorted(own - set(dir(Robot)) - set(robot.links)):
+        for known in omitted if not name.startswith("_") and not callable(getattr(robot, name)) else ():
+            if _is_one_edit(name, known):
+                yield f"{robot.__name__}.{name} is not used. Name it {known}, or _{name} if it is your own."
+
+
+def _is_one_edit(name: str, known: str) -> bool:
+    """Return whether one letter was added, left out or replaced, or two neighbours were exchanged."""
+    if len(name) != len(known):
+        shorter, longer = sorted((name, known), key=len)
+        return any(longer[:at] + longer[at + 1 :] == shorter for at in range(len(longer)))
+    wrong = [at for at in range(len(name)) if name[at] != known[at]]
+    here, there = ("".join(each[at] for at in wrong) for each in (name, known))
+    return len(wrong) == 1 or (here == there[::-1] and wrong[1:] == [wrong[0] + 1])
+
+
 #: Check of what each method returns, and its name.
 _PACKETS = returned.packet, "bytes"
 _RETURNS: dict[str, tuple[returned.Check, str]] = {
@@ -351,7 +370,10 @@ def unstoppable(robot: type[Robot]) -> str:
 
     Or its last words are no packets, or it lacks what it `keeps`.
     """
-    end = robot()
+    try:
+        end = robot()
+    except Exception as error:
+        return f"{robot.__name__} can't be created: {returned.described(error)}."
     for name in robot.keeps:
         if not hasattr(end, name):
             return f"{robot.__name__}.keeps has {name!r}, but __init__() creates no attribute of this name."
@@ -363,7 +385,7 @@ def unstoppable(robot: type[Robot]) -> str:
         end.last_words()
     except returned.WrongResultError as error:
         return f"{error}."
-    except DECODE_ERRORS:
+    except Exception:
         return ""  # perhaps before its handshake
     return ""
 
@@ -380,7 +402,7 @@ def has_last_words(robot: type[Robot]) -> bool:
                 return False
             asked.last_words()
         return encoded(end, None) == encoded(asked, None)
-    except DECODE_ERRORS:
+    except Exception:
         return False
 
 
@@ -405,28 +427,6 @@ def finite_command(command: CommandT) -> CommandT:
         raise ValueError(f"{command} is not finite")
     limit = 1.0 if isinstance(command, Shares) else math.inf
     return type(command)(*(max(-limit, min(limit, part)) for part in components))
-
-
-def finite_telemetry(telemetry: Telemetry) -> Telemetry:
-    """Return telemetry with float numbers, and None for those that are not finite. Raises DECODE_ERRORS for others."""
-    numbers = {name: value for name in _NUMBERS if (value := getattr(telemetry, name)) is not None}
-    known: dict[str, Any] = {name: _finite(value) for name, value in numbers.items()}
-    for name in ("position", "rates", "acceleration"):
-        if (vector := getattr(telemetry, name)) is not None:
-            x, y, z = map(_finite, vector)
-            known[name] = None if None in (x, y, z) else (x, y, z)
-    if telemetry.velocity is not None:
-        known["velocity"] = None
-        with contextlib.suppress(ValueError):
-            known["velocity"] = finite_command(telemetry.velocity)
-    return replace(telemetry, **known)
-
-
-_NUMBERS = ("yaw", "voltage", "charge", "height", "roll", "pitch", "climb", "time_s")
-
-
-def _finite(number: float) -> float | None:
-    return float(number) if math.isfinite(number) else None
 
 
 def sample_command(robot: type[Robot]) -> Command:

@@ -22,9 +22,8 @@ from typing import Any
 from drone_bridge.kind import Side
 from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.robot_class.connection import RobotClassConnection
-from drone_bridge.robot_class.returned import slow_method
+from drone_bridge.robot_class.returned import described, slow_method
 from drone_bridge.robot_class.robot import (
-    DECODE_ERRORS,
     NEUTRALS,
     Answer,
     Command,
@@ -126,8 +125,11 @@ class RobotClassVehicleSession(Session):
                 self._see(packet.data, source)
                 for meaning in packet.meaning:
                     actions += self._execute(meaning, source, now_s)
-        except RemoteProtocolError as error:
-            actions.append(Note(REJECTED, str(error)))
+        except Exception as error:  # of the description, if not of the client
+            if self._is_body and not isinstance(error, RemoteProtocolError):
+                raise
+            of_client = str(error) if isinstance(error, RemoteProtocolError) else f"{described(error)}."
+            actions.append(Note(REJECTED, of_client))
             if self._is_stream:
                 return [*actions, *self._left(source)]  # neutral after the commands before the error
         if has_sent_message:
@@ -216,10 +218,10 @@ class RobotClassVehicleSession(Session):
         """Send the bytes that a description encodes, if any. Raises its errors in an emulator, which ends with them."""
         try:
             data = pack()
-        except DECODE_ERRORS as error:
+        except Exception as error:
             if self._is_body:
                 raise
-            return [Note(UNENCODABLE, f"A packet can't be encoded: {error}")]
+            return [Note(UNENCODABLE, f"A packet can't be encoded: {described(error)}.", is_ongoing=True)]
         return [Send(data, to, if_sent=counters)] if data else []
 
     def _left(self, peer: Any, sentence: str = "", *, is_gone: bool = False) -> Actions:

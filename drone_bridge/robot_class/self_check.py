@@ -7,7 +7,6 @@ import contextlib
 import math
 import random
 import time
-import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import astuple, replace
 from functools import partial
@@ -17,7 +16,8 @@ from typing import Any
 from drone_bridge.kind import Side
 from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.motion.tilted_drone import Shares
-from drone_bridge.robot_class.connection import SAMPLE, Packet, RobotClassConnection, StatePacket, packets
+from drone_bridge.robot_class.connection import SAMPLE, Packet, RobotClassConnection, StatePacket
+from drone_bridge.robot_class.returned import described
 from drone_bridge.robot_class.robot import (
     AXES,
     DECODE_ERRORS,
@@ -30,9 +30,11 @@ from drone_bridge.robot_class.robot import (
     framing_of,
     further_links,
     is_stream,
+    misspelt,
     step_bytes,
     unstoppable,
 )
+from drone_bridge.robot_class.transports import Framing, Packets
 from drone_bridge.wire import NEED_DATA, RemoteProtocolError
 
 #: Share of a maximum that is commanded.
@@ -51,14 +53,20 @@ PAUSE_S = 0.05
 
 def faults(robot: type[Robot]) -> Iterator[str]:
     """Yield what is wrong with a robot. Its robot's end is needed."""
+    yield from misspelt(robot)
     for check in (_commands, _reports, _resync):
         try:
             yield from (f"{robot.__name__}{fault}" for fault in check(robot, _Talk(robot)))
-        except Exception as error:
-            place = traceback.extract_tb(error.__traceback__)[-1]
-            where = f"in {place.name}(), line {place.lineno}"
-            yield f"{robot.__name__} has raised {type(error).__name__} {where}: {error}"
+        except _NoPacketError as error:
+            yield f"{robot.__name__}.{error}"
             return
+        except Exception as error:
+            yield f"{robot.__name__} has raised an error: {described(error)}."
+            return
+
+
+class _NoPacketError(Exception):
+    """Bytes of a method that are no packet of their link. The text is a sentence without the robot's name."""
 
 
 class _Talk:
@@ -67,24 +75,27 @@ class _Talk:
     def __init__(self, robot: type[Robot]) -> None:
         self.client, self.vehicle = robot(), RobotClassConnection(robot, Side.VEHICLE)
         self.framing = framing_of(first_link(robot), to_robot=True)
+        with contextlib.suppress(*DECODE_ERRORS):  # it may need the handshake, whose steps may have its bytes
+            method = "encode_shares()" if robot.drone else "encode_command()"
+            _split(self.framing, encoded(robot(), None), method, next(iter(robot.links)))
         for step in self.client.handshake():
             data, test = (step, None) if isinstance(step, bytes) else (step_bytes(step[0]), step[1])
-            answers = [each for each in self.meanings(data) if isinstance(each, bytes)]
+            answers = [each for each in self.meanings(data, "handshake()") if isinstance(each, bytes)]
             if test and not any(map(test, answers)) and (report := self.report(SAMPLE)):
                 test(report)
 
-    def meanings(self, data: bytes) -> list[Any]:
-        """Return the meanings of bytes to the robot at its end."""
+    def meanings(self, data: bytes, method: str) -> list[Any]:
+        """Return the meanings of bytes of a method to the robot at its end. Raises _NoPacketError."""
         found: list[Any] = []
-        for packet in packets(self.framing, data):
+        for packet in _split(self.framing, data, method, next(iter(type(self.client).links))):
             self.vehicle.receive_data(packet)
             while isinstance(event := self.vehicle.next_event(), Packet):
                 found += event.meaning
         return found
 
-    def command(self, data: bytes) -> Command | None:
-        """Return the last command in bytes to the robot, if any."""
-        return next((each for each in reversed(self.meanings(data)) if isinstance(each, Command)), None)
+    def command(self, data: bytes, method: str) -> Command | None:
+        """Return the last command in bytes of a method to the robot, if any. Raises _NoPacketError."""
+        return next((each for each in reversed(self.meanings(data, method)) if isinstance(each, Command)), None)
 
     def report(self, telemetry: Telemetry) -> bytes:
         return self.vehicle.robot.encode_report(telemetry) or b""
@@ -107,7 +118,7 @@ def _commands(robot: type[Robot], talk: _Talk) -> Iterator[str]:
     most = {} if robot.drone else {AXES[axis]: speed for axis, speed in robot.max_speeds.items()}
     names = Shares._fields if robot.drone else tuple(AXES.values())
     for what, encode, sent, is_command in rows:
-        read = talk.command(encode())
+        read = talk.command(encode(), what)
         numbers = [(axis, name, getattr(read, name, math.inf)) for axis, name in zip(AXES, names, strict=True)]
         if sent == neutral and read:
             is_right = all(not there or abs(there) <= _half_step(robot, talk, *number) for *number, there in numbers)
@@ -118,9 +129,10 @@ def _commands(robot: type[Robot], talk: _Talk) -> Iterator[str]:
             yield f".{what} is read by decode_command as {read or 'no command'}. One has a wrong sign or unit."
             return
     for name, request in robot.all_requests.items():
-        if talk.framing(request.packet) != len(request.packet):
-            link = next(iter(robot.links))
-            yield f".requests has {request.packet!r:.60} for {name}, no packet by the framing of {link}."
+        try:
+            _split(talk.framing, request.packet, f"requests[{name!r}]", next(iter(robot.links)))
+        except _NoPacketError as error:
+            yield f".{error}"
 
 
 def _half_step(robot: type[Robot], talk: _Talk, axis: str, name: str) -> float:
@@ -128,7 +140,7 @@ def _half_step(robot: type[Robot], talk: _Talk, axis: str, name: str) -> float:
     if axis not in robot.axes:
         return 0.0
     commands = (_commanded(robot, axis, number / 1000) for number in range(-SLOW, SLOW + 1))
-    found = sorted({getattr(talk.command(encoded(talk.client, each)), name, 0.0) for each in commands})
+    found = sorted({getattr(talk.command(encoded(talk.client, each), str(each)), name, 0.0) for each in commands})
     return 0.501 * min((b - a for a, b in pairwise(found) if not math.isclose(a, b)), default=0.0)
 
 
@@ -142,8 +154,14 @@ def _reports(robot: type[Robot], talk: _Talk) -> Iterator[str]:
     """Compare a report with what the client reads, at once and later. A huge one is encoded, or refused."""
     if not (report := talk.report(SAMPLE)):
         return
-    if not (heard := _heard(robot, report)):
+    link = next(iter(further_links(robot)), next(iter(robot.links)))
+    _split(framing_of(robot.links[link], to_robot=False), report, "encode_report()", link)
+    refused: list[str] = []
+    heard = _heard(robot, report, refused=refused)
+    yield from (f".encode_report() returns {report!r:.60}. {sentence}" for sentence in refused)
+    if not heard and not refused:
         yield f".encode_report() returns {report!r:.60}, which decode_report reads as no Telemetry."
+    if refused or not heard:
         return
     for name in REPORTED:
         here, there = (_numbers(getattr(each, name)) for each in (SAMPLE, heard[0]))
@@ -163,18 +181,38 @@ def _numbers(value: Any) -> tuple[float, ...]:
     return value if isinstance(value, tuple) else () if value is None else (value,)
 
 
-def _heard(robot: type[Robot], *pieces: bytes, pause_s: float = 0.0) -> list[Telemetry]:
-    """Return the telemetry that a new client reads, without messages."""
+def _split(framing: Framing, data: bytes, method: str, link: str) -> list[bytes]:
+    """Return the packets in bytes of a method. Raises _NoPacketError with the reason."""
+    found, rest = [], data
+    while rest:
+        size = framing(rest)
+        if not 0 < size <= len(rest):
+            reason = framing.fault(rest) if isinstance(framing, Packets) else f"the framing returns {size} for it"
+            raise _NoPacketError(f"{method} has {rest!r:.60}, no packet by the framing of {link}: {reason}.")
+        found.append(rest[:size])
+        rest = rest[size:]
+    return found
+
+
+def _heard(
+    robot: type[Robot], *pieces: bytes, pause_s: float = 0.0, refused: list[str] | None = None
+) -> list[Telemetry]:
+    """Return the telemetry that a new client reads, without messages. Add sentences about what it drops."""
     client, heard = RobotClassConnection(robot, Side.OPERATOR, is_line=is_stream(robot)), []
     for piece in pieces:
         time.sleep(pause_s)
         client.receive_data(piece, next(iter(further_links(robot)), ""))
         event: Any = None
         while event is not NEED_DATA:
-            with contextlib.suppress(RemoteProtocolError):
+            try:
                 event = client.next_event()
                 if isinstance(event, StatePacket):
                     heard.append(replace(event.meaning, extra={}))
+            except RemoteProtocolError as error:
+                if refused is not None:
+                    refused.append(str(error))
+    if refused is not None:
+        refused += (f"{each}." for each in client.left_out)
     return heard
 
 

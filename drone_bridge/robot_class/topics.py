@@ -29,8 +29,9 @@ from drone_bridge.motion.quaternions import (
 from drone_bridge.motion.vectors import Triple
 from drone_bridge.pictures.topics import H264_ROW, PICTURE_ROWS
 from drone_bridge.robot_class.connection import StatePacket
-from drone_bridge.robot_class.robot import Robot, Telemetry, finite_telemetry, image_of
+from drone_bridge.robot_class.robot import Robot, Telemetry, image_of
 from drone_bridge.robot_class.self_check import samples
+from drone_bridge.robot_class.telemetry import possible_telemetry
 from drone_bridge.ros.qos import newest
 from drone_bridge.ros.topics.covariances import (
     UNKNOWN_VARIANCE,
@@ -285,7 +286,7 @@ def assemble(
         raise MissingTopicError("odom")
     if not (fields or extra) and (robot.standard_topics or robot.own_topics):
         raise MissingTopicError(" or ".join((*robot.standard_topics, *robot.own_topics)))
-    return StatePacket(b"", finite_telemetry(Telemetry(**_levelled(fields), extra=extra)))
+    return StatePacket(b"", possible_telemetry(Telemetry(**_levelled(fields), extra=extra), robot.own_topics)[0])
 
 
 def make_table(robot: type[Robot]) -> TopicTable:

@@ -8,7 +8,7 @@ Others receive what the robot sends of its own accord to a port of ours.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 #: Function from received bytes to the size of the first packet. 0: incomplete. Negative: number of bytes to skip. It
@@ -60,6 +60,16 @@ class Packets:
         if len(data) >= size and self.checksum and not self.checksum(data[:size]):
             return -self._to_next(data)
         return size
+
+    def fault(self, data: bytes) -> str:
+        """Return why bytes are no packet, a clause."""
+        begin = self.length_at + _WIDTHS[self.length]
+        if not data.startswith(self.start):
+            return f"it does not begin with {self.start!r}"
+        unchecked = replace(self, checksum=None)(data) if len(data) >= begin else 0
+        if unchecked > len(data) or not unchecked:
+            return f"its length says {unchecked or 'more'} bytes, and it has {len(data)}"
+        return f"its checksum is refused by {getattr(self.checksum, '__qualname__', 'checksum')}()"
 
     def _to_next(self, data: bytes) -> int:
         """Return the number of bytes before the next one that may begin a packet."""

@@ -45,7 +45,9 @@ def test_a_packet_is_rejected_whose_message_gets_a_text_for_a_number(start_child
         )
         _, client = robot.recvfrom(64)
         with repeating(lambda _: robot.sendto(b"text 12.6", client)):
-            bridge.wait_for_line("Invalid packet: .*'data' field must be of type 'float'")
+            bridge.wait_for_line(
+                "A packet is dropped: voltmeter.py:[0-9]+, in decode_report: .*'data' field must be of type 'float'"
+            )
         with repeating(lambda _: robot.sendto(b"number 12.5", client)):
             assert received.wait().data == 12.5
     assert bridge.stop() == 0

@@ -643,10 +643,6 @@ def test_whatever_a_greeting_raises_the_robot_is_not_driven(handshake, error):
     assert handshake is fails_in_a_test or UNENCODABLE in counters(actions)
 
 
-def test_a_stream_with_invalid_data_is_closed(greeted):
-    assert any(isinstance(each, Close) for each in greeted.hear(packet(SIP, b"short")))
-
-
 class Mute(Robot):
     """Robot without telemetry."""
 

@@ -55,8 +55,11 @@ def broken_decode(end, packet):
         ("encode_goodbye() is read by decode_command as BodyVelocity(forward=0.3, ",
          {"encode_goodbye": lambda _: drive(300, 300)}),
         ("encode_report() of position", {"decode_report": lambda _, packet: Telemetry((0.5, -2.0, 0.0), 0.5)}),
-        ("requests has b'beep' for beep, no packet by the framing of control", {"requests": {"beep": b"beep"}}),
-        ("RuntimeError in broken_decode()", {"decode_report": broken_decode}),
+        ("requests['beep'] has b'beep', no packet by the framing of control: ", {"requests": {"beep": b"beep"}}),
+        ("in broken_decode: RuntimeError: bug in my decode", {"decode_report": broken_decode}),
+        ("encode_report() returns b'at 1000", {"decode_report": lambda _, packet: Telemetry(charge=12)}),
+        ("has charge=12, which must be", {"decode_report": lambda _, packet: Telemetry(charge=12)}),
+        ("raet is not used. Name it rate, ", {"raet": 5.0}),
         ("decode_report() depends on the time",
          {"decode_report": lambda _, packet: Telemetry((1.0, -2.0, 0.0), 0.5, time_s=time.monotonic())}),
         ("which decode_report reads as no Telemetry", {"decode_report": lambda _, packet: None}),
@@ -66,6 +69,31 @@ def test_a_fault_is_named_with_its_method(sentence, methods):
     found = list(faults(wrong(**methods)))
     assert any(sentence in each for each in found), found
     assert all(each.startswith("Wrong") for each in found)
+
+
+def flipped(data):
+    return data[:-1] + bytes([data[-1] ^ 1])
+
+
+def short(data):
+    return data[:2] + bytes([data[2] + 1]) + data[3:]
+
+
+@pytest.mark.parametrize(
+    ("method", "change", "reason"),
+    [
+        ("encode_command", flipped, "its checksum is refused by is_valid()"),
+        ("encode_command", short, "its checksum is refused by is_valid()"),
+        ("encode_report", flipped, "its checksum is refused by is_valid()"),
+        ("encode_report", short, "its length says "),
+    ],
+)
+def test_bytes_that_are_no_packet_are_named_with_method_link_and_reason(method, change, reason):
+    right = getattr(Pioneer, method)
+    found = list(faults(type("Wrong", (Pioneer,), {"name": "wrong", method: lambda *words: change(right(*words))})))
+    assert len(found) == 1, found
+    assert found[0].startswith(f"Wrong.{method}(")
+    assert f", no packet by the framing of control: {reason}" in found[0]
 
 
 def test_a_wire_without_zero_has_its_nearest_value_as_neutral():

@@ -81,9 +81,10 @@ def test_what_a_description_rejects_is_skipped_on_a_serial_line(line, noise):
     assert line.session.state == CONNECTED
 
 
-def test_a_stream_with_noise_is_closed_as_before():
+def test_a_stream_is_closed_by_an_endless_packet_and_not_by_a_rejected_one():
     talk = Talk(is_line=False)
-    assert any(isinstance(each, Close) for each in talk.hear(b"ready\n"))
+    assert not any(isinstance(each, Close) for each in talk.hear(b"ready\n"))
+    assert any(isinstance(each, Close) for each in talk.hear(b"x" * 70000))
 
 
 def test_a_silent_board_is_greeted_again_and_its_line_stays_open(line):

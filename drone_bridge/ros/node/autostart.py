@@ -16,6 +16,10 @@ from drone_bridge.ros.steady_timer import steady_timer
 PERIOD_S = 2.0
 
 
+class IncorrigibleError(ValueError):
+    """Failure of a start that no parameter can mend, but its program."""
+
+
 class Autostart:
     """Automatic start of a lifecycle node.
 
@@ -39,11 +43,11 @@ class Autostart:
         """Configure and activate the node. If that fails, start the timer for reports and retries."""
         if self._has_started():
             return
-        advice = (
-            f"This is tried again every {PERIOD_S:g} s."
-            if isinstance(self._failure, LinkError)
-            else "The node stays unconfigured until its parameters are set to allowed values."
-        )
+        advice = "The node stays unconfigured until its parameters are set to allowed values."
+        if isinstance(self._failure, LinkError):
+            advice = f"This is tried again every {PERIOD_S:g} s."
+        elif self._failure is None or isinstance(self._failure, IncorrigibleError):
+            advice = "The node stays unconfigured: mend this, and start it again."
         self._node.get_logger().error(f"{self._failure or 'The start failed.'} {advice}")
         self._timer = steady_timer(self._node, PERIOD_S, self._retry)
 

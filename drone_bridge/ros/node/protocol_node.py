@@ -95,13 +95,17 @@ EncodedT = TypeVar("EncodedT")
 Transition = Callable[[Any, LifecycleState], TransitionCallbackReturn]
 
 
-def link_advice(protocol: str, peer: str) -> str:
-    """Return advice for a bridge without a link, naming the arguments of its launch file or its own parameters."""
+def link_advice(protocol: str, peer: str, serial: str = "") -> str:
+    """Return advice for a bridge without a link, naming the arguments of its launch file or its own parameters.
+
+    `serial` is the path of its serial line, which has no host.
+    """
     argument = os.environ.get(HOST_ARGUMENT) or f"{protocol}_host"
     host, emulator = f"{argument}:=ADDRESS", "emulate:=true"
     if not os.environ.get(LAUNCHED):
         host, emulator = "its parameter host", f"drone-bridge emulate {protocol}"
-    return f"No link with {peer} yet. Is it switched on? {host} names another address; to try without one: {emulator}"
+    other = "its parameter serial names another line" if serial else f"{host} names another address"
+    return f"No link with {peer} yet. Is it switched on? {other}; to try without one: {emulator}"
 
 
 def log_failure(transition: Transition) -> Transition:
@@ -499,6 +503,11 @@ class ProtocolNode(LifecycleNode):
 
     # Reports.
 
+    @property
+    def serial_line(self) -> str:
+        """Path of the serial line that replaces host and port. Empty: none."""
+        return ""
+
     def hardware_id(self) -> str:
         """Return the hardware_id for diagnostics: the protocol and the configured address."""
         get = self.parameters.__getitem__
@@ -524,7 +533,7 @@ class ProtocolNode(LifecycleNode):
         if not self.says_silence:
             self.report.notice_silence()
         if not self.is_server and not (self._loop and self._loop.session.is_heard):
-            self.report.advise(link_advice(self._protocol_name, self._configured_hardware_id))
+            self.report.advise(link_advice(self._protocol_name, self._configured_hardware_id, self.serial_line))
         self.hold.report()
         for call in tuple(self._each_second):
             call()

@@ -21,8 +21,8 @@ from drone_bridge.programs.options import known
 FOLDER = "conformance"
 #: Tests by default: those of the gate, with all promises that depend on the protocol's transport.
 DEFAULT = "not exhaustive"
-#: Limit of the search without processes.
-FAULTS_S = 40
+#: Limit of the search without processes, s of CPU time, as a loaded machine is no fault of a class; and one of waiting.
+FAULTS_S, WAITS_S = 40, 600
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -71,17 +71,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _faults(kind: ProtocolKind) -> list[str]:
-    """Return the faults of a description that are found without processes, within FAULTS_S."""
+    """Return the faults of a description that are found without processes, within FAULTS_S and WAITS_S."""
     if not kind.faults:
         return []
 
     def interrupt(*_: Any) -> None:
-        raise TimeoutError(f"it has not returned after {FAULTS_S} s.")
+        raise TimeoutError(f"it has not returned after {FAULTS_S} s of computing, or {WAITS_S} s")
 
-    before = signal.signal(signal.SIGALRM, interrupt)
-    signal.alarm(FAULTS_S)
+    before = {number: signal.signal(number, interrupt) for number in (signal.SIGPROF, signal.SIGALRM)}
+    signal.setitimer(signal.ITIMER_PROF, FAULTS_S)
+    signal.alarm(WAITS_S)
     try:
         return list(load(kind.faults)())
     finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
         signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)

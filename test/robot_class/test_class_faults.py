@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Faults of a robot's class in its bridge: errors, values that can't be, misspelt attributes. Pure, by a fake clock."""
+
+import copy
+import re
+
+import pytest
+from sensor_msgs.msg import Range
+from session_talk import SessionTalk, notes, published, sent
+from std_msgs.msg import Float32
+
+from drone_bridge.robot_class import BodyVelocity, Delimited, Robot, Tcp, Telemetry, Udp
+from drone_bridge.robot_class.client_session import CONNECTED, RobotClassOperatorSession
+from drone_bridge.robot_class.robot import misspelt, unstoppable
+from drone_bridge.robot_class.telemetry import possible_telemetry
+from drone_bridge.session.arbiter import Decision, Rank
+from drone_bridge.session.session import Close
+from drone_bridge.wire.outgoing import UNENCODABLE
+
+TIMEOUT_S = 3.0
+PARAMETERS = {"rate": 20.0, "link_timeout": TIMEOUT_S, "command_timeout": 0.5}
+
+
+class Meter(Robot):
+    """Robot that reports a voltage in each line."""
+
+    name, control = "meter", Tcp(1, Delimited(b"\n"))
+    topics = ("battery_state", "near: sensor_msgs/Range")
+    error, fails = None, ()
+
+    def encode_command(self, velocity):
+        if velocity in self.fails:
+            raise copy.copy(self.error)  # without the traceback of earlier ones
+        return b"%g\n" % velocity.forward
+
+    def decode_report(self, packet):
+        if self.error and packet == b"bad\n":
+            raise copy.copy(self.error)
+        return Telemetry(voltage=float(packet), extra={"near": Float32()} if packet == b"7\n" else {})
+
+    def encode_goodbye(self):
+        return b"bye\n"
+
+
+class Datagrams(Meter):
+    """The same one over UDP."""
+
+    name, control = "datagrams", Udp(1, Delimited(b"\n"))
+
+
+class Arbiter:
+    """Arbiter that drives."""
+
+    command = BodyVelocity(0.5)
+
+    def decide(self, now_s):
+        return Decision(Rank.COMMAND, self.command)
+
+    def start(self, now_s): ...
+
+
+def talk_of(robot, **attributes):
+    kind = type("Mine", (robot,), {"name": "mine", **attributes})
+    talk = SessionTalk(RobotClassOperatorSession(kind, Arbiter(), PARAMETERS.__getitem__, "robot"))
+    talk.began = [*talk.session.opened(talk.now_s), *talk.session.connected("robot", talk.now_s)]
+    return talk
+
+
+def hear(talk, data):
+    return list(talk.session.receive(data, "robot", talk.now_s))
+
+
+def closes(actions):
+    return any(isinstance(each, Close) for each in actions)
+
+
+ERRORS = [ValueError("no checksum"), KeyError("x"), OSError("disk"), ZeroDivisionError(), RuntimeError("bug")]
+
+
+@pytest.mark.parametrize("error", ERRORS, ids=repr)
+@pytest.mark.parametrize("robot", [Meter, Datagrams])
+def test_packets_that_raise_an_error_are_dropped_and_said_once(robot, error):
+    talk = talk_of(robot, error=error)
+    actions = hear(talk, b"bad\n") + hear(talk, b"bad\n") + hear(talk, b"12\n")
+    said = notes(actions, "rejected_input")
+    assert re.search(rf"test_class_faults.py:\d+, in decode_report: .*{error}.*b'bad\\n'", said[0])
+    assert said[1:] == [""]
+    assert [each.meaning.voltage for each in published(actions)] == [12.0]
+    assert talk.session.state == CONNECTED
+
+
+def test_a_stream_whose_packets_are_all_dropped_is_closed_when_silent():
+    talk = talk_of(Meter, error=OSError("disk"))
+    hear(talk, b"12\n")
+    since_s, actions = talk.now_s, []
+    while not closes(actions) and talk.now_s < since_s + 2 * TIMEOUT_S:
+        actions = hear(talk, b"bad\n") + talk.run(0.1)
+    assert closes(actions)
+    assert talk.now_s > since_s + TIMEOUT_S
+
+
+@pytest.mark.parametrize("error", ERRORS, ids=repr)
+def test_a_velocity_that_raises_an_error_becomes_neutral(error):
+    talk = talk_of(Meter, error=error, fails=(Arbiter.command,))
+    actions = talk.run(1.0)
+    assert {each.data for each in sent(actions)} == {b"0\n"}
+    first, *others = notes(actions, UNENCODABLE)
+    assert "in encode_command" in first
+    assert set(others) == {""}
+    assert talk.session.state == CONNECTED
+
+
+@pytest.mark.parametrize("error", ERRORS, ids=repr)
+@pytest.mark.parametrize("robot", [Meter, Datagrams])
+def test_without_neutral_the_last_words_are_sent_and_the_link_ends(robot, error):
+    talk = talk_of(robot)
+    talk.run(0.2)
+    assert talk.session.last_words()
+    type(talk.session._end.robot).error, type(talk.session._end.robot).fails = error, (Arbiter.command, BodyVelocity())
+    hear(talk, b"12\n")
+    actions = talk.run(1.0)
+    assert [each.data for each in sent(actions)][:2] == [b"0\n", b"bye\n"]
+    assert len([each for each in notes(actions, UNENCODABLE) if each.startswith("Neutral")]) == 1
+    assert closes(actions) == (robot is Meter)
+    assert not talk.session.is_open
+
+
+def test_a_class_that_can_t_be_created_is_named_with_its_line():
+    def fail(_):
+        raise OSError("no camera")
+
+    reason = unstoppable(type("Mine", (Meter,), {"name": "mine", "__init__": fail}))
+    assert re.search(r"Mine can't be created: test_class_faults.py:\d+, in fail: OSError: no camera", reason)
+
+
+WRONG = [
+    ({"charge": 12}, "has charge=12, which must be a share from 0 to 1"),
+    ({"charge": -1}, "charge"),
+    ({"charge": "full"}, "charge"),
+    ({"voltage": -1}, "voltage"),
+    ({"position": (1.0, 2.0)}, "has position=(1.0, 2.0), which must be three numbers"),
+    ({"position": (1.0, 2.0, None)}, "position"),
+    ({"position": 5}, "position"),
+    ({"yaw": "north"}, "yaw"),
+    ({"roll": 45}, "roll"),
+    ({"rates": (1.0, 2.0, 3.0, 4.0)}, "rates"),
+    ({"velocity": (0.1, 0.0)}, "velocity"),
+    ({"is_flying": 2}, "is_flying"),
+    ({"disobeys": True}, "disobeys"),
+    ({"image": "jpeg"}, "image"),
+    ({"extra": {"far": Range()}}, "extra['far'], which is none of its topics: near"),
+    ({"extra": {"near": Float32()}}, "has std_msgs/Float32 for its topic near, which must be sensor_msgs/Range"),
+    ({"extra": [Range()]}, "extra"),
+]
+
+
+@pytest.mark.parametrize(("fields", "words"), WRONG)
+def test_a_value_that_can_t_be_is_left_out_and_named(fields, words):
+    telemetry, (left_out,) = possible_telemetry(Telemetry(**{"height": 1, **fields}), Meter.own_topics)
+    assert words in left_out
+    assert telemetry.height == 1.0
+    assert not any(getattr(telemetry, name) for name in fields)
+
+
+RIGHT = [
+    ({"charge": 1.02}, {"charge": 1.0}),
+    ({"charge": float("nan")}, {"charge": None}),
+    ({"is_flying": 1}, {"is_flying": True}),
+    ({"image": bytearray(b"jpeg")}, {"image": b"jpeg"}),
+    ({"extra": {"near": None}}, {"extra": {}}),
+]
+
+
+@pytest.mark.parametrize(("fields", "read"), RIGHT)
+def test_a_value_that_can_be_is_converted_to_its_type(fields, read):
+    telemetry, left_out = possible_telemetry(Telemetry(**fields), Meter.own_topics)
+    assert not left_out
+    assert repr({name: getattr(telemetry, name) for name in read}) == repr(read)
+
+
+def test_a_message_of_a_wrong_type_is_named_when_it_is_made_and_once():
+    talk = talk_of(Meter)
+    actions = hear(talk, b"7\n") + hear(talk, b"7\n")
+    said = notes(actions, "rejected_input")
+    assert "decode_report() has std_msgs/Float32 for its topic near" in said[0]
+    assert said[1:] == [""]
+    assert [each.meaning.voltage for each in published(actions)] == [7.0, 7.0]
+
+
+MISSPELT = {"max_speed": "max_speeds", "raet": "rate", "link_timeout": "", "hoovers": "hovers", "stpo": "stop"}
+
+
+@pytest.mark.parametrize(("name", "known"), MISSPELT.items())
+def test_an_attribute_one_edit_from_a_known_one_is_named(name, known):
+    found = list(misspelt(type("Mine", (Meter,), {"name": "mine", name: 1.0})))
+    assert found == [f"Mine.{name} is not used. Name it {known}, or _{name} if it is your own."] * bool(known)
+
+
+def test_an_attribute_beside_the_known_one_and_one_of_another_kind_are_its_own():
+    mine = {"rate": 10.0, "gate": 1, "max_speeds": {"x": 1.0}, "_max_speed": 1, "names": "own"}
+    assert [*misspelt(type("Mine", (Meter,), {"name": "mine", **mine}))] == []
+
+
+def test_a_robot_on_datagrams_is_connected_once_it_was_heard():
+    talk = talk_of(Datagrams)
+    assert not notes(talk.began + talk.run(1.0), "connections")
+    assert notes(hear(talk, b"12\n") + hear(talk, b"12\n"), "connections") == ["Connected to robot."]
+    assert notes(talk_of(Meter).began, "connections") == ["Connected to robot."]
