@@ -88,15 +88,12 @@ def test_a_program_beside_page_and_controllers_is_no_second_commander(node, publ
     assert drive_and_send_zeros(node) is None
 
 
-def test_commands_that_come_too_seldom_are_reported_while_they_do(node):
+def test_commands_that_come_too_seldom_are_reported(node):
     for _ in range(5):
         assert node.send(CMD_VEL, forward=1.0)[0] is Rank.COMMAND
         node.now_s += 1.0
     node.pass_second()
     assert "a command comes on /cmd_vel every 1.0 s, and the vehicle stops after 0.5 s" in node.conditions["seldom"]
-    node.now_s += 4.0
-    node.pass_second()
-    assert node.conditions["seldom"] is None
 
 
 def endpoint(name, namespace="/"):

@@ -194,6 +194,11 @@ def test_gamepad_axes_are_shown_and_changeable_and_its_button_is_stop(helm, peer
         helm.wait("window.reads > 1")
 
     push_until(helm, peer, ahead, push, let_go)
+    helm.evaluate("navigator.getGamepads = () => []")  # it disconnects while it is pushed
+    helm.wait("document.querySelector('.hint.gamepad').hidden")
+    push()
+    helm.wait("!document.querySelector('.hint.gamepad').hidden")
+    assert "release it first" in helm.text(".hint.gamepad")
     helm.click("#details [role=tab]:nth-child(2)")
     helm.wait("document.querySelector('[data-pad=x] .now').innerText === '100 %'")
     helm.click("[data-pad=x] input")  # reversed in browsers, and now no longer

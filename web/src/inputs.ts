@@ -106,8 +106,8 @@ export class Inputs extends EventTarget {
     const { pad } = this.feel;
     const before = [isStill(this.#pushed.gamepad), this.padText].join();
     const pushed = { ...STILL };
-    if (!this.isActive || !hasFocus) this.#gate.close();
-    else for (const { axis, source, value } of pad ? this.feel.read(pad) : []) pushed[axis] = this.#gate.pass(axis, source, value);
+    if (!this.isActive || !hasFocus || !pad) this.#gate.close();
+    else for (const { axis, source, value } of this.feel.read(pad)) pushed[axis] = this.#gate.pass(axis, source, value);
     this.#pushed.gamepad = pushed;
     this.padText = pad ? this.#describe(pad) : "";
     if (!isStill(pushed) || before !== [true, this.padText].join()) this.#changed();
