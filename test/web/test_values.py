@@ -24,6 +24,7 @@ from drone_bridge.tools.web import calls
 from drone_bridge.tools.web import fleet as fleets
 from drone_bridge.tools.web import relay as relays
 from drone_bridge.tools.web.bag_view import MAX_SPEED, MIN_SPEED, RecordingView
+from drone_bridge.tools.web.landings import LandedPad
 from drone_bridge.tools.web.outbox import Outbox
 from drone_bridge.tools.web.relay import Relay
 from drone_bridge.tools.web.vehicles import SteeredVehicle
@@ -245,3 +246,29 @@ def test_who_only_observes_commands_is_no_vehicle():
 
     assert vehicles("recorder", "web_bridge") == []
     assert vehicles("recorder", "x_driver") == ["x_driver"]
+
+
+@pytest.mark.parametrize(
+    ("sightings", "landed_s", "is_below"),
+    [
+        ([(0.1, 0.0, 0.2)], 0.9, True),
+        ([(0.1, 0.0, 0.2)], 1.1, False),
+        ([(0.1, 0.0, 0.6)], 0.1, False),
+        ([(0.1, 0.0, 0.2), (math.nan,) * 3], 0.9, True),
+        ([(0.1, 0.0, 0.2), (0.1, 0.0, 0.6)], 0.1, False),
+        ([], 0.1, False),
+    ],
+)
+def test_a_drone_stands_on_the_pad_that_it_saw_just_before(sightings, landed_s, is_below):
+    pad = LandedPad()
+    assert pad.place(False, 0.0) is None
+    for sighting in sightings:
+        pad.see(*sighting, 0.0)
+    assert pad.place(True, landed_s) == ((0.1, 0.0) if is_below else None)
+    assert pad.place(False, landed_s) is None
+
+
+def test_a_drone_that_stands_from_the_start_stands_on_no_known_pad():
+    pad = LandedPad()
+    pad.see(0.1, 0.0, 0.2, 0.0)
+    assert pad.place(True, 0.1) is None

@@ -36,6 +36,8 @@ export interface Vehicle {
   /** Random IDs of its nodes' runs, by node: a node that restarts has a new one. */
   runs: Record<string, string>;
   takes_goals: boolean;
+  /** Place of the pad that it has landed on, ahead and to the left of it, m; null if unknown. */
+  below?: { x: number; y: number } | null;
   goal: Goal | null;
 }
 

@@ -2,7 +2,7 @@
 // Positions of everything in the root frame: vehicles with their trails, and their targets.
 
 import {
-  AmbientLight, AxesHelper, BufferAttribute, BufferGeometry, CylinderGeometry, DirectionalLight, Group,
+  AmbientLight, AxesHelper, Box3, BufferAttribute, BufferGeometry, CylinderGeometry, DirectionalLight, Group,
   Fog, LineBasicMaterial, LineSegments, Matrix4, Mesh, MeshStandardMaterial, Object3D, PerspectiveCamera, Quaternion,
   RingGeometry, Scene as World, SphereGeometry, Vector3, WebGLRenderer,
 } from "three";
@@ -16,9 +16,10 @@ import { Goals } from "./goals";
 import type { Helm } from "./helm";
 import { whenRestarted } from "./restarts";
 import { GRID_M, SceneKey } from "./scene_key";
-import type { Stream } from "./stream";
+import type { Stream, When } from "./stream";
 import { Trail } from "./trail";
-import { Transforms } from "./transforms";
+import { Sighting } from "./sightings";
+import { isPad, Transforms } from "./transforms";
 
 const REACH_M = 25;
 /** Colours of trails, by the order in which vehicles appear. */
@@ -38,6 +39,12 @@ const COLORS: Record<string, number> = { red: 0xe5484d, green: 0x30a46c, yellow:
 class Body {
   readonly object = new Group();
   frame = "";
+  /** Height of its origin above its lowest part, m. */
+  gear = 0;
+  /** Whether it has reported that it stands on the ground, and when. */
+  landed?: When & { isLanded: boolean };
+  /** Age of its last sighting by another vehicle, s; 0 if it is new, or if it reports its place itself. */
+  oldS = 0;
   readonly trail: Trail;
   /** Time at which its description disappeared; undefined while it is there. */
   goneMs?: number;
@@ -54,6 +61,7 @@ class Body {
     const robot = loader.parse(description);
     this.frame = robot.urdfName ?? "";
     this.object.clear();
+    this.gear = -new Box3().setFromObject(robot).min.z;
     this.object.add(robot);
   }
 
@@ -86,6 +94,8 @@ export class Scene {
   #ends = new Map<string, () => void>();
   #marks = new Map<string, Object3D>();
   #root = "";
+  /** By the pad's frame. */
+  #sightings = new Map<string, Sighting>();
   #drawnMs = 0;
   #lastTarget = new Vector3();
   #aside = new Vector3();
@@ -114,7 +124,11 @@ export class Scene {
     this.#view.append(this.#key.element);
     stream.addEventListener("graph", () => this.#findModels());
     stream.addEventListener("status", () => this.#showAges());
-    whenRestarted(helm, (topic) => this.#bodies.get(topic.slice(0, topic.lastIndexOf("/") + 1) + DESCRIPTION)?.trail.interrupt());
+    whenRestarted(helm, (topic) => {
+      this.#sightings.clear();
+      this.#bodies.get(topic.slice(0, topic.lastIndexOf("/") + 1) + DESCRIPTION)?.trail.interrupt();
+    });
+    stream.addEventListener("seek", () => this.#sightings.clear());
     fleet.addEventListener("change", () => this.#onSubject());
     new ResizeObserver(() => this.#resize()).observe(this.#view);
     new IntersectionObserver((entries) => (this.#isVisible = entries.some((entry) => entry.isIntersecting))).observe(this.#view);
@@ -161,12 +175,13 @@ export class Scene {
 
   /** Each trail with the name of its vehicle, or of its namespace. */
   #trails(): [string, Trail][] {
-    return [...this.#bodies].map(([topic, { trail, goneMs }]) => {
+    return [...this.#bodies].map(([topic, { trail, goneMs, oldS }]) => {
       const prefix = topic.slice(0, -DESCRIPTION.length);
       const name = this.fleet.subjects.find((subject) => subject.prefix === prefix)?.name ?? prefix.replace(/^\/|\/$/g, "");
       const goneS = goneMs === undefined ? this.helm.link.ageS(Date.now()) : (performance.now() - goneMs) / 1000;
       const age = goneS > 0 ? ageText(goneS) : "";
-      return [[name, age, trail.isInterrupted && "restarted"].filter(Boolean).join(" · "), trail];
+      const seen = oldS ? `last seen${Number.isFinite(oldS) ? ` ${ageText(oldS)}` : " at the landing"}` : "";
+      return [[name, age || seen, trail.isInterrupted && "restarted"].filter(Boolean).join(" · "), trail];
     });
   }
 
@@ -174,13 +189,19 @@ export class Scene {
     const present = [...this.stream.topics].filter(([topic]) => topic.endsWith(`/${DESCRIPTION}`)).map(([topic]) => topic);
     for (const topic of present) {
       if (this.#ends.has(topic)) continue;
-      this.#ends.set(topic, this.stream.subscribe(topic, (arrival) => {
+      const prefix = topic.slice(0, -DESCRIPTION.length);
+      const landed = this.stream.subscribe(`${prefix}landed`, (arrival) => {
+        const body = this.#bodies.get(topic);
+        if (body) body.landed = { receivedMs: arrival.receivedMs, timeS: arrival.timeS, isLanded: arrival.value.data === true };
+      });
+      const model = this.stream.subscribe(topic, (arrival) => {
         const body = this.#bodies.get(topic) ?? new Body(this.#world, TRAIL_COLORS[this.#bodies.size % TRAIL_COLORS.length]!);
         this.#bodies.set(topic, body);
         body.model(arrival.value.data);
         body.goneMs = undefined;
         this.#showAges();
-      }));
+      });
+      this.#ends.set(topic, () => [landed, model].forEach((end) => end()));
     }
     for (const [topic, end] of this.#ends) {
       if (present.includes(topic)) continue;
@@ -197,7 +218,7 @@ export class Scene {
   #showAges(): void {
     const isLost = this.stream.status === "lost";
     const bodies = [...this.#bodies.values()];
-    for (const body of bodies) body.isOld = isLost || body.goneMs !== undefined;
+    for (const body of bodies) body.isOld = isLost || body.goneMs !== undefined || body.oldS > 0;
     this.element.dataset["models"] = String(bodies.filter(({ goneMs }) => goneMs === undefined).length);
     this.element.dataset["old"] = String(bodies.filter(({ goneMs }) => isLost || goneMs !== undefined).length);
   }
@@ -304,12 +325,15 @@ export class Scene {
     if (root !== this.#root) {
       this.#root = root;
       for (const body of this.#bodies.values()) body.trail.clear();
+      this.#sightings.clear();
       this.#isToReset = true;
     }
     const isTop = chosen !== undefined && root === chosen.frame;
     const lift = isTop ? this.#levelPose : undefined;
+    this.#see(root);
     for (const body of this.#bodies.values()) {
-      const pose = body.frame ? this.#transforms.toRoot(body.frame, root, body.goneMs !== undefined) : undefined;
+      const sighting = this.#sightings.get(this.#transforms.padOf(body.frame) ?? "");
+      const pose = !body.frame ? undefined : sighting ? this.#onPad(sighting, body) : this.#transforms.toRoot(body.frame, root, body.goneMs !== undefined);
       body.object.visible = pose !== undefined;
       if (!pose) continue;
       if (lift) pose.premultiply(lift);
@@ -354,13 +378,39 @@ export class Scene {
     return target?.visible ? target.position.clone().sub(chosen.object.position).divideScalar(2) : new Vector3();
   }
 
+  /** Update the sightings of pads by the drones above them. */
+  #see(root: string): void {
+    for (const pad of this.#transforms.frames) {
+      const prefix = pad.slice(0, pad.lastIndexOf("/") + 1);
+      const [topic, body] = [...this.#bodies].find(([, { frame }]) => isPad(pad) && frame === `${prefix}base_link`) ?? [];
+      const drone = body && this.#transforms.toRoot(body.frame, root);
+      if (!drone) continue;
+      const sighting = this.#sightings.get(pad) ?? new Sighting();
+      this.#sightings.set(pad, sighting);
+      const receivedMs = this.#transforms.receivedMs(pad);
+      const pose = receivedMs === undefined ? undefined : this.#transforms.toRoot(pad, root);
+      if (pose) sighting.see(pose, receivedMs!, drone);
+      const { vehicle } = this.fleet.subjects.find((subject) => subject.prefix + DESCRIPTION === topic) ?? {};
+      sighting.stand(body!.landed, drone, body!.gear, vehicle?.below);
+    }
+  }
+
+  /** Pose of a vehicle that another one sees by its pad; undefined before the first sighting. */
+  #onPad(sighting: Sighting, body: Body): Matrix4 | undefined {
+    const wasOld = body.oldS > 0;
+    body.oldS = this.stream.isRecording ? 0 : sighting.oldS(performance.now());
+    if (wasOld !== body.oldS > 0) this.#showAges();
+    const onPad = this.#transforms.toRoot(body.frame, this.#transforms.padOf(body.frame)!, true);
+    return onPad && sighting.pose?.clone().multiply(onPad);
+  }
+
   /** Frames that represent objects: landing pad, buoys, targets. */
   #placeMarks(root: string, lift: Matrix4 | undefined): void {
     const seen = new Set<string>();
     for (const frame of this.#transforms.frames) {
       const name = frame.slice(frame.lastIndexOf("/") + 1);
       if (!/pad$|target|buoy|gate/.test(name)) continue;
-      const pose = this.#transforms.toRoot(frame, root);
+      const pose = this.#sightings.has(frame) ? this.#sightings.get(frame)!.pose?.clone() : this.#transforms.toRoot(frame, root);
       if (!pose) continue;
       if (lift) pose.premultiply(lift);
       let mark = this.#marks.get(frame);

@@ -17,6 +17,11 @@ const DEEPEST = 64;
 const STALE_MS = 3_000;
 const ONE = new Vector3(1, 1, 1);
 
+/** Whether a frame is that of a pad which a drone sees. */
+export function isPad(frame: string): boolean {
+  return frame.endsWith("landing_pad");
+}
+
 export class Transforms {
   #edges = new Map<string, Edge>();
 
@@ -46,6 +51,18 @@ export class Transforms {
       top = edge.parent;
     }
     return top;
+  }
+
+  /** Pad above a frame in the tree, such as that on a rover; undefined if there is none. */
+  padOf(frame: string): string | undefined {
+    let at: string | undefined = frame;
+    for (let depth = 0; depth < DEEPEST && at !== undefined && !isPad(at); depth++) at = this.#edges.get(at)?.parent;
+    return at !== undefined && isPad(at) ? at : undefined;
+  }
+
+  /** Time at which the transform of a frame was received; undefined before that. */
+  receivedMs(frame: string): number | undefined {
+    return this.#edges.get(frame)?.receivedMs;
   }
 
   /** Transform from a frame to the root; undefined if another tree is between or, unless `mayBeOld`, a stale transform. */

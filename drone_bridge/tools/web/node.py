@@ -35,6 +35,7 @@ from drone_bridge.tools.web.goals import Goals, Place
 from drone_bridge.tools.web.graph import Graph
 from drone_bridge.tools.web.helm import Motion
 from drone_bridge.tools.web.inbox import Inbox
+from drone_bridge.tools.web.landings import Landings
 from drone_bridge.tools.web.pilots import Pilots
 from drone_bridge.tools.web.recorder_process import Recording
 from drone_bridge.tools.web.relay import Relay
@@ -108,6 +109,7 @@ class WebBridge(Node):
         self._pilots = Pilots(
             self._command, self._ask_to_hold, self._fleet.wish, self._now, self._on_fault, keeper=self._wish_file
         )
+        self._landings = Landings(self, lambda topic, place: self._tell(self._pilots.set_below, topic, place))
         self._faults = LogLimiter()
         self._goals = Goals(self, lambda topic, state: self._tell(self._pilots.set_goal_state, topic, state))
         self._shown = frozenset[str]()
@@ -174,6 +176,7 @@ class WebBridge(Node):
         self._calls.update(services)
         if self._fleet.update(topics, services):
             self._tell(self._pilots.set_vehicles, list(self._fleet.vehicles))
+        self._landings.update(topics, (each.topic for each in self._fleet.vehicles))
 
     def _publish_viewed(self) -> None:
         is_viewed = self._relay.has_viewers

@@ -44,6 +44,7 @@ from drone_bridge.session.hold_state import HELM_ENDS_AFTER_S, NOT_REQUESTED
 from drone_bridge.tools.web.access import MAX_VIEWERS, VIEW_ONLY
 from drone_bridge.tools.web.goals import Place
 from drone_bridge.tools.web.helm import LEASE_S, NEUTRAL, TOKEN_PERIOD_S, Helm, HelmRefusedError, Motion
+from drone_bridge.tools.web.landings import PadPlace
 from drone_bridge.tools.web.messages import messages_from
 from drone_bridge.tools.web.vehicles import AXES, COMMAND_TOPIC, SteeredVehicle
 from drone_bridge.tools.web.wishes import Report, Wish, Wishes
@@ -158,6 +159,7 @@ class Pilots:
         self._kept: set[str] = set()  # those that were held before their bridge started
         self._ended: dict[str, str] = {}  # name of the last pilot, by vehicle
         self._goals: dict[str, dict[str, Any]] = {}
+        self._below: dict[str, PadPlace | None] = {}  # by vehicle that has landed
         self._goals_changed_s: dict[str, float] = {}  # time of the last change of each
         self._max_speed_m_s: float | None = None
         self._followed: dict[str, Callable[[PagePilot, dict[str, Any]], None]] = {
@@ -203,6 +205,12 @@ class Pilots:
         """Report the speed at full deflection of a stick to all pages, m/s."""
         if speed_m_s != self._max_speed_m_s:
             self._max_speed_m_s = speed_m_s
+            self._announce()
+
+    def set_below(self, topic: str, place: PadPlace | None) -> None:
+        """Record the pad that a vehicle stands on."""
+        if place != self._below.get(topic):
+            self._below[topic] = place
             self._announce()
 
     def set_held(self, topic: str, since_ns: int | None, *, is_kept: bool = False) -> None:
@@ -659,6 +667,7 @@ class Pilots:
                 "buttons": vehicle.buttons,
                 "runs": {name: each.run for name in vehicle.reporters if (each := self._statuses.get(name))},
                 "takes_goals": bool(vehicle.goal),
+                "below": place._asdict() if (place := self._below.get(vehicle.topic)) else None,
                 "goal": self._goal_of(vehicle.topic),
             }
             for vehicle in sorted(self._vehicles.values(), key=lambda each: each.topic)
