@@ -20,8 +20,9 @@ moved without a sign of life for `command_timeout`, and for three of its reports
 A landing continues. Without reports over this stream, nothing shows that a robot has stopped reading.
 
 A robot that reports that it does not obey has left its mode in order not to move, as when it is lifted. It gets neutral
-until `disobeys` has held it, also if it obeys again. The end of that hold greets it again, neutral first. It is not
-judged for OBEYS_S after a greeting, and during a request that moves it, such as to dock.
+until `disobeys` has held it, also if it obeys again. The end of that hold greets it again, neutral first, and once: if
+it still does not obey OBEYS_S later, it is held again. It is not judged for OBEYS_S after a greeting, before the first
+greeting ends, and during a request that moves it, such as to dock.
 
 A request moves the robot unless it is declared not to. Then the robot counts as moving until a velocity is commanded,
 and its `stop` is sent before the next command, on hold, after a stall, at the end, and with the last words.
@@ -181,8 +182,9 @@ class RobotClassOperatorSession(Session):
         self._gaps_s: deque[float] = deque(maxlen=GAPS)  # between reports
         self._moved_at = math.inf  # time of the first motion that was sent after the last sign of life
         self._withholds = False
-        self._disobeys = ""  # reason
+        self._disobeys = self._report_disobeys = ""  # reason, and that of the newest report
         self._is_ungreeted = False  # held, since it does not obey
+        self._is_resumed = False  # greeted again since then
         self._judged_from_s = math.inf
         self._final_left = 0
         self._has_last_words = has_last_words(robot)
@@ -231,7 +233,7 @@ class RobotClassOperatorSession(Session):
         self._moved_at = math.inf
         self._is_neutral = True
         self._words, self._is_unstoppable = (b"", b""), False
-        self._disobeys, self._is_ungreeted = "", False
+        self._disobeys, self._is_ungreeted, self._is_resumed = "", False, False
         began = Note(CONNECTIONS, f"Connected to {self.peer}.", is_expected=True)
         is_known = self._is_stream or self._is_line or not self._hears
         self._began, noted = ([], [began]) if is_known else ([began], [])
@@ -269,9 +271,10 @@ class RobotClassOperatorSession(Session):
                     packet, restarted = self._located(packet, now_s)
                     self._received(now_s)
                     self._reported(now_s)
+                    self._report_disobeys = packet.meaning.disobeys
+                    actions += self._judge(now_s)
                     if self.state == CONNECTED:
                         self.is_proven = True
-                        actions += self._judge(packet.meaning.disobeys, now_s)
                         for each in (self._feedback, self._watch):
                             if each:
                                 each.measured(packet.meaning, now_s)
@@ -432,6 +435,7 @@ class RobotClassOperatorSession(Session):
             for step in self._greeting:
                 self._step, self._test = (step, None) if isinstance(step, bytes) else step
                 actions += self._sent(step_bytes(self._step))
+                self._judged_from_s = now_s + OBEYS_S
                 if self._test is not None:
                     self.due_s = now_s + AGAIN_S
                     return actions
@@ -458,8 +462,10 @@ class RobotClassOperatorSession(Session):
             commands = self._follow(decision, now_s)
         else:
             commands = self._drive(None) if was_landing else self._neutral_of_datagrams()
-        if now_s < self._sent_s[-1] + AGAIN_S:
+        if now_s < self._sent_s[-1] + AGAIN_S or (self._is_resumed and now_s < self._judged_from_s):
             return commands
+        if disobeys := self._judge(now_s):
+            return [*commands, *disobeys]
         if self._greeting is None:
             return [*commands, *self._handshake(now_s)]
         self._sent_s = [*(each for each in self._sent_s if now_s - each < ANSWERS_S), now_s]
@@ -501,7 +507,8 @@ class RobotClassOperatorSession(Session):
             return self._follow(decision, now_s)
         if self._is_ungreeted and decision.rank is not Rank.HOLD:
             self._arbiter.start(now_s)
-            self.state, self._greeting, self._disobeys, self._is_ungreeted = GREETING, None, "", False
+            self.state, self._greeting, self._is_ungreeted, self._is_resumed = GREETING, None, False, True
+            self._disobeys = self._report_disobeys = ""
             return [*self._drive(None), *self._handshake(now_s)]
         self._is_ungreeted = decision.rank is Rank.HOLD
         return self._follow(Decision(decision.rank), now_s)
@@ -519,11 +526,13 @@ class RobotClassOperatorSession(Session):
             actions += self._sent(self._robot.all_requests[LAND].packet)
         return actions
 
-    def _judge(self, reason: str, now_s: float) -> Actions:
-        """Handle a report of whether the robot obeys, and why not. Its motion is not sent from then on."""
-        if not reason or self._disobeys or self._stops_left or now_s < self._judged_from_s:
+    def _judge(self, now_s: float) -> Actions:
+        """Handle the newest report of whether the robot obeys, and why not. Its motion is not sent from then on."""
+        is_judged = self.state == CONNECTED or self._is_resumed
+        reason = self._report_disobeys
+        if not is_judged or not reason or self._disobeys or self._stops_left or now_s < self._judged_from_s:
             return []
-        self._disobeys = reason
+        self._disobeys, self.state, self._test = reason, CONNECTED, None
         return [*self._drive(None), Note("", Obstacle.DISOBEYS.sentence(reason=reason))]
 
     def _answers(self, data: bytes) -> bool:

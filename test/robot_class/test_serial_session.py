@@ -144,6 +144,33 @@ def test_only_a_resume_greets_a_robot_that_does_not_obey(driven, obeys_again):
     assert driven.session.disobeys
 
 
+def test_a_robot_that_is_resumed_while_lifted_is_greeted_once(driven):
+    driven.hear(LIFTED)
+    driven.decision = Decision(Rank.HOLD)
+    driven.run(0.1)
+    driven.decision = DRIVE
+    packets = []
+    for _ in range(30):
+        driven.hear(LIFTED)
+        packets += [each.data for each in sent(driven.run(0.1))]
+    assert packets.count(b"hello\n") == 1
+    assert b"v 1\n" not in packets
+    assert driven.session.disobeys == "a wheel has dropped"
+    driven.decision = Decision(Rank.HOLD)
+    driven.hear(b"0.5\n")  # set down
+    assert {each.data for each in sent(driven.run(2.0))} == {b"v 0\n"}
+
+
+def test_a_lost_greeting_of_a_resumed_robot_is_repeated(driven):
+    driven.hear(LIFTED)
+    driven.decision = Decision(Rank.HOLD)
+    driven.run(0.1)
+    driven.decision = DRIVE
+    assert [each.data for each in sent(driven.run(1.7))].count(b"hello\n") > 1
+    driven.hear(b"hello\n")
+    assert drives(driven)
+
+
 def test_a_robot_that_docks_on_request_is_not_held(line):
     line.hear(b"hello\n")
     line.run(2.0)
