@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The path of a drone without odometry in a report, from the pad of a rover with odometry."""
+"""The path of a drone in a report, from the pad of a rover with odometry; and how its flight has ended."""
 
 import math
 
@@ -7,8 +7,10 @@ import pytest
 from geometry_msgs.msg import Quaternion
 from nav_msgs.msg import Odometry
 from sensor_msgs.msg import Imu
+from std_msgs.msg import Bool
 
 from drone_bridge.msg import LandingPad
+from drone_bridge.tools.report.landing_verdict import LandingVerdict
 from drone_bridge.tools.report.pad_track import PadTrack
 
 ODOMETRY, PAD, IMU = "nav_msgs/msg/Odometry", "drone_bridge/msg/LandingPad", "sensor_msgs/msg/Imu"
@@ -48,7 +50,24 @@ def test_pad_out_of_sight_or_in_a_tilted_frame_gives_nothing(track):
     assert track.note("/a/landing_pad", PAD, pad("base_link")) is None
 
 
-def test_a_drone_with_odometry_of_its_own_has_that_track_alone(track):
-    track.note("/a/imu/data", IMU, imu(0.0))
-    track.note("/a/odom", ODOMETRY, Odometry())
-    assert track.note("/a/landing_pad", PAD, pad()) is None
+@pytest.mark.parametrize(
+    ("seen_s", "distance", "end"),
+    [
+        (12.0, 0.3, "d: Landed after 11.0 s, 5 cm off the middle of the pad."),
+        (11.0, 0.3, "d: Landed after 11.0 s."),
+        (12.0, 0.6, "d: Landed after 11.0 s."),
+    ],
+)
+def test_a_verdict_names_the_duration_and_the_place_of_the_last_landing(seen_s, distance, end):
+    verdict = LandingVerdict()
+    verdict.note("/d/landed", "std_msgs/msg/Bool", 0.5, Bool(data=True))
+    assert verdict.sentences == []
+    for time_s in (1.5, 2.0):
+        verdict.note("/d/landed", "std_msgs/msg/Bool", time_s, Bool(data=False))
+    assert verdict.sentences == ["d: In the air at the end."]
+    seen = LandingPad(detected=True, offset_x=0.04, offset_y=0.03, distance=distance)
+    verdict.note("/d/landing_pad", PAD, seen_s, seen)
+    verdict.note("/d/landing_pad", PAD, 12.4, pad(detected=False))
+    for time_s in (12.5, 13.0):
+        verdict.note("/d/landed", "std_msgs/msg/Bool", time_s, Bool(data=True))
+    assert verdict.sentences == [end]

@@ -3,6 +3,7 @@
 
 import contextlib
 import http.client
+import shutil
 import threading
 
 import browser as chromium
@@ -74,6 +75,22 @@ def test_a_recording_is_downloaded_as_it_is(server, bags):
         assert get(server.address, f"/recordings/{other}")[0] == 404
 
 
+def test_a_report_is_a_page_that_begins_with_events_or_says_why_there_is_none(server, bags):
+    status, page = get(server.address, f"/reports/{NAME}")
+    assert status == 200
+    assert b"<h2>Events</h2>" in page
+    assert get(server.address, "/reports/notes.txt")[0] == 404
+    broken = bags / "broken"
+    broken.mkdir()
+    (broken / "broken.mcap").write_text("not an mcap file")
+    recordings = Recordings("127.0.0.1", bags)
+    try:
+        assert "mcap" in recordings.report("broken").read_text()
+    finally:
+        recordings.close()
+        shutil.rmtree(broken)
+
+
 def test_a_viewer_who_may_not_steer_gets_no_recording():
     with web_bridge(host="0.0.0.0") as server, Network(server.address, forwarded_for="192.0.2.9") as network:
         _, _, query = network.address.partition("?")
@@ -88,11 +105,18 @@ def test_the_page_lists_recordings_and_plays_one(browser, server, bags):
     browser.click("[aria-controls=details-bags]")
     browser.wait(f"document.querySelector('[data-recording=\"{NAME}\"] a[download]') !== null")
     assert str(bags) in browser.text("#details-bags .hint")
+    browser.wait(f"document.querySelector('[data-recording=\"{NAME}\"] a.report').target === '_blank'")
     browser.click(f'[data-recording="{NAME}"] .watch')
     browser.wait("document.querySelector('.playing') !== null")
     link = browser.evaluate("window.opened")
     browser.open(link.removeprefix("http://"))
     browser.wait("document.querySelector('#timeline').dataset.at !== undefined")
+
+
+def test_a_page_of_a_recording_says_that_another_one_is_played(browser, server):
+    with Pilot(server.address) as pilot:  # follows the test before, whose page is still open
+        pilot.send(op="watch", recording=NAME)
+        browser.wait("/not played any more/.test(document.querySelector('[data-cell=connection]').innerText)")
 
 
 def test_a_recording_that_cannot_be_played_says_why(tmp_path):

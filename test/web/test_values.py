@@ -239,9 +239,11 @@ def test_who_only_observes_commands_is_no_vehicle():
             for name in names
             if topic in topics
         ]
-        node.get_publishers_info_by_topic.return_value = []
+        shell = SimpleNamespace(node_name="drone_bridge_topic_13167", topic_type="")
+        node.get_publishers_info_by_topic = lambda topic: [shell]
         fleet = fleets.Fleet(node, Mock(), Mock())
         fleet.update(topics, {})
+        assert {each.commanders for each in fleet.vehicles} <= {("drone-bridge topic",)}
         return [each.node for each in fleet.vehicles]
 
     assert vehicles("recorder", "web_bridge") == []

@@ -12,6 +12,8 @@ const BUTTONS = ["takeoff", "land", "land_on_pad", "flat_trim", "reset", "emerge
 const MOVES = new Set(["takeoff", "land on pad"]);
 /** Of these, those that can't be undone. */
 const GRAVE = new Set([...MOVES, "reset"]);
+/** What a switch does when it is on, where its service does not say so. */
+const SWITCHES: Record<string, string> = { light: "light on", "set camera": "look down" };
 /** Number of the requests of a class that are buttons at once. */
 const MOST_BUTTONS = 8;
 const WITHOUT_REQUEST = new Set(["std_srvs/srv/Trigger", "std_srvs/srv/Empty"]);
@@ -65,7 +67,7 @@ export class Actions {
   }
 
   #switch(service: string): HTMLElement {
-    const button = h("button.switch", { role: "switch", "aria-checked": "false", "data-call": service }, lastOf(service));
+    const button = h("button.switch", { role: "switch", "aria-checked": "false", "data-call": service }, SWITCHES[lastOf(service)] ?? lastOf(service));
     button.addEventListener("click", () => {
       const data = button.ariaChecked !== "true";
       void this.#call(service, { data }).then((isDone) => isDone && (button.ariaChecked = String(data)));

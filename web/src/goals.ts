@@ -17,8 +17,14 @@ const COLOR = 0x3ecf6e;
 const IS_OVER = new Set(["done", "refused", "ended"]);
 const SHOWN_MS = 15_000;
 
+/** Node with a controller of a vehicle with odometry, by its topics; undefined if there is none. */
+export function otherController(topics: Map<string, string>): string | undefined {
+  const state = [...topics].find(([, type]) => type === "drone_bridge/msg/ControllerState")?.[0];
+  return topics.has("odom") ? state?.slice(0, state.lastIndexOf("/")) : undefined;
+}
+
 export class Goals {
-  readonly button = h("button.small.set-goal", { "aria-pressed": "false", hidden: true, onclick: () => this.#arm(!this.#isArmed) }, "Set a goal");
+  readonly button = h("button.small.set-goal", { "aria-pressed": "false", hidden: true, onclick: () => this.#press() }, "Set a goal");
   readonly element = h("div.goal", { hidden: true, role: "status" });
   #text = h("span.goal-text");
   #height = h("input", { type: "number", step: 0.01, "aria-label": "Height of the goal, m" });
@@ -28,6 +34,8 @@ export class Goals {
   #mark = new Group();
   #way = new Line(new BufferGeometry(), new LineBasicMaterial({ color: COLOR }));
   #isArmed = false;
+  /** Why the vehicle takes no goals. */
+  #refused = "";
   /** Namespace of the vehicle for which a target is being tapped. */
   #prefix = "";
   #chosen?: Vector3;
@@ -40,7 +48,7 @@ export class Goals {
   #shown = "";
   #overMs = Infinity;
 
-  constructor(world: World, private camera: Camera, private stream: Stream, private helm: Helm, private fleet: Fleet) {
+  constructor(world: World, private camera: Camera, private stream: Stream, private helm: Helm, private fleet: Fleet, private say: (text: string) => void) {
     const ring = new Mesh(new RingGeometry(0.16, 0.24, 40), new MeshBasicMaterial({ color: COLOR, side: 2 }));
     ring.position.z = 0.01;
     this.#mark.add(ring, new Line(new BufferGeometry(), new LineBasicMaterial({ color: COLOR })));
@@ -91,6 +99,11 @@ export class Goals {
     return this.fleet.subject.vehicle?.axes.includes("z") ?? false;
   }
 
+  #press(): void {
+    if (this.fleet.subject.vehicle?.takes_goals) return this.#arm(!this.#isArmed);
+    this.say(this.#refused);
+  }
+
   #arm(isArmed: boolean): void {
     this.#isArmed = isArmed;
     this.#prefix = this.fleet.subject.prefix;
@@ -137,7 +150,9 @@ export class Goals {
   #show(): void {
     const { vehicle } = this.fleet.subject;
     const may = this.helm.maySteer && vehicle?.takes_goals === true;
-    this.button.hidden = !may;
+    const other = this.helm.maySteer && vehicle && !may ? otherController(this.fleet.topics()) : undefined;
+    this.button.hidden = !may && !other;
+    if (other) this.#refused = `Goals are not taken while ${other} controls it: start without control:=true.`;
     if (this.#isArmed && (!may || this.fleet.subject.prefix !== this.#prefix)) return this.#arm(false);
     const goal = this.#goal;
     const state = `${vehicle?.topic} ${goal?.state} ${goal?.text}`;

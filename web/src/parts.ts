@@ -24,7 +24,12 @@ import { Summary } from "./summary";
 import { Timeline } from "./timeline";
 
 const SAID_MS = 6_000;
-const THEMES = ["auto", "light", "dark"];
+/** Themes with their drawings: a half disc, a sun, a moon. */
+const THEMES: Record<string, string> = {
+  auto: '<circle cx="8" cy="8" r="6"/><path d="M8 2a6 6 0 0 1 0 12z" fill="currentColor"/>',
+  light: '<circle cx="8" cy="8" r="3"/><path d="M8 1v2m0 10v2M1 8h2m10 0h2M3 3l1.5 1.5m7 7L13 13m0-10l-1.5 1.5m-7 7L3 13"/>',
+  dark: '<path d="M6 2a6 6 0 1 0 8 8A6 6 0 0 1 6 2z" fill="currentColor"/>',
+};
 
 const notice = h("div.notice", { role: "status", hidden: true });
 let noticeTimer = 0;
@@ -57,16 +62,17 @@ function themeButton(): HTMLElement {
   const button = h("button.small.theme", { title: "Light, dark or system theme" });
   const show = (theme: string): void => {
     document.documentElement.dataset["theme"] = theme;
-    button.textContent = { auto: "◐", light: "☀", dark: "☾" }[theme]!;
+    button.innerHTML = `<svg viewBox="0 0 16 16" width="14" height="14" fill="none" stroke="currentColor" aria-hidden="true">${THEMES[theme]}</svg>`;
     button.setAttribute("aria-label", `theme: ${theme}`);
   };
   button.addEventListener("click", () => {
-    const next = THEMES[(THEMES.indexOf(document.documentElement.dataset["theme"] ?? "auto") + 1) % THEMES.length]!;
+    const names = Object.keys(THEMES);
+    const next = names[(names.indexOf(document.documentElement.dataset["theme"] ?? "auto") + 1) % names.length]!;
     storage.set("theme", next);
     show(next);
   });
   const stored = storage.get("theme") ?? "auto";
-  show(THEMES.includes(stored) ? stored : "auto");
+  show(stored in THEMES ? stored : "auto");
   return button;
 }
 
@@ -153,7 +159,7 @@ export function addParts(page: HTMLElement, { stream, helm, fleet, stop }: Base)
     part("Pilot's view", () => new PilotView(stream, fleet, cameras).element),
     h("main", {},
       h("div.column.left", {}, cameras.element, plots),
-      h("div.column.middle", {}, part("Scene", () => new Scene(stream, fleet, helm).element), part("Steering", () => new Steering(stream, helm, fleet, links, feel, say, () => stop.press()).element)),
+      h("div.column.middle", {}, part("Scene", () => new Scene(stream, fleet, helm, say).element), part("Steering", () => new Steering(stream, helm, fleet, links, feel, say, () => stop.press()).element)),
       h("div.column.right", {}, health.element, part("Details", details))),
     part("Timeline", () => new Timeline(stream).element),
     sections(() => closeOverview()),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recordings on the machine of web_bridge: their folder, and buttons to watch and download each of them.
+// Recordings on the machine of web_bridge: their folder, and buttons to watch, report and download each of them.
 
 import { h } from "./dom";
 import type { Helm } from "./helm";
@@ -38,12 +38,14 @@ export class Recordings {
       title: "Play it on a separate page",
       onclick: () => {
         watch.disabled = true;
+        watch.textContent = "Opening …";
         this.helm.watch(name);
       },
     }, "Watch");
     return h("div.recording-row", { "data-recording": name },
       h("span.recording-name", { title: new Date(changedS * 1000).toLocaleString() }, name), h("span.hint", {}, size),
-      this.helm.maySteer && watch, this.helm.maySteer && h("a.button", { href: documentAddress(`recordings/${encodeURIComponent(name)}`).href, download: `${name}.mcap` }, "Download"));
+      this.helm.maySteer && watch, this.helm.maySteer && h("a.button.report", { href: documentAddress(`reports/${encodeURIComponent(name)}`).href, target: "_blank", title: "Its verdict, events, track and plots, on a page of its own" }, "Report"),
+      this.helm.maySteer && h("a.button", { href: documentAddress(`recordings/${encodeURIComponent(name)}`).href, download: `${name}.mcap` }, "Download"));
   }
 
   #open({ recording, link }: { recording: string; link: string }): void {
@@ -55,6 +57,9 @@ export class Recordings {
   }
 
   #enable(): void {
-    for (const button of this.#list.querySelectorAll<HTMLButtonElement>(".watch")) button.disabled = false;
+    for (const button of this.#list.querySelectorAll<HTMLButtonElement>(".watch")) {
+      button.disabled = false;
+      button.textContent = "Watch";
+    }
   }
 }

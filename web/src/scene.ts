@@ -113,9 +113,9 @@ export class Scene {
   #isToReset = true;
   #key = new SceneKey();
 
-  constructor(private stream: Stream, private fleet: Fleet, private helm: Helm) {
+  constructor(private stream: Stream, private fleet: Fleet, private helm: Helm, say: (text: string) => void) {
     this.#transforms = new Transforms(stream);
-    this.#goals = new Goals(this.#world, this.#camera, stream, helm, fleet);
+    this.#goals = new Goals(this.#world, this.#camera, stream, helm, fleet, say);
     this.#follow = h("input", { type: "checkbox", checked: true });
     const reset = h("button.small", { onclick: () => this.#lookFromBehind(), title: "View from behind the vehicle" }, "Reset view");
     const clear = h("button.small", { onclick: () => this.#bodies.forEach((body) => body.trail.clear()) }, "Clear trails");

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { PerspectiveCamera, Scene as World } from "three";
 import { Fleet } from "../src/fleet";
-import { Goals } from "../src/goals";
+import { Goals, otherController } from "../src/goals";
 import type { Helm, Vehicle } from "../src/helm";
 import type { Stream } from "../src/stream";
 
@@ -37,7 +37,7 @@ test("choosing another vehicle gives up a target that was tapped before", (conte
   const camera = new PerspectiveCamera();
   camera.position.z = 5;
   camera.updateMatrixWorld();
-  const goals = new Goals(new World(), camera, stream as unknown as Stream, helm as unknown as Helm, fleet);
+  const goals = new Goals(new World(), camera, stream as unknown as Stream, helm as unknown as Helm, fleet, () => undefined);
   const canvas = new Element("canvas");
   goals.watch(canvas as unknown as HTMLCanvasElement);
   const tap = (): void => {
@@ -52,4 +52,9 @@ test("choosing another vehicle gives up a target that was tapped before", (conte
   tap();
   go!.dispatchEvent(new Event("click"));
   assert.deepEqual(sent, ["/b/cmd_vel_stamped"]);
+});
+
+test("a vehicle with odometry and another controller takes no goals, which its button says", () => {
+  const state: [string, string] = ["drone_controller/state", "drone_bridge/msg/ControllerState"], odom: [string, string] = ["odom", "nav_msgs/msg/Odometry"];
+  assert.deepEqual([[state, odom], [odom], [state]].map((topics) => otherController(new Map(topics))), ["drone_controller", undefined, undefined]);
 });

@@ -61,7 +61,7 @@ def _equal_axes(tracks: Mapping[str, Sequence[tuple[float, float, float, float]]
     begins = (lowest + highest - edges) / 2
     axes: dict[str, Any] = {"aspectmode": "manual", "aspectratio": dict(zip("xyz", ratio, strict=True))}
     for name, begin, edge in zip("xyz", begins, edges, strict=True):
-        style = {"title": f"{name}, m", "gridcolor": "rgba(128,128,128,0.3)"}
+        style = {"title": f"{name}, m", "gridcolor": "rgba(128,128,128,0.3)", "backgroundcolor": "rgba(0,0,0,0)"}
         axes[f"{name}axis"] = {**style, "range": [begin, begin + edge]}
     return axes
 

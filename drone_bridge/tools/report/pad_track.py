@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PadTrack: the path of a drone without odometry, from the pad that it sees on a rover with odometry."""
+"""PadTrack: the path of a drone in its rover's frame, from the pad that it sees on that rover."""
 
 import math
 from typing import Any
 
 _ODOMETRY, _PAD, _IMU = "nav_msgs/msg/Odometry", "drone_bridge/msg/LandingPad", "sensor_msgs/msg/Imu"
-_ROVER, _DRONE, _PAD_TOPIC, _IMU_TOPIC = "rover/odom", "odom", "landing_pad", "imu/data"
+_ROVER, _PAD_TOPIC, _IMU_TOPIC = "rover/odom", "landing_pad", "imu/data"
 _LEVEL_FRAME = "base_stabilized"
 
 
@@ -16,14 +16,11 @@ class PadTrack:
         """Begin without measurements."""
         self._rovers: dict[str, Any] = {}
         self._yaws_rad: dict[str, float] = {}
-        self._have_odometry: set[str] = set()
 
     def note(self, topic: str, type_name: str, message: Any) -> tuple[float, float, float] | None:
         """Collect the next message. Return the drone's x, y, z in m if this message determines them, or None."""
         if type_name == _ODOMETRY and topic.endswith(f"/{_ROVER}"):
             self._rovers[topic.removesuffix(_ROVER)] = message.pose.pose.position
-        elif type_name == _ODOMETRY and topic.endswith(f"/{_DRONE}"):
-            self._have_odometry.add(topic.removesuffix(_DRONE))
         elif type_name == _IMU and topic.endswith(f"/{_IMU_TOPIC}"):
             self._yaws_rad[topic.removesuffix(_IMU_TOPIC)] = _yaw_rad(message.orientation)
         elif type_name == _PAD and topic.endswith(f"/{_PAD_TOPIC}"):
@@ -33,7 +30,7 @@ class PadTrack:
     def _position(self, namespace: str, pad: Any) -> tuple[float, float, float] | None:
         rover, yaw_rad = self._rovers.get(namespace), self._yaws_rad.get(namespace)
         is_level = pad.header.frame_id.endswith(_LEVEL_FRAME)
-        if rover is None or yaw_rad is None or namespace in self._have_odometry or not (pad.detected and is_level):
+        if rover is None or yaw_rad is None or not (pad.detected and is_level):
             return None
         cos, sin = math.cos(yaw_rad), math.sin(yaw_rad)
         x, y = cos * pad.offset_x - sin * pad.offset_y, sin * pad.offset_x + cos * pad.offset_y

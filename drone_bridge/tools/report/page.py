@@ -18,12 +18,13 @@ from drone_bridge.vision.jpegs import jpeg_of_rgb
 from drone_bridge.vision.raw_images import rgb_of_raw
 
 _JPEG_QUALITY = 80
+MAX_EVENTS = 50
 _STYLE = """
 :root { color-scheme: light dark; --line: #8884; }
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 1200px; margin: 2rem auto; padding: 0 1rem; }
 h1 { font-size: 1.5rem; margin-bottom: 0; } h2 { font-size: 1.15rem; margin: 2.2rem 0 .4rem; }
 h3 { font: 600 .9rem ui-monospace, monospace; margin: 1rem 0 0; }
-p.facts { color: #888; margin-top: .2rem; }
+p.facts { color: #888; margin-top: .2rem; } p.verdict { font-size: 1.25rem; margin: .6rem 0 0; }
 table { border-collapse: collapse; font-size: .85rem; } td, th { padding: .15rem .8rem .15rem 0; text-align: left;
 border-bottom: 1px solid var(--line); } td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; }
 .scroll { overflow-x: auto; } .pictures { display: flex; gap: .5rem; overflow-x: auto; }
@@ -76,6 +77,9 @@ def _sections(bag: BagReader, data: ReportData, topic_rates: dict[BagTopic, Topi
         f'<p class="facts">{beginning(bag)}: {duration_s:.1f} s, {bag.count} messages of '
         f"{len(bag.topics)} topics, {bag.size_bytes / 1e6:.1f} MB</p>"
     )
+    yield "".join(f'<p class="verdict">{html.escape(sentence)}</p>' for sentence in data.verdict.sentences)
+    if events := _events(data):
+        yield "<h2>Events</h2>" + events
     if data.tracks:
         yield "<h2>Track</h2>" + _plot(figures.track(data.tracks))
     if data.states:
@@ -89,6 +93,20 @@ def _sections(bag: BagReader, data: ReportData, topic_rates: dict[BagTopic, Topi
     plots = [(topic, figures.lines(series)) for topic, series in sorted(data.series.items())]
     yield "<h2>Numbers</h2>" + "".join(f"<h3>{html.escape(name)}</h3>{_plot(plot)}" for name, plot in plots if plot)
     yield "<h2>Topics</h2>" + _topics(bag, topic_rates) + _illegible(data)
+
+
+def _events(data: ReportData) -> str:
+    """Return the changes of states as a table, the first ones of a flight with many."""
+    changes = sorted(
+        (interval.from_s, topic, interval) for topic, found in data.states.items() for interval in found[1:]
+    )
+    rows = "".join(
+        f'<tr><td class="number">{time_s:.1f}</td><td>{html.escape(topic)}</td><td>{html.escape(interval.state)}</td>'
+        f"<td>{html.escape(interval.reason)}</td></tr>"
+        for time_s, topic, interval in changes[:MAX_EVENTS]
+    )
+    heads = '<th class="number">s</th><th>topic</th><th>becomes</th><th>reason</th>'
+    return f'<div class="scroll"><table><tr>{heads}</tr>{rows}</table></div>' if rows else ""
 
 
 def _plot(figure: Any, has_tools: bool = True) -> str:

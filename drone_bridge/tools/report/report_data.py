@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from drone_bridge.motion.quaternions import Quaternion, euler_from_quaternion
 from drone_bridge.tools.bags.bag import NANOSECONDS_PER_SECOND, BagReader, BagReadError, field_names
+from drone_bridge.tools.report.landing_verdict import LandingVerdict
 from drone_bridge.tools.report.pad_track import PadTrack
 from drone_bridge.tools.shared.progress import counted
 
@@ -19,6 +20,7 @@ MAX_CAMERAS = 4
 MAX_LOG_LINES = 200
 MAX_STATES = 30  # per topic; a string with more distinct values is not a state, but for example a document
 LONGEST_STATE = 60  # characters; a longer text is not a state, nor is one of several lines
+PAD_TRACK = "drone above its rover, by {}"
 WARNING = 30  # in rcl_interfaces/msg/Log
 
 _IMAGES = ("sensor_msgs/msg/Image", "sensor_msgs/msg/CompressedImage")
@@ -138,7 +140,8 @@ class ReportData:
 
     series: dict[str, Series] = field(default_factory=dict)
     tracks: dict[str, list[tuple[float, float, float, float]]] = field(default_factory=dict)
-    """Time and x, y, z in m, by topic. A drone without odometry has the topic of its pad."""
+    """Time and x, y, z in m, by topic. The way of a drone that sees its rover's pad has a name, PAD_TRACK."""
+    verdict: LandingVerdict = field(default_factory=LandingVerdict)
     pad_track: PadTrack = field(default_factory=PadTrack)
     states: dict[str, list[StateInterval]] = field(default_factory=dict)
     texts: set[str] = field(default_factory=set)
@@ -209,7 +212,8 @@ def _note(data: ReportData, topic: str, type_name: str, time_s: float, message: 
             point = pose.position
             data.tracks.setdefault(topic, []).append((time_s, point.x, point.y, point.z))
         if position := data.pad_track.note(topic, type_name, message):
-            data.tracks.setdefault(topic, []).append((time_s, *position))
+            data.tracks.setdefault(PAD_TRACK.format(topic), []).append((time_s, *position))
+        data.verdict.note(topic, type_name, time_s, message)
         data.series.setdefault(topic, Series(type_name=type_name)).add(time_s, message)
 
 

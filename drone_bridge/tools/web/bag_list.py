@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recordings: the bags in the default folders, for the page: their list, a download of each, and a page that plays one.
+"""Recordings: the bags in the default folders, for the page: list, download, report, and a page that plays one.
 
 A bag is played by a child process, `drone-bridge view`, on a port of its own. There is one at a time.
 """
 
 import contextlib
+import html
 import re
 import subprocess
+import tempfile
 import threading
 from collections.abc import Callable
 from operator import itemgetter
@@ -33,6 +35,9 @@ class Recordings:
         self._requested = threading.Lock()  # held from a request to the start of its child
         self._starting = threading.Lock()
         self._is_closed = False
+        self._pages: tempfile.TemporaryDirectory[str] | None = None  # of reports
+        self._reporting = threading.Lock()  # one at a time
+        self._reporter: subprocess.Popen[str] | None = None
 
     def document(self) -> dict[str, Any]:
         """Return the folders and their recordings, the newest first: name, size, and time of the last change."""
@@ -62,11 +67,37 @@ class Recordings:
                 "", f"'{name:.80}' is not played: another recording is just being opened. Please repeat the request."
             )
 
+    def report(self, name: str) -> Path | None:
+        """Return the page of a recording's report, or one that says why there is none; None for an unknown name."""
+        if (file := self.file(name)) is None:
+            return None
+        with self._reporting:
+            self._pages = self._pages or tempfile.TemporaryDirectory(prefix="drone_bridge_reports_")
+            page = Path(self._pages.name) / f"{name}.html"
+            if page.exists() and page.stat().st_mtime > file.stat().st_mtime:
+                return page
+            command = module_command("drone_bridge.tools.cli", "report", str(file.parent), "--output", str(page))
+            pipes: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "text": True}
+            with self._starting:
+                if self._is_closed:
+                    return None
+                self._reporter = subprocess.Popen(command, stderr=subprocess.STDOUT, **pipes)
+            said, _ = self._reporter.communicate()
+            if self._reporter.returncode:
+                page = page.with_name("problem.html")
+                page.write_text(f"<!doctype html><title>No report</title><pre>{html.escape(said)}</pre>", "utf-8")
+        return page
+
     def close(self) -> None:
-        """Stop playing."""
+        """Stop playing, and end a report that is being written."""
         with self._starting:
             self._is_closed = True
             self._stop()
+            if self._reporter:
+                self._reporter.kill()
+        with self._reporting:
+            if self._pages:
+                self._pages.cleanup()
 
     def _files(self) -> dict[str, Path]:
         """Return the files by name. Only the first file of a recording has the name of its folder."""

@@ -121,6 +121,7 @@ class RecordingView(ServerListener):
         self._reading = threading.Lock()
         pilots = Pilots(_ignore, _ignore, _ignore, Time, _ignore)
         self._door = FrontDoor(access, port, self.relay, pilots)
+        self._door.farewell = "This recording is not played any more."
         self._door.offer("events.json", self._events_document)
         for topic in self._feeds:
             self._door.offer(f"history{topic.name}.json", functools.partial(self._history_document, topic.name))

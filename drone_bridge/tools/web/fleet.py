@@ -2,6 +2,7 @@
 """Fleet: vehicles of the graph that follow velocities, and the publishers that steer and stop them."""
 
 import contextlib
+import re
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence, Set
 from typing import Any
@@ -38,6 +39,8 @@ from drone_bridge.tools.web.vehicles import (
     by_service,
 )
 
+#: Nodes of `drone-bridge topic` and other commands of a shell.
+_SHELL = re.compile(r"^drone_bridge_([a-z]+)_\d+$")
 MAX_VEHICLES = 64
 MAX_CALLS = 50
 """Maximum number of pending calls of a service. STOP calls it ten times per second."""
@@ -227,7 +230,7 @@ class Fleet:
             if each.startswith(beside) and "/" not in each.removeprefix(beside)
             for publisher in self._node.get_publishers_info_by_topic(each)
         }
-        return tuple(sorted(names - {self._node.get_name()}))
+        return tuple(sorted(_SHELL.sub(r"drone-bridge \1", name) for name in names - {self._node.get_name()}))
 
     def command(self, topic: str, motion: Motion, stamp: Time, max_speed: float, max_turn_rate: float) -> None:
         """Publish a command that was given at `stamp`, in m/s and rad/s; `motion` is from -1 to 1 along AXES."""

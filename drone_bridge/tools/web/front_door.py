@@ -142,6 +142,8 @@ class FrontDoor:
         # Accepted first to tell a page the reason: browsers do not report the reason of a refused WebSocket.
         self._documents: dict[str, Callable[[], Any]] = {"/access.json": dict}
         self._files: dict[str, Callable[[str], Path | None]] = {}
+        #: Sentence for the pages when this ends, instead of that of a node.
+        self.farewell = ""
         self._loop = asyncio.new_event_loop()
         self._stopping = asyncio.Event()
         self._ready = threading.Event()
@@ -208,7 +210,7 @@ class FrontDoor:
             # For a file that is not ready, or that its client does not read to the end.
             if connection in _CountedConnection.waiting:
                 handling.cancel()
-        reason = "The launch has ended." if os.environ.get(LAUNCHED) else "The server has ended."
+        reason = self.farewell or ("The launch has ended." if os.environ.get(LAUNCHED) else "The server has ended.")
         pages = [each for each in server.handlers if each.state is State.OPEN]
         await asyncio.gather(*(page.close(CloseCode.GOING_AWAY, reason) for page in pages), return_exceptions=True)
         server.close()
@@ -292,12 +294,18 @@ class FrontDoor:
     async def _send_file(self, connection: ServerConnection, file: Path, name: str) -> Response:
         """Send a file of any size in parts, at the client's pace. The returned response is not sent."""
         transport = connection.transport
-        response = _response(HTTPStatus.OK, "application/octet-stream", b"")
+        is_page = file.suffix == ".html"
+        response = _response(HTTPStatus.OK, "text/html" if is_page else "application/octet-stream", b"")
         with file.open("rb") as content:
             left = os.fstat(content.fileno()).st_size  # a recording may still grow
             del response.headers["Content-Length"]
             response.headers["Content-Length"] = str(left)
-            response.headers["Content-Disposition"] = f'attachment; filename="{re.sub(r"[^a-zA-Z0-9_.-]", "_", name)}"'
+            if is_page:  # of a bag: its scripts must not reach this server
+                del response.headers["Content-Security-Policy"]
+                response.headers["Content-Security-Policy"] = "sandbox allow-scripts allow-downloads"
+            else:
+                filename = re.sub(r"[^a-zA-Z0-9_.-]", "_", name)
+                response.headers["Content-Disposition"] = f'attachment; filename="{filename}"'
             transport.write(response.serialize())
             while left and not transport.is_closing():
                 part = await self._loop.run_in_executor(None, content.read, min(left, PART_BYTES))

@@ -120,6 +120,7 @@ class WebBridge(Node):
         self._recordings = Recordings(get("host"))
         self._door.offer("recordings.json", self._recordings.document)
         self._door.offer_files("recordings", self._recordings.file)
+        self._door.offer_files("reports", self._recordings.report)
         self._pilots.play = self._recordings.play
         try:
             port = self._door.open()
