@@ -47,6 +47,8 @@ try:
     gc.enable()
     signal.signal(signal.SIGINT, signal.default_int_handler)
     sys.exit({function}())
+except KeyboardInterrupt:  # before the program handles it
+    sys.exit(128 + signal.SIGINT)
 except ModuleNotFoundError as error:
     from drone_bridge.programs.missing_package import explain_missing
 

@@ -303,7 +303,7 @@ def _loaded() -> tuple[Mapping[str, ProtocolKind], Mapping[str, str]]:
             if not isinstance(kind, ProtocolKind) or kind.name != entry.name:
                 raise TypeError(f"{kind!r} must be a ProtocolKind named {entry.name!r}")
         except BaseException as error:  # another package's module may raise any, and Ctrl-C ends a long import
-            failures[entry.name] = f"{entry.value}: {type(error).__name__}: {error}"
+            failures[entry.name] = f"{entry.value}: {type(error).__name__}: {' '.join(str(error).split())}"
             warnings.warn(f"The protocol {entry.name!r} could not be loaded: {failures[entry.name]}", stacklevel=4)
             continue
         finally:

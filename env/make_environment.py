@@ -16,6 +16,7 @@ replaced.
 
 import configparser
 import contextlib
+import csv
 import fcntl
 import hashlib
 import json
@@ -248,6 +249,7 @@ def install_packages(headings: tuple[str, ...]) -> None:
     """Install the packages below these headings that are missing."""
     stamp = VENV / "packages.stamp"
     there = set(stamp.read_text().splitlines()) if stamp.exists() else set()
+    there -= {line for line in there if not is_whole(line, PACKAGES)}
     missing = [line for line in requirements(headings) if line not in there]
     if not missing:
         return
@@ -257,6 +259,27 @@ def install_packages(headings: tuple[str, ...]) -> None:
         install(["--requirement", str(listed)])
         mend_cmake_files()
     stamp.write_text("\n".join(sorted(there.union(missing))))
+
+
+def is_whole(requirement: str, packages: Path) -> bool:
+    """Return whether a package that was installed is there, with its version and files, or has a condition.
+
+    The metadata of a damaged one are removed, or it would not be installed again.
+    """
+    if ";" in requirement:
+        return True
+    name, _, number = requirement.strip().partition("==")
+    prefix = _normalized(name.partition("[")[0])
+    for info in packages.glob("*.dist-info"):
+        found, _, version = info.name.removesuffix(".dist-info").partition("-")
+        if _normalized(found) != prefix:
+            continue
+        with (info / "RECORD").open(newline="") as record:
+            files = (packages / row[0] for row in csv.reader(record) if row and not row[0].endswith(".pyc"))
+            if version == number and all(map(os.path.exists, files)):
+                return True
+        shutil.rmtree(info)
+    return False
 
 
 def install(arguments: list[str]) -> None:

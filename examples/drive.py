@@ -2,9 +2,11 @@
 """Drive or fly forward at 0.2 m/s until Ctrl-C, with any vehicle that subscribes to cmd_vel. Then it stops."""
 
 import contextlib
+import signal
 import sys
 
 try:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends the imports without a traceback
     import rclpy
 except ModuleNotFoundError:
     sys.exit("ROS 2 is not active in this shell: run '. env/activate' in the sources of drone_bridge first.")
@@ -20,11 +22,12 @@ def say() -> None:
         print(sentence, flush=True)
 
 
-rclpy.init()
-node = rclpy.create_node("driver")
-followers = CommandRefusals(node, "cmd_vel")
-publisher = node.create_publisher(Twist, "cmd_vel", 1)
-node.create_timer(0.1, lambda: publisher.publish(Twist(linear=Vector3(x=0.2))))
-node.create_timer(1.0, say)
+signal.signal(signal.SIGINT, signal.default_int_handler)
 with contextlib.suppress(KeyboardInterrupt, ExternalShutdownException):
+    rclpy.init()
+    node = rclpy.create_node("driver")
+    followers = CommandRefusals(node, "cmd_vel")
+    publisher = node.create_publisher(Twist, "cmd_vel", 1)
+    node.create_timer(0.1, lambda: publisher.publish(Twist(linear=Vector3(x=0.2))))
+    node.create_timer(1.0, say)
     rclpy.spin(node)

@@ -14,5 +14,7 @@ try:
         print(drone.go_to(2.0, 0.0, 1.0))
         print(drone.go_to(2.0, 2.0, 1.5))
         print(drone.land())
+except KeyboardInterrupt:  # the vehicle is held, as a sentence says
+    sys.exit(130)
 except drone_bridge.VehicleError as error:
     sys.exit(str(error))

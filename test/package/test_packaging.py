@@ -175,6 +175,31 @@ def test_the_environment_has_the_extras_for_pip(distribution):
     ]
 
 
+@pytest.mark.parametrize(
+    ("requirement", "missing", "is_there"),
+    [
+        ("ros-cam[x]==1.0", "", True),
+        ("ros-cam==1.0", "ros_cam/__init__.py", False),
+        ("ros-cam==1.0", "ros_cam/__pycache__/a.pyc", True),
+        ("ros-cam==2.0", "", False),
+        ("other==1.0", "", False),
+        ("other==1.0 ; python_version < '3.11'", "", True),
+    ],
+)
+def test_setup_sees_what_pip_has_removed_or_replaced(tmp_path, requirement, missing, is_there):
+    """As after an uninstalled package that shared its folder. The metadata go, so that it is installed again."""
+    files, info = ["ros_cam/__init__.py", "ros_cam/__pycache__/a.pyc"], tmp_path / "ros_cam-1.0.dist-info"
+    info.mkdir()
+    (tmp_path / "ros_cam").mkdir()
+    (info / "RECORD").write_text("".join(f"{name},,\n" for name in files))
+    for name in files:
+        if name != missing and not name.endswith(".pyc"):
+            (tmp_path / name).touch()
+    is_whole = runpy.run_path(str(ROOT / "env" / "make_environment.py"))["is_whole"]
+    assert is_whole(requirement, tmp_path) == is_there
+    assert info.exists() == (is_there or requirement.startswith("other"))
+
+
 def test_setup_names_what_else_was_installed_where_it_replaces_an_environment(tmp_path):
     others = runpy.run_path(str(ROOT / "env" / "make_environment.py"))["installed_by_others"]
     packages = tmp_path / "lib" / "python3.12" / "site-packages"

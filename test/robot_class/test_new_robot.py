@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """`drone-bridge new`: the generated package is installed, tested and driven unchanged."""
 
+import importlib
 import os
 import subprocess
 import sys
+import zipfile
 
 import pytest
 from own_robots import installed
@@ -30,6 +32,18 @@ def environment(folder, tmp_path_factory):
 def test_the_generated_tests_pass(folder, environment):
     asked = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--rootdir={folder}", folder]
     subprocess.run(asked, check=True, timeout=280, env={**os.environ, **environment, "PYTEST_ADDOPTS": ""})
+
+
+def test_the_package_is_built_by_its_own_backend_without_a_download(folder, tmp_path, monkeypatch):
+    """As pip does with an isolated environment, in which nothing is installed."""
+    monkeypatch.syspath_prepend(folder)
+    assert "requires = []" in (folder / "pyproject.toml").read_text()
+    backend = importlib.import_module(f"build_{NAME}")
+    for build, file in ((backend.build_wheel, f"{NAME}.py"), (backend.build_editable, f"{NAME}_robot.pth")):
+        with zipfile.ZipFile(tmp_path / build(tmp_path)) as wheel:
+            assert file in wheel.namelist()
+            points = wheel.read(f"{NAME}_robot-0.1.dist-info/entry_points.txt").decode()
+        assert points == f"[drone_bridge.protocols]\n{NAME} = {NAME}:MyRobot\n"
 
 
 def test_the_generated_operator_drives_the_generated_emulator(start_child, environment):

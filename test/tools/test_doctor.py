@@ -109,6 +109,16 @@ def test_robots_of_other_packages_are_listed_with_the_reason_of_a_failure(domain
     assert "a_package_that_nobody_has" in findings["protocol"]
 
 
+def test_an_empty_folder_is_no_library(tmp_path, monkeypatch):
+    """As pip leaves it if two packages shared it, and one was removed."""
+    (tmp_path / "emptied").mkdir()
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(doctor, "OPTIONAL", {"emptied": "pictures"})
+    libraries, missing = doctor.optional()
+    assert "emptied" not in libraries.found
+    assert "no emptied: pictures" in missing.found
+
+
 def test_a_domain_that_is_no_number_is_reported_and_the_rest_examined():
     status, findings = examine(ROS_DOMAIN_ID="seven")
     assert status == 1

@@ -285,7 +285,7 @@ def others() -> Iterator[Finding]:
 
 def optional() -> Iterator[Finding]:
     """Report the missing optional libraries, with the features that need them."""
-    missing = [name for name in OPTIONAL if find_spec(name) is None]
+    missing = [name for name in OPTIONAL if not ((spec := find_spec(name)) and spec.origin)]  # a folder may be empty
     there = [name for name in OPTIONAL if name not in missing]
     yield Finding("libraries", ", ".join(there) or "none of the optional ones")
     for name in missing:

@@ -17,19 +17,49 @@ from drone_bridge.kind import ROBOTS, kinds
 TEMPLATE = "drone_bridge.robot_class.two_wheels"
 REFUSED = 2
 
-PYPROJECT = """[project]
-name = "{name}-robot"
-version = "0.1"
-[project.entry-points."drone_bridge.protocols"]
-{name} = "{name}:{cls}"
-[tool.setuptools]
-py-modules = ["{name}"]
+#: The package has its own build backend: setuptools would be downloaded, and a robot's own Wi-Fi has no internet.
+PYPROJECT = """[build-system]
+requires = []
+build-backend = "build_{name}"
+backend-path = ["."]
 """
+BACKEND = '''"""Package of {name} for pip, without a download. Its entry point registers the robot with drone_bridge."""
+
+from pathlib import Path
+from zipfile import ZipFile
+
+NAME, VERSION, ENTRY_POINT = "{name}_robot", "0.1", "{name} = {name}:{cls}"
+HERE, INFO = Path(__file__).parent, f"{{NAME}}-{{VERSION}}.dist-info"
+
+
+def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
+    return _write(wheel_directory, {{"{name}.py": (HERE / "{name}.py").read_text()}})
+
+
+def build_editable(wheel_directory, config_settings=None, metadata_directory=None):
+    return _write(wheel_directory, {{f"{{NAME}}.pth": str(HERE)}})
+
+
+def _write(folder, files):
+    files[f"{{INFO}}/METADATA"] = f"Metadata-Version: 2.1\\nName: {{NAME}}\\nVersion: {{VERSION}}\\n"
+    files[f"{{INFO}}/WHEEL"] = "Wheel-Version: 1.0\\nGenerator: {name}\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n"
+    files[f"{{INFO}}/entry_points.txt"] = f"[drone_bridge.protocols]\\n{{ENTRY_POINT}}\\n"
+    files[f"{{INFO}}/RECORD"] = "".join(f"{{name}},,\\n" for name in [*files, f"{{INFO}}/RECORD"])
+    with ZipFile(Path(folder, f"{{NAME}}-{{VERSION}}-py3-none-any.whl"), "w") as wheel:
+        for name, text in files.items():
+            wheel.writestr(name, text)
+    return Path(wheel.filename).name
+'''
 TESTS = '''"""Tests that `drone-bridge check {name}` can't have: signs, units, and the bytes of the robot's document."""
 
 from {name} import {cls}
 
 from drone_bridge.robot_class import BodyVelocity
+from drone_bridge.robot_class.robot import misspelt
+
+
+def test_each_attribute_is_used():
+    assert [*misspelt({cls})] == []
 
 
 def test_forward_and_left_are_positive():
@@ -44,7 +74,7 @@ def test_odometry_is_in_metres_and_radians():
 '''
 README = """# {name} for ROS 2, by drone_bridge
 
-    pip install -e .                     # once: registers the robot with drone_bridge
+    pip install -e .                     # once: registers the robot with drone_bridge, also without internet
     drone-bridge launch vehicle.launch.xml robot:={name} emulate:=true view:=true     # drives an emulated one
     pip install 'drone_bridge[check]'    # once: for the next two
     pytest                               # signs and units
@@ -71,7 +101,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     cls = _class_name(name)
     folder.mkdir(parents=True)
     (folder / f"{name}.py").write_text(_description(name, cls))
-    for file, text in ((f"test_{name}.py", TESTS), ("pyproject.toml", PYPROJECT), ("README.md", README)):
+    files = {f"test_{name}.py": TESTS, "pyproject.toml": PYPROJECT, f"build_{name}.py": BACKEND, "README.md": README}
+    for file, text in files.items():
         (folder / file).write_text(text.format(name=name, cls=cls))
     print((folder / "README.md").read_text().replace("pip install -e .", f"pip install -e {folder}"), end="")
     return 0
