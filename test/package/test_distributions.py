@@ -1,15 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Uses of rclpy, compared with its names in every ROS distribution, which `record_rclpy.py` has written."""
+"""Uses of rclpy, messages and launch files, compared with every distribution's names, written by `record_*.py`."""
 
 import ast
 import json
+import re
+from xml.etree import ElementTree
 
 import pytest
+import record_interfaces
 from record_rclpy import RECORDED, RELEASES
 from repository import ROOT
 
 RCLPY = json.loads(RECORDED.read_text())
 MEMBERS = {name: set(each["members"]) for name, each in RCLPY.items()}
+#: Names that a distribution lacks of messages and of launch files.
+LACKING = {name: set(each) for name, each in json.loads(record_interfaces.RECORDED.read_text()).items()}
+#: Messages of which a distribution lacks a field or constant.
+CHANGED = {path.rpartition(".")[0] for each in LACKING.values() for path in each}
 #: The one module with branches for a distribution.
 BRANCHES = "drone_bridge/ros/distributions.py"
 FOLDERS = ("drone_bridge", "examples", "measure", "test")
@@ -18,36 +25,34 @@ OTHERS = {"service_name", "destroy_when_not_in_use"}
 
 
 def lacking(tree, own=frozenset()):
-    """Yield each use of rclpy in a module that a distribution lacks: its line, the distribution and the name."""
-    imported = {}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "rclpy":
-            imported |= {each.asname or each.name: f"{node.module}.{each.name}" for each in node.names}
-            for distribution, recorded in RCLPY.items():
-                modules = recorded["modules"]
-                for each in node.names:
-                    path = f"{node.module}.{each.name}"
-                    if path not in modules and each.name not in modules.get(node.module, ()):
-                        yield node.lineno, distribution, path
-        elif isinstance(node, ast.Import):
-            imported |= {each.name: each.name for each in node.names}
+    """Yield each use of ROS in a module that a distribution lacks: its line, the distribution and the name."""
+    nodes, imported = [*ast.walk(tree)], {}
+    for node in nodes:
+        if isinstance(node, ast.Import | ast.ImportFrom):
             for each in node.names:
-                if each.name.split(".")[0] == "rclpy":
-                    yield from (
-                        (node.lineno, name, each.name) for name in RCLPY if each.name not in RCLPY[name]["modules"]
-                    )
-    for node in ast.walk(tree):
+                path = f"{node.module}.{each.name}" if isinstance(node, ast.ImportFrom) else each.name
+                imported[each.asname or each.name] = path
+                yield from ((node.lineno, name, path) for name in RCLPY if not _has(name, path))
+    for node in nodes:
         if isinstance(node, ast.Attribute):
             yield from _lacking_attribute(node, own, imported)
         elif isinstance(node, ast.Call):
             yield from _lacking_keywords(node, imported)
+    types = {name: path for name, path in imported.items() if path in CHANGED}
+    yield from _lacking_members(nodes, types, ast.unparse(tree)) if types else ()
+
+
+def _has(distribution, path):
+    module, _, name = path.rpartition(".")
+    modules = RCLPY[distribution]["modules"]
+    is_there = path in modules or name in modules.get(module, ())
+    return is_there or (path.split(".")[0] != "rclpy" and path not in LACKING[distribution])
 
 
 def _lacking_attribute(node, own, imported):
     if isinstance(node.value, ast.Name) and node.value.id == "rclpy" and "rclpy" in imported:
-        for name, recorded in RCLPY.items():
-            if node.attr not in recorded["modules"]["rclpy"] and f"rclpy.{node.attr}" not in recorded["modules"]:
-                yield node.lineno, name, f"rclpy.{node.attr}"
+        path = f"rclpy.{node.attr}"
+        yield from ((node.lineno, name, path) for name in RCLPY if not _has(name, path))
     elif not node.attr.startswith("_") and node.attr not in own and any(node.attr in each for each in MEMBERS.values()):
         yield from ((node.lineno, name, node.attr) for name, each in MEMBERS.items() if node.attr not in each)
 
@@ -56,23 +61,43 @@ def _lacking_keywords(node, imported):
     path = ast.unparse(node.func)
     path = imported.get(path, path)
     for name, recorded in RCLPY.items():
-        module, _, function = path.rpartition(".")
-        known = recorded["functions"].get(path)
-        if known is None and module == "rclpy":  # imported there from another module
-            known = recorded["functions"].get(f"rclpy.utilities.{function}")
-        for each in node.keywords:
-            if known is not None and each.arg and each.arg not in known and "*" not in known:
-                yield node.lineno, name, f"{path}({each.arg}=)"
+        elsewhere = recorded["functions"].get(path.replace("rclpy.", "rclpy.utilities.", 1))
+        known = recorded["functions"].get(path, elsewhere)
+        if known is not None and "*" not in known:
+            wrong = (each.arg for each in node.keywords if each.arg and each.arg not in known)
+            yield from ((node.lineno, name, f"{path}({each}=)") for each in wrong)
+
+
+def _lacking_members(nodes, types, text):
+    """Yield fields and constants of types, and of variables, attributes and parameters with such a type."""
+    declared = re.findall(rf"([\w.]+)(?:: | = )({'|'.join(types)})\b", text)
+    instances = types | {name: types[each] for name, each in declared}
+    for node in nodes:
+        if isinstance(node, ast.Attribute):
+            members = {f"{instances.get(ast.unparse(node.value))}.{node.attr}"}
+        elif isinstance(node, ast.Call):
+            members = {f"{types.get(ast.unparse(node.func))}.{each.arg}" for each in node.keywords}
+        else:
+            continue
+        yield from ((node.lineno, name, path) for name in LACKING for path in LACKING[name] & members)
+
+
+def lacking_in_launch(text):
+    """Yield each element, attribute and substitution of a launch file that a distribution lacks, and the latter."""
+    for node in ElementTree.fromstring(text).iter():
+        names = {f"<{node.tag}", *(f"{each}=" for each in node.attrib)}
+        names.update(each for value in node.attrib.values() for each in re.findall(r"\$\([\w-]+", value))
+        yield from ((each, name) for name in LACKING for each in LACKING[name] & names)
 
 
 def trees():
     """Return the syntax trees of the repository's Python files that have to do with ROS, by path."""
     paths = (path for folder in FOLDERS for path in sorted((ROOT / folder).rglob("*.py")))
     texts = {str(path.relative_to(ROOT)): path.read_text() for path in paths if "node_modules" not in path.parts}
-    return {path: ast.parse(text) for path, text in texts.items() if "rclpy" in text or "node" in text}
+    return {path: ast.parse(text) for path, text in texts.items() if re.search("rclpy|node|_msgs", text)}
 
 
-def test_rclpy_is_used_only_as_every_distribution_has_it():
+def test_ros_is_used_only_as_every_distribution_has_it():
     files = trees()
     nodes = [node for tree in files.values() for node in ast.walk(tree)]
     own = {node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.ClassDef)}
@@ -84,6 +109,13 @@ def test_rclpy_is_used_only_as_every_distribution_has_it():
         for line, name, what in lacking(tree, own | OTHERS)
     }
     assert not found
+
+
+def test_launch_files_use_only_what_every_distribution_parses():
+    for path in [*(ROOT / "launch").rglob("*.xml"), *ROOT.glob("examples/*.xml")]:
+        assert not [*lacking_in_launch(path.read_text())], path
+    assert ("on_exit=", "humble") in lacking_in_launch('<launch><node on_exit="shutdown"/></launch>')
+    assert ("$(equals", "humble") in lacking_in_launch('<launch><log if="$(equals a b)"/></launch>')
 
 
 @pytest.mark.parametrize(
@@ -98,6 +130,12 @@ def test_rclpy_is_used_only_as_every_distribution_has_it():
         ("from rclpy import try_shutdown as end\nend(uninstall_handlers=True)", {"humble", "jazzy"}),
         ("import rclpy\nrclpy.get_rmw_implementation_identifier()\nrclpy.init(args=[])", set()),
         ("from rclpy.node import Node, TopicEndpointInfo", set()),
+        ("from geometry_msgs.msg import Pose2D", {"lyrical"}),
+        ("from sensor_msgs.msg import Range\nRange(variance=0.1)", {"humble"}),
+        ("from sensor_msgs.msg import Range\nself.sent = Range()\nself.sent.variance = 0.1", {"humble"}),
+        ("from sensor_msgs.msg import Range\ndef take(message: Range): message.range = 1.0", set()),
+        ("from sensor_msgs.msg import BatteryState as B\nB.POWER_SUPPLY_TECHNOLOGY_VRLA", {"humble"}),
+        ("from lifecycle_msgs.msg import TransitionEvent as E\ndef take(event: E): event.timestamp", {"lyrical"}),
     ],
 )
 def test_names_and_keywords_that_a_distribution_lacks_are_found(text, distributions):
@@ -105,4 +143,4 @@ def test_names_and_keywords_that_a_distribution_lacks_are_found(text, distributi
 
 
 def test_names_are_of_the_releases_of_all_distributions():
-    assert list(RCLPY) == list(RELEASES)
+    assert list(RCLPY) == list(RELEASES) == list(LACKING)
