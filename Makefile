@@ -11,7 +11,7 @@ export PIP_USER := 0
 # pytest rewrites the test files. Without cached bytecode, each of its workers would repeat that.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup setup_tests view demo check test test_all mutants coverage lint reference docs wheels
+.PHONY: setup setup_tests view demo check test test_all test_other mutants coverage lint reference docs wheels
 .PHONY: shots measure clean
 
 setup:
@@ -63,9 +63,17 @@ check: lint
 test: lint
 	@$(ACTIVATE) && python test/runner/run.py $(T)
 
-# All tests, each night and for each release: about half an hour.
+# All tests, each night and for each release, and those that use rclpy again on the other distribution.
 test_all: lint
-	@$(ACTIVATE) && python test/runner/run.py --all $(T)
+	@$(ACTIVATE) && python test/runner/run.py --all $(T); failed=$$?; $(MAKE) test_other && exit $$failed
+
+# Tests that use rclpy, or T's, on the other distribution: in a worktree with all changes of tracked files.
+OTHER := $(if $(filter kilted,$(ROS)),jazzy,kilted)
+test_other:
+	@test -e build/$(OTHER)/.git || git worktree add --quiet --force --detach build/$(OTHER)
+	@git -C build/$(OTHER) checkout --quiet --force --detach $$(git stash create | grep . || git rev-parse HEAD)
+	@cd build/$(OTHER) && $(MAKE) setup_tests ROS=$(OTHER) && \
+	$(ACTIVATE) && python test/runner/run.py --all '$(or $(T),^(ros|tools|conformance|launch|web)_)'
 
 # Whether the tests of the stop path are sharp: each one-line fault put into it has to be found by the nearest pure tests,
 # or to be signed in test/runner/survivors.py. Some modules only: make mutants M='net/send_queue motion/limits'
