@@ -34,8 +34,6 @@ export class Goals {
   #mark = new Group();
   #way = new Line(new BufferGeometry(), new LineBasicMaterial({ color: COLOR }));
   #isArmed = false;
-  /** Why the vehicle takes no goals. */
-  #refused = "";
   /** Namespace of the vehicle for which a target is being tapped. */
   #prefix = "";
   #chosen?: Vector3;
@@ -101,7 +99,7 @@ export class Goals {
 
   #press(): void {
     if (this.fleet.subject.vehicle?.takes_goals) return this.#arm(!this.#isArmed);
-    this.say(this.#refused);
+    this.say(this.button.title);
   }
 
   #arm(isArmed: boolean): void {
@@ -152,7 +150,7 @@ export class Goals {
     const may = this.helm.maySteer && vehicle?.takes_goals === true;
     const other = this.helm.maySteer && vehicle && !may ? otherController(this.fleet.topics()) : undefined;
     this.button.hidden = !may && !other;
-    if (other) this.#refused = `Goals are not taken while ${other} controls it: start without control:=true.`;
+    if (!this.button.disabled) this.button.title = other ? `No goals while ${other} controls it: start without control:=true.` : "";
     if (this.#isArmed && (!may || this.fleet.subject.prefix !== this.#prefix)) return this.#arm(false);
     const goal = this.#goal;
     const state = `${vehicle?.topic} ${goal?.state} ${goal?.text}`;
