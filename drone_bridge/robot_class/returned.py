@@ -29,7 +29,7 @@ _slow: deque[tuple[str, float, float]] = deque(maxlen=SLOW_CALLS)
 
 #: Folder of the code that calls the methods, and descriptions in it.
 _KIT = Path(__file__).parent.parent
-_OURS = _KIT / "robots", Path(__file__).with_name("two_wheels.py")
+_OURS = _KIT / "robots", *Path(__file__).parent.glob("two_wheels*.py")
 
 
 def _is_of_kit(frame: FrameType) -> bool:

@@ -15,6 +15,7 @@ from typing import Any
 
 from drone_bridge.kind import Side
 from drone_bridge.motion.body_velocity import BodyVelocity
+from drone_bridge.motion.planar_pose import PlanarPose
 from drone_bridge.motion.tilted_drone import Shares
 from drone_bridge.robot_class.connection import SAMPLE, Packet, RobotClassConnection, StatePacket
 from drone_bridge.robot_class.returned import described
@@ -30,6 +31,7 @@ from drone_bridge.robot_class.robot import (
     framing_of,
     further_links,
     is_stream,
+    maxima,
     misspelt,
     step_bytes,
     unstoppable,
@@ -49,12 +51,18 @@ BROKEN, GOOD = 100, 50
 HUGE = replace(SAMPLE, position=(1e300, -1e300, 1e300), velocity=BodyVelocity(1e300), voltage=1e300, height=1e300)
 #: Pause between two reports, on which their meaning must not depend.
 PAUSE_S = 0.05
+#: Way that is driven: its parts, each with shares of the commanded speed and turn rate, and its length, m or rad.
+WAY = ("ahead", 1, 0, 2.0), ("in a left turn", 0, 1, 1.0), ("in a left arc", 1, 1, 1.2), ("back", -1, 0, 15.0)
+#: Time between two reports there, s, and their greatest number on a part.
+STEP_S, MOST_STEPS = 0.1, 400
+#: Tolerances there, m, rad, and m/s or rad/s, and what they grow by with a part's length or with the speed.
+STRAYED = {"position": (0.2, 0.1), "yaw": (0.2, 0.0), "velocity": (0.05, 0.3)}
 
 
 def faults(robot: type[Robot]) -> Iterator[str]:
     """Yield what is wrong with a robot. Its robot's end is needed."""
     yield from misspelt(robot)
-    for check in (_commands, _reports, _resync):
+    for check in (_commands, _reports, _way, _resync):
         try:
             yield from (f"{robot.__name__}{fault}" for fault in check(robot, _Talk(robot)))
         except _NoPacketError as error:
@@ -173,6 +181,47 @@ def _reports(robot: type[Robot], talk: _Talk) -> Iterator[str]:
         yield ".decode_report() depends on the time between two reports. Use a time of the robot, or leave that out."
     with contextlib.suppress(*DECODE_ERRORS):
         _heard(robot, talk.report(HUGE))
+
+
+def _way(robot: type[Robot], talk: _Talk) -> Iterator[str]:
+    """Drive a way at the robot's end, in virtual time, and compare it with what a new client reads."""
+    told = replace(SAMPLE, position=(0.0, 0.0, 0.0), yaw=0.0, velocity=BodyVelocity(), roll=0.0, pitch=0.0, time_s=0.0)
+    pieces, heard = [talk.report(told)], list[Telemetry]()
+    for what, *shares, length in WAY:
+        speed, turn = (COMMANDED * most * share for most, share in zip(maxima(robot), shares, strict=True))
+        steps = math.ceil(length / STEP_S / (abs(speed) or turn or math.inf))
+        for _ in range(min(MOST_STEPS, steps)):
+            told = _moved(told, speed, turn)
+            pieces.append(talk.report(told))
+        heard, before = _heard(robot, *pieces), len(heard)
+        for name, (tolerance, growing) in STRAYED.items():
+            expected, read = _numbers(getattr(told, name)), _read(heard, (before + len(heard)) // 2, name)
+            allowed = tolerance + growing * (max(map(abs, expected)) if name == "velocity" else length)
+            pairs = [(here, there) for here, there in zip(expected, read, strict=False) if there or name != "velocity"]
+            strayed = (
+                math.remainder(there - here, math.tau) if name == "yaw" else there - here for here, there in pairs
+            )
+            if any(abs(each) > allowed for each in strayed):
+                here, there = (", ".join(f"{each:.2f}" for each in numbers) for numbers in (expected, read))
+                yield f".decode_report() reads {name} {there} for {here}, driven {what}: a sign, unit or wrap is wrong."
+                return
+
+
+def _moved(told: Telemetry, speed: float, turn: float) -> Telemetry:
+    x, y, _ = told.position or (0.0, 0.0, 0.0)
+    pose = PlanarPose(x, y, told.yaw or 0.0).moved(STEP_S, speed, turn)
+    velocity, now_s = BodyVelocity(speed, turn=turn), (told.time_s or 0.0) + STEP_S
+    return replace(told, position=(pose.x, pose.y, 0.0), yaw=pose.yaw, velocity=velocity, time_s=now_s)
+
+
+def _read(heard: list[Telemetry], begin: int, name: str) -> tuple[float, ...]:
+    """Return the mean velocity since a report, or a pose minus the first one. Empty if it is not reported."""
+    is_mean = name == "velocity"
+    values = (getattr(each, name) for each in heard[begin if is_mean else 0 :])
+    rows = [_numbers(each) for each in values if each is not None]
+    if is_mean:
+        return tuple(sum(column) / len(rows) for column in zip(*rows, strict=True))
+    return tuple(last - first for first, last in zip(rows[0], rows[-1], strict=True)) if rows else ()
 
 
 def _numbers(value: Any) -> tuple[float, ...]:

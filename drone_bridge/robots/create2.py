@@ -11,7 +11,7 @@ import math
 import struct
 from collections.abc import Iterator
 
-from drone_bridge.robot_class import BodyVelocity, Packets, Request, Robot, Serial, Step, Telemetry
+from drone_bridge.robot_class import BodyVelocity, Packets, Request, Robot, Serial, Step, Telemetry, Wheels
 
 START, SAFE, FULL, POWER, CLEAN, DRIVE_ARC, DOCK, DRIVE, DRIVE_PWM = 128, 131, 132, 133, 135, 137, 143, 145, 146
 QUERY, STREAM, QUERY_LIST, PAUSE, STOP = 142, 148, 149, 150, 173
@@ -50,45 +50,35 @@ class Create2(Robot):
     name, summary = "create2", "an iRobot Create 2"
     control = Serial(115200, Packets(b"\x13", length_at=1, extra=1, checksum=is_valid), commands=opcodes)
     max_speeds, robot_stops_after_s = {"x": TOP_SPEED, "yaw": 2 * TOP_SPEED / AXLE_M}, None
-    keeps = "x", "y", "yaw", "counts"
+    keeps = ("wheels",)
     topics = "odom", "battery_state", "mode: std_msgs/String", "bumper: std_msgs/Bool"
     stop = bytes([SAFE])
     requests = {"dock": bytes([DOCK]), "clean": bytes([CLEAN]), "beep": Request(b"\x8d\x00", moves=False)}
 
     def __init__(self) -> None:
-        self.x = self.y = self.yaw = 0.0
-        self.counts: tuple[int, int] | None = None  # right and left
-        self.mode, self.wheels_m = 0, [0.0, 0.0]
-        self.pose = 0.0, 0.0, 0.0  # at the robot's end
-        self.is_streaming, self.streamed = False, b""  # numbers of packets
+        self.wheels, self.mode = Wheels(AXLE_M, M_PER_COUNT, max_speed=TOP_SPEED), 0
+        self.is_streaming, self.streamed = False, b""  # numbers of packets, at the robot's end
         self.values: dict[int, float] = {19: 0.0, 20: 0.0}  # of sensor packets
 
     def handshake(self) -> Iterator[Step]:
         yield bytes([START, SAFE, STREAM, len(NUMBERS), *NUMBERS]), is_safe
 
     def encode_command(self, velocity: BodyVelocity) -> bytes:
-        sides = (velocity.forward + sign * velocity.turn * AXLE_M / 2 for sign in (1, -1))
-        return struct.pack(">Bhh", DRIVE, *(round(1000 * max(-TOP_SPEED, min(TOP_SPEED, side))) for side in sides))
+        left, right = self.wheels.sides(velocity)
+        return struct.pack(">Bhh", DRIVE, round(1000 * right), round(1000 * left))
 
     def encode_goodbye(self) -> bytes:
         return bytes([STOP])
 
     def decode_report(self, frame: bytes) -> Telemetry:
         bumpers, mv, charge, capacity, mode, right, left, *counts = SENSORS.unpack(frame[2:-1])
-        before, self.counts = self.counts or tuple(counts), (counts[0], counts[1])
-        moved = [
-            M_PER_COUNT * ((now - then + 0x8000) % 0x10000 - 0x8000) for now, then in zip(counts, before, strict=True)
-        ]
-        middle = self.yaw + (moved[0] - moved[1]) / AXLE_M / 2
-        self.x += sum(moved) / 2 * math.cos(middle)
-        self.y += sum(moved) / 2 * math.sin(middle)
-        self.yaw = math.remainder(self.yaw + (moved[0] - moved[1]) / AXLE_M, math.tau)
-        speeds = BodyVelocity((right + left) / 2000, turn=(right - left) / 1000 / AXLE_M)  # as requested, not measured
+        position, yaw, _ = self.wheels.counted(counts[1], counts[0])
+        speeds = self.wheels.velocity(left / 1000, right / 1000)  # as requested, not measured
         extra = self.messages(MODES.get(mode, "unknown"), bumpers & 3 > 0)
         left = "a wheel has dropped" if bumpers & 12 else "after it was lifted, at a cliff, or on its charger"
         return Telemetry(
-            (self.x, self.y, 0.0),
-            self.yaw,
+            position,
+            yaw,
             speeds,
             mv / 1000,
             charge / capacity if capacity else None,
@@ -122,7 +112,7 @@ class Create2(Robot):
         if code == DRIVE_ARC:  # the radius of a turn, or more: straight ahead
             return BodyVelocity(first / 1000, turn=first / second if 0 < abs(second) <= 2000 else 0.0)
         right, left = (TOP_SPEED * each / (500 if code == DRIVE else 255) for each in (first, second))
-        return BodyVelocity((right + left) / 2, turn=(right - left) / AXLE_M)
+        return self.wheels.velocity(left, right)
 
     def sensor(self, number: int) -> bytes:
         if number in GROUPS:
@@ -136,15 +126,13 @@ class Create2(Robot):
     def encode_report(self, t: Telemetry) -> bytes | None:
         if not t.position:
             return None
-        (x, y, yaw), v = self.pose, t.velocity or BodyVelocity()
-        self.pose = *t.position[:2], t.yaw or 0.0
-        turned = math.remainder(self.pose[2] - yaw, math.tau)
-        ahead = (self.pose[0] - x) * math.cos(yaw + turned / 2) + (self.pose[1] - y) * math.sin(yaw + turned / 2)
-        self.wheels_m = [m + ahead + sign * turned * AXLE_M / 2 for m, sign in zip(self.wheels_m, (1, -1), strict=True)]
-        sides = [1000 * (v.forward + sign * v.turn * AXLE_M / 2) for sign in (1, -1)]
-        values = 0, 1000 * (t.voltage or 0.0), 2696 * (t.charge or 0.0), 2696, self.mode, *sides
-        since = {19: self.values[19] + 1000 * ahead, 20: self.values[20] + math.degrees(turned)}
-        self.values = dict(zip(NUMBERS, (*values, *(m / M_PER_COUNT for m in self.wheels_m)), strict=True)) | since
+        before = self.wheels.ways
+        left, right = self.wheels.counts(t.position, t.yaw or 0.0)
+        moved = self.wheels.velocity(*(now - then for now, then in zip(self.wheels.ways, before, strict=True)))
+        sides = [round(1000 * side) for side in self.wheels.sides(t.velocity or BodyVelocity())]
+        values = 0, 1000 * (t.voltage or 0.0), 2696 * (t.charge or 0.0), 2696, self.mode, *reversed(sides), right, left
+        since = {19: self.values[19] + 1000 * moved.forward, 20: self.values[20] + math.degrees(moved.turn)}
+        self.values = dict(zip(NUMBERS, values, strict=True)) | since
         content = b"".join(bytes([number]) + self.sensor(number) for number in self.streamed)
         frame = bytes([19, len(content)]) + content
         return frame + bytes([-sum(frame) & 255]) if self.is_streaming else None

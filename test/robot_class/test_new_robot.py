@@ -18,9 +18,12 @@ NAME = "my_robot"
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("new") / NAME
-    assert new.main([NAME, "--folder", str(folder)]) == 0
-    return folder
+    return made(tmp_path_factory.mktemp("new"))
+
+
+def made(folder, *options, name=NAME):
+    assert new.main([name, "--folder", str(folder / name), *options]) == 0
+    return folder / name
 
 
 @pytest.fixture(scope="module")
@@ -55,6 +58,13 @@ def test_the_generated_operator_drives_the_generated_emulator(start_child, envir
     operator = drone_bridge("operate", NAME, "--port", port, "--plan", "2s forward 0.5, 1s")
     assert operator.wait() == 0, operator.output
     assert float(operator.wait_for_line(r"ended: at (\S+)")[1]) > 0.3
+
+
+@pytest.mark.parametrize(("name", "options"), [("text_robot", []), ("serial_robot", ["--serial"])])
+def test_its_own_tests_hold_for_each_link(tmp_path, monkeypatch, name, options):
+    monkeypatch.syspath_prepend(made(tmp_path, *options, name=name))
+    tests = [each for word, each in vars(importlib.import_module(f"test_{name}")).items() if word.startswith("test_")]
+    assert [test() for test in tests] == [None] * 3
 
 
 @pytest.mark.exhaustive

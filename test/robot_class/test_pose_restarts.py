@@ -9,7 +9,7 @@ from session_talk import SessionTalk, published
 
 from drone_bridge.motion.limits import LimitParameters, Limits
 from drone_bridge.motion.observed_motion import ObservedMotion
-from drone_bridge.robot_class import BodyVelocity, Delimited, Robot, Serial, Telemetry
+from drone_bridge.robot_class import BodyVelocity, Delimited, Robot, Serial, Telemetry, Wheels
 from drone_bridge.robot_class.client_session import CONNECTED, RobotClassOperatorSession
 from drone_bridge.robot_class.connection import StatePacket
 from drone_bridge.robot_class.robot import maxima, unstoppable
@@ -24,19 +24,16 @@ PARAMETERS = {"rate": 20.0, "link_timeout": 3.0, "command_timeout": 0.5}
 class Counter(Robot):
     """Robot whose class counts its way, by ticks of a centimetre."""
 
-    name, control, keeps = "counter", Serial(115200, Delimited(b"\n")), ("x", "ticks")
+    name, control, keeps = "counter", Serial(115200, Delimited(b"\n")), ("wheels",)
 
     def __init__(self):
-        self.x, self.ticks = 0.0, None
+        self.wheels = Wheels(0.3, 0.01)
 
     def encode_command(self, velocity):
         return b"v %g\n" % velocity.forward
 
     def decode_report(self, packet):
-        ticks = int(packet)
-        self.x += 0.01 * (ticks - (ticks if self.ticks is None else self.ticks))
-        self.ticks = ticks
-        return Telemetry((self.x, 0.0, 0.0), 0.0)
+        return Telemetry(*self.wheels.counted(int(packet), int(packet)))
 
 
 class Gyro(Robot):
@@ -111,7 +108,7 @@ def test_a_way_that_the_class_counts_survives_its_reconnection(ticks, x, restart
 
 def test_what_a_class_keeps_has_to_exist():
     class Wrong(Counter):
-        name, keeps = "wrong", ("x", "tick")
+        name, keeps = "wrong", ("wheels", "tick")
 
     assert "'tick'" in unstoppable(Wrong)
     assert unstoppable(Counter) == ""

@@ -1,20 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """What `drone-bridge check` says about a class before it starts a process: one sentence per fault."""
 
+import math
 import struct
 import time
+from dataclasses import replace
 
 import pytest
 from own_robots import Create2, Pioneer, RoboMaster, Tello
 
-from drone_bridge.robot_class import BodyVelocity, Robot, Serial, Telemetry
+from drone_bridge.robot_class import BodyVelocity, Robot, Serial, Telemetry, Wheels
 from drone_bridge.robot_class.self_check import faults
 from drone_bridge.robot_class.two_wheels import TwoWheels
+from drone_bridge.robot_class.two_wheels_serial import AXLE_M, M_PER_COUNT, TwoWheelsSerial
 
 SIZES = {7: 1, 128: 1, 145: 5, 150: 2, 168: 4}
 
 
-@pytest.mark.parametrize("robot", [TwoWheels, Pioneer, Tello, Create2, RoboMaster])
+@pytest.mark.parametrize("robot", [TwoWheels, TwoWheelsSerial, Pioneer, Tello, Create2, RoboMaster])
 def test_a_right_class_has_no_faults(robot):
     assert list(faults(robot)) == []
 
@@ -69,6 +72,59 @@ def test_a_fault_is_named_with_its_method(sentence, methods):
     found = list(faults(wrong(**methods)))
     assert any(sentence in each for each in found), found
     assert all(each.startswith("Wrong") for each in found)
+
+
+def misread(change, **wheels):
+    """Return a robot on a serial line whose odometry has a mistake."""
+
+    def init(end):
+        TwoWheelsSerial.__init__(end)
+        end.wheels = Wheels(**{"axle_m": AXLE_M, "m_per_count": M_PER_COUNT} | wheels)
+
+    def decode(end, packet):
+        told = TwoWheelsSerial.decode_report(end, packet)
+        return told and replace(told, **{name: each(getattr(told, name)) for name, each in change.items()})
+
+    return type("Wrong", (TwoWheelsSerial,), {"name": "wrong", "__init__": init, "decode_report": decode})
+
+
+def times(forward, turn=1.0):
+    return lambda v: v and BodyVelocity(forward * v.forward, turn=turn * v.turn)
+
+
+@pytest.mark.parametrize(
+    ("robot", "sentence"),
+    [
+        (misread({"position": lambda p: tuple(1000 * each for each in p)}), "position 2000.00, 0.00, 0.00 for 2.00, "),
+        (misread({"yaw": lambda yaw: -yaw}), "yaw -1.05 for 1.05, driven in a left turn"),
+        (misread({"position": lambda p: (p[0], -p[1], 0.0)}), ", driven in a left arc"),
+        (misread({"velocity": times(0.1)}), "velocity 0.05, "),
+        (
+            misread({"velocity": times(1.0, -1.0)}),
+            "-1.50 for 0.00, 0.00, 0.00, 0.00, 0.00, 1.50, driven in a left turn",
+        ),
+        (misread({"velocity": times(1.0, 180 / math.pi)}), "85.94 for "),
+    ],
+)
+def test_a_way_that_is_read_wrongly_is_named_with_both_numbers(robot, sentence):
+    found = next(faults(robot))
+    assert found.startswith("Wrong.decode_report() reads ")
+    assert sentence in found
+
+
+def test_a_counter_that_is_read_without_its_wrap_is_named():
+    class Wrong(TwoWheelsSerial):
+        name = "wrong"
+
+        def __init__(self):
+            super().__init__()
+            self.counter = Wheels(AXLE_M, M_PER_COUNT, bits=40)
+
+        def decode_report(self, packet):
+            *_, left, right, _ = struct.unpack("<4H", packet[4:-1])
+            return Telemetry(*self.counter.counted(left, right))
+
+    assert ", driven back: a sign, unit or wrap is wrong." in next(faults(Wrong))
 
 
 def flipped(data):

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """`drone-bridge new NAME`: write the package of a new robot, described in one class, which runs unchanged.
 
-The description is the source of `robot_class.two_wheels` under another name, so it is covered by its tests.
+The description is the source of `robot_class.two_wheels`, or with --serial of `two_wheels_serial`, under another name,
+so it is covered by its tests.
 """
 
 import argparse
@@ -52,6 +53,7 @@ def _write(folder, files):
 '''
 TESTS = '''"""Tests that `drone-bridge check {name}` can't have: signs, units, and the bytes of the robot's document."""
 
+import pytest
 from {name} import {cls}
 
 from drone_bridge.robot_class import BodyVelocity
@@ -63,15 +65,29 @@ def test_each_attribute_is_used():
 
 
 def test_forward_and_left_are_positive():
-    assert {cls}().encode_command(BodyVelocity(0.3, turn=1.0)) == b"drive 150 450\\n"
+    assert {cls}().encode_command(BodyVelocity(0.3, turn=1.0)) == {command}
 
 
 def test_odometry_is_in_metres_and_radians():
-    told = {cls}().decode_report(b"at 1500 -200 785 100 300 12300\\n")
-    assert told.position == (1.5, -0.2, 0.0)
-    assert (told.yaw, told.voltage) == (0.785, 12.3)
+    robot, reports = {cls}(), {reports}
+    told = [robot.decode_report(report) for report in reports][-1]
+    assert (*told.position[:2], told.yaw) == pytest.approx({pose}, abs=0.001)
+    assert told.voltage == 12.3
     assert told.velocity.turn > 0
 '''
+#: What differs in the files of the two templates.
+TCP = {
+    "command": r'b"drive 150 450\n"',
+    "reports": r'[b"at 1500 -200 785 100 300 12300\n"]',
+    "pose": "(1.5, -0.2, 0.785)",
+    "link": "robot_host:=192.168.1.5",
+}
+SERIAL = {
+    "command": r'b"\xaa\x55\x05\x02\x96\x00\xc2\x01\xa0"',
+    "reports": '[bytes.fromhex(f"aa55 0903 {each}") for each in ("0000 f0ff 0000 0c30 c9", "e803 0000 2000 0c30 ad")]',
+    "pose": "(0.012, 0.0, 0.0267)",
+    "link": "robot_serial:=/dev/ttyUSB0",
+}
 README = """# {name} for ROS 2, by drone_bridge
 
     pip install -e .                     # once: registers the robot with drone_bridge, also without internet
@@ -79,7 +95,7 @@ README = """# {name} for ROS 2, by drone_bridge
     pip install 'drone_bridge[check]'    # once: for the next two
     pytest                               # signs and units
     drone-bridge check {name}            # stops after any fault?
-    drone-bridge launch vehicle.launch.xml robot:={name} robot_host:=192.168.1.5 view:=true
+    drone-bridge launch vehicle.launch.xml robot:={name} {link} view:=true
 
 `{name}.py` is a fictitious robot. Replace its methods one by one by those of your robot.
 """
@@ -92,6 +108,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         description="Write the package of a new robot: a class that runs unchanged, with tests and a README.",
     )
     parser.add_argument("name", help="name of the robot: lowercase letters, digits and underscores")
+    parser.add_argument("--serial", action="store_true", help="binary packets on a serial line, wheels that count")
     parser.add_argument("--folder", type=Path, help="new folder for the package (default: NAME)")
     options = parser.parse_args(arguments)
     name, folder = options.name, options.folder or Path(options.name)
@@ -100,10 +117,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return REFUSED
     cls = _class_name(name)
     folder.mkdir(parents=True)
-    (folder / f"{name}.py").write_text(_description(name, cls))
+    (folder / f"{name}.py").write_text(_description(name, cls, "_serial" if options.serial else ""))
+    values = {"name": name, "cls": cls, **(SERIAL if options.serial else TCP)}
     files = {f"test_{name}.py": TESTS, "pyproject.toml": PYPROJECT, f"build_{name}.py": BACKEND, "README.md": README}
     for file, text in files.items():
-        (folder / file).write_text(text.format(name=name, cls=cls))
+        (folder / file).write_text(text.format(**values))
     print((folder / "README.md").read_text().replace("pip install -e .", f"pip install -e {folder}"), end="")
     return 0
 
@@ -112,7 +130,7 @@ def _problem_with(name: str) -> str:
     """Return the reason why a name can't be used, as a sentence; empty if it can."""
     if not re.fullmatch("[a-z][a-z0-9_]*", name):
         return f"the name {name!r} must consist of lowercase letters, digits and underscores, and begin with a letter."
-    imported = re.findall(r"\w+", " ".join(re.findall("^from .* import (.*)$", _template(), re.MULTILINE)))
+    imported = re.findall(r"\w+", " ".join(re.findall("^from .* import (.*)$", _template("_serial"), re.MULTILINE)))
     if keyword.iskeyword(name) or _class_name(name) in imported:
         return f"the name {name!r}, or {_class_name(name)!r}, is reserved in Python or drone_bridge."
     if (name in kinds() and name not in ROBOTS) or find_spec(name):  # one of `robots/` may be replaced
@@ -124,15 +142,15 @@ def _class_name(name: str) -> str:
     return "".join(map(str.capitalize, name.split("_")))
 
 
-def _template() -> str:
-    spec = find_spec(TEMPLATE)
+def _template(variant: str = "") -> str:
+    spec = find_spec(TEMPLATE + variant)
     assert spec
     assert spec.origin
     return Path(spec.origin).read_text()
 
 
-def _description(name: str, cls: str) -> str:
-    """Return the template's source under another name."""
-    text = _template().partition("\n")[2]  # without the line of our licence, since the robot is the user's
-    text = text.replace("which `drone-bridge new` copies: lines", "to be replaced by yours: lines")
-    return text.replace("two_wheels", name).replace("TwoWheels", cls)
+def _description(name: str, cls: str, variant: str) -> str:
+    """Return a template's source under another name."""
+    text = _template(variant).partition("\n")[2]  # without the line of our licence, since the robot is the user's
+    text = re.sub("copied by `drone-bridge new.*`", "to be replaced by yours", text)
+    return re.sub("two_wheels(_serial)?", name, re.sub("TwoWheels(Serial)?", cls, text))

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Wheels: odometry of a robot with two driven wheels by their counters, for both ends of a Robot. Pure."""
+
+from __future__ import annotations
+
+import math
+
+from drone_bridge.motion.body_velocity import BodyVelocity
+from drone_bridge.motion.planar_pose import PlanarPose
+from drone_bridge.motion.vectors import Triple
+
+
+class Wheels:
+    """Two driven wheels, left and right, of one end of a connection. `Robot.keeps` carries them over a reconnection."""
+
+    def __init__(self, axle_m: float, m_per_count: float, bits: int = 16, max_speed: float = math.inf) -> None:
+        """Start at the origin.
+
+        Args:
+            axle_m: distance of the wheels, m.
+            m_per_count: way of a wheel for each count of its encoder, m.
+            bits: size of the counters, which wrap.
+            max_speed: of a wheel, m/s.
+        """
+        self._axle_m, self._m_per_count, self._max_speed = axle_m, m_per_count, max_speed
+        self._range = 1 << bits
+        self._counts: tuple[int, int] | None = None  # the newest ones, at the client's end
+        self.pose = PlanarPose()
+        #: Ways of the left and the right wheel, m. They never wrap.
+        self.ways = 0.0, 0.0
+
+    def sides(self, velocity: BodyVelocity) -> tuple[float, float]:
+        """Return the speeds of the wheels, m/s. If one is above the maximum, both are reduced: the arc stays."""
+        left, right = self._ways(velocity.forward, velocity.turn)
+        share = max(1.0, abs(left) / self._max_speed, abs(right) / self._max_speed)
+        return left / share, right / share
+
+    def velocity(self, left: float, right: float) -> BodyVelocity:
+        """Return the velocity of the robot from the speeds of its wheels, m/s."""
+        return BodyVelocity((left + right) / 2, turn=(right - left) / self._axle_m)
+
+    def counted(
+        self, left: int, right: int, elapsed_s: float | None = None
+    ) -> tuple[Triple, float, BodyVelocity | None]:
+        """Move by what the counters have counted since the last call. Either direction, less than half of their range.
+
+        Returns position, yaw and velocity, as Telemetry begins. Velocity needs the time since then by the robot's
+        clock; None without it.
+        """
+        before, self._counts = self._counts or (left, right), (left, right)
+        half = self._range // 2
+        ways = [
+            self._m_per_count * ((now - then + half) % self._range - half)
+            for now, then in zip(self._counts, before, strict=True)
+        ]
+        step = self.velocity(*ways)
+        self.pose = self.pose.moved(1.0, step.forward, step.turn)
+        self._add(*ways)
+        velocity = self.velocity(*(way / elapsed_s for way in ways)) if elapsed_s else None
+        return (self.pose.x, self.pose.y, 0.0), self.pose.yaw, velocity
+
+    def counts(self, position: Triple, yaw: float) -> tuple[int, int]:
+        """Move to a pose, along an arc. Return the counters, for the robot's end."""
+        there = PlanarPose(position[0], position[1], yaw)
+        step, self.pose = there.seen_from(self.pose), there
+        half = step.yaw / 2
+        ahead = (step.x * math.cos(half) + step.y * math.sin(half)) * (half / math.sin(half) if half else 1.0)
+        self._add(*self._ways(ahead, step.yaw))
+        left, right = (round(way / self._m_per_count) % self._range for way in self.ways)
+        return left, right
+
+    def _ways(self, ahead: float, turned: float) -> tuple[float, float]:
+        """Return what each wheel moves, while the robot moves ahead and turns to the left."""
+        return ahead - turned * self._axle_m / 2, ahead + turned * self._axle_m / 2
+
+    def _add(self, left: float, right: float) -> None:
+        self.ways = self.ways[0] + left, self.ways[1] + right
