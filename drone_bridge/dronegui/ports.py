@@ -124,7 +124,7 @@ class NavdataPeer(DatagramPeer):
         try:
             self._state = DatagramPort(self._socket.getsockname()[0], self._state_port, self._wire_log)
         except LinkError as error:
-            self._note_port(str(error))
+            self._note_port(self.problem or str(error))  # the programs that use it are looked up once
         else:
             self._note_port("")
 

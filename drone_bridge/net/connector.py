@@ -9,9 +9,10 @@ import select
 import socket
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Protocol, TypeVar
 
+from drone_bridge.session.obstacles import Obstacle
 from drone_bridge.wire.addresses import address_name
 
 
@@ -19,8 +20,35 @@ class LinkError(Exception):
     """Base class for link failures. The text is a human-readable sentence."""
 
 
+#: Set by launch files whose argument for a program's port is not named after the program.
+PORT_ARGUMENT = "DRONE_BRIDGE_PORT_ARGUMENT"
+
+
 class LinkInUseError(LinkError):
-    """A device that another program uses."""
+    """A port or a serial line that other programs use. They are looked up when the text is needed."""
+
+    #: Argument that chooses another one; empty if unknown.
+    argument = ""
+
+    def __init__(self, address: str, place: int | str, users: Callable[[], list[str]], lsof: str) -> None:
+        """`place` is the number of the port or the path of the line. `lsof` are the arguments of lsof that find it."""
+        super().__init__(address)
+        self.address, self.place, self._users, self._lsof = address, place, users, lsof
+
+    def advise(self, values: Mapping[str, object], own: str, launched: str) -> None:
+        """Name the argument that chooses another one, by the values that a program was started with.
+
+        `own` is the format of a name of these. `launched` names the program if it belongs to a launch, else it is "".
+        """
+        name = next((name for name, value in values.items() if value == self.place), "port")
+        stem = (os.environ.get(PORT_ARGUMENT) or f"{launched}_port").removesuffix("port")
+        is_of_launch = launched and name in ("port", "serial")
+        self.argument = f"{stem}{name}:=" if is_of_launch else own.format(name)
+
+    def __str__(self) -> str:
+        users = " and ".join(self._users()) or f"another program (`sudo lsof {self._lsof}` shows which)"
+        facts = {"address": self.address, "users": users, "argument": self.argument}
+        return Obstacle.PORT_IN_USE.sentence(**facts) if self.argument else f"{Obstacle.PORT_IN_USE.reason(**facts)}."
 
 
 class UnknownHostError(LinkError):

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from drone_bridge.net.connector import LinkError, reason
-from drone_bridge.wire.addresses import address_name
+from drone_bridge.net.listening import listening_error
 
 MAX_DATAGRAM_BYTES = 65535  # the largest possible datagram, so none is truncated
 #: Short, since opening a UDP link sends nothing, and a vehicle may be waiting for its next command.
@@ -34,7 +34,7 @@ def bound_socket(host: str, port: int, source: Any = None) -> socket.socket:
             opened.close()
             raise
     except (OSError, ValueError) as error:
-        raise LinkError(f"Can't listen on {address_name(host, port)}: {reason(error)}.") from error
+        raise listening_error("udp", host, port, error) from error
     return opened
 
 

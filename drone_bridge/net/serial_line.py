@@ -203,8 +203,8 @@ class SerialLine(RetryingLink):
         return _Device(descriptor)
 
     def _in_use(self) -> LinkInUseError:
-        users = " and ".join(users_of(self._path)) or f"another program (`sudo lsof {self._path}` shows which)"
-        return LinkInUseError(f"{self._path} is in use by {users}. Only one program can use a serial line.")
+        users = users_of(self._path)  # now: they may end before the next attempt
+        return LinkInUseError(self._path, self._path, lambda: users, self._path)
 
     def _flush(self, *, is_leaving: bool = False) -> None:
         """Write as much of the queue as the device accepts, STALE_S ahead of the line at most. Raises OSError.

@@ -7,8 +7,8 @@ import select
 import socket
 from typing import Any
 
-from drone_bridge.net.connector import Cancellation, LinkCancelledError, LinkError, reason
-from drone_bridge.wire.addresses import address_name
+from drone_bridge.net.connector import Cancellation, LinkCancelledError, LinkError
+from drone_bridge.net.listening import listening_error
 
 KEEPALIVE_IDLE_S = 5
 KEEPALIVE_INTERVAL_S = 2
@@ -83,4 +83,4 @@ def listening_socket(host: str, port: int, backlog: int) -> socket.socket:
         takes_both = is_ipv6 and socket.has_dualstack_ipv6()
         return socket.create_server(address, family=family, backlog=backlog, dualstack_ipv6=takes_both)
     except (OSError, ValueError) as error:
-        raise LinkError(f"Can't listen on {address_name(host, port)}: {reason(error)}.") from error
+        raise listening_error("tcp", host, port, error) from error

@@ -7,7 +7,6 @@ import argparse
 import asyncio
 import contextlib
 import csv
-import errno
 import math
 import os
 import shutil
@@ -16,7 +15,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TextIO
 
-from drone_bridge.net.connector import Cancellation, LinkError
+from drone_bridge.net.connector import Cancellation, LinkError, LinkInUseError
 from drone_bridge.standard_files import open_closed_files
 from drone_bridge.stop_signals import handle_stop_signals, ignore_stop_signals
 from drone_bridge.wire.events import ProtocolError
@@ -46,16 +45,11 @@ def run_program(name: str, program: Program, options: argparse.Namespace) -> int
             stack.enter_context(cancelled_by_signals(cancellation))
             return program(options, cancellation, stack)
     except (ValueError, OSError, LinkError, ProtocolError) as error:
-        _print(f"{name}: {error}{_remedy(error)}", sys.stderr)
+        if isinstance(error, LinkInUseError):
+            given = {each.replace("_", "-"): value for each, value in vars(options).items()}
+            error.advise(given, "--{}", name * getattr(options, "ends_launch", False))
+        _print(f"{name}: {error}", sys.stderr)
         return CANNOT_START
-
-
-def _remedy(error: Exception) -> str:
-    """Return a hint for the resolution of an error, or an empty string."""
-    cause = error.__cause__ or error
-    if isinstance(cause, OSError) and cause.errno == errno.EADDRINUSE:
-        return " Another port is chosen by --port, or by the ..._port:= of the launch file."
-    return ""
 
 
 async def cancelled_or_after(cancellation: Cancellation, duration_s: float | None) -> None:

@@ -8,6 +8,7 @@ received there. Requests from other machines are ignored.
 """
 
 import contextlib
+import errno
 import functools
 import ipaddress
 import itertools
@@ -21,6 +22,7 @@ from typing import Any
 from drone_bridge.net.clock import elapsed_s
 from drone_bridge.net.connector import Cancellation, LinkCancelledError, LinkError, MakeTap, Selectable, wait_readable
 from drone_bridge.net.link_loop import Connected, Disconnected, FilledBuffer, ReceivedData
+from drone_bridge.net.listening import listening_error
 from drone_bridge.net.tcp_connection import StreamOptions
 from drone_bridge.net.tcp_peer import TcpPeer
 from drone_bridge.net.tcp_port import TcpPort
@@ -260,6 +262,8 @@ class DiscoveryResponder:
                     self._join_all = functools.partial(_join, listening, route.address, interface)
         except OSError as error:
             self.close()
+            if error.errno == errno.EADDRINUSE:
+                raise listening_error("udp", route.address, route.port, error) from error
             raise LinkError(
                 f"Discovery can't listen on {route.address}:{route.port} through {route.interface}: {error.strerror}."
             ) from error

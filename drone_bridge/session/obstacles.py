@@ -29,6 +29,7 @@ class Obstacle(Enum):
     )
     INACTIVE = "the bridge is not active", "its log has the reason; otherwise activate it"
     # There is no link.
+    PORT_IN_USE = "{address} is in use by {users}", "end that program, or choose another by {argument}"
     DENIED = (
         "{path} can't be opened: it belongs to the group {group}, and this process is not in it",
         "run `sudo usermod -aG {group} $USER`, then log in again",

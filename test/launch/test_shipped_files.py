@@ -4,15 +4,17 @@
 import re
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 from xml.etree import ElementTree
 
 import pytest
 from shipped import EXECUTABLES, LAUNCH_FILES, PARTS, REQUIRED, ROOT, by_name, parameters_in
 
+from drone_bridge.net.connector import PORT_ARGUMENT, LinkInUseError
 from drone_bridge.programs.options import ENDS_LAUNCH
 from drone_bridge.ros.hold.hold_file import SCOPE_VARIABLE
 from drone_bridge.ros.node.parameter_files import unaddressed
-from drone_bridge.ros.node.protocol_node import HOST_ARGUMENT, link_advice
+from drone_bridge.ros.node.protocol_node import HOST_ARGUMENT, ProtocolNode, link_advice
 from drone_bridge.ros.servers.neutral_repeater import OBSERVERS
 from drone_bridge.stop_signals import LAUNCHED
 from drone_bridge.testbed.emulator.__main__ import parse
@@ -31,6 +33,10 @@ COMMON_ARGUMENTS = {
 
 
 # Launch files.
+
+
+class Parameters(dict):
+    values = dict.copy
 
 
 def started(path, folder, **given):
@@ -126,6 +132,25 @@ def test_the_hold_of_an_emulated_vehicle_has_a_scope_of_its_launch(path, tmp_pat
     assert len(first) == len(second) == 1
     assert None not in first | second
     assert first != second
+
+
+@by_name(LAUNCH_FILES)
+def test_a_port_in_use_names_the_argument_that_chooses_another(path, tmp_path, monkeypatch):
+    def nodes(**arguments):
+        found = started(path, tmp_path, emulate="false", relay="false", **arguments)
+        return [each for each in found if re.match(r"(?!web_)\w+_(bridge|server)", each.label)]
+
+    for index, node in enumerate(nodes()):
+        for name in (PORT_ARGUMENT, LAUNCHED):
+            monkeypatch.setenv(name, node.environment.get(name, ""))
+        protocol, kind = re.match(r"(\w+)_(bridge|server)", node.label).groups()
+        given = {"parameters": Parameters(port=8000), "_protocol_name": protocol, "is_server": kind == "server"}
+        error = LinkInUseError("", 8000, list, "")
+        ProtocolNode.advise(SimpleNamespace(**given), error)
+        argument = error.argument
+        assert argument.endswith(":="), "not its parameter"
+        other = nodes(**{argument.removesuffix(":="): "12345"})[index]
+        assert "12345" in f"{other.files}{other.command}"
 
 
 @by_name(LAUNCH_FILES)

@@ -159,5 +159,5 @@ def test_beside_robotd_the_server_runs_without_discovery(connect):
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as robotd:  # which does not share its port
         robotd.bind(("0.0.0.0", 0))
         with serving(discovery_port=robotd.getsockname()[1]) as server:
-            server.wait_for_line(r"WARN.*Discovery.*in use.*launch argument discovery_port")
+            server.wait_for_line(r"WARN.*Discovery.*in use by.*discovery_port:=")
             connect(server, "alice").bind(TRACKS)

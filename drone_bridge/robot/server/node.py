@@ -15,7 +15,7 @@ from rclpy.publisher import Publisher
 from std_msgs.msg import Bool
 
 from drone_bridge.net.clock import elapsed_s, time_of_day_ms
-from drone_bridge.net.connector import LinkError
+from drone_bridge.net.connector import LinkError, LinkInUseError
 from drone_bridge.net.link_loop import Link
 from drone_bridge.net.tcp_connection import StreamOptions
 from drone_bridge.net.tcp_port import TcpPort
@@ -86,12 +86,7 @@ class RobotServer(ProtocolNode):
         get = self.parameters.__getitem__
         route = DiscoveryRoute(DISCOVERY_GROUP, get("discovery_port"), get("discovery_interface"))
         options = StreamOptions(CHUNK_BYTES, expects_acknowledgements=True)
-        try:
-            port = TcpPort(get("host"), get("port"), options=options, wire_log=self.wire_log, has_small_buffers=True)
-        except LinkError as error:
-            raise LinkError(
-                f"{error} If robotd runs on this machine, choose another port (launch argument robot_server_port)."
-            ) from error
+        port = TcpPort(get("host"), get("port"), options=options, wire_log=self.wire_log, has_small_buffers=True)
         self.get_logger().info(f"Waiting for drivers on {get('host')}:{port.port}.")
         return RobotPort(port, self._responder(route) if get("discovery") else None)
 
@@ -113,11 +108,9 @@ class RobotServer(ProtocolNode):
         try:
             responder = DiscoveryResponder(route)
         except LinkError as error:
-            self.report.warn(
-                f"Discovery is unavailable: {error} If robotd runs on this machine, it has the port: end it, "
-                "or choose another port (launch argument discovery_port) if drivers can use it. Give other "
-                "drivers the address."
-            )
+            if isinstance(error, LinkInUseError):
+                error.argument = "discovery_port:=, if drivers can use it"
+            self.report.warn(f"Discovery is unavailable: {error} Give other drivers the address.")
             return None
         if route.is_on_loopback:
             self.get_logger().info(

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """datagram_link: UDP link of a node, whose parameters select which end sends first."""
 
-import errno
 from collections.abc import Callable
 
 from drone_bridge.net.connector import LinkError
@@ -24,11 +23,6 @@ def datagram_link(
         if port == 0:
             raise ValueError("port is 0 but must be from 1 to 65535 when the role is connect.")
         return DatagramCaller(host, port, on_failure, node.wire_log)
-    try:
-        listening = DatagramPort(host, port, node.wire_log)
-    except LinkError as error:
-        if isinstance(error.__cause__, OSError) and error.__cause__.errno == errno.EADDRINUSE:
-            raise LinkError(f"{error} If the peer's program owns this port, set role: connect.") from error
-        raise
+    listening = DatagramPort(host, port, node.wire_log)
     node.get_logger().info(f"Waiting for {payload} on {address_name(host, listening.port)}.")
     return listening

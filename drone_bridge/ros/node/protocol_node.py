@@ -44,7 +44,7 @@ from rclpy.timer import Timer
 
 from drone_bridge.motion.observed_motion import ObservedMotion
 from drone_bridge.net.clock import elapsed_s
-from drone_bridge.net.connector import LinkError, UnknownHostError
+from drone_bridge.net.connector import LinkError, LinkInUseError, UnknownHostError
 from drone_bridge.net.last_words import LEAST_LIFETIME_S, LastWordsKeeper
 from drone_bridge.net.link_loop import INTERNAL_ERRORS, Intake, Link, LinkLoop
 from drone_bridge.ros.hold.hold import LOOK_S, LOOKS_PER_READ, Hold
@@ -216,8 +216,16 @@ class ProtocolNode(LifecycleNode):
 
     def transition_failed(self, error: Exception) -> None:
         """Log why a transition failed, unless `Autostart` requested it."""
+        self.advise(error)
         if not self._autostart.takes(error):
             self.get_logger().error(str(error))
+
+    def advise(self, error: Exception) -> None:
+        """Add the argument that chooses another port or serial line to an error of one in use."""
+        if isinstance(error, LinkInUseError):
+            launched = (self._protocol_name + "_server" * self.is_server) * bool(os.environ.get(LAUNCHED))
+            error.advise(self.parameters.values(), "its parameter {}", launched)
+            error.argument += ", or set role: connect" * ("role" in self.parameters)
 
     @log_failure
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
@@ -543,6 +551,7 @@ class ProtocolNode(LifecycleNode):
             self.report.start_period()  # otherwise the next report would cover the time without subscribers
 
     def _connecting_failed(self, error: LinkError, delay_s: float) -> None:
+        self.advise(error)
         key, sentence = Obstacle.UNREACHABLE.key, f"{error} Trying again in {delay_s:.1f} s."
         self.report.begin_condition(key, Obstacle.UNREACHABLE.reason(problem=str(error).rstrip(".")))
         # A vehicle may be switched on later, but an unknown name is a mistake or a network failure.

@@ -126,7 +126,7 @@ class RecordingView(ServerListener):
         for topic in self._feeds:
             self._door.offer(f"history{topic.name}.json", functools.partial(self._history_document, topic.name))
         try:
-            self.port = self._door.open()
+            self.port, self.taken = self._door.open(), self._door.taken
         except LinkError:
             self._server.stop()
             raise
@@ -263,8 +263,9 @@ def serve(bag: BagReader, host: str, port: int, *, opens_browser: bool) -> int:
         return 1
     handle_stop_signals(view.player.stop)
     addresses = links(access, view.port)
-    if port not in (0, view.port):
-        print(f"Port {port} is in use, perhaps by another page. This page is on port {view.port}.", flush=True)
+    if taken := view.taken:
+        taken.argument = "--port"
+        print(f"{taken} This page is on port {view.port}.", flush=True)
     for address in addresses:
         print(f"Open in a browser: {address}", flush=True)
     if access.secret:

@@ -7,7 +7,6 @@ JSON documents are created on further threads, because that may wait for DDS or 
 
 import asyncio
 import contextlib
-import errno
 import functools
 import gzip
 import hashlib
@@ -31,7 +30,7 @@ from websockets.http11 import Request, Response
 from websockets.protocol import State
 from websockets.typing import Subprotocol
 
-from drone_bridge.net.connector import LinkError
+from drone_bridge.net.connector import LinkError, LinkInUseError
 from drone_bridge.net.tcp import listening_socket
 from drone_bridge.stop_signals import LAUNCHED
 from drone_bridge.tools.web import page
@@ -137,6 +136,8 @@ class FrontDoor:
         """Prepare. Admitted connections are passed to `viewer` or `pilots`; `pilots` is also watched."""
         self._access = access
         self._port = port
+        #: Error of the wanted port, if another one is used.
+        self.taken: LinkInUseError | None = None
         self._handlers: dict[Subprotocol, Handler] = dict.fromkeys((FOXGLOVE_SUBPROTOCOL, OLDER_SUBPROTOCOL), viewer)
         self._handlers[HELM_SUBPROTOCOL] = pilots
         # Accepted first to tell a page the reason: browsers do not report the reason of a refused WebSocket.
@@ -242,10 +243,10 @@ class FrontDoor:
         for port in range(self._port, last + 1):
             try:
                 return listening_socket(self._access.host or ANY_INTERFACE, port, BACKLOG)
-            except LinkError as error:
-                is_taken = isinstance(error.__cause__, OSError) and error.__cause__.errno == errno.EADDRINUSE
-                if not is_taken or port == last:
+            except LinkInUseError as error:
+                if port == last:
                     raise
+                self.taken = self.taken or error
         raise AssertionError("the last port raises LinkError")
 
     async def _answer(self, connection: ServerConnection, request: Request) -> Response | None:

@@ -237,8 +237,9 @@ class WebBridge(Node):
             self.get_logger().error(line)
 
     def _log_address(self, port: int) -> None:
-        if (wanted := self._declared["port"]) not in (0, port):
-            self.get_logger().warning(f"Port {wanted} is in use, perhaps by another page. This page is on port {port}.")
+        if taken := self._door.taken:
+            taken.argument = "view_port:=" if os.environ.get(LAUNCHED) else "its parameter port"
+            self.get_logger().warning(f"{taken} This page is on port {port}.")
         if not page.is_built():
             self.get_logger().warning(
                 f"The page is not built: only Foxglove can connect. To build it: {page.BUILD_COMMAND}"

@@ -12,7 +12,7 @@ from patience import wait_until
 from tcp_peer import LONG_S, LOOPBACK
 
 from drone_bridge.net import tcp_port
-from drone_bridge.net.connector import LinkClosedError, LinkError
+from drone_bridge.net.connector import LinkClosedError, LinkError, LinkInUseError
 from drone_bridge.net.link_loop import Connected, Disconnected, FilledBuffer, ReceivedData, StreamLink
 from drone_bridge.net.tcp_connection import MAX_UNREAD_BYTES, StreamOptions, TcpConnection
 from drone_bridge.net.tcp_peer import TcpPeer
@@ -313,9 +313,10 @@ def test_a_specific_address_has_one_ip_version(host, others, closing):
 
 
 def test_a_port_in_use_is_reported(port):
-    with pytest.raises(LinkError) as refusal:
+    with pytest.raises(LinkInUseError) as refusal:
         TcpPort("127.0.0.1", port.port)
-    assert "Address already in use" in str(refusal.value)
+    assert f"127.0.0.1:{port.port} is in use by" in str(refusal.value)
+    assert f"(process {os.getpid()})" in str(refusal.value)
 
 
 @pytest.mark.parametrize("host", ["192.0.2.1", "a..b", "1:2:3"])

@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: Apache-2.0
+"""listening_error: why a port can't be listened on, with the programs that use it."""
+
+import errno
+from functools import partial
+
+from drone_bridge.net.connector import LinkError, LinkInUseError, reason
+from drone_bridge.net.file_users import users_of_port
+from drone_bridge.wire.addresses import address_name
+
+
+def listening_error(protocol: str, host: str, port: int, error: Exception) -> LinkError:
+    """Return the error of a port, of the protocol tcp or udp, that can't be listened on."""
+    address = address_name(host, port)
+    if isinstance(error, OSError) and error.errno == errno.EADDRINUSE:
+        return LinkInUseError(address, port, partial(users_of_port, protocol, port), f"-i{protocol}:{port}")
+    return LinkError(f"Can't listen on {address}: {reason(error)}.")
