@@ -16,9 +16,9 @@ import { Goals } from "./goals";
 import type { Helm } from "./helm";
 import { whenRestarted } from "./restarts";
 import { GRID_M, SceneKey } from "./scene_key";
-import type { Stream, When } from "./stream";
+import type { Stream } from "./stream";
 import { Trail } from "./trail";
-import { Sighting } from "./sightings";
+import { type Landed, Sighting } from "./sightings";
 import { isPad, Transforms } from "./transforms";
 
 const REACH_M = 25;
@@ -43,8 +43,6 @@ class Body {
   frame = "";
   /** Height of its origin above its lowest part, m. */
   gear = 0;
-  /** Whether it has reported that it stands on the ground, and when. */
-  landed?: When & { isLanded: boolean };
   /** Age of its last sighting by another vehicle, s; 0 if it is new, or if it reports its place itself. */
   oldS = 0;
   readonly trail: Trail;
@@ -98,6 +96,8 @@ export class Scene {
   #ends = new Map<string, () => void>();
   #marks = new Map<string, Object3D>();
   #root = "";
+  /** Whether a vehicle has reported that it stands on the ground, and when, by the topic of its model. */
+  #landed = new Map<string, Landed>();
   /** By the pad's frame. */
   #sightings = new Map<string, Sighting>();
   #drawnMs = 0;
@@ -221,8 +221,7 @@ export class Scene {
       if (this.#ends.has(topic)) continue;
       const prefix = topic.slice(0, -DESCRIPTION.length);
       const landed = this.stream.subscribe(`${prefix}landed`, (arrival) => {
-        const body = this.#bodies.get(topic);
-        if (body) body.landed = { receivedMs: arrival.receivedMs, timeS: arrival.timeS, isLanded: arrival.value.data === true };
+        this.#landed.set(topic, { receivedMs: arrival.receivedMs, isLanded: arrival.value.data === true });
       });
       const model = this.stream.subscribe(topic, (arrival) => {
         const body = this.#bodies.get(topic) ?? new Body(this.#world, TRAIL_COLORS[this.#bodies.size % TRAIL_COLORS.length]!);
@@ -421,7 +420,7 @@ export class Scene {
       const pose = receivedMs === undefined ? undefined : this.#transforms.toRoot(pad, root);
       if (pose) sighting.see(pose, receivedMs!, drone);
       const { vehicle } = this.fleet.subjects.find((subject) => subject.prefix + DESCRIPTION === topic) ?? {};
-      sighting.stand(body!.landed, drone, body!.gear, vehicle?.below);
+      sighting.stand(this.#landed.get(topic!), drone, body!.gear, vehicle?.below);
     }
   }
 

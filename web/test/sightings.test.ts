@@ -8,7 +8,7 @@ import { Sighting } from "../src/sightings";
 const GEAR_M = 0.1;
 const at = (x: number, z: number, yaw = 0): Matrix4 => new Matrix4().makeRotationZ(yaw).setPosition(x, 0, z);
 const place = ({ pose }: Sighting): number[] => new Vector3().setFromMatrixPosition(pose!).toArray().map((value) => Math.round(1000 * value) / 1000);
-const flown = (isLanded: boolean, receivedMs: number) => ({ isLanded, receivedMs, timeS: 0 });
+const flown = (isLanded: boolean, receivedMs: number) => ({ isLanded, receivedMs });
 
 test("a pad that is not seen any more stays where it was, and is old after a second", () => {
   const pad = new Sighting();
