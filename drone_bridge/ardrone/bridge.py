@@ -43,7 +43,7 @@ from drone_bridge.ros.node.common_parameters import DRONE_ODOMETRY, common_param
 from drone_bridge.ros.node.doubt_reports import report_doubts
 from drone_bridge.ros.node.limit_reports import LAND_UNATTENDED_S, limit_parameters
 from drone_bridge.ros.node.parameters import ParameterDeclaration
-from drone_bridge.ros.node.pose_restarts import PoseRestarts
+from drone_bridge.ros.node.pose_restarts import make_drone_pose
 from drone_bridge.ros.node.program import run
 from drone_bridge.ros.node.protocol_node import ProtocolNode
 from drone_bridge.ros.node.request_services import RequestServices
@@ -51,7 +51,6 @@ from drone_bridge.ros.qos import latched
 from drone_bridge.ros.topics.ar_drone_rows import static_transforms
 from drone_bridge.ros.topics.frames import DroneFrameNames
 from drone_bridge.ros.topics.topic_publishers import TopicPublishers
-from drone_bridge.session.continuous_pose import PoseRestarted
 from drone_bridge.session.feedback import Feedback
 from drone_bridge.session.session import EMERGENCY, LAND
 from drone_bridge.session.tilt_pilot import TiltPilot
@@ -172,8 +171,7 @@ class ArdroneBridge(ProtocolNode):
         self._drone = self._wanted_drone()
         self._commands = TiltCommands(self, self._drone, has_landing_button=True)
         self._pilot = TiltPilot(self._commands.arbiter, self._drone, hovers=True)
-        self._restarts = PoseRestarts.of_drone(self, self._drone)
-        self._translation.shifted = self._restarts.pose.shifted
+        self._pose = make_drone_pose(self, self._drone, self._translation)
         report_doubts(self, lambda: self._pilot.doubts, lambda: self._pilot.is_drifting)
         self._camera = self.parameters["camera"]
         cameras = (FRONT_2, DOWN_2, FRONT, DOWN)
@@ -200,7 +198,7 @@ class ArdroneBridge(ProtocolNode):
             wishes=self._wishes,
             is_hover_held=lambda: self._is_hover_held,
             use_settings=self._use_settings,
-            pose=self._restarts.pose,
+            pose=self._pose,
         )
         return self._session
 
@@ -273,7 +271,7 @@ class ArdroneBridge(ProtocolNode):
         if drone != self._drone:
             self._drone = drone
             self._pilot.use(drone)
-            self._restarts.pose.max_turn_rate = drone.max_yaw_rate
+            self._pose.max_turn_rate = drone.max_yaw_rate
         self.report.facts["firmware"] = settings.answered.get(FIRMWARE, "")
 
     def _switch_camera(self) -> None:
@@ -288,13 +286,11 @@ class ArdroneBridge(ProtocolNode):
 
     # Events of the session, on the link's thread.
 
-    def publish_event(self, message: Navdata | MeasuredNavdata | AirborneReport | PoseRestarted) -> None:
+    def publish_event(self, message: Navdata | MeasuredNavdata | AirborneReport) -> None:
         """Publish navdata, that between two which are followed only as imu/data, or whether the drone flies."""
         if isinstance(message, AirborneReport):
             if self._flying:
                 self.publish(self._flying, Bool(data=message.is_flying))
-        elif isinstance(message, PoseRestarted):
-            self._restarts.publish(message)
         elif isinstance(message, Navdata):
             self.publish_all(self._topics.made(message, self.now()))
         else:

@@ -46,7 +46,7 @@ from drone_bridge.ros.node.common_parameters import DRONE_ODOMETRY, common_param
 from drone_bridge.ros.node.doubt_reports import report_doubts
 from drone_bridge.ros.node.limit_reports import limit_parameters
 from drone_bridge.ros.node.parameters import ParameterDeclaration
-from drone_bridge.ros.node.pose_restarts import PoseRestarts
+from drone_bridge.ros.node.pose_restarts import make_drone_pose
 from drone_bridge.ros.node.program import run
 from drone_bridge.ros.node.protocol_node import REFUSED_COMMANDS, ProtocolNode
 from drone_bridge.ros.node.request_services import RequestServices
@@ -54,7 +54,6 @@ from drone_bridge.ros.qos import latched
 from drone_bridge.ros.topics.ar_drone_rows import static_transforms
 from drone_bridge.ros.topics.frames import DroneFrameNames
 from drone_bridge.ros.topics.topic_publishers import TopicPublishers
-from drone_bridge.session.continuous_pose import PoseRestarted
 from drone_bridge.session.feedback import Feedback
 from drone_bridge.session.session import EMERGENCY, LAND
 from drone_bridge.session.tilt_pilot import TiltPilot
@@ -165,8 +164,7 @@ class DroneGuiBridge(ProtocolNode):
         drone = read_drone(self.parameters, AR_DRONE)
         commands = TiltCommands(self, drone, has_landing_button=True)
         self._pilot = TiltPilot(commands.arbiter, drone, hovers=True)
-        self._restarts = PoseRestarts.of_drone(self, drone)
-        self._translation.shifted = self._restarts.pose.shifted
+        self._pose = make_drone_pose(self, drone, self._translation)
         report_doubts(self, lambda: self._pilot.doubts, lambda: self._pilot.is_drifting)
         for name in REQUESTS:
             self.make_subscription(Empty, name, self._on_message(name), 1, callback_group=self._requests.group)
@@ -200,7 +198,7 @@ class DroneGuiBridge(ProtocolNode):
             is_hover_held=lambda: self._is_hover_held,
             gui_host=lambda: link.peer_host,
             port_problem=(lambda: link.problem) if get("receive_navdata") else None,
-            pose=self._restarts.pose,
+            pose=self._pose,
         )
         return self._session
 
@@ -223,14 +221,12 @@ class DroneGuiBridge(ProtocolNode):
 
     # Events of the session, on the link's thread.
 
-    def publish_event(self, message: NavdataBlock | SentPacket | FlyingReport | PoseRestarted) -> None:
-        """Publish navdata, a sent packet, whether the drone flies, or that its pose has begun again."""
+    def publish_event(self, message: NavdataBlock | SentPacket | FlyingReport) -> None:
+        """Publish navdata, a sent packet, or whether the drone flies."""
         if isinstance(message, NavdataBlock):
             self._publish_navdata(message)
         elif isinstance(message, FlyingReport):
             self._publish_flying(message.is_flying)
-        elif isinstance(message, PoseRestarted):
-            self._restarts.publish(message)
         elif message.is_out and self.is_wanted(self._sent_states):
             state = drone_gui_state(message.seq, message.controls, self.get_clock().now().to_msg())
             state.header.frame_id = self._frame_id

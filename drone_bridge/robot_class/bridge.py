@@ -41,7 +41,7 @@ from drone_bridge.ros.node.common_parameters import common_parameters, frame_nam
 from drone_bridge.ros.node.doubt_reports import report_doubts
 from drone_bridge.ros.node.limit_reports import limit_parameters
 from drone_bridge.ros.node.parameters import ParameterDeclaration
-from drone_bridge.ros.node.pose_restarts import PoseRestarts
+from drone_bridge.ros.node.pose_restarts import make_pose
 from drone_bridge.ros.node.protocol_node import ProtocolNode
 from drone_bridge.ros.node.request_services import PendingRequest, RequestServices, undeliverable
 from drone_bridge.ros.topics.ar_drone_rows import static_transforms
@@ -49,7 +49,6 @@ from drone_bridge.ros.topics.covariances import twist_covariance_parameter
 from drone_bridge.ros.topics.frames import DroneFrameNames
 from drone_bridge.ros.topics.topic_publishers import TopicPublishers
 from drone_bridge.ros.topics.wheel_odometry import TWIST_VARIANCES
-from drone_bridge.session.continuous_pose import PoseRestarted
 from drone_bridge.session.feedback import Feedback
 from drone_bridge.session.obstacles import Obstacle
 from drone_bridge.session.report_watch import ReportWatch
@@ -119,9 +118,7 @@ class RobotClassBridge(ProtocolNode):
         translation = RobotClassTranslation(names, image_of(robot), twist_variances=variances, refuse_image=refuse)
         below = static_transforms(names) if "range" in robot.standard_topics else []
         self._topics = TopicPublishers(self, make_rows(robot), translation, below)
-        self._restarts: PoseRestarts | None = None
-        if not robot.absolute_pose:
-            self._restarts = PoseRestarts(self, *maxima(robot))
+        self._pose = None if robot.absolute_pose else make_pose(self, *maxima(robot))
         self._pictures: CameraTopics | None = None
         if (video := robot.camera) and video.link:
             cameras, of_size = [camera_of(video, "", video.width, video.height)], partial(camera_of, video)
@@ -193,7 +190,7 @@ class RobotClassBridge(ProtocolNode):
             Feedback(self.observed, self._commands.arbiter.limits, self._pilot),
             pilot=self._pilot,
             watch=self._watch,
-            pose=self._restarts.pose if self._restarts else None,
+            pose=self._pose,
             is_line=bool(self.serial_line),
         )
         return self._session
@@ -219,11 +216,8 @@ class RobotClassBridge(ProtocolNode):
         if self.has_link and (reason := self._session.disobeys):
             self.hold.hold(Obstacle.DISOBEYS.reason(reason=reason))
 
-    def publish_event(self, message: StatePacket | PoseRestarted) -> None:
-        if isinstance(message, StatePacket):
-            self._topics.publish(message, self.now())
-        elif self._restarts:
-            self._restarts.publish(message)
+    def publish_event(self, message: StatePacket) -> None:
+        self._topics.publish(message, self.now())
 
 
 def make_node(robot: type[Robot]) -> type[RobotClassBridge]:

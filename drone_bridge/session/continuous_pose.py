@@ -12,12 +12,12 @@ between is unknown: see `ObservedMotion.moved_unseen`.
 """
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from drone_bridge.motion.measurement import Measurement
 from drone_bridge.motion.observed_motion import ObservedMotion
 from drone_bridge.motion.planar_pose import PlanarPose
-from drone_bridge.session.session import Actions, Note, Publish
+from drone_bridge.session.session import Actions, Note
 
 #: Tolerances of place and yaw, m and rad.
 NEAR, FAR = 0.1, 0.3
@@ -25,13 +25,6 @@ NEAR, FAR = 0.1, 0.3
 FARTHEST = 1e9
 #: Counter.
 POSE_RESTARTS = "pose_restarts"
-
-
-@dataclass(frozen=True, slots=True)
-class PoseRestarted:
-    """Event: the vehicle's own pose has begun again, so `odom` has an offset. `count` is the number of times."""
-
-    count: int
 
 
 def continued(pose: "ContinuousPose | None", measured: Measurement, now_s: float) -> tuple[Measurement, Actions]:
@@ -51,7 +44,7 @@ class ContinuousPose:
         self._own, self._last = PlanarPose(), PlanarPose()  # the newest pose, in the vehicle's own frame and in odom
         self._place_at = self._yaw_at = -math.inf  # times of the last reports
         self._slack_s = 0.0  # longest gap of late: the reports after it may be late ones
-        self._is_greeted, self._count = False, 0
+        self._is_greeted = False
 
     def greeted(self) -> None:
         """Expect a pose that may begin again: the vehicle was just connected."""
@@ -71,13 +64,12 @@ class ContinuousPose:
             if self._is_greeted:  # what is not reported yet has begun again, too
                 own = PlanarPose(*(place or (0.0, 0.0))[:2], yaw or 0.0)
             self._origin = self._last.seeing(PlanarPose().seen_from(own))
-            self._count += 1
             self._observed.moved_unseen(self._max_speed * gap_s)
             sentence = (
                 f"The vehicle's own pose began again at x = {own.x:.2f} m, y = {own.y:.2f} m, yaw = {own.yaw:.2f} rad. "
                 f"odom goes on from {self._last.x:.2f} m, {self._last.y:.2f} m, {self._last.yaw:.2f} rad."
             )
-            actions = [Publish(PoseRestarted(self._count)), Note(POSE_RESTARTS, sentence)]
+            actions = [Note(POSE_RESTARTS, sentence)]
         self._own, self._last, self._is_greeted = own, self._origin.seeing(own), False
         self._place_at, self._yaw_at = now_s if place else self._place_at, self._yaw_at if yaw is None else now_s
         return self.shifted(measured), actions

@@ -29,7 +29,7 @@ from drone_bridge.ros.node.datagram_link import datagram_link
 from drone_bridge.ros.node.doubt_reports import report_doubts
 from drone_bridge.ros.node.limit_reports import LAND_UNATTENDED_S, limit_parameters
 from drone_bridge.ros.node.parameters import ParameterDeclaration
-from drone_bridge.ros.node.pose_restarts import PoseRestarts
+from drone_bridge.ros.node.pose_restarts import make_drone_pose
 from drone_bridge.ros.node.program import run
 from drone_bridge.ros.node.protocol_node import ProtocolNode
 from drone_bridge.ros.node.simulated_time import Stamps, time_parameters
@@ -37,7 +37,6 @@ from drone_bridge.ros.node.text_link import TextLink
 from drone_bridge.ros.time import time_from_seconds
 from drone_bridge.ros.topics.topic_publishers import TopicPublishers
 from drone_bridge.session.arbiter import LANDING_SPEED
-from drone_bridge.session.continuous_pose import PoseRestarted
 from drone_bridge.session.feedback import Feedback
 from drone_bridge.session.tilt_pilot import TiltPilot
 from drone_bridge.telemetry.codec import (
@@ -141,8 +140,7 @@ class TelemetryBridge(ProtocolNode):
         self._drone = drone = read_drone(self.parameters, LANDING_DRONE)
         commands = TiltCommands(self, drone, now=self._stamps.command_clock)
         self._pilot = TiltPilot(commands.arbiter, drone, hovers=False)
-        self._restarts = PoseRestarts.of_drone(self, drone)
-        translation.shifted = self._restarts.pose.shifted
+        self._pose = make_drone_pose(self, drone, translation)
         report_doubts(self, lambda: self._pilot.doubts, lambda: self._pilot.is_drifting)
         self._allowed_peers = read_allowed_peers(self.parameters)
         self._is_udp = get("transport") == "udp"
@@ -175,17 +173,14 @@ class TelemetryBridge(ProtocolNode):
             sinking=self._drone.climbing(-LANDING_SPEED),
             by_topics=not self._is_udp,
             called=(lambda: link.address) if isinstance(link, DatagramCaller) else None,
-            pose=self._restarts.pose,
+            pose=self._pose,
         )
         return self._session
 
     # Telemetry, on the link's thread.
 
-    def publish_event(self, message: DroneTelemetry | RoverTelemetry | PoseRestarted | DeadReckonedPose) -> None:
-        """Publish the topics of a document or of the pose that follows, or that the drone's pose has begun again."""
-        if isinstance(message, PoseRestarted):
-            self._restarts.publish(message)
-            return
+    def publish_event(self, message: DroneTelemetry | RoverTelemetry | DeadReckonedPose) -> None:
+        """Publish the topics of a document, or of the pose that follows."""
         if isinstance(message, DeadReckonedPose):
             self._topics.publish(message, self._stamp)
             return

@@ -3,7 +3,7 @@
 
 import pytest
 from ardrone_talk import DEMO, Talk
-from session_talk import notes, published
+from session_talk import notes
 
 from drone_bridge.ardrone.codec import (
     COMMANDS,
@@ -36,7 +36,7 @@ from drone_bridge.motion.ar_drone_flight import FlightPhase
 from drone_bridge.motion.observed_motion import ObservedMotion
 from drone_bridge.motion.tilted_drone import Shares
 from drone_bridge.session.arbiter import Rank
-from drone_bridge.session.continuous_pose import ContinuousPose, PoseRestarted
+from drone_bridge.session.continuous_pose import POSE_RESTARTS, ContinuousPose
 from drone_bridge.session.session import FINAL_REPEATS, Landing, Publish, Send
 
 TILT = WantedSetting(setting("control:euler_angle_max", 0.3), needs_ground=True)
@@ -463,5 +463,5 @@ def test_a_heading_that_begins_again_goes_on_for_the_pilot():
     talk.open().run(1.0)
     talk.drone.flight.yaw = 0.0
     actions = talk.run(1.0)
-    assert [each.count for each in published(actions) if isinstance(each, PoseRestarted)] == [1]
+    assert len(notes(actions, POSE_RESTARTS)) == 1
     assert {round(measured.yaw, 2) for measured in talk.pilot.measurements if measured.yaw is not None} == {1.2}

@@ -29,7 +29,7 @@ from drone_bridge.dronegui.session.flight_watch import FlyingSource
 from drone_bridge.motion.observed_motion import ObservedMotion
 from drone_bridge.motion.tilted_drone import Shares
 from drone_bridge.session.arbiter import Rank
-from drone_bridge.session.continuous_pose import ContinuousPose, PoseRestarted
+from drone_bridge.session.continuous_pose import POSE_RESTARTS, ContinuousPose
 from drone_bridge.session.session import EMERGENCY_AGE_S, FINAL_REPEATS, Landing, Outcome, Send
 from drone_bridge.session.tilt_pilot import ESTIMATED
 
@@ -1131,5 +1131,5 @@ def test_a_heading_that_begins_again_goes_on_for_pilot_and_limits():
     talk.open()
     talk.hear({"type": "demo", "psi": -70000})
     actions = talk.hear({"type": "demo", "psi": 0})
-    assert [each.count for each in published(actions) if isinstance(each, PoseRestarted)] == [1]
+    assert len(notes(actions, POSE_RESTARTS)) == 1
     assert [measured.yaw for measured, _ in talk.reported] == [pytest.approx(math.radians(70))] * 2

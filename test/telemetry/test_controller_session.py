@@ -12,7 +12,7 @@ from telemetry_documents import DRONE, HOVER, ROVER, Clock, changed, drone
 
 from drone_bridge.motion.dead_reckoning import DeadReckonedPose
 from drone_bridge.motion.observed_motion import ObservedMotion
-from drone_bridge.session.continuous_pose import ContinuousPose, PoseRestarted
+from drone_bridge.session.continuous_pose import POSE_RESTARTS, ContinuousPose
 from drone_bridge.session.session import FINAL_GAP_S, FINAL_REPEATS, Note, Send
 from drone_bridge.telemetry.codec import (
     COMMAND_TOPIC,
@@ -476,7 +476,7 @@ def test_a_heading_that_begins_again_goes_on_for_pilot_and_limits():
     talk = Talk(pose=ContinuousPose(observed, 5.0, 1.0))
     talk.hear(imu__orientation__yaw=1.2)
     actions = talk.hear(imu__orientation__yaw=0.1)
-    assert [each.count for each in session_talk.published(actions) if isinstance(each, PoseRestarted)] == [1]
+    assert len(notes(actions, POSE_RESTARTS)) == 1
     first, last = (measured.yaw for measured, _ in talk.feedback.all)
     assert last == first
 

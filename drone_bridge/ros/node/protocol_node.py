@@ -177,6 +177,7 @@ class ProtocolNode(LifecycleNode):
         self._is_publishing = False
         self._each_second: list[Callable[[], None]] = []
         self._on_activated: list[Callable[[], None]] = []
+        self._on_counted: dict[str, Callable[[], None]] = {}
 
     # Interface of subclasses.
 
@@ -396,6 +397,7 @@ class ProtocolNode(LifecycleNode):
         """Count and log a note."""
         if note.counter:
             self.report.counts[note.counter] += 1
+            self._on_counted.get(note.counter, lambda: None)()
         if not note.sentence:
             return
         if note.is_expected:
@@ -530,6 +532,11 @@ class ProtocolNode(LifecycleNode):
         """Register a callback, until cleanup, for each activation, before the link opens. Called in the executor."""
         self._on_activated.append(call)
         self.cleanup.callback(self._on_activated.remove, call)
+
+    def when_counted(self, counter: str, call: Callable[[], None]) -> None:
+        """Register the callback of a counter, until cleanup, for each note of it. Called in the loop's thread."""
+        self._on_counted[counter] = call
+        self.cleanup.callback(self._on_counted.pop, counter)
 
     def _report(self) -> None:
         self._is_time_simulated = is_time_simulated(self)
