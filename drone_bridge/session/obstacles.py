@@ -22,6 +22,14 @@ class Obstacle(Enum):
         "{number} nodes are named {name}",
         "end one of them, or give it a name or a namespace of its own",
     )
+    WAITING = (
+        "process {process} waits to be {name} once this one has ended",
+        "end it, or give it a name or a namespace of its own",
+    )
+    GAVE_WAY = (
+        "another active node is named {name}, and was before this one",
+        "end it, or give it a name or a namespace of its own; if it was killed, or is out of reach, restart this one",
+    )
     CLOCK = "/clock is published by {nodes}", "set publish_clock to false in all nodes but one"
     NO_TIME = (
         "use_sim_time is true and no time comes on /clock: all stamps are 0",

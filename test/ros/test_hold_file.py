@@ -531,13 +531,13 @@ def test_between_reads_a_look_reads_files_if_the_folder_has_changed(wish_file, h
         assert node.hold.is_held
 
 
-def test_a_node_looks_for_wishes_each_0_1_s_and_reads_them_each_second():
-    looks = []
+def test_a_node_looks_for_wishes_each_0_1_s_and_reads_and_signs_each_second():
+    looks, signs = [], []
     poll = lambda *, only_if_changed: looks.append(only_if_changed)  # noqa: E731
-    node = SimpleNamespace(_wish_looks=0, hold=SimpleNamespace(poll_files=poll))
+    node = SimpleNamespace(_wish_looks=0, hold=SimpleNamespace(poll_files=poll), _sign=lambda: signs.append(len(looks)))
     for _ in range(30):
         ProtocolNode._look_for_wishes(node)
-    assert (looks.count(False), len(looks)) == (3, 30)
+    assert (looks.count(False), len(looks), signs) == (3, 30, [10, 20, 30])
 
 
 def test_a_wish_in_a_file_does_not_outlive_a_release_in_that_run(wish_file):

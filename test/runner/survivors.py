@@ -8,6 +8,7 @@ A reason is why the mutant is equivalent, or the exhaustive test that finds it, 
 SAVES_TIME = "saves time only: without it nothing is dropped either"
 BLIND = "without a position it is blind, and this is not called"
 AT_ONE_INSTANT = "at one instant only"
+AT_ONE_NUMBER = "at one measured number only"
 SAME_LAYOUT = "both processes use this layout"
 
 SURVIVORS: dict[str, dict[str, dict[str, str]]] = {
@@ -211,5 +212,26 @@ SURVIVORS: dict[str, dict[str, dict[str, str]]] = {
         "if now_s - decided_s > StallDetector.STALL_S and not self._is_stopping:": {
             "now_s - decided_s > StallDetector.STALL_S -> now_s - decided_s >= StallDetector.STALL_S": AT_ONE_INSTANT
         }
+    },
+    "session/continuous_pose ContinuousPose.__init__": {
+        "self._is_greeted = False": {"False -> True": "the first pose has none before, and ends it"},
+        "self._slack_s = 0.0  # longest gap of late: the reports after it may be late ones": {
+            "0.0 -> 1.0": "the first pose sets it"
+        },
+    },
+    "session/continuous_pose ContinuousPose.update": {
+        "if (place is None and yaw is None) or not all(abs(each) < FARTHEST for each in (*(place or ()), yaw or 0.0)):": {
+            "0.0 -> 1.0": "1 is within FARTHEST, too"
+        },
+    },
+    "session/continuous_pose ContinuousPose._begins_again": {
+        "was_near = math.hypot(self._own.x, self._own.y) <= FAR and abs(math.remainder(self._own.yaw, math.tau)) <= FAR": {
+            "math.hypot(self._own.x, self._own.y) <= FAR -> math.hypot(self._own.x, self._own.y) < FAR": AT_ONE_NUMBER,
+            "abs(math.remainder(self._own.yaw, math.tau)) <= FAR -> abs(math.remainder(self._own.yaw, math.tau)) < FAR": AT_ONE_NUMBER,
+        },
+        "return moved > most or turned > most_turn": {
+            "moved > most -> moved >= most": AT_ONE_NUMBER,
+            "turned > most_turn -> turned >= most_turn": AT_ONE_NUMBER,
+        },
     },
 }

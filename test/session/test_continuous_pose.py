@@ -25,7 +25,7 @@ class Vehicle:
         """Return the reported place and yaw in odom, and the number of restarts."""
         self.now_s += gap_s
         measured = Measurement(position=None if x is None else (x, y, z), yaw=yaw)
-        reported, actions = self.pose.update(measured, self.now_s)
+        reported, actions = continued(self.pose, measured, self.now_s)
         assert reported == self.pose.shifted(measured)
         place = reported.position and tuple(round(value, 6) for value in reported.position)
         return place, reported.yaw, len(notes(actions, POSE_RESTARTS))
@@ -77,6 +77,7 @@ def test_a_pose_near_0_after_a_greeting_begins_again(vehicle, last, first, begin
         ((1.5, -1.29, math.pi / 2), 1.0, False),
         ((1.5, -1.31, math.pi / 2), 1.0, True),
         ((1.5, 0.0, math.pi / 2 + 0.49 - math.tau), 0.1, False),
+        ((None, None, math.pi / 2 - 0.51), 0.1, True),
         ((1.5, 0.0, math.pi / 2 - 0.51), 0.1, True),
     ],
 )
@@ -84,11 +85,41 @@ def test_a_pose_that_moves_faster_than_the_vehicle_can_begins_again(vehicle, pos
     place, yaw, restarts = vehicle.report(*pose, gap_s=gap_s)
     assert bool(restarts) is begins_again
     if begins_again:
-        assert (place, yaw) == ((1.5, 0.0, 0.25), pytest.approx(math.pi / 2))
+        assert (place, yaw) == (None if pose[0] is None else (1.5, 0.0, 0.25), pytest.approx(math.pi / 2))
         assert vehicle.observed.unseen_m == pytest.approx(gap_s * SPEED)
     else:
         assert place == pytest.approx((*pose[:2], 0.25))
         assert vehicle.observed.unseen_m == 0.0
+
+
+def test_a_place_alone_begins_again_and_leaves_the_yaw(vehicle):
+    assert vehicle.report(1.5, 9.0) == ((1.5, 0.0, 0.25), None, 1)
+    assert vehicle.report(1.5, 9.0, math.pi / 2) == ((1.5, 0.0, 0.25), pytest.approx(math.pi / 2), 0)
+    assert vehicle.report(1.5, -9.0)[2] == 1
+    pose = ContinuousPose(ObservedMotion(lambda: 0.0), SPEED, TURN)
+    for x, restarts in ((1.0, 0), (9.0, 1)):
+        assert len(notes(pose.update(Measurement(position=(x, 0.0, 0.0)), 1.0)[1], POSE_RESTARTS)) == restarts
+
+
+@pytest.mark.parametrize(
+    ("often", "then"), [({"yaw": math.pi / 2}, {"x": 4.2, "y": 0.0}), ({"x": 1.5, "y": 0.0}, {"yaw": 7.0})]
+)
+def test_what_is_reported_seldom_may_have_moved_farther(vehicle, often, then):
+    for _ in range(30):
+        assert not vehicle.report(**often)[2]
+    assert not vehicle.report(**then)[2]
+
+
+def test_the_first_yaw_after_places_is_no_restart():
+    pose = ContinuousPose(ObservedMotion(lambda: 0.0), SPEED, TURN)
+    for measured in (Measurement(position=(0.0, 0.0, 0.0)), Measurement(position=(0.0, 0.0, 0.0), yaw=2.0)):
+        assert pose.update(measured, 1.0) == (measured, [])
+
+
+def test_a_report_without_a_pose_does_not_hide_the_reset(vehicle):
+    vehicle.pose.greeted()
+    assert vehicle.pose.update(Measurement(height=1.0), 10.2) == (Measurement(height=1.0), [])
+    assert vehicle.report(0.0, 0.0, 0.0, gap_s=5.0)[2] == 1
 
 
 def test_a_late_report_after_an_outage_does_not_begin_again(vehicle):
@@ -131,8 +162,8 @@ def test_a_second_restart_goes_on_from_the_first(vehicle):
     assert (place, yaw) == ((1.5, 0.8, 0.25), pytest.approx(math.pi / 2))
 
 
-@pytest.mark.parametrize("number", [math.nan, math.inf, 1e300])
+@pytest.mark.parametrize("number", [math.nan, math.inf, 1e300, 1.5e9, 1e9])
 def test_numbers_without_sense_leave_the_pose_where_it_was(vehicle, number):
     for measured in (Measurement(position=(number, 0.0, 0.0), yaw=0.0), Measurement(yaw=number), Measurement()):
-        vehicle.pose.update(measured, 10.2)
+        assert vehicle.pose.update(measured, 10.2) == (measured, [])
     assert vehicle.report(1.5, 0.0, math.pi / 2)[0] == pytest.approx((1.5, 0.0, 0.25))

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 
 from drone_bridge.ros.hold.wish_file import EVERY_VEHICLE, FiledWish
-from drone_bridge.tools.web.wishes import Report, Wish, Wishes
+from drone_bridge.tools.web.wishes import RUN_S, Report, Wish, Wishes
 
 DRONE, NODE = "/d1/cmd_vel_stamped", "/d1/bridge"
 
@@ -41,7 +41,7 @@ class Talk:
     """One vehicle with its node, and the wish for it."""
 
     def __init__(self):
-        self.wishes, self.node, self._ids = Wishes(), Node(), 0
+        self.wishes, self.node, self._ids, self.now_s = Wishes(), Node(), 0, 50.0
         self.wishes.vehicle_appeared(DRONE, [NODE])
 
     def make_wish(self, by="Anne"):
@@ -58,7 +58,8 @@ class Talk:
             self.node.take(wish.id)
 
     def report(self):
-        self.wishes.reported(NODE, self.node.report)
+        self.now_s += 0.5
+        self.wishes.reported(NODE, self.node.report, self.now_s)
 
     @property
     def is_reached(self):
@@ -99,6 +100,29 @@ def test_wish_of_another_server_changes_nothing_and_later_release_ends_it(talk):
     talk.node.release()
     talk.report()
     assert DRONE not in talk.wishes
+
+
+def test_a_wish_is_reached_once_each_run_that_gave_a_sign_has_it(talk):
+    twin, reached = Node(), []
+    twin.run = "of a twin"
+    talk.want()
+    talk.insist()
+    for second in range(4):
+        if second == 2:
+            twin.take(talk.wishes.get(DRONE).id)
+        talk.wishes.reported(NODE, twin.report, 50.0 + second)
+        talk.wishes.reported(NODE, talk.node.report, 50.0 + second)
+        reached.append(talk.is_reached)
+    assert reached == [False, False, True, True]
+
+
+def test_a_run_that_ended_without_the_wish_counts_for_3_s(talk):
+    talk.report()
+    talk.want()
+    talk.node.restart()
+    talk.insist()
+    reached = [talk.report() or (talk.now_s, talk.is_reached) for _ in range(8)]
+    assert [now_s for now_s, is_reached in reached if not is_reached] == [51.0, 51.5, 52.0, 52.5, 53.0, 53.5]
 
 
 def test_pressed_again_it_is_a_new_wish_of_the_same_person(talk):
@@ -181,6 +205,7 @@ def test_wanted_vehicle_is_always_held_in_the_end_unless_released(steps):
         else:
             talk.node.restart()
     is_wanted = DRONE in talk.wishes
+    talk.now_s += RUN_S  # former runs have ended
     for _ in range(2):
         talk.report()
         talk.insist()
@@ -198,10 +223,10 @@ def test_wish_released_by_two_foreign_nodes_ends_once(talk):
     talk.wishes.want(DRONE, nodes, wish := talk.make_wish())
     for name, node in zip(nodes, (talk.node, other), strict=True):
         node.take(wish.id)
-        talk.wishes.reported(name, node.report)
+        talk.wishes.reported(name, node.report, 1.0)
     talk.wishes.vehicle_appeared(DRONE, ["/d1/bridge/hold"])  # discovery has briefly lost their reports
     for name, node in zip(nodes, (talk.node, other), strict=True):
         node.release()
-        talk.wishes.reported(name, node.report)
+        talk.wishes.reported(name, node.report, 1.0)
     talk.wishes.vehicle_appeared(DRONE, nodes)
     assert DRONE not in talk.wishes

@@ -114,6 +114,17 @@ class Hold:
         """Whether the vehicle must be neutral."""
         return bool(self.state.reason(elapsed_s()))
 
+    @property
+    def run(self) -> str:
+        """Random id of this run of the node."""
+        return str(self._status.run)
+
+    def sign(self, *, is_active: bool, is_settled: bool) -> None:
+        """Publish the state as a sign of life, see `session.namesakes`. Thread-safe."""
+        with self._lock:
+            self._status.is_active, self._status.is_settled = is_active, is_settled
+            self._publish()
+
     def when_set(self, call: Callable[[], None]) -> None:
         """Register a callback, until cleanup, for when commands are to be dropped. Called in the executor."""
         self._on_hold.append(call)

@@ -43,6 +43,7 @@ from rclpy.qos_overriding_options import QoSOverridingOptions
 from rclpy.timer import Timer
 
 from drone_bridge.motion.observed_motion import ObservedMotion
+from drone_bridge.msg import HoldStatus
 from drone_bridge.net.clock import elapsed_s
 from drone_bridge.net.connector import LinkError, LinkInUseError, UnknownHostError
 from drone_bridge.net.last_words import LEAST_LIFETIME_S, LastWordsKeeper
@@ -50,7 +51,6 @@ from drone_bridge.net.link_loop import INTERNAL_ERRORS, Intake, Link, LinkLoop
 from drone_bridge.ros.hold.hold import LOOK_S, LOOKS_PER_READ, Hold
 from drone_bridge.ros.node.autostart import Autostart
 from drone_bridge.ros.node.link_report import LinkReport
-from drone_bridge.ros.node.namesakes import Namesakes
 from drone_bridge.ros.node.parameters import UNCONFIGURED, DeclaredParameters, ParameterDeclaration, has_value
 from drone_bridge.ros.node.simulated_time import TimeWatch, clock_conflict, is_time_simulated
 from drone_bridge.ros.node.stall_watch import PROCESS, STALL_S
@@ -58,11 +58,13 @@ from drone_bridge.ros.node.status_publisher import StatusPublisher
 from drone_bridge.ros.process import log_pipe
 from drone_bridge.ros.process.name_lock import NAMES, NameTakenError
 from drone_bridge.ros.publishers import NO_EVENTS, PUBLISHER_ERRORS
+from drone_bridge.ros.qos import latched
 from drone_bridge.ros.service_responses import resend_if_lost
 from drone_bridge.ros.steady_timer import steady_timer
 from drone_bridge.ros.subscriptions import subscribe
 from drone_bridge.ros.ticker import Ticker
 from drone_bridge.ros.time import time_from_nanoseconds
+from drone_bridge.session.namesakes import Namesakes
 from drone_bridge.session.obstacles import Obstacle
 from drone_bridge.session.session import (
     AFTER_STALLS,
@@ -160,10 +162,11 @@ class ProtocolNode(LifecycleNode):
         self.report = LinkReport(self.get_logger(), self.open_state)
         self._status = StatusPublisher(self, self.now)
         self._autostart = Autostart(self, self.parameters, self._status, self.hardware_id)
-        self._namesakes = Namesakes(self)
         self.hold = Hold(
             self, is_server=self.is_server, report=self.report, check_age=self.check_age, cleanup=self.cleanup
         )
+        self._namesakes = Namesakes(self.hold.run, elapsed_s())
+        self.create_subscription(HoldStatus, "~/hold_status", self._follow_namesake, latched())
         self._wish_looks = 0
         self._wish_ticker = Ticker(f"{name} wishes", LOOK_S, self._look_for_wishes, self._log_error)
         #: Motion of the vehicle, by its own reports.
@@ -231,6 +234,7 @@ class ProtocolNode(LifecycleNode):
     @log_failure
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Read the parameters, create publishers and subscriptions, and start reporting."""
+        self._check_namesakes()
         self._is_time_simulated = is_time_simulated(self)
         self.observed = ObservedMotion(elapsed_s, self._settled_at)
         self.report.start_over(self.parameters[self.silence_parameter])
@@ -250,6 +254,7 @@ class ProtocolNode(LifecycleNode):
     @log_failure
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Open the link, and keep it open."""
+        self._check_namesakes()
         with contextlib.ExitStack() as opened:  # closed if a later step fails, or each retry would leave it behind
             if log := self._open_wire_log():
                 self.wire_log = log
@@ -275,6 +280,7 @@ class ProtocolNode(LifecycleNode):
         with self._leaving:  # `leave` can't join a thread that has not started
             self._loop = loop
             loop.start()
+        self._sign()
         return result
 
     @log_failure
@@ -327,6 +333,7 @@ class ProtocolNode(LifecycleNode):
             if self.wire_log and not self.wire_log.close():
                 self.get_logger().error("The wire log could not be flushed in time.")
             self.wire_log = None
+        self._sign()
         self.hold.finish()
 
     def destroy_node(self) -> None:
@@ -340,6 +347,26 @@ class ProtocolNode(LifecycleNode):
     def _look_for_wishes(self) -> None:
         self._wish_looks += 1
         self.hold.poll_files(only_if_changed=bool(self._wish_looks % LOOKS_PER_READ))
+        if not self._wish_looks % LOOKS_PER_READ:
+            self._sign()
+
+    # Other nodes of this name.
+
+    def _sign(self) -> None:
+        self.hold.sign(is_active=self.has_link, is_settled=self._namesakes.is_settled(elapsed_s()))
+
+    def _follow_namesake(self, sign: HoldStatus) -> None:
+        """Record a sign of life of another run of this node's name, and give way to it if this one has just started."""
+        states = {"is_active": sign.is_active, "is_settled": sign.is_settled}
+        if self._namesakes.sign(sign.run, elapsed_s(), **states) and self.has_link:
+            self.trigger_deactivate()
+            self.trigger_cleanup()
+            self.start()
+
+    def _check_namesakes(self) -> None:
+        """Raise LinkError with a sentence while another run of this node's name has precedence."""
+        if self._namesakes.first:
+            raise LinkError(Obstacle.GAVE_WAY.sentence(name=self.get_fully_qualified_name()))
 
     def _open_wire_log(self) -> "WireLog | None":
         """Create the wire log if the parameters request one. Raises LinkError."""
@@ -544,7 +571,11 @@ class ProtocolNode(LifecycleNode):
         conflict = clock_conflict(self) if self._is_time_simulated or self._publishes_clock else None
         self.report.update_obstacle(Obstacle.CLOCK, conflict)
         self.report.update_obstacle(Obstacle.NO_TIME, self._time_watch.facts(self._publishes_clock))
-        self.report.update_obstacle(Obstacle.NODE_NAME, self._namesakes.problem())
+        name, number = self.get_fully_qualified_name(), self._namesakes.count(elapsed_s())
+        several = {"number": number, "name": name} if number > 1 else None
+        self.report.update_obstacle(Obstacle.NODE_NAME, several)
+        waiting = NAMES.waiting(self.context.get_domain_id(), name)
+        self.report.update_obstacle(Obstacle.WAITING, {"process": waiting, "name": name} if waiting else None)
         if not self.says_silence:
             self.report.notice_silence()
         if not self.is_server and not (self._loop and self._loop.session.is_heard):

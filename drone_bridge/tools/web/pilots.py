@@ -222,9 +222,12 @@ class Pilots:
 
     def set_status(self, node: str, status: HoldStatus) -> None:
         """Update the wishes by the report of a node, and announce changes."""
-        before = dict(self._wishes.all())
-        self._statuses[node] = status
-        self._wishes.reported(node, Report(status.run, status.wish, status.releases_before_wish, status.releases))
+        before, reached = dict(self._wishes.all()), self._reached()
+        is_new, self._statuses[node] = status != self._statuses.get(node), status
+        report = Report(status.run, status.wish, status.releases_before_wish, status.releases)
+        self._wishes.reported(node, report, elapsed_s())
+        if not is_new and self._reached() == reached:
+            return  # a sign of life, every second
         for topic in before.keys() - self._wishes.all().keys():
             self._end_wish(before[topic])  # a person has resumed it elsewhere
         self._file_wishes()
@@ -233,6 +236,9 @@ class Pilots:
                 held = [each for name in vehicle.reporters if (each := self._statuses.get(name)) and each.held]
                 since_s = min((each.since.sec + each.since.nanosec / 1e9 for each in held), default=None)
                 self._note_held(topic, since_s, is_kept=any(each.is_inherited for each in held))
+
+    def _reached(self) -> dict[str, bool]:
+        return {topic: wish.is_reached for topic, wish in self._wishes.all().items()}
 
     def _note_held(self, topic: str, since_s: float | None, *, is_kept: bool) -> None:
         self._kept.discard(topic)
@@ -523,7 +529,7 @@ class Pilots:
             if wish.is_reached or vehicle is None:
                 continue
             if vehicle.reporters:
-                for node in wish.nodes - wish.reached.keys():
+                for node in wish.nodes - wish.reached:
                     self._send_wish(node, wish.id, wish.reason)
             else:
                 self._command(topic, NEUTRAL)

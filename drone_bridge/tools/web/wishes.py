@@ -2,12 +2,15 @@
 """Wishes: wanted holds, each until a person releases the vehicle. Pure; ids are arguments.
 
 Theory of operation: a wish has an id. A node that accepts it reports that id, with the id of its own run and a count of
-releases (`~/hold_status`). For each node of a wanted vehicle the wish is
+releases (`~/hold_status`), every second. For each run of each node of a wanted vehicle the wish is
 
 | state | begins | ends |
 |---|---|---|
-| unreached | with the wish; with another run of the node, which may not have it | with a report of its id |
-| reached | with that report, whose run and count are stored | with another run; or as below |
+| unreached | with the wish; with the first report of the run | with a report of its id |
+| reached | with that report, whose count is stored | as below |
+
+It is reached by a node once it is by each run that has reported within RUN_S. Two runs are one after the other, or two
+nodes of one name, such as on two machines.
 
 It ends for the whole vehicle with `end`, when a person resumes it here, or with a report of that run with more releases
 than before the wish, when a person resumed it elsewhere. The first report of another run does not end it, and neither
@@ -23,6 +26,10 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from drone_bridge.ros.hold.wish_file import EVERY_VEHICLE, FiledWish
+from drone_bridge.session.namesakes import MAX_RUNS
+
+#: How long a run counts after its last report, s.
+RUN_S = 3.0
 
 
 class Report(NamedTuple):
@@ -49,8 +56,10 @@ class Wish:
     """Time when STOP was last pressed, by a clock that is never set."""
     nodes: frozenset[str] = frozenset()
     """Full names of the nodes that must accept it."""
-    reached: dict[str, Report] = field(default_factory=dict)
-    """Nodes that have accepted it, with their reports; empty for nodes without reports."""
+    accepted: dict[tuple[str, str], Report] = field(default_factory=dict)
+    """Reports of the runs that have accepted it, by node and run."""
+    reached: set[str] = field(default_factory=set)
+    """Nodes all of whose runs have accepted it."""
     problem: str = ""
     """Problem of a node that can't be held."""
 
@@ -62,7 +71,7 @@ class Wish:
     @property
     def is_reached(self) -> bool:
         """Whether all nodes have accepted it. False without nodes, as nothing can hold the vehicle."""
-        return bool(self.nodes) and self.nodes <= self.reached.keys()
+        return bool(self.nodes) and self.nodes <= self.reached
 
 
 class Wishes:
@@ -72,7 +81,7 @@ class Wishes:
         self._wishes: dict[str, Wish] = {}
         self._all: Wish | None = None
         self._resumed: set[str] = set()  # vehicles excepted from it
-        self._reports: dict[str, Report] = {}  # newest report of each node
+        self._reports: dict[str, dict[str, tuple[Report, float]]] = {}  # newest of each run of a node, and its time
 
     def __contains__(self, vehicle: str) -> bool:
         return vehicle in self._wishes
@@ -113,7 +122,7 @@ class Wishes:
     def vehicle_appeared(self, vehicle: str, nodes: Collection[str]) -> None:
         """Record a present vehicle with its nodes; it may be new, or have come back."""
         if self._all and vehicle not in self._wishes and vehicle not in self._resumed:
-            self._wishes[vehicle] = replace(self._all, reached={})
+            self._wishes[vehicle] = replace(self._all, accepted={}, reached=set())
         if wish := self._wishes.get(vehicle):
             wish.nodes = frozenset(nodes)
             for node in wish.nodes & self._reports.keys():
@@ -128,9 +137,10 @@ class Wishes:
         """End the wish for all, including later vehicles."""
         self._all = None
 
-    def reported(self, node: str, report: Report) -> None:
-        """Update the wishes by a report of a node."""
-        self._reports[node] = report
+    def reported(self, node: str, report: Report, now_s: float) -> None:
+        """Update the wishes by a report of a node, received now by a clock that is never set."""
+        runs = {run: each for run, each in self._reports.get(node, {}).items() if now_s - each[1] <= RUN_S}
+        self._reports[node] = {**dict(list(runs.items())[-MAX_RUNS:]), report.run: (report, now_s)}
         for vehicle in [vehicle for vehicle, wish in self._wishes.items() if node in wish.nodes]:
             self._follow(vehicle, node)
 
@@ -139,7 +149,7 @@ class Wishes:
         if self._wishes.get(vehicle) is wish:
             wish.problem = problem
             if not problem:
-                wish.reached = dict.fromkeys(wish.nodes, Report("", "", 0, 0))
+                wish.reached = set(wish.nodes)
 
     def released(self, vehicle: str) -> None:
         """End a reached wish, because a node without reports reports that its vehicle is no longer held."""
@@ -148,15 +158,13 @@ class Wishes:
             self.end(vehicle)
 
     def _follow(self, vehicle: str, node: str) -> None:
-        wish, report = self._wishes.get(vehicle), self._reports[node]
+        wish = self._wishes.get(vehicle)
         if wish is None:  # ended by the report of another node
             return
-        at = wish.reached.get(node)
-        if report.wish == wish.id:
-            at = wish.reached[node] = report
-        elif at is not None and report.run != at.run:
-            del wish.reached[node]
-        elif at is None:
-            return
-        if report.run == at.run and report.releases > at.releases_before_wish:
+        runs = [report for report, _ in self._reports[node].values()]
+        wish.accepted |= {(node, each.run): each for each in runs if each.wish == wish.id}
+        accepted = [(each, wish.accepted[node, each.run]) for each in runs if (node, each.run) in wish.accepted]
+        wish.reached -= {node}
+        wish.reached |= {node} if len(accepted) == len(runs) else set()
+        if any(report.releases > at.releases_before_wish for report, at in accepted):
             self.end(vehicle)
