@@ -46,6 +46,7 @@ class Tello(Robot):
         self.is_flying: bool | None = None
         self.still = self.flown = 0
         self.charge = 1.0
+        self.with_charge = ""  # once reported
 
     def handshake(self) -> Iterator[Step]:
         yield b"command", lambda heard: heard.strip() == b"ok"
@@ -56,13 +57,14 @@ class Tello(Robot):
 
     def decode_report(self, packet: bytes) -> Answer:
         text = packet.decode("ascii").strip()
-        reason = "" if text == "ok" else f"it answered {text!r}, with {self.charge:.0%} of its charge"
+        reason = "" if text == "ok" else f"{text}{self.with_charge}"
         return Answer("", not reason, reason)
 
     def decode_state(self, packet: bytes) -> Telemetry:
         texts = dict(pair.split(":") for pair in packet.decode("ascii").strip().split(";") if pair)
         state = {name: float(text) for name, text in texts.items() if name != "mpry"}
-        self.charge = state["bat"] / 100
+        charge = state["bat"] / 100
+        self.with_charge = f", with {charge:.0%} of its charge"
         self.watch_motors(state["time"], is_up=state["h"] > 0)
         roll, pitch, yaw = (math.radians(state[name]) for name in ("roll", "pitch", "yaw"))
         ahead, right = self.turned(state["vgx"] / 10, state["vgy"] / 10, -yaw)
@@ -73,7 +75,7 @@ class Tello(Robot):
             velocity=BodyVelocity(ahead, -right, -state["vgz"] / 10),
             acceleration=(state["agx"] * MILLI_G, -state["agy"] * MILLI_G, -state["agz"] * MILLI_G),
             height=state["tof" if state["tof"] < TOO_FAR else "h"] / 100,
-            charge=self.charge,
+            charge=charge,
             is_flying=self.is_flying,
             extra={"temperature": self.message(state["temph"])},
         )
