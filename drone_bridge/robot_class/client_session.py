@@ -20,9 +20,9 @@ moved without a sign of life for `command_timeout`, and for three of its reports
 A landing continues. Without reports over this stream, nothing shows that a robot has stopped reading.
 
 A robot that reports that it does not obey has left its mode in order not to move, as when it is lifted. It gets neutral
-until `disobeys` has held it, also if it obeys again. The end of that hold greets it again, neutral first, and once: if
-it still does not obey OBEYS_S later, it is held again. It is not judged for OBEYS_S after a greeting, before the first
-greeting ends, and during a request that moves it, such as to dock.
+until `disobeys` has held it, also if it obeys or is connected again. The end of that hold greets it again, neutral
+first, and once: if it still does not obey OBEYS_S later, it is held again. It is not judged for OBEYS_S after a
+greeting, before the first greeting ends, and during a request that moves it, such as to dock.
 
 A request moves the robot unless it is declared not to. Then the robot counts as moving until a velocity is commanded,
 and its `stop` is sent before the next command, on hold, after a stall, at the end, and with the last words.
@@ -40,6 +40,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import re
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -114,6 +115,8 @@ ANY_ERROR = (Exception, SystemExit)
 Test = Callable[[bytes], bool]
 #: Number of different errors of a description that are worded. Further ones are only counted.
 MOST_SAID = 16
+#: Values in the sentences of these errors.
+_VALUES = re.compile(r"=(\[.*?\]|\(.*?\)|[^,)]*)|(, and returned | b['\"]).*")
 #: Counters.
 SENT, REPORTS = rates("sent_commands", "reports")
 UNSENT, WITHHELD = problems("unsent_packets", "withheld_commands")
@@ -233,7 +236,8 @@ class RobotClassOperatorSession(Session):
         self._moved_at = math.inf
         self._is_neutral = True
         self._words, self._is_unstoppable = (b"", b""), False
-        self._disobeys, self._is_ungreeted, self._is_resumed = "", False, False
+        self._disobeys = "" if self._is_ungreeted else self._disobeys
+        self._is_ungreeted = self._is_resumed = False
         began = Note(CONNECTIONS, f"Connected to {self.peer}.", is_expected=True)
         is_known = self._is_stream or self._is_line or not self._hears
         self._began, noted = ([], [began]) if is_known else ([began], [])
@@ -647,7 +651,7 @@ class RobotClassOperatorSession(Session):
 
     def _once(self, counter: Counter, sentence: str) -> Note:
         """Return the note of an error of the description: counted each time, and worded once for its line."""
-        place = ": ".join(sentence.split(": ")[:2]).partition(", and returned ")[0]
+        place = _VALUES.sub("", ": ".join(sentence.split(": ")[:2]))
         is_new = place not in self._said and len(self._said) < MOST_SAID
         self._said |= {place} if is_new else set()
         return Note(counter, sentence if is_new else "")

@@ -11,9 +11,12 @@ from typing import Any
 from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.motion.measurement import Measurement, Picture
 from drone_bridge.robot_class.robot import finite_command
+from drone_bridge.wire.printable import printable
 
 #: Charge above 1 that counts as full: the capacity of a new battery is more than the nominal one.
 FULL = 1.1
+#: Longest text, characters: it becomes the reason of a hold.
+LONGEST_TEXT = 100
 
 
 def possible_telemetry(telemetry: Measurement, own_topics: Mapping[str, str]) -> tuple[Measurement, list[str]]:
@@ -90,7 +93,7 @@ def _truth(value: Any) -> bool:
 def _text(value: Any) -> str:
     if not isinstance(value, str):
         raise TypeError
-    return value
+    return printable(value, LONGEST_TEXT)
 
 
 #: Readers of fields, and the values that they accept.

@@ -125,6 +125,30 @@ def test_without_neutral_the_last_words_are_sent_and_the_link_ends(robot, error)
     assert not talk.session.is_open
 
 
+@pytest.mark.parametrize("value", ["charge", "place", "noise", "command"])
+def test_an_error_is_said_once_whatever_its_value_and_hides_no_other(value):
+    def decode(_, packet):
+        if packet == b"bad\n":
+            raise ValueError("no checksum")
+        number = float(packet)
+        return Telemetry(charge=number) if value == "charge" else Telemetry((number, number))
+
+    talk = talk_of(Datagrams, decode_report=decode, error=OSError("disk"))
+    type(talk.session._end.robot).fails = [BodyVelocity(0.01 * number) for number in range(2, 40)]
+    actions = []
+    for number in range(2, 40):
+        if value == "command":
+            talk.session._arbiter.command = BodyVelocity(0.01 * number)
+            actions += talk.run(0.1)
+        else:
+            actions += hear(talk, b"%d.5" % number + (b"" if value == "noise" else b"\n"))
+    actions += hear(talk, b"bad\n")
+    said = [each.sentence for each in actions if getattr(each, "counter", "") in ("rejected_input", UNENCODABLE)]
+    assert len(said) > 30
+    _, last = filter(None, said)
+    assert "no checksum" in last
+
+
 def test_a_class_that_can_t_be_created_is_named_with_its_line():
     def fail(_):
         raise OSError("no camera")
@@ -168,6 +192,8 @@ RIGHT = [
     ({"is_flying": 1}, {"is_flying": True}),
     ({"image": bytearray(b"jpeg")}, {"image": b"jpeg"}),
     ({"extra": {"near": None}}, {"extra": {}}),
+    ({"disobeys": "a\nb\udcff"}, {"disobeys": r"a\nb\udcff"}),
+    ({"disobeys": "x" * 200}, {"disobeys": "x" * 100 + "..."}),
 ]
 
 

@@ -161,6 +161,22 @@ def test_a_robot_that_is_resumed_while_lifted_is_greeted_once(driven):
     assert {each.data for each in sent(driven.run(2.0))} == {b"v 0\n"}
 
 
+def test_a_robot_that_is_back_before_its_hold_is_not_driven(driven):
+    driven.hear(LIFTED)
+    driven.session.disconnected("/dev/ttyUSB0", "", driven.now_s)
+    driven.session.connected("/dev/ttyUSB0", driven.now_s)
+    driven.hear(b"hello\n")
+    driven.hear(b"0.5\n")
+    assert not drives(driven, 1.0)
+    assert driven.session.disobeys == "a wheel has dropped"
+    driven.decision = Decision(Rank.HOLD)
+    driven.run(0.1)
+    driven.session.connected("/dev/ttyUSB0", driven.now_s)
+    driven.hear(b"hello\n")
+    driven.decision = DRIVE
+    assert drives(driven), "a person has resumed it"
+
+
 def test_a_lost_greeting_of_a_resumed_robot_is_repeated(driven):
     driven.hear(LIFTED)
     driven.decision = Decision(Rank.HOLD)
