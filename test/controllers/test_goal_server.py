@@ -433,6 +433,24 @@ def test_a_pose_that_begins_again_ends_a_goal_and_a_path(world, reported):
         world.run(1.0)
 
 
+def test_a_bridge_that_is_restarted_ends_a_goal(world):
+    """It has no earlier pose to go on from, and reports the same number of restarts."""
+    world.say("odom_restarts", UInt32(data=0))
+    sent = world.send("go_to", pose=pose_at(5, 0, 1))
+    world.run(0.5)
+    world.say("odom_restarts", UInt32(data=0))
+    assert is_still(world.step())
+    assert (sent.end, sent.error) == ("aborted", GoalError.POSE_RESTARTED)
+
+
+def test_a_restart_does_not_end_the_goal_after_a_replaced_one(world):
+    world.say("odom_restarts", UInt32(data=0))
+    world.send("go_to", pose=pose_at(5, 0, 1))
+    world.run(0.5)
+    world.say("odom_restarts", UInt32(data=1))
+    assert world.end_of(world.send("go_to", pose=pose_at(1, 0, 1)))[0] == "succeeded"
+
+
 def test_a_pose_that_begins_again_ends_no_later_goal_and_no_landing(world):
     world.say("odom_restarts", UInt32(data=0))
     world.say("odom_restarts", UInt32(data=1))

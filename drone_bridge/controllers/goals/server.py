@@ -116,7 +116,7 @@ class GoalServer:
         self._was_located = self._is_doubted = False  # whether the variance of its x was known, and is not any more
         self._ground: float | None = None  # m, in the odometry
         self._is_flying: bool | None = None
-        self._restarts: int | None = None  # of the vehicle's pose, see ODOM_RESTARTS; None before the first report
+        self._knows_restarts = False  # whether ODOM_RESTARTS was reported
         self._has_restarted = False  # while the current goal is followed
         self._is_held, self._helm_s, self._helms = False, -math.inf, set[str]()
         self._fence: PolygonStamped | None = None  # of the vehicle's bridge
@@ -228,10 +228,11 @@ class GoalServer:
     def _on_fence(self, message: PolygonStamped) -> None:
         self._fence = message
 
-    def _on_restart(self, message: UInt32) -> None:
+    def _on_restart(self, _: UInt32) -> None:
+        """Handle a restart of the pose, or of the bridge, which reports its count again and may begin at 0, too."""
         lands = isinstance(self._guide, guides.LandGuide)
-        self._has_restarted |= self._guide is not None and not lands and self._restarts not in (None, message.data)
-        self._restarts = message.data
+        self._has_restarted |= self._guide is not None and not lands and self._knows_restarts
+        self._knows_restarts = True
 
     def _on_flying(self, message: Bool) -> None:
         self._is_flying = message.data
@@ -362,7 +363,7 @@ class GoalServer:
         if self._goal:
             _end(self._goal, GoalError.REPLACED, f"Replaced by another goal: {goal.name}.")
         self._goal, self._guide, self._is_from_topic = goal, guide, goal.handle is None
-        self._nearest = math.inf
+        self._nearest, self._has_restarted = math.inf, False
         self.state = (goal.name, "begins")
 
     def _guide_to(self, goal: Goal) -> tuple[str, Guide | None]:
