@@ -64,7 +64,7 @@ class ContinuousPose:
             if self._is_greeted:  # what is not reported yet has begun again, too
                 own = PlanarPose(*(place or (0.0, 0.0))[:2], yaw or 0.0)
             self._origin = self._last.seeing(PlanarPose().seen_from(own))
-            self._observed.moved_unseen(self._max_speed * gap_s)
+            self._observed.moved_unseen(self._max_speed * gap_s if gap_s > 0.0 else 0.0)  # not inf * 0
             sentence = (
                 f"The vehicle's own pose began again at x = {own.x:.2f} m, y = {own.y:.2f} m, yaw = {own.yaw:.2f} rad. "
                 f"odom goes on from {self._last.x:.2f} m, {self._last.y:.2f} m, {self._last.yaw:.2f} rad."

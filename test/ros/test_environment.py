@@ -13,6 +13,7 @@ from drone_bridge.ros.process.environment import (
     RANGE,
     complete_environment,
     discovery_problem,
+    domain_of,
     domain_problem,
     missing_middleware,
     name_home,
@@ -80,6 +81,11 @@ def test_a_user_without_home_and_passwd_entry_gets_a_folder(tmp_path, monkeypatc
 def test_a_domain_is_a_number(domain, monkeypatch):
     monkeypatch.setenv("ROS_DOMAIN_ID", domain)
     assert (domain_problem() is None) == (domain in ("", "0", "232", " 7 "))
+
+
+@pytest.mark.parametrize(("domain", "number"), [("", 0), ("7", 7), (" 7 ", 7), ("seven", 0)])
+def test_a_domain_is_read_as_it_is_checked(domain, number):
+    assert domain_of({"ROS_DOMAIN_ID": domain}) == number
 
 
 def test_no_program_starts_in_a_domain_that_is_none(monkeypatch):

@@ -162,6 +162,14 @@ def test_a_second_restart_goes_on_from_the_first(vehicle):
     assert (place, yaw) == ((1.5, 0.8, 0.25), pytest.approx(math.pi / 2))
 
 
+def test_reports_at_one_time_without_a_largest_speed_leave_a_fence():
+    observed = ObservedMotion(lambda: 0.0)
+    pose = ContinuousPose(observed, math.inf, TURN)
+    for yaw, restarts in ((0.0, 0), (3.0, 1)):
+        assert len(pose.update(Measurement(yaw=yaw), 1.0)[1]) == restarts
+    assert observed.unseen_m == 0.0
+
+
 @pytest.mark.parametrize("number", [math.nan, math.inf, 1e300, 1.5e9, 1e9])
 def test_numbers_without_sense_leave_the_pose_where_it_was(vehicle, number):
     for measured in (Measurement(position=(number, 0.0, 0.0), yaw=0.0), Measurement(yaw=number), Measurement()):

@@ -130,13 +130,19 @@ def test_a_resume_writes_no_wish(monkeypatch, tmp_path):
     assert run_with_file(monkeypatch, tmp_path, lambda: command.resume([])) == []
 
 
-@pytest.mark.parametrize("way", ["no ROS", "Ctrl-C"])
+@pytest.mark.parametrize("way", ["no ROS", "Ctrl-C", "Ctrl-C twice"])
 def test_a_wish_is_kept_for_a_bridge_to_read_however_the_command_ends(monkeypatch, tmp_path, way):
     monkeypatch.setenv("ROS_HOME", str(tmp_path))
     monkeypatch.setattr(command, "FILE_TIMEOUT_S", 10.0)
     handlers, slept = [], []
     monkeypatch.setattr(command, "handle_stop_signals", handlers.append)
-    sleep = lambda duration_s: slept.append((duration_s, len(wish_file.WishFiles(7).read())))  # noqa: E731
+    monkeypatch.setattr(command, "ignore_stop_signals", handlers.clear)
+
+    def sleep(duration_s):
+        slept.append((duration_s, len(wish_file.WishFiles(7).read())))
+        for interrupt in handlers * (way == "Ctrl-C twice"):
+            interrupt()
+
     monkeypatch.setattr(command, "time", SimpleNamespace(monotonic=lambda: 0.0, sleep=sleep))
     monkeypatch.setenv("ROS_DOMAIN_ID", "7")
     if way == "no ROS":
@@ -166,6 +172,7 @@ def run_with_file(monkeypatch, home, run):
     monkeypatch.setenv("ROS_DOMAIN_ID", "7")
     monkeypatch.setattr(command, "FILE_TIMEOUT_S", 10.0)
     monkeypatch.setattr(command, "handle_stop_signals", lambda _: None)
+    monkeypatch.setattr(command, "ignore_stop_signals", lambda: None)
     monkeypatch.setattr(hold, "set_all", read)
     assert run() == 0
     return wished

@@ -106,7 +106,7 @@ def _is_in_passwd() -> bool:
 
 def domain_of(variables: Mapping[str, str]) -> int:
     """Return the ROS domain of an environment; 0 also if its number is malformed, with which no node starts."""
-    domain = variables.get("ROS_DOMAIN_ID", "")
+    domain = variables.get("ROS_DOMAIN_ID", "").strip()
     return int(domain) if domain.isascii() and domain.isdigit() else 0
 
 

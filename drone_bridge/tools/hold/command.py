@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from drone_bridge.ros.hold.file_keeper import FileKeeper
 from drone_bridge.ros.hold.wish_file import EVERY_NODE, FILE_TIMEOUT_S, FiledWish, WishFile
 from drone_bridge.ros.process.environment import domain_of
-from drone_bridge.stop_signals import handle_stop_signals
+from drone_bridge.stop_signals import handle_stop_signals, ignore_stop_signals
 from drone_bridge.tools.hold import REASON
 
 #: Shortest time from the wish to its end, s, however the command ends: a running bridge looks each 0.1 s.
@@ -33,6 +33,7 @@ def hold(argv: Sequence[str]) -> int:
         file.wait(FILE_TIMEOUT_S)
         return _set_all(wanted, is_held=True)
     finally:
+        ignore_stop_signals()  # a second Ctrl-C, too, ends the wish no earlier
         time.sleep(max(0.0, wished_s + KEPT_S - time.monotonic()))
         file.keep([])
         file.wait(FILE_TIMEOUT_S)
