@@ -794,7 +794,8 @@ def test_requests_are_sent_once_and_answered_in_order(flying):
     assert [each.data for each in sent(flying.session.ask(Asked("takeoff"), flying.now_s))] == [b"takeoff"]
     assert outcomes(flying.session.ask(Asked("takeoff"), flying.now_s))[0][1] is False, "one at a time"
     flying.session.ask(Asked("land"), flying.now_s)
-    assert outcomes(flying.hear(b"error Motor stop")) == [("takeoff", False, "error Motor stop, with 87% of its charge")]
+    refusal = "error Motor stop, with 87% of its charge"
+    assert outcomes(flying.hear(b"error Motor stop")) == [("takeoff", False, refusal)]
     assert outcomes(flying.hear(b"ok")) == [("land", True, "ok")]
 
 
