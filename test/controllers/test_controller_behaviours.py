@@ -3,6 +3,7 @@
 
 import copy
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from std_msgs.msg import Bool
 from drone_bridge.controllers.land_on_pad.pilot import CUT_TIME, SEARCH_HEIGHT
 from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.motion.quaternions import quaternion_from_euler
+from drone_bridge.msg import HoldStatus
 from drone_bridge.ros.time import time_from_seconds
 from drone_bridge.ros.topics.jpeg_images import JpegDecoder
 from drone_bridge.ros.topics.transforms import set_quaternion
@@ -285,3 +287,17 @@ def test_leaving_ends_with_hover(clock):
     assert node.commands("cmd_vel") == [STILL]
     bridge.frame()
     assert not node.commands("cmd_vel")
+
+
+@pytest.mark.parametrize(
+    ("status", "remedy"),
+    [({"held": True, "reason": "STOP"}, "drone-bridge resume"), ({"helm": True}, "release the helm"), ({}, "")],
+)
+def test_a_landing_on_the_pad_that_the_bridge_would_not_follow_is_refused(clock, status, remedy):
+    node = ControllerNode(clock, "land_on_pad", on_request=True)
+    node.count_subscribers = lambda topic: 1
+    node.get_subscriptions_info_by_topic = lambda topic: [SimpleNamespace(node_name="bridge", node_namespace="/")]
+    node.run(1.1)
+    node.say(**{"/bridge/hold_status": HoldStatus(**status)})
+    answer = node.call("~/land_on_pad")
+    assert (answer.success, remedy in answer.message) == (not remedy, True)

@@ -37,6 +37,16 @@ def report(make_report):
     return make_report()
 
 
+@pytest.mark.parametrize("is_server", [True, False])
+def test_only_a_server_may_wait_for_a_peer(make_report, is_server):
+    report = make_report(is_server=is_server)
+    report.state = "waiting for a peer"
+    status = report.status("a link", "robot 7")
+    assert (status.level == DiagnosticStatus.OK, status.message) == (is_server, report.state)
+    report.begin_condition("hold", "holding")
+    assert report.status("a link", "robot 7").level == DiagnosticStatus.WARN
+
+
 def test_durations_are_means_of_one_period_and_counts_grow_for_ever(make_report):
     report = make_report()
     for seconds in (0.001, 0.003):

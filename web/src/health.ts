@@ -7,6 +7,8 @@ import type { Stream } from "./stream";
 
 export const LEVELS = ["ok", "warn", "error", "stale"] as const;
 export type Level = (typeof LEVELS)[number];
+/** State of a server without a client, which is no problem. */
+const UNUSED = "waiting for a peer";
 const WORD: Record<Level, string> = { ok: "OK", warn: "Warning", error: "Error", stale: "Silent" };
 /** Diagnostics arrive once per second. After several missing ones, a source is silent. */
 export const DIAGNOSTICS_SILENT_S = 3;
@@ -70,6 +72,10 @@ export class Health extends EventTarget {
     }
     status.receivedMs = performance.now();
     this.#show(status, level, text);
+    if (level === "ok" && text.startsWith(UNUSED)) {
+      status.lamp.className = "lamp"; // grey
+      status.lamp.title = status.lamp.ariaLabel = "Unused";
+    }
     if ((status.element as HTMLDetailsElement).open || !status.values.hasChildNodes()) {
       status.values.replaceChildren(...values.flatMap(({ key, value }) => [h("dt", {}, key), h("dd", {}, value)]));
     }

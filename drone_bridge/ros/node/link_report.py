@@ -55,6 +55,10 @@ class Condition(NamedTuple):
     level: bytes
 
 
+#: State of a link whose peers connect to it, before the first one and after the last one. The page shows it in grey.
+UNUSED = "waiting for a peer"
+
+
 class LinkReport:
     """Report of one link since the node was configured, over all activations."""
 
@@ -63,6 +67,8 @@ class LinkReport:
         logger: Any,
         open_state: str,
         now_s: Callable[[], float] = elapsed_s,
+        *,
+        is_server: bool = False,
     ) -> None:
         """Create an empty report.
 
@@ -70,8 +76,9 @@ class LinkReport:
             logger: the node's logger.
             open_state: the state of a working link, the only one that is not a warning.
             now_s: the session's clock.
+            is_server: whether it waits for clients: to have none is no problem.
         """
-        self._logger, self._open_state = logger, open_state
+        self._logger, self._usual_states = logger, (open_state, UNUSED if is_server else open_state)
         self._now_s = now_s
         self._warnings = LogLimiters()  # by counter
         self._information = LogLimiters()  # separate, so that reconnects don't suppress warnings
@@ -271,7 +278,7 @@ class LinkReport:
         silence_s = self.silence_s
         conditions = dict(sorted(self.conditions.copy().items(), key=lambda each: RANKS.get(each[0], len(RANKS))))
         is_silent = silence_s > self.silence_limit_s
-        is_warning = self.state != self._open_state or grown or is_silent
+        is_warning = self.state not in self._usual_states or grown or is_silent
         levels = [condition.level for condition in conditions.values()]
         status = DiagnosticStatus(name=name, hardware_id=hardware_id)
         status.level = max([DiagnosticStatus.WARN if is_warning else DiagnosticStatus.OK, *levels])

@@ -159,7 +159,7 @@ class ProtocolNode(LifecycleNode):
         self.parameters = DeclaredParameters(self, declarations, keep_refused=True)
         self._protocol_name = name.rpartition("_")[0]  # for example testbed, of testbed_bridge
         #: Counters, log and diagnostics of the link. Thread-safe.
-        self.report = LinkReport(self.get_logger(), self.open_state)
+        self.report = LinkReport(self.get_logger(), self.open_state, is_server=self.is_server)
         self._status = StatusPublisher(self, self.now)
         self._autostart = Autostart(self, self.parameters, self._status, self.hardware_id)
         self.hold = Hold(
