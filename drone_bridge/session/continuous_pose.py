@@ -69,7 +69,7 @@ class ContinuousPose:
                 f"The vehicle's own pose began again at x = {own.x:.2f} m, y = {own.y:.2f} m, yaw = {own.yaw:.2f} rad. "
                 f"odom goes on from {self._last.x:.2f} m, {self._last.y:.2f} m, {self._last.yaw:.2f} rad."
             )
-            actions = [Note(POSE_RESTARTS, sentence)]
+            actions = [Note(POSE_RESTARTS), Note("", sentence)]  # counted, and so published, although a log may block
         self._own, self._last, self._is_greeted = own, self._origin.seeing(own), False
         self._place_at, self._yaw_at = now_s if place else self._place_at, self._yaw_at if yaw is None else now_s
         return self.shifted(measured), actions
