@@ -34,6 +34,11 @@ if a stall begins before it is sent; and once more at each further call, as data
 stalled drops an emergency then, and other requests but `land` when the caller gets the outcome. Answers without a name
 that pass the test of a step of the greeting are those of its repeats, and no outcome, for ANSWERS_S after each repeat;
 likewise those of requests that were sent more than once.
+
+A robot that is declared to answer each packet has one outstanding. A command that is due meanwhile is skipped, and
+decided anew with the answer; further packets of a command, and requests, wait for their turn. Sent beside it at once
+are the first neutral after motion, the `stop` of a request, and requests that are always accepted; repeats wait.
+Answers are matched by name or order, so that a request gets its own one, which is a failure if it is rejected.
 """
 
 from __future__ import annotations
@@ -49,7 +54,8 @@ from typing import Any, NamedTuple
 from drone_bridge.kind import Side
 from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.motion.dead_reckoning import DeadReckoning
-from drone_bridge.robot_class.connection import Packet, RobotClassConnection, StatePacket
+from drone_bridge.robot_class.connection import Packet, RobotClassConnection, StatePacket, packets
+from drone_bridge.robot_class.outstanding import OutstandingPackets
 from drone_bridge.robot_class.returned import described, slow_method
 from drone_bridge.robot_class.robot import (
     NEUTRALS,
@@ -58,6 +64,8 @@ from drone_bridge.robot_class.robot import (
     Robot,
     Step,
     encoded,
+    first_link,
+    framing_of,
     further_links,
     has_last_words,
     is_stream,
@@ -198,6 +206,13 @@ class RobotClassOperatorSession(Session):
         self._unsaid: list[Note] = []
         self._began: list[Note] = []  # to be worded once a robot on datagrams is heard
         self._stop, self._stops_left = b"", 0  # what ends the motion of a request, and its repeats that are due
+        self._framing = framing_of(first_link(robot), to_robot=True)
+        #: Packets that await an answer.
+        self.outstanding = OutstandingPackets(is_unknown=robot.answered is None, is_stream=self._is_stream)
+        self._now_s = -math.inf
+        self._rest: list[bytes] = []  # further packets of the newest command
+        self._waiting: list[Request] = []
+        self._is_skipped = False  # the command that was due while an answer was outstanding
 
     @property
     def has_peer(self) -> bool:
@@ -219,6 +234,8 @@ class RobotClassOperatorSession(Session):
         if self._pose and not (self._robot.keeps and self._kept):
             self._pose.greeted()
         self._kept = self._end.robot
+        self._now_s, self._rest, self._waiting, self._is_skipped = now_s, [], [], False
+        self.outstanding.restart()
         self.peer = self.peer if peer is None else str(peer)
         self._greeting = self._test = None
         self._arbiter.start(now_s)
@@ -248,16 +265,16 @@ class RobotClassOperatorSession(Session):
         if self._end is None:
             return []
         actions: list[Action] = list(self._began)
-        end, self.is_heard, self._began = self._end, True, []
+        end, self.is_heard, self._began, self._now_s = self._end, True, [], now_s
         link = source if isinstance(source, str) and source in self._further else ""
         end.receive_data(data, link)
         while True:
-            read, is_whole = self._read(end, now_s, is_stream=self._is_stream and not link)
+            read, is_whole = self._read(end, now_s, is_first_link=not link)
             actions += read
             if is_whole or end is not self._end:
                 return sends_first(actions)
 
-    def _read(self, end: RobotClassConnection, now_s: float, *, is_stream: bool) -> tuple[Actions, bool]:
+    def _read(self, end: RobotClassConnection, now_s: float, *, is_first_link: bool) -> tuple[Actions, bool]:
         """Execute the packets received so far, up to an invalid one. Return whether there was none."""
         actions: list[Action] = []
         try:
@@ -285,12 +302,14 @@ class RobotClassOperatorSession(Session):
                     actions += [*restarted, Publish(packet), Note(REPORTS)]
                 elif isinstance(packet.meaning, Answer):
                     self._received(now_s)
-                    if not is_of_greeting and not self._answers_repeat(packet, now_s):
+                    if not (self._robot.answered or is_of_greeting or self._answers_repeat(packet, now_s)):
                         actions += self._answered(packet.meaning, now_s)
+                actions += self._matched(packet.meaning, now_s) if is_first_link else []
         except RemoteProtocolError as error:
             actions.append(self._once(REJECTED, str(error)))
             self._other_answer = end.rejected if self._test is not None else b""
-            if is_stream and end.has_failed:
+            actions += self._matched(Answer("", False, str(error)), now_s) if is_first_link else []
+            if is_first_link and self._is_stream and end.has_failed:
                 actions += self._ended()
             return actions, False
         return actions, True
@@ -299,6 +318,7 @@ class RobotClassOperatorSession(Session):
         return [*self._ended(is_gone=True), Note(LOST, sentence)] if self._end else []
 
     def tick(self, now_s: float) -> Actions:
+        self._now_s = now_s
         if now_s < self.due_s:
             return []
         noted, self._unsaid = self._unsaid, []
@@ -341,21 +361,29 @@ class RobotClassOperatorSession(Session):
             return [Outcome(request, False, "The request is stale: the bridge was suspended meanwhile. Call again.")]
         if earlier and not ends:
             return [Outcome(request, False, f"{request.name} is already pending.")]
-        asked = self._robot.all_requests[request.name]
-        answer_until_s = now_s + (asked.timeout_s or EMERGENCY_AGE_S)
-        until_s = self.expires_at(request) if ends else answer_until_s
-        decides = None if asked.timeout_s else request
+        self._now_s, waits = now_s, self._is_busy(now_s) and not ends
+        sent = [] if waits else self._requested(request, now_s)
+        timeout_s = self._robot.all_requests[request.name].timeout_s
+        if not (timeout_s or self._robot.answered):
+            return sent
+        self._waiting += [request] * waits
+        until_s = now_s + (timeout_s or EMERGENCY_AGE_S)
+        self._asked[request.name] = _UnansweredRequest(request, until_s, earlier.repeats + 1 if earlier else 0)
+        return [*sent, Outcome(earlier.request, False, f"{request.name} was called again.")] if earlier else sent
+
+    def _requested(self, request: Request, now_s: float) -> Actions:
+        """Send a request."""
+        asked, ends = self._robot.all_requests[request.name], request.name in self._robot.always_accepted
+        until_s = self.expires_at(request) if ends else now_s + (asked.timeout_s or EMERGENCY_AGE_S)
+        decides = None if asked.timeout_s or self._robot.answered else request
         stops = self._stopped(now_s) if asked.moves and not ends else []
-        sent = [*stops, *self._sent(asked.packet, until_s=until_s, outlasts_stalls=ends, request=decides)]
+        sent = self._sent(asked.packet, request, until_s=until_s, outlasts_stalls=ends, request=decides)
         if asked.packet == self._stop:
             self._stops_left = 0
         elif asked.moves and not ends:
             self._stop = asked.stop or self._robot.stop
             self._stops_left = 1 if self._is_stream else FINAL_REPEATS
-        if decides:
-            return sent
-        self._asked[request.name] = _UnansweredRequest(request, answer_until_s, earlier.repeats + 1 if earlier else 0)
-        return [*sent, Outcome(earlier.request, False, f"{request.name} was called again.")] if earlier else sent
+        return [*stops, *sent]
 
     def expires_at(self, request: Request) -> float:
         is_safe = request.name in self._robot.always_accepted and request.name != EMERGENCY
@@ -363,6 +391,7 @@ class RobotClassOperatorSession(Session):
 
     def ask_video(self, now_s: float) -> Actions:
         """Ask the robot for its video, unless answers are awaited, as it may answer this as well."""
+        self._now_s = now_s
         if self.state != CONNECTED or self._asked or self._robot.camera is None:
             return []
         self._repeats = [*(each for each in self._repeats if now_s <= each[1]), (lambda _: True, now_s + ANSWERS_S)]
@@ -373,7 +402,8 @@ class RobotClassOperatorSession(Session):
 
     def resume(self, now_s: float) -> Actions:
         super().resume(now_s)
-        self._moved_at = math.inf
+        self._moved_at, self._now_s = math.inf, now_s
+        self.outstanding.resume(now_s)
         return [*self._stopped(now_s), *self._drive(None)] if self.state == CONNECTED else []
 
     def lost(self, now_s: float) -> Actions:
@@ -408,6 +438,7 @@ class RobotClassOperatorSession(Session):
     def neutral_sent(self, now_s: float) -> Actions:
         """Record that neutral was sent, also in the description: its packet may have had a number."""
         self._is_neutral, self._stops_left = True, 0
+        self._now_s = now_s
         return [each for each in self._drive(None) if not isinstance(each, Send)] if self._end else []
 
     def _final(self, now_s: float) -> Actions:
@@ -418,7 +449,8 @@ class RobotClassOperatorSession(Session):
 
     def _stopped(self, now_s: float) -> Actions:
         """Send what ends a motion that a request began, if one was sent."""
-        if not self._stops_left:
+        is_repeat = not self._is_stream and self._stops_left < FINAL_REPEATS
+        if not self._stops_left or (is_repeat and self._is_busy(now_s)):
             return []
         self._stops_left -= 1
         self._judged_from_s = now_s + OBEYS_S
@@ -524,11 +556,13 @@ class RobotClassOperatorSession(Session):
         if self._watch:
             self._watch.commanded(command if isinstance(command, BodyVelocity) else None)
         is_driven = decision.rank is Rank.HOLD or decision.command is not None
-        actions = [*(self._stopped(now_s) if is_driven else []), *self._drive(command), *withheld]
-        if decision.rank is Rank.LANDING and LAND in self._robot.requests and now_s >= self._land_s:
+        actions = [*(self._stopped(now_s) if is_driven else []), *self._waited(decision.rank, now_s)]
+        land: Actions = []
+        is_due = decision.rank is Rank.LANDING and LAND in self._robot.requests and now_s >= self._land_s
+        if is_due and not (now_s < self._land_s + LAND_S and self._is_busy(now_s)):  # a repeat waits
             self._land_s = now_s + LAND_S
-            actions += self._sent(self._robot.all_requests[LAND].packet)
-        return actions
+            land = self._sent(self._robot.all_requests[LAND].packet)
+        return [*actions, *self._in_turn(command, now_s), *withheld, *land]
 
     def _judge(self, now_s: float) -> Actions:
         """Handle the newest report of whether the robot obeys, and why not. Its motion is not sent from then on."""
@@ -610,14 +644,62 @@ class RobotClassOperatorSession(Session):
     def _answered(self, answer: Answer, now_s: float) -> Actions:
         name = answer.name or next(iter(self._asked), "")
         if not (pending := self._asked.pop(name, None)):
+            self.outstanding.count_answer()
             return []
         if not answer.name:
             self._repeats += [(lambda _: True, now_s + ANSWERS_S)] * pending.repeats
         sentence = answer.reason or ("ok" if answer.is_success else "The robot refused the request.")
         return [Outcome(pending.request, answer.is_success, sentence)]
 
+    def _is_busy(self, now_s: float) -> bool:
+        """Return whether an answer is outstanding, for which other packets wait."""
+        return self.state == CONNECTED and self.outstanding.is_busy(now_s)
+
+    def _split(self, data: bytes) -> list[bytes]:
+        """Return the packets in bytes to the robot."""
+        try:
+            return list(packets(self._framing, data)) or [data]
+        except Exception:
+            return [data]
+
+    def _in_turn(self, command: Command | None, now_s: float) -> Actions:
+        """Send a command, unless an answer is outstanding. The first neutral after motion is sent at once."""
+        is_stop = command in (None, *NEUTRALS) and not self._is_neutral
+        self._is_skipped = self._is_busy(now_s) and not is_stop
+        if self._is_skipped:
+            return []
+        self.outstanding.count_command(now_s)
+        return self._drive(command, is_whole=is_stop)
+
+    def _waited(self, rank: Rank, now_s: float) -> Actions:
+        """Send a request that has waited, unless it is void meanwhile, if no answer is outstanding."""
+        if not self._waiting or self._is_busy(now_s):
+            return []
+        request = self._waiting.pop(0)
+        is_held = rank is Rank.HOLD and self._robot.all_requests[request.name].moves
+        if not is_held and now_s <= self.expires_at(request):
+            return self._requested(request, now_s)
+        del self._asked[request.name]
+        return [Outcome(request, False, f"{request.name} had to wait, and was not sent. Please call again.")]
+
+    def _matched(self, meaning: Any, now_s: float) -> Actions:
+        """Handle the answer to a packet, of any meaning, and send what has waited for it."""
+        if not self._robot.answered:
+            return []
+        self._received(now_s)
+        answer = meaning if isinstance(meaning, Answer) else Answer("")
+        request = self.outstanding.answered(now_s, answer.name)
+        is_awaited = any(each.request is request for each in self._asked.values())
+        outcome = self._answered(replace(answer, name=request.name), now_s) if is_awaited else []
+        if self._rest and not self._is_busy(now_s):
+            return [*self._sent(self._rest.pop(0)), *outcome]
+        if self._is_skipped or self._waiting:
+            self.due_s = now_s
+        return outcome
+
     def _unanswered(self, sentence: str, now_s: float = math.inf) -> Actions:
         late = [name for name, pending in self._asked.items() if now_s > pending.until_s]
+        self._waiting = [each for each in self._waiting if each.name not in late]
         return [
             Outcome(self._asked.pop(name).request, False, f"{sentence} It may still execute {name}.") for name in late
         ]
@@ -625,13 +707,17 @@ class RobotClassOperatorSession(Session):
     def _neutral_of_datagrams(self) -> Actions:
         return [] if self._is_stream else self._drive(None)
 
-    def _drive(self, command: Command | None) -> Actions:
-        """Send a command. Neutral replaces one that the description can't encode, and its last words neutral."""
+    def _drive(self, command: Command | None, *, is_whole: bool = True) -> Actions:
+        """Send a command, or the first of its packets. Neutral replaces an unencodable one, and last words neutral."""
         assert self._end
         faults: list[Action] = []
+        self._rest = []
         for each in dict.fromkeys((command, None)):
             try:
-                sent = self._sent(encoded(self._end.robot, each), if_sent=(SENT,))
+                data = encoded(self._end.robot, each)
+                if self._robot.answered and each is command and not is_whole:
+                    data, *self._rest = self._split(data)
+                sent = self._sent(data, if_sent=(SENT,))
                 self._is_neutral = each in (None, *NEUTRALS)
                 self._is_unstoppable = self._is_unstoppable and not self._is_neutral
                 return [*sent, *faults]
@@ -656,8 +742,11 @@ class RobotClassOperatorSession(Session):
         self._said |= {place} if is_new else set()
         return Note(counter, sentence if is_new else "")
 
-    def _sent(self, data: bytes, **options: Any) -> Actions:
-        """Send data, if there are any. Options are those of Send."""
+    def _sent(self, data: bytes, asked: Request | None = None, **options: Any) -> Actions:
+        """Send data, if there are any, perhaps of a request. Options are those of Send."""
+        if data and self._robot.answered:
+            timeout_s = self._robot.all_requests[asked.name].timeout_s if asked else 0.0
+            self.outstanding.sent(len(self._split(data)), self._now_s, asked, timeout_s)
         return [Send(data, self._to, UNSENT, **options)] if data else []
 
 

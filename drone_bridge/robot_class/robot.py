@@ -127,6 +127,10 @@ class Robot:
     """Silence of the robot after which the bridge greets it again. Unused without `decode_report`."""
     robot_stops_after_s: ClassVar[float | None] = 0.5
     """Time without a command after which the robot stops by itself. None: never."""
+    answered: ClassVar[bool | None] = None
+    """Whether the robot answers each packet of the first link by one packet there, in order or by name, and sends no
+    others. Then one packet is outstanding, so that a slow robot executes none late. For an answer that is no report,
+    `decode_report` returns an Answer with an empty name. None: unknown, so the bridge warns if answers fall behind."""
     lands_itself: ClassVar[bool] = False
     """Whether a drone lands then."""
     land_unattended_s: ClassVar[float] = 60.0

@@ -27,7 +27,7 @@ class RoboMaster(Robot):
     name, summary = "robomaster", "a RoboMaster EP"
     control, state = Tcp(40923, Delimited(b";")), Udp(40924, texts, listen=True)
     max_speeds, robot_stops_after_s = {"x": 3.5, "y": 3.5, "yaw": math.radians(600)}, 0.5
-    topics = ("odom",)
+    topics, answered = ("odom",), True
     requests = {
         "open_gripper": Request(b"robotic_gripper open 1;"),
         "close_gripper": Request(b"robotic_gripper close 1;"),

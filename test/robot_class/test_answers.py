@@ -1,0 +1,271 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A robot that answers each packet, slowly: one is outstanding, so that it executes none late."""
+
+from dataclasses import dataclass
+
+import pytest
+from own_robots import RoboMaster
+from session_talk import sent
+
+from drone_bridge.robot_class import Answer, BodyVelocity, Delimited, Request, Robot, Tcp, Telemetry, Udp
+from drone_bridge.robot_class.client_session import RobotClassOperatorSession
+from drone_bridge.robot_class.outstanding import ANSWER_S, MAX_ANSWER_S, WINDOW_S, OutstandingPackets
+from drone_bridge.robot_class.robot import is_stream
+from drone_bridge.session.arbiter import Decision, Rank
+from drone_bridge.session.session import Outcome
+
+PARAMETERS = {"rate": 20.0, "link_timeout": 30.0, "command_timeout": 0.5}
+STEP_S = 0.01
+
+
+class Vacuum(Robot):
+    """Robot that executes a packet, then answers it. A command has a poll behind it."""
+
+    name, control, answered, model = "vacuum", Tcp(1, Delimited(b"\n")), True, "drone"
+    requests = {  # noqa: RUF012
+        "clean": Request(b"clean\n", stop=b"safe\n"),
+        "beep": Request(b"beep\n", moves=False),
+        "land": Request(b"land\n", timeout_s=5.0),
+    }
+
+    def encode_command(self, velocity):
+        return b"v %g\nget\n" % velocity.forward
+
+    def decode_report(self, packet):
+        if packet.startswith(b"500"):
+            return Answer("", False, packet.decode().strip())
+        return Answer("") if packet == b"ok\n" else Telemetry()
+
+
+class VacuumByDatagrams(Vacuum):
+    name, control = "vacuum_by_datagrams", Udp(1, Delimited(b"\n"))
+
+
+@dataclass(eq=False)
+class Asked:
+    name: str
+    asked_s: float = 1e9
+
+
+class Talk:
+    """Session, and a robot that takes `answer_s` for each packet. Answers in `lost` don't arrive."""
+
+    def __init__(self, robot, answer_s=0.25):
+        self.rank, self.command, self.now_s, self.answer_s = Rank.NEUTRAL, None, 100.0, answer_s
+        self.session = RobotClassOperatorSession(robot, self, PARAMETERS.__getitem__, "robot")
+        self.queue, self.executed, self.refused, self.outcomes, self.most = [], [], b"", {}, 0
+        self.free_s, self.lost = 0.0, lambda packet: False
+        self.take(self.session.connected("robot" if is_stream(robot) else None, self.now_s))
+        self.run(2.0)
+
+    def decide(self, now_s):
+        return Decision(self.rank, self.command)
+
+    def start(self, now_s): ...
+
+    def take(self, actions):
+        for each in actions:
+            if isinstance(each, Outcome):
+                self.outcomes[each.request] = each
+        if (new := b"".join(each.data for each in sent(actions)).splitlines(keepends=True)) and not self.queue:
+            self.free_s = self.now_s + self.answer_s
+        self.queue += new
+        self.most = max(self.most, len(self.queue))
+        return new
+
+    def ask(self, name):
+        request = Asked(name)
+        return request, self.take(self.session.ask(request, self.now_s))
+
+    def run(self, seconds):
+        end_s = self.now_s + seconds
+        while self.now_s < end_s:
+            self.now_s += STEP_S
+            if self.queue and self.now_s >= self.free_s:
+                packet = self.queue.pop(0)
+                self.executed.append((self.now_s, packet))
+                self.free_s = self.now_s + self.answer_s
+                answer = b"500 no\n" if packet == self.refused else b"1\n" if packet == b"get\n" else b"ok\n"
+                if not self.lost(packet):
+                    self.take(self.session.receive(answer, "robot", self.now_s))
+            if self.now_s >= self.session.due_s:
+                self.take(self.session.tick(self.now_s))
+
+    def drive(self, seconds=5.0):
+        self.rank, self.command, self.most = Rank.COMMAND, BodyVelocity(0.3), 0
+        self.run(seconds)
+
+    def late_s(self, rank=Rank.NEUTRAL, seconds=20.0):
+        """Stop, and return the time until the last moving command was executed, or a neutral one after it."""
+        self.rank, self.command, began_s = rank, None, self.now_s
+        self.run(seconds)
+        moved_s = max(at_s for at_s, packet in self.executed if packet == b"v 0.3\n")
+        return min(at_s for at_s, packet in self.executed if at_s > moved_s and packet == b"v 0\n") - began_s
+
+
+@pytest.mark.parametrize("rank", [Rank.NEUTRAL, Rank.HOLD])
+@pytest.mark.parametrize(
+    ("robot", "answer_s"),
+    [*((Vacuum, each) for each in (0.02, 0.25, 0.6, 1.5)), *((VacuumByDatagrams, each) for each in (0.02, 0.25, 0.6))],
+)
+def test_a_slow_robot_stops_within_two_answers(robot, answer_s, rank):
+    talk = Talk(robot, answer_s)
+    talk.drive(60.0)
+    assert talk.most == 1
+    assert talk.late_s(rank) <= 2 * answer_s + 0.5
+
+
+def test_a_class_that_declares_nothing_is_driven_late_and_warned_about():
+    class Undeclared(Vacuum):
+        name, answered = "undeclared", None
+
+    talk = Talk(Undeclared)
+    talk.drive(2 * WINDOW_S)
+    assert talk.session.outstanding.behind
+    assert talk.late_s(seconds=300.0) > 10.0
+    quick = Talk(Undeclared, 0.02)
+    quick.drive(2 * WINDOW_S)
+    assert quick.session.outstanding.behind is None
+
+
+@pytest.mark.parametrize("robot", [Vacuum, VacuumByDatagrams])
+def test_lost_answers_delay_commands_but_no_stop(robot):
+    talk = Talk(robot)
+    talk.lost = lambda packet: len(talk.executed) % 3 == 0
+    talk.drive()
+    assert sum(packet == b"v 0.3\n" for _, packet in talk.executed) >= 2
+    assert talk.late_s() <= ANSWER_S + 0.5
+
+
+def test_commands_go_at_the_rate_and_polls_between_them():
+    talk = Talk(Vacuum, 0.01)
+    talk.executed.clear()
+    talk.drive(2.0)
+    packets = [packet for _, packet in talk.executed]
+    packets = packets[packets.index(b"v 0.3\n") :]
+    assert packets[::2] == [b"v 0.3\n"] * len(packets[::2])
+    assert packets[1::2] == [b"get\n"] * len(packets[1::2])
+    assert 38 <= len(packets[::2]) <= 41
+
+
+def test_a_request_waits_and_gets_its_own_answer():
+    talk = Talk(Vacuum)
+    talk.drive()
+    talk.refused = b"beep\n"
+    (request, now), (other, _) = talk.ask("beep"), talk.ask("clean")
+    assert now == []
+    talk.run(2.0)
+    assert not talk.outcomes[request].is_success
+    assert talk.outcomes[request].sentence == "500 no"
+    assert talk.outcomes[other].is_success
+    assert talk.most == 2, "the stop of clean beside it, as a command follows"
+
+
+def test_a_rejected_answer_is_no_success():
+    class Strict(VacuumByDatagrams):
+        name = "strict"
+
+        def decode_report(self, packet):
+            if packet.startswith(b"500"):
+                raise ValueError("Unable to dock")
+            return super().decode_report(packet)
+
+    talk = Talk(Strict)
+    talk.refused = b"clean\n"
+    request, _ = talk.ask("clean")
+    talk.run(2.0)
+    assert "Unable to dock" in talk.outcomes[request].sentence
+    assert not talk.outcomes[request].is_success
+
+
+@pytest.mark.parametrize("cause", ["hold", "stall", "timeout"])
+def test_a_request_that_is_void_meanwhile_is_never_sent(cause):
+    talk = Talk(Vacuum)
+    talk.drive()
+    request, _ = talk.ask("clean")
+    if cause == "hold":
+        talk.rank, talk.command = Rank.HOLD, None
+    elif cause == "stall":
+        request.asked_s, talk.session.fresh_since_s = talk.now_s, talk.now_s + 0.01
+        talk.take(talk.session.resume(talk.now_s))
+    else:
+        talk.lost = lambda packet: True
+        talk.session.outstanding.sent(1, talk.now_s, None, 5.0)
+    talk.run(8.0)
+    assert b"clean\n" not in [packet for _, packet in talk.executed]
+    assert not talk.outcomes[request].is_success
+
+
+def test_land_and_the_stop_of_a_request_are_sent_at_once():
+    talk = Talk(Vacuum)
+    talk.drive()
+    assert talk.ask("land")[1] == [b"land\n"]
+    talk.run(1.0)
+    request, _ = talk.ask("clean")
+    talk.command = None
+    talk.rank = Rank.NEUTRAL
+    talk.run(1.0)
+    assert talk.outcomes[request].is_success
+    talk.rank, talk.queue = Rank.HOLD, []
+    assert talk.take(talk.session.tick(talk.session.due_s))[0] == b"safe\n"
+
+
+def test_a_second_land_gets_the_second_answer():
+    talk = Talk(Vacuum)
+    talk.drive()
+    talk.refused = b"land\n"
+    (first, _), (second, sent_again) = talk.ask("land"), talk.ask("land")
+    assert sent_again == [b"land\n"]
+    assert "called again" in talk.outcomes[first].sentence
+    talk.run(3.0)
+    assert talk.outcomes[second].sentence == "500 no"
+
+
+def test_a_landing_is_sent_at_once_and_its_repeats_wait():
+    talk = Talk(Vacuum, 0.6)
+    talk.drive()
+    talk.rank, talk.command, talk.most = Rank.LANDING, None, 0
+    talk.run(6.0)
+    lands = [at_s for at_s, packet in talk.executed if packet == b"land\n"]
+    assert 3 <= len(lands) <= 6
+    assert lands[0] <= talk.now_s - 6.0 + 4 * talk.answer_s + 0.1
+
+
+def test_a_stall_and_the_end_send_neutral_at_once():
+    talk = Talk(Vacuum)
+    talk.drive()
+    assert talk.session.last_words().neutral == (b"v 0\nget\n",)
+    assert talk.take(talk.session.resume(talk.now_s)) == [b"v 0\n", b"get\n"]
+    talk.drive()
+    assert talk.take(talk.session.end(talk.now_s)) == [b"v 0\n", b"get\n"]
+
+
+def test_a_robomaster_is_paced_by_its_answers():
+    talk = Talk(RoboMaster)
+    assert RoboMaster.answered
+    assert talk.session.outstanding.is_busy(talk.now_s)
+
+
+def test_answers_are_matched_by_name_or_order():
+    packets, beep = OutstandingPackets(is_unknown=False, is_stream=True), Asked("beep")
+    packets.sent(1, 0.0)
+    packets.sent(1, 0.1, beep)
+    assert packets.answered(0.2, "other") is None
+    assert packets.answered(0.2, "beep") is beep
+    assert packets.is_busy(0.2)
+    assert packets.answered(0.3) is None
+    assert not packets.is_busy(0.3)
+
+
+def test_the_timeout_doubles_without_answers_and_follows_these():
+    packets = OutstandingPackets(is_unknown=False, is_stream=False)
+    for now_s, timeout_s in ((0.0, ANSWER_S), (10.0, 2 * ANSWER_S), (20.0, MAX_ANSWER_S), (30.0, MAX_ANSWER_S)):
+        packets.sent(1, now_s)
+        assert packets.is_busy(now_s + timeout_s - 0.01)
+        assert not packets.is_busy(now_s + timeout_s + 0.01)
+    packets.sent(2, 40.0)
+    packets.answered(40.1)
+    packets.answered(40.9)
+    packets.sent(1, 50.0)
+    assert packets.is_busy(50.0 + 1.59)
+    assert not packets.is_busy(50.0 + 1.61)
