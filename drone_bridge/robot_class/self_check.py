@@ -7,17 +7,20 @@ import contextlib
 import math
 import random
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import astuple, replace
 from functools import partial
 from itertools import pairwise
+from types import SimpleNamespace
 from typing import Any
 
 from drone_bridge.kind import Side
 from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.motion.planar_pose import PlanarPose
 from drone_bridge.motion.tilted_drone import Shares
-from drone_bridge.robot_class.connection import SAMPLE, Packet, RobotClassConnection, StatePacket
+from drone_bridge.robot_class.client_session import RobotClassOperatorSession
+from drone_bridge.robot_class.connection import SAMPLE, Packet, RobotClassConnection, StatePacket, packets
 from drone_bridge.robot_class.returned import described
 from drone_bridge.robot_class.robot import (
     AXES,
@@ -33,10 +36,13 @@ from drone_bridge.robot_class.robot import (
     is_stream,
     maxima,
     misspelt,
+    sample_command,
     step_bytes,
     unstoppable,
 )
 from drone_bridge.robot_class.transports import Framing, Packets
+from drone_bridge.session.arbiter import Decision, Rank
+from drone_bridge.session.session import Send
 from drone_bridge.wire import NEED_DATA, RemoteProtocolError
 
 #: Share of a maximum that is commanded.
@@ -57,12 +63,14 @@ WAY = ("ahead", 1, 0, 2.0), ("in a left turn", 0, 1, 1.0), ("in a left arc", 1, 
 STEP_S, MOST_STEPS = 0.1, 400
 #: Tolerances there, m, rad, and m/s or rad/s, and what they grow by with a part's length or with the speed.
 STRAYED = {"position": (0.2, 0.1), "yaw": (0.2, 0.0), "velocity": (0.05, 0.3)}
+#: Time that a slow robot takes for each answer, time at which it has to stop, and the step of time, s.
+ANSWER_S, STOP_S, TICK_S = 0.25, 4.0, 0.01
 
 
 def faults(robot: type[Robot]) -> Iterator[str]:
     """Yield what is wrong with a robot. Its robot's end is needed."""
     yield from misspelt(robot)
-    for check in (_commands, _reports, _way, _resync):
+    for check in (_commands, _reports, _way, _resync, _answers):
         try:
             yield from (f"{robot.__name__}{fault}" for fault in check(robot, _Talk(robot)))
         except _NoPacketError as error:
@@ -263,6 +271,39 @@ def _heard(
     if refused is not None:
         refused += (f"{each}." for each in client.left_out)
     return heard
+
+
+def _answers(robot: type[Robot], talk: _Talk) -> Iterator[str]:
+    """Drive a robot that takes ANSWER_S for each answer, then stop it. It must not execute commands late."""
+    meanings = talk.meanings(encoded(talk.client, sample_command(robot)), "encode_command()")
+    if not any(isinstance(each, bytes) for each in meanings):
+        if robot.answered:
+            yield ".answered is True, but decode_command returns no answer to a command."
+        return
+    plan, command = SimpleNamespace(start=lambda now_s: None), sample_command(robot)
+    plan.decide = lambda now_s: Decision(Rank.COMMAND, command if now_s < STOP_S else None)
+    parameters = {"rate": robot.rate, "link_timeout": math.inf, "command_timeout": math.inf}
+    session: Any = RobotClassOperatorSession(robot, plan, parameters.__getitem__, "")
+    end, framing = RobotClassConnection(robot, Side.VEHICLE), framing_of(first_link(robot), to_robot=True)
+    queue: deque[bytes] = deque()
+    free_s = moved_s = 0.0
+    actions = list(session.connected("" if is_stream(robot) else None, 0.0))
+    for now_s in (number * TICK_S for number in range(round(4 * STOP_S / TICK_S))):
+        free_s = free_s if queue else now_s + ANSWER_S
+        for action in actions:
+            queue += packets(framing, bytes(action.data)) if isinstance(action, Send) else ()
+        actions = list(session.tick(now_s))
+        if queue and now_s >= free_s:
+            free_s = now_s + ANSWER_S
+            end.receive_data(queue.popleft())
+            while isinstance(event := end.next_event(), Packet):
+                answers = [each for each in event.meaning if isinstance(each, bytes)]
+                actions += [each for data in answers for each in session.receive(data, "", now_s)]
+                is_motion = any(isinstance(each, Command) and each not in NEUTRALS for each in event.meaning)
+                moved_s = now_s if is_motion else moved_s
+    if moved_s > STOP_S + 2 * ANSWER_S + 0.5:
+        late = f"{moved_s - STOP_S:.1f} s after the last one, or more, if each answer takes {ANSWER_S} s"
+        yield f" answers commands, and executes them {late}: declare answered = True."
 
 
 def samples(robot: type[Robot]) -> Iterator[StatePacket]:

@@ -22,6 +22,15 @@ def test_a_right_class_has_no_faults(robot):
     assert list(faults(robot)) == []
 
 
+def test_a_robot_that_answers_commands_has_to_declare_it():
+    undeclared = type("Undeclared", (RoboMaster,), {"name": "undeclared", "answered": None})
+    (sentence,) = faults(undeclared)
+    assert sentence.startswith("Undeclared answers commands, and executes them 11.")
+    assert "declare answered = True" in sentence
+    mute = type("Mute", (TwoWheels,), {"name": "mute", "answered": True})
+    assert list(faults(mute)) == ["Mute.answered is True, but decode_command returns no answer to a command."]
+
+
 def wrong(**methods):
     return type("Wrong", (TwoWheels,), {"name": "wrong", **methods})
 
