@@ -136,11 +136,14 @@ class RobotClassConnection(EventSource[Packet | ConnectionClosed]):
         data = bytes(self._buffer[:size])
         del self._buffer[:size]
         outcome = self._outcome(data, "")
-        if isinstance(outcome, RemoteProtocolError):
-            self._skip(data, "it is rejected")
-            raise outcome if self._side is Side.OPERATOR else self._failed(str(outcome), rest=bytes(self._buffer))
-        self.skipped = 0, b"", ""
-        return outcome
+        try:
+            if isinstance(outcome, RemoteProtocolError):
+                self._skip(data, "it is rejected")
+                raise outcome if self._side is Side.OPERATOR else self._failed(str(outcome), rest=bytes(self._buffer))
+            self.skipped = 0, b"", ""
+            return outcome
+        finally:
+            del outcome  # breaks the reference cycle with the traceback
 
     def send(self, packet: Packet) -> bytes:
         """Return the bytes of one packet. Raises LocalProtocolError if the other end would decode it differently."""

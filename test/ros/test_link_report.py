@@ -11,7 +11,7 @@ from drone_bridge.ros.node.stall_watch import PROCESS
 from drone_bridge.session.obstacles import Obstacle
 from drone_bridge.wire.counters import ProblemCounter, RateCounter
 
-FRAMES = RateCounter("frames")
+FRAMES, LOST = RateCounter("frames"), ProblemCounter("lost_connections")
 LOGGER = SimpleNamespace(**dict.fromkeys(("info", "warning", "error"), lambda line: None))
 
 
@@ -60,8 +60,8 @@ def test_durations_are_means_of_one_period_and_counts_grow_for_ever(make_report)
         "connected",
     )
     assert values_of(first)["round_trip_ms"] == "2.00"
-    assert values_of(first)["lost_connections"] == "0"
-    report.counts["lost_connections"] += 1
+    assert values_of(first)[LOST] == "0"
+    report.counts[LOST] += 1
     second = report.status("a link", "robot 7")
     assert (second.level, second.message) == (DiagnosticStatus.WARN, "connected; lost connections growing")
     assert values_of(second)["frames"] == "2"

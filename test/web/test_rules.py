@@ -292,7 +292,7 @@ def test_a_recording_that_fails_at_its_end_is_reported_as_incomplete(record, tmp
     wait_until(ready.exists, "the recorder")
     success, message = record(False)
     assert (success, message.startswith("Recorded into")) == (is_complete, is_complete)
-    assert str(tmp_path / "drone_bridge" / "bags") in message
+    assert str(tmp_path / "drone_bridge_bags") in message
 
 
 def test_the_node_works_while_a_recording_is_completed(record, tmp_path):
