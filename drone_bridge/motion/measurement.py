@@ -56,6 +56,10 @@ class Measurement:
     """Vertical velocity by a sensor that is better than that of `velocity`, m/s."""
     is_flying: bool | None = None
     """Whether the vehicle is in the air and follows commands."""
+    is_charging: bool | None = None
+    """Whether the battery is on a charger."""
+    imu_yaw: float | None = None
+    """Heading of an IMU that drifts apart from `yaw`, rad, for `imu/data`."""
     disobeys: str = ""
     """Why the vehicle does not follow commands now, such as "a wheel has dropped", if it reports that. The bridge holds
     it, and greets it again when a person resumes it. Empty: it follows them."""

@@ -15,7 +15,6 @@ RESPONSE_S = 0.3
 STANDING = 0.01
 HOVER_HEIGHT, CLIMB = 1.0, 0.8  # of a takeoff: m, m/s
 BATTERY_S = 3600.0
-FULL_V, EMPTY_V = 12.6, 9.6
 STANDS, RISES, FOLLOWS, LANDS = "standing", "rising", "following", "landing"
 
 
@@ -27,7 +26,7 @@ class EmulatedBody:
         self.time_s = self.x = self.y = self.z = self.heading = 0.0
         self.velocity = BodyVelocity()
         self.roll = self.pitch = 0.0
-        self._drone, self._hovers = robot.drone, robot.hovers
+        self._drone, self._hovers, self._battery_v = robot.drone, robot.hovers, robot.battery_v
         self.wanted: Command = NEUTRALS[robot.drone is not None]
         self._takes_off = "takeoff" in robot.requests
         self.phase = STANDS if self._takes_off else FOLLOWS
@@ -90,18 +89,20 @@ class EmulatedBody:
     def telemetry(self) -> Telemetry:
         """Return the measurements of its sensors."""
         charge = max(0.0, 1.0 - self.time_s / BATTERY_S)
-        voltage = EMPTY_V + charge * (FULL_V - EMPTY_V)
+        empty_v, full_v = self._battery_v
         place, rates = (self.x, self.y, self.z), (0.0, 0.0, self.velocity.turn)
         is_flying = self.phase != STANDS if self._takes_off else None
         return Telemetry(
             place,
             self.heading,
             self.velocity,
-            voltage=voltage,
+            voltage=empty_v + charge * (full_v - empty_v),
             charge=charge,
             height=self.z,
             roll=self.roll,
             pitch=self.pitch,
             rates=rates,
             is_flying=is_flying,
+            is_charging=False,
+            time_s=self.time_s,
         )

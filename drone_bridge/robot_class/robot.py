@@ -135,6 +135,10 @@ class Robot:
     """Whether a drone lands then."""
     land_unattended_s: ClassVar[float] = 60.0
     """Time in the air without a command after which the bridge lands a drone that reports `flying`, s. 0: never."""
+    report_rate: ClassVar[float] = 10.0
+    """Rate at which the robot's end calls `encode_report`, Hz. An emulator moves 50 times per second."""
+    battery_v: ClassVar[tuple[float, float]] = 9.6, 12.6
+    """Voltage of the emulator's battery, empty and full."""
     topics: ClassVar[Iterable[str] | Mapping[str, str]] = ("odom", "battery_state")
     """Topics that its reports fill: of STANDARD_TOPICS, and its own as "name: package/Type". A mapping has the types by
     name; those of standard ones are empty. `Telemetry.extra` has the messages of its own topics."""
@@ -313,6 +317,7 @@ def _check(robot: type[Robot]) -> None:
     for axis, speed in robot.max_speeds.items():
         is_right = axis in AXES and 0 < speed < math.inf
         _refuse(not is_right, f"max_speeds has {speed} for {axis!r}: {', '.join(AXES)} are possible, above 0.")
+    _refuse(robot.report_rate <= 0, f"report_rate is {robot.report_rate}, and must be above 0 Hz.")
     _refuse(isinstance(robot.keeps, str), f"keeps is the text {robot.keeps!r}, and must be a tuple such as ('x', 'y').")
     if camera := robot.camera:
         is_known, link = camera.encoding in ("rgb8", "jpeg", "h264"), camera.link

@@ -5,7 +5,7 @@ There is a place for one client. Over TCP, another one is refused, unless the fi
 `silence_warning`. Over datagrams, any sender is the client. A velocity is published at once, and repeated for
 `command_timeout`. After that, or when its client disconnects, neutral is published. A robot that never stops by itself
 keeps a velocity while its client sends anything. A request is called as a service, and its answer is sent to the client
-that requested it. Telemetry is sent every TELL_S once the description provides it,
+that requested it. Telemetry is sent at the robot's `report_rate` once the description provides it,
 over datagrams until its client has been silent for `silence_warning`: the sender may be forged.
 
 The emulator uses it, too. A simulated robot does not detect that a connection has ended: with `is_body`, only the
@@ -54,7 +54,6 @@ from drone_bridge.wire.addresses import AllowedPeers, peer_name
 from drone_bridge.wire.counters import RateCounter
 from drone_bridge.wire.outgoing import UNENCODABLE
 
-TELL_S = 0.1
 REPEAT_RATE = 20.0
 WAITING, SERVING, CLOSED = "waiting for a peer", "serving", "closed"
 REPORTS = RateCounter("reports")
@@ -155,7 +154,7 @@ class RobotClassVehicleSession(Session):
         for client, failing in self._clients.overdue(now_s) if self._is_stream else ():
             actions += self._left(client.peer, f"{_name(client.peer)} {failing}.")
         if now_s >= self._tell_s:
-            self._tell_s = next_due(self._tell_s, TELL_S, now_s)
+            self._tell_s = next_due(self._tell_s, 1 / self._robot.report_rate, now_s)
             for client in self._clients.all():
                 if self._is_awaited(client, now_s) and (telemetry := self._telemetry()):
                     to = _beside(client.peer, self._report_port) if self._report_port else client.peer

@@ -98,13 +98,13 @@ def _text(value: Any) -> str:
 
 #: Readers of fields, and the values that they accept.
 _FIELDS: Mapping[str, tuple[Callable[[Any], Any], str]] = {
-    "yaw height climb time_s": (_number, "a number"),
+    "yaw imu_yaw height climb time_s": (_number, "a number"),
     "charge": (_within(0.0, FULL, 1.0), "a share from 0 to 1"),
     "voltage": (_within(0.0, math.inf), "a number of volts, not below 0"),
     "roll pitch": (_within(-math.tau, math.tau), "an angle in radians"),
     "position rates acceleration": (_vector, "three numbers"),
     "velocity": (_velocity, "a BodyVelocity"),
     "image": (_image, "bytes or a Picture"),
-    "is_flying": (_truth, "True or False"),
+    "is_flying is_charging": (_truth, "True or False"),
     "disobeys": (_text, "a text"),
 }

@@ -56,6 +56,8 @@ RAW, COMPRESSED = f"{CAMERA}image_raw", f"{CAMERA}image_raw/compressed"
 MAX_SIDE = 4096
 #: Field of a velocity along and about the body's axes, until `assemble` knows its attitude.
 IN_BODY = "in_body"
+#: States of a battery on a charger.
+ON_CHARGER = BatteryState.POWER_SUPPLY_STATUS_CHARGING, BatteryState.POWER_SUPPLY_STATUS_FULL
 #: Counter of images that can't be converted.
 REFUSED_IMAGES = ProblemCounter("refused_images")
 
@@ -127,7 +129,9 @@ class RobotClassTranslation(MeasuredMessages[StatePacket]):
 
     def wire_battery(self, message: BatteryState) -> dict[str, Any]:
         values = {"voltage": message.voltage, "charge": message.percentage}
-        return {name: value for name, value in values.items() if math.isfinite(value)}
+        known = {name: value for name, value in values.items() if math.isfinite(value)}
+        status = message.power_supply_status
+        return known | ({"is_charging": status in ON_CHARGER} if status else {})
 
     def velocity(self, told: StatePacket, stamp: Time) -> TwistWithCovarianceStamped | None:
         """Return the velocity along and about level axes."""
@@ -286,7 +290,8 @@ def assemble(
         raise MissingTopicError("odom")
     if not (fields or extra) and (robot.standard_topics or robot.own_topics):
         raise MissingTopicError(" or ".join((*robot.standard_topics, *robot.own_topics)))
-    return StatePacket(b"", possible_telemetry(Telemetry(**_levelled(fields), extra=extra), robot.own_topics)[0])
+    telemetry = Telemetry(**_levelled(fields), extra=extra, time_s=stamp.sec + stamp.nanosec / 1e9)
+    return StatePacket(b"", possible_telemetry(telemetry, robot.own_topics)[0])
 
 
 def make_table(robot: type[Robot]) -> TopicTable:

@@ -67,8 +67,8 @@ class TwoWheelsSerial(Robot):
 
     def encode_report(self, telemetry: Telemetry) -> bytes | None:
         """Return the packet with telemetry, once a client has sent hello."""
-        if not self.is_greeted or not telemetry.position:
+        if not self.is_greeted:
             return None
-        counts = self.wheels.counts(telemetry.position, telemetry.yaw or 0.0)
+        counts = self.wheels.counts(telemetry.position, telemetry.yaw)
         ms, battery = (round(1000 * (value or 0.0)) % 0x10000 for value in (telemetry.time_s, telemetry.voltage))
         return packed(STATE, "4H", ms, *counts, battery)

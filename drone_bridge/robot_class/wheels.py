@@ -59,9 +59,10 @@ class Wheels:
         velocity = self.velocity(*(way / elapsed_s for way in ways)) if elapsed_s else None
         return (self.pose.x, self.pose.y, 0.0), self.pose.yaw, velocity
 
-    def counts(self, position: Triple, yaw: float) -> tuple[int, int]:
-        """Move to a pose, along an arc. Return the counters, for the robot's end."""
-        there = PlanarPose(position[0], position[1], yaw)
+    def counts(self, position: Triple | None, yaw: float | None) -> tuple[int, int]:
+        """Move to a pose along an arc, as Telemetry has it. Return the counters, for the robot's end."""
+        x, y = position[:2] if position else self.pose[:2]
+        there = PlanarPose(x, y, self.pose.yaw if yaw is None else yaw)
         step, self.pose = there.seen_from(self.pose), there
         half = step.yaw / 2
         ahead = (step.x * math.cos(half) + step.y * math.sin(half)) * (half / math.sin(half) if half else 1.0)

@@ -124,10 +124,8 @@ class Create2(Robot):
         return (value % (1 << 8 * size)).to_bytes(size, "big")
 
     def encode_report(self, t: Telemetry) -> bytes | None:
-        if not t.position:
-            return None
         before = self.wheels.ways
-        left, right = self.wheels.counts(t.position, t.yaw or 0.0)
+        left, right = self.wheels.counts(t.position, t.yaw)
         moved = self.wheels.velocity(*(now - then for now, then in zip(self.wheels.ways, before, strict=True)))
         sides = [round(1000 * side) for side in self.wheels.sides(t.velocity or BodyVelocity())]
         values = 0, 1000 * (t.voltage or 0.0), 2696 * (t.charge or 0.0), 2696, self.mode, *reversed(sides), right, left

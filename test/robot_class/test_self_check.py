@@ -7,7 +7,7 @@ import time
 from dataclasses import replace
 
 import pytest
-from own_robots import Create2, Pioneer, RoboMaster, Tello
+from own_robots import Create2, Kobuki, Pioneer, RoboMaster, Tello
 
 from drone_bridge.robot_class import BodyVelocity, Robot, Serial, Telemetry, Wheels
 from drone_bridge.robot_class.self_check import faults
@@ -17,7 +17,7 @@ from drone_bridge.robot_class.two_wheels_serial import AXLE_M, M_PER_COUNT, TwoW
 SIZES = {7: 1, 128: 1, 145: 5, 150: 2, 168: 4}
 
 
-@pytest.mark.parametrize("robot", [TwoWheels, TwoWheelsSerial, Pioneer, Tello, Create2, RoboMaster])
+@pytest.mark.parametrize("robot", [TwoWheels, TwoWheelsSerial, Pioneer, Tello, Create2, RoboMaster, Kobuki])
 def test_a_right_class_has_no_faults(robot):
     assert list(faults(robot)) == []
 

@@ -205,6 +205,31 @@ def test_an_imu_without_rates_or_acceleration_marks_them_as_missing():
     assert "imu/data" not in made(Drone, Telemetry(yaw=0.3))
 
 
+@pytest.mark.parametrize(
+    ("told", "covariance", "read"),
+    [
+        (Telemetry(yaw=1.0, rates=(0.0, 0.0, 0.5)), -1.0, {"rates": (0.0, 0.0, 0.5)}),
+        (Telemetry(yaw=1.0, imu_yaw=0.25), UNKNOWN_VARIANCE, {"imu_yaw": 0.25}),
+        (Telemetry(yaw=1.0), None, {}),
+    ],
+)
+def test_an_imu_without_tilt_has_its_own_heading_or_rates_alone(told, covariance, read):
+    message = made(Climber, told).get("imu/data")
+    assert covariance == (message and message.orientation_covariance[0])
+    translation = RobotClassTranslation(DroneFrameNames(), "")
+    assert {
+        name: pytest.approx(each) for name, each in (translation.wire_imu(message) if message else {}).items()
+    } == read
+
+
+@pytest.mark.parametrize(("is_charging", "status"), [(None, 0), (True, 1), (False, 2)])
+def test_a_battery_is_charged_or_not(is_charging, status):
+    message = made(Pioneer, Telemetry(voltage=12.0, is_charging=is_charging))["battery_state"]
+    assert message.power_supply_status == status
+    back = RobotClassTranslation(DroneFrameNames(), "").wire_battery(message)
+    assert back.get("is_charging") is is_charging
+
+
 def test_a_drone_that_has_landed_is_not_flying():
     assert made(Drone, Telemetry(is_flying=False))["flying"].data is False
     assert "flying" not in made(Drone, Telemetry())

@@ -8,11 +8,12 @@ import sys
 
 from drone_bridge.robots import pioneer
 from drone_bridge.robots.create2 import Create2
+from drone_bridge.robots.kobuki import Kobuki
 from drone_bridge.robots.pioneer import Pioneer
 from drone_bridge.robots.robomaster import RoboMaster
 from drone_bridge.robots.tello import Tello
 
-__all__ = ["Create2", "Pioneer", "RoboMaster", "Tello", "installed", "pioneer"]
+__all__ = ["Create2", "Kobuki", "Pioneer", "RoboMaster", "Tello", "installed", "pioneer"]
 
 
 def installed(folder, *sources):

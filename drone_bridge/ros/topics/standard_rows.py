@@ -15,6 +15,7 @@ from tf2_msgs.msg import TFMessage
 from drone_bridge.motion.measurement import Measurement
 from drone_bridge.motion.quaternions import euler_from_quaternion, quaternion_from_euler, unit_quaternion
 from drone_bridge.msg import DetectionArray
+from drone_bridge.ros.topics.covariances import UNKNOWN_VARIANCE
 from drone_bridge.ros.topics.frames import DroneFrameNames
 from drone_bridge.ros.topics.table import Topic
 from drone_bridge.ros.topics.transforms import set_quaternion, set_vector
@@ -36,6 +37,12 @@ STANDARD_TOPICS: dict[str, type[Any]] = {
 }
 #: First element of the covariance of a quantity that an Imu lacks.
 _MISSING = -1.0
+#: State of a battery by whether it charges.
+_SUPPLY = {
+    None: BatteryState.POWER_SUPPLY_STATUS_UNKNOWN,
+    False: BatteryState.POWER_SUPPLY_STATUS_DISCHARGING,
+    True: BatteryState.POWER_SUPPLY_STATUS_CHARGING,
+}
 
 
 def standard_row(
@@ -83,17 +90,24 @@ class MeasuredMessages(ABC, Generic[WireT]):
         return self.last[1]
 
     def imu(self, wire: WireT, stamp: Time) -> Imu | None:
-        """Return attitude, rates and acceleration; a covariance of -1 marks missing ones. None without attitude.
+        """Return attitude, rates and acceleration; a covariance of -1 marks missing ones. None without any of them.
+
+        A heading without tilt has unknown tilt variances.
 
         Each call fills the same message: to make one takes half of the time.
         """
         measured, variances = self.converted(wire), self.imu_variances
-        if measured.roll is None or measured.pitch is None or measured.yaw is None:
+        yaw = measured.yaw if measured.imu_yaw is None else measured.imu_yaw
+        is_tilted = not (measured.roll is None or measured.pitch is None)
+        has_heading = yaw is not None and (is_tilted or measured.imu_yaw is not None)
+        if not has_heading and measured.rates is None and measured.acceleration is None:
             return None
         message = self._imu
         message.header.stamp, message.header.frame_id = stamp, self.names.base_link
-        set_quaternion(message.orientation, quaternion_from_euler(measured.roll, measured.pitch, measured.yaw))
-        message.orientation_covariance[::4] = variances.tilt, variances.tilt, variances.yaw
+        attitude = (measured.roll or 0.0, measured.pitch or 0.0, yaw or 0.0) if has_heading else (0.0, 0.0, 0.0)
+        set_quaternion(message.orientation, quaternion_from_euler(*attitude))
+        tilt = variances.tilt if is_tilted else UNKNOWN_VARIANCE
+        message.orientation_covariance[::4] = (tilt, tilt, variances.yaw) if has_heading else (_MISSING, 0.0, 0.0)
         for name, vector, variance in (
             ("angular_velocity", measured.rates, variances.rates),
             ("linear_acceleration", measured.acceleration, variances.acceleration),
@@ -107,7 +121,8 @@ class MeasuredMessages(ABC, Generic[WireT]):
         """Return the fields of a measurement that an Imu has."""
         known: dict[str, Any] = {}
         if message.orientation_covariance[0] >= 0 and (q := unit_quaternion(message.orientation, 0.5)):
-            known = dict(zip(("roll", "pitch", "yaw"), euler_from_quaternion(q), strict=True))
+            angles = dict(zip(("roll", "pitch", "yaw"), euler_from_quaternion(q), strict=True))
+            known = angles if message.orientation_covariance[0] < UNKNOWN_VARIANCE else {"imu_yaw": angles["yaw"]}
         for field, name in (("rates", "angular_velocity"), ("acceleration", "linear_acceleration")):
             if getattr(message, f"{name}_covariance")[0] >= 0:
                 vector = getattr(message, name)
@@ -137,6 +152,7 @@ class MeasuredMessages(ABC, Generic[WireT]):
         message.header.stamp, message.header.frame_id = stamp, self.battery_frame
         message.voltage = nan if measured.voltage is None else measured.voltage
         message.percentage = nan if measured.charge is None else measured.charge
+        message.power_supply_status = _SUPPLY[measured.is_charging]
         return message
 
     @property

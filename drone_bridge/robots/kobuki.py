@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Kobuki, the base of a TurtleBot 2, over its serial line of 115200 baud.
+
+Packets both ways: AA 55, number of bytes of the payload, parts of (number, size, data), and a checksum by XOR. It
+reports 50 times per second. It is driven by a signed speed of its outer wheel, mm/s, and a radius to the left, mm: 0 is
+straight ahead, 1 turns in place. No document states a watchdog. Docking is up to the computer, by `dock_ir`.
+"""
+
+import math
+import struct
+from collections.abc import Iterator
+from functools import reduce
+from operator import xor
+
+from drone_bridge.robot_class import BodyVelocity, Packets, Request, Robot, Serial, Step, Telemetry, Wheels
+
+DRIVE, SOUND, ASK, OUTPUTS, CORE, DOCK_IR, INERTIA, FIRMWARE = 1, 4, 9, 12, 1, 3, 4, 11  # numbers of parts
+#: Time, ms; bumpers, dropped wheels, cliffs; left and right encoder; buttons, charger, battery in 0.1 V.
+CORE_DATA = struct.Struct("<HBBBHHxxBBBx")
+AXLE_M, M_PER_COUNT, TOP_SPEED, EMPTY_V, FULL_V = 0.23, 1 / 11724.41658, 0.7, 13.2, 16.5
+EVENTS = "bumper", "wheel_drop", "cliff", "buttons"
+SOUNDS = "on", "off", "recharge", "button", "error", "cleaning_start", "cleaning_end"
+#: What the robot's end reports besides: cliff sensors, currents, no gyro samples, and inputs.
+REST = (5, struct.pack("<3H", 1500, 1500, 1500)), (6, bytes(2)), (13, bytes(2)), (16, bytes(16))
+#: Versions of hardware and firmware, and the robot's number, by the bit that asks for each.
+VERSIONS = {1: (10, b"\x04\x00\x01\x00"), 2: (FIRMWARE, b"\x00\x02\x01\x00"), 8: (19, bytes(12))}
+
+
+def packed(*parts: tuple[int, bytes]) -> bytes:
+    payload = b"".join(bytes([number, len(data)]) + data for number, data in parts)
+    return b"\xaa\x55" + bytes([len(payload)]) + payload + bytes([reduce(xor, payload, len(payload))])
+
+
+def parts_of(packet: bytes) -> dict[int, bytes]:
+    parts, at = {}, 3
+    while at < len(packet) - 1:
+        end = at + 2 + packet[at + 1]
+        parts[packet[at]], at = packet[at + 2 : end], end
+    return parts
+
+
+class Kobuki(Robot):
+    name, summary = "kobuki", "a Kobuki base"
+    control = Serial(
+        115200, Packets(b"\xaa\x55", length_at=2, extra=1, checksum=lambda packet: not reduce(xor, packet[2:]))
+    )
+    max_speeds, robot_stops_after_s = {"x": TOP_SPEED, "yaw": math.radians(110)}, None
+    report_rate, battery_v, keeps = 50.0, (EMPTY_V, FULL_V), ("wheels",)
+    topics = ("odom", "battery_state", "imu/data", "dock_ir: std_msgs/UInt8MultiArray",
+              *(f"{name}: std_msgs/UInt8" for name in EVENTS))  # fmt: skip
+    requests = {f"sound_{name}": Request(packed((SOUND, bytes([n]))), moves=False) for n, name in enumerate(SOUNDS)} | {
+        # both LEDs; 00F0 keeps the supplies of other devices on
+        f"leds_{name}": Request(packed((OUTPUTS, struct.pack("<H", 0xF0 | n << 8 | n << 10))), moves=False)
+        for n, name in enumerate(("dark", "red", "green", "orange"))
+    }
+
+    def __init__(self) -> None:
+        self.wheels, self.ms, self.is_blocked = Wheels(AXLE_M, M_PER_COUNT, max_speed=TOP_SPEED), -1, False
+
+    def handshake(self) -> Iterator[Step]:
+        yield packed((ASK, b"\x0b\x00")), lambda packet: parts_of(packet).get(FIRMWARE, b"")[2:3] == b"\x01"
+
+    def encode_command(self, velocity: BodyVelocity) -> bytes:
+        limited = self.wheels.velocity(*self.wheels.sides(velocity))
+        forward, turn = min(0.0, limited.forward) if self.is_blocked else limited.forward, limited.turn
+        is_arc = abs(forward) < 32.767 * abs(turn)
+        radius = round(1000 * forward / turn) if is_arc else 0
+        speed = (radius + math.copysign(500 * AXLE_M, radius)) * turn if is_arc else 1000 * forward
+        if is_arc and abs(radius) <= 1:
+            radius, speed = 1, 500 * AXLE_M * turn
+        return packed((DRIVE, struct.pack("<hh", round(speed), radius)))
+
+    def decode_report(self, packet: bytes) -> Telemetry | None:
+        from std_msgs.msg import UInt8, UInt8MultiArray  # only the bridge has ROS
+
+        if CORE not in (parts := parts_of(packet)):
+            return None
+        ms, *stops, left, right, buttons, charger, tenths = CORE_DATA.unpack(parts[CORE])
+        elapsed_s, self.ms = ((ms - self.ms) % 0x10000 / 1000 if self.ms >= 0 else None), ms
+        self.is_blocked = any(stops)  # a bumper, a dropped wheel, a cliff
+        events = {name: UInt8(data=each) for name, each in zip(EVENTS, (*stops, buttons), strict=True)}
+        charge = max(0.0, min(1.0, (tenths / 10 - EMPTY_V) / (FULL_V - EMPTY_V)))
+        heading, rate = (math.radians(each / 100) for each in struct.unpack("<hh", parts[INERTIA][:4]))
+        return Telemetry(
+            *self.wheels.counted(left, right, elapsed_s), tenths / 10, charge, is_charging=charger & 15 > 0,
+            imu_yaw=heading, rates=(0.0, 0.0, rate), extra={"dock_ir": UInt8MultiArray(data=parts[DOCK_IR]), **events},
+        )  # fmt: skip
+
+    # The robot's end.
+
+    def decode_command(self, packet: bytes) -> tuple[BodyVelocity | bytes | None, ...]:
+        return tuple(self.meaning(number, data) for number, data in parts_of(packet).items())
+
+    def meaning(self, number: int, data: bytes) -> BodyVelocity | bytes | None:
+        if number == ASK:
+            return packed(*(part for bit, part in VERSIONS.items() if data[0] & bit))
+        if number != DRIVE:
+            return None
+        speed, radius = struct.unpack("<hh", data)
+        if abs(radius) <= 1:
+            return BodyVelocity(turn=radius * speed / 500 / AXLE_M) if radius else BodyVelocity(speed / 1000)
+        turn = speed / (radius + math.copysign(500 * AXLE_M, radius))
+        return BodyVelocity(radius * turn / 1000, turn=turn)
+
+    def encode_report(self, t: Telemetry) -> bytes:
+        ms, tenths = round(1000 * (t.time_s or 0.0)) % 0x10000, min(255, round(10 * (t.voltage or 0.0)))
+        angles = (t.yaw or 0.0) if t.imu_yaw is None else t.imu_yaw, t.rates[2] if t.rates else 0.0
+        inertia = struct.pack("<hh3x", *(round(100 * math.degrees(each)) for each in angles))
+        core = CORE_DATA.pack(ms, 0, 0, 0, *self.wheels.counts(t.position, t.yaw), 0, 6 * bool(t.is_charging), tenths)
+        return packed((CORE, core), (DOCK_IR, bytes(3)), (INERTIA, inertia), *REST)

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests beyond `drone-bridge check kobuki`: bytes of the document, arcs, a bumper, wrapping counters, and its IMU."""
+
+import struct
+
+import pytest
+
+from drone_bridge.robot_class import BodyVelocity, Telemetry
+from drone_bridge.robots.kobuki import CORE, CORE_DATA, INERTIA, M_PER_COUNT, REST, Kobuki, packed, parts_of
+
+DOCK_IR = 3, bytes(3)
+
+
+def report(ms=0, left=0, right=0, *, bumper=0, charger=0, tenths=150, heading=0):
+    core = CORE_DATA.pack(ms, bumper, 0, 0, left, right, 0, charger, tenths)
+    return packed((CORE, core), DOCK_IR, (INERTIA, struct.pack("<hh3x", heading, 4500)), *REST)
+
+
+@pytest.mark.parametrize(
+    ("velocity", "speed", "radius"),
+    [
+        (BodyVelocity(0.2), 200, 0),
+        (BodyVelocity(-0.2), -200, 0),
+        (BodyVelocity(turn=1.0), 115, 1),
+        (BodyVelocity(turn=-1.0), -115, 1),
+        (BodyVelocity(0.3, turn=0.5), 358, 600),
+        (BodyVelocity(0.3, turn=-0.5), 358, -600),
+        (BodyVelocity(-0.3, turn=0.5), -358, -600),
+        (BodyVelocity(0.7, turn=0.5), 700, 1400),
+        (BodyVelocity(0.5, turn=0.001), 500, 0),
+        (BodyVelocity(), 0, 0),
+    ],
+)
+def test_a_velocity_is_a_speed_of_the_outer_wheel_and_a_radius(velocity, speed, radius):
+    packet = Kobuki().encode_command(velocity)
+    assert packet[:5] == b"\xaa\x55\x06\x01\x04"
+    assert struct.unpack("<hh", packet[5:9]) == pytest.approx((speed, radius), abs=1)
+    (read,) = Kobuki().decode_command(packet)
+    if abs(speed) < 700:
+        assert (read.forward, read.turn) == pytest.approx((velocity.forward, velocity.turn), abs=0.01)
+
+
+def test_a_bumper_stops_the_way_ahead_only():
+    robot = Kobuki()
+    robot.decode_report(report(bumper=2))
+    assert robot.encode_command(BodyVelocity(0.3)) == robot.encode_command(BodyVelocity())
+    assert robot.encode_command(BodyVelocity(-0.3)) == Kobuki().encode_command(BodyVelocity(-0.3))
+    robot.decode_report(report())
+    assert robot.encode_command(BodyVelocity(0.3)) == Kobuki().encode_command(BodyVelocity(0.3))
+
+
+def test_counters_and_the_clock_wrap_and_the_gyro_has_its_own_heading():
+    robot, counts = Kobuki(), round(0.1 / M_PER_COUNT)
+    assert robot.decode_report(report(65_500, 65_000, 10)).velocity is None
+    told = robot.decode_report(report(464, (65_000 + counts) % 65_536, 10 + counts, heading=-9000, charger=6))
+    assert told.position == pytest.approx((0.1, 0.0, 0.0), abs=1e-3)
+    assert (told.velocity.forward, told.yaw) == pytest.approx((0.2, 0.0), abs=1e-3)
+    assert (told.imu_yaw, told.rates[2], told.voltage) == pytest.approx((-1.5708, 0.7854, 15.0), abs=1e-3)
+    assert told.is_charging
+    assert not robot.decode_report(report(charger=0)).is_charging
+
+
+def test_it_answers_a_greeting_with_its_versions():
+    ((question, test),) = Kobuki().handshake()
+    (answer,) = Kobuki().decode_command(question)
+    assert sorted(parts_of(answer)) == [10, 11, 19]
+    assert test(answer)
+    assert not test(report())
+    assert Kobuki().decode_report(answer) is None
+
+
+def test_what_it_reports_is_read():
+    end, client = Kobuki(), Kobuki()
+    for step in range(3):
+        told = Telemetry((0.01 * step, 0.0, 0.0), 0.0, voltage=14.5, is_charging=True, time_s=0.02 * step)
+        read = client.decode_report(end.encode_report(told))
+    assert (read.position[0], read.velocity.forward) == pytest.approx((0.02, 0.5), abs=1e-2)
+    assert (read.voltage, read.charge) == pytest.approx((14.5, 1.3 / 3.3))
+    assert read.is_charging
