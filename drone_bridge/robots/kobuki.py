@@ -20,8 +20,8 @@ CORE_DATA = struct.Struct("<HBBBHHxxBBBx")
 AXLE_M, M_PER_COUNT, TOP_SPEED, EMPTY_V, FULL_V = 0.23, 1 / 11724.41658, 0.7, 13.2, 16.5
 EVENTS = "bumper", "wheel_drop", "cliff", "buttons"
 SOUNDS = "on", "off", "recharge", "button", "error", "cleaning_start", "cleaning_end"
-#: What the robot's end reports besides: cliff sensors, currents, no gyro samples, and inputs.
-REST = (5, struct.pack("<3H", 1500, 1500, 1500)), (6, bytes(2)), (13, bytes(2)), (16, bytes(16))
+#: What the robot's end reports besides: cliff sensors, currents, two gyro samples, and inputs.
+REST = (5, struct.pack("<3H", 1500, 1500, 1500)), (6, bytes(2)), (13, b"\0\6" + bytes(12)), (16, bytes(16))
 #: Versions of hardware and firmware, and the robot's number, by the bit that asks for each.
 VERSIONS = {1: (10, b"\x04\x00\x01\x00"), 2: (FIRMWARE, b"\x00\x02\x01\x00"), 8: (19, bytes(12))}
 
@@ -79,7 +79,7 @@ class Kobuki(Robot):
         elapsed_s, self.ms = ((ms - self.ms) % 0x10000 / 1000 if self.ms >= 0 else None), ms
         self.is_blocked = any(stops)  # a bumper, a dropped wheel, a cliff
         events = {name: UInt8(data=each) for name, each in zip(EVENTS, (*stops, buttons), strict=True)}
-        charge = max(0.0, min(1.0, (tenths / 10 - EMPTY_V) / (FULL_V - EMPTY_V)))
+        charge = max(0.0, min(1.0, 0.05 + 0.95 * (tenths / 10 - EMPTY_V) / (FULL_V - EMPTY_V)))
         heading, rate = (math.radians(each / 100) for each in struct.unpack("<hh", parts[INERTIA][:4]))
         return Telemetry(
             *self.wheels.counted(left, right, elapsed_s), tenths / 10, charge, is_charging=charger & 15 > 0,

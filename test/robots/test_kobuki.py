@@ -69,11 +69,17 @@ def test_it_answers_a_greeting_with_its_versions():
     assert Kobuki().decode_report(answer) is None
 
 
+def test_each_part_has_the_size_that_the_maker_s_driver_demands():
+    sizes = {number: len(data) for number, data in parts_of(Kobuki().encode_report(Telemetry())).items()}
+    assert sizes == {1: 15, 3: 3, 4: 7, 5: 6, 6: 2, 13: 2 + 2 * 6, 16: 16}
+    assert pytest.approx(0.035 * 0.002436916871363930187454) == M_PER_COUNT, "radius of a wheel, and angle of a tick"
+
+
 def test_what_it_reports_is_read():
     end, client = Kobuki(), Kobuki()
     for step in range(3):
         told = Telemetry((0.01 * step, 0.0, 0.0), 0.0, voltage=14.5, is_charging=True, time_s=0.02 * step)
         read = client.decode_report(end.encode_report(told))
     assert (read.position[0], read.velocity.forward) == pytest.approx((0.02, 0.5), abs=1e-2)
-    assert (read.voltage, read.charge) == pytest.approx((14.5, 1.3 / 3.3))
+    assert (read.voltage, read.charge) == pytest.approx((14.5, 0.05 + 0.95 * 1.3 / 3.3))
     assert read.is_charging
