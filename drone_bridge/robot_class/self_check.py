@@ -144,6 +144,12 @@ def _commands(robot: type[Robot], talk: _Talk) -> Iterator[str]:
         if not is_right and (is_command or read):
             yield f".{what} is read by decode_command as {read or 'no command'}. One has a wrong sign or unit."
             return
+    if not robot.drone:  # all axes at once, which some robots can't: only signs count
+        arc = BodyVelocity(**{name: COMMANDED / 2 * speed for name, speed in most.items()})
+        read = talk.command(encoded(client, arc), method)
+        if read and any(getattr(read, name) < 0 for name in most):
+            yield f".{method}({arc}) is read by decode_command as {read}. One has a wrong sign."
+            return
     for name, request in robot.all_requests.items():
         try:
             _split(talk.framing, request.packet, f"requests[{name!r}]", next(iter(robot.links)))

@@ -13,6 +13,7 @@ from drone_bridge.robot_class import BodyVelocity, Robot, Serial, Telemetry, Whe
 from drone_bridge.robot_class.self_check import faults
 from drone_bridge.robot_class.two_wheels import TwoWheels
 from drone_bridge.robot_class.two_wheels_serial import AXLE_M, M_PER_COUNT, TwoWheelsSerial
+from drone_bridge.robots.kobuki import DRIVE, packed
 
 SIZES = {7: 1, 128: 1, 145: 5, 150: 2, 168: 4}
 
@@ -119,6 +120,18 @@ def test_a_way_that_is_read_wrongly_is_named_with_both_numbers(robot, sentence):
     found = next(faults(robot))
     assert found.startswith("Wrong.decode_report() reads ")
     assert sentence in found
+
+
+def test_an_arc_to_the_wrong_side_is_named():
+    class Wrong(Kobuki):
+        name = "wrong"
+
+        def encode_command(self, velocity):
+            speed, radius = struct.unpack("<hh", super().encode_command(velocity)[5:9])
+            return packed((DRIVE, struct.pack("<hh", speed, -radius if abs(radius) > 1 else radius)))
+
+    found = next(faults(Wrong))
+    assert "One has a wrong sign." in found
 
 
 def test_a_counter_that_is_read_without_its_wrap_is_named():
