@@ -194,6 +194,7 @@ class RobotClassBridge(ProtocolNode):
             pose=self._pose,
             is_line=bool(self.serial_line),
         )
+        self._disobedience = self._session.disobedience
         return self._session
 
     @property
@@ -214,8 +215,13 @@ class RobotClassBridge(ProtocolNode):
         return self._session.ask(request, now_s)
 
     def _hold_if_disobedient(self) -> None:
-        if self.has_link and (reason := self._session.disobeys):
-            self.hold.hold(Obstacle.DISOBEYS.reason(reason=reason))
+        """Hold a robot that does not obey. A hold that is not a person's becomes one, which no new helm ends."""
+        if not self.has_link:
+            return
+        found = self._session.disobedience
+        if self._session.disobeys or found != self._disobedience:
+            self._disobedience = found
+            self.hold.hold(Obstacle.DISOBEYS.reason(reason=found[1]))
 
     def _report_late_answers(self) -> None:
         self.report.update_obstacle(Obstacle.BEHIND, self._session.outstanding.behind if self.has_link else None)

@@ -194,6 +194,8 @@ class RobotClassOperatorSession(Session):
         self._moved_at = math.inf  # time of the first motion that was sent after the last sign of life
         self._withholds = False
         self._disobeys = self._report_disobeys = ""  # reason, and that of the newest report
+        #: How often it was found not to obey, and why the last time. Safe to read from any thread.
+        self.disobedience = 0, ""
         self._is_ungreeted = False  # held, since it does not obey
         self._is_resumed = False  # greeted again since then
         self._judged_from_s = math.inf
@@ -352,15 +354,9 @@ class RobotClassOperatorSession(Session):
 
     def ask(self, request: Request, now_s: float) -> Actions:
         """Send one of the robot's `requests`. Its Outcome follows now or later."""
-        if not self.has_peer:
-            return [Outcome(request, False, "No robot is connected.")]
         ends, earlier = request.name in self._robot.always_accepted, self._asked.get(request.name)
-        if not ends and not self._is_responsive(now_s):
-            return [Outcome(request, False, f"{self.peer} is not connected yet, or silent.")]
-        if now_s > self.expires_at(request):
-            return [Outcome(request, False, "The request is stale: the bridge was suspended meanwhile. Call again.")]
-        if earlier and not ends:
-            return [Outcome(request, False, f"{request.name} is already pending.")]
+        if refusal := self._refusal(request, now_s, ends=ends):
+            return [Outcome(request, False, refusal)]
         self._now_s, waits = now_s, self._is_busy(now_s) and not ends
         sent = [] if waits else self._requested(request, now_s)
         timeout_s = self._robot.all_requests[request.name].timeout_s
@@ -370,6 +366,19 @@ class RobotClassOperatorSession(Session):
         until_s = now_s + (timeout_s or EMERGENCY_AGE_S)
         self._asked[request.name] = _UnansweredRequest(request, until_s, earlier.repeats + 1 if earlier else 0)
         return [*sent, Outcome(earlier.request, False, f"{request.name} was called again.")] if earlier else sent
+
+    def _refusal(self, request: Request, now_s: float, *, ends: bool) -> str:
+        """Return why a request is not sent, a sentence, or "". `ends`: whether it is always accepted."""
+        if not self.has_peer:
+            return "No robot is connected."
+        if not ends and not self._is_responsive(now_s):
+            return f"{self.peer} is not connected yet, or silent."
+        if now_s > self.expires_at(request):
+            return "The request is stale: the bridge was suspended meanwhile. Call again."
+        if request.name in self._asked and not ends:
+            return f"{request.name} is already pending."
+        moves = self._robot.all_requests[request.name].moves and not ends
+        return Obstacle.DISOBEYS.sentence(reason=self._disobeys) if self._disobeys and moves else ""
 
     def _requested(self, request: Request, now_s: float) -> Actions:
         """Send a request."""
@@ -571,6 +580,7 @@ class RobotClassOperatorSession(Session):
         if not is_judged or not reason or self._disobeys or self._stops_left or now_s < self._judged_from_s:
             return []
         self._disobeys, self.state, self._test = reason, CONNECTED, None
+        self.disobedience = self.disobedience[0] + 1, reason
         return [*self._drive(None), Note("", Obstacle.DISOBEYS.sentence(reason=reason))]
 
     def _answers(self, data: bytes) -> bool:

@@ -45,6 +45,9 @@ class ControllerNode:
         self.clients.append(name)
         return SimpleNamespace(service_is_ready=lambda: False)
 
+    def get_subscriptions_info_by_topic(self, topic):
+        return []
+
     def resolve_topic_name(self, name):
         return f"/{name}"
 

@@ -8,6 +8,7 @@ from session_talk import SessionTalk, sent
 
 from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.robot_class import Packets, Robot, Serial, Telemetry
+from drone_bridge.robot_class.bridge import RobotClassBridge
 from drone_bridge.robot_class.client_session import CONNECTED, GREETING, UNGREETED, RobotClassOperatorSession
 from drone_bridge.session.arbiter import Decision, Rank
 from drone_bridge.session.session import Close, Note
@@ -185,6 +186,27 @@ def test_a_lost_greeting_of_a_resumed_robot_is_repeated(driven):
     assert [each.data for each in sent(driven.run(1.7))].count(b"hello\n") > 1
     driven.hear(b"hello\n")
     assert drives(driven)
+
+
+def test_a_hold_of_another_reason_becomes_that_of_the_robot_that_does_not_obey(driven):
+    holds = []
+    node = SimpleNamespace(has_link=True, _session=driven.session, hold=SimpleNamespace(hold=holds.append))
+    node._disobedience = driven.session.disobedience
+    driven.decision = Decision(Rank.HOLD)  # as the helm ended
+    driven.run(0.1)
+    RobotClassBridge._hold_if_disobedient(node)
+    assert holds == []
+    driven.hear(LIFTED)
+    driven.run(0.1)
+    for _ in range(2):  # held once: a person's resume is not undone
+        RobotClassBridge._hold_if_disobedient(node)
+    assert holds == ["the robot does not obey: a wheel has dropped"]
+
+
+def test_a_robot_that_does_not_obey_refuses_requests_that_move_it(driven):
+    driven.hear(LIFTED)
+    (outcome,) = driven.session.ask(SimpleNamespace(name="dock", asked_s=driven.now_s), driven.now_s)
+    assert (outcome.is_success, "a wheel has dropped" in outcome.sentence) == (False, True)
 
 
 def test_a_robot_that_docks_on_request_is_not_held(line):

@@ -75,6 +75,8 @@ def test_a_subscriber_is_named_with_its_link_and_its_hold():
     (held,) = refusals.changes()
     assert "Anne pressed STOP" in held
     assert refusals.refusal() in held
+    subscriber.node_name = "another_bridge"  # the held one has gone
+    assert refusals.refusal() == ""
 
 
 def test_a_call_waits_longer_than_a_takeoff_takes(monkeypatch):

@@ -83,8 +83,9 @@ class CommandRefusals:
         node.create_subscription(DiagnosticArray, "/diagnostics", self._take_diagnostics, 10)
 
     def refusal(self) -> str:
-        """Return why the subscribers that are known so far don't follow commands, a sentence, or ""."""
-        return next(filter(None, map(refusal_of, self._statuses.values())), "")
+        """Return why a subscriber whose report is known does not follow commands, a sentence, or ""."""
+        statuses = (self._statuses.get(name) for name in self._subscribers())
+        return next(filter(None, (refusal_of(each) for each in statuses if each)), "")
 
     def changes(self) -> list[str]:
         """Return a sentence for each subscriber that has begun to refuse commands, or to follow them again.
@@ -97,14 +98,17 @@ class CommandRefusals:
         sentences: list[str] = []
         if not self._node.count_subscribers(self._topic):
             return sentences if self._said else [self._say("", f"No node subscribes to {self._topic}.")]
-        for each in self._node.get_subscriptions_info_by_topic(self._topic):
-            name = f"{each.node_namespace.rstrip('/')}/{each.node_name}"
+        for name in self._subscribers():
             if (status := self._status(name)) is None or name not in self._links:
                 continue
             refusal = self._links[name] or refusal_of(status) or "It follows commands."
             if refusal != self._said.get(name):
                 sentences.append(self._say(name, f"{name}: {refusal}", refusal))
         return sentences
+
+    def _subscribers(self) -> list[str]:
+        infos = self._node.get_subscriptions_info_by_topic(self._topic)
+        return [f"{each.node_namespace.rstrip('/')}/{each.node_name}" for each in infos]
 
     def _say(self, name: str, sentence: str, refusal: str = "") -> str:
         self._said[name] = refusal
