@@ -125,7 +125,10 @@ BAD_PARAMETERS = {
 
 def test_invalid_parameters_are_refused_with_a_sentence(start_child):
     """The nodes run concurrently, since their start is slow."""
-    children = [start_child(executable("robot_bridge"), "--ros-args", "-p", value) for value in BAD_PARAMETERS.values()]
+    children = [
+        start_child(executable("robot_bridge"), "--ros-args", "-r", f"__ns:=/robot_{number}", "-p", value)
+        for number, value in enumerate(BAD_PARAMETERS.values())
+    ]
     for sentence, child in zip(BAD_PARAMETERS, children, strict=True):
         child.wait_for_line(f"ERROR.*{sentence}")
         assert "Traceback" not in child.output

@@ -11,6 +11,7 @@ from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.codec import Attribute, CameraAttribute
 from drone_bridge.simulator.device.world import INVALID, UNSUPPORTED
 from drone_bridge.simulator.session.forwarding import Follow
+from drone_bridge.simulator.session.heading import BODY_TO_MODEL_KEY, decode_rotation
 from drone_bridge.simulator.session.mirrored_scene import UNKNOWN_STATE
 from drone_bridge.simulator.topics import attribute_message
 from drone_bridge.wire.outgoing import UNENCODABLE
@@ -157,6 +158,14 @@ def test_without_a_bridge_known_attributes_are_returned(server):
     server.bridge.responses = {}
     assert server.ask(sim.GetExtended(BUOY, "render")) == sim.ExtendedGot("render", b"red_buoy")
     assert server.ask(sim.GetEntity(BUOY, Attribute.POSITION)) == sim.Error(0, UNKNOWN_STATE)
+
+
+def test_a_client_learns_that_the_vehicle_is_steered_along_its_model(server):
+    """A bridge knows the rotation in its own simulator, and converts."""
+    server.bridge.responses = {"get_attribute": {"success": False, "message": "There is none."}}
+    got = server.ask(sim.GetExtended(VEHICLE, BODY_TO_MODEL_KEY))
+    assert decode_rotation(got.data).is_identity
+    assert server.bridge.asked == []
 
 
 def test_corporeal_is_requested_from_the_bridge(server):

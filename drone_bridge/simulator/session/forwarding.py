@@ -24,7 +24,7 @@ from collections.abc import Callable, Collection, Generator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, cast
 
-from drone_bridge.motion.wxyz import WxyzQuaternion
+from drone_bridge.motion.wxyz import IDENTITY, WxyzQuaternion
 from drone_bridge.session.session import AFTER_STALLS, Action, Answer, Note, Publish
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.codec import Attribute, Error, ItemType, Request, Response
@@ -39,6 +39,7 @@ from drone_bridge.simulator.device.world import (
     Timing,
     World,
 )
+from drone_bridge.simulator.session.heading import BODY_TO_MODEL_KEY, encode_rotation
 from drone_bridge.simulator.session.mirrored_scene import (
     UNKNOWN_STATE,
     ConfiguredEntity,
@@ -143,7 +144,10 @@ class Forwarder:
         self._device = Context(self.world, self.control, Timing(FREQUENCY))
         for entity in entities:
             self.scene.entities[entity.number] = MirroredEntity(entity.radius, has_source=True, is_configured=True)
-            self.world.entity_added(entity.number, {"render": entity.render.encode()} if entity.render else {})
+            attributes = {BODY_TO_MODEL_KEY: encode_rotation(IDENTITY)}  # odom has the model's orientation
+            if entity.render:
+                attributes["render"] = entity.render.encode()
+            self.world.entity_added(entity.number, attributes)
         #: Commands of clients for the vehicle.
         self.commands = ClientVelocityCommands(
             lambda: float(parameter("command_timeout")), lambda: self.scene.orientation(self._vehicle), self.out
@@ -220,6 +224,8 @@ class Forwarder:
         elif isinstance(request, sim.SetEntity):
             # Without a state, v can't be converted to a command. Nor can w, as a command would reset v to zero.
             is_here = self._is_steering(request) and self.scene.is_current(self._vehicle)
+        elif isinstance(request, sim.GetExtended):
+            is_here = request.key == BODY_TO_MODEL_KEY and self.scene.has_source(request.id)
         elif isinstance(request, sim.GetEntity):
             is_in_topics = self.scene.is_current(request.id) and request.attribute != Attribute.CORPOREAL
             is_here = request.attribute not in tuple(Attribute) or is_in_topics

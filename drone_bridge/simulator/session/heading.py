@@ -147,7 +147,7 @@ class Heading:
 
     def store(self, rotation: BodyToModel) -> None:
         """Store the rotation in the world, for later connections."""
-        data = sim.EntityGot(Attribute.ORIENTATION, rotation.rotation).encode()[1:]
+        data = encode_rotation(rotation.rotation)
         self._exchange.send(sim.SetExtended(self._entities.vehicle, BODY_TO_MODEL_KEY, data))
 
     def _measure(self) -> Procedure[tuple[BodyToModel, Any]]:
@@ -172,6 +172,11 @@ class Heading:
     def _warn(self, sentence: str) -> None:
         self._exchange.publish(HeadingUnknown())
         self._exchange.note(UNKNOWN_HEADING, sentence)
+
+
+def encode_rotation(rotation: WxyzQuaternion) -> bytes:
+    """Return the value of BODY_TO_MODEL_KEY."""
+    return sim.EntityGot(Attribute.ORIENTATION, rotation).encode()[1:]
 
 
 def decode_rotation(data: bytes) -> BodyToModel:

@@ -63,7 +63,7 @@ def pytest_collection_modifyitems(config, items):
     """Deselect tests of other protocols, if one is selected. Mark promises that other kinds represent as exhaustive."""
     others = set() if config.getoption("protocol") else ROBOTS.keys() - {ROBOT_OF_THE_GATE}
     for item in items:
-        if "pair" in item.fixturenames and item.callspec.params["kind"].name in others:
+        if {"kind", "pair"} <= set(item.fixturenames) and item.callspec.params["kind"].name in others:
             item.add_marker(pytest.mark.exhaustive)
         if promise := item.get_closest_marker("by_mechanism"):
             if not represented_by(item.callspec.params["kind"], config) & set(map(Mechanism, promise.args)):

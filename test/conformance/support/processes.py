@@ -17,7 +17,7 @@ from patience import TIMEOUT_S
 from drone_bridge.ros.process.environment import name_profile_for_fast_dds_2
 
 #: Words before a command, which is killed with the thread that has started it: also if pytest itself is killed.
-ENDS_WITH_PARENT = ("setpriv", "--pdeathsig", "KILL") if shutil.which("setpriv") else ()
+ENDS_WITH_PARENT = (setpriv, "--pdeathsig", "KILL") if (setpriv := shutil.which("setpriv")) else ()
 
 
 def executable(name, package="drone_bridge"):
