@@ -21,7 +21,8 @@ export class Overview {
   #cards = new Map<string, Card>();
   #isOpen = false;
 
-  constructor(private stream: Stream, private helm: Helm, private fleet: Fleet, private links: Links) {
+  /** `portray` draws a vehicle alone on a canvas, and returns whether it can. */
+  constructor(private stream: Stream, private helm: Helm, private fleet: Fleet, private links: Links, private portray: (prefix: string, canvas: HTMLCanvasElement) => boolean) {
     fleet.addEventListener("change", () => this.#arrange());
     fleet.addEventListener("chosen", () => this.close());
     document.addEventListener("visibilitychange", () => this.#arrange());
@@ -58,7 +59,7 @@ export class Overview {
     for (const subject of wanted) {
       let card = this.#cards.get(subject.prefix);
       if (!card) {
-        card = new Card(this.stream, this.helm, this.links, subject, () => this.fleet.choose(subject.prefix));
+        card = new Card(this.stream, this.helm, this.links, subject, () => this.fleet.choose(subject.prefix), (canvas) => this.portray(subject.prefix, canvas));
         this.#cards.set(subject.prefix, card);
         this.element.append(card.element);
       }
@@ -84,7 +85,7 @@ class Card {
   #isDrawing = false;
   #drawn?: Arrival;
 
-  constructor(private stream: Stream, private helm: Helm, private links: Links, private subject: Subject, onChoose: () => void) {
+  constructor(private stream: Stream, private helm: Helm, private links: Links, private subject: Subject, onChoose: () => void, private portray: (canvas: HTMLCanvasElement) => boolean) {
     this.#readings = new Readings(stream, SHOWN, PERIOD_MS);
     this.#activity = new Activity(stream);
     const values = [...this.#values].map(([name, value]) => h("div", { hidden: true }, h("dt", {}, name), value));
@@ -103,6 +104,7 @@ class Card {
     this.#end();
     this.#end = camera ? this.#watch(subject.prefix + camera) : () => undefined;
     this.#picture.hidden = camera === undefined;
+    this.#picture.ariaLabel = "Its camera";
   }
 
   close(): void {
@@ -129,7 +131,11 @@ class Card {
       if (reading) setValue(element, reading.text, reading.silentS);
     }
     const silentS = this.#drawn ? this.stream.silentS(this.#drawn) : 0;
-    this.#noImage.hidden = this.#picture.hidden || (this.#drawn !== undefined && silentS === 0);
+    if (!this.#camera) {
+      this.#picture.hidden = !this.portray(this.#picture);
+      this.#picture.ariaLabel = "Its model, from behind";
+    }
+    this.#noImage.hidden = !this.#camera || this.#picture.hidden || (this.#drawn !== undefined && silentS === 0);
     setText(this.#noImage, this.#drawn ? `no image for ${Math.floor(silentS)} s` : "no image yet");
     this.element.classList.toggle("stale", silentS > 0);
   }

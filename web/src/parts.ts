@@ -138,9 +138,10 @@ export function addParts(page: HTMLElement, { stream, helm, fleet, stop }: Base)
   const feel = new Feel(helm, fleet, new Alarm(helm, links));
   const plots = part("Plots", () => new Plots(stream, fleet, helm).element);
   let overviewButton: HTMLElement | undefined;
+  let scene: Scene | undefined;
   let closeOverview = (): void => undefined;
   const overview = part("All vehicles", () => {
-    const made = new Overview(stream, helm, fleet, links);
+    const made = new Overview(stream, helm, fleet, links, (prefix, canvas) => scene?.portray(prefix, canvas) ?? false);
     overviewButton = made.button;
     closeOverview = () => made.close();
     return made.element;
@@ -159,7 +160,7 @@ export function addParts(page: HTMLElement, { stream, helm, fleet, stop }: Base)
     part("Pilot's view", () => new PilotView(stream, fleet, cameras).element),
     h("main", {},
       h("div.column.left", {}, cameras.element, plots),
-      h("div.column.middle", {}, part("Scene", () => new Scene(stream, fleet, helm, say).element), part("Steering", () => new Steering(stream, helm, fleet, links, feel, say, () => stop.press()).element)),
+      h("div.column.middle", {}, part("Scene", () => (scene = new Scene(stream, fleet, helm, say)).element), part("Steering", () => new Steering(stream, helm, fleet, links, feel, say, () => stop.press()).element)),
       h("div.column.right", {}, health.element, part("Details", details))),
     part("Timeline", () => new Timeline(stream).element),
     sections(() => closeOverview()),

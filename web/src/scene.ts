@@ -28,6 +28,8 @@ const DIM_OPACITY = 0.35;
 /** Vehicles that have left are kept, but not more than this number. */
 const MOST_GONE = 8;
 const FRAME_MS = 1000 / 30;
+/** Size of a vehicle that is drawn alone, pixels. */
+const PORTRAIT: [number, number] = [320, 240];
 /** Distance of the camera from its target, its factor of half the distance to the vehicle's target, and its time constant. */
 const NEAREST_M = 3;
 const BOTH_IN_VIEW = 3;
@@ -80,6 +82,8 @@ export class Scene {
   readonly element: HTMLElement;
   #view = h("div.scene-view");
   #world = new World();
+  /** Where a vehicle is drawn alone. */
+  #portrait = new World();
   #camera = new PerspectiveCamera(50, 1, 0.02, 2000);
   #renderer?: WebGLRenderer;
   /** Signalled when the last picture is on the screen: without a graphics card that takes longer than the call. */
@@ -138,10 +142,11 @@ export class Scene {
   #build(): void {
     Object3D.DEFAULT_UP.set(0, 0, 1);
     this.#camera.up.set(0, 0, 1);
-    this.#world.add(new AmbientLight(0xffffff, 1.4));
-    const sun = new DirectionalLight(0xffffff, 2.2);
-    sun.position.set(-4, -6, 10);
-    this.#world.add(sun);
+    for (const world of [this.#world, this.#portrait]) {
+      const sun = new DirectionalLight(0xffffff, 2.2);
+      sun.position.set(-4, -6, 10);
+      world.add(new AmbientLight(0xffffff, 1.4), sun);
+    }
     this.#world.fog = this.#fog;
     this.#world.add(this.#grid, new AxesHelper(0.5), this.#target);
     this.#renderer = withWebGL(() => new WebGLRenderer({ antialias: true, alpha: true }));
@@ -158,6 +163,31 @@ export class Scene {
     this.#controls = new OrbitControls(this.#camera, this.#renderer.domElement);
     this.#controls.enableDamping = !matchMedia("(prefers-reduced-motion: reduce)").matches;
     this.#lookFromBehind();
+  }
+
+  /** Draw a vehicle alone, from behind, while the scene is hidden. Return whether it has a model and a place. */
+  portray(prefix: string, canvas: HTMLCanvasElement): boolean {
+    const body = this.#bodies.get(prefix + DESCRIPTION);
+    const pose = body?.frame ? this.#transforms.toRoot(body.frame, this.#transforms.root(body.frame)) : undefined;
+    if (!this.#renderer || !body || !pose) return false;
+    pose.decompose(body.object.position, body.object.quaternion, body.object.scale);
+    const { position } = body.object;
+    this.#grid.position.set(Math.round(position.x), Math.round(position.y), position.z < -0.2 ? Math.floor(position.z - 0.5) : 0);
+    body.object.visible = true;
+    this.#portrait.add(body.object, this.#grid);
+    const camera = new PerspectiveCamera(40, PORTRAIT[0] / PORTRAIT[1], 0.02, 2000);
+    camera.up.set(0, 0, 1);
+    camera.position.copy(position).add(new Vector3(-1.3, -0.9, 0.8));
+    camera.lookAt(position);
+    this.#grid.material.color.set(getComputedStyle(document.documentElement).getPropertyValue("--grid").trim());
+    this.#renderer.setPixelRatio(1);
+    this.#renderer.setSize(...PORTRAIT);
+    this.#renderer.render(this.#portrait, camera);
+    [canvas.width, canvas.height] = PORTRAIT;
+    canvas.getContext("2d")!.drawImage(this.#renderer.domElement, 0, 0);
+    this.#grid.position.set(0, 0, 0);
+    this.#world.add(body.object, this.#grid);
+    return true;
   }
 
   #lookFromBehind(): void {
