@@ -32,7 +32,7 @@ class DroneVideo:
     """Video of one drone. Single-threaded."""
 
     peer, problem = "the drone", ""
-    advice = "the connection is retried"
+    advice = "restart it, if none comes: the connection is retried each second"
 
     def __init__(
         self,

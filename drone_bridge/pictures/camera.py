@@ -39,6 +39,7 @@ from drone_bridge.ros.process.log_pipe import original_output
 from drone_bridge.ros.qos import latched
 from drone_bridge.ros.topics.frames import DroneFrameNames
 from drone_bridge.ros.topics.table import Topic
+from drone_bridge.session.obstacles import Obstacle
 from drone_bridge.session.stall_detector import StallDetector
 from drone_bridge.vision.ar_drone_cameras import CAMERAS, ArDroneCamera, camera_of
 from drone_bridge.vision.jpegs import OPENCV_PACKAGES
@@ -65,7 +66,7 @@ PACKETS, PICTURES = rates("video_packets", "pictures")
 REFUSED, FOREIGN, DROPPED = problems("refused_video", "foreign_video", "dropped_video")
 ENDS, UNCOMPRESSED = problems("ended_codec_processes", "uncompressed_pictures")
 # Conditions.
-PORT_TAKEN, NO_VIDEO, UNDECODED = "video_port", "video", "video_format"
+PORT_TAKEN, UNDECODED = "video_port", "video_format"
 PICTURE_TOPICS = frozenset(row.name for row in PICTURE_ROWS)
 
 
@@ -236,7 +237,8 @@ class CameraTopics:
         if reply.refusal:
             if self._asked.frame.work != "decode":  # pictures after it need it
                 self._queue.restart()
-            self._node.report.count_and_warn(REFUSED, reply.refusal)
+            self._node.report.counts[REFUSED] += 1
+            self._node.report.warn_ongoing(UNDECODED, reply.refusal)
             return
         if not reply.data:
             return
@@ -267,10 +269,11 @@ class CameraTopics:
         source, child, is_wanted = self._source, self._child, bool(self._wanted & PICTURE_TOPICS)
         is_silent = source is not None and not source.problem and elapsed_s() > self._received_s + SILENCE_S
         refusal = self._refusal if source and is_wanted and not is_silent else ""
-        silence, advice_on_silence = (f"no video comes from {source.peer}", source.advice) if source else ("", "")
+        # The page shows it where the picture would be, with its remedy.
+        silence = Obstacle.NO_VIDEO.sentence(peer=source.peer, advice=source.advice) if source else ""
         for condition, problem, advice in (
             (PORT_TAKEN, source.problem if source else "", "there is no video until it is free"),
-            (NO_VIDEO, silence if is_wanted and is_silent else "", advice_on_silence),
+            (Obstacle.NO_VIDEO.key, silence if is_wanted and is_silent else "", ""),
             (UNDECODED, refusal, "no picture is published"),
             (LATE, child.problem if child else "", LATE_ADVICE),
         ):

@@ -17,7 +17,7 @@ SILENCE_S = 1.0
 class H264Port(VideoPort):
     """See PictureSource."""
 
-    peer, advice = "the robot", "it is asked again each second"
+    peer, advice = "the robot", "restart it, if none comes: it is asked again each second"
 
     def __init__(
         self, port: int, hosts: Callable[[], Hosts | None], log: MakeTap | None, ask: Callable[[], object]

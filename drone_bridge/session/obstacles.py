@@ -50,6 +50,7 @@ class Obstacle(Enum):
         "compare the baud rate and the kind of robot with those of the peer",
     )
     SILENT = "{peer} has been silent for {silence}", "restart it, if it stays silent"
+    NO_VIDEO = "no video comes from {peer}", "{advice}"
     HANGING_PEER = "{peer} has fallen silent {number} times", "it hangs, or the network drops out: restart it"
     # The vehicle must not move, or does not.
     HOLD = "holding: {reason}", "run `drone-bridge resume`, or press Resume on the page, to let it follow commands"

@@ -16,8 +16,8 @@ from std_msgs.msg import UInt8MultiArray
 from tf2_msgs.msg import TFMessage
 from video_sender import VideoSender, captured
 
-from drone_bridge.pictures.camera import NO_VIDEO
 from drone_bridge.pictures.codec_process import LATE, REPLY_TIMEOUT_S
+from drone_bridge.session.obstacles import Obstacle
 from drone_bridge.tools.wire.log_file import LogFile
 from drone_bridge.vision.ar_drone_cameras import DOWN, FRONT
 from drone_bridge.vision.jpegs import bgr_of_jpeg
@@ -164,12 +164,12 @@ def test_no_video_is_a_warning_only_where_somebody_subscribes(ros, gui, video):
     reports = values(ros)
     with bridge(gui, video):
         for _ in range(6):
-            assert NO_VIDEO not in values_of(reports.wait())
+            assert Obstacle.NO_VIDEO.key not in values_of(reports.wait())
         ros.subscribe(Image, "image_raw")
-        report = reports.wait(lambda one: NO_VIDEO in values_of(one))
+        report = reports.wait(lambda one: Obstacle.NO_VIDEO.key in values_of(one))
         assert report.status[0].level == DiagnosticStatus.WARN
         video.keep_sending(FRONT_PACKET)
-        reports.wait(lambda one: NO_VIDEO not in values_of(one))
+        reports.wait(lambda one: Obstacle.NO_VIDEO.key not in values_of(one))
 
 
 @pytest.mark.exhaustive

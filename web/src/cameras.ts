@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cameras, any number, drawn at the rate that the screen and this machine can sustain.
 
-import { h, panel, setValue } from "./dom";
+import { h, panel, setText, setValue } from "./dom";
 import type { Fleet } from "./fleet";
 import { drawPicture } from "./pictures";
 import type { Arrival, Stream } from "./stream";
@@ -30,7 +30,8 @@ export class Cameras extends EventTarget {
   /** Whether a camera is selected to fill the window. */
   isFilling = false;
 
-  constructor(private stream: Stream, private fleet: Fleet) {
+  /** `portray` draws the vehicle on a canvas. `problem` returns why its cameras have no image, and what to do; or nothing. */
+  constructor(private stream: Stream, private fleet: Fleet, private portray: (canvas: HTMLCanvasElement) => unknown, private problem: () => string) {
     super();
     this.element = panel("cameras", "Cameras", [], this.#grid);
     fleet.addEventListener("change", () => this.#arrange());
@@ -66,7 +67,7 @@ export class Cameras extends EventTarget {
     if (wanted === this.#shown) return;
     this.#shown = wanted;
     for (const camera of this.#cameras) camera.close();
-    this.#cameras = topics.map((topic, index) => new Camera(this.stream, prefix + topic, topic, () => this.fill(index)));
+    this.#cameras = topics.map((topic, index) => new Camera(this.stream, prefix + topic, topic, () => this.fill(index), this.portray, this.problem));
     this.#grid.replaceChildren(...this.#cameras.map((camera) => camera.element));
     if (this.#cameras.length === 0) this.isFilling &&= document.hidden;
     this.#bringToFront(0);
@@ -76,6 +77,8 @@ export class Cameras extends EventTarget {
 class Camera {
   readonly element: HTMLElement;
   #canvas = h("canvas", { width: 4, height: 3 });
+  #scene = h("canvas.instead", { role: "img", "aria-label": "Its vehicle" });
+  #reason = h("p.reason");
   #note = h("span.note", {}, WAITING);
   #newest?: Arrival;
   #shown?: Arrival;
@@ -86,12 +89,12 @@ class Camera {
   #end: () => void;
   #timer: number;
 
-  constructor(stream: Stream, topic: string, name: string, onFill: () => void) {
+  constructor(stream: Stream, topic: string, name: string, onFill: () => void, portray: (canvas: HTMLCanvasElement) => unknown, problem: () => string) {
     const label = name.replace(/\/?(image_raw)?(\/compressed)?$/, "") || "camera";
     this.#canvas.role = "img";
     this.#canvas.ariaLabel = `Images of ${topic}`;
     this.element = h("figure.camera", { "data-topic": topic },
-      this.#canvas, h("button.fill", { "aria-label": `Fill the window with ${label}`, onclick: onFill }), h("figcaption", {}, h("span", {}, label), this.#note));
+      this.#canvas, this.#scene, this.#reason, h("button.fill", { "aria-label": `Fill the window with ${label}`, onclick: onFill }), h("figcaption", {}, h("span", {}, label), this.#note));
     this.#end = stream.subscribe(topic, (arrival) => {
       this.#newest = arrival;
       void this.#draw();
@@ -101,6 +104,10 @@ class Camera {
       const silentS = this.#shown ? stream.silentS(this.#shown) : 0;
       setValue(this.#note, this.#shown ? `${this.#canvas.width} × ${this.#canvas.height}${rate}` : this.#problem, silentS);
       this.element.classList.toggle("stale", silentS > 0);
+      const reason = !this.#shown || silentS > 0 ? problem() : "";
+      this.element.classList.toggle("blind", reason !== "");
+      setText(this.#reason, reason);
+      if (reason) portray(this.#scene);
       this.#drawn = 0;
     }, 1000);
   }

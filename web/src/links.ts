@@ -20,6 +20,8 @@ const PERIOD_MS = 500;
 const LEAST_LEASE_S = 6;
 /** States of a working link in bridges and servers. */
 const WORKING = new Set(["connected", "sending", "listening", "serving"]);
+/** Conditions of a bridge's cameras, the cause first. */
+const NO_PICTURES = ["video_port", "no_video", "video_format"];
 
 interface Report {
   receivedMs: number;
@@ -75,6 +77,13 @@ export class Links extends EventTarget {
   wasSilent(prefix: string, node: string | undefined): boolean {
     const report = node ? this.#report(prefix, node) : undefined;
     return report !== undefined && performance.now() - report.receivedMs > 1000 * LEAST_LEASE_S;
+  }
+
+  /** Why its bridge publishes no picture, and what to do; empty if it does not report that. */
+  lacksPictures(prefix: string, node: string | undefined): string {
+    const report = node ? this.#report(prefix, node) : undefined;
+    const isNew = report && performance.now() - report.receivedMs < 1000 * DIAGNOSTICS_SILENT_S;
+    return isNew ? NO_PICTURES.map((key) => report.values.get(key)).find(Boolean) ?? "" : "";
   }
 
   #report(prefix: string, node: string): Report | undefined {

@@ -133,7 +133,7 @@ class Card {
     const silentS = this.#drawn ? this.stream.silentS(this.#drawn) : 0;
     if (!this.#camera) {
       this.#picture.hidden = !this.portray(this.#picture);
-      this.#picture.ariaLabel = "Its model, from behind";
+      this.#picture.ariaLabel = "Its model";
     }
     this.#noImage.hidden = !this.#camera || this.#picture.hidden || (this.#drawn !== undefined && silentS === 0);
     setText(this.#noImage, this.#drawn ? `no image for ${Math.floor(silentS)} s` : "no image yet");

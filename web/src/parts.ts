@@ -134,11 +134,14 @@ interface Base {
 export function addParts(page: HTMLElement, { stream, helm, fleet, stop }: Base): void {
   const health = new Health(stream, helm);
   const links = new Links(stream, helm, fleet);
-  const cameras = new Cameras(stream, fleet);
+  let scene: Scene | undefined;
+  const cameras = new Cameras(stream, fleet, (canvas) => scene?.portray(fleet.subject.prefix, canvas), () => {
+    const { prefix, vehicle } = fleet.subject;
+    return links.lacksPictures(prefix, vehicle?.node);
+  });
   const feel = new Feel(helm, fleet, new Alarm(helm, links));
   const plots = part("Plots", () => new Plots(stream, fleet, helm).element);
   let overviewButton: HTMLElement | undefined;
-  let scene: Scene | undefined;
   let closeOverview = (): void => undefined;
   const overview = part("All vehicles", () => {
     const made = new Overview(stream, helm, fleet, links, (prefix, canvas) => scene?.portray(prefix, canvas) ?? false);

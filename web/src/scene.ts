@@ -86,6 +86,8 @@ export class Scene {
   #portrait = new World();
   #camera = new PerspectiveCamera(50, 1, 0.02, 2000);
   #renderer?: WebGLRenderer;
+  /** Of its own, so that the scene keeps its size. */
+  #portraits?: WebGLRenderer;
   /** Signalled when the last picture is on the screen: without a graphics card that takes longer than the call. */
   #finished?: WebGLSync;
   #controls?: OrbitControls;
@@ -165,11 +167,13 @@ export class Scene {
     this.#lookFromBehind();
   }
 
-  /** Draw a vehicle alone, from behind, while the scene is hidden. Return whether it has a model and a place. */
+  /** Draw a vehicle alone, dimmed where it was last. Return whether it has a model and a place. */
   portray(prefix: string, canvas: HTMLCanvasElement): boolean {
     const body = this.#bodies.get(prefix + DESCRIPTION);
-    const pose = body?.frame ? this.#transforms.toRoot(body.frame, this.#transforms.root(body.frame)) : undefined;
-    if (!this.#renderer || !body || !pose) return false;
+    const root = this.#transforms.root(body?.frame ?? "");
+    const pose = body?.frame ? this.#transforms.toRoot(body.frame, root, true) : undefined;
+    if (!body || !pose) return false;
+    canvas.style.opacity = this.#transforms.toRoot(body.frame, root) ? "" : String(DIM_OPACITY);
     pose.decompose(body.object.position, body.object.quaternion, body.object.scale);
     const { position } = body.object;
     this.#grid.position.set(Math.round(position.x), Math.round(position.y), position.z < -0.2 ? Math.floor(position.z - 0.5) : 0);
@@ -180,11 +184,12 @@ export class Scene {
     camera.position.copy(position).add(new Vector3(-1.3, -0.9, 0.8));
     camera.lookAt(position);
     this.#grid.material.color.set(getComputedStyle(document.documentElement).getPropertyValue("--grid").trim());
-    this.#renderer.setPixelRatio(1);
-    this.#renderer.setSize(...PORTRAIT);
-    this.#renderer.render(this.#portrait, camera);
+    this.#portraits ??= withWebGL(() => new WebGLRenderer({ antialias: true, alpha: true }));
+    if (!this.#portraits) return false;
+    this.#portraits.setSize(...PORTRAIT);
+    this.#portraits.render(this.#portrait, camera);
     [canvas.width, canvas.height] = PORTRAIT;
-    canvas.getContext("2d")!.drawImage(this.#renderer.domElement, 0, 0);
+    canvas.getContext("2d")!.drawImage(this.#portraits.domElement, 0, 0);
     this.#grid.position.set(0, 0, 0);
     this.#world.add(body.object, this.#grid);
     return true;

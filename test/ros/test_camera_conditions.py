@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A camera without pictures: one reason, with its remedy, for log, diagnostics and page."""
+
+import math
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from drone_bridge.pictures.camera import PORT_TAKEN, REFUSED, UNDECODED, CameraTopics
+from drone_bridge.pictures.codec_process import Reply
+from drone_bridge.pictures.packet_queue import PacketQueue, QueuedFrame
+from drone_bridge.pictures.source import VideoFrame
+from drone_bridge.ros.node.link_report import LinkReport
+from drone_bridge.session.obstacles import Obstacle
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(name="lines")
+def _lines():
+    return []
+
+
+@pytest.fixture(name="camera")
+def _camera(lines):
+    logger = SimpleNamespace(**dict.fromkeys(("info", "warning", "error"), lines.append))
+    report = LinkReport(logger, "connected")
+    camera = CameraTopics.__new__(CameraTopics)
+    camera._node, camera._queue = SimpleNamespace(report=report), PacketQueue()
+    camera._source = SimpleNamespace(peer="the drone", advice="restart it", problem="")
+    camera._child, camera._wanted = SimpleNamespace(problem=""), frozenset({"image_raw"})
+    camera._received_s, camera._refusal = -math.inf, ""
+    camera._asked = QueuedFrame(VideoFrame(b""), None, 0.0)
+    return camera
+
+
+def test_a_camera_without_video_names_reason_and_remedy_in_one_line(camera, lines):
+    for _ in range(7):
+        camera._report()
+    sentence = camera._node.report.conditions[Obstacle.NO_VIDEO.key].sentence
+    assert sentence == "no video comes from the drone: restart it"
+    assert lines == [f"{sentence}."]
+
+
+def test_pictures_that_are_all_refused_make_one_line(camera, lines):
+    child = SimpleNamespace(is_busy=True, reply=lambda: Reply({}, [], "A picture was refused: no JPEG."))
+    for _ in range(7):
+        camera._publish_reply(child)
+    assert camera._node.report.counts[REFUSED] == 7
+    assert len(lines) == 1
+
+
+def test_the_page_reads_the_conditions_of_a_camera():
+    source = (ROOT / "web" / "src" / "links.ts").read_text()
+    assert all(f'"{key}"' in source for key in (PORT_TAKEN, Obstacle.NO_VIDEO.key, UNDECODED))
