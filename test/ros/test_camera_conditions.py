@@ -14,8 +14,6 @@ from drone_bridge.pictures.source import VideoFrame
 from drone_bridge.ros.node.link_report import LinkReport
 from drone_bridge.session.obstacles import Obstacle
 
-ROOT = Path(__file__).resolve().parents[2]
-
 
 @pytest.fixture(name="lines")
 def _lines():
@@ -52,5 +50,5 @@ def test_pictures_that_are_all_refused_make_one_line(camera, lines):
 
 
 def test_the_page_reads_the_conditions_of_a_camera():
-    source = (ROOT / "web" / "src" / "links.ts").read_text()
+    source = (Path(__file__).resolve().parents[2] / "web" / "src" / "links.ts").read_text()
     assert all(f'"{key}"' in source for key in (PORT_TAKEN, Obstacle.NO_VIDEO.key, UNDECODED))

@@ -141,7 +141,7 @@ def check_switching(browser):
 
 
 def check_overview(browser):
-    """A card for each vehicle, with an image if it has a camera. A tap opens the vehicle."""
+    """A card for each vehicle, with an image, or else its model. A tap opens the vehicle."""
     all_vehicles = "[...document.querySelectorAll('.top button')].find(each => each.innerText === 'All vehicles')"
     browser.evaluate(f"{all_vehicles}.click()")
     for vehicle, (has_camera, _, _) in SEEN.items():
@@ -149,6 +149,7 @@ def check_overview(browser):
         browser.wait(f"{card}?.querySelector('.lamp').classList.contains('ok')")
         if has_camera:
             browser.wait(f"Number({card}.dataset.drawn) > 0")
+        assert has_colours(browser, f"[data-card={vehicle}]")
     browser.wait("/Depth\\s+\\d/.test(document.querySelector('[data-card=simulator]').innerText)")
     browser.click("[data-card=simulator]")
     browser.wait("document.querySelector('.overview').hidden")
