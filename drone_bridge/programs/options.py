@@ -43,6 +43,7 @@ class ProgramParser(argparse.ArgumentParser):
             prog=_started_as(kind, name),
             usage="%(prog)s [options]",
             description=f"{what} Exits with 0 on SIGINT, SIGTERM or {ends}, and with 2 if it can't start.",
+            epilog="example: %(prog)s " + {"emulate": "--duration 60", "operate": "--plan '4s forward 0.5'"}[kind],
         )
         self.add_argument(
             ENDS_LAUNCH, action="store_true", help="for launch files: end the whole launch when this program ends"
@@ -54,7 +55,8 @@ def _started_as(kind: str, name: str) -> str:
     if spec := sys.modules["__main__"].__spec__:
         return f"python3 -m {spec.name.removesuffix('.__main__')}"
     started = Path(sys.argv[0]).name
-    return f"drone-bridge {kind} {name}" if started == "drone-bridge" else started
+    whole = {"drone-bridge": f"drone-bridge {kind} {name}", "robot_class_emulator": f"robot_class_emulator {name}"}
+    return whole.get(started, started)
 
 
 def add_peer(group: Any, default_port: int, whose: str) -> None:

@@ -151,6 +151,9 @@ def named() -> int:
     An option with an empty value gets its default: launch files pass on arguments that the user left out.
     """
     name, *words = sys.argv[1:] or [""]
+    if name in ("-h", "--help"):
+        print("usage: robot_class_emulator <robot> [options]\n\nexample: robot_class_emulator tello --duration 60")
+        return 0
     kind = kinds().get(name)
     if kind is None or kind.emulator is None:
         reason = unloadable().get(name)

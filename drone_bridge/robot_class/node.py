@@ -13,7 +13,7 @@ check_message_fields()  # a description may fill messages of its own
 
 from drone_bridge.ros.node.program import run  # noqa: E402
 
-USAGE = "usage: {} <robot> [parameter:=value ...] [--ros-args ...]"
+USAGE = "usage: {0} <robot> [parameter:=value ...] [--ros-args ...]\n\nexample: {0} tello --ros-args -r __ns:=/my_tello"
 REFUSED = 2  # like argparse
 
 
@@ -30,6 +30,9 @@ def server() -> int:
 def _run(nodes: dict[str, NodeKind]) -> int:
     program, *words = sys.argv
     name, *others = words or [""]
+    if name in ("-h", "--help"):
+        print(USAGE.format(program.rpartition("/")[2]))
+        return 0
     if reason := unloadable().get(name):
         print(f"Robot {name!r} can't be loaded: {reason.rstrip('.')}.", file=sys.stderr)
         return REFUSED

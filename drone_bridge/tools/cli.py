@@ -14,6 +14,7 @@ from drone_bridge.programs.missing_package import explain_missing
 from drone_bridge.programs.options import known
 from drone_bridge.ros.process.environment import complete_environment
 from drone_bridge.standard_files import open_closed_files
+from drone_bridge.tools.command_parser import CommandParser
 
 #: Exit status if a command can't be run, the same as that of argparse.
 REFUSED = 2
@@ -84,7 +85,7 @@ def _parse(words: Sequence[str]) -> argparse.Namespace:
     if not has_ros:
         missing = [name for name in COMMANDS if name not in here]
         lines += ["", f"commands that need ROS 2: {', '.join(missing)}", WITHOUT_ROS.rstrip()]
-    parser = argparse.ArgumentParser(
+    parser = CommandParser(
         prog="drone-bridge",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         epilog="\n".join(["commands:", *lines]),

@@ -20,7 +20,7 @@ from drone_bridge.stop_signals import LAUNCHED
 from drone_bridge.testbed.emulator.__main__ import parse
 from drone_bridge.tools.launch.arguments import declared_in, parse_assignments
 from drone_bridge.tools.launch.evaluate import evaluate
-from drone_bridge.tools.launch.parse import load
+from drone_bridge.tools.launch.parse import LaunchFileError, load
 
 PAGES = sorted([*(ROOT / "docs").glob("*.md"), ROOT / "README.md"])
 
@@ -80,6 +80,16 @@ def test_a_launch_file_takes_the_common_arguments_and_uses_all_it_takes(path):
     assert all(argument.description for argument in arguments.values())
     text = "".join(file.read_text() for file in (*LAUNCH_FILES, *PARTS))
     assert [name for name in arguments if f"$(var {name})" not in text] == []
+
+
+@by_name(LAUNCH_FILES)
+def test_an_argument_that_would_be_ignored_is_refused(path, tmp_path):
+    given = REQUIRED.get(path.name, {})
+    words = {"view": "view_host:=0.0.0.0", "record": "bag:=flight"}
+    evaluate(path, {**given, **parse_assignments(words.values()), "view": "true", "record": "true"}, tmp_path)
+    for needed, word in words.items():
+        with pytest.raises(LaunchFileError, match=f"^{word} would be ignored: it needs {needed}:=true$"):
+            evaluate(path, {**given, **parse_assignments([word])}, tmp_path)
 
 
 @by_name(LAUNCH_FILES)

@@ -240,10 +240,11 @@ def test_node_is_refused_without_the_parameter_file_of_its_launch(start_child, t
     assert process.wait() == 2
 
 
-@pytest.mark.parametrize("name", ["robot_bridge", "testbed_server", "drone_controller", "web_bridge"])
-def test_help_of_a_node_prints_its_usage_and_ends(name, start_child):
+@pytest.mark.parametrize("name", ["robot_bridge", "robot_class_bridge", "recorder", "web_bridge"])
+def test_help_of_a_node_prints_its_usage_and_an_example_and_ends(name, start_child):
     process = start_child(executable(name), "--help")
     process.wait_for_line(f"^usage: {name} ")
+    process.wait_for_line(f"^example: {name} ")
     assert process.wait() == 0
 
 

@@ -208,7 +208,8 @@ def _help(make_node: Callable[[], Stoppable]) -> str:
     return (
         f"usage: {name} [--ros-args -p PARAMETER:=VALUE ... --params-file FILE -r NAME:=OTHER]\n\n{summary}\n\n"
         f"`drone-bridge param list /{name}` (or `ros2 param list`) lists the parameters of the running node.\n"
-        "docs/reference describes them, with topics and services."
+        "docs/reference describes them, with topics and services.\n\n"
+        f"example: {name} --ros-args -r __ns:=/my_robot"
     )
 
 

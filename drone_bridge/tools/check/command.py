@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """drone-bridge check: run the conformance suite for one protocol's codec, bridge and server."""
 
-import argparse
 import importlib
 import os
 import shutil
@@ -16,6 +15,7 @@ from ament_index_python.packages import get_package_share_directory
 
 from drone_bridge.kind import ProtocolKind, kinds, load, unloadable
 from drone_bridge.programs.options import known
+from drone_bridge.tools.command_parser import CommandParser
 
 #: Folder of the tests in the package's share folder.
 FOLDER = "conformance"
@@ -27,7 +27,7 @@ FAULTS_S, WAITS_S = 40, 600
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the tests of one protocol. Return pytest's exit status."""
-    parser = argparse.ArgumentParser(
+    parser = CommandParser(
         prog="drone-bridge check",
         description="Test a protocol of this or another installed package: messages must survive encoding, and "
         "bridge and server must stop their vehicle after any fault. Starts emulators, on this machine only.",

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """drone-bridge demo: an emulated flight through its launch file, recorded, with a report."""
 
-import argparse
 import os
 import shutil
 import sys
@@ -14,6 +13,7 @@ import yaml
 
 from drone_bridge.programs.options import known
 from drone_bridge.tools.cli import REFUSED
+from drone_bridge.tools.command_parser import CommandParser
 from drone_bridge.tools.launch.substitutions import package_prefix
 from drone_bridge.tools.shared import suspend_key
 
@@ -39,7 +39,7 @@ def main(argv: Sequence[str]) -> int:
     """Fly the demonstration named in `argv`. Return the exit status."""
     shared = package_prefix("drone_bridge") / "share" / "drone_bridge" / "config" / "demo"
     flights = {path.stem: path for path in sorted(shared.glob("*.yaml"))}
-    parser = argparse.ArgumentParser(prog="drone-bridge demo", description=__doc__)
+    parser = CommandParser(prog="drone-bridge demo", description=__doc__)
     parser.add_argument("flight", type=known(flights), help=f"one of {', '.join(flights)}")
     parser.add_argument(
         "--folder", type=Path, help="for bag, report and log, emptied first (demo, or demo/ and the name)"

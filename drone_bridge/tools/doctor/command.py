@@ -4,7 +4,6 @@
 A line begins with ok, `!` (limited; the line has a remedy) or `x` (it does not work).
 """
 
-import argparse
 import os
 import platform
 import subprocess
@@ -24,6 +23,7 @@ from drone_bridge.programs.missing_package import install_command
 from drone_bridge.ros.process import environment
 from drone_bridge.ros.process.log_pipe import NO_FILE_OF_RCL
 from drone_bridge.ros.process.shared_memory import SHARED_MEMORY, abandoned, shortage
+from drone_bridge.tools.command_parser import CommandParser
 from drone_bridge.tools.shared.discovery import DISCOVERY_S
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ class Finding:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Print the findings. Return 1 if something does not work."""
-    parser = argparse.ArgumentParser(prog="drone-bridge doctor", description=__doc__)
+    parser = CommandParser(prog="drone-bridge doctor", description=__doc__)
     parser.parse_args(argv)
     if not (environment.foreign_ros() or environment.missing_middleware() or environment.domain_problem()):
         environment.complete_environment()

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from drone_bridge.kind import Program, kinds, load, unloadable
 from drone_bridge.programs.options import known
+from drone_bridge.tools.command_parser import CommandParser
 
 
 def emulate(argv: Sequence[str]) -> int:
@@ -21,7 +22,7 @@ def operate(argv: Sequence[str]) -> int:
 
 def _run(command: str, what: str, programs: Sequence[Program], argv: Sequence[str]) -> int:
     by_name = {program.name: program for program in programs}
-    parser = argparse.ArgumentParser(
+    parser = CommandParser(
         prog=f"drone-bridge {command}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         description=what,

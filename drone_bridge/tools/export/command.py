@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """drone-bridge export: the topics of a bag as tables for pandas and spreadsheets, with numbers, texts and times."""
 
-import argparse
 import csv
 import re
 import sys
@@ -21,6 +20,7 @@ from drone_bridge.tools.bags.bag import (
     field_names,
     run_on_bag,
 )
+from drone_bridge.tools.command_parser import CommandParser
 from drone_bridge.tools.shared.interfaces import BULKY_TYPES
 from drone_bridge.tools.shared.progress import counted
 
@@ -29,7 +29,7 @@ MAX_ARRAY = 36  # numbers, the size of a covariance; longer arrays, such as imag
 
 def main(argv: Sequence[str]) -> int:
     """Write the tables. Return the exit status."""
-    parser = argparse.ArgumentParser(prog="drone-bridge export", description=__doc__)
+    parser = CommandParser(prog="drone-bridge export", description=__doc__)
     parser.add_argument("bag", type=Path, help="a folder with metadata.yaml, or an .mcap file")
     parser.add_argument("--output", "-o", type=Path, help="the folder for the files (csv in the bag's folder)")
     options = parser.parse_args(argv)

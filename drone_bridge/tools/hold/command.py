@@ -4,7 +4,6 @@
 To hold, a wish is written to a file before ROS is imported, which takes longer than a bridge needs to read it.
 """
 
-import argparse
 import os
 import sys
 import time
@@ -15,6 +14,7 @@ from drone_bridge.ros.hold.file_keeper import FileKeeper
 from drone_bridge.ros.hold.wish_file import EVERY_NODE, FILE_TIMEOUT_S, FiledWish, WishFile
 from drone_bridge.ros.process.environment import domain_of
 from drone_bridge.stop_signals import handle_stop_signals, ignore_stop_signals
+from drone_bridge.tools.command_parser import CommandParser
 from drone_bridge.tools.hold import REASON
 
 #: Shortest time from the wish to its end, s, however the command ends: a running bridge looks each 0.1 s.
@@ -46,7 +46,7 @@ def resume(argv: Sequence[str]) -> int:
 
 def _parsed(argv: Sequence[str], verb: str, description: str) -> list[str]:
     """Return the names of the wanted vehicles; none for all."""
-    parser = argparse.ArgumentParser(prog=f"drone-bridge {verb}", description=description)
+    parser = CommandParser(prog=f"drone-bridge {verb}", description=description)
     parser.add_argument("vehicle", nargs="*", help="a namespace, such as /drone, or a node; all vehicles by default")
     wanted: list[str] = parser.parse_args(argv).vehicle
     return wanted

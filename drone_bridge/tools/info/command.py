@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """drone-bridge info: the contents of a bag by topic: types, counts, rates, longest gaps. Or the module of a robot."""
 
-import argparse
 import datetime
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from drone_bridge.kind import kinds
 from drone_bridge.tools.columns import in_columns
+from drone_bridge.tools.command_parser import CommandParser
 
 if TYPE_CHECKING:
     from drone_bridge.tools.bags.bag import BagMessage, BagReader, BagTopic
@@ -55,7 +55,7 @@ def topic_rates(messages: "Iterable[BagMessage]") -> "dict[BagTopic, TopicRate]"
 
 def main(argv: Sequence[str]) -> int:
     """Print the contents of a bag. Return the exit status."""
-    parser = argparse.ArgumentParser(prog="drone-bridge info", description=__doc__)
+    parser = CommandParser(prog="drone-bridge info", description=__doc__)
     parser.add_argument("bag", type=Path, help="a folder with metadata.yaml, an .mcap file, or a robot's name")
     options = parser.parse_args(argv)
     if not options.bag.exists() and (kind := kinds().get(str(options.bag))):

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`drone-bridge launch`: command line, and search for launch files."""
 
-import argparse
 import re
 import sys
 import tempfile
@@ -10,6 +9,7 @@ from pathlib import Path
 
 from drone_bridge.programs.options import suggestion
 from drone_bridge.tools.cli import REFUSED
+from drone_bridge.tools.command_parser import CommandParser
 from drone_bridge.tools.launch.arguments import declared_in, describe, parse_assignments
 from drone_bridge.tools.launch.evaluate import evaluate
 from drone_bridge.tools.launch.parse import LaunchFileError, load
@@ -23,7 +23,7 @@ _PARTS = "parts"
 
 def main(argv: Sequence[str]) -> int:
     """Run a launch file. Return the exit status, which is 2 if the file or an argument is refused."""
-    parser = argparse.ArgumentParser(
+    parser = CommandParser(
         prog="drone-bridge launch",
         usage="%(prog)s [-s] [[package] file [name:=value ...]]",
         description="Run an XML launch file.",

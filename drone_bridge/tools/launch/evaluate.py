@@ -53,6 +53,7 @@ def evaluate(
     evaluation = _Evaluation(given, folder, warn)
     evaluation.run_file(root, dict(given))
     refuse_unknown(given, {**declared_in(root), **evaluation.declared}, path)
+    evaluation.refuse_unused()
     evaluation.name_unused_parameters()
     return evaluation.processes
 
@@ -70,6 +71,8 @@ class _Evaluation:
         # Executables by full name of the node, by parameter file, except for installed files of the node's package.
         self._addressed: dict[Path, dict[str, str]] = {}
         self._scope = Scope({}, dict(os.environ), Path())
+        # Conditions of the skipped elements that use a variable, as the launch arguments that fulfil them, by its name.
+        self._skipped: dict[str, dict[str, None]] = {}
         self._actions = {
             "arg": self._arg,
             "let": self._let,
@@ -88,6 +91,12 @@ class _Evaluation:
             for sentence in parameters.unused(path, declared):
                 self._warn(sentence)
 
+    def refuse_unused(self) -> None:
+        """Raise LaunchFileError for a given argument that only skipped elements use."""
+        for name, value in self._given.items():
+            if name in self._skipped and name not in self._scope.read:
+                raise LaunchFileError(f"{name}:={value} would be ignored: it needs {' or '.join(self._skipped[name])}")
+
     def run_file(self, root: Element, given: dict[str, str]) -> None:
         self._scope.configurations.update(given)
         self._scope.directory = root.path.absolute().parent
@@ -98,8 +107,18 @@ class _Evaluation:
             try:
                 if self._condition_holds(element):
                     self._actions[element.tag](element)
+                else:
+                    self._skip(element)
             except (ValueError, OSError) as error:
                 raise element.error(self._with_argument(element, error)) from error
+
+    def _skip(self, element: Element) -> None:
+        """Note the variables that a skipped element uses, if its condition is a launch argument."""
+        (attribute,) = element.attributes.keys() & {"if", "unless"}
+        (*_, condition) = ["", *_VARIABLE.findall(element.attributes[attribute])]
+        if condition in self.declared:
+            for name in _VARIABLE.findall(repr(element)):  # with all that it contains
+                self._skipped.setdefault(name, {})[f"{condition}:={str(attribute == 'if').lower()}"] = None
 
     def _with_argument(self, element: Element, problem: object) -> str:
         """Return a problem of an element, prefixed by the launch argument that caused it, if any."""

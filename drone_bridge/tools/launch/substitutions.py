@@ -6,7 +6,7 @@ import shlex
 import shutil
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
@@ -25,6 +25,7 @@ class Scope:
     configurations: dict[str, str]
     environment: dict[str, str]
     directory: Path  # of the current launch file
+    read: set[str] = field(default_factory=set)  # names of all variables that were used so far
 
 
 class Part(NamedTuple):
@@ -139,6 +140,7 @@ class _TextParser:
 
 
 def _var(scope: Scope, name: str, *default: str) -> str:
+    scope.read.add(name)
     if name in scope.configurations:
         return scope.configurations[name]
     if not default:

@@ -5,7 +5,6 @@ The description is the source of `robot_class.two_wheels`, or with --serial of `
 so it is covered by its tests.
 """
 
-import argparse
 import keyword
 import re
 import sys
@@ -14,6 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from drone_bridge.kind import ROBOTS, kinds
+from drone_bridge.tools.command_parser import CommandParser
 
 TEMPLATE = "drone_bridge.robot_class.two_wheels"
 REFUSED = 2
@@ -103,7 +103,7 @@ README = """# {name} for ROS 2, by drone_bridge
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Write the files; return the exit status."""
-    parser = argparse.ArgumentParser(
+    parser = CommandParser(
         prog="drone-bridge new",
         description="Write the package of a new robot: a class that runs unchanged, with tests and a README.",
     )

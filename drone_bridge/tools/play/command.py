@@ -22,6 +22,7 @@ from drone_bridge.ros.node.simulated_time import CLOCK_TOPIC, clock_conflict
 from drone_bridge.ros.process.log_pipe import NO_FILE_OF_RCL
 from drone_bridge.session.obstacles import Obstacle
 from drone_bridge.stop_signals import handle_stop_signals
+from drone_bridge.tools.command_parser import AS_WRITTEN, CommandParser
 
 if TYPE_CHECKING:
     from rclpy.node import Node
@@ -136,9 +137,7 @@ def _print(sentence: str) -> None:
 
 
 def _parse(argv: Sequence[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        prog="drone-bridge play", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = CommandParser(prog="drone-bridge play", description=__doc__, formatter_class=AS_WRITTEN)
     parser.add_argument("bag", type=Path, help="a folder with metadata.yaml, or an .mcap file")
     parser.add_argument("--rate", type=positive, default=1.0, help="seconds of the bag per second (1)")
     parser.add_argument("--start", type=not_negative, default=0.0, metavar="S", help="begin so many seconds in")

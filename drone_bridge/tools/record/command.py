@@ -5,7 +5,6 @@ drone-bridge record                                  # all topics, into ~/drone_
 drone-bridge record flight --topics /odom /tf --compress
 """
 
-import argparse
 import os
 import sys
 from collections.abc import Sequence
@@ -16,13 +15,12 @@ from ament_index_python.packages import get_package_prefix
 
 from drone_bridge.net.disk_space import DEFAULT_MB
 from drone_bridge.ros.node.parameter_files import parameter_arguments
+from drone_bridge.tools.command_parser import AS_WRITTEN, CommandParser
 
 
 def main(argv: Sequence[str]) -> NoReturn:
     """Replace this process by the node recorder, with the options as its parameters."""
-    parser = argparse.ArgumentParser(
-        prog="drone-bridge record", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = CommandParser(prog="drone-bridge record", description=__doc__, formatter_class=AS_WRITTEN)
     parser.add_argument(
         "bag", nargs="?", type=Path, help="the folder to create (~/drone_bridge_bags/bag_<date>_<time>)"
     )

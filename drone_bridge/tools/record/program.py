@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Record topics into an MCAP bag, for `ros2 bag play` and other programs that read bags.
-
-recorder --ros-args -p bag:=flight -p topics:="[/imu/data, /tf]" -p exclude:=image -p compression:=zstd
-"""
+"""Record topics into an MCAP bag, for `ros2 bag play` and other programs that read bags."""
 
 import argparse
 import sys
@@ -49,7 +46,7 @@ def main(args: list[str] | None = None) -> int:
     open_closed_files()
     log_pipe.start()
     arguments = sys.argv if args is None else [sys.argv[0], *args]
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__, epilog="example: recorder --ros-args -p bag:=flight")
     try:
         parser.parse_args(remove_ros_args(arguments)[1:])
         ask_for_all_topics()

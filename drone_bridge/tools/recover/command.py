@@ -4,21 +4,19 @@
 The new file has an index, so that all commands and other programs read it. The damaged file is not changed.
 """
 
-import argparse
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import IO
 
+from drone_bridge.tools.command_parser import AS_WRITTEN, CommandParser
 from drone_bridge.tools.recover.indexing import IndexedCopy
 
 
 def main(argv: Sequence[str]) -> int:
     """Write the complete file. Return the exit status."""
-    parser = argparse.ArgumentParser(
-        prog="drone-bridge recover", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = CommandParser(prog="drone-bridge recover", description=__doc__, formatter_class=AS_WRITTEN)
     parser.add_argument("file", type=Path, help="an .mcap file")
     parser.add_argument("output", type=Path, help="the new file")
     options = parser.parse_args(argv)

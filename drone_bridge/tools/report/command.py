@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """drone-bridge report: a bag as one HTML page, with the 3D track, zoomable plots, pictures, states and diagnostics."""
 
-import argparse
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from drone_bridge.tools.command_parser import CommandParser
 
 if TYPE_CHECKING:
     from drone_bridge.tools.bags.bag import BagReader
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
 
 def main(argv: Sequence[str]) -> int:
     """Write the page. Return the exit status."""
-    parser = argparse.ArgumentParser(prog="drone-bridge report", description=__doc__)
+    parser = CommandParser(prog="drone-bridge report", description=__doc__)
     parser.add_argument("bag", type=Path, help="a folder with metadata.yaml, or an .mcap file")
     parser.add_argument("--output", "-o", type=Path, help="the page to write (report.html in the bag's folder)")
     options = parser.parse_args(argv)

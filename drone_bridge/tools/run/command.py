@@ -9,13 +9,14 @@ from pathlib import Path
 from ament_index_python.packages import get_package_prefix
 
 from drone_bridge.programs.options import known
+from drone_bridge.tools.command_parser import CommandParser
 
 
 def main(argv: Sequence[str]) -> int:
     """Replace this process by the node; `argv` are its name and its arguments. Returns only with an error."""
     folder = Path(get_package_prefix("drone_bridge"), "lib", "drone_bridge")
     names = sorted(path.name for path in folder.iterdir())
-    parser = argparse.ArgumentParser(
+    parser = CommandParser(
         prog="drone-bridge run", description=f"Run a node: {', '.join(names)}.", usage="%(prog)s node [arguments]"
     )
     parser.add_argument("node", type=known(names), help="its name")

@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """`drone-bridge node`: list the nodes of the ROS domain."""
 
-import argparse
 from collections.abc import Sequence
 
 from rclpy.node import Node
 
+from drone_bridge.tools.command_parser import CommandParser
 from drone_bridge.tools.shell.node import discovered, run
 
 
 def main(argv: Sequence[str]) -> int:
     """Run the command. Returns the exit status."""
-    parser = argparse.ArgumentParser(prog="drone-bridge node", description="List the nodes of this ROS domain.")
+    parser = CommandParser(prog="drone-bridge node", description="List the nodes of this ROS domain.")
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="verb")
     verbs.add_parser("list", help="their full names")
     parser.parse_args(argv)

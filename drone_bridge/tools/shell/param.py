@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`drone-bridge param`: list, get and set parameters of a node."""
 
-import argparse
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -12,6 +11,7 @@ from rclpy.node import Node
 from rclpy.parameter import parameter_value_to_python
 
 from drone_bridge.ros.node.parameter_values import parameter_like
+from drone_bridge.tools.command_parser import CommandParser
 from drone_bridge.tools.shell.messages import parse
 from drone_bridge.tools.shell.node import CommandFailedError, call, run
 
@@ -20,7 +20,7 @@ _ask = partial(call, again_s=1.0)
 
 def main(argv: Sequence[str]) -> int:
     """Run the command. Returns the exit status."""
-    parser = argparse.ArgumentParser(prog="drone-bridge param", description="List, get or set parameters of a node.")
+    parser = CommandParser(prog="drone-bridge param", description="List, get or set parameters of a node.")
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="verb")
     for name, summary in (("list", "its parameters"), ("get", "a parameter's value"), ("set", "change a parameter")):
         verb = verbs.add_parser(name, help=summary)

@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """`drone-bridge service`: list services, and call one."""
 
-import argparse
 from collections.abc import Sequence
 from typing import Any
 
 from rclpy.node import Node
 
+from drone_bridge.tools.command_parser import CommandParser
 from drone_bridge.tools.shell.messages import as_yaml, filled
 from drone_bridge.tools.shell.node import call, discovered, imported, run
 
 
 def main(argv: Sequence[str]) -> int:
     """Run the command. Returns the exit status."""
-    parser = argparse.ArgumentParser(prog="drone-bridge service", description="List or call services.")
+    parser = CommandParser(prog="drone-bridge service", description="List or call services.")
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="verb")
     listing = verbs.add_parser("list", help="the services of this ROS domain")
     listing.add_argument("-t", "--show-types", action="store_true", help="with their types")

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`drone-bridge topic`: list, info, echo and hz of topics, and pub on one."""
 
-import argparse
 import contextlib
 import math
 import sys
@@ -15,6 +14,7 @@ from rclpy.serialization import deserialize_message
 from drone_bridge.ros.distributions import with_info
 from drone_bridge.ros.hold.hold_services import CommandRefusals
 from drone_bridge.ros.publishers import wait_for_delivery
+from drone_bridge.tools.command_parser import CommandParser
 from drone_bridge.tools.shared.discovery import DISCOVERY_S
 from drone_bridge.tools.shared.topic_offers import DuplicateFilter, TopicOffers, request
 from drone_bridge.tools.shell.messages import as_yaml, filled
@@ -35,7 +35,7 @@ _DEPTH = 10
 
 def main(argv: Sequence[str]) -> int:
     """Run the command. Returns the exit status."""
-    parser = argparse.ArgumentParser(prog="drone-bridge topic", description="List, print, time or publish topics.")
+    parser = CommandParser(prog="drone-bridge topic", description="List, print, time or publish topics.")
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="verb")
     listing = verbs.add_parser("list", help="the topics of this ROS domain")
     listing.add_argument("-t", "--show-types", action="store_true", help="with their types")

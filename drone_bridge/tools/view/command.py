@@ -12,12 +12,13 @@ from ament_index_python.packages import get_package_prefix
 
 from drone_bridge.programs.options import port
 from drone_bridge.ros.node.parameter_files import parameter_arguments
+from drone_bridge.tools.command_parser import CommandParser
 from drone_bridge.tools.shared import suspend_key
 
 
 def main(argv: Sequence[str]) -> int:
     """Serve a bag, or replace this process by the node web_bridge, with the options as its parameters."""
-    parser = argparse.ArgumentParser(
+    parser = CommandParser(
         prog="drone-bridge view",
         description="Show the running graph in a browser, and steer its vehicles there. Ctrl-C ends it.",
     )

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """drone-bridge wire show: a wire log as text, one line per message."""
 
-import argparse
 import contextlib
 import sys
 from collections.abc import Iterator, Sequence
@@ -11,6 +10,7 @@ from pathlib import Path
 from drone_bridge.kind import Side
 from drone_bridge.programs.options import count
 from drone_bridge.tools.cli import REFUSED
+from drone_bridge.tools.command_parser import CommandParser
 from drone_bridge.tools.wire.decoding import DecodedMessage, Decoder, Violation
 from drone_bridge.tools.wire.describing import hex_lines
 from drone_bridge.tools.wire.log_file import LogEntry, LogFile, LoggedConnection, LogSource, WireError
@@ -21,7 +21,7 @@ _AROUND = 64  # bytes shown at the beginning and the end of the data around a vi
 
 def main(argv: Sequence[str]) -> int:
     """Print a log. Return the exit status."""
-    parser = argparse.ArgumentParser(prog="drone-bridge wire", description="Shows wire logs: docs/bags.md.")
+    parser = CommandParser(prog="drone-bridge wire", description="Shows wire logs: docs/bags.md.")
     commands = parser.add_subparsers(required=True, metavar="command")
     show = commands.add_parser("show", help="one line per message", description=__doc__)
     show.add_argument("file", type=Path, help="a file of a wire log")

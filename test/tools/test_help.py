@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The help of each command and program ends with one example of it."""
+
+import re
+import sys
+
+import pytest
+
+from drone_bridge.robot_class import emulator
+from drone_bridge.tools.cli import COMMANDS, main
+from drone_bridge.tools.command_parser import EXAMPLES
+
+VERBS = sorted({" ".join(each.split()[:2]) for each in EXAMPLES if re.match("node|topic|service|param|wire", each)})
+
+
+@pytest.mark.parametrize("command", ["", *COMMANDS, *VERBS])
+def test_help_of_a_command_ends_with_an_example(command, capsys):
+    with pytest.raises(SystemExit, match="0"):
+        main([*command.split(), "--help"])
+    text, _, example = capsys.readouterr().out.rstrip().rpartition("\nexample: ")
+    assert f"{example} ".startswith(" ".join(["drone-bridge", *command.split(), ""]))
+    for option in re.findall(" --?[a-z]+ ", f"{example} "):
+        assert option.strip() in re.split("[ ,]+", text)
+
+
+def test_each_verb_has_an_example(capsys):
+    for command in {verb.split()[0] for verb in VERBS}:
+        with pytest.raises(SystemExit, match="2"):
+            main([command, "none"])
+        verbs = re.findall(r"\w+", capsys.readouterr().err.partition("choose from")[2])
+        assert [f"{command} {verb}" for verb in sorted(verbs)] == [each for each in VERBS if each.split()[0] == command]
+
+
+@pytest.mark.parametrize("words", [[], ["tello"]])
+def test_help_of_an_emulator_of_any_robot_names_a_robot(words, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["robot_class_emulator", *words, "--help"])
+    monkeypatch.setattr(sys.modules["__main__"], "__spec__", None)
+    with pytest.raises(SystemExit, match="0"):
+        sys.exit(emulator.named())
+    assert capsys.readouterr().out.endswith("\nexample: robot_class_emulator tello --duration 60\n")
