@@ -283,9 +283,14 @@ def assemble(
     """Return the values of topics as telemetry. Raises MissingTopicError without odometry, or without any value."""
     fields: dict[str, Any] = {}
     extra: dict[str, Any] = {}
+    is_tilt_unknown = False
     for row in make_rows(robot):
         if row.from_ros:
-            (extra if row.name in robot.own_topics else fields).update(value(row.name) or {})
+            values = value(row.name) or {}
+            (extra if row.name in robot.own_topics else fields).update(values)
+            is_tilt_unknown |= row.name == "imu/data" and bool(values) and "roll" not in values
+    if is_tilt_unknown:  # that of odom is no measurement
+        fields = {name: each for name, each in fields.items() if name not in ("roll", "pitch")}
     if "odom" in robot.standard_topics and "position" not in fields and not robot.reckons:
         raise MissingTopicError("odom")
     if not (fields or extra) and (robot.standard_topics or robot.own_topics):
