@@ -73,7 +73,7 @@ def test_an_entry_point_replaces_our_robot_of_its_name_also_if_it_fails(monkeypa
     monkeypatch.setattr("importlib.metadata.entry_points", lambda group: entries)
     with pytest.warns(UserWarning, match="pioneer"):
         loaded = kind._loaded.__wrapped__()
-    assert [*loaded[0]] == [*kind.OWN, "tello", "create2", "robomaster"]
+    assert [*loaded[0]] == [*kind.OWN, *(name for name in kind.ROBOTS if name != "pioneer")]
     monkeypatch.setattr(kind, "_loaded", lambda: loaded)
     assert info.main(["tello"]) == info.main(["create2"]) == 0
     told = {each.found.partition(": ")[0]: each.found for each in doctor.others()}
