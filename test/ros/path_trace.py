@@ -19,9 +19,12 @@ class PathTrace:
     code, each with a readable name.
     """
 
-    def __init__(self, arrives, via=()):
-        """`arrives(frame, event, arg)` returns whether a value arrives; `via` are names of functions on every path."""
-        self._arrives, self._via = arrives, frozenset(via)
+    def __init__(self, arrives, via=(), beside=()):
+        """`arrives(frame, event, arg)` returns whether a value arrives; `via` are names of functions on every path.
+
+        What functions of `beside` and those below them do is another matter, though it is done in the same turn.
+        """
+        self._arrives, self._via, self._beside = arrives, frozenset(via), frozenset(beside)
         self._turn = threading.local()
         self._names = {}  # by code; None for code of other packages
         #: Counts of each arrival: functions that have run in that turn of the loop, and those that handed the value on.
@@ -38,8 +41,12 @@ class PathTrace:
         turn = self._turn.__dict__
         name = self._name(frame.f_code) if event == "call" else None
         if name == TURN:
-            turn.update(run={}, handing_on={}, reached=set())
+            turn.update(run={}, handing_on={}, reached=set(), beside=None)
         elif not turn:
+            return
+        if turn["beside"] or name in self._beside:
+            is_left = event == "return" and turn["beside"] is frame
+            turn["beside"] = None if is_left else turn["beside"] or frame
             return
         if name:
             turn["run"][frame.f_code] = name
