@@ -41,6 +41,8 @@ def _run(nodes: dict[str, NodeKind]) -> int:
         print(USAGE.format(program.rpartition("/")[2]), file=sys.stderr)
         return REFUSED
     at = others.index("--ros-args") if "--ros-args" in others else len(others)
-    given = [word for each in others[:at] if not each.endswith(":=") for word in ("-p", each)]
-    sys.argv = [program, "--ros-args", *given, "--", *others[at:]]
+    ours = [each for each in others[:at] if ":=" in each]
+    given = [word for each in ours if not each.endswith(":=") for word in ("-p", each)]
+    ignored = [each for each in others[:at] if each not in ours]  # refused by name
+    sys.argv = [program, *ignored, "--ros-args", *given, "--", *others[at:]]
     return run(nodes[name].make)

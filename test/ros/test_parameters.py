@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Parameters of nodes from a command line, a file and `ros2 param set`: any text, and empty lists."""
 
+import contextlib
+import re
+import sys
+
 import pytest
 import rclpy
 import yaml
@@ -8,7 +12,14 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 from shipped import NODES, declared
 
-from drone_bridge.ros.node.parameter_files import LAUNCH_FILE, parameter_arguments, unaddressed, unknown
+from drone_bridge.robot_class import node as robot_class
+from drone_bridge.ros.node.parameter_files import (
+    LAUNCH_FILE,
+    check_arguments,
+    parameter_arguments,
+    unaddressed,
+    unknown,
+)
 from drone_bridge.ros.node.parameters import DeclaredParameters, ParameterDeclaration, has_value
 from drone_bridge.tools.record.settings import read_settings
 from drone_bridge.tools.shell.messages import parse
@@ -164,6 +175,29 @@ def test_unknown_parameters_of_a_node_are_found(tmp_path, words, names):
     file.write_text(FILE)
     given = ["program", *(word.format(file=file) for word in words)]
     assert list(unknown(given, "/alpha/node", DECLARED)) == names
+
+
+@pytest.mark.parametrize(
+    ("words", "refused"),
+    [
+        ("-p rate:=5.0", "-p would be ignored: write --ros-args first"),
+        ("rate:=5.0", "rate:=5.0 would be ignored"),
+        ("--ros-args -p rate:=5.0 -- __ns:=/a", "__ns:=/a would be ignored"),
+        ("--ros-args -r __ns:=/robot-1", "'/robot-1' is not possible. Write a slash before each name"),
+        ("--ros-args --remap rover:__node:=1st", "'1st' is not possible. Write letters"),
+        ("--ros-args -p rate:=5.0 --log-level debug -r odom:=/a-b -r __ns:=/a/b2 -r __ns:=/ -r __node:=_a --", ""),
+        ("robot_class_bridge tello port:=5666", ""),
+        ("robot_class_bridge tello port:=5666 host:= --ros-args -r __ns:=/my_tello", ""),
+        ("robot_class_bridge tello --ros-args -p port:=5666 -- port:=5", "port:=5 would be ignored"),
+        ("robot_class_bridge tello -r __ns:=/a", "-r would be ignored"),
+    ],
+)
+def test_arguments_that_ros_would_ignore_or_refuse_are_named(monkeypatch, words, refused):
+    run = lambda _=None: check_arguments(sys.argv)  # noqa: E731
+    monkeypatch.setattr(robot_class, "run", run)
+    monkeypatch.setattr("sys.argv", words.split() if "tello" in words else ["node", *words.split()])
+    with pytest.raises(ValueError, match=re.escape(refused)) if refused else contextlib.nullcontext():
+        (robot_class.bridge if "tello" in words else run)()
 
 
 def test_a_replaced_parameter_is_refused(make, monkeypatch):

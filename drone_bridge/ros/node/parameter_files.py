@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Parameter overrides from files and command lines, and detection of those that a node does not declare.
 
-rcl silently ignores an override of an undeclared parameter, such as a misspelt or removed one.
+rcl silently ignores an override of an undeclared parameter, such as a misspelt or removed one, and all arguments that
+are not after --ros-args.
 """
 
 import json
@@ -17,6 +18,9 @@ import yaml
 LAUNCH_FILE = "DRONE_BRIDGE_PARAMS_FILE"
 #: Pattern of an override without a node name. A process here has one node.
 _THIS = ""
+#: Names that remapping gives a node, with their patterns and rules.
+_NODE_NAMES = dict.fromkeys(("__node", "__name"), (r"[A-Za-z_]\w*", "letters, digits and underscores, no digit first"))
+_NODE_NAMES["__ns"] = r"/|(/[A-Za-z_]\w*)+", "a slash before each name of letters, digits and underscores"
 
 
 class Section(NamedTuple):
@@ -50,6 +54,17 @@ def check_launch_file() -> None:
             raise ValueError(
                 f"The parameter file {path} (params_file) can't be read: {reason}. Without its limits, no node starts."
             ) from None
+
+
+def check_arguments(words: Sequence[str]) -> None:
+    """Raise ValueError for an argument of a node that ROS would ignore, and for a name of the node that it refuses."""
+    for option, word in _options(words[1:]):
+        if not option:
+            raise ValueError(f"{word} would be ignored: write --ros-args first, as in --ros-args -p port:=9000.")
+        rule, _, name = word.partition(":=")
+        pattern, allowed = _NODE_NAMES.get(rule.rpartition(":")[2], ("", ""))
+        if option in ("-r", "--remap") and pattern and not re.fullmatch(pattern, name, re.ASCII):
+            raise ValueError(f"{word}: {name!r} is not possible. Write {allowed}.")
 
 
 def parameter_arguments(values: Mapping[str, Any]) -> list[str]:
@@ -106,12 +121,14 @@ def unaddressed(words: Sequence[str], node: str) -> Iterator[str]:
 
 
 def _options(words: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Yield the options after --ros-args with their values."""
+    """Yield the options after --ros-args with their values, and other arguments without an option."""
     is_of_ros, option = False, ""
     for word in words:
         if word in ("--ros-args", "--"):
             is_of_ros, option = word == "--ros-args", ""
-        elif is_of_ros and option in ("--params-file", "-p", "--param"):
+        elif not is_of_ros:
+            yield "", word
+        elif option in ("--params-file", "-p", "--param", "-r", "--remap"):
             yield option, word
             option = ""
         else:
@@ -123,7 +140,7 @@ def _given(words: Iterable[str]) -> Iterator[Section]:
     for option, word in _options(words):
         if option == "--params-file":
             yield from _sections_of(Path(word))
-        else:
+        elif option in ("-p", "--param"):
             node, _, name = word.partition(":=")[0].rpartition(":")
             yield Section(f"/**/{node}" if node else _THIS, (name,))
 

@@ -27,7 +27,7 @@ from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 from rclpy.utilities import try_shutdown
 
-from drone_bridge.ros.node.parameter_files import check_launch_file
+from drone_bridge.ros.node.parameter_files import check_arguments, check_launch_file
 from drone_bridge.ros.node.stall_watch import PROCESS
 from drone_bridge.ros.process import log_pipe, watchdog
 from drone_bridge.ros.process.environment import complete_environment, ros_home, security_problem
@@ -219,10 +219,11 @@ def initialize_ros(args: list[str] | None = None) -> None:
     `args` are the command line, sys.argv by default. rcl writes no log file unless they request it: the log pipe writes
     one, and does not need a writable folder for the node to start. Raises one of START_ERRORS.
     """
+    words = list(sys.argv if args is None else args)
     check_launch_file()
+    check_arguments(words)
     complete_environment()
     shortage = make_room()
-    words = list(sys.argv if args is None else args)
     if not any(flag in words for flag in log_pipe.FILE_FLAGS):
         words += log_pipe.NO_FILE_OF_RCL
     rclpy.init(args=words, signal_handler_options=SignalHandlerOptions.NO)
