@@ -103,7 +103,7 @@ def test_a_bridge_that_is_suspended_and_continued_and_then_killed(pair):
 
 @pytest.mark.by_mechanism("numbered datagrams")
 def test_another_bridge_takes_over_from_a_suspended_one(pair):
-    """For bridges that can work side by side: neither listens, and none has the vehicle for itself."""
+    """For bridges that can work side by side: of other names, neither listens, and none has the vehicle for itself."""
     if any(port.side is Side.OPERATOR for port in pair.kind.ports) or pair.kind.name in EXCLUSIVE:
         return
     pair.drive()
@@ -112,7 +112,7 @@ def test_another_bridge_takes_over_from_a_suspended_one(pair):
     try:
         time.sleep(SUSPENDED_S)
         started_s = time.monotonic()
-        pair.start_program()
+        pair.start_program(["-r", "__node:=another"])
         word_s = pair.first_word_after(started_s)  # a robot may be told to move with it, and then nothing new
         followed_s = pair.works_after(started_s, TIMEOUT_S) - word_s
         alone.say(  # within 1 s on an idle machine, with the middleware's discovery of the commander
