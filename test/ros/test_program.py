@@ -351,23 +351,59 @@ def test_libraries_of_the_wheels_come_before_any_others(start_child, domain, tmp
     assert folders[-1] == str(tmp_path)
 
 
-def test_ctrl_c_during_the_imports_of_an_executable_shows_no_traceback(tmp_path):
-    (tmp_path / "slow.py").write_text("import time\nprint('importing', flush=True)\ntime.sleep(100)\nmain = None\n")
-    (tmp_path / "setup.cfg").write_text("[options.entry_points]\nconsole_scripts =\n    slow = slow:main\n")
-    write = [sys.executable, ROOT / "cmake/write_executables.py", tmp_path / "setup.cfg", tmp_path / "bin"]
-    subprocess.run(write, check=True, timeout=60)
+IMPORTING = "import time; print('importing', flush=True); time.sleep(100)"
+#: Python whose start takes long.
+STARTING = """#!{0}
+import os, sys
+print("importing", flush=True)
+input()
+os.execv("{0}", sys.argv)
+"""
+
+
+@pytest.fixture
+def slow(tmp_path):
+    """Executable whose Python starts slowly."""
+    (tmp_path / "setup.cfg").write_text("[options.entry_points]\nconsole_scripts =\n    slow = os:getpid\n")
+    program = [
+        sys.executable,
+        "-c",
+        "import pathlib, sys, write_executables as w; "
+        "w.main(pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]), is_relative=True)",
+    ]
+    subprocess.run(
+        [*program, tmp_path / "setup.cfg", tmp_path / "lib/slow"], cwd=ROOT / "cmake", check=True, timeout=60
+    )
+    python = tmp_path / "bin/python3"
+    python.parent.mkdir()
+    python.write_text(STARTING.format(sys.executable))
+    python.chmod(0o755)
+    return tmp_path / "lib/slow/slow"
+
+
+@pytest.mark.parametrize(
+    ("command", "module", "status"),
+    [
+        ([executable("vehicle_model")], "numpy", -signal.SIGINT),
+        ([sys.executable, "-m", "drone_bridge.tools.cli", "launch", "testbed.launch.xml"], "asyncio", 130),
+        ([sys.executable, ROOT / "examples/fly.py"], "numpy", -signal.SIGINT),
+        ([sys.executable, ROOT / "examples/drive.py"], "numpy", -signal.SIGINT),
+        (["slow"], "slow", -signal.SIGINT),
+    ],
+)
+def test_ctrl_c_during_the_start_of_a_program_shows_no_traceback(tmp_path, slow, command, module, status):
+    (tmp_path / f"{module}.py").write_text(IMPORTING)
+    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
     with subprocess.Popen(
-        [tmp_path / "bin" / "slow"],
-        env={"PYTHONPATH": str(tmp_path)},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+        [slow if command == ["slow"] else command[0], *command[1:]],
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
         text=True,
+        **pipes,
     ) as process:
         assert process.stdout.readline() == "importing\n"
         process.send_signal(signal.SIGINT)
-        _, errors = process.communicate(timeout=60)
-    assert process.returncode == -signal.SIGINT
-    assert errors == ""
+        _, errors = process.communicate("\n", timeout=60)
+    assert (process.returncode, errors) == (status, "")
 
 
 def test_executables_open_closed_files_first_and_nodes_import_rclpy_next(tmp_path):

@@ -13,6 +13,7 @@ from nav_msgs.msg import Odometry
 from played_vehicle import Vehicle as PlayedVehicle
 from ports import free_port
 from processes import Process
+from repository import ROOT
 from robot_peer import RobotPeer
 from ros_session import wait_until
 from std_msgs.msg import Bool
@@ -216,3 +217,15 @@ def test_ctrl_c_leaves_the_vehicle_in_hold_and_still(ros, closing, kind, monkeyp
         wait_until(lambda: stands([each for each in peer.packets if isinstance(each, SkidSteerUpdate)][-1]), "its stop")
         peer.received.clear()
         assert not any(drives(peer.received.wait()) for _ in range(4))
+
+
+@pytest.mark.parametrize(
+    ("example", "topic", "status"), [("fly.py", "/take_off/_action/feedback", 130), ("drive.py", "/cmd_vel", 0)]
+)
+def test_ctrl_c_ends_an_example_without_a_traceback(ros, start_child, example, topic, status):
+    """While the one waits for a controller, and the other one publishes."""
+    script = start_child(sys.executable, ROOT / "examples" / example)
+    wait_until(lambda: ros.node.count_subscribers(topic) + ros.node.count_publishers(topic), topic)
+    script.send(signal.SIGINT)
+    assert script.wait() == status
+    assert set(script.lines) <= {"No node subscribes to /cmd_vel."}
