@@ -26,8 +26,8 @@ from web_boxes import blank, faults
 from web_page import address_of, grows, take_the_helm
 from web_viewer import Pilot
 
+from drone_bridge.ar_drone.cameras import DOWN, FRONT
 from drone_bridge.tools.demo.composition import ports_of
-from drone_bridge.vision.ar_drone_cameras import DOWN, FRONT
 
 SIZES = [(1400, 900), (1366, 650), (1280, 720), (820, 1180), (390, 844), (844, 390)]
 SCHEMES = ("light", "dark")

@@ -16,6 +16,8 @@ from rclpy.publisher import Publisher
 from std_msgs.msg import Bool
 from std_srvs.srv import SetBool
 
+from drone_bridge.ar_drone.cameras import CAMERAS, DOWN, DOWN_2, FRONT, FRONT_2, camera_of
+from drone_bridge.ar_drone.drone import AR_DRONE
 from drone_bridge.ardrone.codec import CONTROL_PORT, DEFAULT_PORT, NAVDATA_PORT, VIDEO_PORT, Navdata, setting
 from drone_bridge.ardrone.codec.configuration import FIRMWARE
 from drone_bridge.ardrone.codec.navdata import full_options
@@ -32,7 +34,6 @@ from drone_bridge.ardrone.session.client import (
 )
 from drone_bridge.ardrone.session.settings import DroneSettings, WantedSetting
 from drone_bridge.ardrone.topics import TOPICS, ArdroneTranslation
-from drone_bridge.motion.ar_drone import AR_DRONE
 from drone_bridge.motion.dead_reckoning import DeadReckoning
 from drone_bridge.motion.tilted_drone import TiltedDrone
 from drone_bridge.net.clock import elapsed_s
@@ -48,13 +49,12 @@ from drone_bridge.ros.node.program import run
 from drone_bridge.ros.node.protocol_node import ProtocolNode
 from drone_bridge.ros.node.request_services import RequestServices
 from drone_bridge.ros.qos import latched
-from drone_bridge.ros.topics.ar_drone_rows import static_transforms
 from drone_bridge.ros.topics.frames import DroneFrameNames
 from drone_bridge.ros.topics.topic_publishers import TopicPublishers
+from drone_bridge.ros.topics.transforms import rangefinder_transform
 from drone_bridge.session.feedback import Feedback
 from drone_bridge.session.session import EMERGENCY, LAND
 from drone_bridge.session.tilt_pilot import TiltPilot
-from drone_bridge.vision.ar_drone_cameras import DOWN, DOWN_2, FRONT, FRONT_2
 from drone_bridge.wire.addresses import address_name
 
 #: Services with an empty request.
@@ -165,7 +165,7 @@ class ArdroneBridge(ProtocolNode):
     def set_up(self) -> None:
         self._flying = self.make_publisher(Bool, "flying", latched())
         names = frame_names(self.parameters, DroneFrameNames)
-        transforms = [*static_transforms(names), *camera_transforms(names)]
+        transforms = [rangefinder_transform(names), *camera_transforms(names, CAMERAS)]
         self._translation = ArdroneTranslation(names)
         self._topics = TopicPublishers(self, TOPICS, self._translation, transforms)
         self._drone = self._wanted_drone()
@@ -175,7 +175,7 @@ class ArdroneBridge(ProtocolNode):
         report_doubts(self, lambda: self._pilot.doubts, lambda: self._pilot.is_drifting)
         self._camera = self.parameters["camera"]
         cameras = (FRONT_2, DOWN_2, FRONT, DOWN)
-        self._pictures = CameraTopics(self, names, cameras=cameras) if self.parameters["video_port"] else None
+        self._pictures = CameraTopics(self, names, cameras, camera_of) if self.parameters["video_port"] else None
         self.each_second(self._report_conditions)
         self.each_second(self._switch_camera)
 

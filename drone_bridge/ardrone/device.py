@@ -22,6 +22,8 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
+from drone_bridge.ar_drone.flight import STATES, ArDroneFlight, FlightPhase, Sticks
+from drone_bridge.ar_drone.flight_state import MAJOR_STATE_SHIFT
 from drone_bridge.ardrone import units
 from drone_bridge.ardrone.codec import (
     NEED_DATA,
@@ -60,11 +62,9 @@ from drone_bridge.ardrone.codec.navdata import (
     ultrasound_option,
     wifi_option,
 )
-from drone_bridge.motion.ar_drone_flight import STATES, ArDroneFlight, FlightPhase, Sticks
 from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.motion.measurement import Measurement
 from drone_bridge.wire.events import RemoteProtocolError
-from drone_bridge.wire.flight_state import MAJOR_STATE_SHIFT
 
 LOST_S = 2.0
 DEMO_RATE, FULL_RATE = 15.0, 200.0

@@ -15,11 +15,11 @@ import math
 import sys
 from collections.abc import Sequence
 
+from drone_bridge.ar_drone.drone import AR_DRONE
 from drone_bridge.ardrone.codec import CONTROL_PORT, DEFAULT_PORT, NAVDATA_PORT, setting
 from drone_bridge.ardrone.ports import DronePeer
 from drone_bridge.ardrone.session.client import TAKE_OFF, ArdroneClientSession
 from drone_bridge.ardrone.session.settings import WantedSetting as Setting
-from drone_bridge.motion.ar_drone import AR_DRONE
 from drone_bridge.net.connector import Cancellation
 from drone_bridge.programs.operator_options import OperatorParser
 from drone_bridge.programs.options import port

@@ -15,10 +15,12 @@ import math
 import socket
 from collections.abc import Callable
 
+from drone_bridge.ar_drone.cameras import UVLC_WORK
 from drone_bridge.ardrone.codec import WAKE_UP, Frame, FrameType, PaveReader, VideoCodec
 from drone_bridge.net.clock import elapsed_s
-from drone_bridge.pictures.source import NOTHING, ReadResult, VideoFrame
+from drone_bridge.pictures.source import H264, NOTHING, ReadResult, VideoFrame
 
+UVLC = f"{UVLC_WORK}:decode"
 #: Time without a frame after which the video is asked for again, s.
 SILENCE_S = 1.0
 CHUNK_BYTES = 1 << 16
@@ -139,7 +141,7 @@ class DroneVideo:
             if (datagram := self._receive(MAX_DATAGRAM_BYTES)) is None:
                 break
             newest = datagram
-        return [VideoFrame(newest)] if newest else []
+        return [VideoFrame(newest, UVLC)] if newest else []
 
     def _receive(self, most_bytes: int) -> bytes | None:
         """Return bytes, none at the end of the stream; None if nothing waits."""
@@ -157,9 +159,9 @@ class DroneVideo:
         if frame.stream != self._stream:
             self._stream, self._shown = frame.stream, self._camera()
         if frame.codec == VideoCodec.UVLC:
-            return VideoFrame(frame.payload)
+            return VideoFrame(frame.payload, UVLC)
         is_key = frame.type == FrameType.IDR
-        return VideoFrame(frame.payload, "decode_h264", self._shown, is_key, frame.number, frame.stream)
+        return VideoFrame(frame.payload, H264, self._shown, is_key, frame.number, frame.stream)
 
 
 def _has_picture(frame: Frame) -> bool:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from drone_bridge.ar_drone.flight_state import MAJOR_STATE_SHIFT
 from drone_bridge.ardrone.codec import (
     NEED_DATA,
     PROGRESSIVE,
@@ -45,7 +46,6 @@ from drone_bridge.ardrone.codec.navdata import (
 )
 from drone_bridge.kind import ProtocolKind, Recorded, Sent, Side
 from drone_bridge.wire.events import EventQueue, NeedData, RemoteProtocolError
-from drone_bridge.wire.flight_state import MAJOR_STATE_SHIFT
 
 
 def conversation() -> tuple[Sent, ...]:

@@ -12,23 +12,24 @@ from builtin_interfaces.msg import Time
 from geometry_msgs.msg import TwistWithCovarianceStamped
 from sensor_msgs.msg import BatteryState, FluidPressure, MagneticField, Range
 
+from drone_bridge.ar_drone.cameras import FRONT
+from drone_bridge.ar_drone.drone import (
+    PICTURE_UNITS,
+)
+from drone_bridge.ar_drone.flight_state import MAJOR_STATE_SHIFT
+from drone_bridge.ar_drone.topics import ArDroneMessages
 from drone_bridge.ardrone import units
 from drone_bridge.ardrone.codec import Detected, FlightState, Navdata, State
 from drone_bridge.ardrone.codec.navdata import demo_option, physical_option
-from drone_bridge.motion.ar_drone import (
-    PICTURE_UNITS,
-)
 from drone_bridge.motion.dead_reckoning import DeadReckonedPose
 from drone_bridge.motion.measurement import Measurement
 from drone_bridge.msg import DetectionArray
-from drone_bridge.pictures.topics import PICTURE_ROWS, front_frame
-from drone_bridge.ros.topics.ar_drone_rows import ArDroneMessages
+from drone_bridge.pictures.topics import PICTURE_ROWS, optical_frame
 from drone_bridge.ros.topics.detections import DetectedObject, detection_array
 from drone_bridge.ros.topics.frames import DroneFrameNames
 from drone_bridge.ros.topics.standard_rows import standard_row
 from drone_bridge.ros.topics.table import TopicTable
 from drone_bridge.ros.topics.transforms import set_vector
-from drone_bridge.wire.flight_state import MAJOR_STATE_SHIFT
 
 
 class ArdroneTranslation(ArDroneMessages[Navdata]):
@@ -66,7 +67,7 @@ class ArdroneTranslation(ArDroneMessages[Navdata]):
         """Return the current detections, in the front camera's frame."""
         if (detected := navdata.detections) is None:
             return None
-        return detection_array(map(_found, detected), front_frame(self.names), stamp)
+        return detection_array(map(_found, detected), optical_frame(self.names, FRONT), stamp)
 
     # From ROS.
 

@@ -8,12 +8,12 @@ gaz + climbs, yaw + turns right.
 
 import math
 
+from drone_bridge.ar_drone.flight_state import STEERED
 from drone_bridge.ardrone.codec import PROGRESSIVE, Demo, Magnetometer, Navdata, Pcmd, Physical, State
 from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.motion.measurement import Measurement
 from drone_bridge.motion.tilted_drone import Shares
 from drone_bridge.motion.vectors import Triple
-from drone_bridge.wire.flight_state import STEERED
 
 STANDARD_GRAVITY = 9.80665  # m/s^2
 #: The unit of the magnetometer, T: a thousandth of a gauss.

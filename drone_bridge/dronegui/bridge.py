@@ -14,8 +14,10 @@ from rclpy.publisher import Publisher
 from std_msgs.msg import Bool, Empty
 from std_srvs.srv import SetBool
 
+from drone_bridge.ar_drone.cameras import CAMERAS, camera_of
+from drone_bridge.ar_drone.drone import AR_DRONE
 from drone_bridge.dronegui.codec import DEFAULT_NAVDATA_PORT, DEFAULT_PORT, DEFAULT_VIDEO_PORT, Demo
-from drone_bridge.dronegui.pictures.packets import VIDEO_ROW
+from drone_bridge.dronegui.pictures.packets import VIDEO_ROW, GuiVideoPort
 from drone_bridge.dronegui.ports import NavdataPeer
 from drone_bridge.dronegui.session.controller import (
     NOT_SENDING,
@@ -34,13 +36,12 @@ from drone_bridge.dronegui.topics import (
     drone_gui_state,
     navdata_facts,
 )
-from drone_bridge.motion.ar_drone import AR_DRONE
 from drone_bridge.motion.dead_reckoning import DeadReckonedPose, DeadReckoning
 from drone_bridge.msg import DroneGuiState
 from drone_bridge.net.clock import Clock, elapsed_s
 from drone_bridge.pictures.camera import CameraTopics, camera_parameters
 from drone_bridge.pictures.topics import camera_transforms
-from drone_bridge.pictures.video_port import VideoPort, video_log
+from drone_bridge.pictures.video_port import video_log
 from drone_bridge.ros.commands.tilt_commands import TiltCommands, drone_parameters, read_drone
 from drone_bridge.ros.node.common_parameters import DRONE_ODOMETRY, common_parameters, frame_names, frame_parameters
 from drone_bridge.ros.node.doubt_reports import report_doubts
@@ -51,13 +52,12 @@ from drone_bridge.ros.node.program import run
 from drone_bridge.ros.node.protocol_node import REFUSED_COMMANDS, ProtocolNode
 from drone_bridge.ros.node.request_services import RequestServices
 from drone_bridge.ros.qos import latched
-from drone_bridge.ros.topics.ar_drone_rows import static_transforms
 from drone_bridge.ros.topics.frames import DroneFrameNames
 from drone_bridge.ros.topics.topic_publishers import TopicPublishers
+from drone_bridge.ros.topics.transforms import rangefinder_transform
 from drone_bridge.session.feedback import Feedback
 from drone_bridge.session.session import EMERGENCY, LAND
 from drone_bridge.session.tilt_pilot import TiltPilot
-from drone_bridge.vision.ar_drone_cameras import CAMERAS
 from drone_bridge.wire.addresses import address_name
 from drone_bridge.wire.counters import ProblemCounter
 
@@ -155,11 +155,12 @@ class DroneGuiBridge(ProtocolNode):
         self._sent_states = self.make_publisher(DroneGuiState, "dronegui/state", 10)
         names = frame_names(self.parameters, DroneFrameNames)
         self._frame_id = names.base_link
-        self._camera = CameraTopics(self, names, VIDEO_ROW) if get("video_port") else None
+        self._camera = CameraTopics(self, names, CAMERAS, camera_of, VIDEO_ROW) if get("video_port") else None
         self._translation = DroneGuiTranslation(names)
         if get("receive_navdata"):
             table = [row for row in TOPICS if get("publish_odometry") or row.of is not DeadReckonedPose]
-            transforms = [*static_transforms(names), *camera_transforms(names)]  # detections are in the front one
+            # Detections are in the front camera's frame.
+            transforms = [rangefinder_transform(names), *camera_transforms(names, CAMERAS)]
             self._topics = TopicPublishers(self, table, self._translation, transforms)
         drone = read_drone(self.parameters, AR_DRONE)
         commands = TiltCommands(self, drone, has_landing_button=True)
@@ -211,7 +212,7 @@ class DroneGuiBridge(ProtocolNode):
         if self._camera:
             get, link = self.parameters.__getitem__, self._link_to_gui
             log = video_log(self.wire_log, get("wire_log_video"))
-            self._camera.start(VideoPort(get("video_port"), lambda: link.hosts, log))
+            self._camera.start(GuiVideoPort(get("video_port"), lambda: link.hosts, log))
 
     def link_ended(self) -> None:
         super().link_ended()

@@ -44,7 +44,7 @@ blocks of other versions are counted). The oldest GUIs do not send `type`; `demo
 distinguished by their fields.
 
 **Video** goes to port 5562, from port 3457, after the GUI's user has chosen "Start Video": the drone's packets
-unchanged, one picture per datagram, see `vision.uvlc`.
+unchanged, one picture per datagram, see `ar_drone.uvlc`.
 
 **A fresh GUI has no navdata.** After its start, a GUI does not listen to its drone. It requests navdata when its user
 chooses "Stream Navdata", and in its bootstrap, which the `reset` button triggers on the ground (in the air it stops the
@@ -59,6 +59,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Annotated, Any
 
+from drone_bridge.ar_drone.flight_state import MAJOR_STATE_SHIFT, FlightState, flight_state_of
 from drone_bridge.wire.events import (
     NEED_DATA,
     EventQueue,
@@ -67,7 +68,6 @@ from drone_bridge.wire.events import (
     NeedData,
     RemoteProtocolError,
 )
-from drone_bridge.wire.flight_state import MAJOR_STATE_SHIFT, FlightState, flight_state_of
 from drone_bridge.wire.json_faults import fault_in
 from drone_bridge.wire.json_fields import JsonObject, Number, RefusedValueError, shown
 from drone_bridge.wire.json_numbers import is_number, whole_number

@@ -18,6 +18,9 @@ from rclpy.qos import QoSProfile
 from sensor_msgs.msg import BatteryState, Imu, Range
 from std_msgs.msg import String
 
+from drone_bridge.ar_drone.cameras import FRONT
+from drone_bridge.ar_drone.drone import PICTURE_UNITS
+from drone_bridge.ar_drone.topics import ArDroneMessages
 from drone_bridge.dronegui import units
 from drone_bridge.dronegui.codec import (
     AXES,
@@ -32,7 +35,6 @@ from drone_bridge.dronegui.codec import (
     VisionDetect,
 )
 from drone_bridge.dronegui.pictures.packets import VIDEO_ROW
-from drone_bridge.motion.ar_drone import PICTURE_UNITS
 from drone_bridge.motion.dead_reckoning import DeadReckonedPose
 from drone_bridge.motion.measurement import Measurement
 from drone_bridge.motion.quaternions import (
@@ -42,9 +44,8 @@ from drone_bridge.motion.quaternions import (
     unit_quaternion,
 )
 from drone_bridge.msg import DetectionArray, DroneGuiState
-from drone_bridge.pictures.topics import PICTURE_ROWS, front_frame
+from drone_bridge.pictures.topics import PICTURE_ROWS, optical_frame
 from drone_bridge.ros.qos import queued
-from drone_bridge.ros.topics.ar_drone_rows import ArDroneMessages
 from drone_bridge.ros.topics.covariances import is_measured
 from drone_bridge.ros.topics.detections import DetectedObject, detection_array, found_in
 from drone_bridge.ros.topics.frames import DroneFrameNames
@@ -101,7 +102,7 @@ class DroneGuiTranslation(ArDroneMessages[Demo]):
 
     def detections(self, block: VisionDetect, stamp: Time) -> DetectionArray:
         """Return the current detections, in the front camera's frame: the camera is not on the wire."""
-        return detection_array(map(_found, block.features), front_frame(self.names), stamp)
+        return detection_array(map(_found, block.features), optical_frame(self.names, FRONT), stamp)
 
     def raw(self, datagram: bytes, _: Time) -> String:
         return String(data=datagram.decode())

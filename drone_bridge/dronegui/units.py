@@ -8,12 +8,12 @@ drone's heading. Units are thousandths of a degree, a metre, and a metre per sec
 
 import math
 
+from drone_bridge.ar_drone.flight_state import STEERED
 from drone_bridge.dronegui.codec import CHARGE, MAX_MAGNITUDE, Controls, Demo
 from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.motion.measurement import Measurement
 from drone_bridge.motion.tilted_drone import Shares
 from drone_bridge.motion.vectors import Triple
-from drone_bridge.wire.flight_state import STEERED
 
 # Commands.
 

@@ -4,11 +4,12 @@
 import math
 from typing import NamedTuple
 
-from drone_bridge.motion.ar_drone import DRIFT
 from drone_bridge.motion.measurement import Measurement
 from drone_bridge.motion.planar_pose import PlanarPose
 from drone_bridge.motion.vectors import Triple
 
+#: Drift with velocities of a downward camera, as a share of the distance so far.
+DRIFT = 0.1
 #: Longest gap between two velocities that is integrated. The motion in a longer gap is unknown, s.
 LONGEST_GAP_S = 0.5
 #: Assumed maximum speed in such a gap, m/s.
@@ -33,8 +34,9 @@ class DeadReckonedPose(NamedTuple):
 class DeadReckoning:
     """Integrates velocities from x = y = 0. Height and attitude are measured."""
 
-    def __init__(self) -> None:
-        self._pose = PlanarPose()
+    def __init__(self, drift: float = DRIFT) -> None:
+        """`drift` is the standard deviation of a place, as a share of the distance so far."""
+        self._drift, self._pose = drift, PlanarPose()
         self._distance = 0.0  # m
         self._gap_variance = 0.0  # m^2
         self._before_s: float | None = None
@@ -63,6 +65,6 @@ class DeadReckoning:
         else:
             pose = pose.moved(step_s, forward, left=left)
             self._distance += math.hypot(forward, left) * step_s
-        variance = min((DRIFT * self._distance) ** 2 + self._gap_variance, MOST_VARIANCE)
+        variance = min((self._drift * self._distance) ** 2 + self._gap_variance, MOST_VARIANCE)
         self._pose = pose
         return DeadReckonedPose(pose.x, pose.y, height, roll, pitch, yaw, velocity, variance)

@@ -41,8 +41,8 @@ from drone_bridge.ros.topics.frames import DroneFrameNames
 from drone_bridge.ros.topics.table import Topic
 from drone_bridge.session.obstacles import Obstacle
 from drone_bridge.session.stall_detector import StallDetector
-from drone_bridge.vision.ar_drone_cameras import CAMERAS, ArDroneCamera, camera_of
 from drone_bridge.vision.jpegs import OPENCV_PACKAGES
+from drone_bridge.vision.picture_camera import PictureCamera
 from drone_bridge.wire.counters import problems, rates
 from drone_bridge.wire.rate_limit import RateLimit
 
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from drone_bridge.ros.node.protocol_node import ProtocolNode
 
 
-def camera_parameters(*cameras: ArDroneCamera, most_rate: float = 30.0) -> tuple[ParameterDeclaration, ...]:
+def camera_parameters(*cameras: PictureCamera, most_rate: float = 30.0) -> tuple[ParameterDeclaration, ...]:
     """Return the parameters of the topics of these cameras, front and downward."""
     meaning = "Maximum rate of pictures, Hz."
     rate = ParameterDeclaration("video_rate", most_rate, meaning, range=(0.1, 60.0), live=True)
@@ -77,21 +77,21 @@ class CameraTopics:
         self,
         node: "ProtocolNode",
         names: DroneFrameNames,
+        cameras: Sequence[PictureCamera],
+        camera_of: Callable[[str, int, int], PictureCamera],
         packets: Topic | None = None,
-        cameras: Sequence[ArDroneCamera] = CAMERAS,
         *,
         prefix: str = "",
-        camera_of: Callable[[str, int, int], ArDroneCamera] = camera_of,
     ) -> None:
         """Create the publishers.
 
         Args:
             node: the bridge.
             names: names of its frames.
-            packets: topic of unchanged packets, if there is one.
             cameras: cameras that calibration files may be of.
-            prefix: of the topics' names.
             camera_of: returns the camera of a picture, by the frame's name of it and the picture's size.
+            packets: topic of unchanged packets, if there is one.
+            prefix: of the topics' names.
 
         Raises ValueError for an invalid calibration file.
         """
@@ -212,7 +212,7 @@ class CameraTopics:
         self._asked = self._queue.next()
         frame, received_s = self._asked.frame, self._asked.received_s
         more = {"jpeg": JPEG_QUALITY if COMPRESSED in self._wanted else 0}
-        if frame.work != "decode":  # others need this one, also if it is not shown
+        if frame.stream is not None:  # others need this one, also if it is not shown
             is_shown = self._rate_limit.is_due(received_s, self._node.parameters["video_rate"])
             more |= {"stream": frame.stream, "is_shown": is_shown}
         try:
@@ -235,7 +235,7 @@ class CameraTopics:
             return
         self._refusal = reply.refusal
         if reply.refusal:
-            if self._asked.frame.work != "decode":  # pictures after it need it
+            if self._asked.frame.stream is not None:  # pictures after it need it
                 self._queue.restart()
             self._node.report.counts[REFUSED] += 1
             self._node.report.warn_ongoing(UNDECODED, reply.refusal)

@@ -91,7 +91,7 @@ class CodecProcess:
         """Send a request. Requires `can_take`.
 
         Args:
-            work: name of one of the child's functions.
+            work: import path of one of its functions, `module:function`, see `work`.
             data: its input, MAX_DATA_BYTES at most.
             more: its other arguments.
 

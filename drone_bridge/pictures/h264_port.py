@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from drone_bridge.net.clock import elapsed_s
 from drone_bridge.net.connector import MakeTap
 from drone_bridge.net.datagram_link import DatagramPort
-from drone_bridge.pictures.source import Hosts, ReadResult, VideoFrame
+from drone_bridge.pictures.source import H264, Hosts, VideoFrame
 from drone_bridge.pictures.video_port import VideoPort
 from drone_bridge.vision.h264_pictures import H264Pictures
 
@@ -34,14 +34,6 @@ class H264Port(VideoPort):
             self._ask_at = now_s + SILENCE_S
             self._ask()
 
-    @property
-    def left_s(self) -> float:
-        return 0.0
-
-    def take(self, rate_hz: float) -> ReadResult:
-        """See PictureSource."""
-        return self._drain()
-
     def _opened(self, hosts: Hosts) -> DatagramPort:
         self._pictures, self._stream = H264Pictures(), self._stream + 1
         return DatagramPort(hosts[0], self._number, self._log, source=(hosts[1], 0))
@@ -50,6 +42,6 @@ class H264Port(VideoPort):
         if packets:
             self._ask_at = elapsed_s() + SILENCE_S
         return [
-            VideoFrame(data, "decode_h264", "", is_key, number, self._stream)
+            VideoFrame(data, H264, "", is_key, number, self._stream)
             for data, is_key, number in self._pictures.receive(packets)
         ]

@@ -8,16 +8,19 @@ from typing import NamedTuple, Protocol
 Hosts = tuple[str, str]
 
 
+H264 = "drone_bridge.pictures.work:decode_h264"
+
+
 class VideoFrame(NamedTuple):
     """Packet of video, and how it is decoded."""
 
     data: bytes
-    work: str = "decode"  # name of the child's function
+    work: str  # import path of the child's function
     camera: str = ""  # its name; empty: the size of the picture tells
     # Of pictures that need others:
     is_key: bool = True  # whether it needs no other one
     number: int = 0  # increases by one
-    stream: int = 0  # of the numbers
+    stream: int | None = None  # of the numbers; None: no picture needs another
 
 
 class ReadResult(NamedTuple):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""CameraTranslation: pictures of an AR.Drone to messages; the rows of its cameras in the table of topics."""
+"""CameraTranslation: pictures to messages; the rows of cameras in the table of topics."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ from drone_bridge.ros.topics.images import Rgb8Image, pinhole_camera_info, set_d
 from drone_bridge.ros.topics.jpeg_images import RGB8_AS_JPEG
 from drone_bridge.ros.topics.table import Topic
 from drone_bridge.ros.topics.transforms import transform
-from drone_bridge.vision.ar_drone_cameras import CAMERAS, DOWN, FRONT, ArDroneCamera
+from drone_bridge.vision.picture_camera import PictureCamera
 
 #: Place of a camera, by whether it is the downward one.
 PLACES = ("front", "downward")
-#: Most cameras with messages at a time. The sizes of an AR.Drone 2's pictures are its own choice.
+#: Most cameras with messages at a time. The sizes of pictures may be the vehicle's choice.
 MOST_CAMERAS = 4
 
 
-def calibration_parameter(camera: ArDroneCamera) -> ParameterDeclaration:
+def calibration_parameter(camera: PictureCamera) -> ParameterDeclaration:
     """Return the parameter with a camera's calibration file."""
     meaning = (
-        f"The {PLACES[camera.name == DOWN.name]} camera's calibration file in the format of camera_calibration, "
+        f"The {PLACES[camera.is_down]} camera's calibration file in the format of camera_calibration, "
         f"for {camera.width} x {camera.height} pixels. If empty, or for pictures of another size, camera_info is "
         f"an ideal pinhole with {camera.diagonal:g} degrees from corner to corner."
     )
     return ParameterDeclaration(info_parameter(camera), "", meaning)
 
 
-def info_parameter(camera: ArDroneCamera) -> str:
+def info_parameter(camera: PictureCamera) -> str:
     """Return the name of the parameter with a camera's calibration file."""
     return f"{camera.name}_camera_info".lstrip("_")
 
@@ -54,7 +54,7 @@ class CameraPicture:
         jpeg: the picture as JPEG, or None.
     """
 
-    camera: ArDroneCamera
+    camera: PictureCamera
     rgb8: array[int]
     jpeg: bytes | None = None
 
@@ -66,23 +66,15 @@ class VideoPacket:
     data: bytes
 
 
-def optical_frame(names: DroneFrameNames, camera: ArDroneCamera) -> str:
+def optical_frame(names: DroneFrameNames, camera: PictureCamera) -> str:
     """Return the camera's optical frame."""
     return f"{names.prefix}{f'{camera.name}_camera'.lstrip('_')}_optical_frame"
 
 
-def front_frame(names: DroneFrameNames) -> str:
-    """Return the front camera's optical frame, in which a drone detects."""
-    return optical_frame(names, FRONT)
-
-
-def camera_transforms(names: DroneFrameNames, cameras: Sequence[ArDroneCamera] = CAMERAS) -> list[TransformStamped]:
+def camera_transforms(names: DroneFrameNames, cameras: Sequence[PictureCamera]) -> list[TransformStamped]:
     """Return the transform from base_link to each camera's optical frame. Positions in the hull are ignored."""
     turns = (OPTICAL_IN_BODY, DOWNWARD_OPTICAL_IN_BODY)
-    return [
-        transform(names.base_link, optical_frame(names, each), rotation=turns[each.name == DOWN.name])
-        for each in cameras
-    ]
+    return [transform(names.base_link, optical_frame(names, each), rotation=turns[each.is_down]) for each in cameras]
 
 
 class _Messages(NamedTuple):
@@ -97,7 +89,7 @@ class CameraTranslation:
     """Converts pictures to messages, which are created once per camera, and valid until the next call."""
 
     def __init__(
-        self, names: DroneFrameNames, calibrations: Mapping[str, str], cameras: Sequence[ArDroneCamera] = CAMERAS
+        self, names: DroneFrameNames, calibrations: Mapping[str, str], cameras: Sequence[PictureCamera]
     ) -> None:
         """Read calibration files.
 
@@ -114,7 +106,7 @@ class CameraTranslation:
             for name, path in calibrations.items()
             if path
         }
-        self._messages: dict[ArDroneCamera, _Messages] = {}
+        self._messages: dict[PictureCamera, _Messages] = {}
 
     def image(self, picture: CameraPicture, stamp: Time) -> Image:
         return self._of(picture.camera).image.filled(picture.rgb8, stamp)
@@ -146,7 +138,7 @@ class CameraTranslation:
         set_data(message, packet.data)
         return message
 
-    def _of(self, camera: ArDroneCamera) -> _Messages:
+    def _of(self, camera: PictureCamera) -> _Messages:
         if camera not in self._messages:
             if len(self._messages) >= MOST_CAMERAS:
                 self._messages.clear()
@@ -157,7 +149,7 @@ class CameraTranslation:
             self._messages[camera] = _Messages(image, compressed, self._info(camera, frame))
         return self._messages[camera]
 
-    def _info(self, camera: ArDroneCamera, frame_id: str) -> CameraInfo:
+    def _info(self, camera: PictureCamera, frame_id: str) -> CameraInfo:
         """Return the CameraInfo of the calibration file, or of the data sheet."""
         info = self._calibrations.get(camera.name)
         if info is None or (info.width, info.height) != (camera.width, camera.height):
@@ -168,7 +160,7 @@ class CameraTranslation:
         return info
 
 
-def _read_calibration(path: str, cameras: Sequence[ArDroneCamera]) -> CameraInfo:
+def _read_calibration(path: str, cameras: Sequence[PictureCamera]) -> CameraInfo:
     """Return the CameraInfo of a file for one of these cameras of the same name. Raises ValueError."""
     info = read_camera_info(path)
     if all((info.width, info.height) != (each.width, each.height) for each in cameras):
@@ -196,7 +188,6 @@ PICTURE_ROWS = (
     ),
     Topic(
         *(RAW, Image, CameraPicture, CameraTranslation.image, None, newest),
-        meaning="decoded video, rgb8, only for subscribers: 320 x 240 pixels of the front camera, "
-        "176 x 144 of the downward one, 640 x 360 of both of an AR.Drone 2",
+        meaning="decoded video, rgb8, only for subscribers",
     ),
 )

@@ -1,35 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0
-"""VideoPort: UDP port to which a peer sends video, such as the GUI. By default, only the newest packet is read."""
+"""VideoPort: UDP port to which a peer sends video."""
 
 import hashlib
 import json
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 
 from drone_bridge.net.clock import elapsed_s
 from drone_bridge.net.connector import LinkError, MakeTap, Tap
 from drone_bridge.net.datagram_link import DatagramPort
-from drone_bridge.pictures.source import NOTHING, Hosts, ReadResult, VideoFrame
+from drone_bridge.pictures.source import Hosts, ReadResult, VideoFrame
 
 #: Retry interval for a port that another program uses, s.
 RETRY_S = 2.0
-#: Maximum number of datagrams read at a time. The newest one is kept.
+#: Maximum number of datagrams read at a time.
 MAX_DRAINED = 64
 #: Maximum number of datagrams dropped at a time. A socket's buffer has room for fewer.
 MAX_STALE = 64 * MAX_DRAINED
-#: Number of datagrams at a time above which the port is read half as often.
-FLOOD = 2
 #: Transports in the wire log: complete packets, or their size and hash as JSON.
 IN_FULL, BY_HASH = "udp video", "udp video by hash"
 
 
-START_VIDEO = "choose Start Video in the GUI, which does not affect the flight (reset would stop the motors)"
+class VideoPort(ABC):
+    """Port at our address towards the peer, bound as soon as it is free. Single-threaded."""
 
-
-class VideoPort:
-    """Port at our address towards the peer, bound as soon as it is free and read at a limited rate. Single-threaded."""
-
-    peer, advice = "the GUI", START_VIDEO
+    #: See PictureSource.
+    peer: str
+    advice: str
 
     def __init__(self, port: int, hosts: Callable[[], Hosts | None], log: MakeTap | None) -> None:
         """Start unbound.
@@ -43,7 +41,6 @@ class VideoPort:
         self._port: DatagramPort | None = None
         self._bound: Hosts | None = None
         self._tried_s = -math.inf
-        self._due_s = -math.inf  # the next read
         #: Why the port can't be bound, a sentence; empty while it is.
         self.problem = ""
 
@@ -74,41 +71,10 @@ class VideoPort:
 
     @property
     def left_s(self) -> float:
-        """Seconds until the port may be read again; 0 or less if it may be read now."""
-        return self._due_s - elapsed_s()
+        return 0.0
 
     def take(self, rate_hz: float) -> ReadResult:
-        """Return the newest packet and count the others, MAX_DRAINED at most. Nothing is read before it is due.
-
-        `rate_hz`: reads per second, at most. Datagrams of other hosts count, too.
-        """
-        if self.left_s > 0:
-            return NOTHING
-        taken = self._drain()
-        if datagrams := taken.received + taken.refused:
-            turns = 2 if datagrams > FLOOD else 1
-            self._due_s = max(self._due_s + turns / rate_hz, elapsed_s())
-        return taken
-
-    def drop(self) -> int:
-        """Drop waiting datagrams, which may be stale, and return their number."""
-        dropped = 0
-        for _ in range(MAX_STALE // MAX_DRAINED):
-            taken = self._drain()
-            dropped += taken.received + taken.refused
-            if taken.received + taken.refused < MAX_DRAINED:
-                break
-        return dropped
-
-    def _opened(self, hosts: Hosts) -> DatagramPort:
-        """Bind the port. Raises LinkError."""
-        return DatagramPort(hosts[0], self._number, self._log)
-
-    def _frames(self, packets: Sequence[bytes]) -> Sequence[VideoFrame]:
-        """Return the frames of these datagrams: the newest."""
-        return tuple(VideoFrame(each) for each in packets[-1:])
-
-    def _drain(self) -> ReadResult:
+        """Return the frames of waiting datagrams, MAX_DRAINED at most."""
         packets: list[bytes] = []
         refused, refused_host = 0, ""
         try:
@@ -123,6 +89,24 @@ class VideoPort:
             self.close()
             self.problem = str(error)
         return ReadResult(self._frames(packets), len(packets), refused, refused_host)
+
+    def drop(self) -> int:
+        """Drop waiting datagrams, which may be stale, and return their number."""
+        dropped = 0
+        for _ in range(MAX_STALE // MAX_DRAINED):
+            taken = VideoPort.take(self, math.inf)
+            dropped += taken.received + taken.refused
+            if taken.received + taken.refused < MAX_DRAINED:
+                break
+        return dropped
+
+    def _opened(self, hosts: Hosts) -> DatagramPort:
+        """Bind the port. Raises LinkError."""
+        return DatagramPort(hosts[0], self._number, self._log)
+
+    @abstractmethod
+    def _frames(self, packets: Sequence[bytes]) -> Sequence[VideoFrame]:
+        """Return the frames of these datagrams."""
 
     def close(self) -> None:
         if self._port:

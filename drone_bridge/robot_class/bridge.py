@@ -44,10 +44,10 @@ from drone_bridge.ros.node.parameters import ParameterDeclaration
 from drone_bridge.ros.node.pose_restarts import make_pose
 from drone_bridge.ros.node.protocol_node import ProtocolNode
 from drone_bridge.ros.node.request_services import PendingRequest, RequestServices, undeliverable
-from drone_bridge.ros.topics.ar_drone_rows import static_transforms
 from drone_bridge.ros.topics.covariances import twist_covariance_parameter
 from drone_bridge.ros.topics.frames import DroneFrameNames
 from drone_bridge.ros.topics.topic_publishers import TopicPublishers
+from drone_bridge.ros.topics.transforms import rangefinder_transform
 from drone_bridge.ros.topics.wheel_odometry import TWIST_VARIANCES
 from drone_bridge.session.feedback import Feedback
 from drone_bridge.session.obstacles import Obstacle
@@ -116,13 +116,13 @@ class RobotClassBridge(ProtocolNode):
         variances = self.parameters["twist_covariance_diagonal"] if reports_velocity(robot) else TWIST_VARIANCES
         refuse = partial(self.report.count_and_warn, REFUSED_IMAGES)
         translation = RobotClassTranslation(names, image_of(robot), twist_variances=variances, refuse_image=refuse)
-        below = static_transforms(names) if "range" in robot.standard_topics else []
+        below = [rangefinder_transform(names)] if "range" in robot.standard_topics else []
         self._topics = TopicPublishers(self, make_rows(robot), translation, below)
         self._pose = None if robot.absolute_pose else make_pose(self, *maxima(robot))
         self._pictures: CameraTopics | None = None
         if (video := robot.camera) and video.link:
             cameras, of_size = [camera_of(video, "", video.width, video.height)], partial(camera_of, video)
-            self._pictures = CameraTopics(self, names, H264_ROW, cameras, prefix=CAMERA, camera_of=of_size)
+            self._pictures = CameraTopics(self, names, cameras, of_size, H264_ROW, prefix=CAMERA)
         self._pilot: TiltPilot | None = None
         self._watch: ReportWatch | None = None
         self._commands: CommandTopics[Any]

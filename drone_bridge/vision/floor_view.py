@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""FloorView: what an emulated AR.Drone's camera sees from its pose.
+"""FloorView: what an emulated drone's camera sees from its pose.
 
 The forward camera sees the ground up to the horizon, in haze, and the tag that its navdata detects. The downward camera
 sees only the ground.
@@ -10,9 +10,9 @@ from __future__ import annotations
 import numpy as np
 
 from drone_bridge.motion.matrices import Matrix, Vector
-from drone_bridge.vision.ar_drone_cameras import DOWN, ArDroneCamera
 from drone_bridge.vision.drawn_camera import DOWNWARD, FORWARD, DrawnCamera
 from drone_bridge.vision.drawn_marker import draw_marker
+from drone_bridge.vision.picture_camera import PictureCamera
 from drone_bridge.vision.seen_tag import TAG_POSITION_M, TAG_SIZE_M
 from drone_bridge.vision.surfaces import FACING_BACK, Colour, Image, Surface, ground
 
@@ -30,12 +30,11 @@ TAG_CELLS, MARGIN_CELLS = 6, 1
 class FloorView:
     """View of one of the cameras."""
 
-    def __init__(self, camera: ArDroneCamera, seed: int) -> None:
-        is_down = camera.name == DOWN.name
-        optical = DOWNWARD if is_down else FORWARD
+    def __init__(self, camera: PictureCamera, seed: int) -> None:
+        optical = DOWNWARD if camera.is_down else FORWARD
         self._camera = DrawnCamera(camera.width, camera.height, camera.focal_length, optical)
         self._ground = ground(seed)
-        self._coarser = 1.0 if is_down else COARSER_AHEAD
+        self._coarser = 1.0 if camera.is_down else COARSER_AHEAD
         margin = TAG_PIXELS * MARGIN_CELLS // TAG_CELLS
         marker = np.pad(draw_marker(TAG_DICTIONARY, TAG_IDENTITY, TAG_PIXELS), margin, constant_values=255)
         side = TAG_SIZE_M * (TAG_CELLS + 2 * MARGIN_CELLS) / TAG_CELLS

@@ -11,8 +11,8 @@ from processes import Process
 from repository import CAPTURES
 from sensor_msgs.msg import CameraInfo, CompressedImage, Image
 
+from drone_bridge.ar_drone.cameras import DOWN_2, FRONT_2
 from drone_bridge.ardrone.codec import PaveReader
-from drone_bridge.vision.ar_drone_cameras import DOWN_2, FRONT_2
 from drone_bridge.vision.h264 import H264Decoder
 
 CAPTURED = CAPTURES / "ardrone" / "uavpilot_video.bin"

@@ -7,6 +7,8 @@ import pytest
 from ardrone_talk import OtherClient, Request, Talk
 from session_talk import notes
 
+from drone_bridge.ar_drone.flight import FlightPhase
+from drone_bridge.ar_drone.flight_state import MAJOR_STATE_SHIFT
 from drone_bridge.ardrone.codec import (
     NAVDATA,
     PROGRESSIVE,
@@ -26,11 +28,9 @@ from drone_bridge.ardrone.codec.navdata import demo_option, write_navdata
 from drone_bridge.ardrone.device import EmulatedArdrone, FirmwareBehaviour
 from drone_bridge.ardrone.session.client import PRESS_S, RESTARTS
 from drone_bridge.ardrone.session.settings import WantedSetting
-from drone_bridge.motion.ar_drone_flight import FlightPhase
 from drone_bridge.motion.tilted_drone import Shares
 from drone_bridge.net.link_loop import OUTDATED
 from drone_bridge.session.session import EMERGENCY_AGE_S, Send
-from drone_bridge.wire.flight_state import MAJOR_STATE_SHIFT
 
 FORWARD = Shares(pitch=0.5)
 

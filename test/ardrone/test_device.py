@@ -6,6 +6,7 @@ import math
 import pytest
 from repository import CAPTURES
 
+from drone_bridge.ar_drone.flight import ArDroneFlight, FlightPhase
 from drone_bridge.ardrone import KIND, units
 from drone_bridge.ardrone.codec import (
     PROGRESSIVE,
@@ -26,7 +27,6 @@ from drone_bridge.ardrone.codec import (
 )
 from drone_bridge.ardrone.codec.navdata import read_navdata
 from drone_bridge.ardrone.device import LOST_S, EmulatedArdrone, FirmwareBehaviour
-from drone_bridge.motion.ar_drone_flight import ArDroneFlight, FlightPhase
 
 STEP_S = 0.02
 CLEAR = Control(ControlMode.CLEAR_ACKNOWLEDGEMENT)

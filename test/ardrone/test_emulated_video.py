@@ -10,6 +10,11 @@ import pytest
 from patience import TIMEOUT_S
 from repository import CAPTURES
 
+from drone_bridge.ar_drone import uvlc
+from drone_bridge.ar_drone.cameras import DOWN_2, FRONT, FRONT_2
+from drone_bridge.ar_drone.drawn_pictures import DrawnPictures
+from drone_bridge.ar_drone.flight import ArDroneFlight
+from drone_bridge.ar_drone.video_sender import VideoSender
 from drone_bridge.ardrone.codec import WAKE_UP, FrameType, PaveReader
 from drone_bridge.ardrone.emulator.video import (
     GROUP,
@@ -18,12 +23,7 @@ from drone_bridge.ardrone.emulator.video import (
     DrawnFrames,
     StreamOutlet,
 )
-from drone_bridge.motion.ar_drone_flight import ArDroneFlight
 from drone_bridge.net.connector import LinkError
-from drone_bridge.programs.video_sender import VideoSender
-from drone_bridge.vision import uvlc
-from drone_bridge.vision.ar_drone_cameras import DOWN_2, FRONT, FRONT_2
-from drone_bridge.vision.drawn_pictures import DrawnPictures
 from drone_bridge.vision.floor_view import FloorView
 from drone_bridge.vision.h264 import H264Decoder
 

@@ -12,12 +12,12 @@ from builtin_interfaces.msg import Time
 from limited_vehicle import LimitedVehicle
 from repository import CAPTURES
 
+from drone_bridge.ar_drone.drone import AR_DRONE
 from drone_bridge.ardrone import units
 from drone_bridge.ardrone.codec import COMMANDS, CONTROL, NAVDATA, PaveReader, Pcmd, State
 from drone_bridge.ardrone.codec.navdata import MAX_NAVDATA_BYTES, StateWord, read_navdata
 from drone_bridge.ardrone.codec.video import MAX_PAYLOAD_BYTES
 from drone_bridge.ardrone.topics import TOPICS, ArdroneTranslation
-from drone_bridge.motion.ar_drone import AR_DRONE
 from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.motion.dead_reckoning import DeadReckonedPose, DeadReckoning
 from drone_bridge.motion.limits import LimitParameters

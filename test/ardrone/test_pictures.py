@@ -9,8 +9,9 @@ from repository import CAPTURES
 
 from drone_bridge.ardrone import pictures
 from drone_bridge.ardrone.codec import WAKE_UP, Frame, FrameType, PaveReader, VideoCodec, write_frame
-from drone_bridge.ardrone.pictures import SILENCE_S, DroneVideo
+from drone_bridge.ardrone.pictures import SILENCE_S, UVLC, DroneVideo
 from drone_bridge.net.connector import wait_readable
+from drone_bridge.pictures.source import H264
 
 CAPTURED = list(PaveReader().receive((CAPTURES / "ardrone" / "uavpilot_video.bin").read_bytes()))
 DATAGRAM = (CAPTURES / "dronegui_video" / "qvga_q31.bin").read_bytes()
@@ -75,7 +76,7 @@ def test_frames_of_a_stream_come_in_order_with_their_numbers(drone):
     assert [frame.data for frame in read] == [frame.payload for frame in CAPTURED]
     assert [frame.is_key for frame in read] == [frame.type == FrameType.IDR for frame in CAPTURED]
     assert [frame.number for frame in read] == [frame.number for frame in CAPTURED]
-    assert {(frame.work, frame.camera) for frame in read} == {("decode_h264", "front")}
+    assert {(frame.work, frame.camera) for frame in read} == {(H264, "front")}
 
 
 def test_frames_without_a_picture_are_left_out(drone):
@@ -173,7 +174,7 @@ def test_an_ar_drone_1_is_asked_and_sends_the_newest_picture_per_datagram(drone)
     assert data == WAKE_UP
     drone.port.sendto(DATAGRAM, client)
     (frame,) = drone.frames(1)
-    assert (frame.data, frame.work, frame.camera, frame.is_key) == (DATAGRAM, "decode", "", True)
+    assert (frame.data, frame.work, frame.camera, frame.is_key) == (DATAGRAM, UVLC, "", True)
     drone.now_s += 1.1 * SILENCE_S
     drone.video.keep_open(True)
     assert drone.port.recvfrom(64)[0] == WAKE_UP

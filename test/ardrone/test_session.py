@@ -5,6 +5,7 @@ import pytest
 from ardrone_talk import DEMO, Talk
 from session_talk import notes
 
+from drone_bridge.ar_drone.flight import FlightPhase
 from drone_bridge.ardrone.codec import (
     COMMANDS,
     CONNECT,
@@ -32,7 +33,6 @@ from drone_bridge.ardrone.session.client import (
     MeasuredNavdata,
 )
 from drone_bridge.ardrone.session.settings import MOST_TRIES, WantedSetting
-from drone_bridge.motion.ar_drone_flight import FlightPhase
 from drone_bridge.motion.observed_motion import ObservedMotion
 from drone_bridge.motion.tilted_drone import Shares
 from drone_bridge.session.arbiter import Rank

@@ -3,6 +3,7 @@
 
 from builtin_interfaces.msg import Time
 
+from drone_bridge.ar_drone.cameras import CAMERAS
 from drone_bridge.ardrone.codec import Detected, Navdata, State
 from drone_bridge.ardrone.codec.navdata import detections_option
 from drone_bridge.ardrone.topics import ArdroneTranslation
@@ -16,4 +17,4 @@ def test_detections_are_in_a_frame_that_tf_knows():
     navdata = Navdata(State(0), 1, options=(detections_option([Detected(512, 430, 88, 61, 143)]),))
     message = ArdroneTranslation(NAMES).detections(navdata, Time())
     assert len(message.detections) == 1
-    assert message.header.frame_id in {each.child_frame_id for each in camera_transforms(NAMES)}
+    assert message.header.frame_id in {each.child_frame_id for each in camera_transforms(NAMES, CAMERAS)}

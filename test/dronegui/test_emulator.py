@@ -10,8 +10,8 @@ from dronegui_operator import DroneGuiOperator
 from patience import TIMEOUT_S
 from processes import Process, when_listening
 
-from drone_bridge.vision.ar_drone_cameras import DOWN, FRONT
-from drone_bridge.vision.uvlc import decode
+from drone_bridge.ar_drone.cameras import DOWN, FRONT
+from drone_bridge.ar_drone.uvlc import decode
 
 
 def test_a_flight_from_take_off_to_landing(start_child, closing, tmp_path):

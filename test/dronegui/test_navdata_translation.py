@@ -9,6 +9,7 @@ from geometry_msgs.msg import Point, PointStamped
 from nav_msgs.msg import Odometry
 from sensor_msgs.msg import BatteryState, Range
 
+from drone_bridge.ar_drone.cameras import CAMERAS
 from drone_bridge.dronegui import units
 from drone_bridge.dronegui.codec import (
     Demo,
@@ -26,9 +27,9 @@ from drone_bridge.dronegui.topics import (
 from drone_bridge.motion.dead_reckoning import DeadReckoning
 from drone_bridge.motion.quaternions import Quaternion, euler_from_quaternion, rotated
 from drone_bridge.pictures.topics import camera_transforms
-from drone_bridge.ros.topics.ar_drone_rows import static_transforms
 from drone_bridge.ros.topics.covariances import AXES, UNKNOWN_VARIANCE
 from drone_bridge.ros.topics.frames import DroneFrameNames
+from drone_bridge.ros.topics.transforms import rangefinder_transform
 
 STAMP = Time(sec=12, nanosec=34)
 NAMES = DroneFrameNames("d1/")
@@ -78,15 +79,14 @@ def test_the_altitude_is_that_of_an_ultrasound_rangefinder_with_its_limits():
     message = TRANSLATION.altitude(Demo(altitude=730.0), STAMP)
     assert (message.radiation_type, message.header.frame_id) == (Range.ULTRASOUND, "d1/altimeter_link")
     assert (message.range, message.min_range, message.max_range) == pytest.approx((0.73, 0.2, 6.0))
-    (down,) = static_transforms(NAMES)
-    q = down.transform.rotation
+    q = rangefinder_transform(NAMES).transform.rotation
     assert rotated(Quaternion(q.x, q.y, q.z, q.w), 1, 0, 0) == pytest.approx((0, 0, -1))
 
 
 def test_detections_are_fractions_of_the_picture():
     block = VisionDetect((Feature(512, 430, 88, 61, 143), Feature(0, 1000, 10, 10)))
     message = TRANSLATION.detections(block, STAMP)
-    assert message.header.frame_id == camera_transforms(NAMES)[0].child_frame_id
+    assert message.header.frame_id == camera_transforms(NAMES, CAMERAS)[0].child_frame_id
     first, second = message.detections
     assert (first.center_x, first.center_y, first.width, first.height) == pytest.approx((0.512, 0.43, 0.088, 0.061))
     assert first.distance == pytest.approx(1.43)

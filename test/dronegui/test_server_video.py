@@ -17,8 +17,8 @@ from sensor_msgs.msg import CompressedImage, Image
 from std_msgs.msg import UInt8MultiArray
 from video_sender import captured
 
+from drone_bridge.ar_drone.uvlc import check, decode
 from drone_bridge.vision.jpegs import jpeg_of_rgb
-from drone_bridge.vision.uvlc import check, decode
 
 PIXELS = np.zeros((240, 320, 3), np.uint8)
 PIXELS[:120, :, 0] = PIXELS[:, :160, 1] = 200

@@ -7,12 +7,12 @@ from types import SimpleNamespace
 import pytest
 from session_talk import SessionTalk, notes
 
+from drone_bridge.ar_drone.flight import STEP_RATE, ArDroneFlight, FlightPhase
 from drone_bridge.dronegui.codec import Controls, FlightState
 from drone_bridge.dronegui.device import Gui, GuiDialect
 from drone_bridge.dronegui.emulator.navdata import blocks
 from drone_bridge.dronegui.session.controller import OVERRULED, OVERRULED_S, DroneGuiControllerSession
 from drone_bridge.dronegui.session.follow_watch import FollowWatch
-from drone_bridge.motion.ar_drone_flight import STEP_RATE, ArDroneFlight, FlightPhase
 from drone_bridge.motion.tilted_drone import Shares
 from drone_bridge.session.arbiter import Rank
 from drone_bridge.session.session import Outcome, Send

@@ -13,7 +13,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from velocity_flights import GuiDrone, LandingDrone
 
-from drone_bridge.motion import ar_drone_flight as gui_emulator
+from drone_bridge.ar_drone import flight as gui_emulator
 from drone_bridge.motion.belief import AGREEMENT_S, DOUBT_S, Belief
 from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.motion.judged_level import HELD_UP_S, JudgedLevel

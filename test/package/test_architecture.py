@@ -11,8 +11,11 @@ from architecture import KITS, MODULES, PACKAGE, PROTOCOLS, ROOT, part_of
 from drone_bridge.kind import OWN
 
 ALL_KITS = {*KITS, "action", "parameter_fields", "kind", "msg", "srv", "standard_files", "stop_signals"}
+#: Kits of a family of protocols, which nothing else imports.
+FAMILIES = {"ar_drone": ("ardrone", "dronegui")}
 ALLOWED = {
     **KITS,
+    "ar_drone": {"wire", "net", "session", "motion", "vision", "pictures", "ros", "msg"},
     "__init__": set(),
     "parameter_fields": set(),
     "kind": set(),
@@ -102,7 +105,8 @@ def allowed_prefixes(path):
     if names[0] in PROTOCOLS:
         kits, parts = PARTS[names[1]]
         own = (f"drone_bridge.{names[0]}.{part}." for part in (names[1], *parts))
-        return tuple(f"drone_bridge.{name}." for name in kits) + tuple(own)
+        families = {family for family, protocols in FAMILIES.items() if names[0] in protocols}
+        return tuple(f"drone_bridge.{name}." for name in kits | families) + tuple(own)
     allowed = ALLOWED[names[0]] | KNOWN.get("/".join(names[:2]), set())
     return tuple(f"drone_bridge.{name}." for name in {names[0]} | allowed)
 

@@ -86,7 +86,7 @@ def test_a_bridge_loads_only_its_own_protocol(loaded):
 @pytest.mark.exhaustive
 def test_no_bridge_loads_the_codec_of_video_which_runs_in_a_child(loaded):
     _, modules = loaded
-    assert not [module for module in modules if module.startswith("drone_bridge.vision.uvlc")]
+    assert not [module for module in modules if module.startswith("drone_bridge.ar_drone.uvlc")]
 
 
 @pytest.mark.exhaustive
@@ -101,7 +101,7 @@ WITHOUT_ROS = {"kind", "parameter_fields", "robots", *KITS} - {"pictures", "ros"
 PARTS_WITHOUT_ROS = {
     *("__init__", "sample_conversation", "codec", "device", "discovery", "emulator", "operator", "ports", "session"),
 }
-ROBOTS_WITH_ROS = {"bridge", "server", "topics", "node"}
+FILES_WITH_ROS = {"bridge", "server", "topics", "node"}
 
 
 def name_of(path):
@@ -109,8 +109,8 @@ def name_of(path):
 
 
 def needs_no_ros(path):
-    if part_of(path) == "robot_class":
-        return path.stem not in ROBOTS_WITH_ROS
+    if part_of(path) in ("ar_drone", "robot_class"):
+        return path.stem not in FILES_WITH_ROS
     is_protocols = path.relative_to(PACKAGE).parts[0] in PROTOCOLS
     return part_of(path) in (PARTS_WITHOUT_ROS if is_protocols else WITHOUT_ROS)
 
@@ -156,7 +156,9 @@ def test_protocols_links_and_emulators_import_on_a_machine_without_ros():
 
 
 def test_the_child_that_decodes_pictures_imports_no_ros():
-    done = import_without_ros("drone_bridge.pictures.worker")
+    done = import_without_ros(
+        "drone_bridge.pictures.worker", "drone_bridge.pictures.work", "drone_bridge.ar_drone.uvlc_work"
+    )
     assert done.returncode == 0, done.stderr
 
 

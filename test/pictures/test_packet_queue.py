@@ -7,7 +7,7 @@ from drone_bridge.pictures.source import VideoFrame
 
 def put(queue, *numbers, key=(), stream=1):
     """Put frames with these numbers; return how many were dropped."""
-    frames = [VideoFrame(b"", "decode_h264", "front", number in key, number, stream) for number in numbers]
+    frames = [VideoFrame(b"", "", "front", number in key, number, stream) for number in numbers]
     return sum(queue.put(QueuedFrame(frame, None, 0.0)) for frame in frames)
 
 

@@ -29,7 +29,7 @@ def _camera(lines):
     camera._source = SimpleNamespace(peer="the drone", advice="restart it", problem="")
     camera._child, camera._wanted = SimpleNamespace(problem=""), frozenset({"image_raw"})
     camera._received_s, camera._refusal = -math.inf, ""
-    camera._asked = QueuedFrame(VideoFrame(b""), None, 0.0)
+    camera._asked = QueuedFrame(VideoFrame(b"", ""), None, 0.0)
     return camera
 
 

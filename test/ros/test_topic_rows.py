@@ -11,6 +11,7 @@ from builtin_interfaces.msg import Time
 from own_robots import Pioneer, Tello
 from rclpy.qos import DurabilityPolicy, ReliabilityPolicy
 
+from drone_bridge.ar_drone.cameras import FRONT, FRONT_2
 from drone_bridge.ardrone import units as ardrone_units
 from drone_bridge.ardrone.codec import Navdata
 from drone_bridge.dronegui import units
@@ -27,7 +28,6 @@ from drone_bridge.ros.topics.frames import DroneFrameNames
 from drone_bridge.telemetry.codec import DroneTelemetry
 from drone_bridge.telemetry.units import Units as TelemetryUnits
 from drone_bridge.testbed.codec import SensorFrame
-from drone_bridge.vision.ar_drone_cameras import FRONT, FRONT_2
 from drone_bridge.vision.jpegs import opencv
 
 TABLE = Path(__file__).with_name("topic_rows.md")
@@ -102,7 +102,7 @@ def frames_in(message):
 def frames_of(name, table):
     """Return the frames of the messages that a bridge publishes by default, by the function that makes them."""
     translation, frames = table.make_translation(), defaultdict(list)
-    pictures = CameraTranslation(DroneFrameNames(), {}) if name in ("dronegui", "ardrone") else None
+    pictures = CameraTranslation(DroneFrameNames(), {}, ()) if name in ("dronegui", "ardrone") else None
     for wire in (*(sent.message if sent.read is None else sent.read for sent in sample(name)), *further(name)):
         sources = [(row, wire) for row in table.rows if isinstance(wire, row.of) and "{" not in row.name]
         for row, source in (*sources, *((table.row(topic), part) for topic, part in table.parts(translation, wire))):

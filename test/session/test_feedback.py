@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from drone_bridge.motion.ar_drone import AR_DRONE
+from drone_bridge.ar_drone.drone import AR_DRONE
 from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.motion.limits import LOW_BATTERY_S, LimitParameters, Limits
 from drone_bridge.motion.measurement import Measurement

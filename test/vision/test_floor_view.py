@@ -7,12 +7,12 @@ import cv2
 import numpy as np
 import pytest
 
+from drone_bridge.ar_drone.cameras import CAMERAS, DOWN, FRONT
+from drone_bridge.ar_drone.drone import PICTURE_UNITS
+from drone_bridge.ar_drone.flight import ArDroneFlight
+from drone_bridge.ar_drone.uvlc import SIZES
 from drone_bridge.dronegui.emulator.navdata import blocks
-from drone_bridge.motion.ar_drone import PICTURE_UNITS
-from drone_bridge.motion.ar_drone_flight import ArDroneFlight
-from drone_bridge.vision.ar_drone_cameras import CAMERAS, DOWN, FRONT
 from drone_bridge.vision.floor_view import CAMERA_HEIGHT, SKY, FloorView
-from drone_bridge.vision.uvlc import SIZES
 
 view = functools.cache(lambda camera: FloorView(camera, 0))
 

@@ -6,8 +6,8 @@ import pytest
 from repository import CAPTURES
 
 from drone_bridge.ardrone.codec import FrameType, PaveReader
+from drone_bridge.ardrone.emulator.ipcm_h264 import IpcmEncoder
 from drone_bridge.vision.h264 import H264Decoder
-from drone_bridge.vision.ipcm_h264 import IpcmEncoder
 
 av = pytest.importorskip("av", reason="PyAV is not installed")
 WIDTH, HEIGHT = 640, 360

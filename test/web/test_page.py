@@ -14,7 +14,7 @@ from repository import ROOT, TESTS
 from ros_session import wait_until
 from web_page import address_of, grows
 
-from drone_bridge.vision.ar_drone_cameras import DOWN, FRONT
+from drone_bridge.ar_drone.cameras import DOWN, FRONT
 
 LAYOUTS = sorted((ROOT / "config" / "foxglove").glob("*.json"))
 TWO_VEHICLES = TESTS / "launch" / "launch_files" / "two_vehicles.launch.xml"

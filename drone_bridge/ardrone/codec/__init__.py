@@ -19,6 +19,7 @@ later ones.
 from collections import deque
 from dataclasses import dataclass
 
+from drone_bridge.ar_drone.flight_state import FlightState
 from drone_bridge.ardrone.codec.commands import (
     ABSOLUTE,
     COMBINED_YAW,
@@ -64,7 +65,6 @@ from drone_bridge.wire.events import (
     NeedData,
     RemoteProtocolError,
 )
-from drone_bridge.wire.flight_state import FlightState
 
 __all__ = [
     "ABSOLUTE",

@@ -20,8 +20,8 @@ from functools import cache, cached_property
 from typing import Any, NamedTuple
 from zlib import adler32
 
+from drone_bridge.ar_drone.flight_state import FlightState, flight_state_of
 from drone_bridge.wire.events import LocalProtocolError, RemoteProtocolError
-from drone_bridge.wire.flight_state import FlightState, flight_state_of
 
 MAX_NAVDATA_BYTES = 8192
 HEADERS = (0x55667788, 0x55667789)

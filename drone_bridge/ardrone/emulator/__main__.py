@@ -21,11 +21,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from drone_bridge.ar_drone.flight import COLUMNS, STEP_RATE, ArDroneFlight, FlightPhase
+from drone_bridge.ar_drone.video_sender import VideoSender
 from drone_bridge.ardrone.codec import CONTROL_PORT, DEFAULT_PORT, NAVDATA_PORT, VIDEO_PORT, State
 from drone_bridge.ardrone.codec.configuration import FIRMWARE
 from drone_bridge.ardrone.device import EmulatedArdrone, FirmwareBehaviour
 from drone_bridge.ardrone.emulator.ftp import VersionServer
-from drone_bridge.motion.ar_drone_flight import COLUMNS, STEP_RATE, ArDroneFlight, FlightPhase
 from drone_bridge.net.connector import Cancellation, LinkError
 from drone_bridge.net.datagram_link import DatagramPort
 from drone_bridge.net.tcp import listening_socket
@@ -44,7 +45,6 @@ from drone_bridge.programs.options import (
     probability,
 )
 from drone_bridge.programs.program import LimitedReports, TrajectoryFile, print_event, run_program
-from drone_bridge.programs.video_sender import VideoSender
 from drone_bridge.wire.addresses import address_name, peer_name
 
 #: Ports of version.txt: the drone's own, and the usual one, where some programs look.
@@ -178,8 +178,8 @@ class DroneProgram(Emulation):
 def open_video(options: argparse.Namespace, stack: contextlib.ExitStack) -> VideoSender[Any] | None:
     """Start the camera, which the stack stops; return None without OpenCV. Raises LinkError and OSError."""
     try:
+        from drone_bridge.ar_drone.drawn_pictures import DrawnPictures
         from drone_bridge.ardrone.emulator import video as of  # the flight itself needs no OpenCV
-        from drone_bridge.vision.drawn_pictures import DrawnPictures
     except ModuleNotFoundError as error:
         print_event(f"video is disabled: {explain_missing('drone_bridge.ardrone.emulator', error)}")
         return None

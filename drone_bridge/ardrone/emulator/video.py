@@ -2,7 +2,7 @@
 """Video of the emulated drone: drawn from its pose, or captured frames of a real one, for one client at a time.
 
 An AR.Drone 2 sends frames over TCP, and closes the connection in an emergency. An AR.Drone 1 sends a picture per
-datagram to the client that has asked last. See `programs.video_sender` for the thread.
+datagram to the client that has asked last. See `ar_drone.video_sender` for the thread.
 """
 
 from __future__ import annotations
@@ -13,15 +13,16 @@ import socket
 from pathlib import Path
 from typing import Any
 
+from drone_bridge.ar_drone.cameras import DOWN_2, FRONT_2
+from drone_bridge.ar_drone.drawn_pictures import DRAWN_RATE
+from drone_bridge.ar_drone.flight import View
 from drone_bridge.ardrone.codec import Frame, FrameType, PaveReader, VideoCodec, write_frame
-from drone_bridge.motion.ar_drone_flight import View
+from drone_bridge.ardrone.emulator.ipcm_h264 import IpcmEncoder
 from drone_bridge.net.connector import LinkError
 from drone_bridge.net.datagram_link import DatagramPort
 from drone_bridge.net.tcp import listening_socket
-from drone_bridge.vision.ar_drone_cameras import DOWN_2, FRONT_2, ArDroneCamera
-from drone_bridge.vision.drawn_pictures import DRAWN_RATE
 from drone_bridge.vision.floor_view import FloorView
-from drone_bridge.vision.ipcm_h264 import IpcmEncoder
+from drone_bridge.vision.picture_camera import PictureCamera
 
 #: Pictures per second of an AR.Drone 2.
 CAPTURED_RATE = 30.0
@@ -39,7 +40,7 @@ class DrawnFrames:
         self._cv2: Any = importlib.import_module("cv2")
         self._cv2.setNumThreads(1)  # waking other threads costs more than it gains for small images
         self._views = {camera: FloorView(camera, seed) for camera in (FRONT_2, DOWN_2)}
-        self._camera: ArDroneCamera | None = None
+        self._camera: PictureCamera | None = None
         self._number = self._stream = self._left = 0
 
     def next(self, view: View) -> bytes:

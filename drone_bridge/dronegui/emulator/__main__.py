@@ -22,6 +22,9 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from drone_bridge.ar_drone.cameras import CAMERAS, DOWN, FRONT
+from drone_bridge.ar_drone.flight import COLUMNS, STEP_RATE, ArDroneFlight
+from drone_bridge.ar_drone.video_sender import VideoSender
 from drone_bridge.dronegui.codec import (
     AXES,
     BUTTONS,
@@ -38,7 +41,6 @@ from drone_bridge.dronegui.device import Gui, GuiDialect
 from drone_bridge.dronegui.emulator.navdata import blocks
 from drone_bridge.dronegui.emulator.video import ControllersOutlet
 from drone_bridge.dronegui.ports import PortWithOutlet, open_outlet
-from drone_bridge.motion.ar_drone_flight import COLUMNS, STEP_RATE, ArDroneFlight
 from drone_bridge.net.connector import Cancellation, LinkError
 from drone_bridge.net.link_loop import ReceivedData
 from drone_bridge.programs.bad_network import BadNetwork
@@ -57,8 +59,6 @@ from drone_bridge.programs.options import (
     port,
 )
 from drone_bridge.programs.program import LimitedReports, TrajectoryFile, print_event, run_program
-from drone_bridge.programs.video_sender import VideoSender
-from drone_bridge.vision.ar_drone_cameras import CAMERAS, DOWN, FRONT
 from drone_bridge.wire.addresses import address_name, peer_name
 from drone_bridge.wire.events import RemoteProtocolError
 
@@ -185,7 +185,7 @@ SOURCE_PORT = "source port, if it is free; 0 for any"
 def open_video(options: argparse.Namespace, stack: contextlib.ExitStack) -> VideoSender[ControllersOutlet] | None:
     """Start the camera, which the stack stops; return None without OpenCV. Raises LinkError."""
     try:
-        from drone_bridge.vision.drawn_pictures import DrawnPictures  # the flight itself needs no OpenCV
+        from drone_bridge.ar_drone.drawn_pictures import DrawnPictures  # the flight itself needs no OpenCV
     except ModuleNotFoundError as error:
         print_event(f"video is disabled: {explain_missing('drone_bridge.dronegui.emulator', error)}")
         return None

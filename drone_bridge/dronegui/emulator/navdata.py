@@ -5,6 +5,9 @@ from __future__ import annotations
 
 import math
 
+from drone_bridge.ar_drone.cameras import FRONT
+from drone_bridge.ar_drone.drone import PICTURE_UNITS
+from drone_bridge.ar_drone.flight import STATES, ArDroneFlight
 from drone_bridge.dronegui import units
 from drone_bridge.dronegui.codec import (
     MAJOR_STATE_SHIFT,
@@ -15,8 +18,6 @@ from drone_bridge.dronegui.codec import (
     OtherNavdata,
     VisionDetect,
 )
-from drone_bridge.motion.ar_drone import PICTURE_UNITS
-from drone_bridge.motion.ar_drone_flight import STATES, ArDroneFlight
 from drone_bridge.motion.vectors import turned
 from drone_bridge.programs.lies import FaultyReports
 from drone_bridge.vision.seen_tag import seen_tag
@@ -54,7 +55,7 @@ def _demo(flight: ArDroneFlight, number: int, lies: FaultyReports[list[Navdata]]
 
 def _detection(flight: ArDroneFlight) -> VisionDetect:
     """Return the tag if it is completely in the image."""
-    if (tag := seen_tag(flight.position, flight.rotation)) is None:
+    if (tag := seen_tag(FRONT, flight.position, flight.rotation)) is None:
         return VisionDetect()
     xc, yc, width, height = (round(PICTURE_UNITS * value) for value in (tag.x, tag.y, tag.width, tag.height))
     return VisionDetect((Feature(xc, yc, width, height, round(100 * tag.distance)),))

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from sensor_msgs.msg import CompressedImage, Image
 from std_msgs.msg import UInt8MultiArray
 
+from drone_bridge.ar_drone.cameras import UVLC_WORK
 from drone_bridge.dronegui.codec import DEFAULT_VIDEO_PORT, DEFAULT_VIDEO_SOURCE_PORT
 from drone_bridge.dronegui.pictures.packets import VIDEO_TOPIC
 from drone_bridge.dronegui.ports import open_outlet
@@ -166,7 +167,7 @@ class GuiVideo:
             while not child.can_take:  # it has exited shortly after its start
                 if self._cancellation.wait(_LOOK_S / 4):
                     return None
-            child.ask(work, memoryview(message.data).cast("B"), **facts)
+            child.ask(f"{UVLC_WORK}:{work}", memoryview(message.data).cast("B"), **facts)
             while (reply := child.reply()) is None:
                 wait_readable([self._cancellation, child], _LOOK_S)
                 if self._cancellation.is_set:

@@ -8,6 +8,7 @@ from geometry_msgs.msg import Quaternion as QuaternionMessage
 from nav_msgs.msg import Odometry
 
 from drone_bridge.motion.quaternions import IDENTITY, Quaternion
+from drone_bridge.ros.topics.frames import DOWN_IN_BODY, DroneFrameNames
 
 
 def transform(
@@ -22,6 +23,11 @@ def transform(
     set_vector(message.transform.translation, translation)
     set_quaternion(message.transform.rotation, rotation)
     return message
+
+
+def rangefinder_transform(names: DroneFrameNames) -> TransformStamped:
+    """Return the transform from base_link to a drone's rangefinder, which points down."""
+    return transform(names.base_link, names.altimeter, rotation=DOWN_IN_BODY)
 
 
 def set_vector(message: Point | Vector3, value: Iterable[float]) -> None:

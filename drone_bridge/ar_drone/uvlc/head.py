@@ -3,7 +3,7 @@
 
 from dataclasses import dataclass
 
-from drone_bridge.vision.uvlc.layout import HEAD, HEAD_BITS, INTRA, P264_START, SIZES, START, size
+from drone_bridge.ar_drone.uvlc.layout import HEAD, HEAD_BITS, INTRA, P264_START, SIZES, START, size
 from drone_bridge.wire.events import RemoteProtocolError
 
 

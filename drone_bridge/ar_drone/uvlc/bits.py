@@ -4,7 +4,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from drone_bridge.vision.uvlc.layout import WORD_BYTES
+from drone_bridge.ar_drone.uvlc.layout import WORD_BYTES
 
 #: Valid bits of a window at each position.
 WINDOW_BITS = 25

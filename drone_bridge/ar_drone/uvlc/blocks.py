@@ -7,7 +7,7 @@ Blocks are in the packet's order: rows of macroblocks, macroblocks in a row, and
 import numpy as np
 import numpy.typing as npt
 
-from drone_bridge.vision.uvlc.layout import BLOCKS
+from drone_bridge.ar_drone.uvlc.layout import BLOCKS
 
 CB, CR = 4, 5
 

@@ -3,7 +3,7 @@
 
 import numpy as np
 
-from drone_bridge.vision.uvlc.layout import MAX_QUANTIZER, TABLE_MODE, TABLE_MODE_QUANTIZER
+from drone_bridge.ar_drone.uvlc.layout import MAX_QUANTIZER, TABLE_MODE, TABLE_MODE_QUANTIZER
 
 #: Position along the zigzag -> 8 * row + column, as in JPEG. The row is the vertical frequency.
 ZIGZAG = np.array(

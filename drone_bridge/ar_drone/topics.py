@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import TypeVar
 
 from builtin_interfaces.msg import Time
-from geometry_msgs.msg import TransformStamped, TwistWithCovarianceStamped
+from geometry_msgs.msg import TwistWithCovarianceStamped
 from nav_msgs.msg import Odometry
 from sensor_msgs.msg import Range
 from tf2_msgs.msg import TFMessage
 
-from drone_bridge.motion.ar_drone import (
+from drone_bridge.ar_drone.drone import (
     CLIMB_VARIANCE,
     FARTHEST_RANGE_M,
     NEAREST_RANGE_M,
@@ -22,19 +22,12 @@ from drone_bridge.motion.dead_reckoning import DeadReckonedPose
 from drone_bridge.motion.measurement import Measurement
 from drone_bridge.motion.quaternions import quaternion_from_euler, rotated_back
 from drone_bridge.motion.vectors import Triple
-from drone_bridge.ros.topics import frames
 from drone_bridge.ros.topics.covariances import UNKNOWN_VARIANCE, covariance_from_diagonal
-from drone_bridge.ros.topics.frames import DroneFrameNames
 from drone_bridge.ros.topics.reckoned_odometry import TWIST_VARIANCES, reckoned_odometry
 from drone_bridge.ros.topics.standard_rows import ImuVariances, MeasuredMessages
 from drone_bridge.ros.topics.transforms import odometry_transform, set_vector, transform
 
 WireT = TypeVar("WireT")
-
-
-def static_transforms(names: DroneFrameNames) -> list[TransformStamped]:
-    """Return the transform from base_link to the rangefinder, which points down."""
-    return [transform(names.base_link, names.altimeter, rotation=frames.DOWN_IN_BODY)]
 
 
 class ArDroneMessages(MeasuredMessages[WireT]):

@@ -6,10 +6,10 @@ Packets for which that decoder would access memory out of bounds are refused, al
 
 import numpy as np
 
-from drone_bridge.vision.uvlc.bits import in_order
-from drone_bridge.vision.uvlc.head import Head
-from drone_bridge.vision.uvlc.layout import BLOCKS, DC_BITS, MACROBLOCK_PIXELS, MAX_PACKET_BYTES, WORD_BYTES
-from drone_bridge.vision.uvlc.reader import RowReader
+from drone_bridge.ar_drone.uvlc.bits import in_order
+from drone_bridge.ar_drone.uvlc.head import Head
+from drone_bridge.ar_drone.uvlc.layout import BLOCKS, DC_BITS, MACROBLOCK_PIXELS, MAX_PACKET_BYTES, WORD_BYTES
+from drone_bridge.ar_drone.uvlc.reader import RowReader
 from drone_bridge.wire.events import RemoteProtocolError
 
 

@@ -10,9 +10,9 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from repository import CAPTURES
 
-from drone_bridge.vision.uvlc import MAX_PACKET_BYTES, SIZES, UvlcPicture, check, decode, encode
-from drone_bridge.vision.uvlc.dequantization import FACTORS, ZIGZAG
-from drone_bridge.vision.uvlc.run_level import codes_of_levels, codes_of_runs, level_of, run_of
+from drone_bridge.ar_drone.uvlc import MAX_PACKET_BYTES, SIZES, UvlcPicture, check, decode, encode
+from drone_bridge.ar_drone.uvlc.dequantization import FACTORS, ZIGZAG
+from drone_bridge.ar_drone.uvlc.run_level import codes_of_levels, codes_of_runs, level_of, run_of
 from drone_bridge.wire.events import LocalProtocolError, RemoteProtocolError
 
 VIDEO = CAPTURES / "dronegui_video"

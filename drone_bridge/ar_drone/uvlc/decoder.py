@@ -3,13 +3,13 @@
 
 import numpy as np
 
-from drone_bridge.vision.uvlc import blocks, colours
-from drone_bridge.vision.uvlc.bits import in_order
-from drone_bridge.vision.uvlc.head import Head
-from drone_bridge.vision.uvlc.layout import BLOCKS, MACROBLOCK_PIXELS, MAX_PACKET_BYTES
-from drone_bridge.vision.uvlc.picture import UvlcPicture
-from drone_bridge.vision.uvlc.reader import RowReader
-from drone_bridge.vision.uvlc.transform import samples_of
+from drone_bridge.ar_drone.uvlc import blocks, colours
+from drone_bridge.ar_drone.uvlc.bits import in_order
+from drone_bridge.ar_drone.uvlc.head import Head
+from drone_bridge.ar_drone.uvlc.layout import BLOCKS, MACROBLOCK_PIXELS, MAX_PACKET_BYTES
+from drone_bridge.ar_drone.uvlc.picture import UvlcPicture
+from drone_bridge.ar_drone.uvlc.reader import RowReader
+from drone_bridge.ar_drone.uvlc.transform import samples_of
 from drone_bridge.wire.events import RemoteProtocolError
 
 #: Limit at which samples are clipped, so that sums fit into 16 bits. Real encoders stay far below it.

@@ -64,10 +64,10 @@ Samples: a coefficient is its level times 1 + (1 + row + column) * quantizer. Th
 pictures are identical with those of the maker's decoder. Colours follow BT.601, with four pixels per chroma sample.
 """
 
-from drone_bridge.vision.uvlc.check import check
-from drone_bridge.vision.uvlc.decoder import decode
-from drone_bridge.vision.uvlc.encoder import encode
-from drone_bridge.vision.uvlc.layout import MAX_PACKET_BYTES, SIZES
-from drone_bridge.vision.uvlc.picture import UvlcPicture
+from drone_bridge.ar_drone.uvlc.check import check
+from drone_bridge.ar_drone.uvlc.decoder import decode
+from drone_bridge.ar_drone.uvlc.encoder import encode
+from drone_bridge.ar_drone.uvlc.layout import MAX_PACKET_BYTES, SIZES
+from drone_bridge.ar_drone.uvlc.picture import UvlcPicture
 
 __all__ = ["MAX_PACKET_BYTES", "SIZES", "UvlcPicture", "check", "decode", "encode"]

@@ -6,11 +6,11 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from drone_bridge.vision.uvlc import blocks, colours
-from drone_bridge.vision.uvlc.bits import in_order, packed
-from drone_bridge.vision.uvlc.dequantization import FACTORS, TRANSPOSED_ZIGZAG
-from drone_bridge.vision.uvlc.head import Head
-from drone_bridge.vision.uvlc.layout import (
+from drone_bridge.ar_drone.uvlc import blocks, colours
+from drone_bridge.ar_drone.uvlc.bits import in_order, packed
+from drone_bridge.ar_drone.uvlc.dequantization import FACTORS, TRANSPOSED_ZIGZAG
+from drone_bridge.ar_drone.uvlc.head import Head
+from drone_bridge.ar_drone.uvlc.layout import (
     ALWAYS,
     BLOCKS,
     DC_BITS,
@@ -28,7 +28,7 @@ from drone_bridge.vision.uvlc.layout import (
     TABLE_MODE_QUANTIZER,
     WORD_BYTES,
 )
-from drone_bridge.vision.uvlc.run_level import (
+from drone_bridge.ar_drone.uvlc.run_level import (
     END_OF_BLOCK,
     END_OF_BLOCK_BITS,
     MAX_WRITTEN_LEVEL,
@@ -36,7 +36,7 @@ from drone_bridge.vision.uvlc.run_level import (
     codes_of_levels,
     codes_of_runs,
 )
-from drone_bridge.vision.uvlc.transform import coefficients_of
+from drone_bridge.ar_drone.uvlc.transform import coefficients_of
 from drone_bridge.wire.events import LocalProtocolError
 
 

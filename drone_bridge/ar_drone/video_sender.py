@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from typing import Generic, Protocol, TypeVar
 
-from drone_bridge.motion.ar_drone_flight import View
+from drone_bridge.ar_drone.flight import View
 from drone_bridge.net.connector import Cancellation, wait_readable
 
 #: Period of the checks whether there is a view.

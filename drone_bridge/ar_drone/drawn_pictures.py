@@ -6,10 +6,10 @@ from __future__ import annotations
 import cv2
 import numpy as np
 
-from drone_bridge.motion.ar_drone_flight import View
-from drone_bridge.vision.ar_drone_cameras import DOWN, FRONT
+from drone_bridge.ar_drone.cameras import DOWN, FRONT
+from drone_bridge.ar_drone.flight import View
+from drone_bridge.ar_drone.uvlc import encode
 from drone_bridge.vision.floor_view import FloorView
-from drone_bridge.vision.uvlc import encode
 
 #: Pictures per second.
 DRAWN_RATE = 15.0

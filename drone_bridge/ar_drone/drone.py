@@ -16,7 +16,6 @@ FARTHEST_RANGE_M = 6.0
 
 # Standard deviations of measurements, which are not on the wire.
 
-DRIFT = 0.1  # share of the distance so far, as velocities come from a downward camera
 TILT_DEVIATION = math.radians(1.0)
 YAW_DEVIATION = math.radians(10.0)  # of a drifting gyroscope
 #: Variance of a vertical speed on the wire, (m/s)^2: an AR.Drone reports zero while it climbs at up to 1 m/s.

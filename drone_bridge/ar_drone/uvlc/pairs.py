@@ -9,9 +9,9 @@ a time finds the end of any block in a few hops. All blocks are then read togeth
 import numpy as np
 import numpy.typing as npt
 
-from drone_bridge.vision.uvlc.bits import READABLE_BEYOND_END
-from drone_bridge.vision.uvlc.layout import COEFFICIENTS
-from drone_bridge.vision.uvlc.run_level import (
+from drone_bridge.ar_drone.uvlc.bits import READABLE_BEYOND_END
+from drone_bridge.ar_drone.uvlc.layout import COEFFICIENTS
+from drone_bridge.ar_drone.uvlc.run_level import (
     IS_END,
     LEVEL_BITS,
     PREFIX_BITS,

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from drone_bridge.ar_drone.flight import GRAVITY, TAKE_OFF_HEIGHT, ArDroneFlight, FlightPhase
 from drone_bridge.dronegui.codec import AXES, BUTTONS, Controls
-from drone_bridge.motion.ar_drone_flight import GRAVITY, TAKE_OFF_HEIGHT, ArDroneFlight, FlightPhase
 
 STEP_S = 0.01
 

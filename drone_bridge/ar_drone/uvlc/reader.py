@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from drone_bridge.vision.uvlc.bits import READABLE_BEYOND_END, windows
-from drone_bridge.vision.uvlc.dequantization import FACTORS, TRANSPOSED_ZIGZAG
-from drone_bridge.vision.uvlc.head import checked_quantizer
-from drone_bridge.vision.uvlc.layout import (
+from drone_bridge.ar_drone.uvlc.bits import READABLE_BEYOND_END, windows
+from drone_bridge.ar_drone.uvlc.dequantization import FACTORS, TRANSPOSED_ZIGZAG
+from drone_bridge.ar_drone.uvlc.head import checked_quantizer
+from drone_bridge.ar_drone.uvlc.layout import (
     ALWAYS,
     BLOCKS,
     CHANGES_QUANTIZER,
@@ -23,7 +23,7 @@ from drone_bridge.vision.uvlc.layout import (
     START,
     START_BITS,
 )
-from drone_bridge.vision.uvlc.pairs import Pairs
+from drone_bridge.ar_drone.uvlc.pairs import Pairs
 from drone_bridge.wire.events import RemoteProtocolError
 
 _MAX_SKIPPED_BYTES = 3

@@ -13,9 +13,9 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from drone_bridge.ar_drone.flight_state import FlightState
 from drone_bridge.motion.matrices import Matrix, Triple, Vector, rotation_from_angles
 from drone_bridge.motion.wind import Wind
-from drone_bridge.wire.flight_state import FlightState
 
 GRAVITY = 9.81  # m/s^2
 # Time constants of the body's first-order response to commands, s.
