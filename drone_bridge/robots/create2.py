@@ -19,8 +19,9 @@ QUERY, STREAM, QUERY_LIST, PAUSE, STOP = 142, 148, 149, 150, 173
 SIZES = dict.fromkeys((7, START, 130, SAFE, FULL, POWER, 134, CLEAN, 136, DOCK, STOP), 1)
 SIZES |= {129: 2, DRIVE_ARC: 5, 138: 2, 139: 4, 141: 2, QUERY: 2, 144: 4, DRIVE: 5, DRIVE_PWM: 5, 147: 2, PAUSE: 2}
 SIZES |= {162: 3, 163: 5, 164: 5, 165: 2, 167: 16, 168: 4}
-#: Bumpers, voltage, charge, capacity, mode, requested velocities, and counts of the encoders, right wheel first.
-SENSORS = struct.Struct(">xB xH xH xH xB xh xh xH xH")
+#: Bumpers, voltage, charge, capacity, mode, requested velocities, and counts of the encoders, right wheel first, each
+#: after its number.
+SENSORS = struct.Struct(">BB BH BH BH BB Bh Bh BH BH")
 NUMBERS = 7, 22, 25, 26, 35, 41, 42, 44, 43
 #: Sensor packets of two bytes, and groups of packets.
 WIDE = {19, 20, 22, 23, *range(25, 32), 33, *range(39, 45), *range(46, 52), *range(54, 58)}
@@ -43,7 +44,7 @@ def is_valid(frame: bytes) -> bool:
 
 
 def is_safe(frame: bytes) -> bool:
-    return len(frame) == SENSORS.size + 3 and MODES[SENSORS.unpack(frame[2:-1])[4]] in ("safe", "full")
+    return len(frame) == SENSORS.size + 3 and SENSORS.unpack(frame[2:-1])[9] in (2, 3)
 
 
 class Create2(Robot):
@@ -71,7 +72,10 @@ class Create2(Robot):
         return bytes([STOP])
 
     def decode_report(self, frame: bytes) -> Telemetry:
-        bumpers, mv, charge, capacity, mode, right, left, *counts = SENSORS.unpack(frame[2:-1])
+        content = SENSORS.unpack(frame[2:-1])
+        if content[::2] != NUMBERS:  # noise may pass a checksum of one byte
+            raise ValueError(f"sensor packets {content[::2]} instead of {NUMBERS}")
+        bumpers, mv, charge, capacity, mode, right, left, *counts = content[1::2]
         position, yaw, _ = self.wheels.counted(counts[1], counts[0])
         speeds = self.wheels.velocity(left / 1000, right / 1000)  # as requested, not measured
         extra = self.messages(MODES.get(mode, "unknown"), bumpers & 3 > 0)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests beyond `drone-bridge check create2`: signs, units, bytes of the document, modes, and wrapping encoders."""
 
+import itertools
 import math
 
 import pytest
@@ -9,11 +10,9 @@ from drone_bridge.robot_class import BodyVelocity, Telemetry
 from drone_bridge.robots.create2 import AXLE_M, M_PER_COUNT, NUMBERS, SENSORS, Create2, is_safe, opcodes
 
 
-def frame(mode, right, left):
+def frame(mode, right, left, numbers=NUMBERS):
     values = (0, 16_000, 2000, 2696, mode, 0, 0, right % 0x10000, left % 0x10000)
-    content = bytearray(SENSORS.pack(*values))
-    for at, number in zip((0, 2, 5, 8, 11, 13, 16, 19, 22), NUMBERS, strict=True):
-        content[at] = number
+    content = SENSORS.pack(*itertools.chain(*zip(numbers, values, strict=True)))
     begun = bytes([19, len(content)]) + content
     return begun + bytes([-sum(begun) & 255])
 
@@ -39,6 +38,12 @@ def test_a_turn_is_odometry_and_the_wire_wraps():
 @pytest.mark.parametrize(("mode", "expected"), [(1, False), (2, True), (3, True)])
 def test_on_its_charger_it_is_not_greeted(mode, expected):
     assert is_safe(frame(mode, 0, 0)) is expected
+
+
+def test_noise_that_passes_the_checksum_reports_nothing():
+    """It would hold the robot, as one that has left safe mode."""
+    with pytest.raises(ValueError, match="sensor packets"):
+        Create2().decode_report(frame(1, 0, 0, numbers=(8, *NUMBERS[1:])))
 
 
 def test_passive_it_ignores_velocities():
