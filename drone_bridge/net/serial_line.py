@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SerialLine: serial link for a LinkLoop, reopened when its device has disappeared. POSIX only.
+"""SerialLine: serial link for a LinkLoop, reopened when its device has disappeared. PseudoTerminal: a device for one.
+
+POSIX only.
 
 One program uses a line at a time. It holds the line's flock, as pyserial with `exclusive` does, and excludes programs
 that ask for no lock, unless they are root's (TIOCEXCL). The system ends both with the program.
@@ -47,6 +49,8 @@ LEAVING_S = 0.5
 DRAIN_PERIOD_S = 0.005
 #: Bits on the line per byte: a start bit, eight data bits and a stop bit.
 BITS_PER_BYTE = 10
+#: Limit of unread bytes of a pseudo-terminal, less than its buffer has.
+UNREAD_BYTES = 2048
 
 
 class _Device(NamedTuple):
@@ -234,6 +238,42 @@ class SerialLine(RetryingLink):
         self._device = None
         self._unsent.clear()
         self._dropped = 0
+
+
+class PseudoTerminal(SerialLine):
+    """Link of an emulated device to the program that opens a pseudo-terminal, whose symbolic link has a path."""
+
+    def __init__(self, path: str, baud: int) -> None:
+        """Create both. A dangling link, as a killed program leaves it, is replaced. Raises LinkError."""
+        super().__init__(path, baud, lambda error, delay_s: None)
+        self._end, self._line = os.openpty()  # the line stays open, so that its closing is no hangup
+        tty.setraw(self._line)
+        try:
+            if not os.path.exists(path):
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(path)
+            os.symlink(os.ttyname(self._line), path)
+        except OSError as error:
+            os.close(self._end)
+            os.close(self._line)
+            raise LinkError(f"{path} can't be linked to a pseudo-terminal: {error.strerror}.") from error
+
+    def send(self, data: bytes | memoryview, to: Any, *options: Any) -> None:
+        """See Link. Bytes that no program reads are dropped, so that the next one reads no stale ones."""
+        [unread] = struct.unpack("i", fcntl.ioctl(self._line, termios.FIONREAD, struct.pack("i", 0)))
+        if unread > min(self._max_backlog, UNREAD_BYTES):
+            termios.tcflush(self._line, termios.TCIFLUSH)
+        super().send(data, to, *options)
+
+    def close(self) -> None:
+        super().close()
+        os.unlink(self._path)
+        os.close(self._end)
+        os.close(self._line)
+
+    def _opened(self) -> _Device:
+        os.set_blocking(self._end, False)
+        return _Device(os.dup(self._end))
 
 
 def _denied(path: str, error: OSError) -> str:

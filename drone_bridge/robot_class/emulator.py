@@ -18,7 +18,8 @@ from typing import Any
 from drone_bridge.kind import kinds, load, unloadable
 from drone_bridge.net.clock import Clock, elapsed_s
 from drone_bridge.net.connector import Cancellation
-from drone_bridge.net.link_loop import INTERNAL_ERRORS, LinkLoop
+from drone_bridge.net.link_loop import INTERNAL_ERRORS, Link, LinkLoop
+from drone_bridge.net.serial_line import PseudoTerminal
 from drone_bridge.programs.options import ProgramParser, add_ports, add_run, port
 from drone_bridge.programs.program import CANNOT_START, TrajectoryFile, print_event, run_program
 from drone_bridge.programs.session_output import SessionOutput
@@ -96,14 +97,18 @@ def emulate(
 ) -> int:
     """Run until cancelled, or for --duration. Raises LinkError and OSError."""
     trajectory = TrajectoryFile.wanted(options.trajectory, COLUMNS, stack)
-    link = robots_link(robot, options.host, options.port)
-    print_event(f"listening on {address_name(options.host, link.port)}")
+    path: str | None = getattr(options, "pty", None)
+    baud = getattr(first_link(robot), "baud", 0)
+    link: Link = PseudoTerminal(path, baud) if path else robots_link(robot, options.host, options.port)
+    print_event(f"listening on {path or address_name(options.host, link.port)}")
     world = _World(robot, cancellation)
     body = world.body
     if getattr(options, "in_the_air", False):
         body.begin_in_the_air()
     port = next((getattr(options, f"{name}_port") for name in further_links(robot)), 0)
-    world.session = RobotClassVehicleSession(robot, world.parameter, world.telemetry, report_port=port, is_body=True)
+    world.session = RobotClassVehicleSession(
+        robot, world.parameter, world.telemetry, report_port=port, is_body=True, is_line=bool(path)
+    )
     world.loop = LinkLoop(f"{robot.name} emulator", link, world.session, world, world.clock)
     world.loop.start()
     stack.callback(world.loop.stop)
@@ -139,6 +144,8 @@ def main(robot: type[Robot], arguments: Sequence[str] | None = None) -> int:
     link.add_argument("--host", default="127.0.0.1", help="address to listen on (%(default)s)")
     link.add_argument("--port", type=port, default=first_link(robot).port, help="0: a free one (%(default)s)")
     add_ports(link, port_parameters(robot), "of the client")
+    if robot.KIND.is_stream and not further_links(robot):
+        link.add_argument("--pty", metavar="PATH", help="instead, a pseudo-terminal with this link, as a serial line")
     if "takeoff" in robot.requests:
         parser.add_argument("--in-the-air", action="store_true", help="start in the air")
     add_run(parser, duration="seconds")

@@ -71,6 +71,7 @@ class RobotClassVehicleSession(Session):
         report_port: int = 0,
         allowed_peers: AllowedPeers | None = None,
         is_body: bool = False,
+        is_line: bool = False,
     ) -> None:
         """Start without a client.
 
@@ -81,6 +82,7 @@ class RobotClassVehicleSession(Session):
             report_port: of the client, for telemetry as datagrams; 0: by the link of its commands.
             allowed_peers: hosts whose datagrams are accepted; default: all.
             is_body: whether this is a simulated robot instead of a server.
+            is_line: whether the link is a serial line, on which rejected packets are skipped.
         """
         self.state = WAITING
         #: Host of the client, if it has asked for the video of the robot's camera; else empty.
@@ -88,7 +90,7 @@ class RobotClassVehicleSession(Session):
         self._robot, self._telemetry, self._report_port = robot, telemetry, report_port
         self._parameter = parameter
         self._allowed, self._is_body = allowed_peers, is_body
-        self._is_stream = is_stream(robot)
+        self._is_stream, self._is_line = is_stream(robot) and not is_line, is_line
         self._clients: Clients[RobotClassConnection] = Clients(1, keeps_place_s=lambda: parameter("silence_warning"))
         self._command = OperatorCommand(
             NEUTRALS[robot.drone is not None], lambda: parameter("command_timeout"), REPEAT_RATE
@@ -100,7 +102,7 @@ class RobotClassVehicleSession(Session):
         if refusal:
             return refusal if self._is_stream else [each for each in refusal if isinstance(each, Note)]
         left = [] if loser is None else self._left(loser, f"{_name(loser)} {reason}.")
-        self._clients.add(peer, RobotClassConnection(self._robot, Side.VEHICLE), now_s)
+        self._clients.add(peer, RobotClassConnection(self._robot, Side.VEHICLE, is_line=self._is_line), now_s)
         self.state, self.peer, self.is_open = SERVING, _name(peer), True
         self.since_s, self._tell_s = now_s, now_s
         self._set_due()
@@ -117,20 +119,22 @@ class RobotClassVehicleSession(Session):
             return actions
         client, has_sent_message = self._clients[source], False
         client.handler.receive_data(data)
-        try:
-            while (packet := client.handler.next_event()) is not NEED_DATA:
-                assert not isinstance(packet, ConnectionClosed)
-                has_sent_message = True
-                self._see(packet.data, source)
-                for meaning in packet.meaning:
-                    actions += self._execute(meaning, source, now_s)
-        except Exception as error:  # of the description, if not of the client
-            if self._is_body and not isinstance(error, RemoteProtocolError):
-                raise
-            of_client = str(error) if isinstance(error, RemoteProtocolError) else f"{described(error)}."
-            actions.append(Note(REJECTED, of_client))
-            if self._is_stream:
-                return [*actions, *self._left(source)]  # neutral after the commands before the error
+        while True:
+            try:
+                while (packet := client.handler.next_event()) is not NEED_DATA:
+                    assert not isinstance(packet, ConnectionClosed)
+                    has_sent_message = True
+                    self._see(packet.data, source)
+                    for meaning in packet.meaning:
+                        actions += self._execute(meaning, source, now_s)
+                break
+            except Exception as error:  # of the description, if not of the client
+                if self._is_body and not isinstance(error, RemoteProtocolError):
+                    raise
+                of_client = str(error) if isinstance(error, RemoteProtocolError) else f"{described(error)}."
+                actions.append(Note(REJECTED, of_client))
+                if self._is_stream:
+                    return [*actions, *self._left(source)]  # neutral after the commands before the error
         if has_sent_message:
             self.received_s = now_s
         inside = client.handler.inside_message

@@ -103,7 +103,7 @@ class Tcp:
 
 @dataclass(frozen=True, slots=True)
 class Serial:
-    """Serial line alone: eight data bits, no parity, one stop bit. Its emulator and server are reached over TCP."""
+    """Serial line alone: eight data bits, no parity, one stop bit. Its server, and emulator by default, have a port."""
 
     baud: int = 115200
     framing: Framing | None = None

@@ -10,7 +10,9 @@ import os
 import struct
 import subprocess
 import sys
+import termios
 import threading
+import time
 import tty
 from types import SimpleNamespace
 
@@ -20,7 +22,7 @@ from drone_bridge.net import serial_line
 from drone_bridge.net.blocking import receive
 from drone_bridge.net.connector import Cancellation, LinkCancelledError, LinkClosedError, LinkError, LinkInUseError
 from drone_bridge.net.link_loop import Connected, Disconnected, ReceivedData, StreamLink
-from drone_bridge.net.serial_line import STALE_S, SerialLine
+from drone_bridge.net.serial_line import STALE_S, UNREAD_BYTES, PseudoTerminal, SerialLine
 
 
 class Device:
@@ -374,3 +376,34 @@ def test_a_line_of_another_group_is_named_with_the_command_that_joins_it(monkeyp
         SerialLine("/dev/ttyUSB0", 115200, fail, cancellation=cancellation).open()
     assert ("sudo usermod -aG dialout $USER" in said[0]) == is_advised
     assert said[0].startswith("/dev/ttyUSB0 can't be opened: ")
+
+
+def test_a_pseudo_terminal_is_the_other_end_of_a_line_and_its_link_ends_with_it(tmp_path):
+    path = str(tmp_path / "robot")
+    os.symlink(tmp_path / "gone", path)  # as a killed program leaves it
+    robot = PseudoTerminal(path, 115200)
+    client = SerialLine(path, 115200, lambda error, delay_s: None)
+    for each in (robot, client):
+        each.open()
+        assert next_of(each) == Connected(path)
+    client.send(b"\x03go\n", None)
+    assert next_of(robot).data == b"\x03go\n"
+    client.close()
+    assert robot.receive() is None, "a closed line is no end"
+    end_s = time.monotonic() + 60.0
+    with open(path, "rb", buffering=0) as line:  # by another author: it reads what has waited
+        for sent in range(100, UNREAD_BYTES + 100, 100):
+            robot.send(b"s" * 100, None)
+            while fcntl.ioctl(line, termios.FIONREAD, bytes(4)) != struct.pack("i", sent):
+                assert time.monotonic() < end_s
+        robot.send(b"fresh", None)
+        assert line.read(65536) == b"fresh", "what nobody has read is dropped"
+    robot.close()
+    assert not os.path.lexists(path)
+
+
+def test_a_pseudo_terminal_replaces_no_file(device, tmp_path):
+    for path, reason in ((device.path, "File exists"), (str(tmp_path / "none" / "tty"), "No such file or directory")):
+        with pytest.raises(LinkError, match=f"{path} can't be linked to a pseudo-terminal: {reason}."):
+            PseudoTerminal(path, 115200)
+    assert os.path.exists(device.path)

@@ -1057,6 +1057,18 @@ def test_neutral_follows_a_command_in_front_of_invalid_data(server, monkeypatch)
     assert actions[-1] == Close("one")
 
 
+def test_what_a_description_rejects_on_a_line_is_skipped(monkeypatch):
+    talk = RobotTalk(Pioneer, is_body=True, is_line=True)
+    talk.session.connected("tty", talk.now_s)
+    noise = command(VEL, 200)[:-1] + b"\0" + packet(VEL) * 3  # without a number
+    actions = talk.hear(noise + command(VEL, 300), "tty")
+    assert published(actions) == [BodyVelocity(0.3)]
+    assert not [each for each in actions if isinstance(each, Close)]
+    assert talk.session.state == SERVING
+    talk.hear(packet(0)[:-1], "tty")
+    assert not [each for each in talk.run(100.0) if isinstance(each, Close)], "a line has no timeout"
+
+
 def test_a_simulated_robot_keeps_moving_until_its_watchdog_stops_it():
     talk = RobotTalk(Pioneer, is_body=True)
     talk.session.connected("one", talk.now_s)
