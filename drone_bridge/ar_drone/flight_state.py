@@ -2,6 +2,7 @@
 """FlightState: the major flight states of an AR.Drone's navdata."""
 
 from enum import IntEnum
+from typing import NamedTuple
 
 #: ctrl_state has the major flight state in its upper half, and the minor state in its lower half.
 MAJOR_STATE_SHIFT = 16
@@ -25,6 +26,12 @@ class FlightState(IntEnum):
     def is_airborne(self) -> bool:
         """Whether the drone flies, including take-off and landing."""
         return self in _AIRBORNE
+
+
+class FlyingReport(NamedTuple):
+    """Whether the drone flies."""
+
+    is_flying: bool
 
 
 _AIRBORNE = frozenset(

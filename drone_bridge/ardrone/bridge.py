@@ -12,12 +12,12 @@ from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticStatus
 from rclpy.parameter import Parameter
-from rclpy.publisher import Publisher
-from std_msgs.msg import Bool
 from std_srvs.srv import SetBool
 
-from drone_bridge.ar_drone.cameras import CAMERAS, DOWN, DOWN_2, FRONT, FRONT_2, camera_of
+from drone_bridge.ar_drone.bridge import NAVDATA_PARAMETERS, ArDroneNode, video_parameters
+from drone_bridge.ar_drone.cameras import DOWN, DOWN_2, FRONT, FRONT_2
 from drone_bridge.ar_drone.drone import AR_DRONE
+from drone_bridge.ar_drone.flight_state import FlyingReport
 from drone_bridge.ardrone.codec import CONTROL_PORT, DEFAULT_PORT, NAVDATA_PORT, VIDEO_PORT, Navdata, setting
 from drone_bridge.ardrone.codec.configuration import FIRMWARE
 from drone_bridge.ardrone.codec.navdata import full_options
@@ -28,34 +28,19 @@ from drone_bridge.ardrone.session.client import (
     FLAT_TRIM,
     RESET,
     TAKE_OFF,
-    AirborneReport,
     ArdroneClientSession,
     MeasuredNavdata,
 )
 from drone_bridge.ardrone.session.settings import DroneSettings, WantedSetting
 from drone_bridge.ardrone.topics import TOPICS, ArdroneTranslation
-from drone_bridge.motion.dead_reckoning import DeadReckoning
 from drone_bridge.motion.tilted_drone import TiltedDrone
 from drone_bridge.net.clock import elapsed_s
-from drone_bridge.pictures.camera import CameraTopics, camera_parameters
-from drone_bridge.pictures.topics import camera_transforms
-from drone_bridge.ros.commands.tilt_commands import TiltCommands
-from drone_bridge.ros.node.common_parameters import DRONE_ODOMETRY, common_parameters, frame_names, frame_parameters
-from drone_bridge.ros.node.doubt_reports import report_doubts
+from drone_bridge.ros.node.common_parameters import common_parameters, frame_names
 from drone_bridge.ros.node.limit_reports import LAND_UNATTENDED_S, limit_parameters
 from drone_bridge.ros.node.parameters import ParameterDeclaration
-from drone_bridge.ros.node.pose_restarts import make_drone_pose
 from drone_bridge.ros.node.program import run
-from drone_bridge.ros.node.protocol_node import ProtocolNode
-from drone_bridge.ros.node.request_services import RequestServices
-from drone_bridge.ros.qos import latched
 from drone_bridge.ros.topics.frames import DroneFrameNames
-from drone_bridge.ros.topics.topic_publishers import TopicPublishers
-from drone_bridge.ros.topics.transforms import rangefinder_transform
-from drone_bridge.session.feedback import Feedback
 from drone_bridge.session.session import EMERGENCY, LAND
-from drone_bridge.session.tilt_pilot import TiltPilot
-from drone_bridge.wire.addresses import address_name
 
 #: Services with an empty request.
 REQUESTS = (TAKE_OFF, LAND, RESET, EMERGENCY, FLAT_TRIM)
@@ -64,13 +49,6 @@ CHANNELS = {FRONT.name: 0, DOWN.name: 1}
 CHANNEL = "video:video_channel"
 #: Keeps the drone's own value.
 KEEP = "keep"
-# Conditions in /diagnostics: the session's problems, in its order.
-CONDITIONS = (
-    ("navdata", DiagnosticStatus.WARN),
-    ("emergency", DiagnosticStatus.ERROR),
-    ("altitude_max", DiagnosticStatus.WARN),
-    ("magnetometer", DiagnosticStatus.WARN),
-)
 
 PARAMETERS = (
     *common_parameters(DEFAULT_PORT, "Port of the drone for commands.", roles=("connect",)),
@@ -93,20 +71,20 @@ PARAMETERS = (
         choices=("demo", "full"),
     ),
     ParameterDeclaration(
-        "navdata_timeout", 1.0, "Time without navdata after which it is stale, s.", range=(0.2, 60.0), live=True
-    ),
-    ParameterDeclaration(
         "confirm_timeout",
         5.0,
         "Time within which navdata must confirm a take-off, s. It is withdrawn then.",
         range=(0.5, 60.0),
         live=True,
     ),
-    ParameterDeclaration(
-        "video_port", VIDEO_PORT, "Port of the drone for video. 0 disables the camera's topics.", range=(0, 65535)
+    *video_parameters(
+        VIDEO_PORT,
+        "Port of the drone for video.",
+        FRONT_2,
+        DOWN_2,
+        most_rate=60.0,  # all, at irregular times
     ),
     ParameterDeclaration("camera", "front", "Camera of the video: front or down.", choices=tuple(CHANNELS), live=True),
-    *camera_parameters(FRONT_2, DOWN_2, most_rate=60.0),  # all pictures, which come at irregular times
     *(
         ParameterDeclaration(
             f"drone.{name}",
@@ -134,49 +112,32 @@ PARAMETERS = (
         "Frequency of the ultrasound: 7 (22.22 Hz) or 8 (25 Hz). Two drones in a room need different ones. 0 keeps it.",
         choices=(0, 7, 8),
     ),
-    DRONE_ODOMETRY,
-    *frame_parameters(without=("publish_map_to_odom", "map_frame")),
+    *NAVDATA_PARAMETERS,
     *limit_parameters(is_drone=True, tells_battery=True, land_unattended_s=LAND_UNATTENDED_S),
 )
 
 
-class ArdroneBridge(ProtocolNode):
+class ArdroneBridge(ArDroneNode):
     """Sends commands at a steady rate, publishes navdata, and takes off and lands on request."""
 
     open_state = CONNECTED
+    conditions = (
+        ("navdata", DiagnosticStatus.WARN),
+        ("emergency", DiagnosticStatus.ERROR),
+        ("altitude_max", DiagnosticStatus.WARN),
+        ("magnetometer", DiagnosticStatus.WARN),
+    )
+    _session: ArdroneClientSession | None
 
     def __init__(self, **options: Any) -> None:
-        super().__init__("ardrone_bridge", PARAMETERS, **options)
-        self._session: ArdroneClientSession | None = None  # until the node is active
-        self._flying: Publisher[Any] | None = None  # until the node is configured
-        self._is_hover_held = False
-        # They exist before the node is configured, and explain their refusal.
-        self._requests = RequestServices(
-            self,
-            REQUESTS,
-            self._ask,
-            refusal=self._refusal,
-            outlive_cleanup=True,
-            on_hold=(LAND, RESET, EMERGENCY, FLAT_TRIM),
-        )
-        self.create_service(SetBool, "~/hover", self._serve_hover, callback_group=self._requests.group)
+        super().__init__("ardrone_bridge", PARAMETERS, REQUESTS, **options)
         self.create_service(SetBool, "~/set_camera", self._serve_set_camera, callback_group=self._requests.group)
 
     def set_up(self) -> None:
-        self._flying = self.make_publisher(Bool, "flying", latched())
-        names = frame_names(self.parameters, DroneFrameNames)
-        transforms = [rangefinder_transform(names), *camera_transforms(names, CAMERAS)]
-        self._translation = ArdroneTranslation(names)
-        self._topics = TopicPublishers(self, TOPICS, self._translation, transforms)
+        self._translation = ArdroneTranslation(frame_names(self.parameters, DroneFrameNames))
         self._drone = self._wanted_drone()
-        self._commands = TiltCommands(self, self._drone, has_landing_button=True)
-        self._pilot = TiltPilot(self._commands.arbiter, self._drone, hovers=True)
-        self._pose = make_drone_pose(self, self._drone, self._translation)
-        report_doubts(self, lambda: self._pilot.doubts, lambda: self._pilot.is_drifting)
         self._camera = self.parameters["camera"]
-        cameras = (FRONT_2, DOWN_2, FRONT, DOWN)
-        self._pictures = CameraTopics(self, names, cameras, camera_of) if self.parameters["video_port"] else None
-        self.each_second(self._report_conditions)
+        self.set_up_drone(self._drone, self._translation, TOPICS, (FRONT_2, DOWN_2, FRONT, DOWN))
         self.each_second(self._switch_camera)
 
     def make_transport(self) -> DronePeer:
@@ -185,35 +146,11 @@ class ArdroneBridge(ProtocolNode):
         self._link = DronePeer(get("host"), ports, self._connecting_failed, self.wire_log)
         return self._link
 
-    def make_session(self) -> ArdroneClientSession:
-        get = self.parameters.__getitem__
-        self._dead_reckoning = DeadReckoning()
-        self._camera = get("camera")
-        self._topics.restart()
-        self._session = ArdroneClientSession(
-            address_name(get("host"), get("port")),
-            get,
-            self._pilot,
-            Feedback(self.observed, self._pilot.arbiter.limits, self._pilot),
-            wishes=self._wishes,
-            is_hover_held=lambda: self._is_hover_held,
-            use_settings=self._use_settings,
-            pose=self._pose,
-        )
-        return self._session
+    def new_session(self, *common: Any, **more: Any) -> ArdroneClientSession:
+        self._camera = self.parameters["camera"]
+        return ArdroneClientSession(*common, wishes=self._wishes, use_settings=self._use_settings, **more)
 
-    def undeliverable(self) -> str | None:
-        """Return why commands can't reach the drone now, or None."""
-        session = self._session
-        return session.undeliverable(elapsed_s()) if session and session.is_open else super().undeliverable()
-
-    def link_begins(self) -> None:
-        if self._pictures:
-            self._pictures.start(self._video())
-
-    def _video(self) -> DroneVideo:
-        """Return the video of the drone of the current session."""
-
+    def video(self) -> DroneVideo:
         def version() -> int:
             return 1 if self._session and self._session.settings.is_version_1 else 2
 
@@ -225,12 +162,6 @@ class ArdroneBridge(ProtocolNode):
             is_ready=lambda: self._session is not None and CHANNEL in self._session.settings.settled,
             is_emergency=lambda: self._session is not None and self._session.is_emergency,
         )
-
-    def link_ended(self) -> None:
-        super().link_ended()
-        if self._pictures:
-            self._pictures.stop()
-        self._report_conditions()
 
     # The drone's settings.
 
@@ -286,11 +217,10 @@ class ArdroneBridge(ProtocolNode):
 
     # Events of the session, on the link's thread.
 
-    def publish_event(self, message: Navdata | MeasuredNavdata | AirborneReport) -> None:
+    def publish_event(self, message: Navdata | MeasuredNavdata | FlyingReport) -> None:
         """Publish navdata, that between two which are followed only as imu/data, or whether the drone flies."""
-        if isinstance(message, AirborneReport):
-            if self._flying:
-                self.publish(self._flying, Bool(data=message.is_flying))
+        if isinstance(message, FlyingReport):
+            self.publish_flying(message.is_flying)
         elif isinstance(message, Navdata):
             self.publish_all(self._topics.made(message, self.now()))
         else:
@@ -300,35 +230,16 @@ class ArdroneBridge(ProtocolNode):
         now_s, stamp, navdata = self.decided_s, self.now(), received.navdata
         self._translation.last = navdata, received.measured
         self._topics.publish(navdata, stamp)
-        if pose := self._dead_reckoning.update(received.measured, now_s, is_doubted=self._pilot.is_position_doubted):
-            self._topics.publish(pose, stamp)
+        self.publish_pose(received.measured, stamp)
         self.report.record_duration("navdata_read_to_published", elapsed_s() - now_s)
 
     # For the executor.
-
-    def _ask(self, request: Any, now_s: float) -> Any:
-        assert self._session
-        return self._session.ask(request, now_s)
 
     def _refusal(self, name: str) -> str | None:
         """Return why a request can't be sent, or None."""
         if self._session and self._session.is_open:
             return None
         return f"{name} can't be sent, because the bridge is not active, or has no link to its drone."
-
-    def _serve_hover(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
-        """Hold hover, or release it, also while the node is inactive."""
-        if not request.data and not self.takes_commands():
-            response.message = "The request may be stale: the bridge was stalled. The drone keeps hovering."
-            return response
-        if self._is_hover_held and not request.data and self.has_link:
-            self._pilot.arbiter.forget()  # it hovers until it gets a new command
-        self._is_hover_held = request.data
-        response.success = True
-        response.message = (
-            "The drone hovers and ignores commands." if request.data else "The drone follows commands again."
-        )
-        return response
 
     def _serve_set_camera(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
         """Set the parameter `camera`: true is the downward one."""
@@ -342,13 +253,11 @@ class ArdroneBridge(ProtocolNode):
 
     def _report_conditions(self) -> None:
         """Report the session's problems, and facts of the newest navdata, in /diagnostics."""
-        problems, facts = ("",) * len(CONDITIONS), self.report.facts
+        super()._report_conditions()
         if session := self._session:
-            problems, facts["flight_state"] = session.problems, session.flight_state
+            self.report.facts["flight_state"] = session.flight_state
             if session.navdata and (quality := session.navdata.link_quality) is not None:
-                facts["wifi_quality"] = f"{quality:.2f}"
-        for (name, level), problem in zip(CONDITIONS, problems, strict=True):
-            self.report.update_condition(name, problem, level=level)
+                self.report.facts["wifi_quality"] = f"{quality:.2f}"
 
 
 def main() -> int:

@@ -5,9 +5,10 @@ from types import SimpleNamespace
 
 from session_talk import SessionTalk
 
+from drone_bridge.ar_drone.flight_state import FlyingReport
 from drone_bridge.ardrone.codec import COMMANDS, CONNECT, CONTROL, NAVDATA, ClientConnection, setting
 from drone_bridge.ardrone.device import EmulatedArdrone, FirmwareBehaviour
-from drone_bridge.ardrone.session.client import AirborneReport, ArdroneClientSession
+from drone_bridge.ardrone.session.client import ArdroneClientSession
 from drone_bridge.ardrone.session.settings import WantedSetting
 from drone_bridge.motion.observed_motion import ObservedMotion
 from drone_bridge.session.arbiter import Rank
@@ -146,7 +147,7 @@ class Talk(SessionTalk):
         return [
             each.message.is_flying
             for each in self.actions
-            if isinstance(each, Publish) and isinstance(each.message, AirborneReport)
+            if isinstance(each, Publish) and isinstance(each.message, FlyingReport)
         ]
 
     def _deliver(self):

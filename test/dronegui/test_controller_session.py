@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import pytest
 from session_talk import SessionTalk, notes, published
 
+from drone_bridge.ar_drone.flight_state import FlyingReport
 from drone_bridge.dronegui.codec import Controls, Demo, FlightState, OtherNavdata, VisionDetect
 from drone_bridge.dronegui.session.buttons import PACKETS_PER_LEVEL
 from drone_bridge.dronegui.session.controller import (
@@ -21,7 +22,6 @@ from drone_bridge.dronegui.session.controller import (
     STALLED,
     UNHEARD,
     DroneGuiControllerSession,
-    FlyingReport,
     NavdataBlock,
     SentPacket,
 )

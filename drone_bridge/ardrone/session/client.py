@@ -35,6 +35,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from drone_bridge.ar_drone.flight_state import FlyingReport
 from drone_bridge.ardrone import units
 from drone_bridge.ardrone.codec import (
     COMMANDS,
@@ -132,12 +133,6 @@ class MeasuredNavdata(NamedTuple):
 
     navdata: Navdata
     measured: Measurement
-
-
-class AirborneReport(NamedTuple):
-    """Whether the drone is in the air."""
-
-    is_flying: bool
 
 
 @dataclass(slots=True, eq=False)
@@ -490,7 +485,7 @@ class ArdroneClientSession(Session):
             self._press_again(now_s)
         if is_airborne is not self._published:
             self._published = is_airborne
-            self._effects.append(Publish(AirborneReport(is_airborne)))
+            self._effects.append(Publish(FlyingReport(is_airborne)))
         has_pressed = self._press is None and not self._presses_again
         stands = "The drone is on the ground, and its motors stand." if has_pressed and not is_airborne else ""
         shown = {

@@ -71,6 +71,7 @@ from collections.abc import Callable, Set
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+from drone_bridge.ar_drone.flight_state import FlyingReport
 from drone_bridge.dronegui import units
 from drone_bridge.dronegui.codec import (
     FIRST_SEQ,
@@ -167,12 +168,6 @@ class _SendPacket(Send):
     """Bytes of a packet, or of a copy."""
 
     packet: SentPacket | None = None
-
-
-class FlyingReport(NamedTuple):
-    """Whether the drone flies."""
-
-    is_flying: bool
 
 
 class NavdataBlock(NamedTuple):
