@@ -28,6 +28,7 @@ import threading
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -65,11 +66,6 @@ def left_behind(files: set[str]) -> list[str]:
         with contextlib.suppress(OSError):
             mapped |= {line.split()[-1] for line in maps.read_text().splitlines() if "/dev/shm/" in line}
     return sorted(name for name in files - mapped if os.path.exists(name))
-
-
-def is_port(file: str) -> bool:
-    """Return whether a file is the queue of a DDS port, which Fast DDS keeps for the port's next user."""
-    return "_port" in file
 
 
 def grown(usage: Sequence[Usage]) -> list[str]:
@@ -122,11 +118,6 @@ def restart_vehicle(
         raise NotRecoveredError(f"the next vehicle was not driven within {START_TIMEOUT_S:g} s")
     pause(subject, chance)
     return driven_s - started_s
-
-
-def kill_vehicle(subject: Subject, chance: random.Random) -> float:
-    """Kill an emulator, and start another one."""
-    return restart_vehicle(subject, chance, (signal.SIGKILL,))
 
 
 def pause(subject: Subject, chance: random.Random) -> float:
@@ -197,7 +188,7 @@ def _judge_end(subject: Subject, status: int, has_spoken: bool, started_s: float
     if not subject.speaks_itself:  # the vehicle's bridge has to detect it first
         subject.becomes_neutral(time.monotonic(), NEUTRAL_S)
     said = [log.since(started_s) for log in subject.logs]
-    left = [file for file in left_behind(shared) if not is_port(file)]
+    left = [file for file in left_behind(shared) if "_port" not in file]  # Fast DDS keeps those for the next user
     if any(each and not each[-1][1] for each in said):
         raise MovedError(f"its last command was not neutral; status {status}")
     for is_wrong, sentence in (
@@ -283,16 +274,14 @@ def _is_bridge(subject: Subject) -> bool:
     return subject.family == BridgeSubject.family and len(subject.logs) == 1
 
 
-def _has_logs(subject: Subject) -> bool:
-    return bool(subject.logs)
-
-
 SPOIL = Disturbance("its peers send garbage, trickle, flood, fall silent or disappear", spoil, _has_relays)
 #: First round of a soak. A link starts a thread, which stays, with the first peer that it disconnects itself.
 FIRST_SPOIL = Disturbance(SPOIL.what, partial(spoil, fault=FLOOD), _has_relays)
 RESTART = Disturbance("a vehicle exits or is killed, and another one starts", restart_vehicle, _has_relays)
-PAUSE = Disturbance("commands pause", pause, _has_logs)
-KILL_VEHICLE = Disturbance("a vehicle is killed, and another one starts", kill_vehicle, _has_relays)
+PAUSE = Disturbance("commands pause", pause, lambda subject: bool(subject.logs))
+KILL_VEHICLE = Disturbance(
+    "a vehicle is killed, and another one starts", partial(restart_vehicle, numbers=(signal.SIGKILL,)), _has_relays
+)
 KILL = Disturbance("it is killed and restarted", kill)
 SIGNAL = Disturbance("SIGINT or SIGTERM, once or twice, including its start", interrupt)
 STALL = Disturbance("it is suspended for 2 to 4 s while it is commanded", stall)
@@ -400,11 +389,9 @@ class Campaign:
 
     def run(self) -> Tally:
         """Disturb all subjects, and return the results."""
-        workers = [threading.Thread(target=self._work) for _ in range(self._plan.at_once)]
-        for worker in workers:
-            worker.start()
-        for worker in workers:
-            worker.join()
+        with ThreadPoolExecutor(self._plan.at_once) as pool:
+            for _ in range(self._plan.at_once):
+                pool.submit(self._work)
         return self.tally
 
     def table(self) -> str:

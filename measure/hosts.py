@@ -14,7 +14,7 @@ import statistics
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -73,12 +73,9 @@ def three_machines() -> Iterator[tuple[Machine, Machine, Machine]]:
 class Plan:
     """Settings of a trial."""
 
-    impairment: Impairment = field(default_factory=Impairment)
     seconds: float = 20.0  # of measurement before the cut
     cut_s: float = 3.0
-    depth: int = 10  # of the operator's publisher: commands kept for a reliable bridge that misses them
     is_best_effort: bool = True  # subscription of the bridge to commands
-    is_raw: bool = False  # whether raw images are viewed, instead of compressed ones
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +105,6 @@ class Image:
 class Trial:
     """Observations of a trial; times in s since 1970."""
 
-    plan: Plan
     began_s: float
     cut_s: float
     mended_s: float
@@ -282,12 +278,11 @@ def read_lines(word: str, lines: list[str]) -> Iterator[list[float]]:
 def run_trial(plan: Plan) -> Trial:
     """Measure, cut the link, restore it, and wait for recovery. Raises MachinesError."""
     with contextlib.ExitStack() as stack:
-        robot, laptop, link = stack.enter_context(two_machines_far_apart(plan.impairment))
+        robot, laptop, link = stack.enter_context(two_machines_far_apart(Impairment()))
         programs = Programs(stack)
         reliability = {"qos_overrides./cmd_rates.subscription.reliability": "reliable"}
         vehicle, _ = programs.start_vehicle(robot, **({} if plan.is_best_effort else reliability))
-        words = ("--depth", plan.depth, *(["--raw"] if plan.is_raw else []))
-        operator = programs.start_operator(laptop, robot, *words)
+        operator = programs.start_operator(laptop, robot)
         wait_for_command(vehicle)
         wait_for_operator(operator, "image", lambda _: True, "an image")
         began_s = time.time()
@@ -307,7 +302,6 @@ def run_trial(plan: Plan) -> Trial:
         answers, said = list(vehicle.lines), list(operator.lines)
         directions = link.directions
     return Trial(
-        plan,
         began_s,
         cut_s,
         mended_s,

@@ -17,7 +17,7 @@ from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.qos import QoSProfile
 from rclpy.signals import SignalHandlerOptions
-from sensor_msgs.msg import CompressedImage, Image
+from sensor_msgs.msg import CompressedImage
 
 from drone_bridge.msg import CommandRates
 
@@ -29,15 +29,13 @@ def main() -> None:
     """View and command until SIGINT."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("rate", type=float, help="commands per second")
-    parser.add_argument("--depth", type=int, default=10, help="commands kept for resending (default 10, as usual)")
-    parser.add_argument("--raw", action="store_true", help="view left/image_raw")
     parser.add_argument("--unstamped", action="store_true", help="send commands without stamps")
     arguments = parser.parse_args()
     rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
     is_over = threading.Event()
     signal.signal(signal.SIGINT, lambda *_: is_over.set())  # an exception could interrupt rclpy anywhere
     node = rclpy.create_node("operator")
-    publisher = node.create_publisher(CommandRates, "cmd_rates", arguments.depth)
+    publisher = node.create_publisher(CommandRates, "cmd_rates", 10)
     number = 0
 
     def command() -> None:
@@ -59,8 +57,7 @@ def main() -> None:
             if value.key == "refused_commands":
                 print(f"refused {value.value}", flush=True)
 
-    kind, topic = (Image, "left/image_raw") if arguments.raw else (CompressedImage, "left/image_raw/compressed")
-    node.create_subscription(kind, topic, see, QoSProfile(depth=1))
+    node.create_subscription(CompressedImage, "left/image_raw/compressed", see, QoSProfile(depth=1))
     node.create_subscription(DiagnosticArray, "/diagnostics", read, 10)
     node.create_timer(1 / arguments.rate, command)
     while not is_over.is_set():

@@ -4,8 +4,8 @@
 It prints its port, and then `frame time, reply's time, roll rate` for each frame, in s since 1970 and degrees/s.
 """
 
-import argparse
 import socket
+import sys
 import time
 
 import numpy as np
@@ -17,16 +17,13 @@ _REPLY_BYTES = 16
 
 
 def main() -> None:
-    """Serve one bridge until it disconnects."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("rate", type=float, help="frames per second")
-    arguments = parser.parse_args()
+    """Serve one bridge until it disconnects: hosts_vehicle.py FRAMES_PER_SECOND."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         print(listener.getsockname()[1], flush=True)
         bridge, _ = listener.accept()
     with bridge:
         bridge.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        converse(bridge, arguments.rate)
+        converse(bridge, float(sys.argv[1]))
 
 
 def converse(bridge: socket.socket, rate: float) -> None:

@@ -30,10 +30,6 @@ _MAX_PACKET_BYTES = 65536
 _TURN_PACKETS = 64  # read from one end before the other end's turn
 
 
-class LinkUnavailableError(Exception):
-    """The link is not supported on this machine. The text names the missing requirement."""
-
-
 @dataclass(frozen=True, slots=True)
 class Impairment:
     """Impairments in each direction. The defaults are those of a wireless link in a hall."""
@@ -96,14 +92,14 @@ class ImpairedLink:
     """Connection of two network namespaces by devices of the same name, initially down."""
 
     def __init__(self, namespaces: tuple[str, str], device: str, impairment: Impairment) -> None:
-        """Raise LinkUnavailableError if TUN devices are not supported."""
+        """Raise MachinesError if TUN devices are not supported."""
         self._ends: list[int] = []
         try:
             for namespace in namespaces:
                 self._ends.append(_open_tun(namespace, device))
         except OSError as error:
             self._close_ends()
-            raise LinkUnavailableError(f"TUN devices can't be made here ({_TUN}): {error.strerror}.") from error
+            raise MachinesError(f"TUN devices can't be made here ({_TUN}): {error.strerror}.") from error
         self.directions = tuple(Direction(impairment, 2 * impairment.seed + end) for end in range(2))
         self._lock = threading.Lock()
         self._closing, self._close = os.pipe()
@@ -153,14 +149,12 @@ class ImpairedLink:
 @contextlib.contextmanager
 def two_machines_far_apart(impairment: Impairment) -> Iterator[tuple[Machine, Machine, ImpairedLink]]:
     """Create two machines with an impaired link between them. Raises MachinesError if not permitted."""
-    with namespaces(2) as (one, other):
-        try:
-            link = ImpairedLink((one.name, other.name), DEVICE, impairment)
-        except LinkUnavailableError as error:
-            raise MachinesError(str(error)) from error
-        with contextlib.closing(link):
-            configure(one, other)
-            yield one, other, link
+    with (
+        namespaces(2) as (one, other),
+        contextlib.closing(ImpairedLink((one.name, other.name), DEVICE, impairment)) as link,
+    ):
+        configure(one, other)
+        yield one, other, link
 
 
 def _take(end: int, direction: Direction) -> None:

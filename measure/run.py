@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import ast
-import contextlib
 import ctypes
 import faulthandler
 import importlib
@@ -31,10 +30,16 @@ from pathlib import Path
 
 sys.path.append(str(Path(__file__).resolve().parent.parent / "test" / "support"))
 sys.path.append(str(Path(__file__).resolve().parent.parent / "test" / "conformance" / "support"))
+sys.path.append(str(Path(__file__).resolve().parent.parent / "test" / "runner"))
+from descendants import end_descendants
 from step import CRASHED, DOMAINS, MOVED, NOT_HERE, OK, NotHereError
 
-ROOT = Path(__file__).resolve().parent.parent
-SUPPORT = [str(ROOT / "test" / folder) for folder in ("support", "conformance/support")]
+from drone_bridge.ros.process.environment import name_profile_for_fast_dds_2
+from drone_bridge.tools.demo.composition import confinement
+
+FOLDER = Path(__file__).resolve().parent
+ROOT = FOLDER.parent
+SUPPORT = sys.path[-3:]
 LIMIT_S = {True: 420.0, False: 3 * 3600.0}  # of a step, by whether it is the short form
 GRACE_S = 10.0  # from SIGTERM to SIGKILL, in which a step reports where it hung
 PERIOD_S = 0.2
@@ -57,10 +62,10 @@ class Result:
         return _VERDICTS.get(self.status, "FAILED")
 
 
-def steps(folder: Path) -> dict[str, str]:
-    """Return the first line of the docstring of each step in a folder, by the step's name."""
+def steps() -> dict[str, str]:
+    """Return the first line of the docstring of each step, by the step's name."""
     found = {}
-    for path in sorted(folder.glob("*.py")):
+    for path in sorted(FOLDER.glob("*.py")):
         tree = ast.parse(path.read_text())
         mains = (node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == "main")
         if any(node.args.args and node.args.args[0].arg == "short" for node in mains):
@@ -82,14 +87,14 @@ def run_here(name: str, *, short: bool, limit_s: float) -> int:
         return CRASHED
 
 
-def run_step(folder: Path, name: str, *, short: bool, limit_s: float) -> Result:
+def run_step(name: str, *, short: bool, limit_s: float) -> Result:
     """Run a step in its own process, show its output, and stop its remaining processes."""
-    command = [sys.executable, __file__, "--folder", str(folder), "--here", name, "--limit", str(limit_s)]
+    command = [sys.executable, __file__, "--here", name, "--limit", str(limit_s)]
     began_s, shown = time.monotonic(), [""]
     with tempfile.TemporaryDirectory(prefix=f"measure.{name}.") as scratch:
         process = subprocess.Popen(
             [*command, *(["--short"] if short else [])],
-            env=environment(folder, Path(scratch)),
+            env=environment(Path(scratch)),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             text=True,
@@ -104,7 +109,7 @@ def run_step(folder: Path, name: str, *, short: bool, limit_s: float) -> Result:
                 time.sleep(PERIOD_S)
             status = CRASHED if process.returncode is None else process.returncode
         finally:
-            left = end_descendants()
+            left = end_descendants(GRACE_S)
             process.wait()
             reader.join()
             process.stdout.close()  # type: ignore[union-attr]
@@ -125,80 +130,20 @@ def _show(process: subprocess.Popen[str], shown: list[str]) -> None:
             shown.append(line.strip())
 
 
-def environment(folder: Path, scratch: Path) -> Mapping[str, str]:
+def environment(scratch: Path) -> Mapping[str, str]:
     """Return the environment of a step: topics on this machine only, in a domain without tests, and its folders."""
+    os.environ["FASTDDS_DEFAULT_PROFILES_FILE"] = str(ROOT / "config" / "fastdds_loopback.xml")  # as env/activate does
+    name_profile_for_fast_dds_2(os.environ)
     variables = {
         **os.environ,
-        "PYTHONPATH": os.pathsep.join([str(folder), str(Path(__file__).parent), *SUPPORT]),
+        **confinement(),
+        "PYTHONPATH": os.pathsep.join([str(FOLDER), *SUPPORT]),
         "PYTHONUNBUFFERED": "1",
         "ROS_DOMAIN_ID": str(random.SystemRandom().choice(DOMAINS)),
         **dict.fromkeys(("ROS_HOME", "ROS_LOG_DIR", "TMPDIR"), str(scratch)),
     }
     variables.pop("PYTHONDONTWRITEBYTECODE", None)  # modules are compiled once, as in an installed package
-    if os.environ.get("ROS_DISTRO") == "humble":  # which has another name for LOCALHOST
-        variables["ROS_LOCALHOST_ONLY"] = "1"
-    if "fastrtps" in os.environ.get("RMW_IMPLEMENTATION", "rmw_fastrtps_cpp"):  # as set by env/activate
-        from drone_bridge.ros.process.environment import name_profile_for_fast_dds_2
-
-        variables["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "SYSTEM_DEFAULT"
-        variables["FASTDDS_DEFAULT_PROFILES_FILE"] = str(ROOT / "config" / "fastdds_loopback.xml")
-        name_profile_for_fast_dds_2(variables)
-    else:
-        variables["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
     return variables
-
-
-# Remaining processes of steps.
-
-
-def adopt_orphans() -> None:
-    """Become the parent of processes that a step leaves behind (Linux)."""
-    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-
-
-def end_descendants() -> list[str]:
-    """Stop all descendants of this process: SIGTERM, then SIGKILL. Return the commands of the running ones."""
-    running = _descendants()
-    left = [_command(pid) for pid in running]
-    for number in (signal.SIGTERM, signal.SIGKILL):
-        limit_s = time.monotonic() + GRACE_S
-        while running and (number == signal.SIGKILL or time.monotonic() < limit_s):
-            for pid in running:
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, number)
-                    os.kill(pid, signal.SIGCONT)
-            time.sleep(0.1)
-            running = _descendants()
-            _reap()  # after the scan, so that no exited process is left as a zombie
-    return left
-
-
-def _descendants() -> list[int]:
-    """Return the process IDs of running descendants of this process."""
-    parents, states = dict[int, int](), dict[int, str]()
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        with contextlib.suppress(OSError):
-            state, parent, *_ = stat.read_text().rpartition(")")[2].split()
-            pid = int(stat.parent.name)
-            parents[pid], states[pid] = int(parent), state
-    ours, found = {os.getpid()}, list[int]()
-    while children := [pid for pid, parent in parents.items() if parent in ours and pid not in ours]:
-        ours.update(children)
-        found += children
-    return [pid for pid in found if states[pid] != "Z"]
-
-
-def _reap() -> None:
-    """Collect the exit statuses of adopted processes."""
-    with contextlib.suppress(ChildProcessError):
-        while os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG):
-            pass
-
-
-def _command(pid: int) -> str:
-    with contextlib.suppress(OSError):
-        return " ".join(Path(f"/proc/{pid}/cmdline").read_text().split("\0")[:4]).strip()
-    return str(pid)
 
 
 # Main program.
@@ -226,10 +171,9 @@ def read_options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--short", action="store_true", help="at most half an hour for all steps, on two cores")
     parser.add_argument("--list", action="store_true", help="print the steps with their descriptions")
     parser.add_argument("--limit", type=float, metavar="S", help="time limit of each step")
-    parser.add_argument("--folder", type=Path, default=Path(__file__).resolve().parent, help=argparse.SUPPRESS)
     parser.add_argument("--here", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
-    known = steps(options.folder)
+    known = steps()
     if unknown := [name for name in options.steps if name not in known]:
         parser.error(f"unknown: {', '.join(unknown)}; the steps are {', '.join(known)}")
     options.limit = options.limit or LIMIT_S[options.short]
@@ -239,7 +183,7 @@ def read_options(arguments: Sequence[str] | None) -> argparse.Namespace:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the steps of the command line, and print the table."""
     options = read_options(arguments)
-    known = steps(options.folder)
+    known = steps()
     if options.list:
         width = max(map(len, known), default=0)
         print("\n".join(f"{name:<{width}}  {line}" for name, line in known.items()))
@@ -247,12 +191,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.here:
         return run_here(options.steps[0], short=options.short, limit_s=options.limit)
     heed_signals()
-    adopt_orphans()
+    ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1)  # adopt what a step leaves behind
     began_s, results, is_interrupted = time.monotonic(), list[Result](), False
     for name in options.steps or known:
         print(f"== {name}: {known[name]}", flush=True)
         try:
-            results.append(run_step(options.folder, name, short=options.short, limit_s=options.limit))
+            results.append(run_step(name, short=options.short, limit_s=options.limit))
         except KeyboardInterrupt:
             is_interrupted = True
             break

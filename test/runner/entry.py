@@ -23,6 +23,7 @@ import time
 from pathlib import Path
 
 import pytest
+from descendants import end_descendants, parent_of
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "conformance" / "support"))
 import place
@@ -32,8 +33,6 @@ TEST_LIMIT_S = 300
 LOOK_PERIOD_S = 1.0
 #: Time from SIGABRT to SIGKILL.
 DUMP_S = 10.0
-#: Maximum number of printed characters of a command line.
-MAX_COMMAND = 160
 #: Maximum number in one run of all tests. More of them indicate another fault.
 MAX_LOCK_UPS = 2
 LOCK_UPS = "lock-ups"
@@ -71,44 +70,7 @@ def claim_lock_up(folder: Path) -> bool:
 
 def ctest_pid() -> int:
     """Return the process of ctest, which runs ament's run_test.py, which runs this."""
-    return _parent_of(os.getppid())
-
-
-def _parent_of(pid: int) -> int:
-    try:
-        return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
-    except OSError:
-        return 0
-
-
-def descendants() -> list[int]:
-    """Return the descendants of this process."""
-    children: dict[int, list[int]] = {}
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        pid = int(stat.parent.name)
-        children.setdefault(_parent_of(pid), []).append(pid)
-    found, unseen = [], [os.getpid()]
-    while unseen:
-        more = children.get(unseen.pop(), [])
-        found += more
-        unseen += more
-    return found
-
-
-def end_descendants() -> list[str]:
-    """End all descendants of this process, and return the commands of the running ones."""
-    commands = []
-    while pids := descendants():
-        for pid in pids:
-            with contextlib.suppress(OSError):
-                if command := Path(f"/proc/{pid}/cmdline").read_bytes():
-                    commands.append(command.replace(b"\0", b" ").decode(errors="replace").strip()[:MAX_COMMAND])
-                os.kill(pid, signal.SIGKILL)
-        with contextlib.suppress(ChildProcessError):
-            while os.waitpid(-1, os.WNOHANG)[0]:
-                pass
-        time.sleep(0.02)
-    return list(dict.fromkeys(commands))
+    return parent_of(os.getppid())
 
 
 def run_pytest(arguments: list[str], folder: Path, output: Path, limit_s: float) -> int:

@@ -16,21 +16,17 @@ from ament_index_python.packages import get_package_share_directory
 from drone_bridge.kind import ROBOTS, Mechanism, kinds
 from drone_bridge.ros.process import shared_memory
 from drone_bridge.ros.process.environment import name_profile_for_fast_dds_2
+from drone_bridge.tools.demo.composition import confinement
 
 # Before rclpy is imported: an own ROS domain, on this machine only.
 os.environ["ROS_DOMAIN_ID"] = str(place.domains()[0])
-if "fastrtps" in os.environ.get("RMW_IMPLEMENTATION", "rmw_fastrtps_cpp"):  # as env/activate has it: docs/network.md
-    os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "SYSTEM_DEFAULT"
-else:
-    os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
-if os.environ.get("ROS_DISTRO") == "humble":  # which has another name for it; later ones complain about that
-    os.environ["ROS_LOCALHOST_ONLY"] = "1"
 # Folder for persistent state of nodes, which must not outlive the tests.
 RUNTIME = tempfile.TemporaryDirectory()
 os.environ["ROS_HOME"] = RUNTIME.name
 CONFIG = Path(get_package_share_directory("drone_bridge"), "config")
 os.environ["FASTDDS_DEFAULT_PROFILES_FILE"] = str(CONFIG / "fastdds_loopback.xml")
 name_profile_for_fast_dds_2(os.environ)
+os.environ |= confinement()
 
 shared_memory.make_room()  # as nodes do at their start
 
