@@ -17,6 +17,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from machines import DEVICE, Machine, MachinesError, configure, namespaces
@@ -178,22 +179,9 @@ def _hand_over(end: int, packet: bytes) -> None:
 
 def _open_tun(namespace: str, device: str) -> int:
     """Return the file descriptor of a new TUN device in a namespace. Closing it removes the device."""
-    opened: list[int] = []
-    errors: list[OSError] = []
-
-    def open_there() -> None:
-        try:
-            opened.append(_open_in(namespace, device))
-        except OSError as error:
-            errors.append(error)
-
     # A device belongs to the namespace of the thread that opens it, and this thread only does that.
-    thread = threading.Thread(target=open_there, name="opens a TUN device")
-    thread.start()
-    thread.join()
-    if errors:
-        raise errors[0]
-    return opened[0]
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(_open_in, namespace, device).result()
 
 
 def _open_in(namespace: str, device: str) -> int:

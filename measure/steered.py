@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Protocol
 
 import numpy as np
 from testbed_velocity_flights import frame_of, make_flight
@@ -29,18 +28,6 @@ from drone_bridge.testbed.emulator.world import Sphere, SphereWorld
 from drone_bridge.testbed.emulator.world import WorldFlight as TestbedEmulator
 
 
-class Steered(Protocol):
-    """Emulated vehicle whose bridge needs only the velocity."""
-
-    step_s: float
-
-    def advance(self, wanted: BodyVelocity) -> None:
-        """Move for a step, following a velocity like its bridge."""
-
-    def state(self) -> tuple[Vector, Vector, float]:
-        """Return position, m, velocity, m/s, and heading, rad, in the world."""
-
-
 class TestbedDrone:
     """The testbed's drone, in the layout with positions."""
 
@@ -52,12 +39,14 @@ class TestbedDrone:
         self._flight = TestbedEmulator(world, Airframe(), self.step_s, gusts, seed)
 
     def advance(self, wanted: BodyVelocity) -> None:
+        """Move for a step, following a velocity like its bridge."""
         self._bridge.reported(self._bridge.measurement(frame_of("pose", self._flight.state)), 0.0)
         answer, _ = self._bridge.answer(wanted)
         motion = MotionParameters(*REPLY.unpack(encoded_command(pack_reply, answer)))
         self._flight.advance(TestbedMotion.from_answer(motion, AngleUnit.DEGREES))
 
     def state(self) -> tuple[Vector, Vector, float]:
+        """Return position, m, velocity, m/s, and heading, rad, in the world."""
         state = self._flight.state
         (x, y, z), (vx, vy, vz) = state.position.tolist(), state.velocity.tolist()
         return np.array([x, -z, y]), np.array([vx, -vz, vy]), math.pi / 2 - math.radians(state.angles[0])
@@ -119,7 +108,9 @@ class Submarine:
         return self._scene.attribute(VEHICLE, Attribute.ORIENTATION)  # type: ignore[return-value]
 
 
-def drive(vehicle: Steered, wanted: Callable[[float], BodyVelocity], duration_s: float) -> list[Moment]:
+def drive(
+    vehicle: TestbedDrone | Robot | Submarine, wanted: Callable[[float], BodyVelocity], duration_s: float
+) -> list[Moment]:
     """Follow velocities. A command reaches the vehicle with the next step. Return its state every STEP_S."""
     moments: list[Moment] = []
     time_s = 0.0
