@@ -225,7 +225,7 @@ def test_a_request_has_to_come_in_time_and_its_answer_may_take_longer(monkeypatc
         is_asked.set()
         return may_answer.wait(TIMEOUT_S)
 
-    door = front_door.FrontDoor(Access.of("127.0.0.1", steer=False), 0, None, Pilots(print, print, print, print, print))
+    door = front_door.FrontDoor(Access.of("127.0.0.1", steer=False), 0, None, Pilots())
     door.offer("history/ünï.json", make)
     port, answers = door.open(), []
     reading = threading.Thread(target=lambda: answers.append(get(f"127.0.0.1:{port}/", "/history/%C3%BCn%C3%AF.json")))
@@ -245,7 +245,7 @@ def test_a_request_has_to_come_in_time_and_its_answer_may_take_longer(monkeypatc
 
 def test_the_end_waits_for_no_answer_that_is_not_ready():
     is_asked, may_answer = threading.Event(), threading.Event()
-    door = front_door.FrontDoor(Access.of("127.0.0.1", steer=False), 0, None, Pilots(print, print, print, print, print))
+    door = front_door.FrontDoor(Access.of("127.0.0.1", steer=False), 0, None, Pilots())
     door.offer("slow.json", lambda: is_asked.set() or may_answer.wait(TIMEOUT_S))
     port = door.open()
     ending = threading.Thread(target=door.close)

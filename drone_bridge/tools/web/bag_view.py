@@ -23,7 +23,6 @@ from xml.etree import ElementTree
 
 import foxglove
 from ament_index_python.packages import get_package_share_directory
-from builtin_interfaces.msg import Time
 from foxglove import Channel, Schema
 from foxglove.websocket import PlaybackCommand, PlaybackControlRequest, PlaybackState, PlaybackStatus, ServerListener
 from rclpy.serialization import serialize_message
@@ -60,10 +59,6 @@ HISTORY_BYTES = 2**14
 PLAYING, PAUSED, ENDED = 0, 1, 3
 _STATE = struct.Struct("<BBQfBI")  # Foxglove's protocol: playback state, with an empty request id
 _STATE_OPCODE = 5
-
-
-def _ignore(*_: object) -> None:
-    """Ignore all requests, as a recording has no vehicle to steer."""
 
 
 class _Feed:
@@ -119,8 +114,7 @@ class RecordingView(ServerListener):
         self._events: list[Event] | None = None
         self._history: dict[str, dict[int, tuple[int, bytes]]] | None = None
         self._reading = threading.Lock()
-        pilots = Pilots(_ignore, _ignore, _ignore, Time, _ignore)
-        self._door = FrontDoor(access, port, self.relay, pilots)
+        self._door = FrontDoor(access, port, self.relay, Pilots())
         self._door.farewell = "This recording is not played any more."
         self._door.offer("events.json", self._events_document)
         for topic in self._feeds:

@@ -10,7 +10,7 @@ has to release the stick before the vehicle moves again.
 import math
 import sys
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 
 from drone_bridge.tools.web.vehicles import AXES
@@ -81,6 +81,10 @@ class Helm:
         lease = self._leases.get(vehicle)
         return lease.pilot if lease else None
 
+    def vehicle_of(self, pilot: int) -> str:
+        """Return the vehicle of a pilot; "" without one."""
+        return next((lease.vehicle for lease in self._leases.values() if lease.pilot == pilot), "")
+
     def take(self, pilot: int, vehicle: str, now_s: float) -> None:
         """Give the pilot the lease of a vehicle. Another vehicle's lease must be released first.
 
@@ -116,7 +120,7 @@ class Helm:
         lease.kept_s = now_s
         return asked
 
-    def hand_over(self, pilot: int, vehicle: str, to: int, now_s: float) -> None:
+    def hand_over(self, pilot: int, vehicle: str, to: int | None, now_s: float) -> None:
         """Transfer the lease to a pilot who requested it."""
         if to not in self._lease_of(pilot, vehicle).asked:
             raise HelmRefusedError("The page that requested the helm has disconnected.")
@@ -175,19 +179,9 @@ class Helm:
             del self._leases[vehicle]
         return ended
 
-    def remove(self, vehicle: str) -> None:
-        """Forget a vehicle that has disappeared."""
-        self._leases.pop(vehicle, None)
-
-    def overdue(self, now_s: float) -> list[str]:
-        """Return the vehicles to stop now: they move, and their pilot is silent."""
-        stopped = []
-        for lease in self._leases.values():
-            if lease.motion != NEUTRAL and now_s - lease.received_s > MAX_AGE_S:
-                lease.motion = NEUTRAL
-                lease.must_let_go = LOST
-                stopped.append(lease.vehicle)
-        return stopped
+    def keep_only(self, vehicles: Container[str]) -> None:
+        """Forget vehicles that have disappeared."""
+        self._leases = {vehicle: lease for vehicle, lease in self._leases.items() if vehicle in vehicles}
 
     def silent(self, now_s: float) -> list[str]:
         """Return the vehicles with a silent pilot. They are commanded zero until the lease ends."""

@@ -15,6 +15,7 @@ from rclpy.node import Node
 from std_msgs.msg import Bool
 
 from drone_bridge.msg import HoldStatus
+from drone_bridge.net.clock import elapsed_s
 from drone_bridge.net.connector import LinkError
 from drone_bridge.ros.hold.file_keeper import FileKeeper
 from drone_bridge.ros.hold.wish_file import FILE_TIMEOUT_S, WishFile
@@ -106,22 +107,28 @@ class WebBridge(Node):
         self._relay = Relay(host, self._foxglove.port, self._subscribed, self._inbox.done)
         self._graph = Graph(self, context, self._relay.publish, self._relay.withdraw)
         self._wish_file = FileKeeper(WishFile(self.context.get_domain_id()).keep, self._on_wish_file)
-        self._pilots = Pilots(
-            self._command, self._ask_to_hold, self._fleet.wish, self._now, self._on_fault, keeper=self._wish_file
-        )
-        self._landings = Landings(self, lambda topic, place: self._tell(self._pilots.set_below, topic, place))
-        self._faults = LogLimiter()
-        self._goals = Goals(self, lambda topic, state: self._tell(self._pilots.set_goal_state, topic, state))
-        self._shown = frozenset[str]()
-        self._pilots.set_goal = self._set_goal
-        self._pilots.show = lambda topics: self._inbox.put(lambda: self._show(topics))
-        self._pilots.cancel_goal = lambda topic: self._inbox.put(lambda: self._goals.cancel(topic))
-        self._door = FrontDoor(self._access, get("port"), self._relay, self._pilots)
         self._recordings = Recordings(get("host"))
+        self._pilots = Pilots(
+            send_command=self._command,
+            ask_to_hold=self._ask_to_hold,
+            send_wish=self._fleet.wish,
+            set_goal=self._set_goal,
+            cancel_goal=lambda topic: self._inbox.put(lambda: self._goals.cancel(topic)),
+            show=lambda topics: self._inbox.put(lambda: self._show(topics)),
+            play=lambda name, answer: self._recordings.play(name, functools.partial(self._tell, answer)),
+            now=self._now,
+            on_fault=self._on_fault,
+            keeper=self._wish_file,
+        )
+        board = self._pilots.announcements
+        self._landings = Landings(self, lambda topic, place: self._tell(board.set_below, topic, place))
+        self._faults = LogLimiter()
+        self._goals = Goals(self, lambda topic, state: self._tell(board.set_goal, topic, state, elapsed_s()))
+        self._shown = frozenset[str]()
+        self._door = FrontDoor(self._access, get("port"), self._relay, self._pilots)
         self._door.offer("recordings.json", self._recordings.document)
         self._door.offer_files("recordings", self._recordings.file)
         self._door.offer_files("reports", self._recordings.report)
-        self._pilots.play = self._recordings.play
         try:
             port = self._door.open()
         except LinkError as error:
@@ -162,7 +169,7 @@ class WebBridge(Node):
         self._recording.update()
         self._publish_viewed()
         self._show(self._shown)
-        self._tell(self._pilots.set_max_speed, self._declared["max_speed"])
+        self._tell(self._pilots.announcements.set_max_speed, self._declared["max_speed"])
         seen, now_s = (
             (dict(self.get_topic_names_and_types()), dict(self.get_service_names_and_types())),
             time.monotonic(),
@@ -176,7 +183,7 @@ class WebBridge(Node):
         self._graph.update(topics)
         self._calls.update(services)
         if self._fleet.update(topics, services):
-            self._tell(self._pilots.set_vehicles, list(self._fleet.vehicles))
+            self._tell(self._pilots.stops.set_vehicles, list(self._fleet.vehicles), elapsed_s())
         self._landings.update(topics, (each.topic for each in self._fleet.vehicles))
 
     def _publish_viewed(self) -> None:
@@ -198,8 +205,9 @@ class WebBridge(Node):
         stamp: Time = self.get_clock().now().to_msg()
         return stamp
 
-    def _command(self, topic: str, motion: Motion, stamp: Time) -> None:
-        self._fleet.command(topic, motion, stamp, self._declared["max_speed"], self._declared["max_turn_rate"])
+    def _command(self, topic: str, motion: Motion, stamp: Time | None) -> None:
+        speeds = self._declared["max_speed"], self._declared["max_turn_rate"]
+        self._fleet.command(topic, motion, stamp or self._now(), *speeds)
 
     def _ask_to_hold(self, topic: str, is_held: bool, answer: Callable[[str], None]) -> None:
         self._inbox.put(lambda: self._fleet.hold(topic, is_held, lambda problem: self._tell(answer, problem)))
@@ -222,15 +230,15 @@ class WebBridge(Node):
                 self._door.loop.call_soon_threadsafe(call, *what)
 
     def _on_held(self, topic: str, since_ns: int | None, is_kept: bool) -> None:
-        self._tell(functools.partial(self._pilots.set_held, topic, since_ns, is_kept=is_kept))
+        self._tell(functools.partial(self._pilots.stops.set_held, topic, since_ns, is_kept=is_kept))
 
     def _on_status(self, name: str, status: HoldStatus) -> None:
-        self._tell(self._pilots.set_status, name, status)
+        self._tell(self._pilots.stops.set_status, name, status, elapsed_s())
 
     def _on_wish_file(self, problem: str) -> None:
         if problem:
             self.get_logger().warning(problem)
-        self._tell(self._pilots.show_problem)
+        self._tell(self._pilots.announce)
 
     def _on_fault(self, trace: str) -> None:
         if line := self._faults.admit(trace):

@@ -83,7 +83,7 @@ class Wishes:
         self._resumed: set[str] = set()  # vehicles excepted from it
         self._reports: dict[str, dict[str, tuple[Report, float]]] = {}  # newest of each run of a node, and its time
 
-    def __contains__(self, vehicle: str) -> bool:
+    def __contains__(self, vehicle: object) -> bool:
         return vehicle in self._wishes
 
     def get(self, vehicle: str) -> Wish | None:

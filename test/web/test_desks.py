@@ -1,0 +1,457 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Desks for helms and for STOP, and what pages read about them. No socket, and a fake clock."""
+
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pytest
+
+from drone_bridge.msg import HoldStatus
+from drone_bridge.tools.web.announcements import Announcements
+from drone_bridge.tools.web.helm import ASK_S, LEASE_S, MAX_AGE_S, NEUTRAL, HelmRefusedError
+from drone_bridge.tools.web.helm_desk import HELM_ENDS_WITHIN_S, HelmDesk
+from drone_bridge.tools.web.stop_desk import HELM_TAKEN_S, MAX_WANTED, STOP_TIMEOUT_S, StopDesk
+from drone_bridge.tools.web.vehicles import SteeredVehicle
+from drone_bridge.tools.web.wishes import Wishes
+
+TOPIC, NODE = "/dronegui/cmd_vel_stamped", "/dronegui/dronegui_bridge"
+DRONE = SteeredVehicle(TOPIC, "dronegui_bridge", holds=(f"{NODE}/hold",))
+REPORTING = replace(DRONE, reporters=(NODE,))
+FOREIGN = SteeredVehicle(TOPIC, "somebodys_bridge")
+ROVER = SteeredVehicle("/rover/cmd_vel_stamped", "robot_bridge", holds=("/rover/robot_bridge/hold",))
+GONE = [{"topic": TOPIC, "name": "dronegui"}]
+ANNE, BEN = 1, 2
+FORWARD = (1.0, 0.0, 0.0, 0.0)
+
+
+class Desks:
+    """Desks with two pages. `done` has their requests to vehicles, `told` what Anne's page has read."""
+
+    def __init__(self):
+        self.now_s, self.done, self.wishes, self.answers, self.notices, self.filed = 100.0, [], [], [], [], []
+        self.keeper = SimpleNamespace(problem="", keep=lambda filed: self.filed.append([each.id for each in filed]))
+        wishes = Wishes()
+        self.helms = HelmDesk(wishes, self._command, lambda *notice: self.notices.append(notice), self._announce)
+        self.helms.names |= {ANNE: "Anne", BEN: "Ben"}
+        self.stops = StopDesk(self.helms, wishes, self._ask, self._wish, self.keeper)
+        self.announcements = Announcements(self.helms, self.stops)
+        self.see(DRONE)
+
+    def _announce(self):
+        self.told = self.announcements.for_page(ANNE, self.now_s)
+
+    def _command(self, topic, motion, stamp):
+        self.done.append("neutral" if motion == NEUTRAL else motion)
+
+    def _ask(self, topic, is_held, answer):
+        self.answers.append(answer)
+        self.done.append(("hold" if is_held else "resume", topic))
+
+    def _wish(self, node, id_, reason):
+        self.wishes.append(id_)
+        self.done.append(("wish" if id_ else "no wish", node))
+
+    def see(self, *vehicles):
+        self.stops.set_vehicles(vehicles, self.now_s)
+
+    def stop(self, *topics):
+        """Press STOP as `Pilots` does; without topics STOP all. Return whether there may be such a vehicle."""
+        is_known = self.stops.stop("Anne", topics or None, self.now_s, 50.0)
+        self.stops.resend(self.now_s)
+        self._announce()
+        return is_known
+
+    def resume(self, topic=None):
+        self.stops.resume(ANNE, topic, self.now_s)
+
+    def report(self, run="1", wish="", before=0, releases=0, **held):
+        """The reporting drone's node reports its hold."""
+        status = HoldStatus(run=run, wish=wish, releases_before_wish=before, releases=releases, **held)
+        self.stops.set_status(NODE, status, self.now_s)
+
+    def take(self, page=ANNE):
+        self.helms.take(page, TOPIC, self.now_s)
+
+    def steer(self, **motion):
+        token, is_held = self.helms.leases.token(self.now_s), self.stops.is_held(TOPIC, self.now_s)
+        self.helms.steer(ANNE, token, motion, self.now_s, None, is_held=is_held)
+
+    def tick(self, seconds=0.1):
+        self.now_s += seconds
+        self.helms.tick(self.now_s)
+        self.stops.tick(self.now_s)
+
+    def take_done(self):
+        done, self.done = self.done, []
+        return done
+
+    @property
+    def drone(self):
+        return self.told["vehicles"][0]
+
+    @property
+    def held(self):
+        return self.drone["held"]
+
+
+@pytest.fixture
+def desks():
+    return Desks()
+
+
+@pytest.fixture
+def reporting(desks):
+    desks.see(REPORTING)
+    return desks
+
+
+# Helms.
+
+
+@pytest.mark.parametrize(
+    "way",
+    [
+        pytest.param(lambda desks: desks.steer(), id="neutral"),
+        pytest.param(lambda desks: desks.helms.release(ANNE, desks.now_s), id="release"),
+        pytest.param(lambda desks: desks.helms.leave(ANNE, desks.now_s), id="leave"),
+        pytest.param(lambda desks: desks.tick(MAX_AGE_S + 0.01), id="silence"),
+        pytest.param(lambda desks: desks.tick(LEASE_S + 1.0), id="suspension"),
+    ],
+)
+def test_the_vehicle_stops_when_the_pilot_lets_go_or_is_lost(desks, way):
+    desks.take()
+    desks.steer(x=1)
+    assert desks.take_done() == ["neutral", FORWARD]
+    way(desks)
+    assert desks.take_done() == ["neutral"]
+
+
+def test_a_silent_pilot_is_replaced_by_neutral_until_the_lease_ends(desks):
+    desks.take()
+    for seconds in (MAX_AGE_S + 0.1, 0.1, LEASE_S):
+        desks.tick(seconds)
+    assert desks.take_done() == ["neutral"] * 4
+    assert (desks.drone["pilot"], [page for page, _ in desks.notices]) == (None, [ANNE])
+    desks.tick()
+    assert desks.done == []
+
+
+def test_a_refused_command_is_replaced_by_neutral(desks):
+    desks.take()
+    with pytest.raises(HelmRefusedError):
+        desks.steer(x="fast")
+    assert desks.done == ["neutral"] * 2
+
+
+def test_pages_read_who_steers_and_who_asks_and_the_pilots_answer(desks):
+    desks.take(BEN)
+    assert (desks.drone["pilot"], desks.drone["pilot_name"]) == ("other", "Ben")
+    desks.helms.ask(ANNE, TOPIC, desks.now_s)
+    assert desks.drone["asked"] == [{"number": ANNE, "name": "Anne", "is_you": True, "left_s": ASK_S}]
+    desks.helms.keep(BEN, desks.now_s)
+    assert (desks.drone["asked"], desks.notices) == ([], [(ANNE, "Ben keeps the helm.")])
+    desks.now_s += ASK_S
+    desks.helms.ask(ANNE, TOPIC, desks.now_s)
+    desks.helms.hand_over(BEN, ANNE, desks.now_s)
+    assert (desks.drone["pilot"], desks.done) == ("you", ["neutral"] * 2)
+    desks.helms.ask(BEN, TOPIC, desks.now_s)
+    desks.now_s += ASK_S
+    desks.take(BEN)
+    assert (desks.drone["pilot"], desks.notices[-1][0]) == ("other", ANNE)
+
+
+def test_a_pilot_whose_vehicle_has_disappeared_is_at_no_helm(desks):
+    desks.take()
+    desks.see()
+    desks.see(DRONE)
+    assert desks.drone["pilot"] is None
+
+
+def test_a_vehicle_held_since_a_helm_ended_follows_a_new_one_but_not_later(desks):
+    desks.stops.set_held(TOPIC, 5 * 10**9)
+    desks.take()
+    desks.steer(x=1)
+    assert desks.done[-1] == FORWARD
+    desks.resume(TOPIC)
+    with pytest.raises(HelmRefusedError, match="Release the stick"):
+        desks.steer(x=1)
+    desks.now_s += HELM_TAKEN_S + 0.1
+    with pytest.raises(HelmRefusedError, match="on hold"):
+        desks.steer(x=1)
+
+
+# STOP.
+
+
+@pytest.mark.parametrize("topics", [[], [TOPIC]])
+def test_stop_unanswered_within_a_second_is_a_problem_until_answered(desks, topics):
+    desks.stop(*topics)
+    desks.tick(STOP_TIMEOUT_S)
+    assert desks.held["problem"] == ""
+    desks.tick()
+    assert desks.held["problem"] == "no confirmation yet"
+    desks.answers[-1]("the link is down")
+    assert (desks.held["problem"], desks.held["is_sure"]) == ("the link is down", False)
+    desks.answers[-1]("")
+    assert (desks.held["problem"], desks.held["is_sure"]) == ("", True)
+
+
+@pytest.mark.parametrize(
+    ("vehicle", "done", "done_later"), [(DRONE, ["neutral", ("hold", TOPIC)], []), (FOREIGN, ["neutral"], ["neutral"])]
+)
+def test_vehicle_without_reports_gets_neutral_and_repeated_calls(desks, vehicle, done, done_later):
+    desks.see(vehicle)
+    desks.stop(TOPIC)
+    desks.tick()
+    assert desks.take_done() == done * 2
+    for answer in desks.answers:
+        answer("")
+    desks.tick()
+    assert desks.done == done_later
+    for since_ns in (10**9, None):  # released elsewhere
+        desks.stops.set_held(TOPIC, since_ns)
+    assert (desks.held is None, TOPIC in desks.stops.wishes) == (vehicle is DRONE, vehicle is not DRONE)
+
+
+def test_wish_is_published_and_filed_until_reported_and_ends_with_a_resume(reporting):
+    reporting.stop(TOPIC)
+    reporting.tick()
+    assert reporting.done == [("wish", NODE)] * 2  # nothing else, as the rest follows from the state
+    id_, again = reporting.wishes
+    assert (id_, reporting.filed) == (again, [[id_]])
+    reporting.report(wish=id_, held=True)
+    reporting.tick()
+    assert reporting.done == [("wish", NODE)] * 2
+    assert reporting.held["is_sure"]
+    reporting.resume(TOPIC)
+    assert reporting.done[2:] == [("no wish", NODE), ("resume", TOPIC)]
+    assert reporting.filed == [[id_], []]  # only on changes
+
+
+def test_release_by_other_means_ends_the_wish_and_releases_nothing(reporting):
+    reporting.take()
+    reporting.stop(TOPIC)
+    reporting.report(wish=reporting.wishes[-1], held=True, before=4, releases=4)
+    reporting.take_done()
+    reporting.report(wish=reporting.wishes[-1], held=False, before=4, releases=5)
+    reporting.tick()
+    assert (reporting.done, reporting.held, reporting.filed[-1]) == ([("no wish", NODE)], None, [])
+    with pytest.raises(HelmRefusedError, match="Release the stick"):
+        reporting.steer(x=1)
+
+
+def test_a_wish_outlives_a_restarted_bridge_that_says_that_it_is_not_held(reporting):
+    reporting.stop(TOPIC)
+    reporting.report(run="1", wish=reporting.wishes[-1], held=True)
+    reporting.take_done()
+    reporting.report(run="2", held=False)
+    assert (reporting.held["why"], reporting.drone["runs"]) == ("you pressed STOP", {NODE: "2"})
+    reporting.tick()
+    assert reporting.done == [("wish", NODE)]
+    assert len(set(reporting.wishes)) == 1
+
+
+def test_a_hold_or_a_wish_that_can_t_be_kept_is_reported_on_the_page(reporting):
+    reporting.report(held=True, reason="the service hold was called", problem="its disk is full")
+    assert (reporting.held["why"], reporting.held["unkept"]) == ("the service hold was called", "its disk is full")
+    reporting.report(held=True)
+    reporting.stop()
+    assert reporting.held["unkept"] == ""
+    reporting.keeper.problem = "the disk is full"
+    reporting.tick(STOP_TIMEOUT_S + 0.1)
+    assert reporting.held["unkept"] == "the disk is full"
+    assert "the disk is full" in reporting.told["all_stopped"]
+
+
+def test_vehicle_not_yet_found_by_a_new_server_is_stopped_once_found(desks):
+    desks.see()
+    assert not desks.stop("/no_vehicle", f"/{'long' * 99}/cmd_vel_stamped")
+    assert desks.stop("/no_vehicle", "/new/cmd_vel_stamped")
+    desks.see(replace(REPORTING, topic="/new/cmd_vel_stamped"))
+    assert desks.done == [("wish", NODE)]
+
+
+def test_vehicles_that_never_were_are_bounded_and_those_that_were_stopped(desks):
+    desks.see()
+    desks.stop(*(f"/{number}/cmd_vel_stamped" for number in range(2 * MAX_WANTED)))
+    desks.stop(TOPIC)
+    desks.see(REPORTING)
+    assert (len(desks.told["unanswered"]), desks.done) == (MAX_WANTED, [("wish", NODE)])
+
+
+def test_stop_all_includes_vehicles_that_come_later_until_all_are_resumed(desks):
+    def held_after_return():
+        desks.see()
+        desks.see(REPORTING, ROVER)
+        return [each["held"] and each["held"]["why"] for each in desks.told["vehicles"]]
+
+    desks.see()
+    desks.stop()
+    assert held_after_return() == ["you pressed STOP"] * 2
+    assert desks.take_done() == [("wish", NODE), "neutral", ("hold", ROVER.topic)]
+    desks.resume(TOPIC)
+    assert held_after_return() == [None, "you pressed STOP"]
+    assert desks.told["all_stopped"] == "you pressed STOP all"
+    desks.resume()
+    assert (held_after_return(), desks.told["all_stopped"]) == ([None, None], None)
+
+
+def test_the_end_of_a_wish_for_all_is_read_though_no_vehicle_is_there(desks):
+    desks.see()
+    desks.stop()
+    desks.resume()
+    assert desks.told["all_stopped"] is None
+
+
+def test_vehicle_lost_without_an_answer_is_named_and_stopped_on_return(desks):
+    desks.stop()
+    assert desks.told["unanswered"] == []
+    desks.see()
+    assert desks.told["unanswered"] == GONE
+    desks.now_s += 60.0
+    desks.see(DRONE)
+    assert (desks.told["unanswered"], desks.held["problem"]) == ([], "no confirmation yet")
+    assert desks.done == ["neutral", ("hold", TOPIC)] * 2
+
+
+@pytest.mark.parametrize("vehicle", [DRONE, FOREIGN])
+def test_a_vehicle_that_has_answered_or_has_no_hold_may_go(desks, vehicle):
+    desks.see()
+    desks.stop()
+    desks.see(vehicle)
+    for answer in desks.answers:
+        answer("")
+    desks.see()
+    assert desks.told["unanswered"] == []
+
+
+def test_a_page_reads_since_when_and_why_a_vehicle_is_held(desks):
+    def held():
+        return [desks.held[name] for name in ("since", "why")]
+
+    desks.stops.set_held(TOPIC, 5 * 10**9, is_kept=True)
+    assert held() == [5.0, "from before this launch"]
+    desks.stops.set_held(TOPIC, None)
+    assert desks.held is None
+    desks.take(BEN)
+    desks.helms.release(BEN, desks.now_s)
+    desks.stops.set_held(TOPIC, 6 * 10**9)
+    assert held() == [6.0, "Ben left the helm"]
+    desks.take(BEN)
+    assert held() == [6.0, ""]
+    desks.helms.release(BEN, desks.now_s)
+    desks.stops.set_held(TOPIC, None)
+    desks.stops.set_held(TOPIC, 7 * 10**9)
+    assert held() == [7.0, ""]
+    desks.see()
+    desks.see(DRONE)
+    assert desks.held is None
+    desks.stop()
+    desks.stops.set_held(TOPIC, 300 * 10**9, is_kept=True)  # its bridge was restarted
+    assert held() == [50.0, "you pressed STOP"]
+
+
+# Resume.
+
+
+def test_resume_ends_the_stop_of_a_vehicle_that_is_gone(desks):
+    desks.stop()
+    desks.see()
+    desks.resume(TOPIC)
+    assert desks.told["unanswered"] == []
+    desks.see(DRONE)
+    assert desks.held is None
+
+
+def test_resume_without_a_vehicle_ends_the_hold_of_all(desks):
+    desks.see(REPORTING, ROVER)
+    desks.stop(TOPIC)
+    desks.stops.set_held(ROVER.topic, 10**9)
+    desks.take_done()
+    desks.resume()
+    assert desks.done == [("no wish", NODE), ("resume", TOPIC), ("resume", ROVER.topic)]
+
+
+def test_a_resume_that_is_refused_is_reported_and_not_repeated(reporting):
+    reporting.report(wish="7", held=True, reason="Anne pressed STOP")
+    reporting.resume(TOPIC)
+    reporting.answers[-1]("the request may be stale.")
+    reporting.tick(HELM_ENDS_WITHIN_S)
+    assert reporting.done == [("resume", TOPIC)]
+    assert reporting.notices == [(ANNE, "The vehicle is still on hold: the request may be stale.")]
+
+
+@pytest.fixture
+def released(reporting):
+    """Desks whose pilot has just released the helm: its end at the bridge would hold the vehicle again."""
+    reporting.take()
+    reporting.helms.release(ANNE, reporting.now_s)
+    reporting.take_done()
+    return reporting
+
+
+def test_resume_waits_until_a_just_released_helm_has_ended_at_the_bridge(released):
+    released.resume(TOPIC)
+    released.tick(HELM_ENDS_WITHIN_S - 0.1)
+    assert released.done == []
+    assert not released.stops.is_idle
+    for _ in range(3):
+        released.tick()
+    assert released.done == [("resume", TOPIC)]
+
+
+def test_a_helm_that_ends_while_the_vehicle_is_stopped_commands_nothing(reporting):
+    """Neutral would start a helm."""
+    reporting.take()
+    reporting.stop(TOPIC)
+    reporting.take_done()
+    reporting.helms.release(ANNE, reporting.now_s)
+    assert reporting.done == []
+
+
+def test_a_stop_while_a_resume_waits_for_the_end_of_a_helm_wins(released):
+    for request in (released.stop, released.resume, released.stop):
+        request(TOPIC)
+    released.tick(HELM_ENDS_WITHIN_S)
+    assert ("resume", TOPIC) not in released.done
+
+
+@pytest.mark.parametrize(("reason", "is_released"), [("the helm ended", True), ("the service hold was called", False)])
+def test_a_resume_that_waits_for_the_end_of_a_helm_ends_no_newer_hold(released, reason, is_released):
+    released.resume(TOPIC)
+    released.report(held=True, reason=reason)
+    released.tick(HELM_ENDS_WITHIN_S)
+    assert released.done == [("resume", TOPIC)] * is_released
+    assert [text for _, text in released.notices] == [f"The vehicle is still on hold: {reason}."] * (not is_released)
+
+
+def test_a_resume_right_after_stop_waits_for_the_end_of_a_helm_only(released):
+    released.stop(TOPIC)
+    released.resume(TOPIC)
+    released.report(wish=released.wishes[0], held=True, reason="Anne pressed STOP")  # in transit meanwhile
+    released.tick(HELM_ENDS_WITHIN_S)
+    assert released.done[-1] == ("resume", TOPIC)
+
+
+def test_who_stays_at_the_helm_is_resumed_at_once(reporting):
+    reporting.take()
+    reporting.stop(TOPIC)
+    reporting.resume(TOPIC)
+    assert reporting.done[-1] == ("resume", TOPIC)
+
+
+# Announcements.
+
+
+def test_pages_read_the_speed_at_full_deflection_and_each_change_of_it(desks):
+    for speed_m_s in (1.0, 0.4):
+        desks.announcements.set_max_speed(speed_m_s)
+        assert desks.told["max_speed"] == speed_m_s
+
+
+def test_the_end_of_a_goal_has_its_age_also_for_a_page_that_opens_later(desks):
+    desks.announcements.set_goal(TOPIC, {"by": "Anne", "state": "asked"}, desks.now_s)
+    desks.announcements.set_goal(TOPIC, {"state": "done"}, desks.now_s)
+    desks.now_s += 3600.0
+    goal = desks.announcements.for_page(BEN, desks.now_s)["vehicles"][0]["goal"]
+    assert (goal["by"], goal["state"], goal["age_s"]) == ("Anne", "done", 3600.0)
