@@ -284,6 +284,16 @@ def record(monkeypatch, tmp_path):
     recording.close()
 
 
+@pytest.mark.parametrize(("status", "is_logged"), [(1, False), (-9, True)])
+def test_the_end_of_a_recorder_that_logs_the_reason_itself_is_logged_once(status, is_logged):
+    """As on a full disk, with status 1."""
+    node = Mock()
+    recording = Recording(node)
+    recording._child = Mock(poll=lambda: status, returncode=status)
+    recording.update()
+    assert (node.get_logger().error.called, recording._child) == (is_logged, None)
+
+
 @pytest.mark.parametrize(("status", "is_complete"), [(0, True), (1, False)])
 def test_a_recording_that_fails_at_its_end_is_reported_as_incomplete(record, tmp_path, status, is_complete):
     ready = tmp_path / "ready"

@@ -43,9 +43,9 @@ class Recording:
     def update(self) -> None:
         """Detect a recorder that has exited by itself."""
         if self._child and not self._is_stopping and self._child.poll() is not None:
-            self._node.get_logger().error(f"The recorder exited unexpectedly with status {self._child.returncode}.")
-            self._child, self._folder = None, ""
-            self._publish()
+            if self._child.returncode != 1:  # else it has logged the reason itself, such as a full disk
+                self._node.get_logger().error(f"The recorder exited unexpectedly with status {self._child.returncode}.")
+            self._end()
 
     def close(self) -> None:
         """Stop the recorder, so that the bag is complete."""
