@@ -13,6 +13,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from drone_bridge.ar_drone.drone import AR_DRONE
 from drone_bridge.ar_drone.flight_state import FlightState
 from drone_bridge.motion.matrices import Matrix, Triple, Vector, rotation_from_angles
 from drone_bridge.motion.wind import Wind
@@ -101,10 +102,6 @@ class Sticks:
 
 #: Steps of the simulation per second.
 STEP_RATE = 100.0
-# The drone's configuration: the scale and limits of controls.
-MAX_TILT = math.radians(12)  # rad
-MAX_YAW_RATE = math.radians(100)  # rad/s
-MAX_CLIMB = 0.7  # m/s
 DRAG = 0.4  # 1/s: deceleration per unit of air speed, in any direction
 CEILING = 3.0  # m
 
@@ -122,7 +119,8 @@ class ArDroneFlight:
         self.yaw_rate = 0.0  # rad/s
         self.flown_s = 0.0  # with motors on
         # Settings of the drone.
-        self.max_tilt, self.max_yaw_rate, self.max_climb = MAX_TILT, MAX_YAW_RATE, MAX_CLIMB  # rad, rad/s, m/s
+        self.max_tilt, self.max_yaw_rate = AR_DRONE.max_tilt, AR_DRONE.max_yaw_rate  # rad, rad/s
+        self.max_climb = AR_DRONE.max_climb  # m/s
         self.ceiling = CEILING  # m
         #: Error of what counts as level, rad: roll and pitch. It makes the drone drift unless it hovers.
         self.level_error = (0.0, 0.0)

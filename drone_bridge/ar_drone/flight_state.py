@@ -27,6 +27,9 @@ class FlightState(IntEnum):
         """Whether the drone flies, including take-off and landing."""
         return self in _AIRBORNE
 
+    def __str__(self) -> str:
+        return self.name.lower().replace("_", " ")
+
 
 class FlyingReport(NamedTuple):
     """Whether the drone flies."""

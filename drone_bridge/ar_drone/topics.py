@@ -2,8 +2,9 @@
 """ArDroneMessages: the messages of an AR.Drone's navdata and of its dead reckoning, for each protocol that has them."""
 
 import math
-from collections.abc import Sequence
-from typing import TypeVar
+from collections.abc import Iterable, Sequence
+from dataclasses import astuple
+from typing import Any, TypeVar
 
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import TwistWithCovarianceStamped
@@ -11,10 +12,12 @@ from nav_msgs.msg import Odometry
 from sensor_msgs.msg import Range
 from tf2_msgs.msg import TFMessage
 
+from drone_bridge.ar_drone.cameras import FRONT
 from drone_bridge.ar_drone.drone import (
     CLIMB_VARIANCE,
     FARTHEST_RANGE_M,
     NEAREST_RANGE_M,
+    PICTURE_UNITS,
     TILT_DEVIATION,
     YAW_DEVIATION,
 )
@@ -22,7 +25,10 @@ from drone_bridge.motion.dead_reckoning import DeadReckonedPose
 from drone_bridge.motion.measurement import Measurement
 from drone_bridge.motion.quaternions import quaternion_from_euler, rotated_back
 from drone_bridge.motion.vectors import Triple
+from drone_bridge.msg import DetectionArray
+from drone_bridge.pictures.topics import optical_frame
 from drone_bridge.ros.topics.covariances import UNKNOWN_VARIANCE, covariance_from_diagonal
+from drone_bridge.ros.topics.detections import DetectedObject, detection_array
 from drone_bridge.ros.topics.reckoned_odometry import TWIST_VARIANCES, reckoned_odometry
 from drone_bridge.ros.topics.standard_rows import ImuVariances, MeasuredMessages
 from drone_bridge.ros.topics.transforms import odometry_transform, set_vector, transform
@@ -64,6 +70,14 @@ class ArDroneMessages(MeasuredMessages[WireT]):
         message.header.stamp, message.header.frame_id = stamp, self.names.altimeter
         message.range = height
         return message
+
+    def detections_of(self, found: Iterable[Any], stamp: Time) -> DetectionArray:
+        """Return detections, whose fields are x, y, width, height and distance, in the front camera's frame."""
+        objects = []
+        for *place, cm in map(astuple, found):
+            x, y, width, height = (value / PICTURE_UNITS for value in place)
+            objects.append(DetectedObject(x, y, width, height, None if cm is None else cm / 100))
+        return detection_array(objects, optical_frame(self.names, FRONT), stamp)
 
     def odometry(self, pose: DeadReckonedPose, stamp: Time) -> Odometry:
         """Return the pose by dead reckoning."""

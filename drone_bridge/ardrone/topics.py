@@ -12,20 +12,15 @@ from builtin_interfaces.msg import Time
 from geometry_msgs.msg import TwistWithCovarianceStamped
 from sensor_msgs.msg import BatteryState, FluidPressure, MagneticField, Range
 
-from drone_bridge.ar_drone.cameras import FRONT
-from drone_bridge.ar_drone.drone import (
-    PICTURE_UNITS,
-)
 from drone_bridge.ar_drone.flight_state import MAJOR_STATE_SHIFT
 from drone_bridge.ar_drone.topics import ArDroneMessages
 from drone_bridge.ardrone import units
-from drone_bridge.ardrone.codec import Detected, FlightState, Navdata, State
+from drone_bridge.ardrone.codec import FlightState, Navdata, State
 from drone_bridge.ardrone.codec.navdata import demo_option, physical_option
 from drone_bridge.motion.dead_reckoning import DeadReckonedPose
 from drone_bridge.motion.measurement import Measurement
 from drone_bridge.msg import DetectionArray
-from drone_bridge.pictures.topics import PICTURE_ROWS, optical_frame
-from drone_bridge.ros.topics.detections import DetectedObject, detection_array
+from drone_bridge.pictures.topics import PICTURE_ROWS
 from drone_bridge.ros.topics.frames import DroneFrameNames
 from drone_bridge.ros.topics.standard_rows import standard_row
 from drone_bridge.ros.topics.table import TopicTable
@@ -67,7 +62,7 @@ class ArdroneTranslation(ArDroneMessages[Navdata]):
         """Return the current detections, in the front camera's frame."""
         if (detected := navdata.detections) is None:
             return None
-        return detection_array(map(_found, detected), optical_frame(self.names, FRONT), stamp)
+        return self.detections_of(detected, stamp)
 
     # From ROS.
 
@@ -76,11 +71,6 @@ class ArdroneTranslation(ArDroneMessages[Navdata]):
 
     def measurement(self, navdata: Navdata) -> Measurement:
         return units.measurement(navdata)
-
-
-def _found(detected: Detected) -> DetectedObject:
-    x, y, width, height = (v / PICTURE_UNITS for v in (detected.xc, detected.yc, detected.width, detected.height))
-    return DetectedObject(x, y, width, height, detected.distance / 100)
 
 
 def assembled_navdata(value: Callable[[str], Any], state: FlightState = FlightState.HOVERING) -> Navdata:

@@ -18,7 +18,6 @@ from rclpy.qos import QoSProfile
 from sensor_msgs.msg import BatteryState, Imu, Range
 from std_msgs.msg import String
 
-from drone_bridge.ar_drone.cameras import FRONT
 from drone_bridge.ar_drone.drone import PICTURE_UNITS
 from drone_bridge.ar_drone.topics import ArDroneMessages
 from drone_bridge.dronegui import units
@@ -44,10 +43,10 @@ from drone_bridge.motion.quaternions import (
     unit_quaternion,
 )
 from drone_bridge.msg import DetectionArray, DroneGuiState
-from drone_bridge.pictures.topics import PICTURE_ROWS, optical_frame
+from drone_bridge.pictures.topics import PICTURE_ROWS
 from drone_bridge.ros.qos import queued
 from drone_bridge.ros.topics.covariances import is_measured
-from drone_bridge.ros.topics.detections import DetectedObject, detection_array, found_in
+from drone_bridge.ros.topics.detections import found_in
 from drone_bridge.ros.topics.frames import DroneFrameNames
 from drone_bridge.ros.topics.standard_rows import standard_row
 from drone_bridge.ros.topics.table import Topic, TopicTable
@@ -73,7 +72,7 @@ def navdata_facts(demo: Demo) -> dict[str, str]:
     state = demo.flight_state
     unknown = "nothing" if demo.ctrl_state is None else f"an unknown state (ctrl_state {demo.ctrl_state})"
     return {
-        "flight_state": unknown if state is None else state.name.lower().replace("_", " "),
+        "flight_state": unknown if state is None else str(state),
         "navdata_lacks": ", ".join(name for name in _OF_ODOMETRY if getattr(demo, name) is None),
     }
 
@@ -102,7 +101,7 @@ class DroneGuiTranslation(ArDroneMessages[Demo]):
 
     def detections(self, block: VisionDetect, stamp: Time) -> DetectionArray:
         """Return the current detections, in the front camera's frame: the camera is not on the wire."""
-        return detection_array(map(_found, block.features), optical_frame(self.names, FRONT), stamp)
+        return self.detections_of(block.features, stamp)
 
     def raw(self, datagram: bytes, _: Time) -> String:
         return String(data=datagram.decode())
@@ -161,11 +160,6 @@ def assembled_demo(value: Callable[[str], Any], state: FlightState | None = None
             known = {**known, **(value(row.name) or {})}
     known |= _levelled(known.pop(_IN_BODY, [None] * 3), known)
     return Demo(ctrl_state=None if state is None else state << MAJOR_STATE_SHIFT, **known)
-
-
-def _found(feature: Feature) -> DetectedObject:
-    x, y, width, height = (v / PICTURE_UNITS for v in (feature.xc, feature.yc, feature.width, feature.height))
-    return DetectedObject(x, y, width, height, None if feature.dist is None else feature.dist / 100)
 
 
 def _finite(vector: Vector3) -> list[float | None]:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Navdata as ROS messages."""
 
+import pytest
 from builtin_interfaces.msg import Time
 
 from drone_bridge.ar_drone.cameras import CAMERAS
@@ -16,5 +17,6 @@ NAMES = DroneFrameNames("d1/")
 def test_detections_are_in_a_frame_that_tf_knows():
     navdata = Navdata(State(0), 1, options=(detections_option([Detected(512, 430, 88, 61, 143)]),))
     message = ArdroneTranslation(NAMES).detections(navdata, Time())
-    assert len(message.detections) == 1
+    (found,) = message.detections
+    assert (found.center_x, found.height, found.distance) == pytest.approx((0.512, 0.061, 1.43))
     assert message.header.frame_id in {each.child_frame_id for each in camera_transforms(NAMES, CAMERAS)}

@@ -6,7 +6,7 @@ import signal
 
 import pytest
 from child_processes import children_of, is_running
-from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from diagnostic_msgs.msg import DiagnosticArray
 from diagnostics import values_of
 from dronegui_peer import DroneGuiPeer
 from processes import Process
@@ -19,7 +19,6 @@ from video_sender import VideoSender, captured
 from drone_bridge.ar_drone.cameras import DOWN, FRONT
 from drone_bridge.ar_drone.uvlc import decode
 from drone_bridge.pictures.codec_process import LATE, REPLY_TIMEOUT_S
-from drone_bridge.session.obstacles import Obstacle
 from drone_bridge.tools.wire.log_file import LogFile
 from drone_bridge.vision.jpegs import bgr_of_jpeg
 
@@ -157,19 +156,6 @@ def test_a_stopped_child_is_reported_and_replaced_and_blocks_no_command(ros, gui
         (other,) = decoders_of(process)
         os.kill(other, signal.SIGSTOP)
     assert not is_running(other)
-
-
-@pytest.mark.exhaustive
-def test_no_video_is_a_warning_only_where_somebody_subscribes(ros, gui, video):
-    reports = values(ros)
-    with bridge(gui, video):
-        for _ in range(6):
-            assert Obstacle.NO_VIDEO.key not in values_of(reports.wait())
-        ros.subscribe(Image, "image_raw")
-        report = reports.wait(lambda one: Obstacle.NO_VIDEO.key in values_of(one))
-        assert report.status[0].level == DiagnosticStatus.WARN
-        video.keep_sending(FRONT_PACKET)
-        reports.wait(lambda one: Obstacle.NO_VIDEO.key not in values_of(one))
 
 
 @pytest.mark.exhaustive

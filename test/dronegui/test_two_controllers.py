@@ -2,64 +2,35 @@
 """A bridge and another controller of one GUI: sessions, the GUI and its drone in virtual time."""
 
 import json
-from types import SimpleNamespace
 
 import pytest
-from session_talk import SessionTalk, notes
+from session_talk import notes
+from test_controller_session import GUI, Talk, outcome
 
 from drone_bridge.ar_drone.flight import STEP_RATE, ArDroneFlight, FlightPhase
 from drone_bridge.dronegui.codec import Controls, FlightState
 from drone_bridge.dronegui.device import Gui, GuiDialect
 from drone_bridge.dronegui.emulator.navdata import blocks
-from drone_bridge.dronegui.session.controller import OVERRULED, OVERRULED_S, DroneGuiControllerSession
+from drone_bridge.dronegui.session.controller import OVERRULED
 from drone_bridge.dronegui.session.follow_watch import FollowWatch
 from drone_bridge.motion.tilted_drone import Shares
 from drone_bridge.session.arbiter import Rank
-from drone_bridge.session.session import Outcome, Send
+from drone_bridge.session.session import Send
 
-GUI, BRIDGE, OTHER = ("127.0.0.1", 3456), ("127.0.0.1", 50000), ("127.0.0.1", 50001)
-PARAMETERS = {
-    "rate": 20.0,
-    "press_time": 0.5,
-    "first_packet_copies": 1,
-    "bootstrap": True,
-    "navdata_port": 5561,
-    "navdata_timeout": 1.0,
-    "confirm_timeout": 5.0,
-}
+BRIDGE, OTHER = ("127.0.0.1", 50000), ("127.0.0.1", 50001)
 FORWARD = Shares(pitch=0.1)
 
 
-class Scene(SessionTalk):
+class Scene(Talk):
     """Bridge in flight, with navdata delayed by `late_s`."""
 
     def __init__(self, late_s=0.0):
-        self.wanted, self.rank, self.late_s = None, Rank.NEUTRAL, late_s
-        pilot = SimpleNamespace(
-            shares=lambda now_s, is_overruled: self.wanted,
-            restart=lambda now_s: None,
-            is_estimating=False,
-            arbiter=SimpleNamespace(
-                rank=lambda now_s: self.rank,
-                is_held=lambda now_s: self.rank is Rank.HOLD,
-                limits=SimpleNamespace(takeoff_refusal=""),
-            ),
-        )
-        super().__init__(
-            DroneGuiControllerSession(
-                "127.0.0.1:5560",
-                PARAMETERS.__getitem__,
-                pilot,
-                SimpleNamespace(measured=lambda measured, now_s: None),
-                is_hover_held=lambda: False,
-                gui_host=lambda: GUI[0],
-                port_problem=lambda: "",
-            )
-        )
+        super().__init__()
+        self.late_s = late_s
         self.flight = ArDroneFlight()
         self.gui = Gui(self.flight, GuiDialect(is_bootstrapped=True))
-        self.actions, self.navdata, self.other = [], [], None
-        self.take(self.session.opened(self.now_s))
+        self.navdata, self.other = [], None
+        self.open()
         self.fly(0.5 + late_s)
         self.ask("takeoff")
         self.fly(4.0 + late_s)
@@ -71,9 +42,6 @@ class Scene(SessionTalk):
             if isinstance(action, Send):
                 self.gui.receive(action.data, BRIDGE, self.flight.time)
         return actions
-
-    def ask(self, name):
-        self.take(self.session.ask(SimpleNamespace(name=name, asked_s=self.now_s), self.now_s))
 
     def fly(self, seconds):
         """Advance the time of the drone, its GUI, the bridge and the other controller, at 100 Hz."""
@@ -93,7 +61,7 @@ class Scene(SessionTalk):
     def follow_us(self):
         """Steer and stop, as in any flight."""
         for wanted in (FORWARD, None, FORWARD):
-            self.wanted = wanted
+            self.pilot.wanted = wanted
             self.fly(2.0)
         assert numbers(self.actions).count(1) == 1
 
@@ -106,11 +74,7 @@ def numbers(actions):
     return [json.loads(action.data)["seq"] for action in actions if isinstance(action, Send)]
 
 
-def outcomes(actions):
-    return [action.is_success for action in actions if isinstance(action, Outcome)]
-
-
-PATIENCE_S = max(PARAMETERS["confirm_timeout"], OVERRULED_S)
+PATIENCE_S = 5.0  # confirm_timeout
 
 
 @pytest.mark.parametrize("theirs", [{"hover": True}, {"pitch": 0.3}])
@@ -119,14 +83,14 @@ def test_packet_with_a_higher_number_locks_out_the_bridge_briefly(theirs):
     scene = Scene()
     scene.follow_us()
     scene.send_other(**theirs)
-    scene.wanted = None if theirs.get("pitch") else FORWARD
+    scene.pilot.wanted = None if theirs.get("pitch") else FORWARD
     scene.fly(PATIENCE_S - 0.5)
     assert scene.flight.is_hovering == bool(theirs.get("hover"))
     actions = scene.fly(1.5)
     assert (numbers(actions).count(1), len(notes(actions, OVERRULED))) == (1, 1)
     assert scene.flight.is_hovering
     assert scene.session.problems[2]
-    scene.wanted = FORWARD
+    scene.pilot.wanted = FORWARD
     scene.fly(10.0)
     assert scene.flight.is_hovering
     scene.take(scene.session.steer_again(scene.now_s))
@@ -140,9 +104,9 @@ def test_a_resume_after_a_hold_steers_again_and_taking_no_hold_does_not():
     scene.follow_us()
     scene.send_other(hover=True)
     scene.fly(PATIENCE_S + 1.0)
-    scene.rank, scene.wanted = Rank.HOLD, None
+    scene.pilot.rank, scene.pilot.wanted = Rank.HOLD, None
     scene.fly(0.5)
-    scene.rank, scene.wanted = Rank.COMMAND, FORWARD
+    scene.pilot.rank, scene.pilot.wanted = Rank.COMMAND, FORWARD
     scene.fly(0.5)
     assert not scene.flight.is_hovering
 
@@ -153,7 +117,7 @@ def test_a_landing_gets_through(theirs):
     scene.send_other(**theirs)
     scene.ask("land")
     actions = scene.fly(PATIENCE_S + 2.0)
-    assert outcomes(actions) == [True]
+    assert outcome(actions)[0]
     assert scene.flight.phase in (FlightPhase.LANDING, FlightPhase.LANDED)
 
 
@@ -174,7 +138,7 @@ def test_a_controller_that_goes_on_is_not_fought():
 def test_no_flight_of_its_own_is_taken_for_another_controllers(late_s, period_s):
     scene = Scene(late_s)
     for number in range(round(60.0 / period_s)):
-        scene.wanted = FORWARD if number % 2 else None
+        scene.pilot.wanted = FORWARD if number % 2 else None
         scene.fly(period_s / 2)
     assert notes(scene.actions, OVERRULED) == []
     assert numbers(scene.actions).count(1) == 1
@@ -184,14 +148,14 @@ def test_no_flight_of_its_own_is_taken_for_another_controllers(late_s, period_s)
 def test_nearly_zero_axes_neither_hide_nor_fake_another_controller(late_s):
     scene = Scene(late_s)
     for wanted in (FORWARD, None, FORWARD):
-        scene.wanted = wanted
+        scene.pilot.wanted = wanted
         scene.fly(4.0)
     blips = [Shares(), FORWARD] * 20
-    for scene.wanted in blips:
+    for scene.pilot.wanted in blips:
         scene.fly(0.4)
     assert notes(scene.actions, OVERRULED) == []
     scene.send_other(hover=True)
-    for scene.wanted in blips:
+    for scene.pilot.wanted in blips:
         scene.fly(0.4)
     assert len(notes(scene.actions, OVERRULED)) == 1
 
@@ -199,7 +163,7 @@ def test_nearly_zero_axes_neither_hide_nor_fake_another_controller(late_s):
 def test_axes_next_to_zero_show_nothing():
     scene = Scene()
     scene.follow_us()
-    scene.wanted = Shares()
+    scene.pilot.wanted = Shares()
     scene.send_other(hover=True)
     assert notes(scene.fly(2 * PATIENCE_S), OVERRULED) == []
 

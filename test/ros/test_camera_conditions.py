@@ -41,6 +41,14 @@ def test_a_camera_without_video_names_reason_and_remedy_in_one_line(camera, line
     assert lines == [f"{sentence}."]
 
 
+@pytest.mark.parametrize(("wanted", "received_s"), [((), -math.inf), (("image_raw",), math.inf)])
+def test_no_video_is_no_problem_unsubscribed_or_once_it_comes(camera, wanted, received_s):
+    camera._report()
+    camera._wanted, camera._received_s = frozenset(wanted), received_s
+    camera._report()
+    assert Obstacle.NO_VIDEO.key not in camera._node.report.conditions
+
+
 def test_pictures_that_are_all_refused_make_one_line(camera, lines):
     child = SimpleNamespace(is_busy=True, reply=lambda: Reply({}, [], "A picture was refused: no JPEG."))
     for _ in range(7):

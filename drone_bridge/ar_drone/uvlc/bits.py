@@ -7,7 +7,6 @@ import numpy.typing as npt
 from drone_bridge.ar_drone.uvlc.layout import WORD_BYTES
 
 #: Valid bits of a window at each position.
-WINDOW_BITS = 25
 #: Readable zero bits after the last bit of the packet.
 READABLE_BEYOND_END = 256
 _SHIFTS = np.arange(8, dtype=np.uint32)
@@ -24,7 +23,7 @@ def in_order(data: bytes) -> bytes:
 def windows(ordered: bytes) -> npt.NDArray[np.uint32]:
     """Return the 32 bits from each bit of ordered bytes on, including READABLE_BEYOND_END bits after them.
 
-    The first WINDOW_BITS of each are valid.
+    The first 25 bits of each are valid.
     """
     padded = np.frombuffer(ordered + bytes(READABLE_BEYOND_END // 8 + WORD_BYTES - 1), np.uint8).astype(np.uint32)
     words = padded[:-3] << 24 | padded[1:-2] << 16 | padded[2:-1] << 8 | padded[3:]

@@ -748,7 +748,7 @@ class ArdroneClientSession(Session):
         """The drone's flight state in words."""
         demo = self.navdata.demo if self.navdata else None
         state = demo.flight_state if demo else None
-        return "nothing" if state is None else state.name.lower().replace("_", " ")
+        return "nothing" if state is None else str(state)
 
     @property
     def causes(self) -> str:

@@ -790,7 +790,7 @@ class DroneGuiControllerSession(Session):
     @property
     def _state_name(self) -> str:
         state = self._watch.state
-        return "nothing" if state is None else state.name.lower().replace("_", " ")
+        return "nothing" if state is None else str(state)
 
     def _taken(self, now_s: float) -> Actions:
         """Continue, and return the actions."""
