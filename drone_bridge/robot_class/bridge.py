@@ -17,7 +17,7 @@ from drone_bridge.robot_class.camera import camera_of
 from drone_bridge.robot_class.client_session import RobotClassOperatorSession
 from drone_bridge.robot_class.connection import StatePacket
 from drone_bridge.robot_class.hang import watch_methods
-from drone_bridge.robot_class.links import client_link
+from drone_bridge.robot_class.links import client_link, login_text
 from drone_bridge.robot_class.robot import (
     AXES,
     Robot,
@@ -56,6 +56,8 @@ from drone_bridge.session.session import Actions, Session
 from drone_bridge.session.tilt_pilot import TiltPilot
 from drone_bridge.wire.addresses import address_name
 
+LOGIN = "Environment variable or file with the login, never the login itself, which every node could read."
+
 
 def reports_velocity(robot: type[Robot]) -> bool:
     """Return whether a topic of the robot has its velocity."""
@@ -82,6 +84,7 @@ def parameters(robot: type[Robot]) -> Sequence[ParameterDeclaration]:
         ),
         *(camera_parameters(camera_of(video, "", video.width, video.height), most_rate=60.0) if video else ()),
         *of_links,
+        *(() if robot.login is None else (ParameterDeclaration("login", "", LOGIN),)),
         ParameterDeclaration("rate", robot.rate, "Rate of commands to the robot, Hz.", range=(1.0, 200.0), live=True),
         ParameterDeclaration("link_timeout", robot.link_timeout_s, silence, range=(0.2, 600.0), live=True),
         *(drone_parameters(robot.drone) if robot.drone else ()),
@@ -193,6 +196,7 @@ class RobotClassBridge(ProtocolNode):
             watch=self._watch,
             pose=self._pose,
             is_line=bool(self.serial_line),
+            login=login_text(self.parameters["login"]) if self.robot.login is not None else "",
         )
         self._disobedience = self._session.disobedience
         return self._session

@@ -155,6 +155,7 @@ class RobotClassOperatorSession(Session):
         watch: ReportWatch | None = None,
         pose: ContinuousPose | None = None,
         is_line: bool = False,
+        login: str = "",
     ) -> None:
         """Start without a connection.
 
@@ -169,6 +170,7 @@ class RobotClassOperatorSession(Session):
             pose: the robot's pose in `odom`; None for a client without one, and for an absolute pose.
             is_line: whether the link is a serial line, which stays open: opening it resets many boards. A robot on it
                 is greeted again like one on datagrams, and rejected packets are skipped.
+            login: of the description, if it has one.
         """
         self._is_stream, self._is_line = is_stream(robot) and not is_line, is_line
         self.state, self.peer, self._feedback = WAITING, peer, feedback
@@ -177,6 +179,7 @@ class RobotClassOperatorSession(Session):
         self._further, self._hears = further_links(robot), reports(robot)
         self._reckoning, self._pose = DeadReckoning() if robot.reckons else None, pose
         self._end: RobotClassConnection | None = None
+        self._login = login
         self._kept: Robot | None = None  # the description of the last connection, for what it keeps
         self._to: Any = None
         self._greeting: Iterator[Step] | None = None
@@ -231,6 +234,8 @@ class RobotClassOperatorSession(Session):
 
     def connected(self, peer: Any, now_s: float) -> Actions:
         self._end, self._to = RobotClassConnection(self._robot, Side.OPERATOR, is_line=self._is_line), peer
+        if self._login:
+            self._end.robot.login = self._login
         for name in self._robot.keeps if self._kept else ():
             setattr(self._end.robot, name, getattr(self._kept, name))
         if self._pose and not (self._robot.keeps and self._kept):
@@ -358,13 +363,12 @@ class RobotClassOperatorSession(Session):
         if refusal := self._refusal(request, now_s, ends=ends):
             return [Outcome(request, False, refusal)]
         self._now_s, waits = now_s, self._is_busy(now_s) and not ends
-        sent = [] if waits else self._requested(request, now_s)
         timeout_s = self._robot.all_requests[request.name].timeout_s
-        if not (timeout_s or self._robot.answered):
-            return sent
-        self._waiting += [request] * waits
-        until_s = now_s + (timeout_s or EMERGENCY_AGE_S)
-        self._asked[request.name] = _UnansweredRequest(request, until_s, earlier.repeats + 1 if earlier else 0)
+        if timeout_s or self._robot.answered:
+            until_s = now_s + (timeout_s or EMERGENCY_AGE_S)
+            self._asked[request.name] = _UnansweredRequest(request, until_s, earlier.repeats + 1 if earlier else 0)
+            self._waiting += [request] * waits
+        sent = [] if waits else self._requested(request, now_s)
         return [*sent, Outcome(earlier.request, False, f"{request.name} was called again.")] if earlier else sent
 
     def _refusal(self, request: Request, now_s: float, *, ends: bool) -> str:
@@ -383,11 +387,17 @@ class RobotClassOperatorSession(Session):
     def _requested(self, request: Request, now_s: float) -> Actions:
         """Send a request."""
         asked, ends = self._robot.all_requests[request.name], request.name in self._robot.always_accepted
+        try:
+            assert self._end
+            data = asked.encoded(self._end.robot)
+        except Exception as error:
+            self._asked.pop(request.name, None)
+            return [Outcome(request, False, f"{request.name} can't be encoded: {described(error)}.")]
         until_s = self.expires_at(request) if ends else now_s + (asked.timeout_s or EMERGENCY_AGE_S)
         decides = None if asked.timeout_s or self._robot.answered else request
         stops = self._stopped(now_s) if asked.moves and not ends else []
-        sent = self._sent(asked.packet, request, until_s=until_s, outlasts_stalls=ends, request=decides)
-        if asked.packet == self._stop:
+        sent = self._sent(data, request, until_s=until_s, outlasts_stalls=ends, request=decides)
+        if data == self._stop:
             self._stops_left = 0
         elif asked.moves and not ends:
             self._stop = asked.stop or self._robot.stop
@@ -570,7 +580,8 @@ class RobotClassOperatorSession(Session):
         is_due = decision.rank is Rank.LANDING and LAND in self._robot.requests and now_s >= self._land_s
         if is_due and not (now_s < self._land_s + LAND_S and self._is_busy(now_s)):  # a repeat waits
             self._land_s = now_s + LAND_S
-            land = self._sent(self._robot.all_requests[LAND].packet)
+            assert self._end
+            land = self._sent(self._robot.all_requests[LAND].encoded(self._end.robot))
         return [*actions, *self._in_turn(command, now_s), *withheld, *land]
 
     def _judge(self, now_s: float) -> Actions:

@@ -281,7 +281,7 @@ def conversation(robot: type[Robot]) -> Sequence[Sent]:
     if robot.camera and robot.camera.ask:
         add(Side.OPERATOR, robot.camera.ask)
     for name, request in robot.all_requests.items():
-        add(Side.OPERATOR, request.packet)
+        add(Side.OPERATOR, request.encoded(client))
         add(Side.VEHICLE, its_end.encode_answer(Answer(name)))
     add(Side.OPERATOR, encoded(client, None))
     add(Side.OPERATOR, client.encode_goodbye())
@@ -300,5 +300,6 @@ SAMPLE = Telemetry(
     pitch=-0.25,
     rates=(0.25, 0.5, 0.75),
     acceleration=(0.5, 1.0, 9.75),
+    imu_yaw=0.75,
     is_flying=True,
 )

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Links of both ends of a Robot: TCP, a serial line, and UDP, with further ports to which it sends reports."""
 
+import os
 import socket
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from drone_bridge.net.connector import Cancellation, Connector, LinkError, MakeTap, Selectable
@@ -138,6 +140,14 @@ def client_link(
         return SerialLine(serial, baud or first.baud, on_failure, **options)
     make = UdpRobot if isinstance(first, Udp) else partial(TcpRobot, options=STREAM_TO_ROBOT)
     return make(host, port, on_failure, ports=ports, **options)
+
+
+def login_text(source: str) -> str:
+    """Return the text of a login from its source, an environment variable or a file. Raises ValueError without it."""
+    try:
+        return source and (os.environ.get(source) or Path(source).read_text(encoding="utf-8")).strip()
+    except (OSError, ValueError):
+        raise ValueError("login must name a file or environment variable with the login, and there is none.") from None
 
 
 def robots_link(robot: type[Robot], host: str, port: int, wire_log: MakeTap | None = None) -> TcpPort | DatagramPort:

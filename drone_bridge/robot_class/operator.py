@@ -14,7 +14,7 @@ from drone_bridge.programs.options import add_ports
 from drone_bridge.programs.program import print_retry, run_program
 from drone_bridge.programs.script import PlannedCommands, Script
 from drone_bridge.robot_class.client_session import RobotClassOperatorSession
-from drone_bridge.robot_class.links import client_link
+from drone_bridge.robot_class.links import client_link, login_text
 from drone_bridge.robot_class.robot import Robot, first_link, further_links, is_stream, port_parameters
 from drone_bridge.session.tilt_pilot import TiltPilot
 from drone_bridge.wire.addresses import address_name
@@ -34,7 +34,10 @@ def operate(
     parameters = {"rate": robot.rate, "link_timeout": robot.link_timeout_s, "command_timeout": COMMAND_TIMEOUT_S}
     pilot = TiltPilot(wish, robot.drone, hovers=robot.hovers) if robot.drone else None
     get, peer, feedback = parameters.__getitem__, serial or address_name(host, number), wish.make_feedback(pilot)
-    session = RobotClassOperatorSession(robot, wish, get, peer, feedback, pilot=pilot, is_line=bool(serial))
+    login = login_text(options.login)
+    session = RobotClassOperatorSession(
+        robot, wish, get, peer, feedback, pilot=pilot, is_line=bool(serial), login=login
+    )
     Script(robot.name, link, session, wish, options=options, cancellation=cancellation, requests=robot.requests).run()
     return 0
 
@@ -45,7 +48,9 @@ def main(robot: type[Robot], arguments: Sequence[str] | None = None) -> int:
         robot.name, f"Client of {robot.summary} that follows a plan.", first_link(robot).port, "the robot"
     )
     add_ports(parser.link, port_parameters(robot), "of ours")
-    parser.set_defaults(serial="")
+    parser.set_defaults(serial="", login="")
+    if robot.login is not None:
+        parser.link.add_argument("--login", help="environment variable or file with the login")
     if is_stream(robot):
         parser.link.add_argument("--serial", help="serial line to the robot, instead of host and port")
     if "takeoff" in robot.requests:

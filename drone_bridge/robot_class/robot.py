@@ -65,7 +65,9 @@ Telemetry = Measurement
 class Request:
     """Packet that a service of the bridge sends, and what follows from it."""
 
-    packet: bytes
+    packet: bytes | Callable[[Any], bytes]
+    """Its packet. Or a function of the client's end that returns it, for one that depends on what was set before: at
+    the robot's end, `decode_command` then returns the request, from `all_requests`. Not to end a flight."""
     timeout_s: float = 0.0
     """Timeout of its Answer, returned by `decode_report`. 0: it is not answered."""
     moves: bool = True
@@ -75,6 +77,12 @@ class Request:
     with the last words. Empty: that of the robot."""
     name: str = field(default="", kw_only=True)
     """Its name in `requests`, which sets it."""
+
+    def encoded(self, end: Robot) -> bytes:
+        """Return its packet now, of a client's end. Raises any error of the description."""
+        if isinstance(self.packet, bytes):
+            return self.packet
+        return bytes(returned.checked(f"requests[{self.name!r}]", self.packet, *_PACKETS)(end))
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +165,9 @@ class Robot:
     All but land and emergency are refused while the robot is not connected, or silent. These two are sent again if they
     are called again before their answer.
     """
+    login: str | None = None
+    """Login, such as a password. If a class has "" here, it is the text of the file or environment variable that the
+    bridge's parameter `login` names, from before the handshake of a client's end."""
     stop: ClassVar[bytes] = b""
     """See Request.stop. A request with this packet is sent on hold and after a stall, too."""
 
@@ -307,8 +318,10 @@ def _topics(topics: Iterable[str] | Mapping[str, str]) -> tuple[tuple[str, ...],
 def _request(name: str, given: Request | bytes) -> Request:
     """Return a request with its name. Raises ValueError for one that can't be sent."""
     request = given if isinstance(given, Request) else Request(given)
-    is_right = isinstance(request.packet, bytes) and request.packet and isinstance(request.stop, bytes)
-    _refuse(not is_right, f"requests has {given!r:.80} for {name}, and must have bytes, or a Request of bytes.")
+    can_vary = callable(request.packet) and name not in ENDS_FLIGHT
+    is_packet = can_vary or (isinstance(request.packet, bytes) and request.packet)
+    is_right = is_packet and isinstance(request.stop, bytes)
+    _refuse(not is_right, f"requests has {given!r:.80} for {name}, and must have bytes, or a Request with them.")
     return replace(request, name=name)
 
 

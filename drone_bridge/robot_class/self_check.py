@@ -51,7 +51,7 @@ COMMANDED = 0.5
 TOLERANCE, ROUNDED = 0.05, 0.1
 #: Fastest of the commands that show the steps of the wire, in thousandths of a maximum.
 SLOW = 100
-REPORTED = "position", "yaw", "velocity", "voltage", "charge", "height", "roll", "pitch", "rates"
+REPORTED = "position", "yaw", "velocity", "voltage", "charge", "height", "roll", "pitch", "rates", "imu_yaw"
 #: Reports with a broken byte, and good ones after each, some of which have to be read.
 BROKEN, GOOD = 100, 50
 HUGE = replace(SAMPLE, position=(1e300, -1e300, 1e300), velocity=BodyVelocity(1e300), voltage=1e300, height=1e300)
@@ -152,7 +152,9 @@ def _commands(robot: type[Robot], talk: _Talk) -> Iterator[str]:
             return
     for name, request in robot.all_requests.items():
         try:
-            _split(talk.framing, request.packet, f"requests[{name!r}]", next(iter(robot.links)))
+            meanings = talk.meanings(request.encoded(client), f"requests[{name!r}]")
+            if callable(request.packet) and request not in meanings:
+                yield f".decode_command() does not return all_requests[{name!r}] for its packet."
         except _NoPacketError as error:
             yield f".{error}"
 

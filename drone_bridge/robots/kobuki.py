@@ -9,19 +9,21 @@ straight ahead, 1 turns in place. No document states a watchdog. Docking is up t
 import math
 import struct
 from collections.abc import Iterator
-from functools import reduce
+from functools import partial, reduce
 from operator import xor
 
 from drone_bridge.robot_class import BodyVelocity, Packets, Request, Robot, Serial, Step, Telemetry, Wheels
 
-DRIVE, SOUND, ASK, OUTPUTS, CORE, DOCK_IR, INERTIA, FIRMWARE = 1, 4, 9, 12, 1, 3, 4, 11  # numbers of parts
+DRIVE, SOUND, ASK, OUTPUTS, ASK_GAINS, CORE, DOCK_IR, INERTIA, FIRMWARE = 1, 4, 9, 12, 14, 1, 3, 4, 11  # parts
 #: Time, ms; bumpers, dropped wheels, cliffs; left and right encoder; buttons, charger, battery in 0.1 V.
 CORE_DATA = struct.Struct("<HBBBHHxxBBBx")
 AXLE_M, M_PER_COUNT, TOP_SPEED, EMPTY_V, FULL_V = 0.23, 1 / 11724.41658, 0.7, 13.2, 16.5
 EVENTS = "bumper", "wheel_drop", "cliff", "buttons"
+COLOURS = "dark", "red", "green", "orange"
 SOUNDS = "on", "off", "recharge", "button", "error", "cleaning_start", "cleaning_end"
 #: What the robot's end reports besides: cliff sensors, currents, two gyro samples, and inputs.
 REST = (5, struct.pack("<3H", 1500, 1500, 1500)), (6, bytes(2)), (13, b"\0\6" + bytes(12)), (16, bytes(16))
+GAINS = 21, struct.pack("<B3I", 0, 100_000, 100, 2000)  # of its speed controller, by default, in thousandths
 #: Versions of hardware and firmware, and the robot's number, by the bit that asks for each.
 VERSIONS = {1: (10, b"\x04\x00\x01\x00"), 2: (FIRMWARE, b"\x00\x02\x01\x00"), 8: (19, bytes(12))}
 
@@ -39,23 +41,28 @@ def parts_of(packet: bytes) -> dict[int, bytes]:
     return parts
 
 
+def set_led(end: "Kobuki", shift: int, colour: int) -> bytes:
+    """Return the packet of the word of outputs with another colour of one LED."""
+    end.outputs = end.outputs & ~(3 << shift) | colour << shift
+    return packed((OUTPUTS, struct.pack("<H", end.outputs)))
+
+
 class Kobuki(Robot):
     name, summary = "kobuki", "a Kobuki base"
-    control = Serial(
-        115200, Packets(b"\xaa\x55", length_at=2, extra=1, checksum=lambda packet: not reduce(xor, packet[2:]))
-    )
+    control = Serial(115200, Packets(b"\xaa\x55", length_at=2, extra=1, checksum=lambda raw: not reduce(xor, raw[2:])))
     max_speeds, robot_stops_after_s = {"x": TOP_SPEED, "yaw": math.radians(110)}, None
-    report_rate, battery_v, keeps = 50.0, (EMPTY_V, FULL_V), ("wheels",)
+    report_rate, battery_v, keeps = 50.0, (EMPTY_V, FULL_V), ("wheels", "outputs")
     topics = ("odom", "battery_state", "imu/data", "dock_ir: std_msgs/UInt8MultiArray",
               *(f"{name}: std_msgs/UInt8" for name in EVENTS))  # fmt: skip
     requests = {f"sound_{name}": Request(packed((SOUND, bytes([n]))), moves=False) for n, name in enumerate(SOUNDS)} | {
-        # both LEDs; 00F0 keeps the supplies of other devices on
-        f"leds_{name}": Request(packed((OUTPUTS, struct.pack("<H", 0xF0 | n << 8 | n << 10))), moves=False)
-        for n, name in enumerate(("dark", "red", "green", "orange"))
+        f"led{led}_{name}": Request(partial(set_led, shift=6 + 2 * led, colour=n), moves=False)
+        for led in (1, 2)
+        for n, name in enumerate(COLOURS)
     }
 
     def __init__(self) -> None:
         self.wheels, self.ms, self.is_blocked = Wheels(AXLE_M, M_PER_COUNT, max_speed=TOP_SPEED), -1, False
+        self.outputs = 0xF0  # supplies of other devices: on
 
     def handshake(self) -> Iterator[Step]:
         yield packed((ASK, b"\x0b\x00")), lambda packet: parts_of(packet).get(FIRMWARE, b"")[2:3] == b"\x01"
@@ -88,19 +95,21 @@ class Kobuki(Robot):
 
     # The robot's end.
 
-    def decode_command(self, packet: bytes) -> tuple[BodyVelocity | bytes | None, ...]:
-        return tuple(self.meaning(number, data) for number, data in parts_of(packet).items())
+    def decode_command(self, packet: bytes) -> tuple[BodyVelocity | Request | bytes | None, ...]:
+        return tuple(each for part in parts_of(packet).items() for each in self.meanings(*part))
 
-    def meaning(self, number: int, data: bytes) -> BodyVelocity | bytes | None:
+    def meanings(self, number: int, data: bytes) -> tuple[BodyVelocity | Request | bytes | None, ...]:
         if number == ASK:
-            return packed(*(part for bit, part in VERSIONS.items() if data[0] & bit))
+            return (packed(*(part for bit, part in VERSIONS.items() if data[0] & bit)),)
+        if number == OUTPUTS:
+            return tuple(self.all_requests[f"led{led}_{COLOURS[data[1] >> 2 * led - 2 & 3]}"] for led in (1, 2))
         if number != DRIVE:
-            return None
+            return (packed(GAINS) if number == ASK_GAINS else None,)
         speed, radius = struct.unpack("<hh", data)
         if abs(radius) <= 1:
-            return BodyVelocity(turn=radius * speed / 500 / AXLE_M) if radius else BodyVelocity(speed / 1000)
+            return (BodyVelocity(turn=radius * speed / 500 / AXLE_M) if radius else BodyVelocity(speed / 1000),)
         turn = speed / (radius + math.copysign(500 * AXLE_M, radius))
-        return BodyVelocity(radius * turn / 1000, turn=turn)
+        return (BodyVelocity(radius * turn / 1000, turn=turn),)
 
     def encode_report(self, t: Telemetry) -> bytes:
         ms, tenths = round(1000 * (t.time_s or 0.0)) % 0x10000, min(255, round(10 * (t.voltage or 0.0)))

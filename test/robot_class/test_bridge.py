@@ -4,7 +4,7 @@
 from types import SimpleNamespace
 
 import pytest
-from own_robots import Tello
+from own_robots import Pioneer, Tello
 
 from drone_bridge.robot_class.client_session import CONNECTED, GREETING, WAITING, RobotClassOperatorSession
 
@@ -41,3 +41,9 @@ class Node:
 )
 def test_only_requests_that_end_a_flight_reach_a_silent_robot(name, state, passes):
     assert (Bridge._refusal(Node(state), name) is None) == passes
+
+
+def test_only_a_robot_with_a_login_has_the_parameter_that_names_its_source():
+    secured = type("Secured", (Pioneer,), {"name": "secured", "login": ""})
+    own, others = ({each.name for each in robot.parts.bridge_parameters} for robot in (secured, Pioneer))
+    assert own - others == {"login"}

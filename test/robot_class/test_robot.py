@@ -6,6 +6,7 @@ import math
 import re
 import struct
 from dataclasses import dataclass
+from functools import partial
 from types import MappingProxyType, SimpleNamespace
 
 import pytest
@@ -31,9 +32,10 @@ from drone_bridge.robot_class import (
     Udp,
     emulator,
 )
-from drone_bridge.robot_class.body import FOLLOWS, HOVER_HEIGHT, LANDS, EmulatedBody
+from drone_bridge.robot_class.body import BATTERY_S, FOLLOWS, HOVER_HEIGHT, LANDS, EmulatedBody
 from drone_bridge.robot_class.client_session import CONNECTED, GREETING, WAITING, WITHHELD, RobotClassOperatorSession
 from drone_bridge.robot_class.connection import Packet, RobotClassConnection, StatePacket
+from drone_bridge.robot_class.links import login_text
 from drone_bridge.robot_class.robot import is_stream
 from drone_bridge.robot_class.robot_session import SERVING, RobotClassVehicleSession
 from drone_bridge.session.arbiter import Decision, Rank
@@ -1016,6 +1018,48 @@ def test_datagrams_end_with_neutral_several_times(flying):
     assert flying.session.is_over
 
 
+def lit(end, lamp):
+    end.lamps |= lamp if lamp < 4 else {}
+    return b"lamps %d\n" % end.lamps
+
+
+class Lamps(Mute):
+    """Robot with two lamps in one number, which needs a login."""
+
+    name, login, lamps = "lamps", "", 0
+    requests = MappingProxyType({f"lamp{n}": Request(partial(lit, lamp=n), moves=False) for n in (1, 2, 4)})
+
+    def handshake(self):
+        yield b"login %s\n" % self.login.encode()
+
+
+def test_a_request_may_depend_on_what_was_set_before():
+    talk = ClientTalk(Lamps)
+    talk.connect()
+    assert [bytes_of(talk.session.ask(Asked(f"lamp{lamp}"), talk.now_s)) for lamp in (1, 2)] == [
+        b"lamps 1\n",
+        b"lamps 3\n",
+    ]
+    ((name, is_success, sentence),) = outcomes(talk.session.ask(Asked("lamp4"), talk.now_s))
+    assert (name, is_success) == ("lamp4", False)
+    assert ", in lit: TypeError" in sentence
+    with pytest.raises(ValueError, match="for land, and must have bytes"):
+        type("Wrong", (Lamps,), {"requests": {"land": Request(lit)}})
+
+
+@pytest.mark.parametrize("is_file", [False, True])
+def test_a_login_is_read_from_what_its_parameter_names(is_file, tmp_path, monkeypatch):
+    monkeypatch.setenv("ROBOT_LOGIN", "me:secret\n")
+    (tmp_path / "login").write_text("me:secret\n")
+    login = login_text(str(tmp_path / "login") if is_file else "ROBOT_LOGIN")
+    session = RobotClassOperatorSession(Lamps, Arbiter(), PARAMETERS.__getitem__, "robot", login=login)
+    assert b"login me:secret\n" in bytes_of(session.connected("robot", 100.0))
+    assert login_text("") == ""
+    with pytest.raises(ValueError, match="login must name a file or environment variable") as raised:
+        login_text("me:secret")
+    assert "secret" not in str(raised.value)
+
+
 # The robot's session.
 
 
@@ -1114,6 +1158,12 @@ def test_reports_continue_to_silent_stream_and_simulated_robot_clients():
     for talk in (stream, body):
         talk.run(60.0)
         assert len(sent(talk.run(1.0))) in range(9, 12)
+
+
+def test_a_robot_reports_at_its_own_rate():
+    talk = RobotTalk(type("Swift", (Tello,), {"report_rate": 40.0}))
+    talk.hear(b"command")
+    assert len(sent(talk.run(1.0))) in range(39, 42)
 
 
 def test_the_greeting_is_answered_and_telemetry_follows_it(server):
@@ -1245,6 +1295,13 @@ def test_a_body_on_wheels_follows_at_once():
     body.wanted = BodyVelocity()
     run(body, 3.0)
     assert not body.is_moving
+
+
+@pytest.mark.parametrize(("charge", "voltage"), [(1.0, 16.5), (0.5, 14.85), (0.0, 13.2)])
+def test_the_battery_of_a_body_has_the_range_of_its_robot(charge, voltage):
+    body = EmulatedBody(type("Own", (Pioneer,), {"battery_v": (13.2, 16.5)}))
+    body.time_s = (1.0 - charge) * BATTERY_S
+    assert (body.telemetry().charge, body.telemetry().voltage) == pytest.approx((charge, voltage))
 
 
 def test_a_body_that_flies_takes_off_first():

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 from own_robots import Create2, Kobuki, Pioneer, RoboMaster, Tello
 
-from drone_bridge.robot_class import BodyVelocity, Robot, Serial, Telemetry, Wheels
+from drone_bridge.robot_class import BodyVelocity, Request, Robot, Serial, Telemetry, Wheels
 from drone_bridge.robot_class.self_check import faults
 from drone_bridge.robot_class.two_wheels import TwoWheels
 from drone_bridge.robot_class.two_wheels_serial import AXLE_M, M_PER_COUNT, TwoWheelsSerial
@@ -34,6 +34,22 @@ def test_a_robot_that_answers_commands_has_to_declare_it():
 
 def wrong(**methods):
     return type("Wrong", (TwoWheels,), {"name": "wrong", **methods})
+
+
+def test_a_request_that_its_robot_does_not_recognise_is_named():
+    ring = Request(lambda end: drive(0, 0), moves=False)
+    assert list(faults(wrong(requests={"ring": ring}))) == [
+        "Wrong.decode_command() does not return all_requests['ring'] for its packet."
+    ]
+
+
+def test_a_heading_of_an_imu_in_degrees_is_named():
+    def decode(end, packet):
+        told = Kobuki.decode_report(end, packet)
+        return told and replace(told, imu_yaw=math.degrees(told.imu_yaw))
+
+    found = next(faults(type("Wrong", (Kobuki,), {"name": "wrong", "decode_report": decode})))
+    assert found.startswith("Wrong.encode_report() of imu_yaw (0.75,) is read as (42.9")
 
 
 def drive(left, right):

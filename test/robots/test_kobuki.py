@@ -69,6 +69,22 @@ def test_it_answers_a_greeting_with_its_versions():
     assert Kobuki().decode_report(answer) is None
 
 
+def test_an_led_keeps_the_other_one_and_the_supplies():
+    client, robot = Kobuki(), Kobuki()
+    packets = [client.all_requests[name].encoded(client) for name in ("led1_green", "led2_orange", "led1_dark")]
+    assert [each[5:7] for each in packets] == [b"\xf0\x02", b"\xf0\x0e", b"\xf0\x0c"]
+    assert [tuple(request.name for request in robot.decode_command(each)) for each in packets] == [
+        ("led1_green", "led2_dark"),
+        ("led1_green", "led2_orange"),
+        ("led1_dark", "led2_orange"),
+    ]
+
+
+def test_it_answers_the_question_for_gains_that_the_maker_s_driver_repeats():
+    (answer,) = Kobuki().decode_command(packed((14, b"\0")))
+    assert struct.unpack("<B3I", parts_of(answer)[21]) == (0, 100_000, 100, 2000)
+
+
 def test_each_part_has_the_size_that_the_maker_s_driver_demands():
     sizes = {number: len(data) for number, data in parts_of(Kobuki().encode_report(Telemetry())).items()}
     assert sizes == {1: 15, 3: 3, 4: 7, 5: 6, 6: 2, 13: 2 + 2 * 6, 16: 16}
