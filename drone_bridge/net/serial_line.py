@@ -249,9 +249,8 @@ class PseudoTerminal(SerialLine):
         self._end, self._line = os.openpty()  # the line stays open, so that its closing is no hangup
         tty.setraw(self._line)
         try:
-            if not os.path.exists(path):
-                with contextlib.suppress(FileNotFoundError):
-                    os.unlink(path)
+            if os.path.islink(path) and not os.path.exists(path):
+                os.unlink(path)
             os.symlink(os.ttyname(self._line), path)
         except OSError as error:
             os.close(self._end)

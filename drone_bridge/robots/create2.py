@@ -28,6 +28,7 @@ WIDE = {19, 20, 22, 23, *range(25, 32), 33, *range(39, 45), *range(46, 52), *ran
 GROUPS = {0: (7, 26), 1: (7, 16), 2: (17, 20), 3: (21, 26), 4: (27, 34), 5: (35, 42), 6: (7, 42), 100: (7, 58)}
 GROUPS |= {101: (43, 58), 106: (46, 51), 107: (54, 58)}
 M_PER_COUNT, AXLE_M, TOP_SPEED = math.pi * 0.072 / 508.8, 0.235, 0.5
+SONG = 140, 0, 1, 72, 16  # number 0: one note, for a quarter of a second
 MODES = {0: "off", 1: "passive", 2: "safe", 3: "full"}
 
 
@@ -62,7 +63,7 @@ class Create2(Robot):
         self.values: dict[int, float] = {19: 0.0, 20: 0.0}  # of sensor packets
 
     def handshake(self) -> Iterator[Step]:
-        yield bytes([START, SAFE, STREAM, len(NUMBERS), *NUMBERS]), is_safe
+        yield bytes([START, SAFE, *SONG, STREAM, len(NUMBERS), *NUMBERS]), is_safe
 
     def encode_command(self, velocity: BodyVelocity) -> bytes:
         left, right = self.wheels.sides(velocity)
@@ -80,15 +81,9 @@ class Create2(Robot):
         speeds = self.wheels.velocity(left / 1000, right / 1000)  # as requested, not measured
         extra = self.messages(MODES.get(mode, "unknown"), bumpers & 3 > 0)
         left = "a wheel has dropped" if bumpers & 12 else "after it was lifted, at a cliff, or on its charger"
-        return Telemetry(
-            position,
-            yaw,
-            speeds,
-            mv / 1000,
-            charge / capacity if capacity else None,
-            extra=extra,
-            disobeys="" if mode in (2, 3) else f"it has left safe mode, {left}",
-        )
+        left = "" if mode in (2, 3) else f"it has left safe mode, {left}"
+        share = charge / capacity if capacity else None
+        return Telemetry(position, yaw, speeds, mv / 1000, share, extra=extra, disobeys=left)
 
     def messages(self, mode: str, is_bumped: bool) -> dict[str, object]:
         from std_msgs.msg import Bool, String  # only the bridge has ROS

@@ -14,7 +14,7 @@ from drone_bridge.robot_class import BodyVelocity, Packets, Robot, Step, Tcp, Te
 
 OPEN, CLOSE, ENABLE, VEL, RVEL, STOP, SIP, MOVING_SIP = 1, 2, 4, 11, 21, 29, 0x32, 0x33
 STATE = struct.Struct("<HHhhhBHhHBB")
-M_PER_UNIT, RAD_PER_UNIT, HALF_AXLE_M = 0.000485, math.tau / 4096, 0.18
+RAD_PER_UNIT = math.tau / 4096
 
 
 def checksum(content: bytes) -> bytes:
@@ -48,18 +48,26 @@ class Pioneer(Robot):
     def __init__(self) -> None:
         self.x = self.y = self.mm_s = self.deg_s = 0
         self.is_synced = self.is_open = False
+        self.m_per_unit, self.half_axle_m = 0.000485, 0.18  # of a p3dx
 
     def handshake(self) -> Iterator[Step]:
         yield packet(0), self.is_awake
         if self.is_open:
             yield packet(CLOSE) + packet(0), partial(is_of_kind, 0)
-        for number in (1, 2):
-            yield packet(number), partial(is_of_kind, number)
+        yield packet(1), partial(is_of_kind, 1)
+        yield packet(2), self.is_named
         yield packet(OPEN) + self.encode_command(BodyVelocity()) + command(ENABLE, 1)
 
     def is_awake(self, heard: bytes) -> bool:
         self.is_open = heard[3] in (SIP, MOVING_SIP)  # by an earlier client that was killed
         return self.is_open or heard[3] == 0
+
+    def is_named(self, heard: bytes) -> bool:
+        model = heard[4:-2].rstrip(b"\0").rpartition(b"\0")[2].lower()
+        is_at = model.startswith(b"p3at")
+        self.m_per_unit = 0.001 if b"-sh" in model else 0.000465 if is_at else 0.000485
+        self.half_axle_m = 0.294 if is_at else 0.18
+        return heard[3] == 2
 
     def encode_command(self, velocity: BodyVelocity) -> bytes:
         return command(VEL, round(1000 * velocity.forward)) + command(RVEL, round(math.degrees(velocity.turn)))
@@ -73,8 +81,8 @@ class Pioneer(Robot):
         x, y, theta, left, right, battery, stalls, _, flags, _, _ = STATE.unpack_from(data, 4)
         self.x += (x - self.x + 0x4000) % 0x8000 - 0x4000  # 15 bits on the wire, which wrap
         self.y += (y - self.y + 0x4000) % 0x8000 - 0x4000
-        speeds = BodyVelocity((left + right) / 2000, turn=(right - left) / 2000 / HALF_AXLE_M)
-        position = M_PER_UNIT * self.x, M_PER_UNIT * self.y, 0.0
+        speeds = BodyVelocity((left + right) / 2000, turn=(right - left) / 2000 / self.half_axle_m)
+        position = self.m_per_unit * self.x, self.m_per_unit * self.y, 0.0
         motors_off = "" if flags & 1 else "its motors are off, by its button MOTORS or a stall"
         extra = self.messages(motors=flags & 1, stalled=stalls & 0x101)
         return Telemetry(position, theta * RAD_PER_UNIT, speeds, battery / 10, extra=extra, disobeys=motors_off)
@@ -105,8 +113,8 @@ class Pioneer(Robot):
     def encode_report(self, telemetry: Telemetry) -> bytes | None:
         if not self.is_open or not telemetry.position:
             return None
-        x, y = (round(each / M_PER_UNIT) % 0x8000 for each in telemetry.position[:2])
+        x, y = (round(each / self.m_per_unit) % 0x8000 for each in telemetry.position[:2])
         speeds, battery = telemetry.velocity or BodyVelocity(), round(10 * (telemetry.voltage or 0))
-        sides = (round(1000 * (speeds.forward + sign * speeds.turn * HALF_AXLE_M)) for sign in (-1, 1))
+        sides = (round(1000 * (speeds.forward + sign * speeds.turn * self.half_axle_m)) for sign in (-1, 1))
         yaw = round((telemetry.yaw or 0.0) / RAD_PER_UNIT)
         return packet(SIP, STATE.pack(x, y, yaw, *sides, min(255, battery), 0, 0, 1, 0, 0))

@@ -42,11 +42,8 @@ class RoboMaster(Robot):
         yield PUSH, is_ok
 
     def encode_command(self, velocity: BodyVelocity) -> bytes:
-        return b"chassis speed x %.3f y %.3f z %.2f;" % (
-            velocity.forward,
-            -velocity.left,
-            -math.degrees(velocity.turn),
-        )
+        numbers = velocity.forward, -velocity.left, -math.degrees(velocity.turn)
+        return b"chassis speed x %.3f y %.3f z %.2f;" % numbers
 
     def encode_goodbye(self) -> bytes:
         return b"quit;"

@@ -26,16 +26,8 @@ class Tello(Robot):
         "h264", Udp(11111, listen=True), b"streamon", b"streamoff", 960, 720, (921.2, 919.0), (459.9, 351.2)
     )
     max_speeds = {"x": 1.0, "y": 1.0, "z": 1.0, "yaw": 1.6}  # at rc 100, in slow mode, the default
-    topics = (
-        "odom",
-        "velocity",
-        "imu/data",
-        "height",
-        "range",
-        "flying",
-        "battery_state",
-        "temperature: sensor_msgs/Temperature",
-    )
+    topics = ("odom", "velocity", "imu/data", "height", "range", "flying", "battery_state",
+              "temperature: sensor_msgs/Temperature")  # fmt: skip
     reckons, robot_stops_after_s, lands_itself, land_unattended_s = True, 15.0, True, 15.0
     requests = {name: Request(name.encode(), timeout_s=20.0) for name in ("takeoff", "land", "emergency")}
     is_world = True  # whether vgx and vgy are along fixed axes

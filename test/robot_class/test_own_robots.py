@@ -3,19 +3,14 @@
 
 import contextlib
 import json
-import os
-import select
 import signal
 import socket
-import threading
 import time
-import tty
 
 import pytest
 from composition import RUNNER
 from geometry_msgs.msg import Twist
 from nav_msgs.msg import Odometry
-from own_robots import Pioneer
 from ports import free_port, free_ports
 from processes import TIMEOUT_S, executable
 from ros_session import module_ros, repeating, wait_until
@@ -25,7 +20,6 @@ from web_page import address_of
 from web_viewer import Pilot
 
 import drone_bridge as drone_bridge_package
-from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.session.stall_detector import StallDetector
 
 ros = module_ros()
@@ -133,74 +127,19 @@ def test_a_client_flies_the_drone_and_calls_services_through_the_relay(drone_bri
     assert float(emulator.wait_for_line(r"ended: at (\S+)")[1]) > 0.3
 
 
-class Line:
-    """Serial line at `path`: a pseudo-terminal that can be unplugged and plugged in, and a robot's TCP port."""
-
-    def __init__(self, port, path):
-        self.path = str(path)
-        self.sent = b""  # to the robot
-        self._robot = socket.create_connection(("127.0.0.1", port))
-        self.plug()
-
-    def plug(self):
-        self._master, slave = os.openpty()
-        tty.setraw(slave)
-        os.symlink(os.ttyname(slave), self.path)
-        self._slave = slave  # kept open, so that the line exists before it is opened
-        self._woken, self._waking = os.pipe()
-        self._thread = threading.Thread(target=self._run)
-        self._thread.start()
-
-    def _run(self):
-        while True:
-            readable, _, _ = select.select([self._master, self._robot, self._woken], [], [])
-            if self._woken in readable:
-                return
-            if self._master in readable:
-                data = os.read(self._master, 4096)
-                self.sent += data
-                self._robot.sendall(data)
-            if self._robot in readable:
-                if not (data := self._robot.recv(4096)):
-                    return
-                os.write(self._master, data)
-
-    def unplug(self):
-        os.write(self._waking, b"w")
-        self._thread.join()
-        os.unlink(self.path)
-        for each in (self._master, self._slave, self._woken, self._waking):
-            os.close(each)
-
-    def close(self):
-        self.unplug()
-        self._robot.close()
-
-
-def commanded(sent):
-    """Return the commands in a Pioneer's stream, of which each byte has to belong to a packet, and what it begins."""
-    robot, commands = Pioneer(), []
-    while sent and (size := robot.control.framing(sent)):
-        assert size > 0, f"{sent[:40]!r} begins no packet"
-        commands.append(robot.decode_command(sent[:size]))
-        sent = sent[size:]
-    return [each for each in commands if isinstance(each, BodyVelocity)], sent
-
-
 def test_a_robot_on_a_serial_line_is_stopped_when_its_bridge_is_killed(drone_bridge, node, ros, tmp_path):
-    """Its own watchdog would be slower, and sends nothing on the line."""
-    _, port = emulated(drone_bridge, "pioneer")
-    line = Line(port, tmp_path / "ttyUSB0")
-    try:
-        bridge = node("pioneer", "bridge", serial=line.path)
-        with driven(ros, forward=0.5, turn=0.2):
-            wait_until(lambda: any(each.forward for each in commanded(line.sent)[0]), "a moving command")
-            bridge.send(signal.SIGKILL)
-            bridge.wait()
-            wait_until(lambda: commanded(line.sent)[0][-1] == BodyVelocity(), "neutral")
-        assert commanded(line.sent)[1] == b""
-    finally:
-        line.close()
+    """It has no watchdog."""
+    line = tmp_path / "ttyUSB0"
+    robot = drone_bridge("emulate", "kobuki", "--pty", line)
+    robot.wait_for_line(f"listening on {line}")
+    bridge = node("kobuki", "bridge", serial=line)
+    with driven(ros, forward=0.5, turn=0.2):
+        robot.wait_for_line("moves at")
+        bridge.send(signal.SIGKILL)
+        bridge.wait()
+        robot.wait_for_line("stands at")
+    assert robot.stop() == 0
+    assert not line.is_symlink()
 
 
 @pytest.mark.exhaustive
