@@ -258,6 +258,7 @@ class Robot:
                 setattr(cls, name, returned.checked(called, vars(cls)[name], check_of, expected))
         if not hasattr(cls, "name"):
             return
+        cls.summary = cls.summary or f"the robot {cls.name}"
         cls.model = "drone" if cls.drone else cls.model
         try:
             _refuse(cls.drone and cls.encode_shares is Robot.encode_shares, "it has a drone, and no encode_shares().")

@@ -36,14 +36,13 @@ class Namesakes:
         """Record a sign of life of a run, and return whether this one gives way to it."""
         if run == self._run:
             return False
-        recent = {each: at for each, at in self._seen.items() if now_s - at < SIGN_S and each != run}
-        self._seen = {**dict(list(recent.items())[-MAX_RUNS:]), run: now_s}
+        self._seen = dict([*self._seen.items()][-MAX_RUNS:]) | {run: now_s}
         if is_active and not self.is_settled(now_s) and (is_settled or run < self._run):
             self.first = run
             return True
         if run == self.first and not is_active:
             self.first = ""
-            del self._seen[run]  # its farewell
+            self._seen = {each: at for each, at in self._seen.items() if each != run}  # its farewell
         return False
 
     def count(self, now_s: float) -> int:

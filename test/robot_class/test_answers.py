@@ -123,9 +123,10 @@ def test_a_class_that_declares_nothing_is_driven_late_and_warned_about():
     talk.drive(2 * WINDOW_S)
     assert talk.session.outstanding.behind
     assert talk.late_s(seconds=300.0) > 10.0
-    quick = Talk(Undeclared, 0.02)
-    quick.drive(2 * WINDOW_S)
-    assert quick.session.outstanding.behind is None
+    for robot in (Undeclared, type("ByDatagrams", (VacuumByDatagrams,), {"name": "by_datagrams", "answered": None})):
+        quick = Talk(robot, 0.02)
+        quick.drive(2 * WINDOW_S)
+        assert quick.session.outstanding.behind is None
 
 
 @pytest.mark.parametrize("robot", [Vacuum, VacuumByDatagrams])

@@ -105,6 +105,10 @@ def test_an_inconsistent_description_is_refused_by_one_sentence(sentence, attrib
         described(**attributes)
 
 
+def test_a_robot_without_a_summary_has_its_name():
+    assert type("Bare", (Pioneer,), {"name": "bare", "summary": ""}).KIND.summary == "the robot bare"
+
+
 def test_topics_are_names_with_types_or_a_mapping():
     one = described(topics=("odom", "sonar: sensor_msgs/Range"))
     other = described(topics={"sonar": "sensor_msgs/Range", "odom": ""})

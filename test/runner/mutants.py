@@ -42,6 +42,8 @@ NEAREST = {
     "motion/limits": ["motion/test_limits.py", "session/test_feedback.py", "session/test_who_commands.py"],
     "session/report_watch": ["session/test_report_watch.py"],
     "session/continuous_pose": ["session/test_continuous_pose.py"],
+    "session/namesakes": ["session/test_namesakes.py"],
+    "robot_class/outstanding": ["robot_class/test_answers.py"],
     "session/hold_state": ["session/test_hold_state.py", "session/test_who_commands.py"],
     "session/arbiter": ["session/test_arbiter.py", "session/test_who_commands.py"],
     "net/link_loop": [

@@ -213,6 +213,11 @@ SURVIVORS: dict[str, dict[str, dict[str, str]]] = {
             "now_s - decided_s > StallDetector.STALL_S -> now_s - decided_s >= StallDetector.STALL_S": AT_ONE_INSTANT
         }
     },
+    "session/namesakes Namesakes.sign": {
+        "if is_active and not self.is_settled(now_s) and (is_settled or run < self._run):": {
+            "run < self._run -> run <= self._run": "an equal id is this run's own"
+        }
+    },
     "session/continuous_pose ContinuousPose.__init__": {
         "self._is_greeted = False": {"False -> True": "the first pose has none before, and ends it"},
         "self._slack_s = 0.0  # longest gap of late: the reports after it may be late ones": {
@@ -223,6 +228,12 @@ SURVIVORS: dict[str, dict[str, dict[str, str]]] = {
         "if (place is None and yaw is None) or not all(abs(each) < FARTHEST for each in (*(place or ()), yaw or 0.0)):": {
             "0.0 -> 1.0": "1 is within FARTHEST, too"
         },
+    },
+    "session/continuous_pose ContinuousPose.shifted": {
+        "pose = self._origin.seeing(PlanarPose(*(place or (0.0, 0.0))[:2], yaw or 0.0))": {
+            "0.0 -> 1.0": "a place that is not reported is not returned",
+            "0.0 -> 1.0 (2)": "a place that is not reported is not returned",
+        }
     },
     "session/continuous_pose ContinuousPose._begins_again": {
         "was_near = math.hypot(self._own.x, self._own.y) <= FAR and abs(math.remainder(self._own.yaw, math.tau)) <= FAR": {

@@ -5,7 +5,7 @@ from random import Random
 
 import pytest
 
-from drone_bridge.session.namesakes import MAX_RUNS, SETTLED_S, SIGN_S, Namesakes
+from drone_bridge.session.namesakes import SETTLED_S, SIGN_S, Namesakes
 
 ACTIVE = {"is_active": True, "is_settled": True}
 
@@ -38,9 +38,12 @@ def test_a_run_that_gave_way_waits_until_that_one_reports_its_end():
         namesakes.sign("c", now_s, is_active=False, is_settled=True)
         assert namesakes.count(now_s + SIGN_S) == 1, "silence"
         assert namesakes.first == "a"
-    namesakes.sign("a", 4001.0, is_active=False, is_settled=True)
+        assert not namesakes.sign("a", now_s + 2 * SIGN_S, **ACTIVE)
+        assert namesakes.first == "a"
+    for run in "cda":
+        namesakes.sign(run, 4008.0, is_active=False, is_settled=True)
     assert namesakes.first == ""
-    assert namesakes.count(4001.0) == 2, "with c"
+    assert namesakes.count(4008.0) == 3, "with c and d"
 
 
 def test_signs_count_for_3_s_and_few_are_kept():
@@ -50,7 +53,7 @@ def test_signs_count_for_3_s_and_few_are_kept():
     assert [namesakes.count(now_s) for now_s in (62.9, 63.0, 64.0)] == [3, 2, 1]
     for number in range(1000):
         namesakes.sign(str(number), 70.0, **ACTIVE)
-    assert namesakes.count(70.0) == MAX_RUNS + 2
+    assert namesakes.count(70.0) == 18
 
 
 @pytest.mark.parametrize("lead_s", [0.0, 0.4, 1.7, 2.9, 3.1, 60.0])

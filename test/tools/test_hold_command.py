@@ -126,6 +126,13 @@ def test_while_hold_runs_its_wishes_are_in_a_file(monkeypatch, tmp_path, words, 
     assert list((tmp_path / "held").iterdir()) == []
 
 
+@pytest.mark.parametrize("name", ["robot-1", "1a", "/a//b"])
+def test_a_name_that_no_vehicle_can_have_is_refused_at_once(name, capsys):
+    with pytest.raises(SystemExit):
+        command.hold(["/a/b", "a/", "/", name])
+    assert f"'{name}' is no vehicle's name" in capsys.readouterr().err
+
+
 def test_a_resume_writes_no_wish(monkeypatch, tmp_path):
     assert run_with_file(monkeypatch, tmp_path, lambda: command.resume([])) == []
 

@@ -2,6 +2,7 @@
 """`drone-bridge topic`, `service` and `param` as processes, and a node that they find."""
 
 import signal
+from types import SimpleNamespace
 
 import pytest
 from geometry_msgs.msg import Twist
@@ -12,6 +13,7 @@ from std_msgs.msg import String
 from std_srvs.srv import SetBool
 
 from drone_bridge.ros.qos import latched
+from drone_bridge.tools.shell.node import CommandFailedError, call
 
 
 @pytest.fixture
@@ -85,6 +87,18 @@ def test_a_name_that_ros_does_not_have_is_refused_with_a_sentence(command, words
     assert "is not a name in ROS: letters, digits, underscores" in refused.output
 
 
+def test_a_service_of_another_type_is_named_with_its_type():
+    client = SimpleNamespace(srv_name="/light", wait_for_service=lambda _: False)
+    graph = SimpleNamespace(
+        create_client=lambda *_: client,
+        destroy_client=lambda _: None,
+        resolve_topic_name=lambda name: name,
+        get_service_names_and_types=lambda: [("/light", ["std_srvs/srv/SetBool"])],
+    )
+    with pytest.raises(CommandFailedError, match="/light has type std_srvs/srv/SetBool"):
+        call(graph, SetBool, "/light", None)
+
+
 @pytest.mark.exhaustive
 def test_services_are_listed_and_called_and_parameters_read_and_set(ros, command):
     ros.node.declare_parameter("speed", 1.5)
@@ -98,9 +112,9 @@ def test_services_are_listed_and_called_and_parameters_read_and_set(ros, command
     assert listing.wait() == 0
     assert "/light" in listing.lines
     assert listing.count_lines("drone_bridge_service") == 0
-    call = command("service", "call", "/light", "std_srvs/srv/SetBool", "{data: true}")
-    assert call.wait() == 0
-    assert {"success: true", "message: it is on"} <= set(call.lines)
+    called = command("service", "call", "/light", "std_srvs/srv/SetBool", "{data: true}")
+    assert called.wait() == 0
+    assert {"success: true", "message: it is on"} <= set(called.lines)
     assert command("service", "call", "/light", "std_srvs/srv/SetBool", "{data: 7}").wait() == 1
 
     node = ros.node.get_fully_qualified_name()

@@ -5,6 +5,7 @@ To hold, a wish is written to a file before ROS is imported, which takes longer 
 """
 
 import os
+import re
 import sys
 import time
 import uuid
@@ -49,6 +50,9 @@ def _parsed(argv: Sequence[str], verb: str, description: str) -> list[str]:
     parser = CommandParser(prog=f"drone-bridge {verb}", description=description)
     parser.add_argument("vehicle", nargs="*", help="a namespace, such as /drone, or a node; all vehicles by default")
     wanted: list[str] = parser.parse_args(argv).vehicle
+    for each in wanted:
+        if not re.fullmatch(r"/?([A-Za-z_]\w*/)*([A-Za-z_]\w*)?", each, re.ASCII):
+            parser.error(f"{each!r} is no vehicle's name: letters, digits, underscores and slashes, no digit first")
     return wanted
 
 

@@ -103,7 +103,8 @@ def call(node: Node, kind: Any, service: str, request: Any, *, again_s: float = 
     client: Any = node.create_client(kind, resolved(node, service))
     try:
         if not client.wait_for_service(ANSWER_S):
-            raise CommandFailedError(f"No node serves {service}.")
+            types = dict(node.get_service_names_and_types()).get(client.srv_name)
+            raise CommandFailedError(f"No node serves {service}." if not types else f"{service} has type {types[0]}.")
         futures: list[Any] = []
         limit_s = max(ANSWER_S, again_s)
         end_s = time.monotonic() + limit_s
