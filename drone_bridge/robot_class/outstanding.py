@@ -31,7 +31,6 @@ class OutstandingPackets:
     def restart(self) -> None:
         """Begin a connection."""
         self._packets: list[_Packet] = []
-        self._began_s = -math.inf  # time from which the oldest packet's answer is awaited
         self._timeout_s, self._is_late = MAX_ANSWER_S if self._is_stream else ANSWER_S, False
         self._window_s, self._commands, self._answers = -math.inf, 0, 0
         #: Facts of Obstacle.BEHIND if answers fell behind in the last period, else None. Thread-safe.
@@ -43,15 +42,15 @@ class OutstandingPackets:
 
     def is_busy(self, now_s: float) -> bool:
         """Return whether an answer is awaited. After its timeout all packets count as lost."""
-        timeout_s = max((each.timeout_s for each in self._packets), default=0.0)
-        if self._packets and now_s - self._began_s >= max(timeout_s, self._timeout_s):
+        timeout_s = max((self._timeout_s, *(each.timeout_s for each in self._packets)))
+        if self._packets and now_s - self._began_s >= timeout_s:
             self._packets, self._is_late = [], True
             self._timeout_s = min(2 * self._timeout_s, MAX_ANSWER_S)
         return bool(self._packets)
 
     def sent(self, number: int, now_s: float, request: Any = None, timeout_s: float = 0.0) -> None:
         """Add packets. `timeout_s`: how long their answers may take, if longer than others."""
-        self._began_s = self._began_s if self._packets else now_s
+        self._began_s = self._began_s if self._packets else now_s  # from which the oldest packet's answer is awaited
         self._packets += [_Packet(request, timeout_s)] * number
 
     def answered(self, now_s: float, name: str = "") -> Any:

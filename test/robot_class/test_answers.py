@@ -4,7 +4,6 @@
 from dataclasses import dataclass
 
 import pytest
-from own_robots import RoboMaster
 from session_talk import sent
 
 from drone_bridge.robot_class import Answer, BodyVelocity, Delimited, Request, Robot, Tcp, Telemetry, Udp
@@ -241,12 +240,6 @@ def test_a_stall_and_the_end_send_neutral_at_once():
     assert talk.take(talk.session.end(talk.now_s)) == [b"v 0\n", b"get\n"]
 
 
-def test_a_robomaster_is_paced_by_its_answers():
-    talk = Talk(RoboMaster)
-    assert RoboMaster.answered
-    assert talk.session.outstanding.is_busy(talk.now_s)
-
-
 def test_answers_are_matched_by_name_or_order():
     packets, beep = OutstandingPackets(is_unknown=False, is_stream=True), Asked("beep")
     packets.sent(1, 0.0)
@@ -258,15 +251,39 @@ def test_answers_are_matched_by_name_or_order():
     assert not packets.is_busy(0.3)
 
 
-def test_the_timeout_doubles_without_answers_and_follows_these():
-    packets = OutstandingPackets(is_unknown=False, is_stream=False)
-    for now_s, timeout_s in ((0.0, ANSWER_S), (10.0, 2 * ANSWER_S), (20.0, MAX_ANSWER_S), (30.0, MAX_ANSWER_S)):
-        packets.sent(1, now_s)
-        assert packets.is_busy(now_s + timeout_s - 0.01)
-        assert not packets.is_busy(now_s + timeout_s + 0.01)
-    packets.sent(2, 40.0)
-    packets.answered(40.1)
-    packets.answered(40.9)
-    packets.sent(1, 50.0)
-    assert packets.is_busy(50.0 + 1.59)
-    assert not packets.is_busy(50.0 + 1.61)
+def test_answers_that_fall_behind_are_counted_in_each_period():
+    packets = OutstandingPackets(is_unknown=True, is_stream=True)
+    for number in range(201):
+        packets.count_command(0.1 * number)
+        if number % 2:
+            packets.count_answer()
+    assert packets.behind == {"answers": 50, "commands": 100}
+
+
+BEEP = Asked("beep")
+SENT, LATE = ("sent", 1, 0.0), [("sent", 1, 0.0), ("is_busy", 1.0), ("sent", 1, 1.0)]
+
+
+@pytest.mark.parametrize(
+    ("is_stream", "events", "timeout_s"),
+    [
+        (False, [("is_busy", 50.0)], ANSWER_S),
+        (False, LATE[:2], 2 * ANSWER_S),
+        (False, [*LATE, ("is_busy", 3.1), ("sent", 1, 4.0), ("is_busy", 9.0)], MAX_ANSWER_S),
+        (False, [*LATE, ("answered", 1.1)], 2 * ANSWER_S),  # it may be the first one's
+        (False, [*LATE, ("answered", 1.1), ("sent", 1, 2.0), ("answered", 3.5)], 3.0),
+        (False, [("sent", 1, 0.0, BEEP, 5.0), ("answered", 4.0, "beep")], ANSWER_S),
+        (False, [("sent", 2, 0.0), ("answered", 0.1), ("answered", 0.9)], 1.6),
+        (False, [SENT, ("sent", 1, 0.9), ("is_busy", 1.01)], 2 * ANSWER_S),
+        (False, [SENT, ("resume", 90.0)], ANSWER_S),
+        (True, [], MAX_ANSWER_S),
+        (True, [SENT, ("answered", 0.1)], ANSWER_S),
+        (True, [SENT, ("resume", 98.0)], 2.0),  # its rest
+    ],
+)
+def test_the_timeout_doubles_without_answers_and_follows_these(is_stream, events, timeout_s):
+    packets = OutstandingPackets(is_unknown=False, is_stream=is_stream)
+    for name, *words in events:
+        getattr(packets, name)(*words)
+    packets.sent(1, 100.0)
+    assert next(tick / 10 for tick in range(99) if not packets.is_busy(100.05 + tick / 10)) == timeout_s

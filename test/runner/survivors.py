@@ -218,6 +218,22 @@ SURVIVORS: dict[str, dict[str, dict[str, str]]] = {
             "run < self._run -> run <= self._run": "an equal id is this run's own"
         }
     },
+    "robot_class/outstanding OutstandingPackets.restart": {
+        "self._window_s, self._commands, self._answers = -math.inf, 0, 0": {
+            "0 -> 1": "the first command begins a period",
+            "0 -> 1 (2)": "the first command begins a period",
+        }
+    },
+    "robot_class/outstanding OutstandingPackets.is_busy": {
+        "if self._packets and now_s - self._began_s >= timeout_s:": {
+            "now_s - self._began_s >= timeout_s -> now_s - self._began_s > timeout_s": AT_ONE_INSTANT
+        }
+    },
+    "robot_class/outstanding OutstandingPackets.sent": {
+        "def sent(self, number: int, now_s: float, request: Any = None, timeout_s: float = 0.0) -> None:": {
+            "0.0 -> 1.0": "not above ANSWER_S, which is the least timeout"
+        }
+    },
     "session/continuous_pose ContinuousPose.__init__": {
         "self._is_greeted = False": {"False -> True": "the first pose has none before, and ends it"},
         "self._slack_s = 0.0  # longest gap of late: the reports after it may be late ones": {

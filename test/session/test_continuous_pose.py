@@ -136,16 +136,6 @@ def test_a_pose_that_does_not_jump_is_returned_unchanged(vehicle):
     assert continued(None, measured, 10.2) == (measured, [])
 
 
-def test_a_yaw_alone_begins_again_and_goes_on():
-    pose = ContinuousPose(ObservedMotion(lambda: 0.0), SPEED, TURN)
-    pose.update(Measurement(yaw=1.2), 1.0)
-    pose.greeted()
-    reported, actions = pose.update(Measurement(yaw=0.0), 5.0)
-    assert reported.position is None
-    assert reported.yaw == pytest.approx(1.2)
-    assert len(notes(actions, POSE_RESTARTS)) == 1
-
-
 @pytest.mark.parametrize("first", ["place", "yaw"])
 def test_place_and_yaw_in_packets_of_their_own_begin_again_once(vehicle, first):
     vehicle.pose.greeted()
