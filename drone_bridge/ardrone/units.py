@@ -28,13 +28,6 @@ def command(shares: Shares | None) -> Pcmd:
     return Pcmd(PROGRESSIVE, shares.roll, 0.0 - shares.pitch, shares.thrust, 0.0 - shares.yaw)
 
 
-def shares(command: Pcmd) -> Shares | None:
-    """Convert a command to shares, the inverse of `command`."""
-    if not command.flags & PROGRESSIVE:
-        return None
-    return Shares(command.gaz, 0.0 - command.pitch, command.roll, 0.0 - command.yaw)
-
-
 def measurement(navdata: Navdata) -> Measurement:
     """Convert navdata. What it does not report is None, and so is its vertical speed."""
     demo, physical = navdata.demo, navdata.physical

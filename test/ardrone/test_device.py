@@ -27,6 +27,7 @@ from drone_bridge.ardrone.codec import (
 )
 from drone_bridge.ardrone.codec.navdata import read_navdata
 from drone_bridge.ardrone.device import LOST_S, EmulatedArdrone, FirmwareBehaviour
+from drone_bridge.motion.tilted_drone import Shares
 
 STEP_S = 0.02
 CLEAR = Control(ControlMode.CLEAR_ACKNOWLEDGEMENT)
@@ -387,13 +388,6 @@ def test_the_configuration_is_sent_on_request_with_an_acknowledgement():
     assert read_settings(Client(version=1).drone.configuration())["general:num_version_soft"] == "1.11.5"
 
 
-@pytest.mark.parametrize("share", [1.0, -1.0])
-def test_units_are_their_own_inverse(share):
-    client = Client().flying()
-    measured = client.drone.measured()
-    back = units.demo(measured, 0)
-    assert back.theta == pytest.approx(-1000 * math.degrees(measured.pitch))
-    shares = units.shares(Pcmd(PROGRESSIVE, share, share, share, share))
-    assert units.command(shares) == Pcmd(PROGRESSIVE, share, share, share, share)
-    assert units.shares(Pcmd()) is None
+def test_units_of_commands_are_forward_left_up_and_turning_left():
+    assert units.command(Shares(0.1, 0.2, 0.3, 0.4)) == Pcmd(PROGRESSIVE, 0.3, -0.2, 0.1, -0.4)
     assert units.command(None) == Pcmd()
