@@ -167,11 +167,6 @@ def test_a_hand_that_carries_the_drone_is_no_lie(make):
     assert not doubts(measuring.fly(vehicle, lambda s: BodyVelocity(), 20.0))
 
 
-def turns(now_s):
-    legs = BodyVelocity(1.0), BodyVelocity(), BodyVelocity(-1.5), BodyVelocity(0.0, 1.0, turn=0.5), BodyVelocity()
-    return legs[int(now_s / 3.0) % len(legs)]
-
-
 @pytest.mark.parametrize("make", VEHICLES)
 def test_a_table_below_a_drone_that_climbs_again_is_no_lie(make):
     def script(now_s):

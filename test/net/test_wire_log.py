@@ -54,10 +54,6 @@ def contents(path):
     return [(entry.sender, entry.data) for entry in entries_of(path)]
 
 
-def stream(entries, sender):
-    return b"".join(entry.data for entry in entries if entry.sender is sender)
-
-
 def hear(link):
     """Return the next event of the link."""
     return wait_until(link.receive, "something on the link")

@@ -36,10 +36,6 @@ def bridge(emulator, **parameters):
     return process
 
 
-def velocity(client):
-    return client.get(sim.GetEntity(VEHICLE, Attribute.VELOCITY)).value
-
-
 def test_a_server_that_dies_of_abrupt_closes_survives_the_bridge(ros, emulate, connect):
     emulator = emulate("--quirks", "real", "--fragile", "--running")
     odom = ros.subscribe(Odometry, "odom")

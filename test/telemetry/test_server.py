@@ -6,7 +6,6 @@ import math
 
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray
-from geometry_msgs.msg import Twist
 from nav_msgs.msg import Odometry
 from processes import Process
 from ros_session import wait_until
@@ -18,8 +17,6 @@ from telemetry_peer import jpeg
 
 from drone_bridge.msg import LandingPad
 from drone_bridge.ros.qos import latched
-
-ZERO = Twist()
 
 
 @pytest.fixture

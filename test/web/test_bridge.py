@@ -13,7 +13,6 @@ import urllib.request
 import pytest
 from geometry_msgs.msg import TwistStamped
 from processes import TIMEOUT_S
-from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.serialization import deserialize_message, serialize_message
 from ros_session import wait_until
@@ -131,15 +130,6 @@ def test_topics_without_viewers_have_no_subscriber(viewer, ros):
     wait_until(lambda: publisher.get_subscription_count() == 1, "a subscriber")
     viewer.unsubscribe(number)
     wait_until(lambda: publisher.get_subscription_count() == 0, "no subscriber")
-
-
-def is_published(publisher, message):
-    """Publish, and return whether that succeeded: a reliable writer may be overrun briefly."""
-    try:
-        publisher.publish(message)
-    except rclpy_implementation.RCLError:
-        return False
-    return True
 
 
 def test_a_service_is_called_and_its_answer_comes_back(viewer, ros):

@@ -114,13 +114,14 @@ def reporting(desks):
         pytest.param(lambda desks: desks.steer(), id="neutral"),
         pytest.param(lambda desks: desks.helms.release(ANNE, desks.now_s), id="release"),
         pytest.param(lambda desks: desks.helms.leave(ANNE, desks.now_s), id="leave"),
-        pytest.param(lambda desks: desks.tick(MAX_AGE_S + 0.01), id="silence"),
+        pytest.param(lambda desks: desks.tick(0.01), id="silence"),
         pytest.param(lambda desks: desks.tick(LEASE_S + 1.0), id="suspension"),
     ],
 )
 def test_the_vehicle_stops_when_the_pilot_lets_go_or_is_lost(desks, way):
     desks.take()
     desks.steer(x=1)
+    desks.tick(MAX_AGE_S)
     assert desks.take_done() == ["neutral", FORWARD]
     way(desks)
     assert desks.take_done() == ["neutral"]
@@ -134,6 +135,8 @@ def test_a_silent_pilot_is_replaced_by_neutral_until_the_lease_ends(desks):
     assert (desks.drone["pilot"], [page for page, _ in desks.notices]) == (None, [ANNE])
     desks.tick()
     assert desks.done == []
+    desks.stops.set_held(TOPIC, 10**9)
+    assert desks.held["why"] == "you left the helm"
 
 
 def test_a_refused_command_is_replaced_by_neutral(desks):
@@ -154,6 +157,11 @@ def test_pages_read_who_steers_and_who_asks_and_the_pilots_answer(desks):
     desks.helms.ask(ANNE, TOPIC, desks.now_s)
     desks.helms.hand_over(BEN, ANNE, desks.now_s)
     assert (desks.drone["pilot"], desks.done) == ("you", ["neutral"] * 2)
+    desks.helms.ask(BEN, TOPIC, desks.now_s)
+    desks.helms.leave(BEN, desks.now_s)
+    desks.see(DRONE)
+    assert desks.drone["asked"] == []
+    desks.helms.names[BEN] = "Ben"
     desks.helms.ask(BEN, TOPIC, desks.now_s)
     desks.now_s += ASK_S
     desks.take(BEN)

@@ -6,7 +6,7 @@ import math
 import pytest
 
 from drone_bridge import dronegui
-from drone_bridge.tools.web.helm import ASK_S, LEASE_S, MAX_AGE_S, NEUTRAL, Helm, HelmRefusedError
+from drone_bridge.tools.web.helm import ASK_S, MAX_AGE_S, NEUTRAL, Helm, HelmRefusedError
 from drone_bridge.tools.web.vehicles import SteeredVehicle, by_service
 
 FORWARD = (1.0, 0.0, 0.0, 0.0)
@@ -109,11 +109,6 @@ def test_excessive_commands_are_clamped(helm):
     assert helm.steer(ANNE, "drone", helm.token(0.0), {"x": -7, "yaw": 1e300}, 0.0) == (-1.0, 0.0, 0.0, 1.0)
 
 
-def test_a_vehicle_with_a_silent_pilot_is_to_be_stopped(helm):
-    assert helm.silent(MAX_AGE_S) == []
-    assert helm.silent(MAX_AGE_S + 0.01) == ["drone"]
-
-
 def test_a_pilot_who_was_lost_while_moving_has_to_release_the_stick_first(helm):
     helm.steer(ANNE, "drone", helm.token(0.0), {"x": 1}, 0.0)
     later_s = MAX_AGE_S + 0.1
@@ -127,18 +122,6 @@ def test_a_pilot_who_was_lost_while_moving_has_to_release_the_stick_first(helm):
 def test_a_pilot_who_pauses_with_a_released_stick_may_continue(helm):
     helm.steer(ANNE, "drone", helm.token(0.0), {}, 0.0)
     assert helm.steer(ANNE, "drone", helm.token(2.0), {"x": 1}, 2.0) == FORWARD
-
-
-def test_a_lease_ends_when_its_pilot_is_silent_for_long(helm):
-    assert helm.expired(LEASE_S) == []
-    assert [lease.vehicle for lease in helm.expired(LEASE_S + 0.1)] == ["drone"]
-    assert helm.pilot_of("drone") is None
-
-
-def test_a_vehicle_that_has_gone_has_no_pilot(helm):
-    helm.keep_only(["rover"])
-    assert helm.pilot_of("drone") is None
-    helm.take(ANNE, "rover", 0.0)
 
 
 def test_a_rover_has_fewer_axes_than_a_drone():

@@ -26,7 +26,8 @@ class Page:
 
     def __init__(self):
         self.got = defaultdict(list)  # what it was sent, by kind
-        self.transport = SimpleNamespace(get_write_buffer_size=lambda: 0, abort=lambda: None)
+        self.unread = 0
+        self.transport = SimpleNamespace(get_write_buffer_size=lambda: self.unread, abort=lambda: None)
         self.requests, self.reads = asyncio.Queue(), asyncio.Event()
         self.reads.set()
 
@@ -259,6 +260,22 @@ def test_a_stalled_connection_delivers_no_request_that_moves_a_vehicle(server, c
     assert bool(is_done(server.page.drone)) == is_followed
     assert server.goals == [TOPIC] * (is_followed and operation == "goal")
     assert len(server.page.got["refused"]) == (not is_followed)
+
+
+def test_a_page_that_reads_slowly_gets_the_newest_state_and_no_stale_token(server):
+    server.page.unread = 1
+    server.ask(op="take", vehicle=TOPIC)
+    server.tick()
+    assert (server.page.got["token"], len(server.page.got["vehicles"])) == ([], 1)
+    server.page.unread = 0
+    server.tick()
+    assert (server.page.got["token"], server.page.drone["pilot"]) == ([2], "you")
+
+
+def test_a_goal_for_a_vehicle_that_is_steered_is_refused(server):
+    server.ask(op="take", vehicle=TOPIC)
+    server.ask(op="goal", vehicle=TOPIC, **MOVING["goal"][0])
+    assert (server.goals, len(server.page.got["refused"])) == ([], 1)
 
 
 def test_the_helm_is_handed_to_a_number_with_a_point(server):

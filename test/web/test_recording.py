@@ -8,7 +8,6 @@ import pytest
 from geometry_msgs.msg import TransformStamped
 from processes import Process, executable
 from rcl_interfaces.msg import Log
-from rosbags.typesys import Stores, get_typestore
 from sensor_msgs.msg import BatteryState
 from std_msgs.msg import Bool
 from tf2_msgs.msg import TFMessage
@@ -19,14 +18,9 @@ from written_bags import offer, write_bag
 from drone_bridge.tools.bags.bag import BagReader
 from drone_bridge.tools.bags.events import events
 
-STORE = get_typestore(Stores.ROS2_JAZZY)
 SECOND = 10**9
 BEGIN = 1_700_000_000 * SECOND
 LATCHED = [offer(latched=True)]
-
-
-def made(name, *values):
-    return STORE.types[name](*values)
 
 
 @pytest.fixture(scope="module")

@@ -227,7 +227,6 @@ class Pilots:
             if not pilot.may_steer and operation not in FOR_ALL:
                 raise HelmRefusedError(VIEW_ONLY)
             follow(pilot, request)
-            pilot.refused = ""
         except HelmRefusedError as error:
             await self._refuse(pilot, str(error))
 
