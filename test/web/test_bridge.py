@@ -6,7 +6,6 @@ import gzip
 import json
 import re
 import socket
-import threading
 import urllib.error
 import urllib.request
 
@@ -24,10 +23,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from drone_bridge.msg import ControllerState
 from drone_bridge.tools.shared.interfaces import message_text
-from drone_bridge.tools.web import front_door
-from drone_bridge.tools.web.access import Access
 from drone_bridge.tools.web.front_door import MAX_WAITING
-from drone_bridge.tools.web.pilots import Pilots
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 BEST_EFFORT = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
@@ -205,49 +201,6 @@ def test_idle_connections_and_half_requests_lock_nobody_out(bridge):
         pilot.next_token()
         viewer.wait_for(lambda: viewer.info, "the greeting")
         viewer.connection.ping().wait(TIMEOUT_S)
-
-
-def test_a_request_has_to_come_in_time_and_its_answer_may_take_longer(monkeypatch):
-    monkeypatch.setattr(front_door, "REQUEST_TIMEOUT_S", 2.0)
-    is_asked, may_answer = threading.Event(), threading.Event()
-
-    def make():
-        is_asked.set()
-        return may_answer.wait(TIMEOUT_S)
-
-    door = front_door.FrontDoor(Access.of("127.0.0.1", steer=False), 0, None, Pilots())
-    door.offer("history/ünï.json", make)
-    port, answers = door.open(), []
-    reading = threading.Thread(target=lambda: answers.append(get(f"127.0.0.1:{port}/", "/history/%C3%BCn%C3%AF.json")))
-    reading.start()
-    try:
-        assert is_asked.wait(TIMEOUT_S)
-        with socket.create_connection(("127.0.0.1", port), TIMEOUT_S) as half:
-            half.sendall(b"GET / HTTP/1.1\r\nHost: ")
-            with contextlib.suppress(ConnectionResetError):
-                assert half.recv(1) == b""
-        may_answer.set()
-        reading.join(TIMEOUT_S)
-        assert answers == [(200, "true")]
-    finally:
-        door.close()
-
-
-def test_the_end_waits_for_no_answer_that_is_not_ready():
-    is_asked, may_answer = threading.Event(), threading.Event()
-    door = front_door.FrontDoor(Access.of("127.0.0.1", steer=False), 0, None, Pilots())
-    door.offer("slow.json", lambda: is_asked.set() or may_answer.wait(TIMEOUT_S))
-    port = door.open()
-    ending = threading.Thread(target=door.close)
-    with socket.create_connection(("127.0.0.1", port), TIMEOUT_S) as reader:
-        reader.sendall(f"GET /slow.json HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n".encode())
-        assert is_asked.wait(TIMEOUT_S)
-        ending.start()
-        ending.join(TIMEOUT_S / 2)
-        has_ended = not ending.is_alive()
-        may_answer.set()
-        ending.join()
-    assert has_ended
 
 
 def fragment(opcode, payload=b""):

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Admission at the front door with many connections, without a socket."""
 
+import contextlib
 import http.client
 import socket
+import threading
 from unittest.mock import Mock
 
 import pytest
@@ -14,7 +16,7 @@ from patience import TIMEOUT_S, wait_until
 from drone_bridge.net.connector import LinkError
 from drone_bridge.tools.web import front_door
 from drone_bridge.tools.web.access import Access
-from drone_bridge.tools.web.pilots import MAX_PILOTS, MAX_STOPPERS
+from drone_bridge.tools.web.pilots import MAX_PILOTS, MAX_STOPPERS, Pilots
 
 
 @pytest.fixture
@@ -46,37 +48,35 @@ def test_who_is_not_let_in_makes_room_for_who_comes_next(connect):
     assert [abort.called for abort in aborts] == [True] + [False] * (len(aborts) - 1)
 
 
-class Idle:
-    async def watch(self):
-        await front_door.asyncio.Event().wait()
+def door_at(port, host="127.0.0.1"):
+    return front_door.FrontDoor(Access.of(host, steer=False), port, Mock(), Pilots())
 
 
-def open_door(port, host="127.0.0.1"):
-    return front_door.FrontDoor(Access.of(host, steer=False), port, Mock(), Idle())
+@contextlib.contextmanager
+def opened(port=0):
+    """Open a door; yield it and its port."""
+    door = door_at(port)
+    try:
+        yield door, door.open()
+    finally:
+        door.close()
 
 
 def test_where_the_port_is_taken_the_next_free_one_is_listened_on():
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        door = open_door(port)
-        try:
-            assert port < door.open() < port + front_door.PORTS_TRIED
-        finally:
-            door.close()
+        with opened(port) as (_, other):
+            assert port < other < port + front_door.PORTS_TRIED
 
 
 def test_no_message_waits_for_the_acknowledgement_of_an_earlier_one(monkeypatch):
     waiting = {}
     monkeypatch.setattr(front_door._CountedConnection, "waiting", waiting)
-    door = open_door(0)
-    try:
-        with socket.create_connection(("127.0.0.1", door.open())):
-            wait_until(lambda: any(hasattr(each, "transport") for each in waiting), "the accepted connection")
-            (connection,) = waiting
-            accepted = connection.transport.get_extra_info("socket")
-            assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
-    finally:
-        door.close()
+    with opened() as (_, port), socket.create_connection(("127.0.0.1", port)):
+        wait_until(lambda: any(hasattr(each, "transport") for each in waiting), "the accepted connection")
+        (connection,) = waiting
+        accepted = connection.transport.get_extra_info("socket")
+        assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
 
 
 @pytest.mark.parametrize(
@@ -92,48 +92,67 @@ def test_no_message_waits_for_the_acknowledgement_of_an_earlier_one(monkeypatch)
     ],
 )
 def test_lines_of_one_header_are_one_list(path, header, values, status):
-    door = open_door(0)
-    door.offer_files("recordings", lambda name: None)
-    try:
-        connection = http.client.HTTPConnection("127.0.0.1", door.open(), timeout=TIMEOUT_S)
+    with opened() as (door, port):
+        door.offer_files("recordings", lambda name: None)
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=TIMEOUT_S)
         connection.putrequest("GET", path, skip_host=header == "Host", skip_accept_encoding=True)
         for value in values:
             connection.putheader(header, value)
         connection.endheaders()
         assert connection.getresponse().status == status
-    finally:
-        door.close()
 
 
 @pytest.mark.parametrize("offered", ["websocket", "WebSocket", "h2c, websocket", "websocket,h2c"])
 def test_a_websocket_is_opened_if_another_protocol_is_offered_too(offered):
-    door = open_door(0)
-    try:
-        with socket.create_connection(("127.0.0.1", door.open()), TIMEOUT_S) as viewer:
-            viewer.sendall(
-                f"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: Upgrade\r\nUpgrade: {offered}\r\n"
-                "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n"
-                f"Sec-WebSocket-Protocol: {front_door.HELM_SUBPROTOCOL}\r\n\r\n".encode()
-            )
-            assert viewer.recv(1000).startswith(b"HTTP/1.1 101 ")
-    finally:
-        door.close()
+    with opened() as (_, port), socket.create_connection(("127.0.0.1", port), TIMEOUT_S) as viewer:
+        viewer.sendall(
+            f"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: Upgrade\r\nUpgrade: {offered}\r\n"
+            "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n"
+            f"Sec-WebSocket-Protocol: {front_door.HELM_SUBPROTOCOL}\r\n\r\n".encode()
+        )
+        assert viewer.recv(1000).startswith(b"HTTP/1.1 101 ")
 
 
 @pytest.mark.parametrize(("method", "status"), [("GET", 200), ("HEAD", 405), ("POST", 405), ("GETS", 405)])
 @pytest.mark.parametrize("is_split", [False, True])
 def test_a_method_other_than_get_is_refused(method, status, is_split):
-    door = open_door(0)
     request = f"{method} / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode()
-    try:
-        with socket.create_connection(("127.0.0.1", door.open()), TIMEOUT_S) as viewer:
-            for part in [request[:2], request[2:]] if is_split else [request]:
-                viewer.sendall(part)
-            answer = viewer.makefile("rb").read()
-        assert answer.startswith(f"HTTP/1.1 {status} ".encode())
-        assert (b"\r\nAllow: GET\r\n" in answer) == (status == 405)
-    finally:
-        door.close()
+    with opened() as (_, port), socket.create_connection(("127.0.0.1", port), TIMEOUT_S) as viewer:
+        for part in [request[:2], request[2:]] if is_split else [request]:
+            viewer.sendall(part)
+        answer = viewer.makefile("rb").read()
+    assert answer.startswith(f"HTTP/1.1 {status} ".encode())
+    assert (b"\r\nAllow: GET\r\n" in answer) == (status == 405)
+
+
+def test_a_request_has_to_come_in_time_and_its_answer_may_take_longer(monkeypatch):
+    monkeypatch.setattr(front_door, "REQUEST_TIMEOUT_S", 2.0)
+    is_asked, may_answer = threading.Event(), threading.Event()
+    with opened() as (door, port), socket.create_connection(("127.0.0.1", port), TIMEOUT_S) as reader:
+        door.offer("history/ünï.json", lambda: is_asked.set() or may_answer.wait(TIMEOUT_S))
+        reader.sendall(f"GET /history/%C3%BCn%C3%AF.json HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n".encode())
+        assert is_asked.wait(TIMEOUT_S)
+        with socket.create_connection(("127.0.0.1", port), TIMEOUT_S) as half:
+            half.sendall(b"GET / HTTP/1.1\r\nHost: ")
+            with contextlib.suppress(ConnectionResetError):
+                assert half.recv(1) == b""
+        may_answer.set()
+        assert reader.makefile("rb").read().endswith(b"true")
+
+
+def test_the_end_waits_for_no_answer_that_is_not_ready():
+    is_asked, may_answer = threading.Event(), threading.Event()
+    with opened() as (door, port), socket.create_connection(("127.0.0.1", port), TIMEOUT_S) as reader:
+        door.offer("slow.json", lambda: is_asked.set() or may_answer.wait(TIMEOUT_S))
+        ending = threading.Thread(target=door.close)
+        reader.sendall(f"GET /slow.json HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n".encode())
+        assert is_asked.wait(TIMEOUT_S)
+        ending.start()
+        ending.join(TIMEOUT_S / 2)
+        has_ended = not ending.is_alive()
+        may_answer.set()
+        ending.join()
+    assert has_ended
 
 
 def test_the_rest_of_a_refused_request_is_read_so_that_its_response_arrives():
@@ -146,4 +165,4 @@ def test_the_rest_of_a_refused_request_is_read_so_that_its_response_arrives():
 
 def test_an_address_of_another_machine_is_refused():
     with pytest.raises(LinkError, match=r"192\.0\.2\.1"):
-        open_door(8765, "192.0.2.1").open()
+        door_at(8765, "192.0.2.1").open()
