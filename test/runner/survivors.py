@@ -234,6 +234,12 @@ SURVIVORS: dict[str, dict[str, dict[str, str]]] = {
             "0.0 -> 1.0": "not above ANSWER_S, which is the least timeout"
         }
     },
+    "robot_class/outstanding OutstandingPackets.count_command": {
+        "is_behind = self._is_unknown and SOME * self._commands < self._answers < least": {
+            "SOME * self._commands < self._answers < least -> SOME * self._commands <= self._answers < least": AT_ONE_NUMBER,
+            "SOME * self._commands < self._answers < least -> SOME * self._commands < self._answers <= least": AT_ONE_NUMBER,
+        }
+    },
     "session/continuous_pose ContinuousPose.__init__": {
         "self._is_greeted = False": {"False -> True": "the first pose has none before, and ends it"},
         "self._slack_s = 0.0  # longest gap of late: the reports after it may be late ones": {
