@@ -6,7 +6,6 @@ import numpy.typing as npt
 
 from drone_bridge.ar_drone.uvlc.layout import WORD_BYTES
 
-#: Valid bits of a window at each position.
 #: Readable zero bits after the last bit of the packet.
 READABLE_BEYOND_END = 256
 _SHIFTS = np.arange(8, dtype=np.uint32)
