@@ -381,16 +381,10 @@ def test_a_line_of_another_group_is_named_with_the_command_that_joins_it(monkeyp
 def test_a_pseudo_terminal_is_the_other_end_of_a_line_and_its_link_ends_with_it(tmp_path):
     path = str(tmp_path / "robot")
     os.symlink(tmp_path / "gone", path)  # as a killed program leaves it
-    robot = PseudoTerminal(path, 115200)
+    robot, end_s = PseudoTerminal(path, 115200), time.monotonic() + 60.0
     client = SerialLine(path, 115200, lambda error, delay_s: None)
-    for each in (robot, client):
-        each.open()
-        assert next_of(each) == Connected(path)
-    client.send(b"\x03go\n", None)
-    assert next_of(robot).data == b"\x03go\n"
-    client.close()
-    assert robot.receive() is None, "a closed line is no end"
-    end_s = time.monotonic() + 60.0
+    robot.open()
+    assert next_of(robot) == Connected(path)
     with open(path, "rb", buffering=0) as line:  # by another author: it reads what has waited
         for sent in range(100, UNREAD_BYTES + 100, 100):
             robot.send(b"s" * 100, None)
@@ -398,6 +392,11 @@ def test_a_pseudo_terminal_is_the_other_end_of_a_line_and_its_link_ends_with_it(
                 assert time.monotonic() < end_s
         robot.send(b"fresh", None)
         assert line.read(65536) == b"fresh", "what nobody has read is dropped"
+    assert robot.receive() is None, "a closed line is no end"
+    client.open()
+    client.send(b"\x03go\n", None)
+    assert next_of(robot).data == b"\x03go\n"
+    client.close()
     robot.close()
     assert not os.path.lexists(path)
 

@@ -20,6 +20,7 @@ from web_page import address_of
 from web_viewer import Pilot
 
 import drone_bridge as drone_bridge_package
+from drone_bridge.robots.kobuki import DRIVE, packed
 from drone_bridge.session.stall_detector import StallDetector
 
 ros = module_ros()
@@ -132,6 +133,8 @@ def test_a_robot_on_a_serial_line_is_stopped_when_its_bridge_is_killed(drone_bri
     line = tmp_path / "ttyUSB0"
     robot = drone_bridge("emulate", "kobuki", "--pty", line)
     robot.wait_for_line(f"listening on {line}")
+    line.write_bytes(packed((DRIVE, b"\0")))  # without its numbers
+    robot.wait_for_line("A packet is dropped")
     bridge = node("kobuki", "bridge", serial=line)
     with driven(ros, forward=0.5, turn=0.2):
         robot.wait_for_line("moves at")
@@ -139,6 +142,7 @@ def test_a_robot_on_a_serial_line_is_stopped_when_its_bridge_is_killed(drone_bri
         bridge.wait()
         robot.wait_for_line("stands at")
     assert robot.stop() == 0
+    assert robot.count_lines("Serving") == 1
     assert not line.is_symlink()
 
 

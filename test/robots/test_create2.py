@@ -24,6 +24,12 @@ def test_commands_are_those_of_the_document():
     assert robot.encode_command(BodyVelocity(0.5, turn=4.0))[1:3] == b"\x01\xf4", "a wheel's limit"
 
 
+def test_the_song_that_its_beep_plays_is_defined_by_the_greeting():
+    ((greeting, _),) = Create2().handshake()
+    assert bytes([140, 0, 1, 72, 16]) in greeting
+    assert Create2.all_requests["beep"].packet == bytes([141, 0])
+
+
 def test_a_turn_is_odometry_and_the_wire_wraps():
     robot, metres = Create2(), math.pi / 2 * AXLE_M / 2
     counts = round(metres / M_PER_COUNT)
