@@ -169,18 +169,6 @@ def test_the_time_does_not_decrease_when_the_simulator_restarts(talk):
 # Added and removed entities.
 
 
-def test_entities_are_polled_if_spy_disconnects(talk):
-    assert len(talk.noted("connections")) == 1
-    assert not talk.noted("lost_connections")
-    assert not talk.of(sim.Spy, "streams")
-    talk.world.entities[9] = dict(STILL)
-    talk.run(1.1)
-    del talk.world.entities[9]
-    talk.run(1.1)
-    told = [each.message for each in talk.published(SimulatorEvent)]
-    assert told == [sim.Spied(True, ItemType.ENTITY, 9), sim.Spied(False, ItemType.ENTITY, 9)]
-
-
 def test_spy_precedes_requests_that_change_the_world():
     talk = SimulatorTalk(item_events="spy")
     talk.connect()
@@ -373,17 +361,6 @@ def test_on_hold_zero_is_repeated(talk):
     assert talk.velocities()[-100:] == [SET[STOPPED]] * 100
     count = len(talk.velocities())
     talk.run(1.0)
-    assert len(talk.velocities()) > count
-
-
-def test_on_hold_zero_is_repeated_on_the_next_connection(talk):
-    talk.run(1.0)
-    talk.disconnect("requests")
-    talk.arbiter.is_held = True  # unnoticed, since there is no link
-    talk.reconnect()
-    count = len(talk.velocities())
-    talk.run(1.0)
-    assert talk.velocities()[count:] == [SET[STOPPED]] * (len(talk.velocities()) - count)
     assert len(talk.velocities()) > count
 
 
@@ -890,18 +867,6 @@ def test_a_vehicle_in_a_running_simulation_is_not_turned():
     talk.say("requests", sim.EntityGot(Attribute.ORIENTATION, TURNED))
     talk.run(10.0)
     assert not turns(talk)
-
-
-def test_a_run_waits_until_the_heading_is_settled():
-    talk = learning()
-    asked = talk.ask(procedures.run, 0, False, TIMEOUT_S)
-    assert not talk.of(sim.Run)
-    talk.run(CONNECT_QUIET_S - 0.1)
-    assert talk.session.silent_s(talk.now_s) <= PROBE_AFTER_S
-    talk.run(0.3)
-    kinds = [type(each) for each in talk.asked["requests"]]
-    assert kinds.index(sim.Run) > max(n for n, kind in enumerate(kinds) if kind is sim.GetEntity)
-    assert talk.outcome(asked).is_success
 
 
 def test_simulation_that_the_bridge_unpauses_runs_with_known_heading():

@@ -119,17 +119,6 @@ def test_halves_with_one_stamp_are_paired_in_any_order():
     assert told[1:] == [("bB", True), ("cC", True)]
 
 
-def test_states_wait_for_their_other_halves():
-    told = []
-    source = paired(told)
-    source.take_other(Half("A", 1))
-    for second, state in enumerate("abc", 1):
-        source.take_state(state, Time(sec=second))
-    assert told == [("aA", True)]
-    source.take_other(Half("C", 3))  # so B was lost; the nearest one is used
-    assert told == [("aA", True), ("bC", True), ("cC", True)]
-
-
 def test_a_state_does_not_wait_for_a_lost_half_and_its_last_value_expires():
     told = []
     source = paired(told)

@@ -22,22 +22,6 @@ def header(kind, length):
     return struct.pack(">BI", kind, length)
 
 
-def test_answers_come_in_order_with_anything_between():
-    client = client_after(sim.Run(1), sim.GetEntity(0, 0), sim.Pause())
-    between = [DATA, sim.Completed(), sim.Triggered(1)]
-    answers = [sim.Ok(), sim.EntityGot(0, (0.0, 0.0, 0.0)), sim.Error(0, "paused")]
-    for spontaneous, answer in zip(between, answers, strict=True):
-        client.receive_data(sim.frame(spontaneous) + sim.frame(answer))
-    events = [client.next_event() for _ in range(7)]
-    assert events[::2] == [*between, sim.NEED_DATA]
-    assert [(type(event.request), event.response) for event in events[1::2]] == [
-        (sim.Run, answers[0]),
-        (sim.GetEntity, answers[1]),
-        (sim.Pause, answers[2]),
-    ]
-    assert client.outstanding == 0
-
-
 def test_ok_is_accepted_as_an_answer_to_spy():
     for answer in (sim.Ok(), sim.Added(sim.ItemType.SPY, 3)):
         client = client_after(sim.Spy())

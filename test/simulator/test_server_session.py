@@ -2,7 +2,6 @@
 """SimulatorSession of simulator_server, in isolation, with a fake clock."""
 
 import math
-import struct
 from unittest.mock import ANY
 
 import pytest
@@ -163,27 +162,6 @@ def test_long_requests_and_many_at_once_may_come_in_pieces(world):
 # The world.
 
 
-def test_an_existing_client_is_answered_byte_for_byte(world):
-    """As the simulator's own Python client packs and reads it."""
-
-    def send(kind, layout, *values):
-        world.actions.clear()
-        body = struct.pack(">" + layout, *values)
-        world.client.say(struct.pack(">BI", kind, len(body)) + body)
-        (sent,) = (action.data for action in world.actions if isinstance(action, Send))
-        world.client.wire = sim.ClientConnection()
-        return sent
-
-    world.clients.clear()  # it reads by itself
-    world.move()
-    assert send(4, "IB", 0, 0) == struct.pack(">BIBddd", 4, 25, 0, 0.0, 0.0, 0.0)
-    assert send(3, "IBddd", 0, 1, 0.5, 0.0, 0.0) == b"\0\0\0\0\0"
-    assert world.commands[-1].v == FORWARD
-    assert send(254, "Q", 0)[0] == 1
-    assert send(255, "") == b"\0\0\0\0\0"
-    assert send(254, "Q", 0) == b"\0\0\0\0\0"
-
-
 def test_a_visualizer_does_not_draw_silent_entities(world):
     missing = sim.Error(0, "No extended entity attribute with given key.")
     assert world.ask(sim.ListEntities()).ids == (VEHICLE,)
@@ -192,20 +170,6 @@ def test_a_visualizer_does_not_draw_silent_entities(world):
     world.move(at(1.0, 2.0, 3.0))
     assert world.ask(sim.GetExtended(VEHICLE, "render")).data == b"vehicle"
     assert world.ask(sim.GetEntity(VEHICLE, Attribute.POSITION)).value == (1.0, 2.0, 3.0)
-
-
-def test_a_stream_has_each_state_once_and_stops_with_its_source(world):
-    stream = world.ask(sim.StreamEntity(VEHICLE, 1, (Attribute.POSITION, Attribute.VELOCITY))).id
-    second = world.ask(sim.StreamEntity(VEHICLE, 2, (Attribute.POSITION,))).id
-    for x in range(1, 5):
-        world.move(at(float(x), 0.0, 0.0))
-    told = world.client.news()
-    assert [data.values[0][0] for data in told if data.id == stream] == [1.0, 2.0, 3.0, 4.0]
-    assert [data.values[0][0] for data in told if data.id == second] == [2.0, 4.0]
-    world.run(world.parameters["source_timeout"] + 0.1)
-    assert world.ask(sim.GetEntity(VEHICLE, Attribute.POSITION)) == UNKNOWN
-    assert not world.client.news()
-    assert world.ask(sim.ListEntities()).ids == (VEHICLE,)
 
 
 def test_cameras_and_triggers_are_answered_from_topics():
@@ -295,18 +259,6 @@ def test_a_silent_vehicle_is_reported(world):
 # Steering.
 
 
-def test_v_and_w_of_one_chunk_are_one_command_and_silence_ends_it(world):
-    world.move()
-    world.client.send(steer(), steer(TURN, W))
-    assert [(command.v, command.w) for command in world.commands] == [(FORWARD, TURN)]
-    world.run(world.parameters["command_timeout"] - 0.01)
-    assert len(world.commands) == 1
-    world.run(0.02)
-    assert world.commands[1:] == [NEUTRAL]
-    world.run(10.0)
-    assert world.commands[1:] == [NEUTRAL]  # the node repeats it for late subscribers
-
-
 def test_velocity_without_finite_value_or_known_direction_is_refused(world):
     assert world.ask(steer()) == UNKNOWN
     assert world.ask(steer((math.nan, 0.0, 0.0), W)).code == 16
@@ -378,20 +330,6 @@ def test_a_long_stall_stops_the_vehicle_and_drops_no_client(steered):
     assert steered.commands == [NEUTRAL]
     steered.run(1.0)
     assert not mute.is_closed
-
-
-def test_requests_that_waited_for_a_service_during_a_stall_move_nothing(slow):
-    slow.move()
-    slow.client.send(ASKING, steer())
-    slow.now_s += 10.0
-    slow.do(slow.session.resume)
-    slow.run(2 * SETTLING_S)
-    slow.client.send(steer(TURN, W))
-    slow.move()
-    slow.answer()
-    told, refused, followed = answers(slow.client)
-    assert (told, refused.message, followed) == (TOLD, MAY_BE_STALE, sim.Ok())
-    assert [(command.v, command.w) for command in slow.commands] == [(STANDING, TURN)]
 
 
 def test_a_request_with_two_calls_moves_nothing_after_a_stall_in_between(world):
@@ -476,17 +414,6 @@ def test_a_response_after_a_stall_is_accepted(slow):
     slow.now_s += 60.0
     slow.do(slow.session.resume)
     slow.do(slow.session.tick)
-    slow.answer()
-    assert answers(slow.client) == [TOLD]
-
-
-def test_requests_wait_for_earlier_ones_of_the_same_client_only(slow):
-    other = slow.connect("bob")
-    slow.client.send(ASKING, sim.Reassure(), ASKING)
-    assert other.ask(sim.Reassure()) == sim.Ok()
-    assert not slow.client.news()
-    slow.answer()
-    assert answers(slow.client) == [TOLD, sim.Ok()]
     slow.answer()
     assert answers(slow.client) == [TOLD]
 

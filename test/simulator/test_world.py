@@ -178,18 +178,6 @@ def test_all_extended_attributes_of_an_entity_fit_a_stream(simulator):
 # Objects.
 
 
-def test_turbulence_can_be_added_and_removed(simulator):
-    light = simulator.add(entity(mass=2, corporeal=True))
-    number = simulator.add(sim.AddObject("turbulence", constant((2, 0, 0), (0, 0, 0.5))))
-    assert number == 1  # after gravity
-    for _ in range(2):
-        simulator.step(100)
-        assert value(simulator, light, V)[0] == pytest.approx(1)
-        assert value(simulator, light, W)[2] == pytest.approx(0.5)
-        simulator.ask(sim.Remove(sim.ItemType.OBJECT, number))
-    assert simulator.code(sim.Remove(sim.ItemType.OBJECT, number)) == 0
-
-
 @pytest.mark.parametrize(
     "data", [b"", bytes(127), bytes(129), sim.Turbulence((1, 0, 0), ZERO, 0, 0, ZERO, ZERO, 0, 0).encode()]
 )

@@ -173,17 +173,6 @@ def test_a_period_of_n_is_every_nth_step_and_0_is_never(simulator):
     assert counts == {0: 0, 1: 14, 2: 7, 7: 2}
 
 
-def test_extended_streams_have_the_attributes_at_the_time_of_sending(simulator):
-    stream = simulator.add(sim.StreamExtended(VEHICLE, 2, ("note", "render", "none")))
-    simulator.get(sim.SetExtended(VEHICLE, "note", b"1"))
-    assert simulator.step() == []
-    [data] = simulator.step()
-    render = sim.ExtendedAttribute("render", b"vehicle")
-    assert data == sim.ExtendedData(stream, (sim.ExtendedAttribute("note", b"1"), render))
-    simulator.get(sim.SetExtended(VEHICLE, "note", b"2"))
-    assert simulator.step(2) == [sim.ExtendedData(stream, (sim.ExtendedAttribute("note", b"2"), render))]
-
-
 def test_errors_of_streams_are_as_specified(simulator):
     assert simulator.code(sim.StreamEntity(VEHICLE, 1, (X, 6))) == 0
     assert simulator.code(sim.StreamEntity(9, 1, (X,))) == 1
