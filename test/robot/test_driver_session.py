@@ -219,13 +219,6 @@ def test_the_arbiter_decides_once_per_turn(bound):
     assert len(decided) == 1
 
 
-def test_cleared_commands_cause_an_immediate_stop(bound):
-    bound.command(FORWARD)
-    bound.steering.forget()
-    bound.take(bound.session.commanded(bound.now_s))
-    assert bound.speeds() == [FORWARD, STOPPED]
-
-
 def test_commands_without_a_subsystem_are_undeliverable_with_a_reason(talk):
     assert talk.session.undrivable is None
     talk.connect()

@@ -143,11 +143,6 @@ def test_update_is_published_at_once_and_repeated_for_an_active_driver(talk, dri
         driving.alive()
 
 
-def test_a_stop_is_published_a_few_times(talk, driving):
-    actions = driving.say(codec.SkidSteerUpdate(TRACKS, 0, 0))
-    assert published([*actions, *talk.run(0.9)]) == [STOPPED] * STOPS
-
-
 def test_speeds_beyond_full_speed_are_clamped(talk, driving):
     talk.run(0.12)
     assert published(talk.receive(bytes.fromhex("0006 05 0001 7fff 8000"), "alice")) == [Speeds(2048, -2048)]

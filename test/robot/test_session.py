@@ -423,12 +423,6 @@ def test_unknown_packets_are_no_sign_of_life(bound):
         bound.wait(TIMEOUT_S / 16)
 
 
-def test_a_keep_alive_does_not_restart_a_robot_that_stopped_by_itself(bound):
-    assert bound.drive(5, 5) == [codec.SkidSteerUpdate(0, 5, 5)]
-    bound.wait(KEEP_ALIVE_PERIOD_S)
-    assert bound.drive(5, 5) == []
-
-
 SAFE_MODE = codec.LogMessage("[Nov 20 2026 11:53:01 PM] {drive} safe mode")
 
 

@@ -220,15 +220,6 @@ def test_an_entity_added_by_another_client_can_be_published(talk):
     assert talk.asked["streams"] == [sim.StreamEntity(7, 4, (0, 1, 2, 3, 4))]
 
 
-def test_the_state_is_all_attributes(talk):
-    talk.world.entities[BUOY] |= {Attribute.POSITION: (1.0, 2.0, 3.0), Attribute.VELOCITY: (1.0, 0.0, 0.0)}
-    _, fields = call(talk, "get_entity_state", srv.GetState, id=BUOY)
-    position, velocity = fields["pose"].position, fields["twist"].linear
-    assert (position.x, position.y, position.z) == (2.0, 1.0, -3.0)
-    assert velocity.x == pytest.approx(1.0)  # it faces north, and moves there
-    assert fields["corporeal"]
-
-
 def test_the_state_can_be_set_in_parts(talk):
     velocity = Twist(linear=Vector3(x=1.0), angular=Vector3(z=1.0))
     fields = {"set_position": True, "set_velocity": True, "set_angular_velocity": True, "set_corporeal": True}

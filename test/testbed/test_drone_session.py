@@ -342,16 +342,6 @@ def test_no_stop_is_published_before_a_command():
     assert commands(talk.session.end(talk.now_s)) == []
 
 
-def test_a_shorter_command_timeout_applies_at_once():
-    talk = talking()
-    talk.parameters["command_timeout"] = 60.0
-    talk.answer()
-    talk.show()
-    talk.run(1.0)
-    talk.parameters["command_timeout"] = 0.3
-    assert commands(talk.run(LOOK_PERIOD_S)) == [NEUTRAL]
-
-
 def test_only_late_answers_are_ignored():
     talk = talking()
     talk.answer()
@@ -645,19 +635,6 @@ def test_answers_after_a_stall_are_followed_once_one_answers_a_new_frame():
     assert followed == [False, False, True, True]  # the second may have been sent ahead, before the stall
     talk.session.resume(talk.now_s)
     assert commands(talk.answer()) == []
-
-
-def test_answers_to_frames_from_before_a_stall_are_ignored_though_sent_after():
-    talk = talking()
-    talk.show()  # it waits for the answer to the previous frame
-    talk.now_s += 0.4
-    talk.session.resume(talk.now_s)
-    actions = talk.answer() + talk.answer()
-    assert len(talk.frames()) == 1
-    talk.show()
-    actions += talk.answer()
-    assert commands(actions) == []
-    assert len(notes(actions, AFTER_STALLS)) == 3
 
 
 def test_the_first_answer_of_another_autopilot_may_be_from_before_a_stall():

@@ -51,19 +51,6 @@ def test_an_invalid_rotation_of_the_wind_is_refused(text):
         WindRotation.parse(text)
 
 
-@pytest.mark.parametrize(
-    ("motion", "angles"),
-    [
-        (DroneInput(pitch_rate=30), (0, 30, 0)),
-        (DroneInput(roll_rate=30), (0, 0, 30)),
-        (DroneInput(yaw_rate=30), (30, 0, 0)),
-        (DroneInput(yaw_rate=-170), (-170, 0, 0)),
-    ],
-)
-def test_each_rate_turns_its_own_angle_from_level(motion, angles):
-    assert fly(DroneState.at_start(), Airframe(), motion, 60).angles == pytest.approx(angles, abs=1e-9)
-
-
 def test_turning_within_a_step_is_integrated_and_not_frozen():
     motion = DroneInput(pitch_rate=200, roll_rate=-300, yaw_rate=500, thrust=20)
     airframe, start, wind = Airframe(drag=0.7), facing(20, -30, 40), np.array([1.0, -2, 3])
