@@ -3,13 +3,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from drone_bridge.kind import CUT_MOTORS, Emergency, NodeKind, Port, Program, ProtocolKind, Role, Side, load
-from drone_bridge.robot_class.robot import Robot, first_link, is_stream, port_parameters
 from drone_bridge.session.session import EMERGENCY
+
+if TYPE_CHECKING:
+    from drone_bridge.robot_class.robot import Robot
 
 #: Number of buttons on the page, whose others are under Services: of more requests, those that end a motion come first.
 MOST_BUTTONS = 8
@@ -22,13 +25,15 @@ class Parts:
         """`robot` is the description."""
         self._robot = robot
 
-    def kind(self, *, has_robots_end: bool) -> ProtocolKind:
-        """Return the KIND. A robot without the robot's end has only a bridge and an operator."""
+    def kind(self, port: int, ours: Mapping[str, int], *, is_stream: bool, has_robots_end: bool) -> ProtocolKind:
+        """Return the KIND, given the robot's port and those of its client, by name, which are parameters.
+
+        A robot without the robot's end has only a bridge and an operator.
+        """
         robot, at = self._robot, f"{self._robot.__module__}:{self._robot.__qualname__}.parts"
-        ours = port_parameters(robot)
         agreed = {name: name.replace("_", "-") for name in ("host", "port", *ours)}
         ports = (
-            Port("port", first_link(robot).port, Side.VEHICLE),
+            Port("port", port, Side.VEHICLE),
             *(Port(name, number, Side.OPERATOR) for name, number in ours.items()),
         )
         at_once = {"in-the-air": True} if "takeoff" in robot.requests else {}
@@ -47,7 +52,7 @@ class Parts:
             ports=ports,
             operator_role=Role("client", f"{at}.client"),
             vehicle_role=Role("robot", f"{at}.robots_end"),
-            is_stream=is_stream(robot),
+            is_stream=is_stream,
             conversation=f"{at}.conversation" if has_robots_end else "",
             commands=f"{at}.commands" if has_robots_end else "",
             faults=f"{at}.faults" if has_robots_end else "",

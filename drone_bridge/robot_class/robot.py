@@ -33,11 +33,12 @@ from difflib import get_close_matches
 from functools import partial
 from typing import Any, ClassVar, TypeVar
 
-from drone_bridge.kind import ProtocolKind, load
+from drone_bridge.kind import ProtocolKind
 from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.motion.measurement import Measurement
 from drone_bridge.motion.tilted_drone import Shares, TiltedDrone
 from drone_bridge.robot_class import returned
+from drone_bridge.robot_class.parts import Parts
 from drone_bridge.robot_class.transports import Camera, Delimited, Framing, Link, Packets, Serial, Udp
 from drone_bridge.session.session import ENDS_FLIGHT
 
@@ -112,8 +113,8 @@ class Robot:
 
     KIND: ClassVar[ProtocolKind]
     """Registry entry, created for each subclass with a name."""
-    parts: ClassVar[Any]
-    """Parts that KIND names: a robot_class.parts.Parts."""
+    parts: ClassVar[Parts]
+    """Parts that KIND names."""
 
     name: ClassVar[str]
     summary: ClassVar[str] = ""
@@ -272,8 +273,10 @@ class Robot:
         stops = {cls.stop, *(each.stop for each in cls.all_requests.values())} - {b""}
         ends_motion = {name for name, each in cls.all_requests.items() if each.packet in stops}
         cls.always_accepted = frozenset(ENDS_FLIGHT) | ends_motion
-        cls.parts = load("drone_bridge.robot_class.parts:Parts")(cls)  # as text, because it imports this module
-        cls.KIND = cls.parts.kind(has_robots_end=cls.decode_command is not Robot.decode_command)
+        cls.parts, has_robots_end = Parts(cls), cls.decode_command is not Robot.decode_command
+        cls.KIND = cls.parts.kind(
+            first_link(cls).port, port_parameters(cls), is_stream=is_stream(cls), has_robots_end=has_robots_end
+        )
 
 
 def _refuse(is_wrong: object, sentence: str) -> None:
