@@ -20,13 +20,15 @@ NODE = """
     from rclpy.node import Node
     from drone_bridge.ros.node.program import run
 
+    left = pathlib.Path(sys.argv.pop())
+
     class TerminalNode(Node):
         def start(self):
             print("started", flush=True)
             return True
 
         def leave(self):
-            pathlib.Path(sys.argv[1]).touch()
+            left.touch()
 
     sys.exit(run(lambda: TerminalNode("terminal")))
 """
