@@ -11,8 +11,8 @@ import sys
 from pathlib import Path
 
 #: pip rewrites no first line of what is below lib. The libraries of the wheels come before any others: the bootstrapper
-#: of the ROS wheels, which does the same in a second start of Python, leaves the order to chance. Ctrl-C waits until
-#: Python has started, which has a traceback of its own (not on macOS).
+#: of the ROS wheels, which does the same in a second start of Python, leaves the order to chance. The shell starts no
+#: other program: dash unblocks all signals when it waits for one, and Ctrl-Z of a launch would suspend its nodes.
 RELATIVE_START = """\
 #!/bin/sh
 ''':'
@@ -24,9 +24,7 @@ case "${LD_LIBRARY_PATH:-}" in
 *) LD_LIBRARY_PATH="$libraries${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" ;;
 esac
 export LD_LIBRARY_PATH _ROS_WHEELS_BOOTSTRAP_COMPLETE=1
-hold_ctrl_c='env --block-signal=INT'
-$hold_ctrl_c true 2>/dev/null || hold_ctrl_c=
-exec $hold_ctrl_c "$prefix/bin/python3" "$0" "$@"
+exec "$prefix/bin/python3" "$0" "$@"
 '''
 """
 
@@ -40,7 +38,6 @@ import sys
 gc.disable()
 # Imports take a moment, and whoever presses Ctrl-C meanwhile is not interested in where they have got to.
 signal.signal(signal.SIGINT, signal.SIG_DFL)
-signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
 try:
     from drone_bridge.standard_files import open_closed_files
 

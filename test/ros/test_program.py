@@ -352,33 +352,15 @@ def test_libraries_of_the_wheels_come_before_any_others(start_child, domain, tmp
 
 
 IMPORTING = "import time; print('importing', flush=True); time.sleep(100)"
-#: Python whose start takes long.
-STARTING = """#!{0}
-import os, sys
-print("importing", flush=True)
-input()
-os.execv("{0}", sys.argv)
-"""
 
 
 @pytest.fixture
 def slow(tmp_path):
-    """Executable whose Python starts slowly."""
-    (tmp_path / "setup.cfg").write_text("[options.entry_points]\nconsole_scripts =\n    slow = os:getpid\n")
-    program = [
-        sys.executable,
-        "-c",
-        "import pathlib, sys, write_executables as w; "
-        "w.main(pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]), is_relative=True)",
-    ]
-    subprocess.run(
-        [*program, tmp_path / "setup.cfg", tmp_path / "lib/slow"], cwd=ROOT / "cmake", check=True, timeout=60
-    )
-    python = tmp_path / "bin/python3"
-    python.parent.mkdir()
-    python.write_text(STARTING.format(sys.executable))
-    python.chmod(0o755)
-    return tmp_path / "lib/slow/slow"
+    """Executable whose import takes long."""
+    (tmp_path / "setup.cfg").write_text("[options.entry_points]\nconsole_scripts =\n    slow = slow:main\n")
+    write = [sys.executable, ROOT / "cmake/write_executables.py", tmp_path / "setup.cfg", tmp_path / "bin"]
+    subprocess.run(write, check=True, timeout=60)
+    return tmp_path / "bin/slow"
 
 
 @pytest.mark.parametrize(
@@ -393,16 +375,16 @@ def slow(tmp_path):
 )
 def test_ctrl_c_during_the_start_of_a_program_shows_no_traceback(tmp_path, slow, command, module, status):
     (tmp_path / f"{module}.py").write_text(IMPORTING)
-    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
     with subprocess.Popen(
         [slow if command == ["slow"] else command[0], *command[1:]],
         env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
-        **pipes,
     ) as process:
         assert process.stdout.readline() == "importing\n"
         process.send_signal(signal.SIGINT)
-        _, errors = process.communicate("\n", timeout=60)
+        _, errors = process.communicate(timeout=60)
     assert (process.returncode, errors) == (status, "")
 
 
