@@ -78,9 +78,6 @@ class Viewer:
                     del self.channels[topic]
             case "advertiseServices":
                 self.services.update((service["name"], service) for service in text["services"])
-            case "unadvertiseServices":
-                left = set(text["serviceIds"])
-                self.services = {name: each for name, each in self.services.items() if each["id"] not in left}
             case "status":
                 self.statuses.append(text["message"])
             case "serviceCallFailure":

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from drone_bridge.msg import HoldStatus
+from drone_bridge.ros.hold.wish_file import FiledWish
 from drone_bridge.tools.web.announcements import Announcements
 from drone_bridge.tools.web.helm import ASK_S, LEASE_S, MAX_AGE_S, NEUTRAL, HelmRefusedError
 from drone_bridge.tools.web.helm_desk import HELM_ENDS_WITHIN_S, HelmDesk
@@ -29,7 +30,7 @@ class Desks:
 
     def __init__(self):
         self.now_s, self.done, self.wishes, self.answers, self.notices, self.filed = 100.0, [], [], [], [], []
-        self.keeper = SimpleNamespace(problem="", keep=lambda filed: self.filed.append([each.id for each in filed]))
+        self.keeper = SimpleNamespace(problem="", keep=self.filed.append)
         wishes = Wishes()
         self.helms = HelmDesk(wishes, self._command, lambda *notice: self.notices.append(notice), self._announce)
         self.helms.names |= {ANNE: "Anne", BEN: "Ben"}
@@ -139,6 +140,14 @@ def test_a_silent_pilot_is_replaced_by_neutral_until_the_lease_ends(desks):
     assert desks.held["why"] == "you left the helm"
 
 
+def test_a_pilot_who_steers_all_the_time_is_not_replaced(desks):
+    desks.take()
+    for _ in range(30):
+        desks.steer(x=1)
+        desks.tick(MAX_AGE_S - 0.01)
+    assert desks.done == ["neutral", *[FORWARD] * 30]
+
+
 def test_a_refused_command_is_replaced_by_neutral(desks):
     desks.take()
     with pytest.raises(HelmRefusedError):
@@ -183,9 +192,12 @@ def test_a_vehicle_held_since_a_helm_ended_follows_a_new_one_but_not_later(desks
     desks.resume(TOPIC)
     with pytest.raises(HelmRefusedError, match="Release the stick"):
         desks.steer(x=1)
+    desks.steer()
     desks.now_s += HELM_TAKEN_S + 0.1
-    with pytest.raises(HelmRefusedError, match="on hold"):
-        desks.steer(x=1)
+    for since_ns, reason in ((5 * 10**9, "on hold"), (None, "Release the stick")):
+        desks.stops.set_held(TOPIC, since_ns)
+        with pytest.raises(HelmRefusedError, match=reason):
+            desks.steer(x=1)
 
 
 # STOP.
@@ -226,14 +238,15 @@ def test_wish_is_published_and_filed_until_reported_and_ends_with_a_resume(repor
     reporting.tick()
     assert reporting.done == [("wish", NODE)] * 2  # nothing else, as the rest follows from the state
     id_, again = reporting.wishes
-    assert (id_, reporting.filed) == (again, [[id_]])
+    filed = [FiledWish(TOPIC, id_, "Anne pressed STOP")]
+    assert (id_, reporting.filed) == (again, [filed])
     reporting.report(wish=id_, held=True)
     reporting.tick()
     assert reporting.done == [("wish", NODE)] * 2
-    assert reporting.held["is_sure"]
+    assert (reporting.held["is_sure"], reporting.filed) == (True, [filed])  # as a bridge that restarts needs it
     reporting.resume(TOPIC)
     assert reporting.done[2:] == [("no wish", NODE), ("resume", TOPIC)]
-    assert reporting.filed == [[id_], []]  # only on changes
+    assert reporting.filed == [filed, []]  # only on changes
 
 
 def test_release_by_other_means_ends_the_wish_and_releases_nothing(reporting):

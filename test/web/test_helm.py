@@ -76,8 +76,9 @@ def test_a_vehicle_that_was_stopped_follows_a_stick_that_was_let_go(helm, is_hel
     helm.halt("drone")
     with pytest.raises(HelmRefusedError, match="elease the stick"):
         helm.steer(ANNE, "drone", helm.token(0.1), {"x": 1}, 0.1, is_held=is_held)
-    assert helm.steer(ANNE, "drone", helm.token(0.2), {}, 0.2) == NEUTRAL
-    assert helm.steer(ANNE, "drone", helm.token(0.3), {"x": 1}, 0.3) == FORWARD
+    assert helm.steer(ANNE, "drone", helm.token(0.2), {}, 0.2, is_held=is_held) == NEUTRAL
+    assert helm.steer(ANNE, "drone", helm.token(0.3), {}, 0.3) == NEUTRAL
+    assert helm.steer(ANNE, "drone", helm.token(0.4), {"x": 1}, 0.4) == FORWARD
 
 
 def test_a_pilot_steers_one_vehicle_at_a_time(helm):

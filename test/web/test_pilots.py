@@ -287,26 +287,16 @@ def test_the_helm_is_handed_to_a_number_with_a_point(server):
     assert other.drone["pilot"] == "you"
 
 
-def test_pages_beyond_a_limit_may_only_stop_and_more_are_refused(server, monkeypatch):
-    monkeypatch.setattr(pilots, "MAX_PILOTS", 1)
-    monkeypatch.setattr(pilots, "MAX_STOPPERS", 1)
-    late = server.open()
-    assert "only stop" in late.told["limit"]
-    assert not late.told["may_steer"]
-    for request in ("take", "resume", "goal", "stop"):
-        server.ask(late, op=request, vehicle=TOPIC)
-    assert server.done == ["neutral", "hold"]
-    assert late.got["refused"] == [late.told["limit"]]
-    assert "The limit of 1 pages that can only stop" in server.open().got["refused"][0]
-
-
-def test_pages_that_may_only_watch_take_no_place_of_one_that_may_steer(server, monkeypatch):
+def test_pages_beyond_a_limit_may_only_stop_and_watchers_take_no_place(server, monkeypatch):
     monkeypatch.setattr(pilots, "MAX_PILOTS", 2)
     monkeypatch.setattr(pilots, "MAX_STOPPERS", 3)
-    watchers = [server.open(may_steer=False) for _ in range(4)]
-    assert [bool(each.got["refused"]) for each in watchers] == [False, False, False, True]
-    second = server.open()
-    assert (second.told["may_steer"], second.told["limit"]) == (True, "")
+    *others, late, closed, refused = [server.open(may_steer=each) for each in (False, False, True, True, False, True)]
+    assert [(each.told["may_steer"], each.told["limit"]) for each in others] == [(False, ""), (False, ""), (True, "")]
+    assert (late.told["may_steer"], "only stop" in late.told["limit"]) == (False, True)
+    assert all("The limit of 3 pages that can only stop" in each.got["refused"][0] for each in (closed, refused))
+    for request in ("take", "resume", "goal", "stop"):
+        server.ask(late, op=request, vehicle=TOPIC)
+    assert (server.done, late.got["refused"]) == (["neutral", "hold"], [late.told["limit"]])
 
 
 def test_requests_beyond_a_rate_are_dropped_except_a_stop_and_a_release(server):

@@ -2,10 +2,11 @@
 """Values from viewers: numbers and lists in JSON, which does not distinguish 1 from 1.0, or types of lists; calls."""
 
 import asyncio
+import contextlib
 import json
 import math
 from types import SimpleNamespace
-from unittest.mock import Mock
+from unittest.mock import AsyncMock, Mock
 
 import pytest
 from rclpy.parameter import Parameter
@@ -66,39 +67,23 @@ def test_a_viewer_subscribes_by_numbers_without_a_fraction(number, is_taken):
     assert repr(subscribed) == repr([(1, 3, True)] * is_taken)
 
 
-def test_viewers_that_may_only_watch_take_no_place_of_one_that_may_steer(monkeypatch):
+@pytest.mark.parametrize(("present", "is_admitted"), [({False: 2}, True), ({True: 1}, True), ({True: 2}, False)])
+def test_viewers_that_may_only_watch_take_no_place_of_one_that_may_steer(monkeypatch, present, is_admitted):
+    counts, close = [], AsyncMock()
+    relay = Relay("127.0.0.1", 1, Mock())
+    relay._present.update(present)
+
+    def connect(*_, **__):
+        counts.append((relay._present[True], relay.has_viewers))
+        raise OSError
+
     monkeypatch.setattr(relays, "MAX_VIEWERS", 2)
-    closed = []
-
-    async def converse():
-        relay = Relay("127.0.0.1", 1, Mock())
-        is_connecting = asyncio.Event()
-        monkeypatch.setattr(relays, "connect", lambda *_, **__: Server(is_connecting))
-        viewers = [(SimpleNamespace(close=close), may_change) for may_change in (False, False, False, True, True, True)]
-        serving = [asyncio.ensure_future(relay(*each)) for each in viewers]
-        for _ in range(20):
-            await asyncio.sleep(0)
-        assert [each.done() for each in serving] == [False, False, True, False, False, True]
-        assert closed == ["The limit of 2 viewers is reached."] * 2
-        is_connecting.set()
-        await asyncio.gather(*serving, return_exceptions=True)
-        assert not relay.has_viewers
-
-    async def close(code, reason):
-        closed.append(reason)
-
-    class Server:
-        def __init__(self, is_connecting):
-            self._is_connecting = is_connecting
-
-        async def __aenter__(self):
-            await self._is_connecting.wait()
-            raise OSError
-
-        async def __aexit__(self, *_):
-            pass
-
-    asyncio.run(converse())
+    monkeypatch.setattr(relays, "connect", connect)
+    with contextlib.suppress(OSError):
+        asyncio.run(relay(Mock(close=close), True))
+    assert counts == [(present.get(True, 0) + 1, True)] * is_admitted
+    assert close.called != is_admitted
+    assert (relay._present[True], relay.has_viewers) == (present.get(True, 0), False)
 
 
 def test_next_request_waits_for_the_one_before_except_after_leaving():

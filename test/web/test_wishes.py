@@ -5,7 +5,7 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
-from drone_bridge.ros.hold.wish_file import EVERY_VEHICLE, FiledWish
+from drone_bridge.ros.hold.wish_file import EVERY_VEHICLE
 from drone_bridge.tools.web.wishes import RUN_S, Report, Wish, Wishes
 
 DRONE, NODE = "/d1/cmd_vel_stamped", "/d1/bridge"
@@ -139,11 +139,6 @@ def test_pressed_again_it_is_a_new_wish_of_the_same_person(talk):
     assert talk.is_reached
 
 
-def test_a_vehicle_without_nodes_is_never_reached(talk):
-    talk.wishes.want("/other", [], talk.make_wish())
-    assert not talk.wishes.get("/other").is_reached
-
-
 def test_a_wish_for_all_has_ids_and_reports_apart_for_each_vehicle(talk):
     talk.wishes.want_all(talk.make_wish())
     talk.wishes.vehicle_appeared(DRONE, [NODE])
@@ -159,17 +154,6 @@ def test_a_wish_for_all_has_ids_and_reports_apart_for_each_vehicle(talk):
 def held_by(wishes, topic):
     """Ids of the wishes in the file that hold a vehicle of this topic."""
     return [wish.id for wish in wishes.filed() if wish.is_for({EVERY_VEHICLE, topic})]
-
-
-def test_a_wish_is_in_the_file_from_its_beginning_until_its_end(talk):
-    assert talk.wishes.filed() == []
-    talk.want()
-    assert talk.wishes.filed() == [FiledWish(DRONE, "1", "Anne pressed STOP")]
-    talk.insist()
-    talk.report()  # reached: a bridge that restarts still needs it
-    assert held_by(talk.wishes, DRONE) == ["1"]
-    talk.wishes.end(DRONE)
-    assert talk.wishes.filed() == []
 
 
 def test_a_wish_for_all_is_in_the_file_for_vehicles_that_were_never_there(talk):

@@ -240,11 +240,8 @@ class Fleet:
         x, y, z, yaw = (value if axis in vehicle.axes else 0.0 for axis, value in zip(AXES, motion, strict=True))
         message = TwistStamped()
         message.header.stamp = stamp
-        message.twist.linear.x, message.twist.linear.y, message.twist.linear.z = (
-            max_speed * x,
-            max_speed * y,
-            max_speed * z,
-        )
+        linear = message.twist.linear
+        linear.x, linear.y, linear.z = max_speed * x, max_speed * y, max_speed * z
         message.twist.angular.z = max_turn_rate * yaw
         for target in vehicle.targets:
             if publisher := self._publishers.get(target):

@@ -160,7 +160,6 @@ class Helm:
         lease.received_s = now_s
         if is_late and lease.motion != NEUTRAL:  # it is about to be stopped
             lease.must_let_go = LOST
-            lease.motion = NEUTRAL
         if is_held:
             lease.motion, lease.must_let_go = NEUTRAL, STOPPED
             if wanted != NEUTRAL:
