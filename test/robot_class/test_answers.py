@@ -251,14 +251,14 @@ def test_answers_are_matched_by_name_or_order():
     assert not packets.is_busy(0.3)
 
 
-@pytest.mark.parametrize(("is_unknown", "behind"), [(True, {"answers": 50, "commands": 100}), (False, None)])
-def test_answers_that_fall_behind_are_counted_in_each_period(is_unknown, behind):
-    packets = OutstandingPackets(is_unknown=is_unknown, is_stream=True)
+@pytest.mark.parametrize(("is_unknown", "is_stream"), [(True, True), (False, True), (True, False)])
+def test_answers_that_fall_behind_are_counted_in_each_period(is_unknown, is_stream):
+    packets = OutstandingPackets(is_unknown=is_unknown, is_stream=is_stream)
     for number in range(201):
         packets.count_command(0.1 * number)
         if number % 2:
             packets.count_answer()
-    assert packets.behind == behind
+    assert packets.behind == ({"answers": 50, "commands": 100} if is_unknown and is_stream else None)
 
 
 BEEP = Asked("beep")
