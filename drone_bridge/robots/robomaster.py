@@ -40,6 +40,7 @@ class RoboMaster(Robot):
     def handshake(self) -> Iterator[Step]:
         yield b"command;", is_ok
         yield PUSH, is_ok
+        yield b"robot mode chassis_lead;", bool  # else the chassis may turn with its gimbal only; some have none
 
     def encode_command(self, velocity: BodyVelocity) -> bytes:
         numbers = velocity.forward, -velocity.left, -math.degrees(velocity.turn)
@@ -62,13 +63,14 @@ class RoboMaster(Robot):
 
     def decode_command(self, packet: bytes) -> tuple[BodyVelocity | bytes, ...]:
         words = packet.decode("ascii").strip("; \n").split()
-        if words[:2] == ["chassis", "speed"]:
+        if words[:2] == ["chassis", "speed"] and words[-1] != "?":
             x, y, z = (float(words[words.index(axis) + 1]) for axis in "xyz")
             return BodyVelocity(x, -y, turn=-math.radians(z)), b"ok;"
         self.is_pushing |= words[:2] == ["chassis", "push"]
-        if words not in (["command"], ["quit"]) and not self.is_pushing:
+        if not words or not words[0].replace("_", "").isalpha():
             raise ValueError(f"unknown command {packet[:40]!r}")
-        return (BodyVelocity(), b"ok;") if words == ["quit"] else (b"ok;",)
+        answer = b"error;" if words[-1] == "?" else b"ok;"  # it answers no questions
+        return (BodyVelocity(), answer) if words == ["quit"] else (answer,)
 
     def encode_answer(self, answer: Answer) -> bytes:
         return b"ok;" if answer.is_success else b"error;"

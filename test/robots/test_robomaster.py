@@ -23,6 +23,21 @@ def test_a_velocity_is_also_acknowledged():
     assert answer == b"ok;"
 
 
+def test_a_program_may_set_a_mode_and_ask_before_it_subscribes():
+    robot = RoboMaster()
+    answers = [robot.decode_command(text) for text in (b"robot mode free;", b"chassis speed ?;", b"quit;")]
+    assert answers == [(b"ok;",), (b"error;",), (BodyVelocity(), b"ok;")]
+    for text in (b"1 2;", b";"):
+        with pytest.raises(ValueError, match="unknown command"):
+            robot.decode_command(text)
+
+
+def test_its_chassis_leads_whether_it_has_a_gimbal_or_not():
+    mode, test = list(RoboMaster().handshake())[-1]
+    assert mode == b"robot mode chassis_lead;"
+    assert test(b"error;")
+
+
 @pytest.mark.parametrize(
     "text", [b"chassis push position 1 -2 ; attitude 0 0 -90 ;\n", b"position 1 -2 0;attitude 0 0 -90;"]
 )
