@@ -446,17 +446,6 @@ def test_on_topics_commands_continue_during_silence(on_topics):
 # End.
 
 
-def test_the_last_command_is_a_hover(talk):
-    talk.pilot.command = FORWARD
-    talk.run(0.1, telemetry=A)
-    actions = talk.do(talk.session.end(talk.now_s))
-    assert not talk.session.is_over
-    actions += talk.run(1.0)
-    assert sent(actions) == [HOVER] * FINAL_REPEATS
-    assert talk.session.is_over
-    assert not talk.session.is_open
-
-
 def test_after_a_fault_a_drone_hovers_until_the_next_command(talk):
     talk.pilot.command = FORWARD
     actions = talk.do(talk.session.lost(talk.now_s))

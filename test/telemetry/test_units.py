@@ -43,21 +43,6 @@ def attitude(roll=0.0, pitch=0.0, yaw=0.0):
 # Commands.
 
 
-@pytest.mark.parametrize(
-    ("shares", "expected"),
-    [
-        (Shares(thrust=0.5), DroneCommand(thrust=0.5)),
-        (Shares(pitch=0.5), DroneCommand(pitch=0.25)),
-        (Shares(roll=-0.5), DroneCommand(roll=-0.25)),
-        (Shares(yaw=0.5), DroneCommand(yaw=0.25)),
-        (Shares(), DroneCommand()),
-    ],
-)
-def test_a_command_is_a_share_of_the_range_of_the_wire(shares, expected):
-    assert Units().command(shares) == expected
-    assert Units().shares(expected) == shares
-
-
 def test_opposite_signs_reverse_only_the_named_quantities():
     shares = Shares(0.5, 0.5, -0.5, 0.5)
     assert REVERSED.command(shares) == DroneCommand(thrust=0.5, pitch=-0.25, roll=0.25, yaw=-0.25)
