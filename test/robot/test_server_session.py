@@ -10,7 +10,6 @@ from drone_bridge.robot.device.control import MAX_DRIVERS
 from drone_bridge.robot.device.dialects import RobotDialect
 from drone_bridge.robot.device.drivers import BACKLOG_S
 from drone_bridge.robot.device.vehicle import DrivenSubsystem
-from drone_bridge.robot.server.parameters import PARAMETERS
 from drone_bridge.robot.session.drive_commands import STOPS
 from drone_bridge.robot.session.listing import Listing
 from drone_bridge.robot.session.robot import (
@@ -392,18 +391,6 @@ def test_simultaneous_values_share_a_packet_and_packets_are_rate_limited(talk, a
     assert len(alice.heard) == 1
     talk.run(0.002)
     assert len(alice.heard) == 2
-
-
-def test_readings_are_sent_every_few_seconds_by_default(alice, talk):
-    period_s = next(each.default for each in PARAMETERS if each.name == "sensor_period")
-    assert 2.0 <= period_s <= 5.0
-    talk.parameters["sensor_period"] = period_s
-    for value in range(100):
-        talk.values(_0=value)
-        talk.run(0.1)
-    readings = [packet.readings for packet in alice.heard]
-    assert len(readings) == 10.0 // period_s
-    assert {reading.value for each in readings for reading in each} >= {0, 20}
 
 
 def test_a_stale_value_is_not_listed_as_current(talk, alice):
