@@ -6,13 +6,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from drone_bridge.kind import CUT_MOTORS, Emergency, NodeKind, Port, Program, ProtocolKind, Role, Side, load
 from drone_bridge.session.session import EMERGENCY
-
-if TYPE_CHECKING:
-    from drone_bridge.robot_class.robot import Robot
 
 #: Number of buttons on the page, whose others are under Services: of more requests, those that end a motion come first.
 MOST_BUTTONS = 8
@@ -21,8 +18,8 @@ MOST_BUTTONS = 8
 class Parts:
     """Connections, nodes and programs of one Robot."""
 
-    def __init__(self, robot: type[Robot]) -> None:
-        """`robot` is the description."""
+    def __init__(self, robot: type[Any]) -> None:
+        """`robot` is the description, a subclass of Robot."""
         self._robot = robot
 
     def kind(self, port: int, ours: Mapping[str, int], *, is_stream: bool, has_robots_end: bool) -> ProtocolKind:
