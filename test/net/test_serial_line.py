@@ -385,7 +385,7 @@ def test_a_pseudo_terminal_is_the_other_end_of_a_line_and_its_link_ends_with_it(
     client = SerialLine(path, 115200, lambda error, delay_s: None)
     robot.open()
     assert next_of(robot) == Connected(path)
-    with open(path, "rb", buffering=0) as line:  # by another author: it reads what has waited
+    with open(os.open(path, os.O_RDONLY | os.O_NOCTTY), "rb", buffering=0) as line:  # it reads what has waited
         for sent in range(100, UNREAD_BYTES + 100, 100):
             robot.send(b"s" * 100, None)
             while fcntl.ioctl(line, termios.FIONREAD, bytes(4)) != struct.pack("i", sent):
