@@ -6,6 +6,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 from builtin_interfaces.msg import Time
@@ -174,20 +175,24 @@ CAMERA_INFO, COMPRESSED, RAW = "camera_info", "image_raw/compressed", "image_raw
 
 #: Row of a stream for those who decode it themselves.
 H264_ROW = Topic(
-    *("image_raw/h264", CompressedImage, VideoPacket, CameraTranslation.h264), meaning="H.264 as sent, by picture"
+    "image_raw/h264", CompressedImage, VideoPacket, CameraTranslation.h264, meaning="H.264 as sent, by picture"
 )
+
+_picture = partial(Topic, of=CameraPicture, qos=newest)
+
 #: Rows in their order of publication: the small message first.
 PICTURE_ROWS = (
-    Topic(
-        *(CAMERA_INFO, CameraInfo, CameraPicture, CameraTranslation.camera_info, None, newest),
+    _picture(
+        CAMERA_INFO,
+        CameraInfo,
+        to_ros=CameraTranslation.camera_info,
         meaning="calibration file, or an ideal pinhole with the data sheet's field of view",
     ),
-    Topic(
-        *(COMPRESSED, CompressedImage, CameraPicture, CameraTranslation.compressed_image, None, newest),
+    _picture(
+        COMPRESSED,
+        CompressedImage,
+        to_ros=CameraTranslation.compressed_image,
         meaning="image as JPEG, only for subscribers",
     ),
-    Topic(
-        *(RAW, Image, CameraPicture, CameraTranslation.image, None, newest),
-        meaning="decoded video, rgb8, only for subscribers",
-    ),
+    _picture(RAW, Image, to_ros=CameraTranslation.image, meaning="decoded video, rgb8, only for subscribers"),
 )
