@@ -315,6 +315,9 @@ def test_stop_all_includes_vehicles_that_come_later_until_all_are_resumed(desks)
     assert desks.told["all_stopped"] == "you pressed STOP all"
     desks.resume()
     assert (held_after_return(), desks.told["all_stopped"]) == ([None, None], None)
+    desks.see()
+    desks.stop()
+    assert held_after_return() == ["you pressed STOP"] * 2
 
 
 def test_the_end_of_a_wish_for_all_is_read_though_no_vehicle_is_there(desks):

@@ -20,10 +20,6 @@ def helm():
     return helm
 
 
-def test_the_pilot_moves_the_vehicle_with_a_fresh_token(helm):
-    assert helm.steer(ANNE, "drone", helm.token(1.0), {"x": 1}, 0.99 + MAX_AGE_S) == FORWARD
-
-
 def test_a_second_pilot_is_refused_until_the_first_one_releases_the_helm(helm):
     with pytest.raises(HelmRefusedError, match="Another pilot is steering"):
         helm.take(BOB, "drone", 0.0)

@@ -71,25 +71,6 @@ def talk():
     return Talk()
 
 
-def test_release_after_an_unreported_take_ends_the_wish(talk):
-    talk.want()
-    talk.insist()
-    talk.node.release()
-    talk.report()
-    assert DRONE not in talk.wishes
-
-
-def test_a_release_before_it_was_taken_does_not_end_it(talk):
-    talk.node.take("of another page's server")
-    talk.node.release()
-    talk.want()
-    talk.report()
-    assert DRONE in talk.wishes
-    talk.insist()
-    talk.report()
-    assert talk.is_reached
-
-
 def test_wish_of_another_server_changes_nothing_and_later_release_ends_it(talk):
     talk.want()
     talk.insist()
