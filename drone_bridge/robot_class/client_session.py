@@ -544,7 +544,9 @@ class RobotClassOperatorSession(Session):
         return Obstacle.NO_PACKET.sentence(link=link, rate=rate, sample=f"{first.hex(' ')} ...", reason=reason)
 
     def _ungreeted(self) -> str:
-        """Return what the robot sends instead of the answer to the pending step, as a sentence."""
+        """Return why the robot does not obey, or what it sends instead of the answer to the pending step."""
+        if self._report_disobeys:
+            return f"{self.peer} can't be steered yet: {self._report_disobeys}."
         step = self._step if isinstance(self._step, bytes) else b"a step"
         answer = f"It has sent {self._other_answer!r:.80}."
         return f"{self.peer} does not answer {step!r:.60} of the handshake as expected. {answer}"

@@ -19,10 +19,10 @@ QUERY, STREAM, QUERY_LIST, PAUSE, STOP = 142, 148, 149, 150, 173
 SIZES = dict.fromkeys((7, START, 130, SAFE, FULL, POWER, 134, CLEAN, 136, DOCK, STOP), 1)
 SIZES |= {129: 2, DRIVE_ARC: 5, 138: 2, 139: 4, 141: 2, QUERY: 2, 144: 4, DRIVE: 5, DRIVE_PWM: 5, 147: 2, PAUSE: 2}
 SIZES |= {162: 3, 163: 5, 164: 5, 165: 2, 167: 16, 168: 4}
-#: Bumpers, voltage, charge, capacity, mode, requested velocities, and counts of the encoders, right wheel first, each
-#: after its number.
-SENSORS = struct.Struct(">BB BH BH BH BB Bh Bh BH BH")
-NUMBERS = 7, 22, 25, 26, 35, 41, 42, 44, 43
+#: Bumpers, charging, voltage, charge, capacity, mode, requested velocities, and counts of the encoders, right wheel
+#: first, each after its number.
+SENSORS = struct.Struct(">BB BB BH BH BH BB Bh Bh BH BH")
+NUMBERS = 7, 21, 22, 25, 26, 35, 41, 42, 44, 43
 #: Sensor packets of two bytes, and groups of packets.
 WIDE = {19, 20, 22, 23, *range(25, 32), 33, *range(39, 45), *range(46, 52), *range(54, 58)}
 GROUPS = {0: (7, 26), 1: (7, 16), 2: (17, 20), 3: (21, 26), 4: (27, 34), 5: (35, 42), 6: (7, 42), 100: (7, 58)}
@@ -45,7 +45,7 @@ def is_valid(frame: bytes) -> bool:
 
 
 def is_safe(frame: bytes) -> bool:
-    return len(frame) == SENSORS.size + 3 and SENSORS.unpack(frame[2:-1])[9] in (2, 3)
+    return len(frame) == SENSORS.size + 3 and SENSORS.unpack(frame[2:-1])[11] in (2, 3)
 
 
 class Create2(Robot):
@@ -76,14 +76,15 @@ class Create2(Robot):
         content = SENSORS.unpack(frame[2:-1])
         if content[::2] != NUMBERS:  # noise may pass a checksum of one byte
             raise ValueError(f"sensor packets {content[::2]} instead of {NUMBERS}")
-        bumpers, mv, charge, capacity, mode, right, left, *counts = content[1::2]
+        bumpers, charging, mv, charge, capacity, mode, right, left, *counts = content[1::2]
         position, yaw, _ = self.wheels.counted(counts[1], counts[0])
         speeds = self.wheels.velocity(left / 1000, right / 1000)  # as requested, not measured
         extra = self.messages(MODES.get(mode, "unknown"), bumpers & 3 > 0)
-        left = "a wheel has dropped" if bumpers & 12 else "after it was lifted, at a cliff, or on its charger"
-        left = "" if mode in (2, 3) else f"it has left safe mode, {left}"
-        share = charge / capacity if capacity else None
-        return Telemetry(position, yaw, speeds, mv / 1000, share, extra=extra, disobeys=left)
+        why = "a wheel has dropped" if bumpers & 12 else "after it was lifted, at a cliff, or on its charger"
+        why = "" if mode in (2, 3) else f"it is not in safe mode, {'on its charger' if charging else why}"
+        battery = mv / 1000, charge / capacity if capacity else None
+        is_charging = charging in (1, 2, 3)  # reconditioning, fully, or trickling
+        return Telemetry(position, yaw, speeds, *battery, is_charging=is_charging, extra=extra, disobeys=why)
 
     def messages(self, mode: str, is_bumped: bool) -> dict[str, object]:
         from std_msgs.msg import Bool, String  # only the bridge has ROS
@@ -127,7 +128,8 @@ class Create2(Robot):
         left, right = self.wheels.counts(t.position, t.yaw)
         moved = self.wheels.velocity(*(now - then for now, then in zip(self.wheels.ways, before, strict=True)))
         sides = [round(1000 * side) for side in self.wheels.sides(t.velocity or BodyVelocity())]
-        values = 0, 1000 * (t.voltage or 0.0), 2696 * (t.charge or 0.0), 2696, self.mode, *reversed(sides), right, left
+        battery = 2 * bool(t.is_charging), 1000 * (t.voltage or 0.0), 2696 * (t.charge or 0.0), 2696
+        values = 0, *battery, self.mode, *reversed(sides), right, left
         since = {19: self.values[19] + 1000 * moved.forward, 20: self.values[20] + math.degrees(moved.turn)}
         self.values = dict(zip(NUMBERS, values, strict=True)) | since
         content = b"".join(bytes([number]) + self.sensor(number) for number in self.streamed)

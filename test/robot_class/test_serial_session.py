@@ -104,6 +104,9 @@ def test_the_step_that_is_not_answered_is_named(line):
     said = [each.sentence for each in line.run(1.0) if isinstance(each, Note) and each.counter == UNGREETED]
     assert "hello" in said[0]
     assert "HELLO 2.1" in said[0]
+    line.hear(LIFTED)
+    said = [each.sentence for each in line.run(1.0) if isinstance(each, Note) and each.counter == UNGREETED]
+    assert said[0] == "/dev/ttyUSB0 can't be steered yet: a wheel has dropped."
 
 
 def drives(line, seconds=0.3):

@@ -10,8 +10,8 @@ from drone_bridge.robot_class import BodyVelocity, Telemetry
 from drone_bridge.robots.create2 import AXLE_M, M_PER_COUNT, NUMBERS, SENSORS, Create2, is_safe, opcodes
 
 
-def frame(mode, right, left, numbers=NUMBERS):
-    values = (0, 16_000, 2000, 2696, mode, 0, 0, right % 0x10000, left % 0x10000)
+def frame(mode, right, left, numbers=NUMBERS, charging=0):
+    values = (0, charging, 16_000, 2000, 2696, mode, 0, 0, right % 0x10000, left % 0x10000)
     content = SENSORS.pack(*itertools.chain(*zip(numbers, values, strict=True)))
     begun = bytes([19, len(content)]) + content
     return begun + bytes([-sum(begun) & 255])
@@ -46,8 +46,15 @@ def test_on_its_charger_it_is_not_greeted(mode, expected):
     assert is_safe(frame(mode, 0, 0)) is expected
 
 
+@pytest.mark.parametrize(("charging", "is_charging"), [(0, False), (1, True), (2, True), (3, True), (4, False)])
+def test_on_its_charger_it_says_so(charging, is_charging):
+    report = Create2().decode_report(frame(1, 0, 0, charging=charging))
+    assert report.is_charging is is_charging
+    assert ("lifted" in report.disobeys) is (charging == 0)
+
+
 def test_noise_that_passes_the_checksum_reports_nothing():
-    """It would hold the robot, as one that has left safe mode."""
+    """It would hold the robot, as one that is not in safe mode."""
     with pytest.raises(ValueError, match="sensor packets"):
         Create2().decode_report(frame(1, 0, 0, numbers=(8, *NUMBERS[1:])))
 
@@ -64,7 +71,9 @@ def test_what_it_reports_is_read():
     end, client = Create2(), Create2()
     end.decode_command(bytes([148, len(NUMBERS), *NUMBERS]))
     for x in (0.0, 0.3):
-        told = client.decode_report(end.encode_report(Telemetry((x, 0.0, 0.0), 0.0, BodyVelocity(0.3), 14.4, 0.5)))
+        report = Telemetry((x, 0.0, 0.0), 0.0, BodyVelocity(0.3), 14.4, 0.5, is_charging=True)
+        told = client.decode_report(end.encode_report(report))
+    assert told.is_charging
     assert told.position[0] == pytest.approx(0.3, abs=0.001)
     assert told.velocity.forward == pytest.approx(0.3)
 
