@@ -112,10 +112,12 @@ def test_robots_of_other_packages_are_listed_with_the_reason_of_a_failure(domain
 def test_an_empty_folder_is_no_library(tmp_path, monkeypatch):
     """As pip leaves it if two packages shared it, and one was removed."""
     (tmp_path / "emptied").mkdir()
+    (tmp_path / "namespace" / "module").mkdir(parents=True)
+    (tmp_path / "namespace" / "module" / "__init__.py").touch()
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(doctor, "OPTIONAL", {"emptied": "pictures"})
+    monkeypatch.setattr(doctor, "OPTIONAL", {"emptied": "pictures", "namespace": "bags"})
     libraries, missing = doctor.optional()
-    assert "emptied" not in libraries.found
+    assert libraries.found == "namespace"
     assert "no emptied: pictures" in missing.found
 
 

@@ -38,7 +38,7 @@ OPTIONAL = {
     "websockets": "the page (view:=true)",
     "segno": "the QR code of the page",
     "mcap": "wire logs and the recorder",
-    "rosbags": "info, report",
+    "rosbags": "info, report, view, play, export",
     "plotly": "report",
     "orjson": "fast reading of telemetry",
     "pybase64": "fast reading of telemetry",
@@ -285,12 +285,19 @@ def others() -> Iterator[Finding]:
 
 def optional() -> Iterator[Finding]:
     """Report the missing optional libraries, with the features that need them."""
-    missing = [name for name in OPTIONAL if not ((spec := find_spec(name)) and spec.origin)]  # a folder may be empty
+    missing = [name for name in OPTIONAL if not _is_installed(name)]
     there = [name for name in OPTIONAL if name not in missing]
     yield Finding("libraries", ", ".join(there) or "none of the optional ones")
     for name in missing:
         source = "part of a ROS installation (docs/install.md)" if name in OF_ROS else install_command(name)
         yield Finding("", f"no {name}: {OPTIONAL[name]}", source)
+
+
+def _is_installed(name: str) -> bool:
+    """Return whether a module is there. rosbags is a folder without __init__.py, as is one that pip has emptied."""
+    spec = find_spec(name)
+    folders = (spec and spec.submodule_search_locations) or ()
+    return bool(spec and (spec.origin or any(any(Path(each).glob("*/__init__.py")) for each in folders)))
 
 
 EXAMINATIONS = (installation, ros, reach, memory, discovery, running, vehicles, others, optional)
