@@ -2,6 +2,7 @@
 """The `drone-bridge` command and its subcommands."""
 
 import argparse
+import errno
 import importlib
 import os
 import signal
@@ -73,9 +74,14 @@ def main(argv: Sequence[str] | None = None) -> int:
             sys.stdout.flush()
     except KeyboardInterrupt:  # during the import, which takes a moment
         return 128 + signal.SIGINT
-    except BrokenPipeError:  # | head
+    except OSError as error:
+        if error.errno not in (errno.EPIPE, errno.ENOSPC):
+            raise
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for the flush at interpreter exit
-        return 128 + signal.SIGPIPE
+        if error.errno == errno.EPIPE:  # | head
+            return 128 + signal.SIGPIPE
+        print(f"drone-bridge: the output can't be written: {error.strerror}.", file=sys.stderr)
+        return 1
 
 
 def _parse(words: Sequence[str]) -> argparse.Namespace:

@@ -4,6 +4,8 @@
 import errno
 import os
 import struct
+import subprocess
+import sys
 
 import pytest
 from mcap.writer import Writer
@@ -79,3 +81,30 @@ def test_a_file_that_can_t_be_read_is_reported_as_such(tmp_path, monkeypatch, ca
     assert "can't be opened as a bag" in told
     assert "Permission denied" in told
     assert "written" not in told
+
+
+def test_a_full_disk_and_a_closed_pipe_end_a_command_without_traceback(tmp_path):
+    path = write(tmp_path / "bag.mcap", [("/x", "cdr", NUMBER)])
+    run = [sys.executable, "-u", "-m", "drone_bridge.tools.cli", "info"]
+    reader, writer = os.pipe()
+    os.close(reader)  # as of | head
+    for words, output, expected in (
+        ([path], writer, (141, "")),
+        (["robot"], "/dev/full", (1, "drone-bridge: the output can't be written: No space left on device.\n")),
+    ):
+        with open(output, "w") as file:
+            ended = subprocess.run([*run, *words], stdout=file, stderr=subprocess.PIPE, text=True, check=False)
+        assert (ended.returncode, ended.stderr) == expected
+
+
+def test_a_disk_that_is_full_is_named_by_its_file_or_as_the_output(tmp_path, capsys):
+    path = write(tmp_path / "bag.mcap", [("/x", "cdr", NUMBER)])
+
+    def fill(*file):
+        raise OSError(errno.ENOSPC, "full", *file)
+
+    assert run_on_bag("export", path, lambda _: fill()) == run_on_bag("export", path, lambda _: fill("x.csv")) == 1
+    assert capsys.readouterr().err.split(" can't")[:2] == [
+        "drone-bridge export: the output",
+        " be written: full.\ndrone-bridge export: 'x.csv'",
+    ]

@@ -186,8 +186,11 @@ def run_on_bag(command: str, path: Path, work: Callable[[BagReader], int]) -> in
             return work(bag)
     except BagReadError as error:
         print(f"drone-bridge {command}: {error}", file=sys.stderr)
+    except BrokenPipeError:  # | head
+        raise
     except OSError as error:
-        print(f"drone-bridge {command}: '{error.filename}' can't be written: {error.strerror}.", file=sys.stderr)
+        name = f"'{error.filename}'" if error.filename else "the output"
+        print(f"drone-bridge {command}: {name} can't be written: {error.strerror}.", file=sys.stderr)
     return 1
 
 
