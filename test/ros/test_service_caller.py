@@ -10,9 +10,10 @@ from rclpy.task import Future
 from std_srvs.srv import SetBool
 
 from drone_bridge import srv
+from drone_bridge.net.clock import elapsed_s
 from drone_bridge.ros.node.stall_watch import PROCESS
 from drone_bridge.ros.servers import service_caller
-from drone_bridge.ros.servers.service_caller import MAX_PENDING, MISSING, ServiceCaller
+from drone_bridge.ros.servers.service_caller import MAX_PENDING, MISSING, MISSING_AFTER_S, ServiceCaller
 
 TARGETS = {name: f"bridge/{name}" for name in ("takeoff", "land", "reset", "hover")}
 
@@ -97,15 +98,18 @@ def test_a_bridge_that_hangs_is_not_taken_for_a_target_that_nobody_offers():
     assert vehicle.node.conditions[MISSING][0] is None
 
 
-def test_a_service_that_nobody_offers_is_named_with_what_to_set():
-    vehicle = Vehicle()
+def test_a_service_that_nobody_offers_is_named_with_what_to_set(monkeypatch):
+    vehicle, now_s = Vehicle(), elapsed_s()
     for name in ("takeoff", "hover"):
         vehicle.caller._clients[name].service_is_ready = lambda: False
     vehicle.call("takeoff")
     vehicle.node.look()
     assert vehicle.answers[0].sentence == "no node offers /bridge/takeoff"
+    assert vehicle.node.conditions[MISSING][0] is None, "its bridge may be starting"
+    monkeypatch.setattr(service_caller, "elapsed_s", lambda: now_s + MISSING_AFTER_S)
+    vehicle.node.look()
     assert vehicle.node.conditions[MISSING] == ("no node offers /bridge/takeoff", "set target.* to the drone's own")
-    assert vehicle.missing == ["takeoff", "hover"]
+    assert vehicle.missing == ["takeoff", "hover"] * 2
 
 
 def test_a_call_is_given_up_once_its_time_is_over_or_its_node_is_gone(monkeypatch):

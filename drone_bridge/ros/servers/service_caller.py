@@ -16,6 +16,8 @@ from drone_bridge.ros.publishers import PUBLISHER_ERRORS
 from drone_bridge.session.session import Answer
 
 CHECK_PERIOD_S = 0.5
+#: The bridge of the same launch may start later.
+MISSING_AFTER_S = 5.0
 #: Timeout of a response of a node whose reports have stopped.
 SILENT_TIMEOUT_S = 0.5
 #: Limit of pending calls of one service. Beyond it the oldest is abandoned.
@@ -52,6 +54,7 @@ class ServiceCaller:
             is_gone: returns whether the node that offers a service is known to have ended or to hang, even if the ROS
                 graph still contains it.
         """
+        self._starts_until_s = elapsed_s() + MISSING_AFTER_S
         self._node, self._timeout_s, self._optional = node, timeout_s, frozenset(types or ())
         self._max_pending, self._on_missing, self._is_gone = max_pending, on_missing, is_gone
         kinds = {**dict.fromkeys(services, Trigger), **(types or {})}
@@ -109,7 +112,8 @@ class ServiceCaller:
         missing = [name for name in self._clients if not self.offers(name)]
         for name in missing:
             self._on_missing(name)
-        needed = [name for name in missing if name not in self._optional]
+        is_starting = elapsed_s() < self._starts_until_s
+        needed = [each for each in missing if each not in self._optional and (self.is_known(each) or not is_starting)]
         # A missing service that is still in the ROS graph belongs to a node that hangs or has ended.
         are_known = all(map(self.is_known, needed))
         advice = "its launch file restarts it" if are_known else "set target.* to the drone's own"
