@@ -97,9 +97,10 @@ def program(path, script):
 
 def test_a_controller_that_cannot_start_ends_everything(launch, tmp_path):
     ready = tmp_path / "ready"
+    ends = "echo no cv2 >&2; echo '[log] No log file' >&2; exit 2"  # the latter is not why
     runner = launch(
         shell(WAIT.replace("echo ready", f"touch {ready}"), name="waits"),
-        program(tmp_path / "some_controller", f"until [ -e {ready} ]; do sleep 0.05; done; echo no cv2 >&2; exit 2"),
+        program(tmp_path / "some_controller", f"until [ -e {ready} ]; do sleep 0.05; done; {ends}"),
     )
     assert runner.wait(PATIENCE_S) == 2
     assert runner.count_lines(r"\[launch\] some_controller-2 can't start") == 1

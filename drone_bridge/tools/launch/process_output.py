@@ -85,6 +85,7 @@ class ProcessOutput:
         return len(data)
 
     def _show(self, lines: list[bytes]) -> None:
-        self.last = next((line for line in reversed(lines) if line.strip()), self.last)
+        said = (line for line in reversed(lines) if line.strip() and not line.startswith(b"[log] "))
+        self.last = next(said, self.last)
         if lines:
             self._screen.put(b"".join(b"%s%s\n" % (self._prefix, line.rstrip(b"\r")) for line in lines))
