@@ -8,7 +8,7 @@ import sys
 
 import pytest
 import yaml
-from geometry_msgs.msg import PoseArray, Twist
+from geometry_msgs.msg import PoseArray, Twist, TwistStamped
 from nav_msgs.msg import Odometry
 from rcl_interfaces.msg import ParameterValue
 from sensor_msgs.msg import Image, Imu, LaserScan
@@ -21,6 +21,8 @@ def test_fields_that_are_named_are_filled_and_whole_numbers_become_floats():
     twist = filled(Twist(), "{linear: {x: 1}, angular: {y: 1e-1, z: -0.5}}")
     assert (twist.linear.x, twist.linear.y, twist.angular.y, twist.angular.z) == (1.0, 0.0, 0.1, -0.5)
     assert filled(Twist(), "") == Twist()
+    for header in ("auto", "{stamp: now}"):  # as ros2 topic pub accepts it
+        assert filled(TwistStamped(), f"{{header: {header}}}") == TwistStamped()
 
 
 def test_lists_are_filled_of_numbers_and_of_messages():
@@ -39,7 +41,7 @@ INVALID = [
     ("geometry_msgs/msg/Twist", "{linear: {x: 2020-01-40}}", "YAML"),
     ("geometry_msgs/msg/Twist", "{linear: {x: [1]}}", "linear.x"),
     ("geometry_msgs/msg/Twist", "{linear: {u: 1}}", "linear.u"),
-    ("geometry_msgs/msg/Twist", "{linear: 3}", "linear"),
+    ("geometry_msgs/msg/Twist", "{linear: 3}", "linear is 3 but"),
     ("geometry_msgs/msg/Twist", "[1, 2]", "message"),
     ("geometry_msgs/msg/Twist", "{linear: ", "YAML"),
     ("geometry_msgs/msg/PoseArray", "{poses: [{position: {x: '1'}}]}", "poses\\[0\\].position.x"),

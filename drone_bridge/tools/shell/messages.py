@@ -38,9 +38,11 @@ def filled(message: Any, text: str) -> Any:
 
 def _fill(message: Any, values: Any, where: str) -> None:
     fields = message.get_fields_and_field_types()
+    if where in ("header.", "header.stamp.") and values in ("auto", "now"):  # topic pub stamps each message
+        return
     if not isinstance(values, dict):
         raise CommandFailedError(
-            f"{where or 'The message'} is {values!r} but must be a mapping with {', '.join(fields)}."
+            f"{where.rstrip('.') or 'The message'} is {values!r} but must be a mapping with {', '.join(fields)}."
         )
     for name, value in values.items():
         if name not in fields:
