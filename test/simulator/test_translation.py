@@ -189,24 +189,6 @@ def test_clamped_velocities_keep_their_direction():
 # Services.
 
 
-def test_spawning_sets_the_principal_axes():
-    request = Spawn.Request(mass=2.0, radius=0.5)
-    request.pose = Pose(position=Point(x=1.0, y=2.0, z=3.0), orientation=Quaternion(z=QUARTER, w=QUARTER))  # north
-    request.attributes = [ExtendedAttribute(key="render", text="buoy"), ExtendedAttribute(key="raw", data=[0, 255])]
-    entity = services.wire_add_entity(request)
-    assert entity.position == (2.0, 1.0, -3.0)
-    assert entity.orientation == near(1, 0, 0, 0)
-    assert entity.inertia == (0.2,) * 3  # of a solid sphere
-    assert [(a.key, a.data) for a in entity.attributes] == [("render", b"buoy"), ("raw", b"\0\xff")]
-    assert (entity.mass, entity.radius, entity.corporeal) == (2.0, 0.5, True)
-    assert BodyToModel(entity.body_to_model).is_identity
-
-    request.body_to_model = Quaternion(x=1.0, w=0.0)
-    entity = services.wire_add_entity(request)
-    assert BodyToModel(entity.body_to_model).model(entity.orientation) == near(1, 0, 0, 0)
-    assert entity.body_to_model == near(0, 1, 0, 0)
-
-
 def test_a_small_rotation_is_a_rotation():
     angle = 1e-6
     btom = BodyToModel((math.cos(angle / 2), 0.0, 0.0, math.sin(angle / 2)))
