@@ -38,6 +38,7 @@ import sys
 gc.disable()
 # Imports take a moment, and whoever presses Ctrl-C meanwhile is not interested in where they have got to.
 signal.signal(signal.SIGINT, signal.SIG_DFL)
+signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])  # as drone-bridge launch starts it
 try:
     from drone_bridge.standard_files import open_closed_files
 

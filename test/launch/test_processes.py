@@ -262,6 +262,21 @@ def test_a_process_that_refuses_its_settings_is_not_restarted(launch, tmp_path):
     assert (tmp_path / "runs").read_text() == "x\n"
 
 
+def test_our_nodes_start_without_ctrl_c_of_which_python_would_show_a_traceback(launch, tmp_path):
+    ours, other = (tmp_path / "lib" / package / "node" for package in ("drone_bridge", "other"))
+    for program in (ours, other):
+        program.parent.mkdir(parents=True)
+        program.write_text("#!/bin/sh\nexec grep SigBlk /proc/self/status\n")
+        program.chmod(0o755)
+    run = launch(f"<executable cmd='{ours}' name='ours'/>", f"<executable cmd='{other}' name='other'/>")
+    assert run.wait(PATIENCE_S) == 0
+    blocked = {name: int(run.wait_for_line(f"{name}-.*SigBlk:\\s*(\\w+)")[1], 16) for name in ("ours", "other")}
+    assert {name: bool(each & 1 << signal.SIGINT - 1) for name, each in blocked.items()} == {
+        "ours": True,
+        "other": False,
+    }
+
+
 def test_each_process_has_its_environment(launch):
     runner = launch('<set_env name="LAUNCH_TEST" value="set"/>', shell("echo [$LAUNCH_TEST]", name="a"))
     assert runner.wait() == 0

@@ -354,6 +354,11 @@ def test_libraries_of_the_wheels_come_before_any_others(start_child, domain, tmp
 IMPORTING = "import time; print('importing', flush=True); time.sleep(100)"
 
 
+def block_interrupts():
+    """As `drone-bridge launch` does."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+
+
 @pytest.fixture
 def slow(tmp_path):
     """Executable whose import takes long."""
@@ -381,6 +386,7 @@ def test_ctrl_c_during_the_start_of_a_program_shows_no_traceback(tmp_path, slow,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        preexec_fn=block_interrupts if command == ["slow"] else None,  # noqa: PLW1509
     ) as process:
         assert process.stdout.readline() == "importing\n"
         process.send_signal(signal.SIGINT)

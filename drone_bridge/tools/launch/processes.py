@@ -27,6 +27,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from pathlib import Path
 
 from drone_bridge.ros.process.environment import domain_of
 from drone_bridge.ros.process.log_writer import Sink
@@ -164,7 +165,7 @@ class _Supervisor:
                 stderr=subprocess.PIPE,
                 bufsize=0,
                 start_new_session=True,
-                preexec_fn=_end_with_parent,  # noqa: PLW1509 - safe, since the other threads only write
+                preexec_fn=_before(process),  # noqa: PLW1509 - safe, since the other threads only write
             )
         except OSError as error:
             self._print(f"{process.label} cannot be started: {error}")
@@ -322,9 +323,20 @@ def _name(number: int) -> str:
     return signal.Signals(number).name if number in set(signal.Signals) else f"signal {number}"
 
 
-def _end_with_parent() -> None:
-    """Request SIGTERM on the death of the parent, also for programs of others. Runs in the child before exec."""
-    _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+def _before(process: Process) -> Callable[[], None]:
+    """Return what a child does before exec.
+
+    It requests SIGTERM on the death of its parent, also for programs of others. Our nodes block SIGINT until Python has
+    started, which would show a traceback of its own; `cmake/write_executables.py` unblocks it.
+    """
+    is_own = Path(process.command[0]).parts[-3:-1] == ("lib", "drone_bridge")
+
+    def prepare() -> None:
+        _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+        if is_own:
+            signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+
+    return prepare
 
 
 def _next_ended_child() -> tuple[int, int] | None:
