@@ -547,9 +547,10 @@ class RobotClassOperatorSession(Session):
         """Return why the robot does not obey, or what it sends instead of the answer to the pending step."""
         if self._report_disobeys:
             return f"{self.peer} can't be steered yet: {self._report_disobeys}."
-        step = self._step if isinstance(self._step, bytes) else b"a step"
+        is_shown = isinstance(self._step, bytes) and not self._login  # of which a step may have any part
+        step = f"{self._step!r:.60}" if is_shown else "a step"
         answer = f"It has sent {self._other_answer!r:.80}."
-        return f"{self.peer} does not answer {step!r:.60} of the handshake as expected. {answer}"
+        return f"{self.peer} does not answer {step} of the handshake as expected. {answer}"
 
     def _decision(self, now_s: float) -> Decision[Any]:
         """Return the command to send now: shares for a drone that is steered by tilt."""

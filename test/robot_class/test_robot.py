@@ -1065,6 +1065,18 @@ def test_a_login_is_read_from_what_its_parameter_names(is_file, tmp_path, monkey
     assert "secret" not in str(raised.value)
 
 
+def test_a_login_that_is_refused_is_not_shown():
+    class Secured(Lamps):
+        def handshake(self):
+            yield b"login %s\n" % self.login.encode(), lambda heard: heard == b"welcome\n"
+
+    session = RobotClassOperatorSession(Secured, Arbiter(), PARAMETERS.__getitem__, "robot", login="me:secret")
+    assert b"secret" in bytes_of(session.connected("robot", 100.0))
+    session.receive(b"denied\n", "robot", 100.1)
+    (sentence,) = [each.sentence for each in session.tick(102.0) if isinstance(each, Note)]
+    assert sentence == "robot does not answer a step of the handshake as expected. It has sent b'denied\\n'."
+
+
 # The robot's session.
 
 
