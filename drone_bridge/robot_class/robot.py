@@ -83,7 +83,10 @@ class Request:
         """Return its packet now, of a client's end. Raises any error of the description."""
         if isinstance(self.packet, bytes):
             return self.packet
-        return bytes(returned.checked(f"requests[{self.name!r}]", self.packet, *_PACKETS)(end))
+        data = bytes(returned.checked(f"requests[{self.name!r}]", self.packet, *_PACKETS)(end))
+        if not data:  # nothing would be sent, and its caller would wait forever
+            raise ValueError(f"requests[{self.name!r}]() has returned no bytes")
+        return data
 
 
 @dataclass(frozen=True, slots=True)

@@ -1048,6 +1048,10 @@ def test_a_request_may_depend_on_what_was_set_before():
         ((name, is_success, sentence),) = outcomes(talk.session.ask(Asked("lamp4"), talk.now_s))
         assert (name, is_success) == ("lamp4", False)
         assert ", in lit: TypeError" in sentence
+    talk = ClientTalk(type("Silent", (Lamps,), {"name": "silent", "requests": {"dim": Request(lambda _: b"")}}))
+    talk.connect()
+    sentence = "dim can't be encoded: requests['dim']() has returned no bytes."
+    assert outcomes(talk.session.ask(Asked("dim"), talk.now_s)) == [("dim", False, sentence)]
     with pytest.raises(ValueError, match="for land, and must have bytes"):
         type("Wrong", (Lamps,), {"requests": {"land": Request(lit)}})
 
