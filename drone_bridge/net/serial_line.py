@@ -266,7 +266,9 @@ class PseudoTerminal(SerialLine):
 
     def close(self) -> None:
         super().close()
-        os.unlink(self._path)
+        with contextlib.suppress(OSError):  # it was removed, or replaced by a file
+            if os.readlink(self._path) == os.ttyname(self._line):
+                os.unlink(self._path)
         os.close(self._end)
         os.close(self._line)
 

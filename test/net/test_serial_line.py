@@ -406,3 +406,16 @@ def test_a_pseudo_terminal_replaces_no_file(device, tmp_path):
         with pytest.raises(LinkError, match=f"{path} can't be linked to a pseudo-terminal: {reason}."):
             PseudoTerminal(path, 115200)
     assert os.path.exists(device.path)
+
+
+@pytest.mark.parametrize("by", [None, "gone", "file"])
+def test_a_pseudo_terminal_removes_no_link_but_its_own(by, tmp_path):
+    path = tmp_path / "robot"
+    robot = PseudoTerminal(str(path), 115200)
+    path.unlink()
+    if by == "gone":
+        path.symlink_to(by)
+    elif by:
+        path.touch()
+    robot.close()
+    assert os.path.lexists(path) == bool(by)
