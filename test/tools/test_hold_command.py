@@ -128,9 +128,16 @@ def test_while_hold_runs_its_wishes_are_in_a_file(monkeypatch, tmp_path, words, 
 
 @pytest.mark.parametrize("name", ["robot-1", "1a", "/a//b"])
 def test_a_name_that_no_vehicle_can_have_is_refused_at_once(name, capsys):
-    with pytest.raises(SystemExit):
-        command.hold(["/a/b", "a/", "/", name])
-    assert f"'{name}' is no vehicle's name" in capsys.readouterr().err
+    for words, run in (([name], command.hold), (["/a/b", "a/", "/", name], command.resume)):
+        with pytest.raises(SystemExit):
+            run(words)
+        assert f"'{name}' is no vehicle's name" in capsys.readouterr().err
+
+
+def test_a_vehicle_beside_a_name_that_none_can_have_is_held(monkeypatch, tmp_path, capsys):
+    wished = run_with_file(monkeypatch, tmp_path, lambda: command.hold(["/a/b", "robot-1"]))
+    assert wished[0].name == "/a/b"
+    assert "'robot-1' is no vehicle's name" in capsys.readouterr().err
 
 
 def test_a_resume_writes_no_wish(monkeypatch, tmp_path):

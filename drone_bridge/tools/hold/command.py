@@ -50,9 +50,12 @@ def _parsed(argv: Sequence[str], verb: str, description: str) -> list[str]:
     parser = CommandParser(prog=f"drone-bridge {verb}", description=description)
     parser.add_argument("vehicle", nargs="*", help="a namespace, such as /drone, or a node; all vehicles by default")
     wanted: list[str] = parser.parse_args(argv).vehicle
-    for each in wanted:
-        if not re.fullmatch(r"/?([A-Za-z_]\w*/)*([A-Za-z_]\w*)?", each, re.ASCII):
-            parser.error(f"{each!r} is no vehicle's name: letters, digits, underscores and slashes, no digit first")
+    wrong = [each for each in wanted if not re.fullmatch(r"/?([A-Za-z_]\w*/)*([A-Za-z_]\w*)?", each, re.ASCII)]
+    if wrong:
+        sentence = f"{wrong[0]!r} is no vehicle's name: letters, digits, underscores and slashes, no digit first"
+        if verb == "resume" or wrong == wanted:
+            parser.error(sentence)
+        print(f"{parser.prog}: {sentence}", file=sys.stderr)  # the others are held all the same
     return wanted
 
 
