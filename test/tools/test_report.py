@@ -206,6 +206,7 @@ def test_page_stands_alone_and_escapes_what_it_shows(flight, tmp_path, capsys):
     for heading in ("Track", "States", "Camera images", "Diagnostics", "Warnings and errors", "Numbers"):
         assert f"<h2>{heading}" in text
     assert '"shape":"hv"' in text.replace(" ", "")  # a boolean has no values between two
+    assert text.replace(" ", "").count('"gridcolor":"#888"') == 3  # of the 3D box, on a light and a dark page
     assert "/odom" in text
 
 

@@ -18,6 +18,8 @@ _LEVEL_COLOURS = dict(zip(LEVELS, ("#228833", "#CCBB44", "#EE6677", "#BBBBBB"), 
 _EYE = {"x": 1.25, "y": 1.25, "z": 0.9}
 _DIAGONAL = 1.5
 _FLATTEST = 0.1  # least edge of the scene, as a share of its longest one
+#: Opaque on a light and a dark page: WebGL adds a translucent colour to the page's, so that it is invisible on white.
+_GRID = ("gridcolor", "zerolinecolor")
 _ROW_PX = 34
 _AXIS_PX = 70
 
@@ -61,7 +63,7 @@ def _equal_axes(tracks: Mapping[str, Sequence[tuple[float, float, float, float]]
     begins = (lowest + highest - edges) / 2
     axes: dict[str, Any] = {"aspectmode": "manual", "aspectratio": dict(zip("xyz", ratio, strict=True))}
     for name, begin, edge in zip("xyz", begins, edges, strict=True):
-        style = {"title": f"{name}, m", "gridcolor": "rgba(128,128,128,0.3)", "backgroundcolor": "rgba(0,0,0,0)"}
+        style = {"title": f"{name}, m", "backgroundcolor": "rgba(0,0,0,0)", **dict.fromkeys(_GRID, "#888")}
         axes[f"{name}axis"] = {**style, "range": [begin, begin + edge]}
     return axes
 
