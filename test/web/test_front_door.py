@@ -102,6 +102,15 @@ def test_lines_of_one_header_are_one_list(path, header, values, status):
         assert connection.getresponse().status == status
 
 
+@pytest.mark.parametrize(("path", "status"), [("/", 200), ("/access.json", 403), ("/recordings/flight", 403)])
+def test_behind_a_proxy_that_replaces_the_host_only_the_page_is_served(path, status):
+    with opened() as (door, port):
+        door.offer_files("recordings", lambda name: None)
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=TIMEOUT_S)
+        connection.request("GET", path, headers={"Origin": "https://robot.lan"})
+        assert connection.getresponse().status == status
+
+
 @pytest.mark.parametrize("offered", ["websocket", "WebSocket", "h2c, websocket", "websocket,h2c"])
 def test_a_websocket_is_opened_if_another_protocol_is_offered_too(offered):
     with opened() as (_, port), socket.create_connection(("127.0.0.1", port), TIMEOUT_S) as viewer:

@@ -57,7 +57,7 @@ export class Health extends EventTarget {
     const all = [...this.#statuses];
     if (this.#isLost) return { level: "stale", text: "Unknown", source: all.length > 0 ? "no connection" : "" };
     if (all.length === 0) return { level: "stale", text: "No diagnostics yet", source: "" };
-    const worst = (["error", "warn", "stale"] as const).flatMap((level) => all.filter(([, each]) => each.level === level));
+    const worst = worstFirst(all);
     const [first] = worst;
     if (!first) return { level: "ok", text: all.length === 1 ? "OK" : `All ${all.length} OK`, source: "" };
     const more = worst.length > 1 ? ` and ${worst.length - 1} more` : "";
@@ -125,6 +125,11 @@ export class Health extends EventTarget {
     this.#last = verdict;
     this.dispatchEvent(new Event("change"));
   }
+}
+
+/** Sources that are not OK. A silent one may have ended, which is worse than a warning elsewhere. */
+export function worstFirst<T extends { level: Level }>(sources: readonly [string, T][]): [string, T][] {
+  return (["error", "stale", "warn"] as const).flatMap((level) => sources.filter(([, each]) => each.level === level));
 }
 
 /** Name without its leading slash. */

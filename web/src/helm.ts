@@ -101,6 +101,8 @@ interface Message {
 }
 
 const SUBPROTOCOL = "drone_bridge.helm.v1";
+/** WebSocket close code: broken without an end. */
+const BROKEN = 1006;
 const SHORTEST_GAP_MS = 40;
 const SHORTEST_PAUSE_MS = 250, LONGEST_PAUSE_MS = 4_000;
 /** Tokens arrive ten times per second. Without tokens the server counts as silent after this time, and as lost after a lease. */
@@ -176,16 +178,19 @@ export class Helm extends EventTarget {
       this.#changed();
     };
     socket.onmessage = (event) => this.#receive(JSON.parse(event.data as string));
-    socket.onclose = ({ code, reason }) => {
-      if (this.isOpen) this.link.lost(Date.now(), code, reason);
-      this.isOpen = this.maySteer = false;
-      // Last known states with their holds, but without a pilot here.
-      this.vehicles = this.vehicles.map((vehicle) => ({ ...vehicle, pilot: null, pilot_name: "", asked: [] }));
-      this.#token = undefined;
-      this.#changed();
-      setTimeout(() => this.connect(), this.#pauseMs);
-      this.#pauseMs = Math.min(LONGEST_PAUSE_MS, this.#pauseMs * 2);
-    };
+    socket.onclose = ({ code, reason }) => socket === this.#socket && this.#onClose(code, reason);
+  }
+
+  #onClose(code: number, reason: string): void {
+    this.#socket = undefined;
+    if (this.isOpen) this.link.lost(Date.now(), code, reason);
+    this.isOpen = this.maySteer = false;
+    // Last known states with their holds, but without a pilot here.
+    this.vehicles = this.vehicles.map((vehicle) => ({ ...vehicle, pilot: null, pilot_name: "", asked: [] }));
+    this.#token = undefined;
+    this.#changed();
+    setTimeout(() => this.connect(), this.#pauseMs);
+    this.#pauseMs = Math.min(LONGEST_PAUSE_MS, this.#pauseMs * 2);
   }
 
   /** Vehicle that is steered from this page. */
@@ -314,7 +319,9 @@ export class Helm extends EventTarget {
   #watch(): void {
     this.#silentPeriods += 1;
     if (this.#silentPeriods !== LOST_AFTER_PERIODS) return;
-    this.#socket?.close(); // TCP itself would retry for a quarter of an hour
+    const socket = this.#socket;
+    if (socket) this.#onClose(BROKEN, ""); // TCP itself would retry for a quarter of an hour, and close() waits a minute
+    socket?.close();
     this.dispatchEvent(new Event("lost"));
   }
 

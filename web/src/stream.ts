@@ -30,11 +30,14 @@ interface Subscription {
 const SUBPROTOCOL = "foxglove.sdk.v1";
 const CALL_TIMEOUT_MS = 15_000;
 const FORBIDDEN = 403;
+const NO_SOCKET = "The server accepts this page, but no WebSocket: a proxy must pass on the headers Host, Upgrade and Connection.";
 /** Foxglove's playback control: to the server, and from it. */
 const CONTROL_OPCODE = 3, STATE_OPCODE = 5;
 /** Age above which the last data is stale. */
 const SILENT_S = 3;
 const SHORTEST_PAUSE_MS = 250, LONGEST_PAUSE_MS = 4_000;
+/** Pause after the second failure: the first one may be of a server that was just starting. */
+const SOCKET_REFUSED_MS = 1_000;
 /** WebSocket close code of a server without room. */
 const TRY_AGAIN_LATER = 1013;
 
@@ -102,7 +105,7 @@ export class Stream extends EventTarget {
     this.#socket = socket;
     socket.addEventListener("message", ({ data }) => data instanceof ArrayBuffer && this.#onBinary(new DataView(data)));
     client.on("error", () => undefined); // a close follows
-    client.on("close", ({ code, reason }) => this.#onClose(code === TRY_AGAIN_LATER ? reason : ""));
+    client.on("close", ({ code, reason }) => client === this.#client && this.#onClose(code === TRY_AGAIN_LATER ? reason : ""));
     client.on("serverInfo", ({ name, capabilities }) => { // a server without room closes before it
       this.#pauseMs = SHORTEST_PAUSE_MS;
       this.refusal = this.limit = "";
@@ -183,9 +186,11 @@ export class Stream extends EventTarget {
     this.dispatchEvent(new Event("playback"));
   }
 
-  /** Reconnect, as after a dead connection. */
+  /** Reconnect after a dead connection, without its end: a browser waits a minute for it. */
   reconnect(): void {
-    this.#client?.close();
+    const client = this.#client;
+    if (client) this.#onClose("");
+    client?.close();
   }
 
   /** Current time of incoming data, s since 1970. */
@@ -258,6 +263,7 @@ export class Stream extends EventTarget {
 
   /** The old topics stay for their last values until a server announces new ones. */
   #onClose(limit: string): void {
+    this.#client = undefined;
     this.limit = limit;
     this.#isStale = true;
     this.services.clear();
@@ -275,7 +281,8 @@ export class Stream extends EventTarget {
   /** A browser does not report why a socket was refused. */
   async #askForRefusal(): Promise<void> {
     const answer = await fetch(documentAddress("access.json")).catch(() => undefined);
-    this.refusal = answer?.status === FORBIDDEN ? await answer.text() : "";
+    const isOnlySocket = answer?.ok && !this.limit && this.#pauseMs >= SOCKET_REFUSED_MS;
+    this.refusal = answer?.status === FORBIDDEN ? await answer.text() : isOnlySocket ? NO_SOCKET : "";
     this.#setStatus(this.status);
   }
 

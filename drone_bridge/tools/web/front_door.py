@@ -257,9 +257,11 @@ class FrontDoor:
         if is_websocket := "websocket" in protocols and "Sec-WebSocket-Key" in request.headers:
             del request.headers["Upgrade"]  # websockets accepts no other protocol in the list
             request.headers["Upgrade"] = "websocket"
-        refusal = self._refusal(request)
         path = unquote(request.path.partition("?")[0])
         make, (folder, _, name) = self._documents.get(path), path.rpartition("/")
+        # Browsers send the origin of module scripts, too. A proxy may have replaced the host: the page must explain it.
+        is_page = not is_websocket and not make and folder not in self._files
+        refusal = self._refusal(request, checks_origin=not is_page)
         if not is_websocket:
             # Files of the page are public, and a page without the secret explains that itself.
             find = self._files.get(folder)
@@ -276,11 +278,11 @@ class FrontDoor:
         connection.admit()
         return None
 
-    def _refusal(self, request: Request) -> str | None:
+    def _refusal(self, request: Request, checks_origin: bool) -> str | None:
         hosts, origins = map(request.headers.get_all, ("Host", "Origin"))
         if len(hosts) > 1 or len(origins) > 1:
             return "There is more than one Host or Origin header."
-        return self._access.refusal(request.path, "".join(hosts), origins[0] if origins else None)
+        return self._access.refusal(request.path, "".join(hosts), origins[0] if origins and checks_origin else None)
 
     async def _answer_with_file(
         self, connection: ServerConnection, find: Callable[[str], Path | None], name: str
