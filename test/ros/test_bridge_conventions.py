@@ -134,3 +134,10 @@ def test_a_node_publishes_only_while_it_is_active(ros, free_port):
             ros.transition("robot_bridge", "deactivate" if state == "inactive" else "activate")
         node.publish(publisher, Odometry(child_frame_id=state))
     assert [inbox.wait().child_frame_id for _ in range(2)] == ["active", "active again"]
+
+
+def test_a_report_asks_nothing_of_the_context_that_ends_its_node(ros, free_port, monkeypatch):
+    """Kilted's context destroys its nodes, which wait for their reports."""
+    node = ros.run(RobotBridge, port=free_port)
+    monkeypatch.setattr(type(node.context), "get_domain_id", lambda _: pytest.fail("it would wait"))
+    node._report()

@@ -151,8 +151,9 @@ class ProtocolNode(LifecycleNode):
         self._kept_subscriptions: list[Any] = []
         self._wish_ticker: Ticker | None = None
         super().__init__(name, **options)
+        self._domain = self.context.get_domain_id()  # not asked again: Kilted's context is locked while it ends us
         try:
-            NAMES.take(self.context.get_domain_id(), self.get_fully_qualified_name())
+            NAMES.take(self._domain, self.get_fully_qualified_name())
         except NameTakenError:
             self.destroy_node()
             raise
@@ -574,7 +575,7 @@ class ProtocolNode(LifecycleNode):
         name, number = self.get_fully_qualified_name(), self._namesakes.count(elapsed_s())
         several = {"number": number, "name": name} if number > 1 else None
         self.report.update_obstacle(Obstacle.NODE_NAME, several)
-        waiting = NAMES.waiting(self.context.get_domain_id(), name)
+        waiting = NAMES.waiting(self._domain, name)
         self.report.update_obstacle(Obstacle.WAITING, {"process": waiting, "name": name} if waiting else None)
         if not self.says_silence:
             self.report.notice_silence()
