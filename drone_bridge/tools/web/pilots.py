@@ -197,9 +197,10 @@ class Pilots:
                 self._helms.release(number, elapsed_s())
 
     def _tick(self, now_s: float, *, is_for_token: bool) -> None:
-        self._helms.tick(now_s)
         if is_for_token:
             self.stops.tick(now_s)
+        self._helms.tick(now_s)
+        if is_for_token:
             text = json.dumps({"op": "token", "token": self._helms.leases.token(now_s)})
             for pilot in self._pilots.values():
                 pilot.requests = pilot.stops = 0
