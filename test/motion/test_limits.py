@@ -368,6 +368,7 @@ def test_a_way_that_nobody_saw_makes_a_fence_smaller_and_then_blind():
         assert stood.limits.is_fence_lost is stood.limits.is_blind(0.0) is is_lost
         assert bool(stood.limits.fence) is (radius == 5.0)
     small = Stood(fence_radius=0.5)
+    assert small.limits.fence
     small.observed.moved_unseen(1.0)
     assert small.limits.is_fence_lost
 
