@@ -83,7 +83,7 @@ def test_no_message_waits_for_the_acknowledgement_of_an_earlier_one(monkeypatch)
     ("path", "header", "values", "status"),
     [
         ("/", "X-Forwarded-For", ("192.0.2.7", "198.51.100.2"), 200),
-        ("/recordings/flight", "X-Forwarded-For", ("192.0.2.7", "198.51.100.2"), 404),
+        ("/recordings/flight", "X-Forwarded-For", ("192.0.2.7", "198.51.100.2"), 403),
         ("/", "Accept-Encoding", ("deflate", "gzip"), 200),
         ("/", "If-None-Match", ('"1"', '"2"'), 200),
         ("/", "Upgrade", ("h2c", "websocket"), 200),  # without a key, it is no handshake

@@ -37,7 +37,8 @@ BEYOND = Access.of("0.0.0.0", steer=False, secret="s3cret")
 def test_on_this_machine_all_is_allowed_without_a_secret(host):
     assert is_loopback(host)
     access = Access.of(host, steer=False)
-    assert access.may_change(host, "192.0.2.9", None)
+    assert access.may_change(host, host, None)
+    assert not access.may_change(host, host, "192.0.2.9")  # through a proxy
     assert not access.secret
     assert access.refusal("/", f"[{host}]:8765" if ":" in host else f"{host}:8765", None) is None
 

@@ -52,10 +52,9 @@ class Access:
     @classmethod
     def of(cls, host: str, *, steer: bool, secret: str = "", origins: Iterable[str] = FOXGLOVE_ORIGINS) -> "Access":
         """Return the rules for an address: this machine may do everything; other machines need a secret to view."""
-        local = is_loopback(host)
-        if not local and not secret:
+        if not is_loopback(host) and not secret:
             secret = secrets.token_urlsafe(SECRET_BYTES)
-        return cls(host, steer=local or steer, origins=frozenset(origins), secret=secret)
+        return cls(host, steer=steer, origins=frozenset(origins), secret=secret)
 
     def refusal(self, path: str, host: str, origin: str | None) -> str | None:
         """Return why a request is refused, or None.
