@@ -121,6 +121,7 @@ def test_another_bridge_takes_over_from_a_suspended_one(pair):
     finally:
         first.send(signal.SIGKILL)
         first.wait()
+        pair.kill()  # it has another name than that which `pair.watch` waits for
     assert not pair.commands.malformed
 
 
