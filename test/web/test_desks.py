@@ -300,6 +300,16 @@ def test_vehicles_that_never_were_are_bounded_and_those_that_were_stopped(desks)
     assert (len(desks.told["unanswered"]), desks.done) == (MAX_WANTED, [("wish", NODE)])
 
 
+def test_vehicles_that_were_are_bounded_and_a_stopped_one_is_stopped_on_return(desks):
+    desks.stop(TOPIC)
+    for number in range(3 * MAX_WANTED):
+        desks.see(replace(DRONE, topic=f"/made_up_{number}/cmd_vel_stamped"))
+    assert len(desks.stops._seen) <= MAX_WANTED + 1
+    desks.done.clear()
+    desks.see(REPORTING)
+    assert desks.done == [("wish", NODE)]
+
+
 def test_stop_all_includes_vehicles_that_come_later_until_all_are_resumed(desks):
     def held_after_return():
         desks.see()

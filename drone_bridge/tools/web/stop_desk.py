@@ -21,7 +21,7 @@ from drone_bridge.tools.web.vehicles import COMMAND_TOPIC, SteeredVehicle
 from drone_bridge.tools.web.wishes import Report, Wish, Wishes
 
 MAX_WANTED, MAX_NAME_OF_ROS = 64, 255
-"""Maximum number of unknown vehicles with a wanted hold, and maximum length of a topic's name."""
+"""Maximum number of unknown vehicles with a wanted hold, or of remembered ones, and length of a topic's name."""
 STOP_TIMEOUT_S = 1.0
 """Time after which the page shows that a vehicle has not stopped, s."""
 HELM_TAKEN_S = 1.0
@@ -48,7 +48,7 @@ class StopDesk:
         self.statuses: dict[str, HoldStatus] = {}
         """Newest reports by node."""
         self._filed: list[FiledWish] = []  # newest content of the wish file
-        self._seen: dict[str, SteeredVehicle] = {}  # last state: a vehicle may disappear before it responds
+        self._seen: dict[str, SteeredVehicle] = {}  # last state, as one may disappear before it responds
         self._held: dict[str, tuple[float, bool]] = {}  # start by the wall clock, and whether before its bridge's
         self._resuming: list[tuple[float, Callable[[], None]]] = []  # waiting for the end of a helm
 
@@ -61,7 +61,8 @@ class StopDesk:
         """Set the present vehicles. A pilot whose vehicle has disappeared loses the helm."""
         self.vehicles = {vehicle.topic: vehicle for vehicle in vehicles}
         self._helms.set_vehicles(self.vehicles)
-        self._seen |= self.vehicles
+        gone = [each for each in self._seen.items() if each[0] not in self.vehicles]
+        self._seen = dict(gone[-MAX_WANTED:]) | self.vehicles
         self._held = {topic: held for topic, held in self._held.items() if topic in self.vehicles}
         for topic, vehicle in self.vehicles.items():
             self.wishes.vehicle_appeared(topic, _nodes_of(vehicle))
