@@ -22,7 +22,8 @@ SIZES |= {162: 3, 163: 5, 164: 5, 165: 2, 167: 16, 168: 4}
 #: Bumpers, charging, voltage, charge, capacity, mode, requested velocities, and counts of the encoders, right wheel
 #: first, each after its number.
 SENSORS = struct.Struct(">BB BB BH BH BH BB Bh Bh BH BH")
-NUMBERS = 7, 21, 22, 25, 26, 35, 41, 42, 44, 43
+MODE = 35
+NUMBERS = 7, 21, 22, 25, 26, MODE, 41, 42, 44, 43
 #: Sensor packets of two bytes, and groups of packets.
 WIDE = {19, 20, 22, 23, *range(25, 32), 33, *range(39, 45), *range(46, 52), *range(54, 58)}
 GROUPS = {0: (7, 26), 1: (7, 16), 2: (17, 20), 3: (21, 26), 4: (27, 34), 5: (35, 42), 6: (7, 42), 100: (7, 58)}
@@ -45,7 +46,7 @@ def is_valid(frame: bytes) -> bool:
 
 
 def is_safe(frame: bytes) -> bool:
-    return len(frame) == SENSORS.size + 3 and SENSORS.unpack(frame[2:-1])[11] in (2, 3)
+    return len(frame) == SENSORS.size + 3 and SENSORS.unpack(frame[2:-1])[1 + 2 * NUMBERS.index(MODE)] in (2, 3)
 
 
 class Create2(Robot):
@@ -118,7 +119,7 @@ class Create2(Robot):
         if number in GROUPS:
             first, last = GROUPS[number]
             return b"".join(map(self.sensor, range(first, last + 1)))
-        size, value = 1 + (number in WIDE), self.mode if number == 35 else round(self.values.get(number, 0))
+        size, value = 1 + (number in WIDE), self.mode if number == MODE else round(self.values.get(number, 0))
         if number in (19, 20):  # since the last time
             self.values[number] -= value
         return (value % (1 << 8 * size)).to_bytes(size, "big")
