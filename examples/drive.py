@@ -7,6 +7,9 @@ import sys
 
 try:
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends the imports without a traceback
+    from drone_bridge.ros.process.environment import complete_environment
+
+    complete_environment(may_start_again=False)  # or say which other ROS is in the way
     import rclpy
 except ModuleNotFoundError:
     sys.exit("ROS 2 is not active in this shell: run '. env/activate' in the sources of drone_bridge first.")

@@ -303,7 +303,9 @@ def test_executables_create_the_environment_of_the_activated_shell(monkeypatch, 
     assert [os.path.realpath(value) for value in ours] == [os.path.realpath(value) for value in activated]
 
 
-@pytest.mark.parametrize(("executable_name", "other"), [("robot_bridge", "rclpy"), ("drone-bridge", "prefix")])
+@pytest.mark.parametrize(
+    ("executable_name", "other"), [("robot_bridge", "rclpy"), ("drone-bridge", "prefix"), ("drive.py", "rclpy")]
+)
 def test_other_ros_distribution_than_the_messages_is_refused_by_name(tmp_path, executable_name, other):
     if not Path(sys.prefix, "share", "drone_bridge").is_dir():
         pytest.skip("the environment of ROS is installed otherwise here")
@@ -314,8 +316,9 @@ def test_other_ros_distribution_than_the_messages_is_refused_by_name(tmp_path, e
     marker.touch()
     set_up = {"rclpy": {"PYTHONPATH": str(tmp_path)}, "prefix": {"AMENT_PREFIX_PATH": str(tmp_path)}}[other]
     words = ["play", "--help"] if executable_name == "drone-bridge" else []
+    is_example = executable_name == "drive.py"
     done = subprocess.run(
-        [executable(executable_name), *words],
+        [sys.executable, ROOT / "examples/drive.py"] if is_example else [executable(executable_name), *words],
         env={**os.environ, **set_up},
         capture_output=True,
         text=True,
