@@ -38,12 +38,7 @@ KIND = ProtocolKind(
         "ardrone",
         "a client of an AR.Drone",
         "drone_bridge.ardrone.operator:main",
-        agreed={
-            "host": "host",
-            "port": "port",
-            "navdata_port": "navdata-port",
-            "control_port": "control-port",
-        },
+        agreed={"host": "host", "port": "port", "navdata_port": "navdata-port", "control_port": "control-port"},
         at_once={"in-the-air": True},
     ),
     emergencies={"emergency": CUT_MOTORS},

@@ -29,13 +29,7 @@ from drone_bridge.dronegui.session.controller import (
     NavdataBlock,
     SentPacket,
 )
-from drone_bridge.dronegui.topics import (
-    TOPICS,
-    DroneGuiTranslation,
-    charge_note,
-    drone_gui_state,
-    navdata_facts,
-)
+from drone_bridge.dronegui.topics import TOPICS, DroneGuiTranslation, charge_note, drone_gui_state, navdata_facts
 from drone_bridge.msg import DroneGuiState
 from drone_bridge.net.clock import Clock
 from drone_bridge.pictures.video_port import video_log

@@ -281,8 +281,7 @@ def refuse_constant(name: str) -> None:
 
 
 def parse(
-    datagram: bytes | bytearray | memoryview,
-    parse_constant: Callable[[str], Any] = refuse_constant,
+    datagram: bytes | bytearray | memoryview, parse_constant: Callable[[str], Any] = refuse_constant
 ) -> dict[str, Any]:
     """Return the object in a datagram. Raises RemoteProtocolError.
 

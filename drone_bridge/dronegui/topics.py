@@ -36,12 +36,7 @@ from drone_bridge.dronegui.codec import (
 from drone_bridge.dronegui.pictures.packets import VIDEO_ROW
 from drone_bridge.motion.dead_reckoning import DeadReckonedPose
 from drone_bridge.motion.measurement import Measurement
-from drone_bridge.motion.quaternions import (
-    euler_from_quaternion,
-    quaternion_from_euler,
-    rotated,
-    unit_quaternion,
-)
+from drone_bridge.motion.quaternions import euler_from_quaternion, quaternion_from_euler, rotated, unit_quaternion
 from drone_bridge.msg import DetectionArray, DroneGuiState
 from drone_bridge.pictures.topics import PICTURE_ROWS
 from drone_bridge.ros.qos import queued

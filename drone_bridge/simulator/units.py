@@ -33,12 +33,7 @@ def orientation(q: Sequence[float]) -> Quaternion:
 
 def wire_orientation(q: Quaternion) -> WxyzQuaternion:
     """Return an orientation in the simulator's axes: w, x, y, z."""
-    return (
-        _HALF_ROOT * (q.w + q.z),
-        _HALF_ROOT * (q.x + q.y),
-        _HALF_ROOT * (q.x - q.y),
-        _HALF_ROOT * (q.w - q.z),
-    )
+    return (_HALF_ROOT * (q.w + q.z), _HALF_ROOT * (q.x + q.y), _HALF_ROOT * (q.x - q.y), _HALF_ROOT * (q.w - q.z))
 
 
 def rotation(q: Sequence[float]) -> Quaternion:

@@ -101,9 +101,7 @@ PARAMETERS = (
     ),
     ALLOWED_PEERS,
     ParameterDeclaration(
-        "rover_documents",
-        False,
-        f"Publish /rover/telemetry for a rover with odometry on {WHEEL_ODOMETRY}.",
+        "rover_documents", False, f"Publish /rover/telemetry for a rover with odometry on {WHEEL_ODOMETRY}."
     ),
     ParameterDeclaration("rover_pattern", "unknown", "Name of the rover's pattern in /rover/telemetry."),
     DEFAULT_FOV,
@@ -129,10 +127,7 @@ class TelemetryBridge(ProtocolNode):
         names = frame_names(self.parameters, LandingFrameNames)
         self._units = Units(get("opposite_signs"), is_levelled=get("is_levelled"))
         self._translation = translation = TelemetryTranslation(
-            names,
-            self._units,
-            get("default_fov"),
-            refuse_image=partial(self.report.count_and_warn, BAD_IMAGES),
+            names, self._units, get("default_fov"), refuse_image=partial(self.report.count_and_warn, BAD_IMAGES)
         )
         rows = [row for row in TOPICS if get("publish_odometry") or row.of is not DeadReckonedPose]
         self._topics = TopicPublishers(self, rows, translation, static_transforms(names))

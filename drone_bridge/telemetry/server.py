@@ -87,9 +87,7 @@ PARAMETERS = (
     *full_scale_parameters(FullScale._fields),
     OPPOSITE_SIGNS,
     ParameterDeclaration(
-        "is_levelled",
-        True,
-        "Whether the operator expects velocity in level axes, instead of those of the tilted body.",
+        "is_levelled", True, "Whether the operator expects velocity in level axes, instead of those of the tilted body."
     ),
     ParameterDeclaration(
         "images_from",

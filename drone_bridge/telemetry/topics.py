@@ -21,12 +21,7 @@ from tf2_msgs.msg import TFMessage
 from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.motion.dead_reckoning import DeadReckonedPose
 from drone_bridge.motion.measurement import Measurement
-from drone_bridge.motion.quaternions import (
-    Quaternion,
-    inverse,
-    quaternion_from_euler,
-    rotated,
-)
+from drone_bridge.motion.quaternions import Quaternion, inverse, quaternion_from_euler, rotated
 from drone_bridge.msg import LandingPad as LandingPadMessage
 from drone_bridge.ros.node.parameters import ParameterDeclaration
 from drone_bridge.ros.node.simulated_time import CLOCK_TOPIC
@@ -387,13 +382,7 @@ _drone_topic = partial(Topic, of=DroneTelemetry)
 
 #: Rows in the order in which the executor handles simultaneous messages: the Imu, which starts a moment, is last.
 TOPICS = (
-    _drone_topic(
-        CLOCK_TOPIC,
-        Clock,
-        to_ros=_T.clock,
-        qos=newest,
-        if_parameter="publish_clock",
-    ),
+    _drone_topic(CLOCK_TOPIC, Clock, to_ros=_T.clock, qos=newest, if_parameter="publish_clock"),
     _drone_topic(
         "camera/camera_info",
         CameraInfo,
@@ -511,8 +500,5 @@ def _rover(_: TelemetryTranslation, value: Callable[[str], Any], __: Time) -> Ro
 TABLE = TopicTable(
     TOPICS,
     lambda: TelemetryTranslation(LandingFrameNames(), Units()),
-    {
-        DroneTelemetry: _document,
-        RoverTelemetry: _rover,
-    },
+    {DroneTelemetry: _document, RoverTelemetry: _rover},
 )

@@ -34,17 +34,8 @@ from drone_bridge.ros.topics.standard_rows import standard_row
 from drone_bridge.ros.topics.table import Topic, TopicTable, state_topic
 from drone_bridge.ros.topics.transforms import odometry_transform, set_quaternion, set_vector, transform
 from drone_bridge.testbed import units
-from drone_bridge.testbed.codec import (
-    AngleUnit,
-    AttitudeLayout,
-    Constants,
-    SensorFrame,
-)
-from drone_bridge.testbed.units import (
-    testbed_from_enu,
-    testbed_from_orientation,
-    wire_from_radians,
-)
+from drone_bridge.testbed.codec import AngleUnit, AttitudeLayout, Constants, SensorFrame
+from drone_bridge.testbed.units import testbed_from_enu, testbed_from_orientation, wire_from_radians
 
 # Variance of an unknown angle: a uniform distribution over the whole circle.
 UNKNOWN_ANGLE_VARIANCE = math.pi**2 / 3  # rad^2

@@ -10,13 +10,7 @@ from patience import TIMEOUT_S
 from ports import free_port
 from processes import Process
 
-from drone_bridge.ardrone.codec import (
-    PROGRESSIVE,
-    WAKE_UP,
-    ClientConnection,
-    Pcmd,
-    Ref,
-)
+from drone_bridge.ardrone.codec import PROGRESSIVE, WAKE_UP, ClientConnection, Pcmd, Ref
 from drone_bridge.ardrone.emulator.ftp import VersionServer
 
 

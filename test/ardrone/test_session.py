@@ -23,15 +23,7 @@ from drone_bridge.ardrone.codec import (
     setting,
 )
 from drone_bridge.ardrone.device import EmulatedArdrone, FirmwareBehaviour
-from drone_bridge.ardrone.session.client import (
-    ASKING,
-    CONNECTED,
-    FIRST_PACKETS,
-    LATE,
-    SILENCES,
-    TRIMS,
-    MeasuredNavdata,
-)
+from drone_bridge.ardrone.session.client import ASKING, CONNECTED, FIRST_PACKETS, LATE, SILENCES, TRIMS, MeasuredNavdata
 from drone_bridge.ardrone.session.settings import MOST_TRIES, WantedSetting
 from drone_bridge.motion.observed_motion import ObservedMotion
 from drone_bridge.motion.tilted_drone import Shares

@@ -10,14 +10,7 @@ import time
 import pytest
 from processes import TIMEOUT_S
 from ros_session import wait_until
-from vehicle_pair import (
-    COMMAND_TIMEOUT_S,
-    BridgePair,
-    assert_neutral,
-    assert_nothing_moved,
-    each_kind,
-    shared,
-)
+from vehicle_pair import COMMAND_TIMEOUT_S, BridgePair, assert_neutral, assert_nothing_moved, each_kind, shared
 
 #: Most motion commands that may wait for a vehicle: two in each period at 20 Hz, for a second.
 MOST_WAITING = 40

@@ -173,13 +173,7 @@ def test_an_unusable_frame_is_refused_with_a_sentence(sentence):
 
 @pytest.mark.parametrize(
     ("field", "value"),
-    [
-        ("mass", math.nan),
-        ("drag", math.inf),
-        ("drag", -0.1),
-        ("max_thrust", 0.0),
-        ("max_yaw_rate", -1.0),
-    ],
+    [("mass", math.nan), ("drag", math.inf), ("drag", -0.1), ("max_thrust", 0.0), ("max_yaw_rate", -1.0)],
 )
 def test_an_unflyable_drone_is_refused(field, value):
     fields = fields_of(properties(**{field: value}), DroneModel.__dataclass_fields__)

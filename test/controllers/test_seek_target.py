@@ -8,21 +8,12 @@ import numpy as np
 import pytest
 from rotations import of_testbed_angles
 
-from drone_bridge.controllers.seek_target.pilot import (
-    STANDING_TIME,
-    SeekParameters,
-    SeekState,
-    SeekTarget,
-)
+from drone_bridge.controllers.seek_target.pilot import STANDING_TIME, SeekParameters, SeekState, SeekTarget
 from drone_bridge.controllers.seek_target.sphere_detector import SphereDetector
 from drone_bridge.controllers.seek_target.steering import CommandsInFlight
 from drone_bridge.controllers.seek_target.target_estimator import TargetEstimator
 from drone_bridge.motion.attitude_estimator import AttitudeEstimator
-from drone_bridge.motion.flight_control import (
-    DroneModel,
-    RatesAndThrust,
-    hover,
-)
+from drone_bridge.motion.flight_control import DroneModel, RatesAndThrust, hover
 from drone_bridge.motion.matrices import angles_from_rotation, rotation_from_vector
 from drone_bridge.motion.quaternions import MeasuredAttitude
 from drone_bridge.motion.wind import WindRotation
@@ -301,10 +292,7 @@ def outlines(eyes, *spheres):
     return [detector.detect(image) for image in eyes.camera.render(DroneState.at_start(), spheres)]
 
 
-@pytest.mark.parametrize(
-    "place",
-    [(4, 0, 0), (3, 2, 1), (5, -3, -2), (0.65, 0, 0), (0.5, 0.4, 0.2), (12, 5, 3)],
-)
+@pytest.mark.parametrize("place", [(4, 0, 0), (3, 2, 1), (5, -3, -2), (0.65, 0, 0), (0.5, 0.4, 0.2), (12, 5, 3)])
 def test_the_outline_tells_where_the_target_is(place):
     estimator = TargetEstimator(BASELINE, 0.2, 0.5, 0.005)
     estimator.correct(outlines(Eyes(), at_body(*place)), np.eye(3))

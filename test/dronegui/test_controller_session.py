@@ -967,10 +967,7 @@ def loses_its_link(talk):
     talk.open_again(0.2)
 
 
-INTERRUPTIONS = (
-    (stalls, STALLED),
-    (loses_its_link, LINK_CHANGED),
-)
+INTERRUPTIONS = ((stalls, STALLED), (loses_its_link, LINK_CHANGED))
 
 
 @pytest.mark.parametrize(("interrupt", "why"), INTERRUPTIONS)

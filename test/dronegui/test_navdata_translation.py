@@ -11,19 +11,8 @@ from sensor_msgs.msg import BatteryState, Range
 
 from drone_bridge.ar_drone.cameras import CAMERAS
 from drone_bridge.dronegui import units
-from drone_bridge.dronegui.codec import (
-    Demo,
-    Feature,
-    FlightState,
-    ReceiverConnection,
-    VisionDetect,
-)
-from drone_bridge.dronegui.topics import (
-    TABLE,
-    DroneGuiTranslation,
-    assembled_demo,
-    charge_note,
-)
+from drone_bridge.dronegui.codec import Demo, Feature, FlightState, ReceiverConnection, VisionDetect
+from drone_bridge.dronegui.topics import TABLE, DroneGuiTranslation, assembled_demo, charge_note
 from drone_bridge.motion.dead_reckoning import DeadReckoning
 from drone_bridge.motion.quaternions import Quaternion, euler_from_quaternion, rotated
 from drone_bridge.pictures.topics import camera_transforms
@@ -164,13 +153,7 @@ def test_odometry_is_used_for_values_without_another_topic():
 
 @pytest.mark.parametrize(
     ("percent", "share", "note"),
-    [
-        (0, 0.0, ""),
-        (87, 0.87, ""),
-        (100, 1.0, ""),
-        (101, 1.0, "101 %: using 100 %"),
-        (-1, 0.0, "-1 %: using 0 %"),
-    ],
+    [(0, 0.0, ""), (87, 0.87, ""), (100, 1.0, ""), (101, 1.0, "101 %: using 100 %"), (-1, 0.0, "-1 %: using 0 %")],
 )
 def test_a_charge_is_between_empty_and_full(percent, share, note):
     demo = Demo(vbat_flying_percentage=percent)

@@ -41,10 +41,7 @@ def test_a_signal_leaves_the_drone_hovering(ports):
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as gui:
         gui.bind(("127.0.0.1", port))
         gui.settimeout(60)
-        options = (
-            *("--port", port, "--navdata-port", navdata_port),
-            *("--in-the-air", "--plan", "60s forward 1"),
-        )
+        options = (*("--port", port, "--navdata-port", navdata_port), *("--in-the-air", "--plan", "60s forward 1"))
         with Process.module("drone_bridge.dronegui.operator", *options) as operator:
             while b'"hover":false' not in gui.recv(65535):
                 pass

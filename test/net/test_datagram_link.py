@@ -12,13 +12,7 @@ from drone_bridge.dronegui.ports import RETRY_S, NavdataPeer, PortWithOutlet
 from drone_bridge.net import datagram_link
 from drone_bridge.net.blocking import receive
 from drone_bridge.net.connector import LinkCancelledError, LinkError, LinkRefusedError
-from drone_bridge.net.datagram_link import (
-    FAILING_S,
-    LOOK_UP_S,
-    DatagramCaller,
-    DatagramPeer,
-    DatagramPort,
-)
+from drone_bridge.net.datagram_link import FAILING_S, LOOK_UP_S, DatagramCaller, DatagramPeer, DatagramPort
 from drone_bridge.robot_class.links import UdpRobot
 from drone_bridge.wire.addresses import peer_name, same_host
 

@@ -731,11 +731,7 @@ def stream_loop(streams, stream_session, stage, clock):
 def test_connections_are_received_in_order_with_their_bytes(stream_loop, streams, stream_session):
     streams.waiting = [Connected("a"), ReceivedData(b"1", "a"), Disconnected("a", "It has gone.")]
     stream_loop.turn()
-    assert stream_session.calls == [
-        ("connected", "a"),
-        ("receive", b"1", "a"),
-        ("disconnected", "a", "It has gone."),
-    ]
+    assert stream_session.calls == [("connected", "a"), ("receive", b"1", "a"), ("disconnected", "a", "It has gone.")]
 
 
 def test_a_stream_is_closed_after_its_last_data(stream_loop, streams, stream_session):

@@ -7,15 +7,7 @@ import time
 
 from patience import TIMEOUT_S
 
-from drone_bridge.simulator.codec import (
-    NEED_DATA,
-    Added,
-    Answer,
-    ClientConnection,
-    ConnectionClosed,
-    Error,
-    Reassure,
-)
+from drone_bridge.simulator.codec import NEED_DATA, Added, Answer, ClientConnection, ConnectionClosed, Error, Reassure
 
 MAX_REPEATS = 50
 REPEAT_PERIOD_S = 0.1

@@ -99,10 +99,7 @@ def test_entity_published_by_the_bridge_is_streamed_under_its_name(server):
     }
     assert isinstance(server.ask(stream_of(BUOY)), sim.Added)
     assert server.followed == [Follow(BUOY, "red_buoy")]
-    assert server.bridge.asked[0] == (
-        "stream_entity",
-        srv.StreamEntity.Request(id=BUOY, name=f"entity_{BUOY}"),
-    )
+    assert server.bridge.asked[0] == ("stream_entity", srv.StreamEntity.Request(id=BUOY, name=f"entity_{BUOY}"))
 
 
 def test_added_entities_get_no_name_of_an_earlier_server(server):
@@ -112,10 +109,7 @@ def test_added_entities_get_no_name_of_an_earlier_server(server):
     assert server.ask(ball) == sim.Added(sim.ItemType.ENTITY, 7)
     assert server.followed == [Follow(7, "entity_7")]
     assert server.ask(sim.AddCamera(7, LEVEL, (0.0, 0.0, 0.0), 1.0, True)) == sim.Added(sim.ItemType.CAMERA, 4)
-    assert [(service, request.name) for service, request in server.bridge.asked] == [
-        ("spawn", ""),
-        ("add_camera", ""),
-    ]
+    assert [(service, request.name) for service, request in server.bridge.asked] == [("spawn", ""), ("add_camera", "")]
 
 
 @pytest.mark.parametrize("failure", [NO_SIMULATOR, None])

@@ -16,11 +16,7 @@ from drone_bridge.simulator.codec import Attribute
 from drone_bridge.simulator.device.world import RequestRefusedError
 from drone_bridge.simulator.server.sources import PairedSource
 from drone_bridge.simulator.session.mirrored_scene import MirroredEntity, MirroredScene
-from drone_bridge.simulator.topics import (
-    SimulatorTranslation,
-    entity_state,
-    wire_state,
-)
+from drone_bridge.simulator.topics import SimulatorTranslation, entity_state, wire_state
 
 
 def random_vector(source):

@@ -480,10 +480,7 @@ def test_a_client_that_disconnects_during_a_call_leaves_no_items(world):
 
 
 def test_a_disconnected_client_moves_nothing(world):
-    world.bridge.responses = {
-        "get_entity_state": LYING,
-        "set_entity_state": DONE,
-    }
+    world.bridge.responses = {"get_entity_state": LYING, "set_entity_state": DONE}
     world.answers_later = True
     world.client.send(steer())  # takes two calls
     world.client.leave()

@@ -280,7 +280,7 @@ def test_valid_utf_8_attributes_are_text(data, text):
 
 def test_cameras_are_described_in_a_line():
     full, short = read_cameras(
-        ["front entity=2 xyz=0.3,0,-1 rpy=0,0,1.5707963267948966 f=2 targets=3,4 period=5 enabled=false", "back", ""],
+        ["front entity=2 xyz=0.3,0,-1 rpy=0,0,1.5707963267948966 f=2 targets=3,4 period=5 enabled=false", "back", ""]
     )
     assert (full.name, full.entity_id, xyz(full.pose.position), full.focal_length) == (
         "front",
@@ -300,7 +300,7 @@ def test_triggers_are_described_in_a_line():
             "near collision a=0 b=3 distance=0.5",
             "touch sweep a=0 b=3",
             "gate path entity=0 start=0,0,-1 end=5,0,-1 distance=1",
-        ],
+        ]
     )
     assert (near_.name, touch.name, gate.name) == ("near", "touch", "gate")
     assert services.wire_trigger(near_) == sim.CollisionTrigger(0, 3, 0.5)

@@ -346,9 +346,7 @@ LIES: Mapping[str, tuple[Lie | None, float]] = {
     "height jumps by 2 m": (_height(lambda height, memory: height + 2.0 * (memory.random.random() < 0.3)), 0.0),
     "height in feet": (
         lambda report, since_s, memory: replace(
-            report,
-            height=3.28 * (report.height or 0.0),
-            climb=None if report.climb is None else 3.28 * report.climb,
+            report, height=3.28 * (report.height or 0.0), climb=None if report.climb is None else 3.28 * report.climb
         ),
         0.0,
     ),

@@ -6,12 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from drone_bridge.controllers.land_on_pad.pilot import (
-    LandOnPad,
-    LandState,
-    PadSighting,
-    StampedMeasurements,
-)
+from drone_bridge.controllers.land_on_pad.pilot import LandOnPad, LandState, PadSighting, StampedMeasurements
 from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.motion.matrices import rotation_from_angles
 from drone_bridge.session.arbiter import Decision, Rank

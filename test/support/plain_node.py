@@ -56,12 +56,7 @@ class PlainNode:
     """Node that records `published` (topic, message) pairs, and service requests in `called`."""
 
     def __init__(self, **parameters):
-        self.parameters = {
-            STAMPED_CMD_VEL.name: False,
-            "command_timeout": 0.5,
-            "neutral_time": 60.0,
-            **parameters,
-        }
+        self.parameters = {STAMPED_CMD_VEL.name: False, "command_timeout": 0.5, "neutral_time": 60.0, **parameters}
         self.hold = PlainHold()
         self.published, self.called = [], []
         self.cleanup = contextlib.ExitStack()

@@ -6,13 +6,7 @@ import struct
 
 from processes import TIMEOUT_S, Process
 
-from drone_bridge.testbed.codec import (
-    AttitudeLayout,
-    Constants,
-    MotionParameters,
-    SensorFrame,
-    TestbedConnection,
-)
+from drone_bridge.testbed.codec import AttitudeLayout, Constants, MotionParameters, SensorFrame, TestbedConnection
 
 STEP_S = 1 / 64
 REPLY = struct.Struct(">4f")

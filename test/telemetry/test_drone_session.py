@@ -12,14 +12,7 @@ from telemetry_documents import HOVER, ROVER
 
 from drone_bridge.session.operator_command import OPERATORS_LOST
 from drone_bridge.session.session import AFTER_STALLS, SETTLING_S
-from drone_bridge.telemetry.codec import (
-    DRONE_TOPIC,
-    ROVER_TOPIC,
-    Camera,
-    DroneCommand,
-    RoverTelemetry,
-    Vector,
-)
+from drone_bridge.telemetry.codec import DRONE_TOPIC, ROVER_TOPIC, Camera, DroneCommand, RoverTelemetry, Vector
 from drone_bridge.telemetry.sample_conversation import JPEG, conversation
 from drone_bridge.telemetry.session.drone import CLAMPED, REFUSAL_HOLDS_S, TOO_LARGE, UNHEARD, TelemetryDroneSession
 from drone_bridge.wire.addresses import AllowedPeers

@@ -5,10 +5,7 @@ import pytest
 from processes import Process
 from telemetry_operator import TelemetryOperator
 
-from drone_bridge.telemetry.codec import (
-    ControllerConnection,
-    DroneCommand,
-)
+from drone_bridge.telemetry.codec import ControllerConnection, DroneCommand
 
 MODULE = "drone_bridge.telemetry.emulator"
 

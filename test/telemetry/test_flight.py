@@ -7,13 +7,7 @@ import numpy as np
 import pytest
 
 from drone_bridge.telemetry.codec import DroneCommand
-from drone_bridge.telemetry.emulator.flight import (
-    GRAVITY,
-    HORIZONTAL_DRAG,
-    THRUST_MARGIN,
-    VERTICAL_DRAG,
-    FlyingDrone,
-)
+from drone_bridge.telemetry.emulator.flight import GRAVITY, HORIZONTAL_DRAG, THRUST_MARGIN, VERTICAL_DRAG, FlyingDrone
 from drone_bridge.telemetry.emulator.world import STEP_S
 
 STILL = np.zeros(3)

@@ -31,12 +31,7 @@ from drone_bridge.telemetry.codec import (
     RoverTelemetry,
     Vector,
 )
-from drone_bridge.telemetry.topics import (
-    OPPOSITE_SIGNS,
-    TOPICS,
-    LandingFrameNames,
-    TelemetryTranslation,
-)
+from drone_bridge.telemetry.topics import OPPOSITE_SIGNS, TOPICS, LandingFrameNames, TelemetryTranslation
 from drone_bridge.telemetry.units import SIGNED, Units
 from drone_bridge.vision.jpegs import MAX_SCANS
 

@@ -112,10 +112,7 @@ def test_it_can_take_off_again_and_land_again(place, phase):
 def test_a_good_landing_is_within_every_limit():
     assert GOOD.is_good
     at_the_limits = replace(
-        GOOD,
-        position_error=MAX_POSITION_ERROR,
-        vertical_speed=MAX_VERTICAL_SPEED,
-        relative_speed=MAX_RELATIVE_SPEED,
+        GOOD, position_error=MAX_POSITION_ERROR, vertical_speed=MAX_VERTICAL_SPEED, relative_speed=MAX_RELATIVE_SPEED
     )
     assert at_the_limits.is_good
     for worse in (

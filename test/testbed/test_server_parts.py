@@ -318,10 +318,7 @@ def test_a_modelled_flight_uses_poses_if_published_and_otherwise_attitudes():
 
 @pytest.mark.parametrize(
     ("changes", "sentence"),
-    [
-        ({"width": 4}, "the left image has 4 x 1 pixels"),
-        ({"encoding": "16UC1"}, "the left image is '16UC1'"),
-    ],
+    [({"width": 4}, "the left image has 4 x 1 pixels"), ({"encoding": "16UC1"}, "the left image is '16UC1'")],
 )
 def test_only_an_unencodable_frame_is_refused_with_a_sentence(changes, sentence):
     flown = Flown()

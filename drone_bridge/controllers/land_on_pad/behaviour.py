@@ -31,12 +31,7 @@ from drone_bridge.controllers.land_on_pad.images import (
     pad_message,
     sighting_in,
 )
-from drone_bridge.controllers.land_on_pad.pilot import (
-    LandOnPad,
-    PadDecision,
-    PadSighting,
-    StampedMeasurements,
-)
+from drone_bridge.controllers.land_on_pad.pilot import LandOnPad, PadDecision, PadSighting, StampedMeasurements
 from drone_bridge.controllers.messages import ErrorLog
 from drone_bridge.controllers.stamped_sets import StampedSets
 from drone_bridge.controllers.state_publisher import StatePublisher

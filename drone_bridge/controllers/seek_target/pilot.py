@@ -139,10 +139,7 @@ class SeekTarget:
         self._pinhole = pinhole
         self._baseline = baseline
         self._detector = SphereDetector(
-            pinhole,
-            parameters.target_colour,
-            parameters.colour_tolerance,
-            parameters.background_level,
+            pinhole, parameters.target_colour, parameters.colour_tolerance, parameters.background_level
         )
         limits = CommandLimits(parameters.max_tilt, parameters.max_turn_rate, parameters.search_yaw_rate)
         # Limited by the tilt at which the target stays in view.
@@ -152,12 +149,7 @@ class SeekTarget:
         self._stamp: float | None = None
 
     def update(
-        self,
-        stamp: float,
-        left: Image,
-        right: Image,
-        measured: MeasuredAttitude,
-        place: Triple | None = None,
+        self, stamp: float, left: Image, right: Image, measured: MeasuredAttitude, place: Triple | None = None
     ) -> SeekDecision:
         """Return the decision for a frame with this stamp, s.
 
@@ -185,10 +177,7 @@ class SeekTarget:
     def _start(self, measured: MeasuredAttitude) -> None:
         self._attitude = AttitudeEstimator(measured)
         self._target = TargetEstimator(
-            self._baseline,
-            self._drone.decay,
-            self._parameters.target_radius,
-            self._parameters.target_radius_deviation,
+            self._baseline, self._drone.decay, self._parameters.target_radius, self._parameters.target_radius_deviation
         )
         self._steering = SeekSteering(self._drone, self._control, self._attitude, self._target)
         self._step = 1 / 60  # s, initial value

@@ -104,7 +104,4 @@ def _borders(
     below = (inside[:-1] & outside[1:]) | (outside[:-1] & inside[1:])
     beside_rows, beside_columns = np.nonzero(beside)
     below_rows, below_columns = np.nonzero(below)
-    return (
-        np.concatenate([beside_columns + 0.5, below_columns]),
-        np.concatenate([beside_rows, below_rows + 0.5]),
-    )
+    return (np.concatenate([beside_columns + 0.5, below_columns]), np.concatenate([beside_rows, below_rows + 0.5]))

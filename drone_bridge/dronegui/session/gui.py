@@ -35,15 +35,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from drone_bridge.dronegui.codec import (
-    FIRST_SEQ,
-    ControlPacket,
-    Controls,
-    Demo,
-    FlightState,
-    Navdata,
-    VisionDetect,
-)
+from drone_bridge.dronegui.codec import FIRST_SEQ, ControlPacket, Controls, Demo, FlightState, Navdata, VisionDetect
 from drone_bridge.dronegui.device import MAX_CONTROLLERS, Gui, GuiDialect
 from drone_bridge.dronegui.session.flying import FlyingState
 from drone_bridge.session import clients

@@ -44,11 +44,7 @@ from drone_bridge.simulator.topics.services import wire_add_camera, wire_trigger
 #: sends header and body in two packets waits for that of the first one. A suspended server's connection is kept while
 #: its system acknowledges: the real one dies of SIGPIPE when it continues. It has a minute to continue and to close.
 OPTIONS = StreamOptions(
-    chunk_bytes=16 * 1024,
-    acknowledges_at_once=True,
-    expects_acknowledgements=True,
-    linger_s=60.0,
-    max_lingering=8,
+    chunk_bytes=16 * 1024, acknowledges_at_once=True, expects_acknowledgements=True, linger_s=60.0, max_lingering=8
 )
 HEADING = "heading"  # name of a condition
 

@@ -1,10 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Parameters of simulator_bridge."""
 
-from drone_bridge.ros.node.common_parameters import (
-    common_parameters,
-    frame_parameters,
-)
+from drone_bridge.ros.node.common_parameters import common_parameters, frame_parameters
 from drone_bridge.ros.node.limit_reports import limit_parameters
 from drone_bridge.ros.node.parameters import ParameterDeclaration
 from drone_bridge.ros.node.simulated_time import time_parameters

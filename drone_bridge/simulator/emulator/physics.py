@@ -16,17 +16,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from drone_bridge.motion.wxyz import (
-    IDENTITY,
-    Vector,
-    WxyzQuaternion,
-    conjugate,
-    cross,
-    dot,
-    multiply,
-    rotate,
-    unit,
-)
+from drone_bridge.motion.wxyz import IDENTITY, Vector, WxyzQuaternion, conjugate, cross, dot, multiply, rotate, unit
 from drone_bridge.simulator import codec as wire
 
 GRAVITY = 9.81  # m/s^2

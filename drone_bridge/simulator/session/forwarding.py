@@ -40,12 +40,7 @@ from drone_bridge.simulator.device.world import (
     World,
 )
 from drone_bridge.simulator.session.heading import BODY_TO_MODEL_KEY, encode_rotation
-from drone_bridge.simulator.session.mirrored_scene import (
-    UNKNOWN_STATE,
-    ConfiguredEntity,
-    MirroredEntity,
-    MirroredScene,
-)
+from drone_bridge.simulator.session.mirrored_scene import UNKNOWN_STATE, ConfiguredEntity, MirroredEntity, MirroredScene
 from drone_bridge.simulator.session.velocity_commands import STEERED, ClientVelocityCommands
 from drone_bridge.wire.counters import problems
 

@@ -489,9 +489,6 @@ def _reported_on(topic: str) -> Callable[[SimulatorTranslation, Callable[[str], 
 TABLE = TopicTable(
     (*STATES, *EVENTS),
     lambda: SimulatorTranslation(FrameNames()),
-    {
-        sim.EntityData: SimulatorTranslation.assemble,
-        **{row.of: _reported_on(row.name) for row in EVENTS},
-    },
+    {sim.EntityData: SimulatorTranslation.assemble, **{row.of: _reported_on(row.name) for row in EVENTS}},
     parts=SimulatorTranslation.parts,
 )

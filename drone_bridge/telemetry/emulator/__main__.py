@@ -47,13 +47,7 @@ from drone_bridge.programs.options import (
     not_negative,
     triple,
 )
-from drone_bridge.programs.program import (
-    LimitedReports,
-    TrajectoryFile,
-    print_event,
-    print_retry,
-    run_program,
-)
+from drone_bridge.programs.program import LimitedReports, TrajectoryFile, print_event, print_retry, run_program
 from drone_bridge.telemetry.codec import (
     DEFAULT_PORT,
     PERIOD_S,
@@ -260,10 +254,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     """Read the command line. Exits with a message when it is wrong."""
     parser = ProgramParser(
-        "emulate",
-        "telemetry",
-        "A simulated drone without GPS above a rover with a landing pad.",
-        "after --duration",
+        "emulate", "telemetry", "A simulated drone without GPS above a rover with a landing pad.", "after --duration"
     )
     link = parser.add_argument_group("link")
     add_word(

@@ -19,11 +19,7 @@ from drone_bridge.net.link_loop import StreamLink
 from drone_bridge.net.tcp_connection import StreamOptions, StreamPeer
 from drone_bridge.ros.commands.command_streams import PERIOD_S
 from drone_bridge.ros.commands.command_topics import CommandTopics
-from drone_bridge.ros.node.common_parameters import (
-    common_parameters,
-    frame_names,
-    frame_parameters,
-)
+from drone_bridge.ros.node.common_parameters import common_parameters, frame_names, frame_parameters
 from drone_bridge.ros.node.doubt_reports import report_doubts
 from drone_bridge.ros.node.limit_reports import limit_parameters
 from drone_bridge.ros.node.parameters import ParameterDeclaration
@@ -38,12 +34,7 @@ from drone_bridge.ros.topics.transforms import transform
 from drone_bridge.session.feedback import Feedback
 from drone_bridge.testbed import topics as translate
 from drone_bridge.testbed.codec import AngleUnit, AttitudeLayout, AutopilotConnection, Constants, SensorFrame
-from drone_bridge.testbed.session.autopilot import (
-    AutopilotSession,
-    ConversationEnd,
-    LayoutFound,
-    SimulationRestart,
-)
+from drone_bridge.testbed.session.autopilot import AutopilotSession, ConversationEnd, LayoutFound, SimulationRestart
 from drone_bridge.testbed.session.flight import TestbedFlight
 from drone_bridge.testbed.topics import (
     ANGLE_UNIT,

@@ -14,11 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from drone_bridge.motion.matrices import Matrix, Triple, Vector, rotation_from_vector
-from drone_bridge.testbed.codec import (
-    AngleUnit,
-    Constants,
-    MotionParameters,
-)
+from drone_bridge.testbed.codec import AngleUnit, Constants, MotionParameters
 
 # Gauss-Legendre points in (0, 1). With 8 points, the integrals over one step are exact to rounding if the drone turns
 # less than about half a revolution during the step.

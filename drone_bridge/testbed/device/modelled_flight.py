@@ -27,13 +27,7 @@ from typing import NamedTuple
 import numpy as np
 
 from drone_bridge.motion.matrices import Matrix, Vector, limited
-from drone_bridge.testbed.codec import (
-    AngleUnit,
-    AttitudeLayout,
-    Constants,
-    MotionParameters,
-    SensorFrame,
-)
+from drone_bridge.testbed.codec import AngleUnit, AttitudeLayout, Constants, MotionParameters, SensorFrame
 from drone_bridge.testbed.device.drone_state import Airframe, DroneInput, DroneState, degrees_per_unit
 
 #: Limits of the modelled flight, for any reply of the autopilot: speed up and down, m/s; tilt off the vertical, rad,
@@ -66,13 +60,7 @@ class LevelVelocity(NamedTuple):
 class ModelledFlight:
     """Flight of one autopilot. Alternate `observe` with each frame and `follow` with its reply."""
 
-    def __init__(
-        self,
-        constants: Constants,
-        unit: AngleUnit,
-        layout: AttitudeLayout,
-        max_speed: float,
-    ) -> None:
+    def __init__(self, constants: Constants, unit: AngleUnit, layout: AttitudeLayout, max_speed: float) -> None:
         """Start at rest.
 
         Args:

@@ -24,21 +24,9 @@ from drone_bridge.testbed import topics as translate
 from drone_bridge.testbed.codec import AngleUnit, AttitudeLayout, Constants, SizeLimits
 from drone_bridge.testbed.device.modelled_flight import LevelVelocity
 from drone_bridge.testbed.server.commands import CommandPublisher
-from drone_bridge.testbed.server.parameters import (
-    ATTITUDE_TOPICS,
-    DEPTHS,
-    LOCKSTEP,
-    MAX_SPEED,
-    PARAMETERS,
-    SIDES_OF,
-)
+from drone_bridge.testbed.server.parameters import ATTITUDE_TOPICS, DEPTHS, LOCKSTEP, MAX_SPEED, PARAMETERS, SIDES_OF
 from drone_bridge.testbed.server.properties import PropertiesSource, read_properties
-from drone_bridge.testbed.session.drone import (
-    NeutralCommand,
-    OutputSwitched,
-    ServerSetup,
-    TestbedDroneSession,
-)
+from drone_bridge.testbed.session.drone import NeutralCommand, OutputSwitched, ServerSetup, TestbedDroneSession
 from drone_bridge.testbed.session.framed_drone import BLACK, FramedDrone, RatesAnswer
 from drone_bridge.testbed.session.frames import ATTITUDE, LEFT, FrameSynchronizer
 from drone_bridge.testbed.session.output_choice import RATES
@@ -79,10 +67,7 @@ class TestbedServer(ProtocolNode):
         depth = DEPTHS[get("sync")]
         self._drone = FramedDrone(
             FrameSynchronizer(
-                depth,
-                keeps_order=is_lockstep,
-                is_mono=len(sides) < len(SIDES),
-                tolerance_s=get("image_tolerance"),
+                depth, keeps_order=is_lockstep, is_mono=len(sides) < len(SIDES), tolerance_s=get("image_tolerance")
             ),
             read_attitude=partial(translate.sensed, unit=self._unit),
             read_pixels=read_pixels,

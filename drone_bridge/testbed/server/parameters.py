@@ -85,10 +85,7 @@ PARAMETERS = (
     ParameterDeclaration("negative_gravity", False, "Announce gravity as an upward acceleration, as some testbeds do."),
     *(
         ParameterDeclaration(
-            f"{DRONE}.{name}",
-            default,
-            f"Used if drone_properties is not published; {unit}.",
-            range=(least, most),
+            f"{DRONE}.{name}", default, f"Used if drone_properties is not published; {unit}.", range=(least, most)
         )
         for name, (default, unit, least, most) in _ASSUMED.items()
     ),

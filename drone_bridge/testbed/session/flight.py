@@ -16,13 +16,7 @@ class TestbedFlight:
 
     __test__ = False  # not a test, although pytest collects names that begin with Test
 
-    def __init__(
-        self,
-        constants: Constants,
-        unit: AngleUnit,
-        max_speed: float = 5.0,
-        time_unit_s: float = 1.0,
-    ) -> None:
+    def __init__(self, constants: Constants, unit: AngleUnit, max_speed: float = 5.0, time_unit_s: float = 1.0) -> None:
         """`max_speed` is the maximum horizontal speed, m/s, and `time_unit_s` the unit of time in frames, s."""
         self._constants = constants
         self._unit = unit
