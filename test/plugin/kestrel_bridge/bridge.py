@@ -16,7 +16,8 @@ from drone_bridge.ros.topics.topic_publishers import TopicPublishers
 from drone_bridge.wire.addresses import address_name
 from kestrel_bridge.codec import DEFAULT_PORT
 from kestrel_bridge.session import REQUESTS, ClientSession
-from kestrel_bridge.topics import AXES, FULL_SCALE, TOPICS, Translation, steer_from_velocity, within_full_scale
+from kestrel_bridge.topics import AXES, FULL_SCALE, TOPICS, Translation
+from kestrel_bridge.units import steer_from_velocity, within_full_scale
 
 PARAMETERS = (
     *common_parameters(DEFAULT_PORT, "The drone's port for commands.", roles=("connect",)),

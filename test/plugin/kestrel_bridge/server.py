@@ -23,7 +23,8 @@ from drone_bridge.ros.topics.frames import FrameNames
 from drone_bridge.ros.topics.table import MissingTopicError
 from kestrel_bridge.codec import DEFAULT_PORT
 from kestrel_bridge.session import DroneSession
-from kestrel_bridge.topics import AXES, FULL_SCALE, TOPICS, Translation, assemble, velocity_from_steer
+from kestrel_bridge.topics import AXES, FULL_SCALE, TOPICS, Translation, assemble
+from kestrel_bridge.units import velocity_from_steer
 
 FLIGHTS = ("takeoff", "land")
 ANSWER_TIMEOUT_S = 15.0

@@ -9,37 +9,20 @@ import math
 from geometry_msgs.msg import PointStamped, QuaternionStamped, TwistStamped
 from sensor_msgs.msg import BatteryState
 
-from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.motion.quaternions import Quaternion, euler_from_quaternion, quaternion_from_euler
 from drone_bridge.ros.node.parameters import ParameterDeclaration
 from drone_bridge.ros.topics.frames import FrameNames
 from drone_bridge.ros.topics.table import MissingTopicError, Topic, TopicTable
 from drone_bridge.ros.topics.transforms import set_quaternion
-from kestrel_bridge.codec import FULL, State, Steer
+from kestrel_bridge.codec import State
+from kestrel_bridge.units import USUAL_SCALE
 
 #: Field of a Twist for each axis of the wire, by its name in BodyVelocity.
 AXES = {"left": "linear.y", "forward": "linear.x", "up": "linear.z", "turn": "angular.z"}
 FULL_SCALE = tuple(
-    ParameterDeclaration(f"full_scale.{axis}", default, f"{AXES[axis]} at full {axis}.", range=(1e-3, 1e3), live=True)
-    for axis, default in zip(AXES, (2.0, 2.0, 2.0, 1.5), strict=True)
+    ParameterDeclaration(f"full_scale.{axis}", full, f"{AXES[axis]} at full {axis}.", range=(1e-3, 1e3), live=True)
+    for axis, full in USUAL_SCALE.items()
 )
-
-
-def within_full_scale(velocity: BodyVelocity, full_scale: dict[str, float]) -> BodyVelocity:
-    """Return a finite velocity with each axis of the wire clamped to its full deflection, and the others zero."""
-    return BodyVelocity(
-        **{axis: max(-full_scale[axis], min(full_scale[axis], getattr(velocity, axis))) for axis in AXES}
-    )
-
-
-def steer_from_velocity(velocity: BodyVelocity, full_scale: dict[str, float]) -> Steer:
-    """Convert a velocity within full scale to axes."""
-    return Steer(**{axis: round(FULL * getattr(velocity, axis) / full_scale[axis]) for axis in AXES})
-
-
-def velocity_from_steer(steer: Steer, full_scale: dict[str, float]) -> BodyVelocity:
-    """Convert axes to a velocity: the inverse of `steer_from_velocity`."""
-    return BodyVelocity(**{axis: getattr(steer, axis) / FULL * full_scale[axis] for axis in AXES})
 
 
 class Translation:
