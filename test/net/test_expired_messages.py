@@ -31,11 +31,11 @@ def connection(wire):
     return TcpConnection(wire, StreamOptions())
 
 
-def stalled(connection, wire, room=0):
+def stalled(connection, wire, room=0, decided=lambda is_sent: None):
     """Queue a command, a request until 101 s, and another command."""
     wire.room = room
     connection.flush(STEER)
-    connection.flush(GO, until_s=101.0)
+    connection.flush(GO, until_s=101.0, decided=decided)
     connection.flush(STOP)
 
 
@@ -49,9 +49,12 @@ def go_on(connection, wire):
 
 @pytest.mark.parametrize(("at_s", "data", "dropped"), [(100.9, STEER + GO + STOP, 0), (101.0, STEER + STOP, 1)])
 def test_a_message_is_sent_before_its_time_limit_or_dropped(connection, wire, clock, at_s, data, dropped):
-    stalled(connection, wire)
+    decided = []
+    stalled(connection, wire, decided=decided.append)
     clock[0] = at_s
+    assert decided == []
     assert go_on(connection, wire) == data
+    assert decided == [not dropped]
     assert [connection.take_dropped(), connection.take_dropped()] == [dropped, 0]
 
 

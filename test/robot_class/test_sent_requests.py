@@ -1,20 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A request without an answer is reported as sent only if its packet was: over datagrams and streams, with stalls."""
+"""A request without an answer is reported as sent only if its datagram was, also in a stall. For streams: test/net."""
 
 from types import SimpleNamespace
 
 import pytest
-from fake_wire import PLENTY, FakeWire
+from robot_class_talk import Asked, ClientTalk
 
-from drone_bridge.net import tcp_connection
 from drone_bridge.net.link_loop import LinkLoop
-from drone_bridge.net.tcp_connection import StreamOptions, TcpConnection
 from drone_bridge.robot_class import BodyVelocity, Robot, Udp
-from drone_bridge.robot_class.client_session import RobotClassOperatorSession
-from drone_bridge.session.arbiter import Decision, Rank
 from drone_bridge.session.session import EMERGENCY_AGE_S
-
-PARAMETERS = {"rate": 20.0, "link_timeout": 3.0, "command_timeout": 0.5}
 
 
 class Mute(Robot):
@@ -25,11 +19,6 @@ class Mute(Robot):
 
     def encode_command(self, velocity: BodyVelocity) -> bytes:
         return b"v %g" % velocity.forward
-
-
-class Asked:
-    def __init__(self, name, asked_s):
-        self.name, self.asked_s = name, asked_s
 
 
 class Clock:
@@ -76,8 +65,7 @@ class Link:
 )
 def test_a_datagram_that_a_stall_drops_is_not_reported_as_sent(name, stall_s, is_sent):
     clock, link, outcomes = Clock(), Link(), {}
-    arbiter = SimpleNamespace(decide=lambda now_s: Decision(Rank.NEUTRAL), start=lambda now_s: None)
-    session = RobotClassOperatorSession(Mute, arbiter, PARAMETERS.__getitem__, "mute")
+    session = ClientTalk(Mute).session
 
     def resolve(outcome):
         outcomes.setdefault(outcome.request, outcome)
@@ -101,17 +89,3 @@ def test_a_datagram_that_a_stall_drops_is_not_reported_as_sent(name, stall_s, is
     assert (Mute.requests[name] in link.sent) is is_sent
     assert outcomes[request].is_success is is_sent
     assert ("not sent" in outcomes[request].sentence) is not is_sent
-
-
-@pytest.mark.parametrize("is_read_again", [True, False])
-def test_a_packet_on_a_stream_is_sent_once_it_is_written(is_read_again, monkeypatch):
-    now_s, wire, decided = 100.0, FakeWire(), []
-    monkeypatch.setattr(tcp_connection, "elapsed_s", lambda: now_s)
-    connection = TcpConnection(wire, StreamOptions())
-    wire.room = 0
-    connection.flush(b"takeoff\n", b"", now_s + 3.0, decided.append)
-    assert decided == []
-    now_s += 1.0 if is_read_again else 4.0
-    wire.room = PLENTY
-    connection.flush()
-    assert decided == [is_read_again]
