@@ -1,19 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """A robot that answers each packet, slowly: one is outstanding, so that it executes none late."""
 
-from dataclasses import dataclass
-
 import pytest
-from session_talk import sent
+from robot_class_talk import PARAMETERS, Asked, ClientTalk, bytes_of
 
 from drone_bridge.robot_class import Answer, BodyVelocity, Delimited, Request, Robot, Tcp, Telemetry, Udp
-from drone_bridge.robot_class.client_session import RobotClassOperatorSession
 from drone_bridge.robot_class.outstanding import ANSWER_S, MAX_ANSWER_S, WINDOW_S, OutstandingPackets
-from drone_bridge.robot_class.robot import is_stream
-from drone_bridge.session.arbiter import Decision, Rank
+from drone_bridge.session.arbiter import Rank
 from drone_bridge.session.session import Outcome
 
-PARAMETERS = {"rate": 20.0, "link_timeout": 30.0, "command_timeout": 0.5}
 STEP_S = 0.01
 
 
@@ -40,33 +35,20 @@ class VacuumByDatagrams(Vacuum):
     name, control = "vacuum_by_datagrams", Udp(1, Delimited(b"\n"))
 
 
-@dataclass(eq=False)
-class Asked:
-    name: str
-    asked_s: float = 1e9
-
-
-class Talk:
+class Talk(ClientTalk):
     """Session, and a robot that takes `answer_s` for each packet. Answers in `lost` don't arrive."""
 
     def __init__(self, robot, answer_s=0.25):
-        self.rank, self.command, self.now_s, self.answer_s = Rank.NEUTRAL, None, 100.0, answer_s
-        self.session = RobotClassOperatorSession(robot, self, PARAMETERS.__getitem__, "robot")
+        super().__init__(robot, parameters=PARAMETERS | {"link_timeout": 30.0})
+        self.answer_s = answer_s
         self.queue, self.executed, self.refused, self.outcomes, self.most = [], [], b"", {}, 0
         self.free_s, self.lost = 0.0, lambda packet: False
-        self.take(self.session.connected("robot" if is_stream(robot) else None, self.now_s))
+        self.take(self.connect())
         self.run(2.0)
 
-    def decide(self, now_s):
-        return Decision(self.rank, self.command)
-
-    def start(self, now_s): ...
-
     def take(self, actions):
-        for each in actions:
-            if isinstance(each, Outcome):
-                self.outcomes[each.request] = each
-        if (new := b"".join(each.data for each in sent(actions)).splitlines(keepends=True)) and not self.queue:
+        self.outcomes |= {each.request: each for each in actions if isinstance(each, Outcome)}
+        if (new := bytes_of(actions).splitlines(keepends=True)) and not self.queue:
             self.free_s = self.now_s + self.answer_s
         self.queue += new
         self.most = max(self.most, len(self.queue))
@@ -86,7 +68,7 @@ class Talk:
                 self.free_s = self.now_s + self.answer_s
                 answer = b"500 no\n" if packet == self.refused else b"1\n" if packet == b"get\n" else b"ok\n"
                 if not self.lost(packet):
-                    self.take(self.session.receive(answer, "robot", self.now_s))
+                    self.take(self.hear(answer))
             if self.now_s >= self.session.due_s:
                 self.take(self.session.tick(self.now_s))
 

@@ -1,15 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The bridge of a robot in one class, without a node: which requests pass while the robot is silent."""
 
-from types import SimpleNamespace
-
 import pytest
 from own_robots import Pioneer, Tello
+from robot_class_talk import ClientTalk
 
-from drone_bridge.robot_class.client_session import CONNECTED, GREETING, WAITING, RobotClassOperatorSession
+from drone_bridge.robot_class.client_session import CONNECTED, GREETING, WAITING
 
 Bridge = Tello.KIND.bridge.make
-PARAMETERS = {"rate": 20.0, "link_timeout": 3.0, "command_timeout": 0.5}
 
 
 class Node:
@@ -18,12 +16,10 @@ class Node:
     has_link, robot = True, Tello
 
     def __init__(self, state):
-        arbiter = SimpleNamespace(start=lambda now_s: None)
-        self._session = RobotClassOperatorSession(Tello, arbiter, PARAMETERS.__getitem__, "robot")
+        talk = ClientTalk(Tello)
+        self._session = talk.session
         if state != WAITING:
-            self._session.opened(0.0)
-        if state == CONNECTED:
-            self._session.receive(b"ok", None, 0.0)
+            talk.connect(*[b"ok"] * (state == CONNECTED))
         assert self._session.state == state
 
     def undeliverable(self):

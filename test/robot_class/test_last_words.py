@@ -6,16 +6,16 @@ from random import Random
 import pytest
 from last_words import each_conversation, sent_by_end, without_repeats, words_of
 from own_robots import Pioneer, Tello
-from session_talk import SessionTalk, sent
+from robot_class_talk import ClientTalk, data_of
+from session_talk import sent
 
 from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.robot_class import Delimited, Robot, Tcp, Telemetry, Udp
-from drone_bridge.robot_class.client_session import CONNECTED, GREETING, RobotClassOperatorSession
-from drone_bridge.robot_class.robot import has_last_words, is_stream
+from drone_bridge.robot_class.client_session import CONNECTED, GREETING
+from drone_bridge.robot_class.robot import has_last_words
 from drone_bridge.session.arbiter import Decision, Rank
 from drone_bridge.session.session import FINAL_GAP_S, Note
 
-PARAMETERS = {"rate": 20.0, "link_timeout": 3.0, "command_timeout": 0.5}
 FORWARD = BodyVelocity(forward=0.5)
 
 
@@ -71,16 +71,12 @@ class Brief(Cart):
         return super().encode_command(velocity)
 
 
-class Talk(SessionTalk):
+class Talk(ClientTalk):
     """Session of a connected robot."""
 
     def __init__(self, robot):
-        self.command = None
-        stream = is_stream(robot)
-        arbiter = self
-        super().__init__(RobotClassOperatorSession(robot, arbiter, PARAMETERS.__getitem__, "robot"))
-        self.actions = list(self.session.connected("robot" if stream else None, self.now_s))
-        self.actions += self.session.receive(b"hi\n", "robot", self.now_s)
+        super().__init__(robot)
+        self.actions = self.connect(b"hi\n")
         assert self.session.state == CONNECTED
 
     def decide(self, now_s):
@@ -103,7 +99,7 @@ def test_last_words_are_what_end_sends(robot, seed):
         talk.command = chance.choice((None, FORWARD))
         talk.run(chance.uniform(0.0, 0.2))
     words = words_of(talk.session)
-    newest = sent(talk.actions)[-1].data
+    newest = data_of(talk.actions)[-1]
     ended = sent_by_end(talk.session, talk.now_s)
     if robot is Declared:
         assert words is None or words[0] == ended[0]  # number included
@@ -129,39 +125,19 @@ def test_greeting_of_a_robot_that_was_lost_in_motion_is_not_interrupted():
     talk.command = FORWARD
     talk.run(0.1)
     assert words_of(talk.session) == [b"0 0\n", b"bye\n"]
-    gone = talk.session.disconnected("robot", "It was switched off.", talk.now_s)
-    assert [type(each) for each in gone] == [Note], "nobody is there to be stopped"
+    assert [type(each) for each in talk.disconnect()] == [Note], "nobody is there to be stopped"
     assert talk.session.last_words() is None
     assert not talk.session.is_open
-    talk.session.connected("robot", talk.now_s)
+    talk.connect()
     assert talk.session.state == GREETING
     assert talk.session.last_words() is None
     assert talk.session.resume(talk.now_s) == []
     assert sent_by_end(talk.session, talk.now_s) == []
 
 
-class Broken(Cart):
-    """Robot whose description fails."""
-
-    name, fails = "broken", False
-
-    def encode_command(self, velocity):
-        if self.fails:
-            raise ValueError
-        return super().encode_command(velocity)
-
-
-def test_a_command_and_neutral_that_cannot_be_encoded_are_named(monkeypatch):
-    talk = Talk(Broken)
-    monkeypatch.setattr(Broken, "fails", True)
-    talk.command = FORWARD
-    first, *_ = notes = [each.sentence for each in talk.run(0.1) if isinstance(each, Note) and each.sentence]
-    assert (first[:12], {note[:7] for note in notes}) == ("BodyVelocity", {"BodyVel", "Neutral"})
-
-
 @pytest.mark.parametrize("robot", [Cart, Boat])
 def test_without_a_robot_nothing_is_sent(robot):
-    session = RobotClassOperatorSession(robot, None, PARAMETERS.__getitem__, "robot")
+    session = ClientTalk(robot).session
     assert session.lost(1.0) == session.neutral_sent(1.0) == session.resume(1.0) == []
     assert session.last_words() is None
     assert session.end(1.0) == []
@@ -171,7 +147,7 @@ def test_without_a_robot_nothing_is_sent(robot):
 def test_a_robot_on_datagrams_is_left_by_repeats():
     talk = Talk(Boat)
     assert talk.session.tick(talk.session.due_s - 0.01) == []
-    assert [each.data for each in talk.session.lost(talk.now_s)] == [b"0 0\n", b"bye\n"]
+    assert data_of(talk.session.lost(talk.now_s)) == [b"0 0\n", b"bye\n"]
     talk = Talk(Boat)
     talk.session.end(talk.now_s)
     assert not talk.session.is_open
@@ -192,8 +168,8 @@ def test_only_a_reporting_robot_on_a_stream_is_sent_neutral_while_it_is_silent(r
     talk = Talk(robot)
     talk.command = FORWARD
     talk.run(0.1)
-    talk.session.receive(b"hi\n", "robot", talk.now_s)
-    assert {each.data for each in sent(talk.run(silent_s))} == {b"0.5 0\n"}
+    talk.hear(b"hi\n")
+    assert set(talk.sends(silent_s)) == {b"0.5 0\n"}
 
 
 def test_undeclared_state_has_no_last_words():
@@ -214,7 +190,7 @@ def test_preparing_last_words_does_not_keep_a_robot_from_being_stopped():
     talk.run(0.2)
     talk.session.last_words()
     talk.command = None
-    assert [each.data for each in sent(talk.run(0.2))] == [b"0 0\n"]
+    assert talk.sends(0.2) == [b"0 0\n"]
 
 
 def test_after_a_stall_the_number_of_the_last_words_is_not_used_again():

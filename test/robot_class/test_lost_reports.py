@@ -5,20 +5,18 @@ import pytest
 from last_words import sent_by_end, words_of
 from limited_vehicle import LANDS_AFTER_S, LimitedVehicle
 from own_robots import Tello
-from session_talk import SessionTalk, sent
+from robot_class_talk import ClientTalk, counters, data_of
 
 from drone_bridge.motion.limits import LONGEST_LANDING_S, LimitParameters
 from drone_bridge.robot_class import BodyVelocity, Delimited, Robot, Tcp, Telemetry
-from drone_bridge.robot_class.client_session import CONNECTED, GREETING, LAND_S, RobotClassOperatorSession
-from drone_bridge.robot_class.robot import is_stream
+from drone_bridge.robot_class.client_session import CONNECTED, GREETING, LAND_S
 from drone_bridge.session.arbiter import Arrival, Rank
 from drone_bridge.session.clients import LOST
 from drone_bridge.session.feedback import Feedback
 from drone_bridge.session.hold_state import CALLED
 from drone_bridge.session.report_watch import ReportWatch
-from drone_bridge.session.session import Landing, Note
+from drone_bridge.session.session import Landing
 
-PARAMETERS = {"rate": 20.0, "link_timeout": 3.0, "command_timeout": 0.5}
 STATE_AT = b"pitch:0;roll:0;yaw:0;vgx:0;vgy:0;vgz:0;temph:62;tof:6553;h:%d;bat:%d;time:%d;agx:0;agy:0;agz:-999;\r\n"
 NEUTRAL, SINKS, LAND = b"0\n", b"-0.5\n", b"land\n"
 
@@ -50,27 +48,17 @@ class Balloon(Kite):
     name, max_speeds = "balloon", {"yaw": 1.0}
 
 
-class LandingTalk(SessionTalk):
+class LandingTalk(ClientTalk):
     """Session with limits, and a robot that answers only if the test does."""
 
     def __init__(self, robot):
-        self.is_stream = is_stream(robot)
         self.vehicle = LimitedVehicle(lambda: self.now_s, sinks="z" in robot.axes and "land" not in robot.requests)
-        arbiter, get = self.vehicle.arbiter, PARAMETERS.__getitem__
-        feedback = Feedback(self.vehicle.observed, arbiter.limits)
-        self.watch = ReportWatch()
-        super().__init__(RobotClassOperatorSession(robot, arbiter, get, "robot", feedback, watch=self.watch))
-
-    def connect(self):
-        return self.session.connected("robot", self.now_s) if self.is_stream else self.session.opened(self.now_s)
-
-    def hear(self, data, source="robot"):
-        return list(self.session.receive(data, source, self.now_s))
+        arbiter, self.watch = self.vehicle.arbiter, ReportWatch()
+        super().__init__(robot, arbiter, feedback=Feedback(self.vehicle.observed, arbiter.limits), watch=self.watch)
 
     def fly(self, answer, report, source="robot"):
         """Connect and report once."""
-        self.connect()
-        self.hear(answer)
+        self.connect(answer)
         self.hear(report, source)
         self.vehicle.report()
         assert self.session.state == CONNECTED
@@ -78,10 +66,6 @@ class LandingTalk(SessionTalk):
     def state(self):
         """Return what the limits require, and what the session does about it."""
         return self.vehicle.arbiter.rank(self.now_s) is Rank.LANDING, self.session.landing(self.now_s)
-
-
-def data_of(actions):
-    return [each.data for each in sent(actions)]
 
 
 @pytest.fixture
@@ -92,11 +76,11 @@ def tello():
 
 
 def test_a_silent_robot_on_datagrams_lands_while_it_is_greeted_again(tello):
-    before = data_of(tello.run(LANDS_AFTER_S - 0.1))
+    before = tello.sends(LANDS_AFTER_S - 0.1)
     assert b"land" not in before
     assert tello.session.state == GREETING
     actions = tello.run(20.0)
-    assert LOST not in [each.counter for each in actions if isinstance(each, Note)], "it is counted once"
+    assert LOST not in counters(actions), "it is counted once"
     landing = data_of(actions)
     assert landing.count(b"land") == pytest.approx(20.0 / LAND_S, abs=1)
     assert landing.count(b"command") == pytest.approx(20.0 / 0.5, abs=3), "it is still greeted"
@@ -104,21 +88,21 @@ def test_a_silent_robot_on_datagrams_lands_while_it_is_greeted_again(tello):
 
 
 def test_a_landing_ends_with_reports_or_after_a_minute(tello):
-    assert data_of(tello.run(1000.0)).count(b"land") == pytest.approx(LONGEST_LANDING_S / LAND_S, abs=2)
+    assert tello.sends(1000.0).count(b"land") == pytest.approx(LONGEST_LANDING_S / LAND_S, abs=2)
     tello.hear(b"ok")
     tello.vehicle.report()
     assert not tello.state()[0]
-    assert b"land" not in data_of(tello.run(LANDS_AFTER_S - 0.1))
+    assert b"land" not in tello.sends(LANDS_AFTER_S - 0.1)
 
 
 def test_a_held_silent_robot_is_not_landed(tello):
     tello.vehicle.hold.hold("STOP")
-    assert b"land" not in data_of(tello.run(20.0))
+    assert b"land" not in tello.sends(20.0)
 
 
 def test_a_silent_robot_that_flew_is_landed_also_if_a_program_holds_it(tello):
     tello.vehicle.hold.hold(CALLED)
-    assert b"land" in data_of(tello.run(20.0))
+    assert b"land" in tello.sends(20.0)
 
 
 def fly_on(tello, height, seconds):
@@ -126,7 +110,7 @@ def fly_on(tello, height, seconds):
     commands = []
     for _ in range(round(10 * seconds)):
         tello.hear(STATE_AT % (height, 87 if height else 10, tello.now_s if height else 0), "state")
-        commands += data_of(tello.run(0.1))
+        commands += tello.sends(0.1)
     return commands
 
 
@@ -154,20 +138,20 @@ def test_a_held_drone_on_a_bench_with_an_empty_battery_gets_only_neutral(tello, 
 def test_a_silent_robot_lands_on_a_reopened_stream(robot, command):
     talk = LandingTalk(robot)
     talk.fly(b"hi\n", b"2\n")
-    lost = data_of(talk.run(LANDS_AFTER_S - 1.0))
+    lost = talk.sends(LANDS_AFTER_S - 1.0)
     assert lost[-1] == NEUTRAL
     assert talk.session.landing(talk.now_s) is Landing.DISCONNECTED
     assert data_of(talk.connect()) == [b"hello\n"], "no landing before it is due"
-    landing = data_of(talk.run(3.5))
+    landing = talk.sends(3.5)
     assert command in landing
     assert b"hello\n" in landing
     assert talk.state() == (True, Landing.DISCONNECTED), "the stream was closed again"
     talk.connect()
-    assert command in data_of(talk.run(2.0))
+    assert command in talk.sends(2.0)
     assert talk.state() == (True, Landing.LANDS)
     talk.hear(b"hi\n")
     talk.vehicle.report()
-    assert command not in data_of(talk.run(1.0))
+    assert command not in talk.sends(1.0)
 
 
 @pytest.mark.parametrize("robot", [Kite, Owl])
@@ -178,17 +162,16 @@ def test_a_hold_during_the_landing_of_a_greeted_robot_is_neutral(robot):
     talk.connect()
     talk.run(1.0)
     talk.vehicle.hold.hold("STOP")
-    assert [each for each in data_of(talk.run(1.0)) if each != b"hello\n"] == [NEUTRAL]
+    assert [each for each in talk.sends(1.0) if each != b"hello\n"] == [NEUTRAL]
 
 
 def test_an_hour_later_a_new_connection_starts_without_a_landing():
     talk = LandingTalk(Kite)
     talk.fly(b"hi\n", b"2\n")
-    talk.session.disconnected("robot", "It has gone.", talk.now_s)
+    talk.disconnect()
     talk.now_s += 3600.0
-    talk.connect()
-    talk.hear(b"hi\n")
-    assert set(data_of(talk.run(2.0))) == {NEUTRAL}
+    talk.connect(b"hi\n")
+    assert set(talk.sends(2.0)) == {NEUTRAL}
 
 
 def test_a_robot_without_a_way_down_says_so():
@@ -206,7 +189,7 @@ def test_constant_height_in_a_climb_is_noticed_and_limits_nothing(is_held):
     climbing = []
     for _ in range(50):
         talk.vehicle.arbiter.put(Arrival(BodyVelocity(up=0.5), talk.now_s))
-        climbing += data_of(talk.run(0.1))
+        climbing += talk.sends(0.1)
         talk.vehicle.report()
         talk.hear(b"2\n")
     assert bool(talk.watch.reasons(talk.now_s)) is not is_held
@@ -238,9 +221,7 @@ class Sparrow(Kite):
 )
 def test_a_report_renews_only_the_numbers_that_it_has(packet, known):
     talk = LandingTalk(Sparrow)
-    talk.connect()
-    talk.hear(b"hi\n")
-    talk.hear(b"0 0 0.5 2\n")
+    talk.connect(b"hi\n", b"0 0 0.5 2\n")
     talk.now_s += 0.4
     talk.hear(packet)
     motion = talk.vehicle.observed.newest
@@ -258,10 +239,10 @@ def test_a_landing_during_the_greeting_ends_with_neutral_as_the_link_does():
         talk.run(3.2)
         talk.run(LANDS_AFTER_S)
         talk.connect()
-        assert data_of(talk.run(0.6))[-1] == SINKS
+        assert talk.sends(0.6)[-1] == SINKS
         assert talk.session.state == GREETING
         assert words_of(talk.session) == [NEUTRAL]
         if by_link:
-            assert data_of(talk.run(3.0))[-1] == NEUTRAL
+            assert talk.sends(3.0)[-1] == NEUTRAL
         else:
             assert sent_by_end(talk.session, talk.now_s) == [NEUTRAL]

@@ -1,19 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """A robot that a request sets in motion, such as to its dock, which a zero command does not end."""
 
-from dataclasses import dataclass
-
 import pytest
-from session_talk import SessionTalk, sent
+from robot_class_talk import PARAMETERS, ClientTalk, data_of, outcomes
 
 from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.robot_class import Answer, Delimited, Request, Robot, Tcp, Telemetry, Udp
-from drone_bridge.robot_class.client_session import RobotClassOperatorSession
-from drone_bridge.robot_class.robot import is_stream
-from drone_bridge.session.arbiter import Decision, Rank
-from drone_bridge.session.session import FINAL_REPEATS, Outcome
+from drone_bridge.session.arbiter import Rank
+from drone_bridge.session.session import FINAL_REPEATS
 
-PARAMETERS = {"rate": 20.0, "link_timeout": 3.0, "command_timeout": 0.5}
 ZERO, FORWARD = BodyVelocity(), BodyVelocity(0.3)
 
 
@@ -39,40 +34,17 @@ class CleanerByDatagrams(Cleaner):
     name, control = "cleaner_by_datagrams", Udp(1)
 
 
-@dataclass(eq=False)
-class Asked:
-    name: str
-    asked_s: float = 1e9
-
-
-class Talk(SessionTalk):
-    def __init__(self, robot):
-        self.rank, self.command = Rank.NEUTRAL, None
-        stream = is_stream(robot)
-        super().__init__(RobotClassOperatorSession(robot, self, PARAMETERS.__getitem__, "robot"))
-        self.session.connected("robot" if stream else None, self.now_s)
-        self.hear()
-
-    def hear(self):
-        self.session.receive(b"report\n", "robot", self.now_s)
-
-    def decide(self, now_s):
-        return Decision(self.rank, self.command)
-
-    def start(self, now_s): ...
-
-    def ask(self, name):
-        return [each.data for each in sent(self.session.ask(Asked(name), self.now_s))]
-
-    def sends(self):
-        return [each.data for each in sent(self.run(0.3))]
+def connected(robot):
+    talk = ClientTalk(robot)
+    talk.connect(b"report\n")
+    return talk
 
 
 @pytest.fixture(params=[Cleaner, CleanerByDatagrams])
 def cleaning(request):
-    talk = Talk(request.param)
-    assert talk.ask("clean") == [b"clean\n"]
-    assert b"safe\n" not in talk.sends(), "while nobody commands it"
+    talk = connected(request.param)
+    assert data_of(talk.ask("clean")) == [b"clean\n"]
+    assert b"safe\n" not in talk.sends(0.3), "while nobody commands it"
     return talk
 
 
@@ -81,9 +53,9 @@ def cleaning(request):
 )
 def test_hold_and_commands_end_a_motion_by_request(cleaning, rank, command):
     cleaning.rank, cleaning.command = rank, command
-    first, *rest = cleaning.sends()
+    first, *rest = cleaning.sends(0.3)
     assert first == b"safe\n"
-    repeats = 0 if cleaning.session._is_stream else FINAL_REPEATS - 1
+    repeats = 0 if cleaning.peer else FINAL_REPEATS - 1
     assert rest.count(b"safe\n") == repeats
     words = cleaning.session.last_words()
     assert (words.neutral if words else None) == ((b"v 0\n",) if command is FORWARD else None)
@@ -103,19 +75,17 @@ def test_the_answer_to_what_ends_a_motion_is_no_outcome(is_answered, way):
         def decode_report(self, packet):
             return Answer("") if packet == b"ok\n" else Telemetry()
 
-    talk = Talk(Answering)
+    talk = connected(Answering)
     talk.ask("clean")
     if way == "hold":
         talk.rank = Rank.HOLD
-        assert b"safe\n" in talk.sends()
+        assert b"safe\n" in talk.sends(0.3)
     else:
-        assert b"safe\n" in [each.data for each in sent(talk.session.lost(talk.now_s))]
-        talk.session.connected("robot", talk.now_s)
-        talk.hear()
+        assert b"safe\n" in data_of(talk.session.lost(talk.now_s))
+        talk.connect(b"report\n")
     talk.ask("beep")
-    answers = [talk.session.receive(b"ok\n", "robot", talk.now_s) for _ in range(2)]
-    outcome_at = 1 if is_answered and way == "hold" else 0
-    assert [any(isinstance(each, Outcome) for each in actions) for actions in answers].index(True) == outcome_at
+    are_outcomes = [bool(outcomes(talk.hear(b"ok\n"))) for _ in range(2)]
+    assert are_outcomes.index(True) == (is_answered and way == "hold")
 
 
 def test_last_words_end_a_motion_by_request(cleaning):
@@ -130,61 +100,61 @@ def test_a_lost_link_leaves_a_motion_by_request_to_end(cleaning, is_silent):
     session = cleaning.session
     if is_silent:
         cleaning.run(PARAMETERS["link_timeout"] + 0.1)
-    elif session._is_stream:
-        session.disconnected("robot", "It has closed the connection.", cleaning.now_s)
-    if session._is_stream:
-        session.connected("robot", cleaning.now_s)
-    cleaning.hear()
+    elif cleaning.peer:
+        cleaning.disconnect()
+    if cleaning.peer:
+        cleaning.connect()
+    cleaning.hear(b"report\n")
     assert session.last_words().neutral == (b"safe\n", b"v 0\n")
     cleaning.rank = Rank.HOLD
-    assert cleaning.sends()[0] == b"safe\n"
+    assert cleaning.sends(0.3)[0] == b"safe\n"
 
 
 def test_the_request_to_stop_leaves_nothing_to_end(cleaning):
-    assert cleaning.ask("safe") == [b"safe\n"]
+    assert data_of(cleaning.ask("safe")) == [b"safe\n"]
     assert cleaning.session.last_words() is None
     cleaning.rank = Rank.HOLD
-    assert b"safe\n" not in cleaning.sends()
+    assert b"safe\n" not in cleaning.sends(0.3)
 
 
 def test_the_end_and_a_stall_end_a_motion_by_request(cleaning):
-    assert next(each.data for each in sent(cleaning.session.resume(cleaning.now_s))) == b"safe\n"
+    assert data_of(cleaning.session.resume(cleaning.now_s))[0] == b"safe\n"
     cleaning.ask("clean")
-    assert next(each.data for each in sent(cleaning.session.end(cleaning.now_s))) == b"safe\n"
+    assert data_of(cleaning.session.end(cleaning.now_s))[0] == b"safe\n"
 
 
 def test_a_request_that_does_not_move_ends_nothing(cleaning):
-    assert cleaning.ask("beep") == [b"beep\n"]
+    assert data_of(cleaning.ask("beep")) == [b"beep\n"]
     assert cleaning.session.last_words().neutral[0] == b"safe\n"
 
 
 def test_another_motion_ends_the_first(cleaning):
-    assert cleaning.ask("dance") == [b"safe\n", b"dance\n"]
+    assert data_of(cleaning.ask("dance")) == [b"safe\n", b"dance\n"]
 
 
 def test_after_a_motion_that_neutral_ends_last_words_are_kept():
-    talk = Talk(Cleaner)
+    talk = connected(Cleaner)
     assert talk.session.last_words() is None
-    assert talk.ask("dance") == [b"dance\n"]
-    talk.sends()
+    assert data_of(talk.ask("dance")) == [b"dance\n"]
+    talk.sends(0.3)
     assert talk.session.last_words().neutral == (b"v 0\n",)
     talk.rank = Rank.HOLD
-    talk.sends()
+    talk.sends(0.3)
     assert talk.session.last_words() is None
 
 
 def test_what_ends_a_motion_is_always_accepted():
     assert Cleaner.always_accepted == {"land", "emergency", "safe"}
-    talk = Talk(Cleaner)
+    talk = connected(Cleaner)
     talk.session.fresh_since_s = 2e9
-    assert talk.ask("safe") == [b"safe\n"]
-    assert talk.ask("dance") == []
+    assert data_of(talk.ask("safe")) == [b"safe\n"]
+    assert data_of(talk.ask("dance")) == []
 
 
 def test_a_robot_may_have_one_stop_for_all_requests():
     class Sweeper(Cleaner):
         name, stop = "sweeper", b"halt\n"
 
-    talk = Talk(Sweeper)
+    talk = connected(Sweeper)
     talk.ask("dance")
     assert talk.session.last_words().neutral[0] == b"halt\n"

@@ -2,23 +2,20 @@
 """Robots that count their pose anew, in their bridge's session: `odom` goes on, and goals and fences are told."""
 
 import math
-from types import SimpleNamespace
 
 import pytest
-from session_talk import SessionTalk, notes, published
+from robot_class_talk import ClientTalk
+from session_talk import notes, published
 
 from drone_bridge.motion.limits import LimitParameters, Limits
 from drone_bridge.motion.observed_motion import ObservedMotion
 from drone_bridge.robot_class import BodyVelocity, Delimited, Robot, Serial, Telemetry, Wheels
-from drone_bridge.robot_class.client_session import CONNECTED, RobotClassOperatorSession
+from drone_bridge.robot_class.client_session import CONNECTED
 from drone_bridge.robot_class.connection import StatePacket
 from drone_bridge.robot_class.robot import maxima, unstoppable
 from drone_bridge.robot_class.two_wheels import TwoWheels
-from drone_bridge.session.arbiter import Decision, Rank
 from drone_bridge.session.continuous_pose import POSE_RESTARTS, ContinuousPose
 from drone_bridge.session.feedback import Feedback
-
-PARAMETERS = {"rate": 20.0, "link_timeout": 3.0, "command_timeout": 0.5}
 
 
 class Counter(Robot):
@@ -49,27 +46,22 @@ class Gyro(Robot):
         return Telemetry(None, yaw, BodyVelocity(speed), height=0.0, roll=0.0, pitch=0.0)
 
 
-class Talk(SessionTalk):
+class Talk(ClientTalk):
     """Session of a bridge with a fence of 2 m, on a stream or a line."""
 
     def __init__(self, robot, *, is_line=False):
         self.observed = ObservedMotion(lambda: self.now_s)
         self.limits = Limits(LimitParameters(fence_radius=2.0), self.observed)
-        arbiter = SimpleNamespace(decide=lambda now_s: Decision(Rank.NEUTRAL), start=lambda now_s: None)
         feedback, pose = Feedback(self.observed, self.limits), ContinuousPose(self.observed, *maxima(robot))
-        get = PARAMETERS.__getitem__
-        super().__init__(RobotClassOperatorSession(robot, arbiter, get, "robot", feedback, pose=pose, is_line=is_line))
+        super().__init__(robot, feedback=feedback, pose=pose, is_line=is_line)
         self.connect()
 
-    def connect(self):
-        self.session.connected("robot", self.now_s)
-
-    def hear(self, *packets):
+    def hear_all(self, *packets):
         """Receive packets, 0.1 s apart. Return the last place and yaw, and the restarts."""
         actions = []
         for packet in packets:
             self.run(0.1)
-            actions += self.session.receive(packet + b"\n", "robot", self.now_s)
+            actions += self.hear(packet + b"\n")
         last = [each.meaning for each in published(actions) if isinstance(each, StatePacket)][-1]
         return last.position[:2], last.yaw, len(notes(actions, POSE_RESTARTS))
 
@@ -77,32 +69,32 @@ class Talk(SessionTalk):
 @pytest.mark.parametrize("is_line", [False, True])
 def test_a_board_that_was_reset_goes_on_from_where_it_was(is_line):
     talk = Talk(TwoWheels, is_line=is_line)
-    talk.hear(b"hello", *(b"at %d 0 0 1000 1000 12000" % (100 * step) for step in range(16)))
+    talk.hear_all(b"hello", *(b"at %d 0 0 1000 1000 12000" % (100 * step) for step in range(16)))
     assert talk.observed.newest.position == (1.5, 0.0, 0.0)
     talk.run(3.1)
     assert talk.session.state != CONNECTED
     if not is_line:
         talk.connect()
-    assert talk.hear(b"hello", b"at 0 0 0 0 0 12000") == ((1.5, 0.0), 0.0, 1)
-    assert talk.hear(b"at 100 0 0 1000 1000 12000") == ((1.6, 0.0), 0.0, 0)
+    assert talk.hear_all(b"hello", b"at 0 0 0 0 0 12000") == ((1.5, 0.0), 0.0, 1)
+    assert talk.hear_all(b"at 100 0 0 1000 1000 12000") == ((1.6, 0.0), 0.0, 0)
     assert talk.observed.newest.position == (1.6, 0.0, 0.0)
     assert talk.limits.is_blind(talk.now_s), "the fence of 2 m, since it was silent for more than 3 s"
 
 
 def test_a_report_during_the_greeting_does_not_hide_the_reset():
     talk = Talk(TwoWheels)
-    talk.hear(b"hello", *(b"at %d 0 0 1000 1000 12000" % (100 * step) for step in range(16)))
+    talk.hear_all(b"hello", *(b"at %d 0 0 1000 1000 12000" % (100 * step) for step in range(16)))
     talk.run(3.1)
     talk.connect()
-    assert talk.hear(b"at 1500 0 0 0 0 12000", b"hello", b"at 0 0 0 0 0 12000") == ((1.5, 0.0), 0.0, 1)
+    assert talk.hear_all(b"at 1500 0 0 0 0 12000", b"hello", b"at 0 0 0 0 0 12000") == ((1.5, 0.0), 0.0, 1)
 
 
 @pytest.mark.parametrize(("ticks", "x", "restarts"), [(150, 1.5, 0), (300, 3.0, 0), (0, 0.0, 0), (900, 1.5, 1)])
 def test_a_way_that_the_class_counts_survives_its_reconnection(ticks, x, restarts):
     talk = Talk(Counter, is_line=True)
-    talk.hear(*(b"%d" % (10 * step) for step in range(16)))
+    talk.hear_all(*(b"%d" % (10 * step) for step in range(16)))
     talk.run(3.1)
-    place, _, restarted = talk.hear(b"%d" % ticks)
+    place, _, restarted = talk.hear_all(b"%d" % ticks)
     assert (place[0], restarted) == (pytest.approx(x), restarts)
 
 
@@ -118,9 +110,9 @@ def test_what_a_class_keeps_has_to_exist():
 
 def test_a_heading_that_begins_again_goes_on_before_it_is_integrated():
     talk = Talk(Gyro, is_line=True)
-    talk.hear(*(b"1 %g" % (0.1 * step) for step in range(16)))
+    talk.hear_all(*(b"1 %g" % (0.1 * step) for step in range(16)))
     talk.run(3.1)
-    place, yaw, restarts = talk.hear(b"0 0")
+    place, yaw, restarts = talk.hear_all(b"0 0")
     assert (yaw, restarts) == (pytest.approx(1.5), 1)
-    ahead, yaw, _ = talk.hear(b"1 0")
+    ahead, yaw, _ = talk.hear_all(b"1 0")
     assert (ahead[0] - place[0], ahead[1] - place[1]) == pytest.approx((0.1 * math.cos(1.5), 0.1 * math.sin(1.5)))

@@ -5,20 +5,17 @@ import json
 import math
 import re
 import struct
-from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType, SimpleNamespace
 
 import pytest
-from fake_wire import PLENTY, FakeWire
 from own_robots import Create2, Pioneer, RoboMaster, Tello, pioneer
-from session_talk import SessionTalk, published, sent
+from robot_class_talk import PARAMETERS, Asked, ClientTalk, bytes_of, counters, data_of, outcomes
+from session_talk import SessionTalk, notes, published, sent
 
 from drone_bridge.kind import Side, load
 from drone_bridge.motion.body_velocity import STILL
-from drone_bridge.net import tcp_connection
 from drone_bridge.net.connector import Cancellation
-from drone_bridge.net.tcp_connection import StreamOptions, TcpConnection
 from drone_bridge.robot_class import (
     Answer,
     BodyVelocity,
@@ -33,12 +30,11 @@ from drone_bridge.robot_class import (
     emulator,
 )
 from drone_bridge.robot_class.body import BATTERY_S, FOLLOWS, HOVER_HEIGHT, LANDS, EmulatedBody
-from drone_bridge.robot_class.client_session import CONNECTED, GREETING, WAITING, WITHHELD, RobotClassOperatorSession
+from drone_bridge.robot_class.client_session import CONNECTED, GREETING, UNGREETED, WAITING, WITHHELD
 from drone_bridge.robot_class.connection import Packet, RobotClassConnection, StatePacket
 from drone_bridge.robot_class.links import login_text
-from drone_bridge.robot_class.robot import is_stream
 from drone_bridge.robot_class.robot_session import SERVING, RobotClassVehicleSession
-from drone_bridge.session.arbiter import Decision, Rank
+from drone_bridge.session.arbiter import Rank
 from drone_bridge.session.session import (
     EMERGENCY_AGE_S,
     FINAL_REPEATS,
@@ -60,7 +56,6 @@ CLOSE, ENABLE, OPEN, RVEL, SIP, STATE, VEL = (
 command, packet = pioneer.command, pioneer.packet
 NEUTRAL = command(VEL, 0) + command(RVEL, 0)
 SIP_PACKET = packet(SIP, STATE.pack(0, 0, 0, 100, 100, 129, 0, 0, 1, 0, 0))
-PARAMETERS = {"rate": 20.0, "link_timeout": 3.0, "command_timeout": 0.5, "silence_warning": 5.0}
 TELLO_STATE = (
     b"pitch:0;roll:0;yaw:0;vgx:0;vgy:0;vgz:0;templ:60;temph:62;tof:70;h:70;bat:87;baro:0;time:0;agx:0;agy:0;agz:-999;"
 )
@@ -277,10 +272,9 @@ def test_a_datagram_may_have_several_packets(data, voltages, refused):
 
 def test_a_repeated_step_of_the_handshake_is_encoded_anew():
     talk = ClientTalk(Lines)
-    begun = list(talk.session.opened(talk.now_s))
-    steps = [each.data for each in sent(begun + talk.run(1.2)) if each.data.startswith(b"hello")]
+    steps = [each for each in data_of(talk.connect() + talk.run(1.2)) if each.startswith(b"hello")]
     assert steps == [b"hello 1\n", b"hello 2\n", b"hello 3\n"]
-    assert b"0\n" in [each.data for each in sent(talk.hear(b"hi\n7\n"))]
+    assert b"0\n" in data_of(talk.hear(b"hi\n7\n"))
     assert talk.session.state == CONNECTED
 
 
@@ -336,110 +330,26 @@ def test_packets_that_a_client_could_not_read_are_not_sent():
 
 
 class Numbers(Robot):
-    """Packets of eight floats, which may be any: a velocity to the robot, telemetry from it."""
+    """Packets to the robot with any six floats of a velocity."""
 
     name, control = "numbers", Udp(1)
 
     def decode_command(self, packet):
-        return BodyVelocity(*struct.unpack("<8d", packet)[:6])
-
-    def decode_report(self, packet):
-        x, y, z, yaw, forward, voltage, charge, height = struct.unpack("<8d", packet)
-        return Telemetry((x, y, z), yaw, BodyVelocity(forward), voltage, charge, height)
+        return BodyVelocity(*struct.unpack("<6d", packet))
 
 
 @pytest.mark.parametrize("wrong", [math.nan, math.inf, -math.inf])
 @pytest.mark.parametrize("place", range(6))
 def test_a_non_finite_velocity_is_no_command(wrong, place):
-    numbers = [0.0] * 8
+    numbers = [0.0] * 6
     numbers[place] = wrong
     connection = RobotClassConnection(Numbers, Side.VEHICLE)
-    connection.receive_data(struct.pack("<8d", *numbers))
+    connection.receive_data(struct.pack("<6d", *numbers))
     with pytest.raises(RemoteProtocolError):
         connection.next_event()
 
 
-@pytest.mark.parametrize("wrong", [math.nan, math.inf])
-@pytest.mark.parametrize("place", range(8))
-def test_a_non_finite_number_is_not_reported(wrong, place):
-    numbers = [0.5] * 8
-    numbers[place] = wrong
-    connection = RobotClassConnection(Numbers, Side.OPERATOR)
-    connection.receive_data(struct.pack("<8d", *numbers))
-    told = connection.next_event().meaning
-    known = {"position": told.position, "yaw": told.yaw, "velocity": told.velocity}
-    known |= {"voltage": told.voltage, "charge": told.charge, "height": told.height}
-    names = (*["position"] * 3, "yaw", "velocity", "voltage", "charge", "height")
-    assert [name for name, value in known.items() if value is None] == [names[place]]
-
-
-def test_integers_are_converted_to_floats():
-    class Whole(Robot):
-        name, control = "whole", Udp(1)
-
-        def decode_command(self, packet):
-            return BodyVelocity(1, turn=0)
-
-        def decode_report(self, packet):
-            return Telemetry((1, 2, 0), 0, BodyVelocity(1), 12, 1, 0)
-
-    told = []
-    for side in Side:
-        connection = RobotClassConnection(Whole, side)
-        connection.receive_data(b"?")
-        meaning = connection.next_event().meaning
-        told += meaning if isinstance(meaning, tuple) else [meaning]
-    velocities = [each.velocity if isinstance(each, Telemetry) else each for each in told]
-    numbers = [number for each in velocities for number in (*each.linear, *each.angular)]
-    (telemetry,) = (each for each in told if isinstance(each, Telemetry))
-    numbers += [*telemetry.position, telemetry.yaw, telemetry.voltage, telemetry.charge, telemetry.height]
-    assert {type(number) for number in numbers} == {float}
-
-
 # The client's session.
-
-
-@dataclass
-class Asked:
-    """Request of a service."""
-
-    name: str
-    asked_s: float = 1e9
-
-
-class Arbiter:
-    """Arbiter with a fixed decision."""
-
-    command, rank, forgotten = None, Rank.NEUTRAL, 0
-
-    def decide(self, now_s):
-        return Decision(self.rank, self.command)
-
-    def start(self, now_s):
-        self.forgotten += 1
-
-
-class ClientTalk(SessionTalk):
-    """Session with a robot played by the test."""
-
-    def __init__(self, robot):
-        self.arbiter = Arbiter()
-        stream = is_stream(robot)
-        self.reported = []
-        feedback = SimpleNamespace(measured=lambda measured, now_s: self.reported.append((measured, now_s)))
-        get = PARAMETERS.__getitem__
-        super().__init__(RobotClassOperatorSession(robot, self.arbiter, get, "robot", feedback))
-        self.peer = "robot" if stream else None
-
-    def connect(self):
-        return [*self.session.opened(self.now_s), *self.session.connected(self.peer, self.now_s)]
-
-    def hear(self, data, source="robot"):
-        return list(self.session.receive(data, source, self.now_s))
-
-
-def bytes_of(actions):
-    return b"".join(action.data for action in sent(actions))
 
 
 @pytest.fixture
@@ -447,11 +357,12 @@ def talk():
     return ClientTalk(Pioneer)
 
 
+STEPS = [packet(number) for number in range(3)]
+
+
 @pytest.fixture
 def greeted(talk):
-    talk.connect()
-    for number in range(3):
-        talk.hear(packet(number))
+    talk.connect(*STEPS)
     return talk
 
 
@@ -464,56 +375,48 @@ def test_a_greeting_waits_for_each_answer_and_ends_with_neutral(talk):
     greeted = talk.hear(packet(2))
     assert bytes_of(greeted) == packet(OPEN) + NEUTRAL + command(ENABLE, 1) + NEUTRAL
     assert talk.session.state == CONNECTED
-    assert talk.arbiter.forgotten >= 1
+    assert talk.starts >= 1
 
 
 def test_a_connection_left_open_by_a_killed_client_is_closed_first(talk):
     assert bytes_of(talk.connect()) == packet(0)
     assert bytes_of(talk.hear(SIP_PACKET)) == packet(CLOSE) + packet(0)
     assert not sent(talk.hear(SIP_PACKET)), "one that was under way"
-    for number in range(3):
-        greeted = talk.hear(packet(number))
+    for step in STEPS:
+        greeted = talk.hear(step)
     assert bytes_of(greeted).startswith(packet(OPEN))
     assert talk.session.state == CONNECTED
 
 
 def test_the_decided_velocity_is_clamped_and_sent_at_a_steady_rate(greeted):
-    greeted.arbiter.command = BodyVelocity(forward=0.3, left=5.0, turn=-90.0)
-    actions = greeted.run(0.51)
-    assert len(sent(actions)) == 10
-    assert set(sent(actions)[1:]) == {sent(actions)[0]}
-    assert sent(actions)[0].data == command(VEL, 300) + command(RVEL, -498)
+    greeted.command = BodyVelocity(forward=0.3, left=5.0, turn=-90.0)
+    assert greeted.sends(0.51) == [command(VEL, 300) + command(RVEL, -498)] * 10
 
 
-def test_telemetry_is_published_and_silent_robot_dropped_after_neutral(greeted):
-    actions = greeted.hear(SIP_PACKET)
-    (told,) = published(actions)
+def test_telemetry_is_published_and_silent_robot_dropped_after_neutral():
+    reported = []
+    feedback = SimpleNamespace(measured=lambda measured, now_s: reported.append((measured, now_s)))
+    talk = ClientTalk(Pioneer, feedback=feedback)
+    talk.connect(*STEPS)
+    (told,) = published(talk.hear(SIP_PACKET))
     assert told.meaning.velocity.forward == pytest.approx(0.1)
-    assert greeted.reported == [(told.meaning, greeted.now_s)], "before the publication"
-    assert greeted.session.is_proven
-    greeted.run(2.9)
-    assert greeted.session.state == CONNECTED
-    left = greeted.run(0.2)
+    assert reported == [(told.meaning, talk.now_s)], "before the publication"
+    assert talk.session.is_proven
+    talk.run(2.9)
+    assert talk.session.state == CONNECTED
+    left = talk.run(0.2)
     assert [type(each) for each in left].count(Close) == 1
     assert bytes_of(left).endswith(NEUTRAL + packet(CLOSE))
-    assert greeted.session.state == WAITING
+    assert talk.session.state == WAITING
 
 
 def strict(data):
     return Pioneer.control.framing(data) if data[:1] != b"?" else 1 // 0
 
 
-class Strict(Pioneer):
-    """Pioneer whose framing raises on other data."""
-
-    name, control = "strict", Tcp(1, strict)
-
-
 def test_the_last_neutral_precedes_publications_of_its_turn():
-    talk = ClientTalk(Strict)
-    talk.connect()
-    for number in range(3):
-        talk.hear(packet(number))
+    talk = ClientTalk(type("Strict", (Pioneer,), {"name": "strict", "control": Tcp(1, strict)}))
+    talk.connect(*STEPS)
     actions = talk.hear(SIP_PACKET + b"?")
     assert bytes_of(actions) == NEUTRAL + packet(CLOSE)
     kinds = [type(each) for each in actions if not isinstance(each, Note)]
@@ -521,79 +424,27 @@ def test_the_last_neutral_precedes_publications_of_its_turn():
 
 
 def test_neutral_is_sent_first_after_a_stall_and_last_at_the_end(greeted):
-    greeted.arbiter.command = BodyVelocity(forward=0.3)
+    greeted.command = BodyVelocity(forward=0.3)
     greeted.run(0.5)
     assert bytes_of(greeted.session.resume(greeted.now_s)) == NEUTRAL
     for end in (greeted.session.lost, greeted.session.end):
-        greeted.connect()
-        for number in range(3):
-            greeted.hear(packet(number))
+        greeted.connect(*STEPS)
         assert bytes_of(end(greeted.now_s)) == NEUTRAL + packet(CLOSE)
     assert greeted.session.is_over
-
-
-def test_an_unencodable_velocity_falls_back_to_neutral(greeted):
-    greeted.session._end.robot.encode_command = lambda velocity: b"stop" if velocity == BodyVelocity() else 1 // 0
-    greeted.arbiter.command = BodyVelocity(forward=0.3)
-    actions = greeted.run(0.06)
-    assert bytes_of(actions) == b"stop"
-    assert [each.counter for each in actions if hasattr(each, "counter")] == ["unencodable_messages"]
 
 
 def fail(*_):
     raise LookupError("a fault of the description")
 
 
-def counters(actions):
-    return [each.counter for each in actions if isinstance(each, Note)]
-
-
-def test_neutral_is_last_although_leave_fails(greeted):
-    greeted.session._end.robot.encode_goodbye = fail
-    actions = greeted.session.end(greeted.now_s)
-    assert bytes_of(actions) == NEUTRAL
+@pytest.mark.parametrize(("robot", "neutral"), [(Pioneer, [NEUTRAL]), (Tello, [b"rc 0 0 0 0"] * FINAL_REPEATS)])
+def test_neutral_is_last_although_leave_fails(robot, neutral):
+    talk = ClientTalk(type("Rude", (robot,), {"name": "rude", "encode_goodbye": fail}))
+    talk.connect(*(STEPS if robot is Pioneer else [b"ok"]))
+    actions = [*talk.session.end(talk.now_s), *talk.run(1.0)]
+    assert data_of(actions) == neutral
     assert counters(actions) == [UNENCODABLE]
-    assert greeted.session.is_over
-
-
-def test_neutral_of_datagrams_is_last_although_leave_fails(flying):
-    flying.session._end.robot.encode_goodbye = fail
-    actions = [*flying.session.end(flying.now_s), *flying.run(1.0)]
-    assert [each.data for each in sent(actions)] == [b"rc 0 0 0 0"] * FINAL_REPEATS
-    assert flying.session.is_over
-
-
-def test_a_packet_for_which_the_greeting_s_test_fails_is_no_answer(talk):
-    talk.connect()
-    talk.session._test = fail
-    assert bytes_of(talk.hear(packet(0))) == b""
-    assert talk.session.state == GREETING
-
-
-def fails_later(_):
-    yield b"hello\n"
-    fail()
-
-
-@pytest.mark.parametrize(
-    ("handshake", "greeting"),
-    [
-        (fails_later, b"hello\n0\n"),
-        (lambda _: iter(["hello"]), b"0\n"),
-        (lambda _: fail(), b"0\n"),
-        (lambda _: 7, b"0\n"),
-    ],
-)
-def test_a_robot_whose_greeting_fails_gets_neutral_and_no_motion(handshake, greeting, monkeypatch):
-    robot = type("Rude", (Mute,), {"name": "rude", "handshake": handshake})
-    talk = ClientTalk(robot)
-    talk.arbiter.command = BodyVelocity(0.5)
-    actions = [*talk.connect(), *talk.run(0.9)]
-    assert bytes_of(actions) == 2 * greeting
-    assert counters(actions).count(UNENCODABLE) == 2
-    assert talk.session.state == GREETING
-    monkeypatch.setattr(robot, "handshake", lambda _: iter([b"hi\n"]))
-    assert bytes_of(talk.run(0.6)).startswith(b"hi\n0\n0.5\n")
+    assert talk.session.is_over
 
 
 def fails_at_its_call(fail):
@@ -623,24 +474,44 @@ def fails_in_a_test(fail):
     yield b"hello\n", lambda _: fail()
 
 
-@pytest.mark.parametrize("error", [RuntimeError(), OSError(5, "no"), LookupError("?"), SystemExit(0)], ids=repr)
 @pytest.mark.parametrize(
-    "handshake",
+    ("handshake", "greeting"),
     [
-        fails_at_its_call,
-        fails_after_a_step,
-        fails_after_an_answer,
-        fails_in_a_step,
-        fails_in_a_repeat,
-        fails_in_a_test,
+        (lambda _: fails_after_a_step(fail), b"hello\n0\n"),
+        (lambda _: iter(["hello"]), b"0\n"),
+        (lambda _: 7, b"0\n"),
     ],
 )
+def test_a_robot_whose_greeting_fails_gets_neutral_and_no_motion(handshake, greeting, monkeypatch):
+    robot = type("Rude", (Mute,), {"name": "rude", "handshake": handshake})
+    talk = ClientTalk(robot)
+    talk.command = BodyVelocity(0.5)
+    actions = [*talk.connect(), *talk.run(0.9)]
+    assert bytes_of(actions) == 2 * greeting
+    assert counters(actions).count(UNENCODABLE) == 2
+    assert talk.session.state == GREETING
+    monkeypatch.setattr(robot, "handshake", lambda _: iter([b"hi\n"]))
+    assert bytes_of(talk.run(0.6)).startswith(b"hi\n0\n0.5\n")
+
+
+FAILING = [
+    fails_at_its_call,
+    fails_after_a_step,
+    fails_after_an_answer,
+    fails_in_a_step,
+    fails_in_a_repeat,
+    fails_in_a_test,
+]
+
+
+@pytest.mark.parametrize("error", [RuntimeError(), OSError(5, "no"), LookupError("?"), SystemExit(0)], ids=repr)
+@pytest.mark.parametrize("handshake", FAILING)
 def test_whatever_a_greeting_raises_the_robot_is_not_driven(handshake, error):
     def fail():
         raise error
 
     talk = ClientTalk(type("Rude", (Mute,), {"name": "rude", "handshake": lambda _: handshake(fail)}))
-    talk.arbiter.command = BodyVelocity(0.5)
+    talk.command = BodyVelocity(0.5)
     actions = talk.connect()
     for _ in range(3):
         actions += [*talk.hear(b"1\n"), *talk.run(0.6)]
@@ -665,11 +536,6 @@ def test_a_robot_without_telemetry_is_never_silent():
     assert talk.session.is_open
 
 
-@pytest.fixture
-def tello():
-    return ClientTalk(Tello)
-
-
 # A robot on a stream that has stopped reading: its system still acknowledges, and it would execute all later.
 
 MOVING, DRIVEN = BodyVelocity(forward=0.3), command(VEL, 300) + command(RVEL, 0)
@@ -685,7 +551,7 @@ def reporting(talk, seconds, period_s=0.1):
 
 @pytest.fixture
 def driven(greeted):
-    greeted.arbiter.command = MOVING
+    greeted.command = MOVING
     reporting(greeted, 1.0)
     return greeted
 
@@ -712,44 +578,40 @@ def test_a_silent_stream_gets_neutral_after_command_timeout_and_no_motion(driven
 
 def test_motion_withheld_from_a_silent_stream_is_counted_and_said_once(driven):
     for _ in range(2):
-        actions = driven.run(1.0)
-        told = [each for each in actions if isinstance(each, Note) and each.counter == WITHHELD]
-        assert len(told) in (9, 10)
-        assert [bool(each.sentence) for each in told] == [True, *[False] * (len(told) - 1)]
+        said = notes(driven.run(1.0), WITHHELD)
+        assert len(said) in (9, 10)
+        assert list(map(bool, said)) == [True, *[False] * (len(said) - 1)]
         reporting(driven, 1.0)
 
 
 def test_a_stream_that_reports_rarely_is_silent_after_three_reports(greeted):
-    greeted.arbiter.command = MOVING
+    greeted.command = MOVING
     assert DRIVEN in bytes_of(reporting(greeted, 8.0, 0.8)[-5:])
     assert moved_s(greeted, 2.9)[0] == pytest.approx(3 * 0.8, abs=0.06)
 
 
 def test_reports_in_bursts_are_no_silence(greeted):
-    greeted.arbiter.command = MOVING
-    for _ in range(3):
-        greeted.run(0.9)
-        greeted.hear(3 * SIP_PACKET)
-    for _ in range(5):
-        actions = greeted.run(0.9)
-        assert NEUTRAL not in bytes_of(actions)
+    greeted.command = MOVING
+    for number in range(8):
+        data = bytes_of(greeted.run(0.9))
+        assert number < 3 or NEUTRAL not in data
         greeted.hear(3 * SIP_PACKET)
 
 
-def test_motion_begins_although_a_robot_reports_only_when_it_moves(driven, monkeypatch):
-    monkeypatch.setitem(PARAMETERS, "link_timeout", 600.0)
-    driven.arbiter.command = None
-    driven.run(60.0)
-    driven.arbiter.command = MOVING
-    assert moved_s(driven, 2.0)[0] == pytest.approx(PARAMETERS["command_timeout"], abs=0.06)
-    driven.arbiter.command = None
-    driven.run(60.0)
-    driven.arbiter.command = MOVING
-    assert moved_s(driven, 2.0)[0] == 0.0, "it did not report that it moved"
+def test_motion_begins_although_a_robot_reports_only_when_it_moves():
+    talk = ClientTalk(Pioneer, parameters=PARAMETERS | {"link_timeout": 600.0})
+    talk.connect(*STEPS)
+    talk.command = MOVING
+    reporting(talk, 1.0)
+    for expected_s in (PARAMETERS["command_timeout"], 0.0):  # then it did not report that it moved
+        talk.command = None
+        talk.run(60.0)
+        talk.command = MOVING
+        assert moved_s(talk, 2.0)[0] == pytest.approx(expected_s, abs=0.06)
 
 
 def test_a_landing_is_not_withheld_from_a_silent_stream(driven):
-    driven.arbiter.rank = Rank.LANDING
+    driven.rank = Rank.LANDING
     assert moved_s(driven, 2.5)[0] == pytest.approx(2.5, abs=0.06)
 
 
@@ -764,42 +626,55 @@ def test_motion_is_withheld_neither_over_datagrams_nor_without_hear(flying):
     deaf = ClientTalk(Mute)
     deaf.connect()
     for talk in (deaf, flying):
-        talk.arbiter.command = MOVING
-        assert len({each.data for each in sent(talk.run(2.9))}) == 1
+        talk.command = MOVING
+        assert len(set(talk.sends(2.9))) == 1
 
 
-def test_over_datagrams_neutral_is_sent_before_and_during_the_greeting(tello):
-    neutral = b"rc 0 0 0 0"
-    first = [each.data for each in tello.session.opened(tello.now_s) if hasattr(each, "data")]
-    assert first == [neutral, b"command"]
-    assert [each.data for each in sent(tello.run(0.51))] == [neutral, b"command"]
-    assert [each.data for each in sent(tello.hear(b"ok", ONE))] == [neutral]
+# Requests, of a drone on datagrams.
+
+
+@pytest.fixture
+def tello():
+    return ClientTalk(Tello)
 
 
 @pytest.fixture
 def flying(tello):
-    tello.session.opened(tello.now_s)
-    tello.hear(b"ok")
+    tello.connect(b"ok")
     tello.hear(TELLO_STATE, "state")
     return tello
 
 
+@pytest.fixture
+def silent(flying):
+    """A robot that was heard, has been silent, and is greeted again."""
+    flying.run(3.1)
+    return flying
+
+
+REFUSED = ("takeoff", False, "error Motor stop")
+DONE = ("takeoff", True, "ok")
+
+
+def test_over_datagrams_neutral_is_sent_before_and_during_the_greeting(tello):
+    neutral = b"rc 0 0 0 0"
+    assert data_of(tello.session.opened(tello.now_s)) == [neutral, b"command"]
+    assert tello.sends(0.51) == [neutral, b"command"]
+    assert data_of(tello.hear(b"ok", ONE)) == [neutral]
+
+
 def test_a_silent_robot_is_greeted_again_over_datagrams(flying):
-    flying.session.ask(Asked("takeoff"), flying.now_s)
+    flying.ask("takeoff")
     actions = flying.run(3.1)
-    assert b"command" in [each.data for each in sent(actions)]
+    assert b"command" in data_of(actions)
     assert flying.session.state == GREETING
-    assert [each.is_success for each in actions if isinstance(each, Outcome)] == [False]
-
-
-def outcomes(actions):
-    return [(each.request.name, each.is_success, each.sentence) for each in actions if isinstance(each, Outcome)]
+    assert [is_success for _, is_success, _ in outcomes(actions)] == [False]
 
 
 def test_requests_are_sent_once_and_answered_in_order(flying):
-    assert [each.data for each in sent(flying.session.ask(Asked("takeoff"), flying.now_s))] == [b"takeoff"]
-    assert outcomes(flying.session.ask(Asked("takeoff"), flying.now_s))[0][1] is False, "one at a time"
-    flying.session.ask(Asked("land"), flying.now_s)
+    assert data_of(flying.ask("takeoff")) == [b"takeoff"]
+    assert outcomes(flying.ask("takeoff"))[0][1] is False, "one at a time"
+    flying.ask("land")
     refusal = "error Motor stop, with 87% of its charge"
     assert outcomes(flying.hear(b"error Motor stop")) == [("takeoff", False, refusal)]
     assert outcomes(flying.hear(b"ok")) == [("land", True, "ok")]
@@ -807,15 +682,15 @@ def test_requests_are_sent_once_and_answered_in_order(flying):
 
 def test_a_request_without_an_answer_or_a_link_and_a_stale_one_fail(flying):
     flying.session.fresh_since_s = flying.now_s
-    assert outcomes(flying.session.ask(Asked("takeoff", 0.0), flying.now_s))[0][1] is False
-    flying.session.ask(Asked("land", 0.0), flying.now_s)
+    assert outcomes(flying.ask("takeoff", 0.0))[0][1] is False
+    flying.ask("land", 0.0)
     late = []
     for _ in range(21):
         late += flying.run(1.0)
         flying.hear(TELLO_STATE, "state")
     assert [name for name, is_success, _ in outcomes(late) if not is_success] == ["land"]
     flying.session.lost(flying.now_s)
-    assert outcomes(flying.session.ask(Asked("takeoff"), flying.now_s))[0][1] is False
+    assert outcomes(flying.ask("takeoff"))[0][1] is False
 
 
 class Lander(Robot):
@@ -841,66 +716,34 @@ class Unanswering(Lander):
 @pytest.mark.parametrize(("robot", "limit_s"), [(Lander, 1.0), (Unanswering, EMERGENCY_AGE_S)])
 def test_a_request_but_land_is_not_sent_after_its_outcome(robot, limit_s):
     talk = ClientTalk(robot)
-    talk.connect()
-    talk.hear(b"report\n")
-    limits = [sent(talk.session.ask(Asked(name), talk.now_s))[0].until_s for name in ("takeoff", "land")]
+    talk.connect(b"report\n")
+    limits = [sent(talk.ask(name))[0].until_s for name in ("takeoff", "land")]
     assert limits == [talk.now_s + limit_s, math.inf]
     assert {each.until_s for each in sent(talk.run(0.5))} == {None}, "commands"
-
-
-def test_a_takeoff_whose_caller_was_refused_is_not_executed_after_a_stall(monkeypatch):
-    talk, wire = ClientTalk(Lander), FakeWire()
-    monkeypatch.setattr(tcp_connection, "elapsed_s", lambda: talk.now_s)
-    connection, done = TcpConnection(wire, StreamOptions()), []
-
-    def carry_out(actions):
-        for each in sent(actions):
-            connection.flush(each.data, each.rest, each.until_s)
-        done.extend(actions)
-
-    carry_out(talk.connect())
-    carry_out(talk.hear(b"report\n"))
-    wire.room = 0
-    carry_out(talk.session.ask(Asked("takeoff"), talk.now_s))
-    while not outcomes(done):
-        carry_out(talk.run(0.1))
-        carry_out(talk.hear(b"report\n"))
-    assert outcomes(done) == [("takeoff", False, "The robot did not answer. It may still execute takeoff.")]
-    wire.room = PLENTY
-    connection.flush()
-    assert wire.data.startswith(b"v 0\n")
-    assert b"takeoff" not in wire.data
-
-
-@pytest.fixture
-def silent(flying):
-    """A robot that was heard, has been silent, and is greeted again."""
-    flying.run(3.1)
-    return flying
 
 
 def test_a_lost_land_is_sent_again_by_another_call(flying):
     first, second = Asked("land"), Asked("land")
     flying.session.ask(first, flying.now_s)
     again = flying.session.ask(second, flying.now_s)
-    assert [each.data for each in sent(again)] == [b"land"]
+    assert data_of(again) == [b"land"]
     (ended,) = (each for each in again if isinstance(each, Outcome))
     assert ended.request is first
     (landed,) = (each for each in flying.hear(b"ok") if isinstance(each, Outcome))
     assert landed.request is second
     assert landed.is_success
-    flying.session.ask(Asked("takeoff"), flying.now_s)
+    flying.ask("takeoff")
     assert not outcomes(flying.hear(b"ok")), "of the other land"
-    assert outcomes(flying.hear(b"ok")) == [("takeoff", True, "ok")]
+    assert outcomes(flying.hear(b"ok")) == [DONE]
 
 
 @pytest.mark.parametrize("when", ["flying", "silent"])
 @pytest.mark.parametrize(("age_s", "is_cut"), [(EMERGENCY_AGE_S - 0.1, True), (EMERGENCY_AGE_S + 0.1, False)])
-def test_an_emergency_needs_no_reports_and_outlasts_a_short_stall(when, age_s, is_cut, request, monkeypatch):
+def test_an_emergency_needs_no_reports_and_outlasts_a_short_stall(when, age_s, is_cut, request):
     talk = request.getfixturevalue(when)
     talk.session.fresh_since_s = talk.now_s
-    actions = talk.session.ask(Asked("emergency", talk.now_s - age_s), talk.now_s)
-    assert [each.data for each in sent(actions)] == [b"emergency"] * is_cut
+    actions = talk.ask("emergency", talk.now_s - age_s)
+    assert data_of(actions) == [b"emergency"] * is_cut
     for each in sent(actions):
         assert each.outlasts_stalls, "also if the stall begins before it is sent"
         assert each.until_s == talk.now_s - age_s + EMERGENCY_AGE_S
@@ -911,82 +754,70 @@ def test_an_emergency_needs_no_reports_and_outlasts_a_short_stall(when, age_s, i
 def test_requests_but_land_are_refused_until_the_robot_is_heard(when, request):
     talk = request.getfixturevalue(when)
     if when == "tello":
-        talk.session.opened(talk.now_s)
-    refused = talk.session.ask(Asked("takeoff"), talk.now_s)
+        talk.connect()
+    refused = talk.ask("takeoff")
     assert not sent(refused)
     assert [is_success for _, is_success, _ in outcomes(refused)] == [False]
-    assert [each.data for each in sent(talk.session.ask(Asked("land"), talk.now_s))] == [b"land"]
+    assert data_of(talk.ask("land")) == [b"land"]
     talk.hear(b"ok")
-    assert [each.data for each in sent(talk.session.ask(Asked("takeoff"), talk.now_s))] == [b"takeoff"]
+    assert data_of(talk.ask("takeoff")) == [b"takeoff"]
 
 
 def test_a_land_during_the_greeting_times_out_and_takes_no_answer_of_it(silent):
-    silent.session.ask(Asked("land"), silent.now_s)
+    silent.ask("land")
     assert not outcomes(silent.hear(b"ok")), "of the greeting"
     silent.hear(TELLO_STATE, "state")
     assert not outcomes(silent.run(2.9))
     silent.run(10.0)
     assert silent.session.state == GREETING
-    silent.session.ask(Asked("land"), silent.now_s)
+    silent.ask("land")
     late = silent.run(20.6)
     assert silent.session.state == GREETING
     assert [name for name, is_success, _ in outcomes(late) if not is_success] == ["land"]
 
 
 def test_a_robot_that_was_not_heard_yet_gets_no_request():
-    class Unheard(Tello):
-        name = "unheard"
-
-        def handshake(self):
-            yield b"command"
-
-    talk = ClientTalk(Unheard)
-    talk.session.opened(talk.now_s)
+    talk = ClientTalk(type("Unheard", (Tello,), {"name": "unheard", "handshake": lambda _: iter([b"command"])}))
+    talk.connect()
     assert talk.session.state == CONNECTED
-    assert not sent(talk.session.ask(Asked("takeoff"), talk.now_s))
+    assert not sent(talk.ask("takeoff"))
     talk.hear(TELLO_STATE, "state")
-    assert sent(talk.session.ask(Asked("takeoff"), talk.now_s))
+    assert sent(talk.ask("takeoff"))
 
 
-def test_a_late_answer_of_the_greeting_answers_no_request(tello):
-    tello.session.opened(tello.now_s)
-    tello.run(0.7)  # greeted twice
-    tello.hear(b"ok")
-    tello.session.ask(Asked("takeoff"), tello.now_s)
-    assert not outcomes(tello.hear(b"ok")), "of the greeting's repeat"
-    assert outcomes(tello.hear(b"error Motor stop")) == [("takeoff", False, "error Motor stop")]
-    tello.session.ask(Asked("takeoff"), tello.now_s)
-    assert outcomes(tello.hear(b"ok")) == [("takeoff", True, "ok")], "only as many as were sent"
-
-
-def test_an_error_that_no_greeting_step_takes_answers_the_request(tello):
-    tello.session.opened(tello.now_s)
+def greeted_twice(tello):
+    tello.connect()
     tello.run(0.7)
-    tello.hear(b"ok")
-    tello.session.ask(Asked("takeoff"), tello.now_s)
-    assert outcomes(tello.hear(b"error Motor stop")) == [("takeoff", False, "error Motor stop")]
 
 
-def test_repeats_to_a_robot_that_was_switched_off_await_no_answer(tello):
-    tello.session.opened(tello.now_s)
+def greeted_for_an_hour(tello):
+    tello.connect()
     tello.run(3600.0)
     assert len(tello.session._sent_s) < 10
-    tello.hear(b"ok")
-    tello.hear(TELLO_STATE, "state")
-    tello.run(2.1)
-    tello.session.ask(Asked("takeoff"), tello.now_s)
-    assert outcomes(tello.hear(b"ok")) == [("takeoff", True, "ok")]
 
 
-def test_steps_that_met_a_closed_port_await_no_answer(tello):
-    tello.session.opened(tello.now_s)
-    tello.run(0.7)
+def greeted_at_a_closed_port(tello):
+    greeted_twice(tello)
     tello.session.refused("The port is closed.", tello.now_s)
     tello.run(0.5)  # greeted once more
+
+
+@pytest.mark.parametrize(
+    ("greet", "later_s", "answers"),
+    [
+        (greeted_twice, 0.0, [(b"ok", []), (b"error Motor stop", [REFUSED]), (b"ok", [DONE])]),  # one repeat, one ok
+        (greeted_twice, 0.0, [(b"error Motor stop", [REFUSED])]),  # which no step of the greeting takes
+        (greeted_for_an_hour, 2.1, [(b"ok", [DONE])]),  # the robot was switched off
+        (greeted_at_a_closed_port, 0.0, [(b"ok", [DONE])]),
+    ],
+)
+def test_answers_to_repeats_of_the_greeting_are_those_of_no_request(tello, greet, later_s, answers):
+    greet(tello)
     tello.hear(b"ok")
-    tello.hear(TELLO_STATE, "state")
-    tello.session.ask(Asked("takeoff"), tello.now_s)
-    assert outcomes(tello.hear(b"ok")) == [("takeoff", True, "ok")]
+    tello.run(later_s)
+    for answer, expected in answers:
+        tello.ask("takeoff")
+        assert outcomes(tello.hear(answer)) == expected
 
 
 def test_a_new_stream_carries_no_answer_of_an_earlier_one():
@@ -1003,23 +834,15 @@ def test_a_new_stream_carries_no_answer_of_an_earlier_one():
     talk.connect()
     talk.run(0.6)
     talk.hear(b"ok\n")
-    talk.session.disconnected("robot", "It has closed.", talk.now_s)
-    talk.connect()
-    talk.hear(b"ok\n")
-    talk.session.ask(Asked("takeoff"), talk.now_s)
-    assert outcomes(talk.hear(b"ok\n")) == [("takeoff", True, "ok")]
+    talk.disconnect()
+    talk.connect(b"ok\n")
+    talk.ask("takeoff")
+    assert outcomes(talk.hear(b"ok\n")) == [DONE]
 
 
 def test_a_forced_landing_is_requested_each_second(flying):
-    flying.arbiter.rank = Rank.LANDING
-    actions = flying.run(2.5)
-    assert [each.data for each in sent(actions)].count(b"land") == 3
-
-
-def test_datagrams_end_with_neutral_several_times(flying):
-    actions = [*flying.session.end(flying.now_s), *flying.run(1.0)]
-    assert [each.data for each in sent(actions)] == [b"rc 0 0 0 0"] * FINAL_REPEATS
-    assert flying.session.is_over
+    flying.rank = Rank.LANDING
+    assert flying.sends(2.5).count(b"land") == 3
 
 
 def lit(end, lamp):
@@ -1040,18 +863,15 @@ class Lamps(Mute):
 def test_a_request_may_depend_on_what_was_set_before():
     talk = ClientTalk(Lamps)
     talk.connect()
-    assert [bytes_of(talk.session.ask(Asked(f"lamp{lamp}"), talk.now_s)) for lamp in (1, 2)] == [
-        b"lamps 1\n",
-        b"lamps 3\n",
-    ]
+    assert [bytes_of(talk.ask(f"lamp{lamp}")) for lamp in (1, 2)] == [b"lamps 1\n", b"lamps 3\n"]
     for _ in range(2):
-        ((name, is_success, sentence),) = outcomes(talk.session.ask(Asked("lamp4"), talk.now_s))
+        ((name, is_success, sentence),) = outcomes(talk.ask("lamp4"))
         assert (name, is_success) == ("lamp4", False)
         assert ", in lit: TypeError" in sentence
     talk = ClientTalk(type("Silent", (Lamps,), {"name": "silent", "requests": {"dim": Request(lambda _: b"")}}))
     talk.connect()
     sentence = "dim can't be encoded: requests['dim']() has returned no bytes."
-    assert outcomes(talk.session.ask(Asked("dim"), talk.now_s)) == [("dim", False, sentence)]
+    assert outcomes(talk.ask("dim")) == [("dim", False, sentence)]
     with pytest.raises(ValueError, match="for land, and must have bytes"):
         type("Wrong", (Lamps,), {"requests": {"land": Request(lit)}})
 
@@ -1060,9 +880,8 @@ def test_a_request_may_depend_on_what_was_set_before():
 def test_a_login_is_read_from_what_its_parameter_names(is_file, tmp_path, monkeypatch):
     monkeypatch.setenv("ROBOT_LOGIN", "me:secret\n")
     (tmp_path / "login").write_text("me:secret\n")
-    login = login_text(str(tmp_path / "login") if is_file else "ROBOT_LOGIN")
-    session = RobotClassOperatorSession(Lamps, Arbiter(), PARAMETERS.__getitem__, "robot", login=login)
-    assert b"login me:secret\n0\n" in bytes_of(session.connected("robot", 100.0))
+    talk = ClientTalk(Lamps, login=login_text(str(tmp_path / "login") if is_file else "ROBOT_LOGIN"))
+    assert b"login me:secret\n0\n" in bytes_of(talk.connect())
     assert login_text("") == ""
     with pytest.raises(ValueError, match="login must name a file or environment variable") as raised:
         login_text("me:secret")
@@ -1074,10 +893,10 @@ def test_a_login_that_is_refused_is_not_shown():
         def handshake(self):
             yield b"login %s\n" % self.login.encode(), lambda heard: heard == b"welcome\n"
 
-    session = RobotClassOperatorSession(Secured, Arbiter(), PARAMETERS.__getitem__, "robot", login="me:secret")
-    assert b"secret" in bytes_of(session.connected("robot", 100.0))
-    session.receive(b"denied\n", "robot", 100.1)
-    (sentence,) = [each.sentence for each in session.tick(102.0) if isinstance(each, Note)]
+    talk = ClientTalk(Secured, login="me:secret")
+    assert b"secret" in bytes_of(talk.connect())
+    talk.hear(b"denied\n")
+    (sentence,) = notes(talk.run(0.6), UNGREETED)
     assert sentence == "robot does not answer a step of the handshake as expected. It has sent b'denied\\n'."
 
 
@@ -1265,7 +1084,7 @@ def test_a_packet_may_be_a_velocity_and_have_an_answer():
     talk.hear(b"command;" + RoboMaster().encode_command(BodyVelocity()), "127.0.0.1:9000")
     actions = talk.hear(b"chassis speed x 0.5 y 0 z 0;", "127.0.0.1:9000")
     assert published(actions) == [BodyVelocity(0.5)]
-    assert [each.data for each in sent(actions)] == [b"ok;"]
+    assert data_of(actions) == [b"ok;"]
     talk.hear(b"chassis push position on pfreq 10 attitude on afreq 10;", "127.0.0.1:9000")
     assert {each.to for each in sent(talk.run(0.5))} == {("127.0.0.1", 40924)}
 
@@ -1281,20 +1100,18 @@ def test_the_client_that_asks_for_video_is_its_viewer():
 
 def test_video_is_asked_for_and_its_answer_is_that_of_no_request(tello):
     assert not sent(tello.session.ask_video(tello.now_s)), "before the greeting"
-    tello.session.opened(tello.now_s)
-    tello.hear(b"ok")
+    tello.connect(b"ok")
     assert bytes_of(tello.session.ask_video(tello.now_s)) == b"streamon"
-    tello.session.ask(Asked("takeoff"), tello.now_s)
+    tello.ask("takeoff")
     assert not sent(tello.session.ask_video(tello.now_s)), "while an answer is awaited"
     assert not outcomes(tello.hear(b"ok")), "of the video"
-    assert outcomes(tello.hear(b"error Motor stop")) == [("takeoff", False, "error Motor stop")]
+    assert outcomes(tello.hear(b"error Motor stop")) == [REFUSED]
 
 
 def test_an_invalid_report_by_datagram_leaves_the_stream_open():
     talk = ClientTalk(RoboMaster)
     talk.connect()
-    actions = talk.hear(b"position a b;", "state")
-    assert [each.counter for each in actions if isinstance(each, Note)] == ["rejected_input"]
+    assert counters(talk.hear(b"position a b;", "state")) == ["rejected_input"]
     assert talk.session.has_peer
 
 

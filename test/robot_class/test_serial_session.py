@@ -4,16 +4,15 @@
 from types import SimpleNamespace
 
 import pytest
-from session_talk import SessionTalk, sent
+from robot_class_talk import ClientTalk, closes, counters, data_of
+from session_talk import notes
 
 from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.robot_class import Packets, Robot, Serial, Telemetry
 from drone_bridge.robot_class.bridge import RobotClassBridge
-from drone_bridge.robot_class.client_session import CONNECTED, GREETING, UNGREETED, RobotClassOperatorSession
-from drone_bridge.session.arbiter import Decision, Rank
-from drone_bridge.session.session import Close, Note
-
-PARAMETERS = {"rate": 20.0, "link_timeout": 3.0, "command_timeout": 0.5}
+from drone_bridge.robot_class.client_session import CONNECTED, GREETING, UNGREETED
+from drone_bridge.session.arbiter import Rank
+from drone_bridge.session.session import Note
 
 
 def lines(data):
@@ -41,39 +40,29 @@ class Board(Robot):
         return b"v %g\n" % velocity.forward
 
 
-DRIVE = Decision(Rank.COMMAND, BodyVelocity(forward=1.0))
+DRIVE = Rank.COMMAND, BodyVelocity(forward=1.0)
 LIFTED = b"0.5 a wheel has dropped\n"
-
-
-class Talk(SessionTalk):
-    def __init__(self, *, is_line):
-        arbiter = self
-        super().__init__(
-            RobotClassOperatorSession(Board, arbiter, PARAMETERS.__getitem__, "/dev/ttyUSB0", is_line=is_line)
-        )
-        self.decision = Decision(Rank.NEUTRAL)
-        self.session.opened(self.now_s)
-        self.session.connected("/dev/ttyUSB0", self.now_s)
-
-    def decide(self, now_s):
-        return self.decision
-
-    def start(self, now_s): ...
-
-    def hear(self, data):
-        return list(self.session.receive(data, "/dev/ttyUSB0", self.now_s))
 
 
 @pytest.fixture
 def line():
-    return Talk(is_line=True)
+    talk = ClientTalk(Board, is_line=True)
+    talk.connect()
+    return talk
+
+
+def decide(talk, rank, command=None):
+    """Let the arbiter decide. Without a command, such as on hold, run until it is sent."""
+    talk.rank, talk.command = rank, command
+    if command is None:
+        talk.run(0.1)
 
 
 @pytest.mark.parametrize("noise", [b"\r\nrst:0x1\r\nready\r\n", b"\xf2\x8c\x00", b"0.5\xff\n", b"x" * 70000])
 def test_what_a_description_rejects_is_skipped_on_a_serial_line(line, noise):
     actions = line.hear(noise)
-    assert not any(isinstance(each, Close) for each in actions)
-    assert any(isinstance(each, Note) and each.counter == "rejected_input" for each in actions)
+    assert not closes(actions)
+    assert "rejected_input" in counters(actions)
     line.hear(b"\nhello\n")
     assert line.session.state == CONNECTED
     line.hear(noise)
@@ -83,40 +72,39 @@ def test_what_a_description_rejects_is_skipped_on_a_serial_line(line, noise):
 
 
 def test_a_stream_is_closed_by_an_endless_packet_and_not_by_a_rejected_one():
-    talk = Talk(is_line=False)
-    assert not any(isinstance(each, Close) for each in talk.hear(b"ready\n"))
-    assert any(isinstance(each, Close) for each in talk.hear(b"x" * 70000))
+    talk = ClientTalk(Board)
+    assert not closes(talk.connect(b"ready\n"))
+    assert closes(talk.hear(b"x" * 70000))
 
 
 def test_a_silent_board_is_greeted_again_and_its_line_stays_open(line):
     line.hear(b"hello\n")
     line.hear(b"0.5\n")
     actions = line.run(4.0)
-    assert not any(isinstance(each, Close) for each in actions)
+    assert not closes(actions)
     assert line.session.state == GREETING
-    assert b"hello\n" in [each.data for each in sent(actions)]
+    assert b"hello\n" in data_of(actions)
     line.hear(b"hello\n")
     assert line.session.state == CONNECTED
 
 
 def test_the_step_that_is_not_answered_is_named(line):
     line.hear(b"HELLO 2.1\n")
-    said = [each.sentence for each in line.run(1.0) if isinstance(each, Note) and each.counter == UNGREETED]
+    said = notes(line.run(1.0), UNGREETED)
     assert "hello" in said[0]
     assert "HELLO 2.1" in said[0]
     line.hear(LIFTED)
-    said = [each.sentence for each in line.run(1.0) if isinstance(each, Note) and each.counter == UNGREETED]
-    assert said[0] == "/dev/ttyUSB0 can't be steered yet: a wheel has dropped."
+    assert notes(line.run(1.0), UNGREETED)[0] == "robot can't be steered yet: a wheel has dropped."
 
 
 def drives(line, seconds=0.3):
-    return b"v 1\n" in [each.data for each in sent(line.run(seconds))]
+    return b"v 1\n" in line.sends(seconds)
 
 
 @pytest.fixture
 def driven(line):
     """Return a line to a board that is driven, and has been greeted for long."""
-    line.decision = DRIVE
+    decide(line, *DRIVE)
     line.hear(b"hello\n")
     for _ in range(3):
         line.hear(b"0.5\n")
@@ -127,17 +115,16 @@ def driven(line):
 @pytest.mark.parametrize("obeys_again", [False, True])
 def test_only_a_resume_greets_a_robot_that_does_not_obey(driven, obeys_again):
     actions = driven.hear(LIFTED)
-    assert [each.data for each in sent(actions)] == [b"v 0\n"]
+    assert data_of(actions) == [b"v 0\n"]
     assert any("a wheel has dropped" in each.sentence for each in actions if isinstance(each, Note))
     assert driven.session.disobeys == "a wheel has dropped"
     assert not drives(driven)
-    driven.decision = Decision(Rank.HOLD)  # by the node
-    driven.run(0.1)
+    decide(driven, Rank.HOLD)  # by the node
     assert driven.session.disobeys == ""
     driven.hear(b"0.5\n" if obeys_again else LIFTED)
-    assert {each.data for each in sent(driven.run(1.0))} == {b"v 0\n"}
-    driven.decision = DRIVE  # a person has resumed it
-    assert [each.data for each in sent(driven.run(0.1))][:2] == [b"v 0\n", b"hello\n"]
+    assert set(driven.sends(1.0)) == {b"v 0\n"}
+    decide(driven, *DRIVE)  # a person has resumed it
+    assert driven.sends(0.1)[:2] == [b"v 0\n", b"hello\n"]
     assert driven.session.state == GREETING
     driven.hear(b"hello\n")
     driven.hear(LIFTED)  # not judged within a second
@@ -150,43 +137,37 @@ def test_only_a_resume_greets_a_robot_that_does_not_obey(driven, obeys_again):
 
 def test_a_robot_that_is_resumed_while_lifted_is_greeted_once(driven):
     driven.hear(LIFTED)
-    driven.decision = Decision(Rank.HOLD)
-    driven.run(0.1)
-    driven.decision = DRIVE
+    decide(driven, Rank.HOLD)
+    decide(driven, *DRIVE)
     packets = []
     for _ in range(30):
         driven.hear(LIFTED)
-        packets += [each.data for each in sent(driven.run(0.1))]
+        packets += driven.sends(0.1)
     assert packets.count(b"hello\n") == 1
     assert b"v 1\n" not in packets
     assert driven.session.disobeys == "a wheel has dropped"
-    driven.decision = Decision(Rank.HOLD)
+    decide(driven, Rank.HOLD)
     driven.hear(b"0.5\n")  # set down
-    assert {each.data for each in sent(driven.run(2.0))} == {b"v 0\n"}
+    assert set(driven.sends(2.0)) == {b"v 0\n"}
 
 
 def test_a_robot_that_is_back_before_its_hold_is_not_driven(driven):
     driven.hear(LIFTED)
-    driven.session.disconnected("/dev/ttyUSB0", "", driven.now_s)
-    driven.session.connected("/dev/ttyUSB0", driven.now_s)
-    driven.hear(b"hello\n")
-    driven.hear(b"0.5\n")
+    driven.disconnect()
+    driven.connect(b"hello\n", b"0.5\n")
     assert not drives(driven, 1.0)
     assert driven.session.disobeys == "a wheel has dropped"
-    driven.decision = Decision(Rank.HOLD)
-    driven.run(0.1)
-    driven.session.connected("/dev/ttyUSB0", driven.now_s)
-    driven.hear(b"hello\n")
-    driven.decision = DRIVE
+    decide(driven, Rank.HOLD)
+    driven.connect(b"hello\n")
+    decide(driven, *DRIVE)
     assert drives(driven), "a person has resumed it"
 
 
 def test_a_lost_greeting_of_a_resumed_robot_is_repeated(driven):
     driven.hear(LIFTED)
-    driven.decision = Decision(Rank.HOLD)
-    driven.run(0.1)
-    driven.decision = DRIVE
-    assert [each.data for each in sent(driven.run(1.7))].count(b"hello\n") > 1
+    decide(driven, Rank.HOLD)
+    decide(driven, *DRIVE)
+    assert driven.sends(1.7).count(b"hello\n") > 1
     driven.hear(b"hello\n")
     assert drives(driven)
 
@@ -195,8 +176,7 @@ def test_a_hold_of_another_reason_becomes_that_of_the_robot_that_does_not_obey(d
     holds = []
     node = SimpleNamespace(has_link=True, _session=driven.session, hold=SimpleNamespace(hold=holds.append))
     node._disobedience = driven.session.disobedience
-    driven.decision = Decision(Rank.HOLD)  # as the helm ended
-    driven.run(0.1)
+    decide(driven, Rank.HOLD)  # as the helm ended
     RobotClassBridge._hold_if_disobedient(node)
     assert holds == []
     driven.hear(LIFTED)
@@ -208,7 +188,7 @@ def test_a_hold_of_another_reason_becomes_that_of_the_robot_that_does_not_obey(d
 
 def test_a_robot_that_does_not_obey_refuses_requests_that_move_it(driven):
     driven.hear(LIFTED)
-    (outcome,) = driven.session.ask(SimpleNamespace(name="dock", asked_s=driven.now_s), driven.now_s)
+    (outcome,) = driven.ask("dock")
     assert (outcome.is_success, "a wheel has dropped" in outcome.sentence) == (False, True)
 
 
@@ -216,10 +196,10 @@ def test_a_robot_that_docks_on_request_is_not_held(line):
     line.hear(b"hello\n")
     line.run(2.0)
     line.hear(b"0.5\n")
-    line.session.ask(SimpleNamespace(name="dock", asked_s=line.now_s), line.now_s)
+    line.ask("dock")
     line.hear(LIFTED)
     assert line.session.disobeys == ""
-    line.decision = DRIVE
+    decide(line, *DRIVE)
     assert drives(line)
     line.run(1.0)
     line.hear(LIFTED)
@@ -242,18 +222,10 @@ class Framed(Board):
 )
 def test_bytes_that_are_no_packet_are_named_with_their_rate(data, named, is_greeted):
     description = Framed if is_greeted else type("Ungreeted", (Framed,), {"handshake": Board.handshake})
-    session = RobotClassOperatorSession(description, SilentArbiter(), PARAMETERS.__getitem__, "tty", is_line=True)
-    talk, said = SessionTalk(session), []
-    session.connected("tty", talk.now_s)
+    talk, said = ClientTalk(description, is_line=True), []
+    talk.connect()
     for _ in range(40):
-        session.receive(data * 20, "tty", talk.now_s)
+        talk.hear(data * 20)
         said += [each.sentence for each in talk.run(0.1) if isinstance(each, Note) and each.sentence]
     assert any(data[:4].hex(" ") in each and named in each and "kB/s" in each for each in said)
     assert not any("was silent" in each for each in said)
-
-
-class SilentArbiter:
-    def decide(self, now_s):
-        return Decision(Rank.NEUTRAL)
-
-    def start(self, now_s): ...

@@ -5,14 +5,15 @@ import math
 
 import pytest
 from limited_vehicle import LimitedVehicle
-from session_talk import SessionTalk, sent
+from robot_class_talk import PARAMETERS, ClientTalk
+from session_talk import sent
 
 from drone_bridge.kind import Side
 from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.motion.limits import LimitParameters
 from drone_bridge.robot_class import Robot, Shares, Telemetry, TiltedDrone, Udp
 from drone_bridge.robot_class.body import EmulatedBody
-from drone_bridge.robot_class.client_session import SENT, RobotClassOperatorSession
+from drone_bridge.robot_class.client_session import SENT
 from drone_bridge.robot_class.connection import commands, conversation
 from drone_bridge.robot_class.robot import has_last_words
 from drone_bridge.robot_class.robot_session import RobotClassVehicleSession
@@ -21,7 +22,6 @@ from drone_bridge.session.feedback import Feedback
 from drone_bridge.session.session import LastWords, Publish
 from drone_bridge.session.tilt_pilot import ESTIMATED, TiltPilot
 
-PARAMETERS = {"rate": 50.0, "link_timeout": 3.0, "command_timeout": 0.5, "silence_warning": 5.0}
 STEP_S = 0.02
 NEUTRAL = b"steer 0 0 0 0"
 
@@ -54,7 +54,7 @@ class Kite(Kestrel):
     name, hovers = "kite_by_tilt", False
 
 
-class Flight(SessionTalk):
+class Flight(ClientTalk):
     """Session and body. `lie(telemetry)` returns what the drone reports."""
 
     def __init__(self, robot=Kestrel):
@@ -66,18 +66,15 @@ class Flight(SessionTalk):
         arbiter.within_maxima = robot.drone.within_maxima
         self.pilot = TiltPilot(arbiter, robot.drone, hovers=robot.hovers)
         feedback = Feedback(self.vehicle.observed, arbiter.limits, self.pilot)
-        get = PARAMETERS.__getitem__
-        super().__init__(RobotClassOperatorSession(robot, arbiter, get, "drone", feedback, pilot=self.pilot))
-        self.said = [*self.session.opened(self.now_s)]
+        super().__init__(robot, arbiter, parameters=PARAMETERS | {"rate": 50.0}, feedback=feedback, pilot=self.pilot)
+        self.connect()
 
     def fly(self, seconds, velocity=None):
         """Return the session's actions while a velocity is commanded."""
         actions = []
         for _ in range(round(seconds / STEP_S)):
             self.body.step(STEP_S)
-            actions += self.session.receive(
-                self.end.encode_report(self.lie(self.body.telemetry())), "drone", self.now_s
-            )
+            actions += self.hear(self.end.encode_report(self.lie(self.body.telemetry())))
             if velocity:
                 self.vehicle.arbiter.put(Arrival(velocity, self.now_s))
             actions += self.run(STEP_S)
