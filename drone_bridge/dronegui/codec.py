@@ -74,34 +74,12 @@ from drone_bridge.wire.json_numbers import is_number, whole_number
 from drone_bridge.wire.outgoing import Range
 
 __all__ = [
-    "AXES",
-    "BUTTONS",
-    "CHARGE",
-    "DEFAULT_NAVDATA_PORT",
-    "DEFAULT_NAVDATA_SOURCE_PORT",
-    "DEFAULT_PORT",
-    "DEFAULT_VIDEO_PORT",
-    "DEFAULT_VIDEO_SOURCE_PORT",
-    "FIRST_SEQ",
-    "MAJOR_STATE_SHIFT",
-    "MAX_DATAGRAM_BYTES",
-    "MAX_FEATURES",
-    "MAX_MAGNITUDE",
-    "MAX_NESTING",
-    "MAX_SEQ",
-    "NEED_DATA",
-    "ControlPacket",
-    "ControllerConnection",
-    "Controls",
-    "Demo",
-    "Feature",
-    "FlightState",
-    "LatePacket",
-    "Navdata",
-    "OtherNavdata",
-    "ReceiverConnection",
+    "AXES", "BUTTONS", "CHARGE", "DEFAULT_NAVDATA_PORT", "DEFAULT_NAVDATA_SOURCE_PORT", "DEFAULT_PORT",
+    "DEFAULT_VIDEO_PORT", "DEFAULT_VIDEO_SOURCE_PORT", "FIRST_SEQ", "MAJOR_STATE_SHIFT", "MAX_DATAGRAM_BYTES",
+    "MAX_FEATURES", "MAX_MAGNITUDE", "MAX_NESTING", "MAX_SEQ", "NEED_DATA", "ControlPacket", "ControllerConnection",
+    "Controls", "Demo", "Feature", "FlightState", "LatePacket", "Navdata", "OtherNavdata", "ReceiverConnection",
     "VisionDetect",
-]
+]  # fmt: skip
 
 
 # Types of navdata values.

@@ -36,20 +36,9 @@ if TYPE_CHECKING:
     from drone_bridge.testbed import codec as testbed
 
 __all__ = [
-    "NEED_DATA",
-    "ConnectionClosed",
-    "EventSource",
-    "LocalProtocolError",
-    "NeedData",
-    "ProtocolError",
-    "RemoteProtocolError",
-    "ardrone",
-    "dronegui",
-    "robot",
-    "simulator",
-    "telemetry",
-    "testbed",
-]
+    "NEED_DATA", "ConnectionClosed", "EventSource", "LocalProtocolError", "NeedData", "ProtocolError",
+    "RemoteProtocolError", "ardrone", "dronegui", "robot", "simulator", "telemetry", "testbed",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

@@ -62,42 +62,12 @@ from drone_bridge.wire.json_text import Document, from_base64, from_json, to_bas
 from drone_bridge.wire.outgoing import Range
 
 __all__ = [
-    "COMMAND_TOPIC",
-    "DEFAULT_PORT",
-    "DRONE_TOPIC",
-    "HOVER",
-    "IMAGE_EVERY",
-    "MAX_FOV",
-    "MAX_IMAGE_BYTES",
-    "MAX_IMAGE_HEIGHT",
-    "MAX_IMAGE_WIDTH",
-    "MAX_MAGNITUDE",
-    "MAX_PATTERN_LETTERS",
-    "MAX_THRUST",
-    "MAX_TILT",
-    "MAX_TIMESTAMP_S",
-    "MIN_FOV",
-    "NEED_DATA",
-    "PERIOD_S",
-    "RESTART_S",
-    "ROVER_EVERY",
-    "ROVER_TOPIC",
-    "Altimeter",
-    "Camera",
-    "ControllerConnection",
-    "Document",
-    "DroneCommand",
-    "DroneConnection",
-    "DroneTelemetry",
-    "Imu",
-    "LandingPad",
-    "LateTelemetry",
-    "Orientation",
-    "RoverConnection",
-    "RoverTelemetry",
-    "Sender",
-    "Vector",
-]
+    "COMMAND_TOPIC", "DEFAULT_PORT", "DRONE_TOPIC", "HOVER", "IMAGE_EVERY", "MAX_FOV", "MAX_IMAGE_BYTES",
+    "MAX_IMAGE_HEIGHT", "MAX_IMAGE_WIDTH", "MAX_MAGNITUDE", "MAX_PATTERN_LETTERS", "MAX_THRUST", "MAX_TILT",
+    "MAX_TIMESTAMP_S", "MIN_FOV", "NEED_DATA", "PERIOD_S", "RESTART_S", "ROVER_EVERY", "ROVER_TOPIC", "Altimeter",
+    "Camera", "ControllerConnection", "Document", "DroneCommand", "DroneConnection", "DroneTelemetry", "Imu",
+    "LandingPad", "LateTelemetry", "Orientation", "RoverConnection", "RoverTelemetry", "Sender", "Vector",
+]  # fmt: skip
 
 
 DEFAULT_PORT = 5555

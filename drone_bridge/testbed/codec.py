@@ -56,21 +56,10 @@ from drone_bridge.wire.events import (
 from drone_bridge.wire.outgoing import Range
 
 __all__ = [
-    "BYTES_PER_PIXEL",
-    "DEFAULT_PORT",
-    "NEED_DATA",
-    "AngleUnit",
-    "AttitudeLayout",
-    "AutopilotConnection",
-    "ConnectionClosed",
-    "Constants",
-    "ImageBytes",
-    "MotionParameters",
-    "SensorFrame",
-    "SimulationRestarted",
-    "SizeLimits",
-    "TestbedConnection",
-]
+    "BYTES_PER_PIXEL", "DEFAULT_PORT", "NEED_DATA", "AngleUnit", "AttitudeLayout", "AutopilotConnection",
+    "ConnectionClosed", "Constants", "ImageBytes", "MotionParameters", "SensorFrame", "SimulationRestarted",
+    "SizeLimits", "TestbedConnection",
+]  # fmt: skip
 
 DEFAULT_PORT = 8000  # TCP port, the usual one of testbeds
 BYTES_PER_PIXEL = 3  # red, green, blue
