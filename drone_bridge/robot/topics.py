@@ -205,74 +205,53 @@ class RobotTranslation:
         return codec.SubsystemInfo(tuple(each.subsystem for each in listed))
 
 
+_T = RobotTranslation
 _row = partial(standard_row, Measurement)
-_sensor_topic = partial(Topic, of=codec.Sensor)
+_list = partial(Topic, qos=latched, requested=latched)
+_sensor = partial(Topic, of=codec.Sensor)
+_battery = partial(_sensor, message=BatteryState, to_ros=_T.battery, from_ros=_T.wire_battery, qos=latched)
+_value = partial(_sensor, message=SensorValue)
 TOPICS = (
-    Topic(
+    _list(
         "sensors",
         SensorArray,
-        of=codec.SensorInfo,
-        to_ros=RobotTranslation.sensors,
-        from_ros=RobotTranslation.wire_sensors,
-        qos=latched,
-        requested=latched,
+        codec.SensorInfo,
+        _T.sensors,
+        _T.wire_sensors,
         meaning="the robot's list, with the topic of each",
     ),
-    Topic(
+    _list(
         "subsystems",
         SubsystemArray,
-        of=codec.SubsystemInfo,
-        to_ros=RobotTranslation.subsystems,
-        from_ros=RobotTranslation.wire_subsystems,
-        qos=latched,
-        requested=latched,
+        codec.SubsystemInfo,
+        _T.subsystems,
+        _T.wire_subsystems,
         meaning="the robot's list, with the driver of each",
     ),
-    _sensor_topic(
-        "battery_state",
-        BatteryState,
-        to_ros=RobotTranslation.battery,
-        from_ros=RobotTranslation.wire_battery,
-        qos=latched,
-        meaning="the first battery's voltage, and its share of the full voltage",
-    ),
-    _sensor_topic(
-        "battery_state/{name}",
-        BatteryState,
-        to_ros=RobotTranslation.battery,
-        from_ros=RobotTranslation.wire_battery,
-        qos=latched,
-        meaning="the same for each further battery",
-    ),
-    _sensor_topic(
+    _battery("battery_state", meaning="the first battery's voltage, and its share of the full voltage"),
+    _battery("battery_state/{name}", meaning="the same for each further battery"),
+    _sensor(
         "temperature/{name}",
         Temperature,
-        to_ros=RobotTranslation.temperature,
-        from_ros=RobotTranslation.wire_temperature,
+        to_ros=_T.temperature,
+        from_ros=_T.wire_temperature,
         meaning="temperature of each thermometer, degrees Celsius",
     ),
-    _sensor_topic(
-        "current/{name}",
-        SensorValue,
-        to_ros=RobotTranslation.current,
-        from_ros=RobotTranslation.wire_current,
-        meaning="current of each ammeter, A",
-    ),
-    _sensor_topic(
+    _value("current/{name}", to_ros=_T.current, from_ros=_T.wire_current, meaning="current of each ammeter, A"),
+    _value(
         "motor_pwm/{name}",
-        SensorValue,
-        to_ros=RobotTranslation.motor_pwm,
-        from_ros=RobotTranslation.wire_motor_pwm,
+        to_ros=_T.motor_pwm,
+        from_ros=_T.wire_motor_pwm,
         meaning="each motor's duty cycle, from -1 to 1",
     ),
-    _row("odom", RobotTranslation.odometry, None, "dead reckoning from the commanded speeds"),
-    _row("/tf", RobotTranslation.odometry_transform, qos=lambda: QoSProfile(depth=100), if_parameter="publish_tf"),
+    _row("odom", _T.odometry, None, "dead reckoning from the commanded speeds"),
+    _row("/tf", _T.odometry_transform, qos=lambda: QoSProfile(depth=100), if_parameter="publish_tf"),
 )
 TABLE = TopicTable(
     TOPICS,
     RobotTranslation,
-    {codec.SensorInfo: RobotTranslation.assemble_sensors, codec.SubsystemInfo: RobotTranslation.assemble_subsystems},
-    parts=RobotTranslation.parts,
+    {codec.SensorInfo: _T.assemble_sensors, codec.SubsystemInfo: _T.assemble_subsystems},
+    parts=_T.parts,
 )
 #: First level of the topics of each type of sensor.
 TOPIC_OF_TYPE: dict[int, str] = {
