@@ -3,17 +3,19 @@
 
 from types import SimpleNamespace
 
-from session_talk import SessionTalk
+from session_talk import SessionTalk, published
 
+from drone_bridge.ar_drone.flight import FlightPhase
 from drone_bridge.ar_drone.flight_state import FlyingReport
-from drone_bridge.ardrone.codec import COMMANDS, CONNECT, CONTROL, NAVDATA, ClientConnection, setting
+from drone_bridge.ardrone.codec import COMMANDS, CONNECT, CONTROL, NAVDATA, WAKE_UP, ClientConnection, setting
+from drone_bridge.ardrone.codec.commands import lines_of, read_line
 from drone_bridge.ardrone.device import EmulatedArdrone, FirmwareBehaviour
 from drone_bridge.ardrone.session.client import ArdroneClientSession
 from drone_bridge.ardrone.session.settings import WantedSetting
 from drone_bridge.motion.observed_motion import ObservedMotion
 from drone_bridge.session.arbiter import Rank
 from drone_bridge.session.feedback import Feedback
-from drone_bridge.session.session import Outcome, Publish, Send
+from drone_bridge.session.session import Outcome, Send
 
 STEP_S = 0.01
 DEMO = WantedSetting(setting("general:navdata_demo", True), is_required=True)
@@ -118,6 +120,20 @@ class Talk(SessionTalk):
         self.session.fresh_since_s = self.now_s
         self.take(self.session.resume(self.now_s))
 
+    def lose_navdata(self):
+        """Let the drone forget its clients, and the requests for navdata get lost."""
+        self.drone._clients.clear()
+        self.loses = lambda data: data == WAKE_UP
+
+    def put_in_the_air(self):
+        """Let the drone fly, for instance by another client."""
+        self.drone.flight.phase, self.drone.flight.position[2] = FlightPhase.FLYING, 1.0
+        return self
+
+    def until(self, phase):
+        """Advance both until the drone is in a phase."""
+        self.run(8.0, until=lambda: self.drone.flight.phase is phase)
+
     def ask(self, name):
         request = Request(name, self.now_s)
         self.requests.append(request)
@@ -144,11 +160,7 @@ class Talk(SessionTalk):
         return [each for action in actions or self.actions if isinstance(action, Send) for each in commands_in(action)]
 
     def flights(self):
-        return [
-            each.message.is_flying
-            for each in self.actions
-            if isinstance(each, Publish) and isinstance(each.message, FlyingReport)
-        ]
+        return [each.is_flying for each in published(self.actions) if isinstance(each, FlyingReport)]
 
     def _deliver(self):
         due = self.drone.navdata(self.now_s)
@@ -174,6 +186,4 @@ class OtherClient:
 
 def commands_in(action):
     """Return the commands of a datagram to the drone."""
-    from drone_bridge.ardrone.codec.commands import lines_of, read_line
-
     return [read_line(line)[1] for line in lines_of(action.data)] if action.to == COMMANDS else []

@@ -12,7 +12,6 @@ from drone_bridge.ar_drone.flight_state import MAJOR_STATE_SHIFT
 from drone_bridge.ardrone.codec import (
     NAVDATA,
     PROGRESSIVE,
-    WAKE_UP,
     Demo,
     DroneConnection,
     FlightState,
@@ -35,11 +34,22 @@ from drone_bridge.session.session import EMERGENCY_AGE_S, Send
 FORWARD = Shares(pitch=0.5)
 
 
-def in_the_air(talk, *, bootstrapped=True):
-    talk.drone.is_bootstrapped = bootstrapped
-    flight = talk.drone.flight
-    flight.phase, flight.position[2] = FlightPhase.FLYING, 1.0
-    return talk
+@pytest.fixture
+def talk():
+    return Talk().flying()
+
+
+def say_last_words(talk):
+    """Let the child of the bridge stop the drone, as in a stall."""
+    (data,) = talk.session.last_words().neutral
+    talk.drone.receive(data, talk.now_s)
+    talk.session.neutral_sent(talk.now_s)
+
+
+def cut_motors(talk):
+    """Call emergency, and wait until it is confirmed."""
+    assert talk.ask("emergency")
+    talk.run(3.0)
 
 
 def presses(talk, begin=0):
@@ -53,7 +63,8 @@ def presses(talk, begin=0):
 
 @pytest.mark.parametrize("bootstrapped", [True, False])
 def test_a_new_bridge_does_not_land_a_flying_drone(bootstrapped):
-    talk = in_the_air(Talk(), bootstrapped=bootstrapped)
+    talk = Talk().put_in_the_air()
+    talk.drone.is_bootstrapped = bootstrapped
     talk.connected()
     talk.run(3.0)
     assert talk.drone.flight.phase is FlightPhase.FLYING
@@ -62,7 +73,8 @@ def test_a_new_bridge_does_not_land_a_flying_drone(bootstrapped):
 
 
 def test_a_new_bridge_stops_a_drone_that_its_predecessor_left_moving():
-    talk = in_the_air(Talk())
+    talk = Talk().put_in_the_air()
+    talk.drone.is_bootstrapped = True
     OtherClient(talk).send(Pcmd(PROGRESSIVE, pitch=-1.0), Ref(True))
     talk.open()
     talk.run(1.0)
@@ -108,8 +120,7 @@ def test_after_a_landing_of_its_own_the_drone_stays_on_the_ground(again):
     assert talk.flights() == [False, True, False]
 
 
-def test_a_landing_by_another_client_is_not_countermanded():
-    talk = Talk().flying()
+def test_a_landing_by_another_client_is_not_countermanded(talk):
     talk.run(0.3)
     other = OtherClient(talk)
     other.send(Ref())
@@ -154,8 +165,7 @@ def test_emergency_cuts_the_motors_by_one_press(ignored):
     assert talk.session.level is False
 
 
-def test_a_second_emergency_presses_nothing_and_keeps_the_motors_off():
-    talk = Talk().flying()
+def test_a_second_emergency_presses_nothing_and_keeps_the_motors_off(talk):
     for _ in range(2):
         assert talk.ask("emergency") is not None
     talk.run(1.0)
@@ -166,8 +176,7 @@ def test_a_second_emergency_presses_nothing_and_keeps_the_motors_off():
     assert presses(talk) == 1
 
 
-def test_emergency_in_a_fault_of_the_drones_own_presses_nothing():
-    talk = Talk().flying()
+def test_emergency_in_a_fault_of_the_drones_own_presses_nothing(talk):
     talk.drone.enter_emergency(State.CUTOUT)
     talk.run(0.2)
     assert talk.ask("emergency").outcome.is_success
@@ -177,10 +186,8 @@ def test_emergency_in_a_fault_of_the_drones_own_presses_nothing():
     assert "propeller" in talk.session.problems[1]
 
 
-def test_emergency_without_navdata_is_sent_once_and_unconfirmed():
-    talk = Talk().flying()
-    talk.drone._clients.clear()
-    talk.loses = lambda data: data == b"\x01\x00\x00\x00"
+def test_emergency_without_navdata_is_sent_once_and_unconfirmed(talk):
+    talk.lose_navdata()
     talk.run(2.0)
     request = talk.ask("emergency")
     talk.run(PRESS_S + 3.0)
@@ -192,8 +199,9 @@ def test_emergency_without_navdata_is_sent_once_and_unconfirmed():
 
 
 def test_emergency_before_any_navdata_is_sent():
-    talk = in_the_air(Talk())
-    talk.loses = lambda data: data == b"\x01\x00\x00\x00"
+    talk = Talk().put_in_the_air()
+    talk.drone.is_bootstrapped = True
+    talk.lose_navdata()
     talk.open()
     talk.run(0.5)
     talk.ask("emergency")
@@ -201,8 +209,7 @@ def test_emergency_before_any_navdata_is_sent():
     assert talk.drone.flight.phase is FlightPhase.EMERGENCY
 
 
-def test_an_old_emergency_is_not_carried_out():
-    talk = Talk().flying()
+def test_an_old_emergency_is_not_carried_out(talk):
     talk.now_s += EMERGENCY_AGE_S + 0.1
     request = talk.ask("emergency")
     request.asked_s = talk.now_s - EMERGENCY_AGE_S - 0.1
@@ -213,8 +220,7 @@ def test_an_old_emergency_is_not_carried_out():
 @pytest.mark.parametrize(("age_s", "is_cut"), [(EMERGENCY_AGE_S - 0.1, True), (EMERGENCY_AGE_S + 0.1, False)])
 @pytest.mark.parametrize("has_last_words", [True, False])
 @pytest.mark.parametrize("when", ["before it was taken", "as its first packet was sent", "while its packets got lost"])
-def test_an_emergency_passes_a_stall_of_up_to_3_s(when, has_last_words, age_s, is_cut):
-    talk = Talk().flying()
+def test_an_emergency_passes_a_stall_of_up_to_3_s(talk, when, has_last_words, age_s, is_cut):
     talk.loses = lambda data: True
     request = Request("emergency", talk.now_s)
     end_s = talk.now_s + age_s
@@ -240,15 +246,12 @@ def test_an_emergency_passes_a_stall_of_up_to_3_s(when, has_last_words, age_s, i
 
 @pytest.mark.parametrize("seconds", [0.35, EMERGENCY_AGE_S - 0.1, EMERGENCY_AGE_S + 0.1])
 @pytest.mark.parametrize("has_last_words", [True, False])
-def test_an_emergency_that_arrived_before_a_stall_is_not_pressed_again(has_last_words, seconds):
-    talk = Talk().flying()
+def test_an_emergency_that_arrived_before_a_stall_is_not_pressed_again(talk, has_last_words, seconds):
     emergency = talk.ask("emergency")
     talk.drone._clients.clear()  # no navdata shows it before the stall
     talk.run(0.05)
     if has_last_words:
-        (data,) = talk.session.last_words().neutral
-        talk.drone.receive(data, talk.now_s)
-        talk.session.neutral_sent(talk.now_s)
+        say_last_words(talk)
     talk.stall(seconds)
     talk.run(2.0)
     assert emergency.outcome.is_success
@@ -260,17 +263,13 @@ def test_an_emergency_that_arrived_before_a_stall_is_not_pressed_again(has_last_
 @pytest.mark.parametrize("has_last_words", [True, False])
 def test_an_emergency_during_a_reset_has_its_own_edge_after_a_stall(has_last_words, seconds, is_cut):
     talk = Talk(emergency_on_ground=True).flying()
-    talk.ask("emergency")
-    talk.run(3.0)
-    talk.loses = lambda data: data == WAKE_UP
-    talk.drone._clients.clear()  # so that the press of the reset is still down
+    cut_motors(talk)
+    talk.lose_navdata()  # so that the press of the reset is still down
     talk.ask("reset")
     talk.run(0.1)
     emergency = talk.ask("emergency")
     if has_last_words:
-        (data,) = talk.session.last_words().neutral
-        talk.drone.receive(data, talk.now_s)
-        talk.session.neutral_sent(talk.now_s)
+        say_last_words(talk)
     talk.loses = lambda data: False
     talk.stall(seconds)
     talk.run(2.0)
@@ -278,11 +277,9 @@ def test_an_emergency_during_a_reset_has_its_own_edge_after_a_stall(has_last_wor
     assert emergency.outcome.is_success == is_cut
 
 
-def test_an_emergency_after_a_stall_is_not_pressed_again_without_navdata():
+def test_an_emergency_after_a_stall_is_not_pressed_again_without_navdata(talk):
     """It may have reached the drone."""
-    talk = Talk().flying()
-    talk.drone._clients.clear()
-    talk.loses = lambda data: data == WAKE_UP
+    talk.lose_navdata()
     emergency = talk.ask("emergency")
     talk.run(0.1)
     talk.stall(1.0)
@@ -292,13 +289,11 @@ def test_an_emergency_after_a_stall_is_not_pressed_again_without_navdata():
     assert presses(talk) == 1
 
 
-def test_an_emergency_right_after_a_stall_ignores_navdata_from_before_it():
+def test_an_emergency_right_after_a_stall_ignores_navdata_from_before_it(talk):
     """Another client has ended the emergency meanwhile, and flies."""
-    talk = Talk().flying()
-    talk.ask("emergency")
-    talk.run(3.0)
+    cut_motors(talk)
     talk.drone._is_emergency = False
-    in_the_air(talk)
+    talk.put_in_the_air()
     talk.stall(1.0)
     emergency = talk.ask("emergency")
     assert emergency.outcome is None
@@ -310,15 +305,13 @@ def test_an_emergency_right_after_a_stall_ignores_navdata_from_before_it():
 @pytest.mark.parametrize("seconds", [0.35, EMERGENCY_AGE_S - 0.5])
 @pytest.mark.parametrize("has_last_words", [True, False])
 @pytest.mark.parametrize("is_seen", [True, False])
-def test_an_emergency_that_is_called_again_right_after_a_stall_is_not_ended(is_seen, has_last_words, seconds):
-    talk = Talk().flying()
+def test_an_emergency_that_is_called_again_right_after_a_stall_is_not_ended(talk, is_seen, has_last_words, seconds):
     talk.ask("emergency")
     if not is_seen:
         talk.drone._clients.clear()
     talk.run(0.05)
-    if has_last_words and (words := talk.session.last_words()):
-        talk.drone.receive(words.neutral[0], talk.now_s)
-        talk.session.neutral_sent(talk.now_s)
+    if has_last_words and talk.session.last_words():
+        say_last_words(talk)
     talk.stall(seconds)
     again = talk.ask("emergency")
     talk.run(2.0)
@@ -330,7 +323,7 @@ def test_an_emergency_that_is_called_again_right_after_a_stall_is_not_ended(is_s
 def test_land_right_after_a_stall_is_not_confirmed_by_navdata_from_before_it():
     """The drone has taken off meanwhile."""
     talk = Talk().connected()
-    in_the_air(talk)
+    talk.put_in_the_air()
     talk.stall(1.0)
     land = talk.ask("land")
     assert land.outcome is None
@@ -338,15 +331,13 @@ def test_land_right_after_a_stall_is_not_confirmed_by_navdata_from_before_it():
     assert land.outcome.sentence == "The drone lands."
 
 
-def test_reset_ends_an_emergency_by_one_press_and_is_refused_in_flight():
-    talk = Talk().flying()
+def test_reset_ends_an_emergency_by_one_press_and_is_refused_in_flight(talk):
     begin = len(talk.actions)
     assert "emergency" in talk.ask("reset").outcome.sentence
     talk.run(0.5)
     assert presses(talk, begin) == 0
     assert talk.drone.flight.phase is FlightPhase.FLYING
-    talk.ask("emergency")
-    talk.run(3.0)
+    cut_motors(talk)
     reset = talk.ask("reset")
     talk.run(2.0)
     assert reset.outcome.is_success
@@ -354,19 +345,16 @@ def test_reset_ends_an_emergency_by_one_press_and_is_refused_in_flight():
     assert presses(talk, begin) == 2
 
 
-def test_reset_presses_nothing_by_navdata_that_may_have_changed():
+def test_reset_presses_nothing_by_navdata_that_may_have_changed(talk):
     """Another client has ended the emergency meanwhile, and flies."""
-    talk = Talk().flying()
-    talk.ask("emergency")
-    talk.run(3.0)
+    cut_motors(talk)
     begin = len(talk.actions)
     talk.stall(1.0)
     talk.now_s += 0.001
     assert "navdata" in talk.ask("reset").outcome.sentence
     assert "navdata" in talk.ask("takeoff").outcome.sentence
     talk.run(0.5)
-    talk.drone._clients.clear()
-    talk.loses = lambda data: data == WAKE_UP
+    talk.lose_navdata()
     talk.run(0.7)
     assert talk.session.state == "connected"
     assert "navdata" in talk.ask("reset").outcome.sentence
@@ -386,8 +374,7 @@ def test_reset_without_an_emergency_presses_nothing(on_ground):
 @pytest.mark.parametrize("on_ground", [True, False])
 def test_an_emergency_during_a_reset_has_its_own_edge(on_ground):
     talk = Talk(emergency_on_ground=on_ground).flying()
-    talk.ask("emergency")
-    talk.run(3.0)
+    cut_motors(talk)
     begin = len(talk.actions)
     talk.ask("reset")
     emergency = talk.ask("emergency")
@@ -422,7 +409,7 @@ def test_a_bridge_that_was_killed_and_started_again_finds_its_drone(lands, any_n
     assert (drone.flight.phase is FlightPhase.LANDED) == lands
     assert not drone.state & State.WATCHDOG
     land = again.ask("land")
-    again.run(8.0, until=lambda: drone.flight.phase is FlightPhase.LANDED)
+    again.until(FlightPhase.LANDED)
     assert land.outcome.is_success
 
 
@@ -451,8 +438,7 @@ def test_send_rates_between_the_drones_watchdog_and_its_limit_never_hover():
     assert not talk.drone.state & State.WATCHDOG
 
 
-def test_a_link_that_is_lost_for_a_while_is_taken_up_again():
-    talk = Talk().flying()
+def test_a_link_that_is_lost_for_a_while_is_taken_up_again(talk):
     talk.pilot.wanted = FORWARD
     talk.run(1.0)
     talk.is_linked = False
@@ -488,8 +474,7 @@ def test_lost_first_packets_do_not_leave_the_drone_deaf(any_number):
     talk.run(8.0, until=lambda: talk.drone.flight.is_hovering)
 
 
-def test_numbers_start_over_when_another_client_has_higher_ones():
-    talk = Talk().flying()
+def test_numbers_start_over_when_another_client_has_higher_ones(talk):
     other = OtherClient(talk)
     other.connection._next = 1_000_000
     other.send(Ref(True))
@@ -519,7 +504,7 @@ def test_a_drone_that_knows_no_restart_of_numbers_is_not_left_deaf():
     talk.run(5.0)
     assert len(notes(talk.actions, RESTARTS)) == 1
     assert talk.ask("land")
-    talk.run(8.0, until=lambda: talk.drone.flight.phase is FlightPhase.LANDED)
+    talk.until(FlightPhase.LANDED)
 
 
 class NoEcho(EmulatedArdrone):
@@ -553,5 +538,5 @@ def test_losses_of_a_third_change_nothing():
     talk.loses = lambda data: by_chance.random() < 1 / 3
     talk.flying()
     land = talk.ask("land")
-    talk.run(8.0, until=lambda: talk.drone.flight.phase is FlightPhase.LANDED)
+    talk.until(FlightPhase.LANDED)
     assert land.outcome.is_success

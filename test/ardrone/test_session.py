@@ -11,7 +11,6 @@ from drone_bridge.ardrone.codec import (
     CONNECT,
     CONTROL,
     NAVDATA,
-    WAKE_UP,
     Config,
     FlatTrim,
     Navdata,
@@ -35,8 +34,25 @@ TILT = WantedSetting(setting("control:euler_angle_max", 0.3), needs_ground=True)
 FORWARD = Shares(pitch=0.5)
 
 
-def test_a_drone_that_was_just_switched_on_is_connected_and_told_the_mode():
-    talk = Talk().connected()
+@pytest.fixture
+def talk():
+    """Return a talk with a drone that is connected, on the ground."""
+    return Talk().connected()
+
+
+@pytest.fixture
+def flying():
+    return Talk().flying()
+
+
+def without_control_port(*wishes):
+    """Return a talk whose drone accepts connections for settings, and sends none."""
+    talk = Talk(*wishes)
+    talk.has_control_port = False
+    return talk.open()
+
+
+def test_a_drone_that_was_just_switched_on_is_connected_and_told_the_mode(talk):
     assert talk.session.state == CONNECTED
     assert talk.drone.is_bootstrapped
     assert not talk.drone.is_acknowledging
@@ -56,8 +72,7 @@ def test_before_navdata_it_hovers_and_says_nothing_about_flying():
     assert talk.session.undeliverable(talk.now_s)
 
 
-def test_commands_are_sent_at_the_rate():
-    talk = Talk().connected()
+def test_commands_are_sent_at_the_rate(talk):
     actions = talk.run(2.0)
     assert sum(isinstance(each, Pcmd) for each in talk.sent(actions)) == pytest.approx(60, abs=2)
 
@@ -116,9 +131,7 @@ def test_an_acknowledgement_of_an_earlier_client_is_cleared_first():
 
 
 def test_without_the_control_port_the_settings_are_said_to_be_unknown():
-    talk = Talk()
-    talk.has_control_port = False
-    talk.open()
+    talk = without_control_port()
     talk.run(10.0, until=lambda: notes(talk.actions, "refused_settings"))
     assert talk.used == []
 
@@ -126,8 +139,7 @@ def test_without_the_control_port_the_settings_are_said_to_be_unknown():
 def test_limits_of_the_flight_are_written_on_the_ground_only():
     talk = Talk(TILT)
     talk.drone.is_bootstrapped = True
-    talk.drone.flight.phase, talk.drone.flight.position[2] = FlightPhase.FLYING, 1.0
-    talk.open()
+    talk.put_in_the_air().open()
     talk.run(2.0)
     assert talk.drone.settings["control:euler_angle_max"] != "0.3"
     talk.ask("land")
@@ -144,9 +156,7 @@ def test_a_drone_that_was_switched_off_and_on_is_told_its_settings_again():
 
 
 def test_a_connection_whose_text_is_lost_is_replaced():
-    talk = Talk()
-    talk.has_control_port = False
-    talk.open()
+    talk = without_control_port()
     talk.run(10.0, until=lambda: sum(is_connect(each) for each in talk.actions) == 3)
     talk.has_control_port = True
     talk.run(3.0, until=lambda: talk.used)
@@ -158,9 +168,7 @@ def is_connect(action):
 
 
 def test_settings_without_an_end_are_refused_and_the_connection_is_ended():
-    talk = Talk()
-    talk.has_control_port = False
-    talk.open()
+    talk = without_control_port()
     talk.run(5.0, until=lambda: talk.connected_to)
     for _ in range(17):
         talk.take(talk.session.receive(b"a:b = 1\n" * 512, CONTROL, talk.now_s))
@@ -170,9 +178,7 @@ def test_settings_without_an_end_are_refused_and_the_connection_is_ended():
 
 
 def test_settings_that_a_stall_has_cut_are_read_again():
-    talk = Talk(TILT)
-    talk.has_control_port = False
-    talk.open()
+    talk = without_control_port(TILT)
     talk.run(5.0, until=lambda: talk.connected_to)
     talk.take(talk.session.receive(b"control:euler_angle_max = 0.", CONTROL, talk.now_s))
     talk.stall(0.5)
@@ -183,8 +189,7 @@ def test_settings_that_a_stall_has_cut_are_read_again():
 
 
 @pytest.mark.parametrize("value", ["-0.3", "0", "1e30", "nan", "x" * 5000, "0.3\x1b[2J"])
-def test_maxima_that_can_not_be_right_are_not_used(value):
-    talk = Talk().connected()
+def test_maxima_that_can_not_be_right_are_not_used(talk, value):
     talk.take(talk.session.receive(f"control:euler_angle_max = {value}\n\0".encode(), CONTROL, talk.now_s))
     assert talk.used[-1].number("control:euler_angle_max") is None
     (sentence,) = [each for each in notes(talk.actions, "refused_settings") if "can't be right" in each]
@@ -195,8 +200,7 @@ def test_maxima_that_can_not_be_right_are_not_used(value):
 def test_in_the_air_settings_are_read_and_again_once_they_are_written():
     talk = Talk(TILT)
     talk.drone.is_bootstrapped = True
-    talk.drone.flight.phase, talk.drone.flight.position[2] = FlightPhase.FLYING, 1.0
-    talk.open()
+    talk.put_in_the_air().open()
     talk.run(5.0, until=lambda: talk.used)
     assert talk.used[0].number("control:euler_angle_max") == pytest.approx(0.2094)
     talk.ask("land")
@@ -234,16 +238,14 @@ def test_navdata_without_a_flight_state_is_named(drone, wish, words):
 
 
 @pytest.mark.parametrize("stall_s", [1.9, 6.0])
-def test_neither_silence_nor_a_stall_is_a_problem_with_navdata(stall_s):
-    talk = Talk().connected()
+def test_neither_silence_nor_a_stall_is_a_problem_with_navdata(talk, stall_s):
     talk.parameters["navdata_timeout"] = 30.0
     talk.run(6.0)
     talk.stall(stall_s)
     for _ in range(14):
         assert not any(talk.session.problems)
         talk.run(0.5)
-    talk.drone._clients.clear()
-    talk.loses = lambda data: data == WAKE_UP
+    talk.lose_navdata()
     talk.run(7.0)
     assert not any(talk.session.problems)
 
@@ -301,15 +303,14 @@ def test_a_magnetometer_without_calibration_is_named(version, is_named):
 # Flying.
 
 
-def test_takeoff_and_landing_are_confirmed_by_navdata():
-    talk = Talk().flying()
-    assert talk.session.level is True
-    land = talk.ask("land")
-    talk.run(8.0, until=lambda: talk.drone.flight.phase is FlightPhase.LANDED)
+def test_takeoff_and_landing_are_confirmed_by_navdata(flying):
+    assert flying.session.level is True
+    land = flying.ask("land")
+    flying.until(FlightPhase.LANDED)
     assert land.outcome.is_success
-    talk.run(0.5)
-    assert talk.flights() == [False, True, False]
-    assert talk.session.landing(talk.now_s) is Landing.GROUNDED
+    flying.run(0.5)
+    assert flying.flights() == [False, True, False]
+    assert flying.session.landing(flying.now_s) is Landing.GROUNDED
 
 
 def just_switched_on():
@@ -349,19 +350,17 @@ def test_a_takeoff_that_waits_for_settings_ends_with(end):
     assert talk.drone.flight.phase in (FlightPhase.LANDED, FlightPhase.EMERGENCY)
 
 
-def test_commands_steer_with_the_signs_of_rep_103():
-    talk = Talk().flying()
-    talk.pilot.wanted = FORWARD
-    talk.run(2.0)
-    assert talk.drone.flight.velocity[0] > 0.3
-    motion = talk.pilot.measurements[-1].motion
-    assert motion.forward == pytest.approx(talk.drone.flight.velocity[0], abs=0.1)
+def test_commands_steer_with_the_signs_of_rep_103(flying):
+    flying.pilot.wanted = FORWARD
+    flying.run(2.0)
+    assert flying.drone.flight.velocity[0] > 0.3
+    motion = flying.pilot.measurements[-1].motion
+    assert motion.forward == pytest.approx(flying.drone.flight.velocity[0], abs=0.1)
     assert motion.height == pytest.approx(1.0, abs=0.2)
     assert motion.up is None
 
 
-def test_a_low_battery_and_a_flying_drone_refuse_a_takeoff():
-    talk = Talk().connected()
+def test_a_low_battery_and_a_flying_drone_refuse_a_takeoff(talk):
     talk.drone.charge = 0.1
     talk.run(0.3)
     assert "battery" in talk.ask("takeoff").outcome.sentence
@@ -369,41 +368,35 @@ def test_a_low_battery_and_a_flying_drone_refuse_a_takeoff():
     assert "flying" in talk.ask("takeoff").outcome.sentence
 
 
-def test_requests_without_navdata_are_refused_but_land_is_sent():
-    talk = Talk().flying()
-    talk.drone._clients.clear()
-    talk.loses = lambda data: data == b"\x01\x00\x00\x00"  # so that navdata does not come back
-    talk.run(1.5)
-    assert talk.session.state == ASKING
-    assert "navdata" in talk.ask("takeoff").outcome.sentence
-    assert "navdata" in talk.ask("reset").outcome.sentence
-    land = talk.ask("land")
-    talk.run(6.0)
-    assert talk.drone.flight.phase is FlightPhase.LANDED
+def test_requests_without_navdata_are_refused_but_land_is_sent(flying):
+    flying.lose_navdata()
+    flying.run(1.5)
+    assert flying.session.state == ASKING
+    assert "navdata" in flying.ask("takeoff").outcome.sentence
+    assert "navdata" in flying.ask("reset").outcome.sentence
+    land = flying.ask("land")
+    flying.run(6.0)
+    assert flying.drone.flight.phase is FlightPhase.LANDED
     assert "unconfirmed" in land.outcome.sentence
 
 
-def test_a_limit_lands_the_drone():
-    talk = Talk().flying()
-    talk.pilot.rank = Rank.LANDING
-    talk.run(8.0, until=lambda: talk.drone.flight.phase is FlightPhase.LANDED)
-    talk.pilot.rank = Rank.NEUTRAL
-    talk.run(2.0)
-    assert talk.drone.flight.phase is FlightPhase.LANDED
+def test_a_limit_lands_the_drone(flying):
+    flying.pilot.rank = Rank.LANDING
+    flying.until(FlightPhase.LANDED)
+    flying.pilot.rank = Rank.NEUTRAL
+    flying.run(2.0)
+    assert flying.drone.flight.phase is FlightPhase.LANDED
 
 
-def test_a_limit_lands_the_drone_without_navdata_too():
-    talk = Talk().flying()
-    talk.drone._clients.clear()
-    talk.loses = lambda data: data == WAKE_UP
-    talk.run(1.5)
-    assert talk.session.level is None
-    talk.pilot.rank = Rank.LANDING
-    talk.run(8.0, until=lambda: talk.drone.flight.phase is FlightPhase.LANDED)
+def test_a_limit_lands_the_drone_without_navdata_too(flying):
+    flying.lose_navdata()
+    flying.run(1.5)
+    assert flying.session.level is None
+    flying.pilot.rank = Rank.LANDING
+    flying.until(FlightPhase.LANDED)
 
 
-def test_flat_trim_is_repeated_and_refused_in_the_air():
-    talk = Talk().connected()
+def test_flat_trim_is_repeated_and_refused_in_the_air(talk):
     talk.drone.flight.level_error = (0.1, 0.0)
     assert talk.ask("flat_trim").outcome.is_success
     talk.run(1.0)
@@ -413,16 +406,14 @@ def test_flat_trim_is_repeated_and_refused_in_the_air():
     assert not talk.ask("flat_trim").outcome.is_success
 
 
-def test_older_navdata_is_dropped():
-    talk = Talk().connected()
+def test_older_navdata_is_dropped(talk):
     old = talk.drone._connection.send(talk.session.navdata)
     talk.run(0.3)
     actions = talk.session.receive(old, NAVDATA, talk.now_s)
     assert notes(actions, LATE) == [""]
 
 
-def test_navdata_that_ends_is_asked_for_again():
-    talk = Talk().connected()
+def test_navdata_that_ends_is_asked_for_again(talk):
     talk.drone._clients.clear()
     talk.run(0.5)
     assert talk.drone.clients == (talk,)
@@ -432,20 +423,19 @@ def test_navdata_that_ends_is_asked_for_again():
 # The end.
 
 
-def test_at_the_end_the_drone_hovers_and_keeps_its_level():
-    talk = Talk().flying()
-    talk.pilot.wanted = FORWARD
-    talk.run(1.0)
-    begin = len(talk.actions)
-    talk.take(talk.session.end(talk.now_s))
-    talk.run(0.2)
-    sent = talk.sent(talk.actions[begin:])
+def test_at_the_end_the_drone_hovers_and_keeps_its_level(flying):
+    flying.pilot.wanted = FORWARD
+    flying.run(1.0)
+    begin = len(flying.actions)
+    flying.take(flying.session.end(flying.now_s))
+    flying.run(0.2)
+    sent = flying.sent(flying.actions[begin:])
     assert sent == [Pcmd()] * FINAL_REPEATS
-    assert talk.session.is_over
-    talk.run(1.0)
-    assert talk.drone.flight.is_hovering
+    assert flying.session.is_over
+    flying.run(1.0)
+    assert flying.drone.flight.is_hovering
     assert not any(isinstance(each, Ref) for each in sent)
-    assert "hovers on" in notes(talk.actions[begin:], "")[0]
+    assert "hovers on" in notes(flying.actions[begin:], "")[0]
 
 
 def test_a_heading_that_begins_again_goes_on_for_the_pilot():

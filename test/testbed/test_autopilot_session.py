@@ -141,6 +141,11 @@ class Talk(SessionTalk):
         fields = {"yaw": 2.0, "roll": 1.0, "position": (1.0, 2.0, 3.0), **fields}
         return self.beds[peer].send(SensorFrame(*images, time=self.time, pitch=fields.pop("pitch", 0.0), **fields))
 
+    def stall(self, seconds):
+        """Stall this process, and resume it."""
+        self.now_s += seconds
+        return self.take(self.session.resume(self.now_s))
+
     def show(self, **fields):
         return self.say(self.frame(**fields))
 
@@ -165,6 +170,24 @@ def talking(**options):
     actions = talk.say(talk.beds["a"].send(CONSTANTS))
     assert published(actions)[-1:] == [CONSTANTS]
     return talk
+
+
+@pytest.fixture
+def talk():
+    return talking()
+
+
+@pytest.fixture
+def commanded(talk):
+    """Return a talk whose testbed has sent a frame, and got a command."""
+    talk.command(9.0)
+    talk.show()
+    return talk
+
+
+@pytest.fixture
+def lockstep():
+    return talking(is_lockstep=True)
 
 
 def answers(actions):
@@ -209,8 +232,7 @@ def test_constants_are_announced_and_frames_answered_before_publishing():
     assert talk.session.is_proven
 
 
-def test_who_gets_no_command_hovers_and_that_is_counted():
-    talk = talking()
+def test_who_gets_no_command_hovers_and_that_is_counted(talk):
     actions = talk.show()
     assert answers(actions) == [NEUTRAL.thrust]
     assert (len(notes(actions, "neutral_answers")), len(notes(actions, "clamped_answers"))) == (1, 0)
@@ -219,8 +241,7 @@ def test_who_gets_no_command_hovers_and_that_is_counted():
     assert (len(notes(actions, "neutral_answers")), len(notes(actions, "clamped_answers"))) == (0, 1)
 
 
-def test_a_reply_that_a_stall_has_made_stale_becomes_the_neutral_one():
-    talk = talking()
+def test_a_reply_that_a_stall_has_made_stale_becomes_the_neutral_one(talk):
     talk.command(20.0)
     (reply,) = (action for action in talk.show() if isinstance(action, Send))
     assert answers([reply]) == [20.0]
@@ -229,15 +250,13 @@ def test_a_reply_that_a_stall_has_made_stale_becomes_the_neutral_one():
     assert talk.calls[-1] == "replaced"
 
 
-def test_the_last_reply_is_not_replaced():
-    talk = talking()
+def test_the_last_reply_is_not_replaced(talk):
     actions = talk.session.end(talk.now_s)
     (last,) = (action for action in actions if isinstance(action, Send))
     assert talk.session.outdated(last) == last
 
 
-def test_unencodable_command_is_answered_by_neutral():
-    talk = talking()
+def test_unencodable_command_is_answered_by_neutral(talk):
     talk.command(math.nan)
     actions = talk.show()
     assert answers(actions) == [NEUTRAL.thrust]
@@ -259,16 +278,13 @@ def test_commands_of_before_are_not_for_this_drone():
     assert answers(talk.show()) == [NEUTRAL.thrust]
 
 
-def test_time_0_starts_a_new_simulation_and_discards_earlier_commands():
-    talk = talking()
-    talk.command(9.0)
-    talk.show()
-    actions = talk.show(time=0.0)
+def test_time_0_starts_a_new_simulation_and_discards_earlier_commands(commanded):
+    actions = commanded.show(time=0.0)
     assert kinds(actions) == ["SimulationRestart", "Send", "SensorFrame"]
     assert published(actions)[0] == SimulationRestart(CONSTANTS)
     assert answers(actions) == [NEUTRAL.thrust]
     assert len(notes(actions, "new_simulations")) == 1
-    assert talk.session.peer == "a"
+    assert commanded.session.peer == "a"
 
 
 # The layout, detected from the first frame.
@@ -307,8 +323,7 @@ def test_it_does_so_however_many_pieces_it_comes_in():
 def test_our_own_stall_is_no_silence_of_the_testbed():
     talk = talking(layout=None, speaks=SHORT)
     talk.show()
-    talk.now_s += 10.0
-    talk.session.resume(talk.now_s)
+    talk.stall(10.0)
     assert talk.run(FRAME_END_SILENCE_S - 0.001) == []
     assert len(answers(talk.run(0.002))) == 1
 
@@ -332,95 +347,87 @@ def test_a_layout_that_may_be_wrong_is_named():
 # Lockstep.
 
 
-def test_lockstep_frame_waits_for_the_command_with_its_stamp():
-    talk = talking(is_lockstep=True)
-    assert kinds(talk.show()) == ["SensorFrame"]
-    assert talk.command(5.0) == talk.command(6.0, stamp=(1, 2)) == []
-    talk.now_s += 0.2
-    actions = talk.command(7.0, stamp=talk.stamp)
+def test_lockstep_frame_waits_for_the_command_with_its_stamp(lockstep):
+    assert kinds(lockstep.show()) == ["SensorFrame"]
+    assert lockstep.command(5.0) == lockstep.command(6.0, stamp=(1, 2)) == []
+    lockstep.now_s += 0.2
+    actions = lockstep.command(7.0, stamp=lockstep.stamp)
     assert answers(actions) == [7.0]
-    assert talk.command(8.0, stamp=talk.stamp) == talk.run(60.0) == []
-    assert talk.calls == ["see", "answer"]
+    assert lockstep.command(8.0, stamp=lockstep.stamp) == lockstep.run(60.0) == []
+    assert lockstep.calls == ["see", "answer"]
 
 
-def test_a_frame_whose_command_does_not_come_is_answered_by_the_newest_one():
-    talk = talking(is_lockstep=True)
-    talk.show()
-    talk.command(6.0, stamp=(1, 2))
-    assert talk.run(0.499) == []
-    actions = talk.run(0.002)
+def test_a_frame_whose_command_does_not_come_is_answered_by_the_newest_one(lockstep):
+    lockstep.show()
+    lockstep.command(6.0, stamp=(1, 2))
+    assert lockstep.run(0.499) == []
+    actions = lockstep.run(0.002)
     assert answers(actions) == [6.0]
     assert len(notes(actions, MISSED)) == 1
     assert notes(actions, "") == []
-    assert talk.run(60.0) == []
+    assert lockstep.run(60.0) == []
 
 
-def test_awaited_command_answers_its_frame_though_its_note_was_dropped():
-    talk = talking(is_lockstep=True)
-    talk.show()
-    talk.commands.newest = Arrival(7.0, talk.now_s, stamp=talk.stamp)
-    actions = talk.run(0.5)
+def test_awaited_command_answers_its_frame_though_its_note_was_dropped(lockstep):
+    lockstep.show()
+    lockstep.commands.newest = Arrival(7.0, lockstep.now_s, stamp=lockstep.stamp)
+    actions = lockstep.run(0.5)
     assert answers(actions) == [7.0]
     assert notes(actions, MISSED) == []
-    talk.show()
-    talk.commands.newest = Arrival(8.0, talk.now_s, stamp=talk.stamp)
-    talk.now_s += 5.0
-    assert answers(talk.take(talk.session.resume(talk.now_s))) == [8.0]
-    assert notes(talk.run(10.0), MISSED) == []
+    lockstep.show()
+    lockstep.commands.newest = Arrival(8.0, lockstep.now_s, stamp=lockstep.stamp)
+    lockstep.now_s += 5.0
+    assert answers(lockstep.take(lockstep.session.resume(lockstep.now_s))) == [8.0]
+    assert notes(lockstep.run(10.0), MISSED) == []
 
 
-def test_commands_without_stamps_are_warned_of_once():
-    talk = talking(is_lockstep=True)
+def test_commands_without_stamps_are_warned_of_once(lockstep):
     warned = []
     for _ in range(3):
-        talk.show()
-        talk.now_s += 0.1
-        talk.command(6.0)
-        warned += notes(talk.run(0.41), "")
+        lockstep.show()
+        lockstep.now_s += 0.1
+        lockstep.command(6.0)
+        warned += notes(lockstep.run(0.41), "")
     (sentence,) = warned
     assert "lockstep" in sentence
     assert "cmd_vel_stamped" in sentence
 
 
-def test_a_vehicle_that_is_held_is_not_waited_for():
-    talk = talking(is_lockstep=True)
-    talk.commands.holds = True
-    assert kinds(talk.show()) == ["SensorFrame", "Send"]
-    assert talk.run(10.0) == []
-    talk.commands.holds = False
-    talk.show()
-    assert talk.session.commanded(None, talk.now_s) == []
-    talk.commands.holds = True
-    assert answers(talk.take(talk.session.commanded(None, talk.now_s))) == [NEUTRAL.thrust]
-    assert talk.run(10.0) == []
-    assert talk.session.commanded(None, talk.now_s) == []
+def test_a_vehicle_that_is_held_is_not_waited_for(lockstep):
+    lockstep.commands.holds = True
+    assert kinds(lockstep.show()) == ["SensorFrame", "Send"]
+    assert lockstep.run(10.0) == []
+    lockstep.commands.holds = False
+    lockstep.show()
+    assert lockstep.session.commanded(None, lockstep.now_s) == []
+    lockstep.commands.holds = True
+    assert answers(lockstep.take(lockstep.session.commanded(None, lockstep.now_s))) == [NEUTRAL.thrust]
+    assert lockstep.run(10.0) == []
+    assert lockstep.session.commanded(None, lockstep.now_s) == []
 
 
-def test_a_testbed_that_does_not_wait_gets_all_its_answers_in_order():
-    talk = talking(is_lockstep=True)
-    first, second = talk.frame(), None
-    talk.beds["a"].awaits_reply = False
-    second = talk.frame()
-    actions = talk.session.receive(first + second, "a", talk.now_s)
+def test_a_testbed_that_does_not_wait_gets_all_its_answers_in_order(lockstep):
+    first, second = lockstep.frame(), None
+    lockstep.beds["a"].awaits_reply = False
+    second = lockstep.frame()
+    actions = lockstep.session.receive(first + second, "a", lockstep.now_s)
     assert kinds(actions) == ["SensorFrame", "Send", "SensorFrame"]
     assert len(notes(actions, MISSED)) == 1
-    actions = talk.session.commanded(Arrival(7.0, talk.now_s, stamp=talk.stamp), talk.now_s)
+    actions = lockstep.session.commanded(Arrival(7.0, lockstep.now_s, stamp=lockstep.stamp), lockstep.now_s)
     assert answers(actions) == [7.0]
 
 
-def test_the_end_while_a_command_is_awaited_leaves_one_neutral_answer():
-    talk = talking(is_lockstep=True)
-    talk.show()
-    actions = talk.session.end(talk.now_s)
+def test_the_end_while_a_command_is_awaited_leaves_one_neutral_answer(lockstep):
+    lockstep.show()
+    actions = lockstep.session.end(lockstep.now_s)
     assert answers(actions) == [NEUTRAL.thrust]
-    assert talk.session.commanded(Arrival(7.0, talk.now_s, stamp=talk.stamp), talk.now_s) == []
+    assert lockstep.session.commanded(Arrival(7.0, lockstep.now_s, stamp=lockstep.stamp), lockstep.now_s) == []
 
 
 # Ends.
 
 
-def test_testbed_that_leaves_between_frames_has_ended_the_conversation():
-    talk = talking()
+def test_testbed_that_leaves_between_frames_has_ended_the_conversation(talk):
     talk.show()
     actions = talk.session.left("a", "a has closed the connection.", talk.now_s)
     assert len(notes(actions, "")) == 1
@@ -441,43 +448,34 @@ def test_one_that_leaves_inside_a_message_is_not_trusted_and_not_answered(begin,
     assert answers(actions) == []
 
 
-def test_a_connection_that_is_lost_is_another_conversation():
-    talk = talking()
-    talk.command(9.0)
-    talk.show()
-    actions = talk.session.disconnected("a", "It was reset.", talk.now_s)
+def test_a_connection_that_is_lost_is_another_conversation(commanded):
+    actions = commanded.session.disconnected("a", "It was reset.", commanded.now_s)
     assert notes(actions, LOST) == ["It was reset."]
     assert [type(message) for message in published(actions)] == [ConversationEnd]
-    talk.connect("b")
-    talk.say(talk.beds["b"].send(CONSTANTS), "b")
-    assert answers(talk.say(talk.frame("b"), "b")) == [NEUTRAL.thrust]
+    commanded.connect("b")
+    commanded.say(commanded.beds["b"].send(CONSTANTS), "b")
+    assert answers(commanded.say(commanded.frame("b"), "b")) == [NEUTRAL.thrust]
 
 
-def test_bytes_that_no_testbed_sends_end_the_conversation_with_neutral():
-    talk = talking()
-    talk.command(9.0)
-    talk.show()
-    data = bytearray(talk.frame())
+def test_bytes_that_no_testbed_sends_end_the_conversation_with_neutral(commanded):
+    data = bytearray(commanded.frame())
     data[-4:] = b"\x7f\xc0\0\0"  # an invalid time
-    actions = talk.say(bytes(data))
+    actions = commanded.say(bytes(data))
     assert kinds(actions) == ["Send", "ConversationEnd", "Close"]
     assert answers(actions) == [NEUTRAL.thrust]
     (sentence,) = notes(actions, REJECTED)
     assert "can't be trusted" in sentence
-    assert talk.run(60.0) == []
+    assert commanded.run(60.0) == []
 
 
 @pytest.mark.parametrize("end", [AutopilotSession.lost, AutopilotSession.end])
-def test_the_link_and_the_node_end_with_the_neutral_answer(end):
-    talk = talking()
-    talk.command(9.0)
-    talk.show()
-    talk.say(talk.frame()[:20])
-    actions = end(talk.session, talk.now_s)
+def test_the_link_and_the_node_end_with_the_neutral_answer(commanded, end):
+    commanded.say(commanded.frame()[:20])
+    actions = end(commanded.session, commanded.now_s)
     assert answers(actions) == [NEUTRAL.thrust]
-    assert talk.session.state == (CLOSED if end is AutopilotSession.end else WAITING)
-    assert talk.session.is_over == (end is AutopilotSession.end)
-    assert talk.commands.newest is None
+    assert commanded.session.state == (CLOSED if end is AutopilotSession.end else WAITING)
+    assert commanded.session.is_over == (end is AutopilotSession.end)
+    assert commanded.commands.newest is None
 
 
 def test_nothing_is_left_behind_before_the_drone_is_known():
@@ -505,8 +503,7 @@ def test_a_message_has_to_come_in_time_however_it_trickles():
         assert answers(actions) == []
 
 
-def test_rest_of_a_frame_times_out_and_the_next_frame_does_not():
-    talk = talking()
+def test_rest_of_a_frame_times_out_and_the_next_frame_does_not(talk):
     talk.show()
     assert talk.run(600.0) == []
     talk.say(talk.frame()[:10])
@@ -516,11 +513,9 @@ def test_rest_of_a_frame_times_out_and_the_next_frame_does_not():
     assert kinds(actions) == ["Send", "ConversationEnd", "Close"]
 
 
-def test_a_stall_of_ours_gives_a_testbed_its_time_anew():
-    talk = talking()
+def test_a_stall_of_ours_gives_a_testbed_its_time_anew(talk):
     talk.say(talk.frame()[:10])
-    talk.now_s += 20.0
-    talk.session.resume(talk.now_s)
+    talk.stall(20.0)
     assert talk.session.silent_s(talk.now_s) == 0.0
     assert talk.run(4.9) == []
     assert closed(talk.run(0.2)) == ["a"]
@@ -542,18 +537,15 @@ def test_a_landing_needs_frames():
     assert talk.session.landing(talk.now_s) is Landing.LANDS
 
 
-def test_one_that_was_silent_for_too_long_is_left_neutral_and_replaced():
-    talk = talking()
-    talk.command(9.0)
-    talk.show()
-    talk.run(2.9)
-    actions = talk.connect("b")
+def test_one_that_was_silent_for_too_long_is_left_neutral_and_replaced(commanded):
+    commanded.run(2.9)
+    actions = commanded.connect("b")
     assert closed(actions) == ["b"]
     assert len(notes(actions, "refused_peers")) == 1
-    talk.run(0.2)
-    actions = talk.take(talk.connect("c"))
+    commanded.run(0.2)
+    actions = commanded.take(commanded.connect("c"))
     assert kinds(actions) == ["Send", "ConversationEnd", "Close"]
     assert answers(actions) == [NEUTRAL.thrust]
     assert closed(actions) == ["a"]
     assert len(notes(actions, LOST)) == 1
-    assert talk.session.peer == "c"
+    assert commanded.session.peer == "c"

@@ -106,6 +106,11 @@ class Talk(SessionTalk):
         self.drone.frames.add(kind, stamp_ns, message, self.now_s)
         return self.take(self.session.step(self.now_s))
 
+    def stall(self, seconds):
+        """Stall this process, and resume it."""
+        self.now_s += seconds
+        return self.session.resume(self.now_s)
+
     def answer(self, data=ANSWER, peer="a"):
         return self.take(self.session.receive(data, peer, self.now_s))
 
@@ -138,6 +143,14 @@ def talking(**options):
     talk.connect()
     talk.show()
     assert [type(event) for event in talk.frames()] == [Constants, SensorFrame]
+    return talk
+
+
+@pytest.fixture
+def talk():
+    """Return a talk with an autopilot that has answered its first frame."""
+    talk = talking()
+    talk.answer()
     return talk
 
 
@@ -243,9 +256,7 @@ def test_an_answer_may_precede_its_frame_and_arrive_in_pieces():
     assert len(talk.frames()) == 1
 
 
-def test_waiting_for_a_missing_attitude_times_out():
-    talk = talking()
-    talk.answer()
+def test_waiting_for_a_missing_attitude_times_out(talk):
     talk.show(has_attitude=False)
     talk.run(ATTITUDE_TIMEOUT_S - 0.001)
     assert talk.frames() == []
@@ -253,9 +264,7 @@ def test_waiting_for_a_missing_attitude_times_out():
     assert len(talk.frames()) == 1
 
 
-def test_only_an_unencodable_frame_is_refused():
-    talk = talking()
-    talk.answer()
+def test_only_an_unencodable_frame_is_refused(talk):
     talk.refusal = "is not one."
     actions = talk.show()
     assert "the left image is not one" in notes(actions, REFUSED_FRAMES)[0]
@@ -278,9 +287,7 @@ def test_a_command_beyond_the_drones_maxima_is_limited_and_counted():
 # Silences.
 
 
-def test_a_silent_autopilot_causes_one_neutral_command():
-    talk = talking()
-    talk.answer()
+def test_a_silent_autopilot_causes_one_neutral_command(talk):
     talk.run(0.3)
     talk.show()
     assert commands(talk.run(0.19)) == []
@@ -293,9 +300,7 @@ def test_a_silent_autopilot_causes_one_neutral_command():
     assert talk.session.is_open
 
 
-def test_a_silent_drone_does_not_count_as_silence_of_the_autopilot():
-    talk = talking()
-    talk.answer()
+def test_a_silent_drone_does_not_count_as_silence_of_the_autopilot(talk):
     (sentence,) = notes(talk.run(0.6), NEUTRAL_COMMANDS)
     assert sentence.startswith("The drone ")
     assert "command_timeout" in sentence
@@ -305,9 +310,7 @@ def test_a_silent_drone_does_not_count_as_silence_of_the_autopilot():
     assert talk.session.silent_s(talk.now_s) == pytest.approx(2.0, abs=0.001 + LOOK_PERIOD_S)
 
 
-def test_an_answer_is_ignored_until_its_frame_is_read():
-    talk = talking()
-    talk.answer()
+def test_an_answer_is_ignored_until_its_frame_is_read(talk):
     talk.reads = False
     talk.show()
     assert commands(talk.answer()) == commands(talk.run(0.1)) == []
@@ -321,9 +324,7 @@ def test_an_answer_is_ignored_until_its_frame_is_read():
 
 
 @pytest.mark.parametrize("answers", [True, False])
-def test_stalled_autopilot_gets_one_frame_and_is_replaced_by_the_next(answers):
-    talk = talking()
-    talk.answer()
+def test_stalled_autopilot_gets_one_frame_and_is_replaced_by_the_next(talk, answers):
     talk.reads, actions = False, []
     for _ in range(29):
         actions += talk.show()
@@ -342,9 +343,7 @@ def test_no_stop_is_published_before_a_command():
     assert commands(talk.session.end(talk.now_s)) == []
 
 
-def test_only_late_answers_are_ignored():
-    talk = talking()
-    talk.answer()
+def test_only_late_answers_are_ignored(talk):
     talk.show()
     talk.show(marker=30)
     talk.run(0.6)
@@ -355,9 +354,7 @@ def test_only_late_answers_are_ignored():
     assert commands(talk.answer()) == [rates(talk)]
 
 
-def test_a_silent_drone_ends_the_session():
-    talk = talking()
-    talk.answer()
+def test_a_silent_drone_ends_the_session(talk):
     talk.run(0.6)
     actions = talk.run(0.5)
     (sentence,) = notes(actions, LOST)
@@ -367,9 +364,7 @@ def test_a_silent_drone_ends_the_session():
     assert (talk.session.state, talk.session.is_open, talk.session.due_s) == (WAITING, False, math.inf)
 
 
-def test_unmatched_stamps_are_reported():
-    talk = talking()
-    talk.answer()
+def test_unmatched_stamps_are_reported(talk):
     actions = []
     for number in range(15):
         for side, after_ns in (("left", 0), ("right", 1)):
@@ -402,9 +397,7 @@ def test_lockstep_time_runs_from_each_frame_with_neutral_as_its_command():
 # Ends.
 
 
-def test_a_regular_disconnection_is_not_a_lost_connection():
-    talk = talking()
-    talk.answer()
+def test_a_regular_disconnection_is_not_a_lost_connection(talk):
     actions = talk.session.left("a", "a has closed the connection.", talk.now_s)
     assert commands(actions) == [NEUTRAL]
     assert len(notes(actions, "")) == 1
@@ -421,9 +414,7 @@ def test_the_last_answer_before_a_disconnection_is_followed():
     assert not any(isinstance(action, Send) for action in actions)
 
 
-def test_a_disconnection_inside_an_answer_is_an_error():
-    talk = talking()
-    talk.answer()
+def test_a_disconnection_inside_an_answer_is_an_error(talk):
     talk.answer(ANSWER[:5])
     actions = talk.session.left("a", "a has closed the connection.", talk.now_s)
     assert commands(actions) == [NEUTRAL]
@@ -431,9 +422,7 @@ def test_a_disconnection_inside_an_answer_is_an_error():
     assert "can't be trusted" in sentence
 
 
-def test_a_lost_connection_ends_with_neutral():
-    talk = talking()
-    talk.answer()
+def test_a_lost_connection_ends_with_neutral(talk):
     actions = talk.session.disconnected("a", "It was reset.", talk.now_s)
     assert commands(actions) == [NEUTRAL]
     assert notes(actions, LOST) == ["It was reset."]
@@ -446,9 +435,7 @@ def test_a_lost_connection_ends_with_neutral():
 
 
 @pytest.mark.parametrize("said", [3 * ANSWER, pack_reply(MOTION)[:12] + b"\x7f\xc0\0\0"])
-def test_invalid_answers_end_the_session(said):
-    talk = talking()
-    talk.answer()
+def test_invalid_answers_end_the_session(talk, said):
     talk.show()
     actions = talk.answer(said)
     assert commands(actions)[-1] == NEUTRAL
@@ -457,9 +444,7 @@ def test_invalid_answers_end_the_session(said):
     assert talk.run(60.0) == talk.show() == []
 
 
-def test_the_link_and_the_node_end_with_neutral():
-    talk = talking()
-    talk.answer()
+def test_the_link_and_the_node_end_with_neutral(talk):
     assert commands(talk.session.lost(talk.now_s)) == [NEUTRAL]
     assert not talk.session.has_link
     talk = talking()
@@ -468,9 +453,7 @@ def test_the_link_and_the_node_end_with_neutral():
     assert (talk.session.state, talk.session.is_over, talk.session.is_open) == (CLOSED, True, False)
 
 
-def test_new_properties_are_announced_on_a_new_connection():
-    talk = talking()
-    talk.answer()
+def test_new_properties_are_announced_on_a_new_connection(talk):
     talk.show()
     talk.answer()
     assert [frame.time for frame in talk.frames()] == [0.5]
@@ -514,9 +497,7 @@ def test_properties_may_change_before_they_are_announced():
 # A second autopilot.
 
 
-def test_a_silent_autopilot_is_replaced_by_the_next_one():
-    talk = talking()
-    talk.answer()
+def test_a_silent_autopilot_is_replaced_by_the_next_one(talk):
     talk.show()
     talk.run(2.9)
     actions = talk.connect("b")
@@ -607,12 +588,9 @@ def test_autopilot_with_images_is_warned_once_about_the_models_tilt(topics, warn
 # Stalls of this process.
 
 
-def test_possibly_stale_answers_are_ignored():
-    talk = talking()
-    talk.answer()
+def test_possibly_stale_answers_are_ignored(talk):
     talk.show()
-    talk.now_s += 0.4
-    assert talk.session.resume(talk.now_s) == []
+    talk.stall(0.4)
     actions = talk.answer()
     assert commands(actions) == []
     assert len(notes(actions, AFTER_STALLS)) == 1
@@ -621,12 +599,9 @@ def test_possibly_stale_answers_are_ignored():
     assert commands(talk.answer()) == [rates(talk)]
 
 
-def test_answers_after_a_stall_are_followed_once_one_answers_a_new_frame():
-    talk = talking()
-    talk.answer()
+def test_answers_after_a_stall_are_followed_once_one_answers_a_new_frame(talk):
     talk.show()
-    talk.now_s += 0.4
-    talk.session.resume(talk.now_s)
+    talk.stall(0.4)
     followed = []
     for _ in range(4):
         followed.append(commands(talk.answer()) == [rates(talk)])
@@ -637,11 +612,8 @@ def test_answers_after_a_stall_are_followed_once_one_answers_a_new_frame():
     assert commands(talk.answer()) == []
 
 
-def test_the_first_answer_of_another_autopilot_may_be_from_before_a_stall():
-    talk = talking()
-    talk.answer()
-    talk.now_s += 0.4
-    talk.session.resume(talk.now_s)
+def test_the_first_answer_of_another_autopilot_may_be_from_before_a_stall(talk):
+    talk.stall(0.4)
     talk.show()
     assert commands(talk.answer()) == []  # to a new frame, so the next one would be followed
     talk.take(talk.session.disconnected("a", "gone", talk.now_s))
@@ -657,16 +629,12 @@ def test_in_lockstep_it_is_followed_since_no_time_passes_for_the_vehicle():
     talk = talking(is_lockstep=True)
     talk.answer()
     talk.show()
-    talk.now_s += 0.4
-    talk.session.resume(talk.now_s)
+    talk.stall(0.4)
     assert commands(talk.answer()) == [rates(talk)]
 
 
-def test_commands_before_a_long_stall_end_at_once_without_silence():
-    talk = talking()
-    talk.answer()
-    talk.now_s += 5.0
-    talk.session.resume(talk.now_s)
+def test_commands_before_a_long_stall_end_at_once_without_silence(talk):
+    talk.stall(5.0)
     actions = talk.run(0.0)
     assert commands(actions) == [NEUTRAL]
     (sentence,) = notes(actions, NEUTRAL_COMMANDS)
@@ -675,11 +643,8 @@ def test_commands_before_a_long_stall_end_at_once_without_silence():
     assert len(notes(talk.run(0.2), LOST)) == 1
 
 
-def test_an_autopilot_keeps_its_place_over_a_stall():
-    talk = talking()
-    talk.answer()
+def test_an_autopilot_keeps_its_place_over_a_stall(talk):
     talk.show()
-    talk.now_s += 5.0
-    talk.session.resume(talk.now_s)
+    talk.stall(5.0)
     assert talk.session.silent_s(talk.now_s) == 0.0
     assert closed(talk.connect("b")) == ["b"]
