@@ -45,12 +45,10 @@ class FakeLink:
     port = 0
 
     def __init__(self):
-        self.waiting = []
-        self.sent = []
-        self.fails = None
+        self.waiting, self.sent, self.fails, self.opened = [], [], None, 0
 
     def open(self):
-        pass
+        self.opened += 1
 
     def cancel(self):
         pass
@@ -59,14 +57,11 @@ class FakeLink:
         return ()
 
     def receive(self):
-        if not self.waiting:
-            return None
-        item = self.waiting.pop(0)
-        if callable(item):
-            item = item()
+        item = self.waiting.pop(0) if self.waiting else None
+        item = item() if callable(item) else item
         if isinstance(item, Exception):
             raise item
-        return ReceivedData(item, "peer")
+        return ReceivedData(item, "peer") if isinstance(item, bytes) else item
 
     def send(self, data, to):
         if self.fails:
@@ -170,6 +165,17 @@ def names(session):
     return [call[0] for call in session.calls]
 
 
+def decide(loop, *actions, late_s=0.0):
+    """Run a turn in which the session decides on these actions, which takes some time."""
+
+    def decide_slowly(now_s):
+        loop._clock.time_s += late_s
+        return list(actions)
+
+    loop.post(decide_slowly)
+    loop.turn()
+
+
 def test_data_are_received_in_order_after_posted_work(loop, link, session):
     link.waiting = [b"1", b"2"]
     loop.post(lambda now_s: session._called("posted", now_s))
@@ -177,7 +183,7 @@ def test_data_are_received_in_order_after_posted_work(loop, link, session):
     assert session.calls == [("posted", 100.0), ("receive", b"1"), ("receive", b"2")]
 
 
-def test_work_posted_by_the_loop_itself_does_not_wake_it(loop, link, session, monkeypatch):
+def test_work_posted_by_the_loop_itself_does_not_wake_it(loop, session, monkeypatch):
     woken = []
     monkeypatch.setattr(loop, "_wake", lambda: woken.append(threading.current_thread()))
     monkeypatch.setattr(loop, "_thread", threading.current_thread())
@@ -255,16 +261,10 @@ def test_a_datagram_read_just_before_a_stall_is_detected_is_dropped(loop, link, 
 
 def test_stall_drops_decided_packets_and_publications_keep_their_age(loop, link, session, stage, clock):
     outcome, call = Outcome("request", False, "too late"), Call("land", "tag")
-
-    def decide_then_stop(now_s):
-        clock.time_s += STALL_S
-        return [Send(b"old"), Publish("old"), outcome, call]
-
     decided = []
     stage.publish_event = lambda message: decided.append(loop.decided_s)
     began_s = clock.time_s
-    loop.post(decide_then_stop)
-    loop.turn()
+    decide(loop, Send(b"old"), Publish("old"), outcome, call, late_s=STALL_S)
     assert (link.sent, session.calls) == ([], [("unsent", b"old", OUTDATED), ("resume",)])
     assert decided == [began_s]  # which drops a command
     assert (stage.resolved, stage.called) == ([outcome], [(call.name, call.tag)])
@@ -272,23 +272,17 @@ def test_stall_drops_decided_packets_and_publications_keep_their_age(loop, link,
 
 @pytest.mark.parametrize(("stall_s", "is_sent"), [(2.9, True), (3.1, False)])
 def test_a_packet_may_outlast_a_stall(loop, link, session, clock, stall_s, is_sent):
-    def decide_then_stop(now_s):
-        clock.time_s += stall_s
-        return [Send(b"cut the motors", until_s=now_s + 3.0, outlasts_stalls=True)]
-
-    loop.post(decide_then_stop)
-    loop.turn()
+    cut = Send(b"cut the motors", until_s=clock.time_s + 3.0, outlasts_stalls=True)
+    decide(loop, cut, late_s=stall_s)
     assert link.sent == [(b"cut the motors", None)] * is_sent
     assert session.calls == [("unsent", b"cut the motors", OUTDATED)] * (not is_sent) + [("resume",)]
 
 
 def test_packets_are_counted_when_sent_and_failures_by_their_kind(loop, link, session, stage):
-    loop.post(lambda now_s: [Send(b"1", if_sent=("documents", "images"))])
-    loop.turn()
+    decide(loop, Send(b"1", if_sent=("documents", "images")))
     assert stage.counts == {"documents": 1, "images": 1}
     link.fails = LinkError("The network is down.")
-    loop.post(lambda now_s: [Send(b"2", None, "undelivered_commands", ("documents",)), Note("commands")])
-    loop.turn()
+    decide(loop, Send(b"2", None, "undelivered_commands", ("documents",)), Note("commands"))
     assert session.calls == [("unsent", b"2", "The network is down.")]
     assert stage.counts == {"documents": 1, "images": 1, "undelivered_commands": 1, "commands": 1}
     assert "The network is down." in stage.sentences
@@ -320,15 +314,13 @@ def test_notes_follow_all_other_actions_including_nested_ones(order, loop, sessi
         raise LinkError("The network is down.")
 
     send, link.send = link.send, fail_once
-    loop.post(lambda _: [Note("first"), Send(b"lost"), Send(b"next", if_sent=("sent",)), Publish("message")])
-    loop.turn()
+    decide(loop, Note("first"), Send(b"lost"), Send(b"next", if_sent=("sent",)), Publish("message"))
     assert order == [b"neutral", b"next", "message", "first", "nested", "unsent_datagrams", "sent"]
 
 
 def test_only_notes_with_a_sentence_wait_for_the_log(loop, stage):
     queued, loop._notes.put = [], lambda note: queued.append(note.counter)
-    loop.post(lambda now_s: [Note("a"), Note("b", "!")])
-    loop.turn()
+    decide(loop, Note("a"), Note("b", "!"))
     assert (stage.counts, queued) == ({"a": 1}, ["b"])
 
 
@@ -597,17 +589,6 @@ def test_a_cancelled_opening_ends_the_loop_and_the_session(link, session, stage)
     assert (names(session), turns, closed) == (["end"], [session, session], [1])
 
 
-class Opening(FakeLink):
-    """Link that counts its openings, and calls `seen`."""
-
-    def __init__(self):
-        super().__init__()
-        self.opened = 0
-
-    def open(self):
-        self.opened += 1
-
-
 def run_until(loop, condition):
     """Run a loop's own thread until a condition holds, then stop it."""
     loop.start()
@@ -617,8 +598,7 @@ def run_until(loop, condition):
         assert loop.stop()
 
 
-def test_a_fault_sends_neutral_and_the_session_continues(stage):
-    link, session = Opening(), Recorder()
+def test_a_fault_sends_neutral_and_the_session_continues(link, session, stage):
     session.answers["lost"] = [Send(b"neutral")]
     loop = LinkLoop("test", link, session, stage)
 
@@ -637,8 +617,7 @@ def test_a_fault_sends_neutral_and_the_session_continues(stage):
     assert [name for name in names(session) if name in ("opened", "lost", "end")] == ["opened", "lost", "opened", "end"]
 
 
-def test_a_lost_link_sends_neutral_before_reopening_and_counts_as_no_stall(stage, clock):
-    link, session = Opening(), Recorder()
+def test_a_lost_link_sends_neutral_before_reopening_and_counts_as_no_stall(link, session, stage, clock):
     loop = LinkLoop("test", link, session, stage, clock)
     asked = []
     link.waiting = [b"1", LinkError("The network is down.")]
@@ -676,23 +655,11 @@ class FakeStreams(FakeLink):
     def __init__(self):
         super().__init__()
         self.backoff = Backoff()
-        self.opened, self.ended = 0, []
-
-    def open(self):
-        self.opened += 1
-
-    def receive(self):
-        item = self.waiting.pop(0) if self.waiting else None
-        item = item() if callable(item) else item
-        if isinstance(item, Exception):
-            raise item
-        return item
 
     def send(self, data, to, *rest_and_limit):
         self.sent.append((data, to, *rest_and_limit))
 
     def disconnect(self, peer):
-        self.ended.append(peer)
         self.sent.append("the end of " + peer)
 
     def disconnect_all(self):
@@ -750,46 +717,29 @@ def test_stream_is_read_after_a_stall_once_the_session_has_resumed(stream_loop, 
     assert stage.counts == {DROPPED_BY_STALL: 1}  # what was posted
 
 
-def test_stream_data_decided_before_a_stall_is_sent_before_resuming(stream_loop, streams, stream_session, clock):
+def test_stream_data_decided_before_a_stall_is_sent_before_resuming(stream_loop, streams, stream_session):
     """Otherwise, a peer would wait for the rest of a message, and a session for an answer to lost data."""
-
-    def decide_then_stop(now_s):
-        clock.time_s += STALL_S
-        return [Send(b"he", "a"), Send(b"llo", "a")]
-
-    stream_loop.post(decide_then_stop)
-    stream_loop.turn()
+    decide(stream_loop, Send(b"he", "a"), Send(b"llo", "a"), late_s=STALL_S)
     assert streams.sent == [(b"he", "a"), (b"llo", "a")]
     assert names(stream_session) == ["resume"]
 
 
-def test_a_session_can_replace_a_stale_message_on_a_stream(stream_loop, streams, stream_session, clock):
+def test_a_session_can_replace_a_stale_message_on_a_stream(stream_loop, streams, stream_session):
     go, stop = Send(b"go", "a"), Send(b"stop", "a")
     stream_session.outdated = lambda action: stop if action == go else action
-
-    def decide_then_stop(now_s):
-        clock.time_s += STALL_S
-        return [go]
-
-    stream_loop.post(lambda now_s: [go])
-    stream_loop.turn()
-    stream_loop.post(decide_then_stop)
-    stream_loop.turn()
+    decide(stream_loop, go)
+    decide(stream_loop, go, late_s=STALL_S)
     assert streams.sent == [(b"go", "a"), (b"stop", "a")]
 
 
-def test_a_message_is_not_sent_after_its_time_limit(stream_loop, streams, stream_session, clock):
-    def decide_slowly(now_s):
-        clock.time_s += 0.1
-        return [Send(b"late", "a", until_s=now_s + 0.1), Send(b"go", "a", until_s=now_s + 0.2), Send(b"on", "a")]
-
-    stream_loop.post(decide_slowly)
-    stream_loop.turn()
+def test_a_message_is_not_sent_after_its_time_limit(stream_loop, streams, stream_session):
+    late, go = Send(b"late", "a", until_s=100.1), Send(b"go", "a", until_s=100.2)
+    decide(stream_loop, late, go, Send(b"on", "a"), late_s=0.1)
     assert streams.sent == [(b"go", "a", b"", 100.2), (b"on", "a")]
     assert stream_session.calls[0][:2] == ("unsent", b"late")
 
 
-def test_last_words_count_before_stale_messages_which_may_be_dropped(stream_loop, streams, stream_session, clock):
+def test_last_words_count_before_stale_messages_which_may_be_dropped(stream_loop, streams, stream_session):
     said = [True]
     do_nothing = lambda *_: None  # noqa: E731
     keeper = SimpleNamespace(was_written=lambda: bool(said and said.pop()), is_writing=do_nothing)
@@ -797,13 +747,7 @@ def test_last_words_count_before_stale_messages_which_may_be_dropped(stream_loop
     stream_loop._keeper, stream_loop._outlets = keeper, streams
     stream_session.neutral_sent = lambda now_s: stream_session._called("neutral_sent")
     stream_session.outdated = lambda action: Send(b"", action.to) if stream_session.calls else action
-
-    def decide_then_stop(now_s):
-        clock.time_s += STALL_S
-        return [Send(b"go", "a"), Send(b"on", "a")]
-
-    stream_loop.post(decide_then_stop)
-    stream_loop.turn()
+    decide(stream_loop, Send(b"go", "a"), Send(b"on", "a"), late_s=STALL_S)
     assert streams.sent == []
     assert names(stream_session)[:2] == ["neutral_sent", "resume"]
 
@@ -862,16 +806,10 @@ def test_disconnect_is_no_fault_and_reconnecting_backs_off_until_proven(streams,
     [(0.0, None, [True]), (0.0, 0.5, []), (0.3, 0.2, [False]), (STALL_S, None, [False])],
 )
 def test_a_request_on_a_stream_is_decided_when_its_packet_is_sent_or_dropped(
-    stream_loop, streams, stream_session, stage, clock, late_s, until_s, outcomes
+    stream_loop, streams, stream_session, stage, late_s, until_s, outcomes
 ):
     stream_session.outdated = lambda action: Send(b"", request=action.request)
-
-    def ask(now_s):
-        clock.time_s += late_s
-        return [Send(b"go", "a", until_s=until_s and now_s + until_s, request="asked")]
-
-    stream_loop.post(ask)
-    stream_loop.turn()
+    decide(stream_loop, Send(b"go", "a", until_s=until_s and 100.0 + until_s, request="asked"), late_s=late_s)
     assert [(each.request, each.is_success) for each in stage.resolved] == [("asked", each) for each in outcomes]
     if not outcomes:
         *_, decided = streams.sent[-1]
@@ -894,8 +832,7 @@ def test_a_failure_decides_a_datagram_but_reports_an_earlier_message_of_a_stream
 
 
 def test_a_message_with_a_rest_is_sent_with_it(stream_loop, streams):
-    stream_loop.post(lambda now_s: [Send(b"go", "a", rest=b" on")])
-    stream_loop.turn()
+    decide(stream_loop, Send(b"go", "a", rest=b" on"))
     assert streams.sent == [(b"go", "a", b" on", None)]
 
 
