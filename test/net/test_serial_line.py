@@ -11,9 +11,9 @@ import struct
 import subprocess
 import sys
 import termios
-import threading
 import time
 import tty
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 import pytest
@@ -116,6 +116,15 @@ def clock(monkeypatch):
     return now_s
 
 
+@pytest.fixture
+def backlog(line, monkeypatch):
+    """Return a list with the number of bytes that the system claims to keep unsent, in a connected line."""
+    next_of(line)
+    unsent = [math.inf]
+    monkeypatch.setattr(serial_line._Device, "backlog", property(lambda _: unsent[0]))
+    return unsent
+
+
 def stalled(line):
     """Fill the line until the last packet, or a part of it, is pending."""
     next_of(line)
@@ -138,10 +147,7 @@ def test_a_resumed_line_sends_only_packets_that_are_not_stale(line, device, cloc
 
 
 @pytest.mark.parametrize("is_closed", [False, True])
-def test_a_packet_is_dropped_after_its_time_limit_and_when_the_line_closes(line, device, clock, monkeypatch, is_closed):
-    next_of(line)
-    backlog = [math.inf]
-    monkeypatch.setattr(serial_line._Device, "backlog", property(lambda _: backlog[0]))
+def test_a_packet_is_dropped_after_its_time_limit_and_when_the_line_closes(line, device, clock, backlog, is_closed):
     line.send(b"takeoff", None, until_s=clock[0] + STALE_S / 2)
     line.send(b"neutral", None)
     clock[0] += 0.0 if is_closed else STALE_S / 2
@@ -153,10 +159,7 @@ def test_a_packet_is_dropped_after_its_time_limit_and_when_the_line_closes(line,
     assert device.read_waiting() == b"neutral"
 
 
-def test_a_landing_outlasts_a_stalled_line(line, device, clock, monkeypatch):
-    next_of(line)
-    backlog = [math.inf]
-    monkeypatch.setattr(serial_line._Device, "backlog", property(lambda _: backlog[0]))
+def test_a_landing_outlasts_a_stalled_line(line, device, clock, backlog):
     line.send(b"move", None)
     line.send(b"land", None, until_s=math.inf)
     clock[0] += 2 * STALE_S
@@ -176,10 +179,8 @@ def test_a_stalled_line_never_grows(line, clock):
     assert len(line._unsent.pieces) < 20
 
 
-def test_the_system_s_backlog_is_limited_to_fresh_packets(line, device, monkeypatch):
-    next_of(line)
-    backlog = [115200 / 10 * STALE_S + 1]
-    monkeypatch.setattr(serial_line._Device, "backlog", property(lambda _: backlog[0]))
+def test_the_system_s_backlog_is_limited_to_fresh_packets(line, device, backlog):
+    backlog[0] = 115200 / 10 * STALE_S + 1
     line.send(b"ahead", None)
     assert device.read_waiting() == b""
     backlog[0] = 0
@@ -207,21 +208,9 @@ def test_a_stalled_line_is_closed_without_its_last_packets(line):
 
 def test_a_path_without_a_line_is_retried_until_cancelled(tmp_path):
     (tmp_path / "file").write_text("no line")
-    failures, cancellation = [], Cancellation()
-
-    def failed(error, delay_s):
-        failures.append(str(error))
-        if len(failures) == 2:
-            cancellation.cancel()
-
     for name in ("file", "missing"):
-        failures.clear()
-        link = SerialLine(str(tmp_path / name), 9600, failed, cancellation=cancellation)
-        with pytest.raises(LinkCancelledError):
-            link.open()
-        link.close()
-        assert name in failures[0]
-        cancellation = Cancellation()
+        first, _ = opened(str(tmp_path / name), lambda link, failures: len(failures) == 2 and link.cancel())
+        assert name in str(first)
 
 
 def test_an_unsupported_baud_rate_is_refused():
@@ -231,19 +220,10 @@ def test_an_unsupported_baud_rate_is_refused():
 
 def test_opening_does_not_block_while_it_is_cancelled():
     link = SerialLine("/nonexistent", 9600, lambda error, delay_s: None)
-    failed = threading.Event()
-
-    def run():
-        with pytest.raises(LinkCancelledError):
-            link.open()
-        failed.set()
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    link.cancel()
-    thread.join()
-    assert failed.is_set()
-    link.close()
+    with ThreadPoolExecutor() as pool, contextlib.closing(link):
+        opening = pool.submit(link.open)
+        link.cancel()
+        assert isinstance(opening.exception(), LinkCancelledError)
 
 
 # One program at a time.
@@ -267,57 +247,46 @@ def holder(device):
         process.kill()
 
 
-class Opening:
-    """Attempts to open a line. `on_failure` is called after each failed one."""
+def opened(path, on_failure=lambda link, failures: None):
+    """Open and close a line. Return the failed attempts, each with the delay of the next one, s."""
+    failures = []
 
-    def __init__(self, path, on_failure=lambda: None):
-        self.failures, self.delays_s = [], []
-        self._on_failure = on_failure
-        self.link = SerialLine(path, 9600, self._failed)
+    def failed(error, delay_s):
+        failures.append((error, delay_s))
+        on_failure(link, failures)
 
-    def _failed(self, error, delay_s):
-        self.failures.append(error)
-        self.delays_s.append(delay_s)
-        self._on_failure()
+    link = SerialLine(path, 9600, failed)
+    with contextlib.closing(link), contextlib.suppress(LinkCancelledError):
+        link.open()
+        assert next_of(link) == Connected(path)
+    return failures
 
 
 def test_a_line_in_use_is_refused_with_the_program_and_retried(holder, device):
-    opening = Opening(device.path, lambda: len(opening.failures) == 5 and (holder.kill(), holder.wait()))
-    opening.link.open()
-    assert next_of(opening.link) == Connected(device.path)
-    opening.link.close()
-    assert len(opening.failures) == 5
-    assert all(isinstance(each, LinkInUseError) for each in opening.failures)
-    assert f"(process {holder.pid})" in str(opening.failures[0])
-    assert sys.executable in str(opening.failures[0])
-    assert max(opening.delays_s) <= 1.0, "a vehicle waits"
+    failures = opened(device.path, lambda _, failures: len(failures) == 5 and (holder.kill(), holder.wait()))
+    assert [type(error) for error, _ in failures] == [LinkInUseError] * 5
+    first, _ = failures[0]
+    assert f"(process {holder.pid})" in str(first)
+    assert sys.executable in str(first)
+    assert max(delay_s for _, delay_s in failures) <= 1.0, "a vehicle waits"
 
 
 def test_a_line_is_free_as_soon_as_its_program_was_killed(holder, device):
     holder.kill()
     holder.wait()
-    opening = Opening(device.path)
-    opening.link.open()
-    opening.link.close()
-    assert not opening.failures
+    assert not opened(device.path)
 
 
 def test_a_second_link_of_this_process_is_refused_until_the_first_closes(line, device):
-    opening = Opening(device.path, lambda: line.disconnect(None))
-    opening.link.open()
-    opening.link.close()
-    assert len(opening.failures) == 1
-    assert str(os.getpid()) in str(opening.failures[0])
+    ((error, _),) = opened(device.path, lambda *_: line.disconnect(None))
+    assert str(os.getpid()) in str(error)
 
 
 def test_a_closed_line_is_free_although_a_copy_of_its_descriptor_is_open(line, device):
     copy = os.dup(line.files()[0].fileno())
     line.disconnect(None)
-    opening = Opening(device.path)
-    opening.link.open()
-    opening.link.close()
+    assert not opened(device.path)
     os.close(copy)
-    assert not opening.failures
 
 
 def is_exclusive(line):
@@ -343,16 +312,10 @@ def test_a_line_that_another_user_has_excluded_is_in_use(device, monkeypatch):
     def busy(*_):
         raise OSError(errno.EBUSY, os.strerror(errno.EBUSY))
 
-    def cancel():
-        opening.link.cancel()
-
-    opening = Opening(device.path, cancel)
     monkeypatch.setattr(serial_line.os, "open", busy)
-    with pytest.raises(LinkCancelledError):
-        opening.link.open()
-    opening.link.close()
-    assert isinstance(opening.failures[0], LinkInUseError)
-    assert "lsof" in str(opening.failures[0])
+    ((error, _),) = opened(device.path, lambda link, _: link.cancel())
+    assert isinstance(error, LinkInUseError)
+    assert "lsof" in str(error)
 
 
 @pytest.mark.parametrize(
@@ -366,16 +329,9 @@ def test_a_line_of_another_group_is_named_with_the_command_that_joins_it(monkeyp
     monkeypatch.setattr(serial_line.os, "open", refuse)
     monkeypatch.setattr(serial_line.os, "stat", lambda path: status)
     monkeypatch.setattr(serial_line.os, "getgroups", lambda: [1000])
-    cancellation, said = Cancellation(), []
-
-    def fail(error, delay_s):
-        said.append(str(error))
-        cancellation.cancel()
-
-    with pytest.raises(LinkCancelledError):
-        SerialLine("/dev/ttyUSB0", 115200, fail, cancellation=cancellation).open()
-    assert ("sudo usermod -aG dialout $USER" in said[0]) == is_advised
-    assert said[0].startswith("/dev/ttyUSB0 can't be opened: ")
+    ((error, _),) = opened("/dev/ttyUSB0", lambda link, _: link.cancel())
+    assert ("sudo usermod -aG dialout $USER" in str(error)) == is_advised
+    assert str(error).startswith("/dev/ttyUSB0 can't be opened: ")
 
 
 def test_a_pseudo_terminal_is_the_other_end_of_a_line_and_its_link_ends_with_it(tmp_path):
