@@ -3,6 +3,7 @@
 
 import contextlib
 import importlib
+import socket
 import sys
 import time
 from pathlib import Path
@@ -57,6 +58,19 @@ def closing():
             return thing
 
         yield close_at_end
+
+
+@pytest.fixture
+def udp_socket(closing):
+    """udp_socket(port) returns a socket on a port of 127.0.0.1; 0: a free one."""
+
+    def bind(port=0):
+        opened = closing(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
+        opened.bind(("127.0.0.1", port))
+        opened.settimeout(importlib.import_module("patience").TIMEOUT_S)
+        return opened
+
+    return bind
 
 
 @pytest.fixture

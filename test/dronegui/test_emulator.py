@@ -3,11 +3,9 @@
 
 import csv
 import signal
-import socket
 
 import pytest
 from dronegui_operator import DroneGuiOperator
-from patience import TIMEOUT_S
 from processes import Process, when_listening
 
 from drone_bridge.ar_drone.cameras import DOWN, FRONT
@@ -45,12 +43,9 @@ def test_a_flight_from_take_off_to_landing(start_child, closing, tmp_path):
 
 
 @pytest.fixture
-def screen(closing):
+def screen(udp_socket):
     """Socket on the port for video."""
-    opened = closing(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
-    opened.bind(("127.0.0.1", 0))
-    opened.settimeout(TIMEOUT_S)
-    return opened
+    return udp_socket()
 
 
 def test_a_signal_switches_the_cameras(start_child, screen):

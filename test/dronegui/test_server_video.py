@@ -2,7 +2,6 @@
 """dronegui_server as a process: ROS images, and packets of a bridge, become video for the controllers."""
 
 import contextlib
-import socket
 from array import array
 
 import numpy as np
@@ -10,7 +9,7 @@ import pytest
 from diagnostic_msgs.msg import DiagnosticArray
 from diagnostics import values_of
 from dronegui_operator import DroneGuiOperator
-from patience import TIMEOUT_S, wait_until
+from patience import wait_until
 from processes import Process
 from ros_session import repeating
 from sensor_msgs.msg import CompressedImage, Image
@@ -33,12 +32,9 @@ def operator(closing):
 
 
 @pytest.fixture
-def screen(closing):
+def screen(udp_socket):
     """Socket on the port for video."""
-    opened = closing(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
-    opened.bind(("127.0.0.1", 0))
-    opened.settimeout(TIMEOUT_S)
-    return opened
+    return udp_socket()
 
 
 @pytest.fixture

@@ -28,30 +28,23 @@ class Clock:
 
 
 @pytest.fixture
-def peer(closing):
+def peer(udp_socket):
     """Socket of a peer, which receives packets and sends state."""
-    opened = closing(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
-    opened.bind((HOST, 0))
-    return opened
+    return udp_socket()
 
 
 @pytest.fixture
-def taken(closing):
+def taken(udp_socket):
     """Socket on the port for state."""
-    opened = closing(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
-    opened.bind((HOST, 0))
-    return opened
+    return udp_socket()
 
 
 def link_to(peer, state_port, closing, said, clock=None):
-    made = NavdataPeer(
-        HOST,
-        peer.getsockname()[1],
-        state_port,
-        lambda *_: None,
-        on_port=lambda address, problem: said.append((address, bool(problem))),
-        clock=clock or Clock(),
-    )
+    def on_port(address, problem):
+        said.append((address, bool(problem)))
+
+    port = peer.getsockname()[1]
+    made = NavdataPeer(HOST, port, state_port, lambda *_: None, on_port=on_port, clock=clock or Clock())
     made.open()
     return closing(made)
 
@@ -150,22 +143,8 @@ def test_a_link_is_reopened_after_sending_fails_for_long(peer, closing, monkeypa
 
 
 @pytest.fixture
-def new_peer(closing):
-    """Return a factory: new_peer() returns a bound socket of another peer."""
-
-    def bind(port=0):
-        peer = closing(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
-        peer.bind((HOST, port))
-        peer.settimeout(TIMEOUT_S)
-        return peer
-
-    return bind
-
-
-@pytest.fixture
 def link(peer, closing):
     """Link to the peer."""
-    peer.settimeout(TIMEOUT_S)
     link = closing(DatagramPeer(*peer.getsockname(), lambda *_: None))
     link.open()
     return link
@@ -181,19 +160,19 @@ def test_datagrams_arrive_complete(link, peer):
         assert received(link).data == data[::-1]
 
 
-def test_datagrams_of_other_senders_are_ignored(link, peer, new_peer):
+def test_datagrams_of_other_senders_are_ignored(link, peer, udp_socket):
     link.send(b"here I am", None)
     _, address = peer.recvfrom(100)
-    new_peer().sendto(b"from a stranger", address)
+    udp_socket().sendto(b"from a stranger", address)
     peer.sendto(b"from the peer", address)
     assert received(link).data == b"from the peer"
 
 
-def test_a_refused_datagram_is_reported_with_the_next_one_which_is_sent(link, peer, new_peer):
+def test_a_refused_datagram_is_reported_with_the_next_one_which_is_sent(link, peer, udp_socket):
     port = peer.getsockname()[1]
     peer.close()
     link.send(b"to nobody", None)
-    again = new_peer(port)
+    again = udp_socket(port)
     with pytest.raises(LinkRefusedError):
         link.send(b"to somebody", None)
     assert again.recv(100) == b"to somebody"
@@ -287,9 +266,9 @@ def test_a_refused_datagram_is_reported_once_and_wakes_the_loop_once(peer, closi
 # Any sender.
 
 
-def test_a_port_receives_from_any_sender_and_replies(new_peer, closing):
+def test_a_port_receives_from_any_sender_and_replies(udp_socket, closing):
     port = closing(DatagramPort(HOST, 0))
-    for peer in (new_peer(), new_peer()):
+    for peer in (udp_socket(), udp_socket()):
         peer.sendto(b"question", (HOST, port.port))
         assert received(port) == (b"question", peer.getsockname())
         port.send(b"answer", peer.getsockname())

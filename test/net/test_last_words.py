@@ -2,6 +2,7 @@
 """LastWordsKeeper and Sender: words of a process that ends or stalls, by real sockets and a pseudo-terminal."""
 
 import contextlib
+import math
 import os
 import pty
 import select
@@ -11,6 +12,7 @@ import tty
 
 import pytest
 from patience import TIMEOUT_S, wait_until
+from tcp_peer import Task
 
 from drone_bridge.net.datagram_link import DatagramPort
 from drone_bridge.net.last_words import LastWordsKeeper, shared_memory
@@ -57,14 +59,11 @@ def child():
 
 
 @pytest.fixture
-def datagrams():
+def datagrams(udp_socket):
     """Link, and the socket of its peer."""
-    link = DatagramPort("127.0.0.1", 0)
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as peer:
-        peer.bind(("127.0.0.1", 0))
-        peer.settimeout(TIMEOUT_S)
-        link.peer = peer.getsockname()
-        yield link, peer
+    link, peer = DatagramPort("127.0.0.1", 0), udp_socket()
+    link.peer = peer.getsockname()
+    yield link, peer
     with contextlib.suppress(OSError):
         link.close()
 
@@ -77,12 +76,18 @@ def received(peer):
     return found
 
 
-def read_all(peer):
-    """Return all that a stream has carried until its end."""
+def read(peer, size=math.inf):
+    """Return what a stream carries until this size, or its end."""
     data = b""
-    while chunk := peer.recv(65536):
+    while len(data) < size and (chunk := peer.recv(65536)):
         data += chunk
     return data
+
+
+def keep(child, link, *last, to=None):
+    """Keep neutral and these words, for the peer of a link."""
+    to = to or link.peer
+    child.keeper.keep(LastWords((NEUTRAL,), last, to), link.outlet_to(to))
 
 
 @pytest.fixture
@@ -103,7 +108,7 @@ def stream():
 
 def test_datagrams_are_repeated_at_the_end(child, datagrams):
     link, peer = datagrams
-    child.keeper.keep(LastWords((NEUTRAL,), (BYE,), link.peer), link.outlet_to(link.peer))
+    keep(child, link, BYE)
     child.end()
     assert received(peer) == [NEUTRAL] * ROUNDS + [BYE]
 
@@ -111,7 +116,7 @@ def test_datagrams_are_repeated_at_the_end(child, datagrams):
 def test_neutral_is_sent_during_a_stall_and_reported_afterwards(child, datagrams):
     link, peer = datagrams
     child.keeper.command_timeout = lambda: -0.1
-    child.keeper.keep(LastWords((NEUTRAL,), (BYE,), link.peer), link.outlet_to(link.peer))
+    keep(child, link, BYE)
     assert peer.recv(100) == NEUTRAL
     assert child.keeper.was_written()
     assert not child.keeper.was_written()
@@ -120,7 +125,7 @@ def test_neutral_is_sent_during_a_stall_and_reported_afterwards(child, datagrams
 def test_a_released_port_can_be_bound_again(child, datagrams):
     link, _ = datagrams
     port = link.port
-    child.keeper.keep(LastWords((NEUTRAL,), (), link.peer), link.outlet_to(link.peer))
+    keep(child, link)
     child.keeper.release()
     link.close()
     DatagramPort("127.0.0.1", port).close()
@@ -128,8 +133,7 @@ def test_a_released_port_can_be_bound_again(child, datagrams):
 
 def test_another_child_gets_the_file_and_the_words(child, datagrams):
     link, peer = datagrams
-    words = LastWords((NEUTRAL,), (), link.peer)
-    child.keeper.keep(words, link.outlet_to(link.peer))
+    keep(child, link)
     child.keeper._control.close()
     wait_until(lambda: not child._threads[0].is_alive(), "the end of the first child")
     assert received(peer) == [NEUTRAL] * ROUNDS  # as its node seems to have ended
@@ -143,40 +147,37 @@ def test_another_child_gets_the_file_and_the_words(child, datagrams):
 def test_a_stream_ends_with_neutral(child, stream, sent):
     link, peer = stream
     for data in sent:
-        child.keeper.keep(LastWords((NEUTRAL,), (BYE,), link.peer), link.outlet_to(link.peer))
+        keep(child, link, BYE)
         link.send(data, link.peer)
     child.end()
     link.close()
-    assert read_all(peer) == (b"".join((*sent, NEUTRAL, BYE)) if sent else b"")
+    assert read(peer) == (b"".join((*sent, NEUTRAL, BYE)) if sent else b"")
 
 
 @pytest.mark.parametrize("cut", [1, 4, len(MOVE) - 1])
 def test_a_message_in_pieces_is_completed(child, stream, cut):
     """The node ends between two pieces."""
     link, peer = stream
-    child.keeper.keep(LastWords((NEUTRAL,), (BYE,), link.peer), link.outlet_to(link.peer))
+    keep(child, link, BYE)
     link.send(MOVE, link.peer)
     link.send(MOVE[:cut], link.peer, MOVE[cut:])
     child.end()
     link.close()
-    assert read_all(peer) == MOVE + MOVE + NEUTRAL + BYE
+    assert read(peer) == MOVE + MOVE + NEUTRAL + BYE
 
 
 def test_a_message_that_was_written_in_part_is_completed(child, stream):
     """The peer does not read, until the system accepts only a part of a message. Queued messages are dropped."""
     link, peer = stream
-    child.keeper.keep(LastWords((NEUTRAL,), (), link.peer), link.outlet_to(link.peer))
+    keep(child, link)
     while not link.has_unsent(link.peer):
         link.send(MOVE * 299, link.peer)
     link.send(MOVE, link.peer)
-    found = []
-    reader = threading.Thread(target=lambda: found.append(read_all(peer)))
-    reader.start()
+    reader = Task(read, peer)
     child.end()
     link._by_peer[link.peer].unsent.clear()  # a killed process sends no more
     link.close()
-    reader.join(TIMEOUT_S)
-    (data,) = found
+    data = reader.result()
     assert data.endswith(NEUTRAL)
     assert set(data.split(b"\n")) == {MOVE.strip(), NEUTRAL.strip(), b""}
 
@@ -186,16 +187,13 @@ def test_a_stalled_process_may_finish_a_piece_before_its_stream_is_closed(child,
     link, peer = stream
     child.keeper.command_timeout = lambda: -0.1
     link.send(MOVE[:4], link.peer, MOVE[4:])
-    child.keeper.keep(LastWords((NEUTRAL,), (), link.peer), link.outlet_to(link.peer))
+    keep(child, link)
     child.keeper.is_writing(b"")
     if continues:
         assert not child.keeper.was_written()
         child.keeper.is_writing(None)
         child.keeper.moved_on()
-    data = b""
-    while len(data) < len(MOVE + NEUTRAL):
-        data += peer.recv(100)
-    assert data == MOVE + NEUTRAL
+    assert read(peer, len(MOVE + NEUTRAL)) == MOVE + NEUTRAL
     if not continues:
         assert peer.recv(100) == b""
 
@@ -205,12 +203,9 @@ def test_stalled_process_that_writes_a_whole_message_is_not_waited_for(child, st
     link, peer = stream
     child.keeper.command_timeout = lambda: -0.1
     link.send(MOVE, link.peer)
-    child.keeper.keep(LastWords((NEUTRAL,), (), link.peer), link.outlet_to(link.peer))
+    keep(child, link)
     child.keeper.is_writing(b"")
-    data = b""
-    while len(data) < len(MOVE + NEUTRAL):
-        data += peer.recv(100)
-    assert data == MOVE + NEUTRAL
+    assert read(peer, len(MOVE + NEUTRAL)) == MOVE + NEUTRAL
 
 
 def test_a_serial_line_ends_with_neutral(child):
@@ -219,7 +214,7 @@ def test_a_serial_line_ends_with_neutral(child):
     link = SerialLine(os.ttyname(slave), 115200, lambda *_: None)
     link.open()
     peer = link.receive().source
-    child.keeper.keep(LastWords((NEUTRAL,), (BYE,), peer), link.outlet_to(peer))
+    keep(child, link, BYE, to=peer)
     link.send(MOVE, peer)
     child.end()
     data = b""

@@ -59,6 +59,16 @@ def hear(link):
     return wait_until(link.receive, "something on the link")
 
 
+@pytest.fixture
+def begun(make_log):
+    """Return a log, and its tap, by which something is written."""
+    log = make_log()
+    tap = log(*ENDS)
+    tap(SENT, b"before")
+    wait_until(lambda: contents(files_of(log)[0]), "what is written")
+    return log, tap
+
+
 def test_tcp_connection_is_logged_in_both_directions_with_times_and_end(make_log, closing):
     log = make_log()
     with socket.create_server(("127.0.0.1", 0)) as server:
@@ -186,11 +196,8 @@ def test_a_slow_disk_never_delays_the_link_and_ends_the_log(make_log, monkeypatc
     assert ["too slow" in sentence for sentence in log.ends] == [True]
 
 
-def test_a_full_disk_ends_the_log_and_keeps_written_data(make_log, monkeypatch):
-    log = make_log()
-    tap = log(*ENDS)
-    tap(SENT, b"before")
-    wait_until(lambda: contents(files_of(log)[0]), "what is written")
+def test_a_full_disk_ends_the_log_and_keeps_written_data(begun, monkeypatch):
+    log, tap = begun
 
     def full(self, entries):
         raise OSError(28, "No space left on device")
@@ -211,11 +218,8 @@ def test_a_full_disk_ends_the_log_and_keeps_written_data(make_log, monkeypatch):
         ("growth_error", OSError(errno.EDQUOT, "Disk quota exceeded"), "Disk quota exceeded."),
     ],
 )
-def test_a_log_ends_in_order_before_the_disk_is_full(make_log, monkeypatch, name, found, sentence):
-    log = make_log()
-    tap = log(*ENDS)
-    tap(SENT, b"before")
-    wait_until(lambda: contents(files_of(log)[0]), "what is written")
+def test_a_log_ends_in_order_before_the_disk_is_full(begun, monkeypatch, name, found, sentence):
+    log, tap = begun
     monkeypatch.setattr(wire_log, name, lambda *_: found)
     tap(SENT, b"after")
     wait_until(lambda: log.ends, "its end")
