@@ -166,6 +166,10 @@ class Bridge:
             self._velocity = BodyVelocity(twist.linear.x, twist.linear.y, twist.linear.z, turn=twist.angular.z)
         self.vehicle.follow_command(self._pilot.command(telemetry, self._velocity))
 
+    def frames(self, count):
+        for _ in range(count):
+            self.frame()
+
     def until(self, *names, frames=1500, **options):
         """Publish frames until a state is one of these, and return it."""
         for _ in range(frames):
@@ -173,6 +177,10 @@ class Bridge:
             if self.node.state.state in names:
                 return self.node.state
         raise AssertionError(f"not {names} but {self.node.state}")
+
+
+def on_ground(node):
+    return Bridge(node, "circular", images=False, starts_on_ground=True)
 
 
 @pytest.mark.parametrize("use_camera", [False, True])
@@ -203,9 +211,8 @@ def test_the_pad_is_landed_on(clock, use_camera):
 
 def test_on_request_it_takes_off_and_lands_repeatedly(clock):
     node = ControllerNode(clock, "land_on_pad", on_request=True)
-    bridge = Bridge(node, "circular", images=False, starts_on_ground=True)
-    for _ in range(25):
-        bridge.frame()
+    bridge = on_ground(node)
+    bridge.frames(25)
     assert node.state.reason == "for a call of land_on_pad"
     assert not bridge.obeyed
     for _ in range(2):  # and then from the pad
@@ -219,7 +226,7 @@ def test_on_request_it_takes_off_and_lands_repeatedly(clock):
 
 def test_a_viewer_starts_a_landing_once(clock):
     node = ControllerNode(clock, "land_on_pad", on_request=True, when_viewed=True)
-    bridge = Bridge(node, "circular", images=False, starts_on_ground=True)
+    bridge = on_ground(node)
     bridge.frame()
     node.say(web_bridge__viewed=Bool(data=False))
     bridge.frame()
@@ -229,8 +236,7 @@ def test_a_viewer_starts_a_landing_once(clock):
     for _ in range(2):  # as from a page server that is killed and comes back
         node.say(web_bridge__viewed=Bool(data=False))
         node.say(web_bridge__viewed=Bool(data=True))
-        for _ in range(25):
-            bridge.frame()
+        bridge.frames(25)
         assert node.state.state == "landed"
 
 
@@ -244,11 +250,10 @@ def test_a_viewer_starts_a_landing_once(clock):
 )
 def test_a_viewer_starts_no_landing_after_a_person_has_interfered(clock, interfere):
     node = ControllerNode(clock, "land_on_pad", on_request=True, when_viewed=True)
-    bridge = Bridge(node, "circular", images=False, starts_on_ground=True)
+    bridge = on_ground(node)
     interfere(node)
     node.say(web_bridge__viewed=Bool(data=True))
-    for _ in range(25):
-        bridge.frame()
+    bridge.frames(25)
     assert node.state.state == "waiting"
     assert not bridge.obeyed
     assert node.call("~/land_on_pad").success  # a person may begin it
@@ -258,7 +263,7 @@ def test_a_viewer_starts_no_landing_after_a_person_has_interfered(clock, interfe
 @pytest.mark.parametrize("given", [{"on_request": True}, {"on_request": True, "when_viewed": False}])
 def test_a_viewer_of_a_real_drone_starts_no_landing(clock, given):
     node = ControllerNode(clock, "land_on_pad", **given)
-    bridge = Bridge(node, "circular", images=False, starts_on_ground=True)
+    bridge = on_ground(node)
     node.say(web_bridge__viewed=Bool(data=True))
     bridge.frame()
     assert node.state.state == "waiting"

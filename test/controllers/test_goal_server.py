@@ -26,7 +26,6 @@ from drone_bridge.ros.topics.transforms import set_quaternion, transform
 PERIOD_S = 0.02
 TYPES = {"take_off": TakeOff, "land": Land, "go_to": GoTo, "follow_path": FollowPath, "navigate_to_pose": GoTo}
 FAST = {"max_speed": 3.0, "max_climb_speed": 3.0, "max_turn_rate": 3.0}
-SLOW = {"max_speed": 0.5}
 LEFT = quaternion_from_euler(0.0, 0.0, math.pi / 2)
 TRIGGER, TWIST_STAMPED = ["std_srvs/srv/Trigger"], ["geometry_msgs/msg/TwistStamped"]
 
@@ -158,6 +157,16 @@ class World:
             self.step()
         raise AssertionError(f"{handle.request} has not ended: {self.server.state}")
 
+    def reaches(self, x, y, z=0.0, **options):
+        """Send a goal, and advance until it has ended. Return whether it was reached."""
+        return self.end_of(self.send("go_to", pose=pose_at(x, y, z, **options)))[0] == "succeeded"
+
+    def aborts(self, handle):
+        """Advance until a goal was aborted. Return the sentence."""
+        end, message = self.end_of(handle)
+        assert end == "aborted"
+        return message
+
     def away(self, *place):
         return np.linalg.norm(self.position - place)
 
@@ -170,6 +179,15 @@ def make_world(clock, monkeypatch):
 @pytest.fixture
 def world(make_world):
     return make_world()
+
+
+@pytest.fixture
+def far(make_world):
+    """Return a world that is on its way to a far goal, slowly."""
+    world = make_world(patience=0.3, max_speed=0.5)
+    world.goal = world.send("go_to", pose=pose_at(1000, 0))
+    world.run(1.0)
+    return world
 
 
 def is_still(step):
@@ -232,7 +250,7 @@ def test_a_goal_in_another_frame_is_transformed_by_tf(world):
 
 def test_a_goal_without_a_height_keeps_that_at_its_acceptance(world):
     world.position[2] = 1.5
-    assert world.end_of(world.send("go_to", pose=pose_at(1, 1, math.nan)))[0] == "succeeded"
+    assert world.reaches(1, 1, math.nan)
     assert world.away(1, 1, 1.5) < 0.1
     sent = world.send("go_to", pose=pose_at(10, 2, math.nan, frame="map"))
     world.run(0.1)
@@ -243,13 +261,11 @@ def test_a_goal_without_a_height_keeps_that_at_its_acceptance(world):
 
 def test_a_rover_goes_to_a_goal_without_a_height(make_world):
     world = make_world(flies=False, max_speed=1.0)
-    assert world.end_of(world.send("go_to", pose=pose_at(1, 0, math.nan)))[0] == "succeeded"
+    assert world.reaches(1, 0, math.nan)
 
 
 def test_a_negative_height_is_refused(world):
-    end, message = world.end_of(world.send("take_off", height=-1.0))
-    assert end == "aborted"
-    assert message.startswith("height is -1.0 but ")
+    assert world.aborts(world.send("take_off", height=-1.0)).startswith("height is -1.0 but ")
 
 
 def test_a_reached_goal_is_held_while_a_client_of_any_action_is_there(world):
@@ -306,28 +322,21 @@ def test_with_nav2s_messages_its_action_names_are_served_too(make_world, monkeyp
 # Ends.
 
 
-def test_cancel_stops_and_then_nothing_is_commanded(make_world):
-    world = make_world(**SLOW)
-    sent = world.send("go_to", pose=pose_at(1000, 0))
-    assert world.run(3.0)[-1].velocity.linear == pytest.approx((0.5, 0.0, 0.0))
-    sent.is_cancel_requested = True
-    commanded = world.run(1.0)
-    assert sent.outcome == ("canceled", "Canceled.")
+def test_cancel_stops_and_then_nothing_is_commanded(far):
+    assert far.run(2.0)[-1].velocity.linear == pytest.approx((0.5, 0.0, 0.0))
+    far.goal.is_cancel_requested = True
+    commanded = far.run(1.0)
+    assert far.goal.outcome == ("canceled", "Canceled.")
     stops = [step for step in commanded if step is not None]
     assert all(map(is_still, stops))
     assert len(stops) == pytest.approx(0.5 / PERIOD_S, abs=1)
     assert commanded[-1] is None  # so that others may command
 
 
-def test_another_goal_replaces_it(make_world):
-    world = make_world(**SLOW)
-    first = world.send("go_to", pose=pose_at(1000, 0))
-    world.run(1.0)
-    second = world.send("go_to", pose=pose_at(*world.position))
-    end, message = world.end_of(first)
-    assert end == "aborted"
-    assert "another goal" in message
-    assert world.end_of(second)[0] == "succeeded"
+def test_another_goal_replaces_it(far):
+    second = far.send("go_to", pose=pose_at(*far.position))
+    assert "another goal" in far.aborts(far.goal)
+    assert far.end_of(second)[0] == "succeeded"
 
 
 BAD = (
@@ -343,24 +352,17 @@ BAD = (
 
 
 @pytest.mark.parametrize(("fields", "sentence"), BAD)
-def test_infeasible_goal_is_refused_without_effect_on_others(make_world, fields, sentence):
-    world = make_world(patience=0.3, **SLOW)
-    good = world.send("go_to", pose=pose_at(1000, 0))
-    world.run(1.0)
-    end, message = world.end_of(world.send("follow_path" if "path" in fields else "go_to", **fields))
-    assert end == "aborted"
+def test_infeasible_goal_is_refused_without_effect_on_others(far, fields, sentence):
+    message = far.aborts(far.send("follow_path" if "path" in fields else "go_to", **fields))
     assert re.match(sentence, message), message
-    assert good.end is None
-    assert moves(world.step())
+    assert far.goal.end is None
+    assert moves(far.step())
 
 
 def test_goals_wait_and_time_out_without_odometry(make_world):
-    world = make_world(**SLOW)
+    world = make_world(max_speed=0.5)
     world.speaks = False
-    sent = world.send("go_to", pose=pose_at(1, 0))
-    assert world.end_of(sent)[0] == "aborted"
-    assert sent.error is GoalError.NO_ODOMETRY
-    assert sent.feedback[-1].waiting_for == "odometry"
+    assert_waited_in_vain(world, world.send("go_to", pose=pose_at(1, 0)))
     world.speaks = True
     sent = world.send("go_to", pose=pose_at(1000, 0))
     assert moves(world.run(1.0)[-1])
@@ -369,49 +371,44 @@ def test_goals_wait_and_time_out_without_odometry(make_world):
     world.speaks = True
     assert moves(world.run(1.0)[-1])
     world.speaks = False
-    assert world.end_of(sent)[0] == "aborted"
-    assert sent.error is GoalError.NO_ODOMETRY
-    assert sent.feedback[-1].waiting_for == "odometry"
+    assert_waited_in_vain(world, sent)
     assert is_still(world.step())
 
 
-def test_a_goal_outlives_a_stall_of_its_process(make_world, clock, monkeypatch):
+def assert_waited_in_vain(world, goal):
+    assert world.aborts(goal)
+    assert goal.error is GoalError.NO_ODOMETRY
+    assert goal.feedback[-1].waiting_for == "odometry"
+
+
+def test_a_goal_outlives_a_stall_of_its_process(far, clock, monkeypatch):
     """Messages from the stall are received next."""
-    world = make_world(**SLOW)
-    sent = world.send("go_to", pose=pose_at(1000, 0))
-    world.run(1.0)
     clock[0] += 3.0
     monkeypatch.setattr(module.PROCESS, "running_s", lambda: 0.1)
-    world.speaks = False
-    assert moves(world.step())
-    assert sent.end is None
+    far.speaks = False
+    assert moves(far.step())
+    assert far.goal.end is None
 
 
-def test_hold_ends_a_goal_and_refuses_the_next(make_world):
-    world = make_world(**SLOW)
-    sent = world.send("go_to", pose=pose_at(1000, 0))
-    world.run(1.0)
-    world.say("held", Bool(data=True))
-    assert is_still(world.step())
-    for outcome in (sent.outcome, world.end_of(world.send("go_to", pose=pose_at(1, 0)))):
-        assert outcome[0] == "aborted"
-        assert "held" in outcome[1]
-    world.say("held", Bool(data=False))
-    assert world.end_of(world.send("go_to", pose=pose_at(*world.position)))[0] == "succeeded"
+def test_hold_ends_a_goal_and_refuses_the_next(far):
+    far.say("held", Bool(data=True))
+    assert is_still(far.step())
+    for goal in (far.goal, far.send("go_to", pose=pose_at(1, 0))):
+        assert "held" in far.aborts(goal)
+    far.say("held", Bool(data=False))
+    assert far.reaches(*far.position)
 
 
-def test_a_person_at_the_helm_ends_a_goal(make_world):
-    world = make_world(**SLOW)
+def test_a_person_at_the_helm_ends_a_goal(world):
     world.topics = {"/some_bridge/helm": TWIST_STAMPED, "/other/vehicle/helm": TWIST_STAMPED}
     sent = world.send("go_to", pose=pose_at(1000, 0))
     world.run(1.0)
     assert "/other/vehicle/helm" not in world.heard
     world.say("/some_bridge/helm", TwistStamped())
     assert is_still(world.step())
-    assert sent.outcome[0] == "aborted"
-    assert "helm" in sent.outcome[1]
+    assert "helm" in world.aborts(sent)
     world.run(1.0)
-    assert world.end_of(world.send("go_to", pose=pose_at(*world.position)))[0] == "succeeded"
+    assert world.reaches(*world.position)
 
 
 @pytest.mark.parametrize("reported", [(), (0,)])
@@ -448,13 +445,13 @@ def test_a_restart_does_not_end_the_goal_after_a_replaced_one(world):
     world.send("go_to", pose=pose_at(5, 0, 1))
     world.run(0.5)
     world.say("odom_restarts", UInt32(data=1))
-    assert world.end_of(world.send("go_to", pose=pose_at(1, 0, 1)))[0] == "succeeded"
+    assert world.reaches(1, 0, 1)
 
 
 def test_a_pose_that_begins_again_ends_no_later_goal_and_no_landing(world):
     world.say("odom_restarts", UInt32(data=0))
     world.say("odom_restarts", UInt32(data=1))
-    assert world.end_of(world.send("go_to", pose=pose_at(1, 0, 1)))[0] == "succeeded"
+    assert world.reaches(1, 0, 1)
     world.say("odom_restarts", UInt32(data=2))
     assert is_still(world.step()), "it is not held in its place any more"
     assert world.server.state[0] == "idle"
@@ -467,7 +464,7 @@ def test_a_pose_that_begins_again_ends_no_later_goal_and_no_landing(world):
 def test_a_doubted_place_ends_goals_and_refuses_others_but_no_landing(world):
     """A place that was never known, as that of wheels, is no doubt."""
     world.variance = UNKNOWN_VARIANCE
-    assert world.end_of(world.send("go_to", pose=pose_at(1, 0, 1)))[0] == "succeeded"
+    assert world.reaches(1, 0, 1)
     for variance in (2.0, UNKNOWN_VARIANCE, 2.0):
         world.variance = variance
         sent = world.send("go_to", pose=pose_at(0, 0, 1))
@@ -487,7 +484,7 @@ def test_a_goal_outside_of_the_fence_is_refused_at_once(world):
     fence = PolygonStamped(polygon=square)
     fence.header.frame_id = "odom"
     world.say("fence", fence)
-    assert world.end_of(world.send("go_to", pose=pose_at(2.9, -2.9, 1)))[0] == "succeeded"
+    assert world.reaches(2.9, -2.9, 1)
     path = Path(poses=[pose_at(0, 0), pose_at(0, -4)])
     reaches = "is outside of the fence of the vehicle's bridge, which reaches from (-3, -3) to (3, 3) m."
     assert world.end_of(world.send("follow_path", path=path)) == ("aborted", f"x 0.00 y -4.00 z 0.00 m {reaches}")
@@ -534,9 +531,7 @@ def test_a_result_has_a_code_for_the_reason_of_its_end(world):
 def test_a_goal_without_progress_is_aborted(make_world):
     world = make_world(stuck_time=1.0)
     world.obeys = False
-    end, message = world.end_of(world.send("go_to", pose=pose_at(3, 0)))
-    assert end == "aborted"
-    assert "3.0 m from the goal" in message
+    assert "3.0 m from the goal" in world.aborts(world.send("go_to", pose=pose_at(3, 0)))
 
 
 # Taking off and landing.
@@ -558,9 +553,7 @@ def test_take_off_and_land_call_the_vehicles_services(world):
 
     well = SimpleNamespace(success=True, message="")
     world.answers = {"/some_bridge/takeoff": lambda: empty, "/some_bridge/land": lambda: well}
-    end, message = world.end_of(world.send("take_off", height=1.0))
-    assert end == "aborted"
-    assert message.endswith("The battery is empty.")
+    assert world.aborts(world.send("take_off", height=1.0)).endswith("The battery is empty.")
     world.answers["/some_bridge/takeoff"] = lambda: well
     sent = world.send("take_off", height=1.0)
     assert set(world.run(1.0)[1:]) == {None}  # the vehicle rises by itself
@@ -580,12 +573,10 @@ def test_take_off_and_land_call_the_vehicles_services(world):
 def test_a_goal_of_a_drone_on_the_ground_is_refused_with_the_remedy(world):
     world.services = {"/some_bridge/takeoff": TRIGGER}
     world.say("flying", Bool(data=False))
-    end, message = world.end_of(world.send("go_to", pose=pose_at(1, 0, 1)))
-    assert end == "aborted"
-    assert "press Take off" in message
+    assert "press Take off" in world.aborts(world.send("go_to", pose=pose_at(1, 0, 1)))
     assert world.away(0, 0, 0) < 0.1
     world.say("flying", Bool(data=True))
-    assert world.end_of(world.send("go_to", pose=pose_at(1, 0, 1)))[0] == "succeeded"
+    assert world.reaches(1, 0, 1)
 
 
 @pytest.mark.parametrize("name", ["take_off", "land"])
