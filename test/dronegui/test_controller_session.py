@@ -183,6 +183,12 @@ def refusal(actions):
     return sentence
 
 
+def success(actions):
+    is_success, sentence = outcome(actions)
+    assert is_success
+    return sentence
+
+
 def flying(actions):
     return [message.is_flying for message in published(actions) if isinstance(message, FlyingReport)]
 
@@ -193,6 +199,14 @@ def talk():
     talk = Talk()
     talk.open()
     talk.settle()
+    return talk
+
+
+@pytest.fixture
+def taking_off(talk):
+    """Bridge with navdata of a drone on the ground that is asked to take off."""
+    talk.show(FlightState.LANDED)
+    talk.ask("takeoff")
     return talk
 
 
@@ -404,9 +418,7 @@ def test_press_lasts_press_time_and_is_released_before_the_response(blind):
     assert outcomes(actions) == []
     actions += blind.run(0.05)
     assert [state["take_off"] for state in states(actions)] == [True] * 10 + [False] * PACKETS_PER_LEVEL
-    is_success, sentence = outcome(actions)
-    assert is_success
-    assert "not confirmed: receive_navdata is false" in sentence
+    assert "not confirmed: receive_navdata is false" in success(actions)
 
 
 def test_commands_continue_during_a_press(blind):
@@ -478,13 +490,11 @@ def test_after_an_interrupted_press_without_navdata_reset_is_refused(talk):
     assert presses(actions) == []
 
 
-def test_navdata_determines_the_state_regardless_of_presses(talk):
-    talk.show(FlightState.LANDED)
-    talk.ask("takeoff")
-    talk.run(0.1)
-    talk.show(FlightState.TAKING_OFF)
-    refusal(talk.lose())
-    assert talk.watch.is_flying(talk.now_s) is True
+def test_navdata_determines_the_state_regardless_of_presses(taking_off):
+    taking_off.run(0.1)
+    taking_off.show(FlightState.TAKING_OFF)
+    refusal(taking_off.lose())
+    assert taking_off.watch.is_flying(taking_off.now_s) is True
 
 
 def test_the_end_releases_a_button_and_its_press_counts(blind):
@@ -576,11 +586,9 @@ def test_takeoff_is_refused_with_motors_off_or_a_low_battery(talk):
     assert presses([*talk.ask("takeoff"), *talk.run(0.1)]) == ["take_off"]
 
 
-def test_takeoff_fails_if_the_drone_stays_down_and_packets_restart(talk):
-    talk.show(FlightState.LANDED)
-    talk.ask("takeoff")
-    assert outcomes(talk.show_on(FlightState.LANDED, 5.4)) == []
-    actions = talk.show_on(FlightState.LANDED, 0.3)
+def test_takeoff_fails_if_the_drone_stays_down_and_packets_restart(taking_off):
+    assert outcomes(taking_off.show_on(FlightState.LANDED, 5.4)) == []
+    actions = taking_off.show_on(FlightState.LANDED, 0.3)
     assert "landed" in refusal(actions)
     assert 1 in [packet["seq"] for packet in packets(actions)]
 
@@ -606,16 +614,12 @@ def test_commands_reach_no_vehicle_only_while_the_guis_port_refuses(talk):
     assert talk.session.undeliverable(talk.now_s) is None
 
 
-def test_a_drone_that_lands_does_not_take_off(talk):
-    talk.show(FlightState.LANDED)
-    talk.ask("takeoff")
-    assert outcomes(talk.show_on(FlightState.LANDING, 1.0)) == []
+def test_a_drone_that_lands_does_not_take_off(taking_off):
+    assert outcomes(taking_off.show_on(FlightState.LANDING, 1.0)) == []
 
 
-def test_navdata_that_ends_confirms_nothing(talk):
-    talk.show(FlightState.LANDED)
-    talk.ask("takeoff")
-    assert "navdata has ended" in refusal(talk.run(6.0))
+def test_navdata_that_ends_confirms_nothing(taking_off):
+    assert "navdata has ended" in refusal(taking_off.run(6.0))
 
 
 def test_the_first_press_waits_for_navdata_which_may_report_flight():
@@ -650,9 +654,7 @@ def test_a_new_process_presses_nothing(talk):
 
 def test_a_fresh_gui_is_bootstrapped_after_assume_flying_false(talk):
     assert outcome(talk.say(is_flying=True))[0]
-    is_success, sentence = outcome(talk.say(is_flying=False))
-    assert is_success
-    assert "takeoff will press reset" in sentence
+    assert "takeoff will press reset" in success(talk.say(is_flying=False))
     actions = [*talk.ask("takeoff"), *talk.run(0.7)]
     assert (presses(actions), outcomes(actions)) == (["reset"], [])
     actions = [*talk.show_on(FlightState.LANDED, 0.7), *talk.show_on(FlightState.TAKING_OFF, 0.1)]
@@ -673,8 +675,7 @@ def test_a_bootstrap_without_navdata_takes_off_anyway_and_is_not_repeated(talk):
     assert presses(actions) == ["reset"]
     actions = talk.run(1.0)
     assert presses(actions) == ["take_off"]
-    is_success, sentence = outcome(actions)
-    assert is_success
+    sentence = success(actions)
     for words in ("not confirmed", "port 5561", "although reset was pressed", "Stream Navdata"):
         assert words in sentence
     assert flying(actions) == [True]
@@ -717,9 +718,7 @@ def test_a_gui_without_navdata_is_flown_on_assumptions(blind):
     assert outcome([*blind.ask("takeoff"), *blind.run(1.0)])[0]
     assert "assumed to be flying" in refusal(blind.ask("takeoff"))
     actions = [*blind.ask("land"), *blind.run(1.0)]
-    is_success, sentence = outcome(actions)
-    assert is_success
-    assert "receive_navdata is false" in sentence
+    assert "receive_navdata is false" in success(actions)
     assert flying(actions) == [False]
     blind.say(is_flying=True)
     actions = [*blind.ask("emergency"), *blind.run(1.0)]
@@ -1033,14 +1032,12 @@ def test_a_press_that_has_begun_is_completed_and_released_after_a_stall(blind):
     assert outcome(actions)[0]
 
 
-def test_after_a_stall_navdata_is_received_before_conclusions(talk):
-    talk.show(FlightState.LANDED)
-    talk.ask("takeoff")
-    talk.show_on(FlightState.LANDED, 1.0)
-    assert outcomes(talk.stand_still(60.0)) == []
-    assert talk.session.problems == ("", "", "")
-    assert talk.session.silent_s(talk.now_s) == 0.0
-    assert outcome(talk.show(FlightState.FLYING))[0]
+def test_after_a_stall_navdata_is_received_before_conclusions(taking_off):
+    taking_off.show_on(FlightState.LANDED, 1.0)
+    assert outcomes(taking_off.stand_still(60.0)) == []
+    assert taking_off.session.problems == ("", "", "")
+    assert taking_off.session.silent_s(taking_off.now_s) == 0.0
+    assert outcome(taking_off.show(FlightState.FLYING))[0]
 
 
 # Limits.

@@ -71,7 +71,12 @@ class Talk(SessionTalk):
         return list(self.session.answered(name, tag, answer, self.now_s))
 
     def fly(self, is_flying):
-        return list(self.flying.received(is_flying, self.now_s))
+        """Receive a message on flying. None: none."""
+        return [] if is_flying is None else list(self.flying.received(is_flying, self.now_s))
+
+    def stall(self, seconds):
+        self.now_s += seconds
+        return self.session.resume(self.now_s)
 
     def send_navdata(self):
         """Send data from topics, a period of navdata later; return the data for the GUI's own machine."""
@@ -171,8 +176,7 @@ def test_who_never_commanded_leaves_without_a_command(talk):
 
 
 def test_after_a_stall_no_packet_is_followed_until_what_waited_is_read(talk):
-    talk.now_s += 3.0
-    talk.session.resume(talk.now_s)
+    talk.stall(3.0)
     actions = [*talk.say(take_off=True), *talk.say(reset=True), *talk.forward(), *talk.hear(b"?")]
     assert (published(actions), calls(actions), len(notes(actions, AFTER_STALLS))) == ([], [], 4)
     talk.now_s += SETTLING_S
@@ -182,15 +186,13 @@ def test_after_a_stall_no_packet_is_followed_until_what_waited_is_read(talk):
 @pytest.mark.parametrize("stop", [{"hover": True, "roll": 1}, {}])
 def test_a_stop_right_after_a_stall_ends_a_state_from_before(talk, stop):
     talk.forward()
-    talk.now_s += 0.35
-    talk.session.resume(talk.now_s)
+    talk.stall(0.35)
     assert published([*talk.say(**stop), *talk.run(0.04)]) == [LEVEL]
 
 
 def test_a_state_of_before_a_stall_ends_with_it_and_that_is_no_silence(talk):
     talk.forward()
-    talk.now_s += 3.0
-    actions = [*talk.session.resume(talk.now_s), *talk.run(1.0)]
+    actions = [*talk.stall(3.0), *talk.run(1.0)]
     assert published(actions) == [LEVEL]
     assert (notes(actions, OPERATORS_LOST), len(notes(actions, AFTER_STALLS))) == ([], 1)
     assert talk.session.silent_s(talk.now_s) == 1.0
@@ -247,8 +249,7 @@ def later(talk):
 
 @pytest.mark.parametrize("is_flying", [None, True])
 def test_reset_by_a_known_operator_is_an_emergency_except_on_the_ground(talk, is_flying):
-    if is_flying is not None:
-        talk.fly(is_flying)
+    talk.fly(is_flying)
     assert presses(later(talk).press("reset")) == ["emergency"]
     talk.fly(False)
     assert presses(talk.press("reset")) == ["reset"]
@@ -256,8 +257,7 @@ def test_reset_by_a_known_operator_is_an_emergency_except_on_the_ground(talk, is
 
 @pytest.mark.parametrize("is_flying", [None, True])
 def test_reset_of_a_program_that_has_just_started_is_withheld_once(talk, is_flying):
-    if is_flying is not None:
-        talk.fly(is_flying)
+    talk.fly(is_flying)
     actions = talk.press("reset")
     assert (presses(actions), len(notes(actions, REFUSED))) == ([], 1)
     assert presses(talk.run(10.0)) == []

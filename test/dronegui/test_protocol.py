@@ -28,6 +28,11 @@ def receive(receiver, document):
     return event
 
 
+@pytest.fixture
+def receiver():
+    return ReceiverConnection()
+
+
 def refusal(document, **options):
     with pytest.raises(RemoteProtocolError) as refused:
         receive(ReceiverConnection(**options), document)
@@ -42,57 +47,42 @@ def test_packets_are_numbered_from_1_and_complete():
     for number in (1, 2, 3):
         assert connection.next_seq == number
         packet = json.loads(connection.send(Controls(take_off=True, hover=False, roll=0.5, gas=-1)))
-        assert packet == {
-            "seq": number,
-            "state": {
-                "take_off": True,
-                "reset": False,
-                "hover": False,
-                "roll": 0.5,
-                "pitch": 0.0,
-                "yaw": 0.0,
-                "gas": -1,
-            },
-        }
+        buttons = {"take_off": True, "reset": False, "hover": False}
+        assert packet == {"seq": number, "state": {**buttons, "roll": 0.5, "pitch": 0.0, "yaw": 0.0, "gas": -1}}
 
 
 # The receiver.
 
 
-def test_states_are_merged():
-    receiver = ReceiverConnection()
+def test_states_are_merged(receiver):
     receive(receiver, {"seq": 1, "state": {"hover": False, "roll": 1.0, "pitch": 1.0}})
     receive(receiver, {"seq": 2, "state": {"take_off": True}})
     packet = receive(receiver, {"seq": 7, "state": {"pitch": -0.25}})
     assert packet == ControlPacket(7, Controls(take_off=True, hover=False, roll=1.0, pitch=-0.25))
 
 
-def test_of_a_control_that_is_named_twice_the_last_one_counts():
-    receiver = ReceiverConnection()
+def test_of_a_control_that_is_named_twice_the_last_one_counts(receiver):
     packet = receive(receiver, b'{"seq": 7, "seq": 1, "state": {"roll": 1, "hover": true, "hover": false, "roll": -1}}')
     assert packet == ControlPacket(1, Controls(hover=False, roll=-1.0))
     packet = receive(receiver, b'{"seq": 2, "state": {"hover": "x", "pitch": 1}, "state": {"yaw": 1}}')
     assert packet == ControlPacket(2, Controls(hover=False, roll=-1.0, yaw=1.0))
 
 
-def test_late_packets_are_discarded():
-    receiver = ReceiverConnection()
+def test_late_packets_are_discarded(receiver):
     receive(receiver, {"seq": 10, "state": {"roll": 0.5}})
     for seq in (10, 9, 2, 0):
         assert receive(receiver, {"seq": seq, "state": {"roll": -1, "hover": False}}) == LatePacket(seq, 10)
     assert receive(receiver, {"seq": 11}).controls == Controls(roll=0.5)
 
 
-def test_packet_1_restarts_the_sequence_and_keeps_the_state():
-    receiver = ReceiverConnection()
+def test_packet_1_restarts_the_sequence_and_keeps_the_state(receiver):
     receive(receiver, {"seq": 5000, "state": {"roll": 0.5}})
     assert receive(receiver, {"seq": 1}) == ControlPacket(1, Controls(roll=0.5))
     assert receive(receiver, {"seq": 2}).seq == 2
     assert receive(receiver, {"seq": 1}).seq == 1
 
 
-def test_a_refused_packet_changes_nothing():
-    receiver = ReceiverConnection()
+def test_a_refused_packet_changes_nothing(receiver):
     receive(receiver, {"seq": 5, "state": {"gas": 0.5}})
     with pytest.raises(RemoteProtocolError):
         receive(receiver, {"seq": 900, "state": {"hover": False, "roll": "1.5"}})
@@ -148,9 +138,8 @@ def test_the_real_receiver_requires_complete_states():
     assert receive(ReceiverConnection(complete_states_only=True), {"seq": 1, "state": complete}).seq == 1
 
 
-def test_0_and_1_are_buttons_axes_are_clamped_and_fractions_count():
+def test_0_and_1_are_buttons_axes_are_clamped_and_fractions_count(receiver):
     """As accepted by the real receiver."""
-    receiver = ReceiverConnection()
     packet = receive(receiver, {"seq": 12.5, "state": {"take_off": 1, "hover": 0, "roll": 1.5, "gas": -(10**400)}})
     assert packet == ControlPacket(12.5, Controls(take_off=True, hover=False, roll=1.0, gas=-1.0))
     assert receive(receiver, {"seq": 12.25}) == LatePacket(12.25, 12.5)

@@ -70,6 +70,14 @@ class Scene(Talk):
         self.gui.receive(json.dumps({"seq": seq, "state": full}).encode(), OTHER, self.flight.time)
 
 
+@pytest.fixture
+def scene():
+    """Return a scene in which the drone follows the bridge."""
+    scene = Scene()
+    scene.follow_us()
+    return scene
+
+
 def numbers(actions):
     return [json.loads(action.data)["seq"] for action in actions if isinstance(action, Send)]
 
@@ -78,10 +86,8 @@ PATIENCE_S = 5.0  # confirm_timeout
 
 
 @pytest.mark.parametrize("theirs", [{"hover": True}, {"pitch": 0.3}])
-def test_packet_with_a_higher_number_locks_out_the_bridge_briefly(theirs):
+def test_packet_with_a_higher_number_locks_out_the_bridge_briefly(scene, theirs):
     """After that the drone hovers until a person resumes steering."""
-    scene = Scene()
-    scene.follow_us()
     scene.send_other(**theirs)
     scene.pilot.wanted = None if theirs.get("pitch") else FORWARD
     scene.fly(PATIENCE_S - 0.5)
@@ -99,9 +105,7 @@ def test_packet_with_a_higher_number_locks_out_the_bridge_briefly(theirs):
     assert scene.session.problems[2] == ""
 
 
-def test_a_resume_after_a_hold_steers_again_and_taking_no_hold_does_not():
-    scene = Scene()
-    scene.follow_us()
+def test_a_resume_after_a_hold_steers_again_and_taking_no_hold_does_not(scene):
     scene.send_other(hover=True)
     scene.fly(PATIENCE_S + 1.0)
     scene.pilot.rank, scene.pilot.wanted = Rank.HOLD, None
@@ -121,10 +125,8 @@ def test_a_landing_gets_through(theirs):
     assert scene.flight.phase in (FlightPhase.LANDING, FlightPhase.LANDED)
 
 
-def test_a_controller_that_goes_on_is_not_fought():
+def test_a_controller_that_goes_on_is_not_fought(scene):
     """It may be a safety pilot's. A requested landing is tried once."""
-    scene = Scene()
-    scene.follow_us()
     scene.other = {"hover": True}
     actions = scene.fly(60.0)
     assert (numbers(actions).count(1), len(notes(actions, OVERRULED))) == (1, 1)
@@ -160,9 +162,7 @@ def test_nearly_zero_axes_neither_hide_nor_fake_another_controller(late_s):
     assert len(notes(scene.actions, OVERRULED)) == 1
 
 
-def test_axes_next_to_zero_show_nothing():
-    scene = Scene()
-    scene.follow_us()
+def test_axes_next_to_zero_show_nothing(scene):
     scene.pilot.wanted = Shares()
     scene.send_other(hover=True)
     assert notes(scene.fly(2 * PATIENCE_S), OVERRULED) == []

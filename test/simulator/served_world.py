@@ -114,6 +114,11 @@ class ServedWorld(SessionTalk):
         """Call the session and execute its actions. Return all actions."""
         return self.take(step(*arguments, self.now_s))
 
+    def stall(self, seconds):
+        """Stall the server, and resume it."""
+        self.now_s += seconds
+        self.do(self.session.resume)
+
     def take(self, actions):
         for action in actions:
             self.actions.append(action)

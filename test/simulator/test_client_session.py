@@ -43,15 +43,11 @@ NO_VEHICLE = sim.Error(0, "No entity with given ID.")
 @pytest.fixture
 def talk():
     """Return a talk whose simulator is connected and has answered the first requests."""
-    talk = SimulatorTalk()
-    talk.connect()
-    return talk
+    return connected()
 
 
-def spying(**parameters):
-    """Return a talk with a simulator that reports items."""
-    talk = SimulatorTalk(item_events="spy", **parameters)
-    talk.world.closes_on = set()
+def connected(**parameters):
+    talk = SimulatorTalk(**parameters)
     talk.connect()
     return talk
 
@@ -170,8 +166,7 @@ def test_the_time_does_not_decrease_when_the_simulator_restarts(talk):
 
 
 def test_spy_precedes_requests_that_change_the_world():
-    talk = SimulatorTalk(item_events="spy")
-    talk.connect()
+    talk = connected(item_events="spy")
     assert not talk.session.is_open
     assert talk.asked == {"requests": NEUTRAL, "streams": [sim.Spy()]}
     assert talk.noted("lost_connections")
@@ -196,7 +191,9 @@ def test_supported_spy_is_used_on_the_streams_connection(is_refused):
 
 def test_unhandled_reports_of_items_are_bounded(monkeypatch):
     monkeypatch.setattr(connected_client, "MAX_ENTITIES", 20)
-    talk = spying()
+    talk = SimulatorTalk(item_events="spy")
+    talk.world.closes_on = set()
+    talk.connect()
     talk.is_silent = True
     gone, back = (sim.Spied(is_added, ItemType.ENTITY, BUOY) for is_added in (False, True))
     talk.say("streams", gone, back, *[back] * 10)
@@ -373,8 +370,7 @@ def test_on_hold_zero_is_sent_right_after_a_stall(talk):
 
 
 def test_a_vehicle_with_unknown_attitude_gets_only_zero():
-    talk = SimulatorTalk(body_to_model=ZEROS)
-    talk.connect()
+    talk = connected(body_to_model=ZEROS)
     talk.step()  # it runs
     talk.command(NORTH)
     assert talk.velocities() == [SET[STOPPED]]
@@ -419,8 +415,7 @@ def test_after_a_stall_zero_replaces_a_stale_command_at_once(talk):
 
 
 def test_after_a_stall_zero_is_not_rate_limited():
-    talk = SimulatorTalk(rate=0.5)
-    talk.connect()
+    talk = connected(rate=0.5)
     talk.run(3.0)
     talk.command(NORTH)
     talk.stall(0.6)
@@ -469,11 +464,10 @@ def test_procedures_from_before_a_stall_do_not_move_the_vehicle(talk):
 
 
 def test_a_stall_of_this_process_does_not_count_as_a_pause():
-    talk = SimulatorTalk(body_to_model=ZEROS)
-    talk.connect()
+    talk = connected(body_to_model=ZEROS)
     talk.step()
     talk.stall(5.0)
-    assert not [each for each in talk.of(sim.SetEntity) if each.attribute == Attribute.ORIENTATION]
+    assert not turns(talk)
 
 
 # Silence and invalid data.
@@ -545,8 +539,7 @@ def test_an_item_added_after_its_caller_timed_out_is_removed(talk):
 
 
 def test_an_idle_simulator_is_probed():
-    talk = SimulatorTalk(item_events="none")
-    talk.connect()
+    talk = connected(item_events="none")
     talk.run(PROBE_AFTER_S)
     assert talk.asked["requests"][-1] == sim.Reassure()
     assert talk.session.silent_s(talk.now_s) == 0.0
@@ -768,22 +761,17 @@ def test_rotation_is_measured_in_a_pause_requested_before_the_next_run(answer):
     assert talk.asked["requests"].index(sim.Run(0)) > talk.asked["requests"].index(turns(talk)[-1])
 
 
-def test_a_pause_ended_by_others_does_not_count():
+@pytest.mark.parametrize(
+    ("answer", "steps"), [(sim.Ok(), 30), (sim.Error(1, "Not now."), 0)], ids=["ended by others", "refused"]
+)
+def test_a_pause_that_is_none_does_not_count(answer, steps):
     talk = learning()
     talk.step({Attribute.ORIENTATION: TURNED})
+    talk.world.answers[sim.Pause] = answer
     talk.ask(procedures.pause)
-    for _ in range(30):
+    for _ in range(steps):
         talk.step({Attribute.ORIENTATION: TURNED})
         talk.run(0.01)
-    talk.run(10.0)
-    assert not turns(talk)
-
-
-def test_a_refused_pause_does_not_count():
-    talk = learning()
-    talk.step({Attribute.ORIENTATION: TURNED})
-    talk.world.answers[sim.Pause] = sim.Error(1, "Not now.")
-    talk.ask(procedures.pause)
     talk.run(10.0)
     assert not turns(talk)
 

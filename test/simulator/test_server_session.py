@@ -70,6 +70,14 @@ def slow():
     return world
 
 
+@pytest.fixture
+def calling(slow):
+    """Return a world whose client steers by the first of two calls: for the state, and with it."""
+    slow.bridge.responses = {"get_entity_state": LYING, "set_entity_state": DONE}
+    slow.client.send(steer())
+    return slow
+
+
 ASKING, TOLD = sim.GetExtended(BUOY, "key"), sim.ExtendedGot("key", b"data")
 
 
@@ -285,15 +293,8 @@ def test_clients_are_notified_of_the_end(steered):
 
 
 def test_right_after_a_stall_only_zero_is_accepted(steered):
-    steered.bridge.responses = {
-        "set_entity_state": DONE,
-        "remove": DONE,
-        "add_turbulence": DONE,
-        "run": DONE,
-        "pause": DONE,
-    }
-    steered.now_s += 0.4  # less than the time-out
-    steered.do(steered.session.resume)
+    steered.bridge.responses = dict.fromkeys(("set_entity_state", "remove", "add_turbulence", "run", "pause"), DONE)
+    steered.stall(0.4)  # less than the time-out
     assert not steered.commands
     still = sim.Turbulence(STANDING, STANDING, 0.0, 0.0, STANDING, STANDING, 0.0, 0.0)
     for request in (
@@ -316,33 +317,27 @@ def test_right_after_a_stall_only_zero_is_accepted(steered):
 
 def test_a_long_stall_stops_the_vehicle_and_drops_no_client(steered):
     mute = steered.connect("mute")
-    steered.now_s += 10 * FIRST_MESSAGE_S
-    steered.do(steered.session.resume)
+    steered.stall(10 * FIRST_MESSAGE_S)
     assert steered.commands == [NEUTRAL]
     steered.run(1.0)
     assert not mute.is_closed
 
 
-def test_a_request_with_two_calls_moves_nothing_after_a_stall_in_between(world):
-    world.bridge.responses = {"get_entity_state": LYING, "set_entity_state": DONE}
-    world.answers_later = True
-    world.client.send(steer())
-    world.now_s += 10.0
-    world.do(world.session.resume)
-    world.run(2 * SETTLING_S)
-    world.answer()
-    assert not world.calls
-    assert [each.message for each in answers(world.client)] == [MAY_BE_STALE]
-    world.client.send(steer(TURN, W))
-    world.answer()
-    assert answers(world.client) == [sim.Ok()]
+def test_a_request_with_two_calls_moves_nothing_after_a_stall_in_between(calling):
+    calling.stall(10.0)
+    calling.run(2 * SETTLING_S)
+    calling.answer()
+    assert not calling.calls
+    assert [each.message for each in answers(calling.client)] == [MAY_BE_STALE]
+    calling.client.send(steer(TURN, W))
+    calling.answer()
+    assert answers(calling.client) == [sim.Ok()]
 
 
 def test_a_request_received_partly_before_a_stall_is_stale(steered):
     data = steered.client.wire.send(steer(TURN, W))
     steered.client.say(data[:-1])
-    steered.now_s += 0.4
-    steered.do(steered.session.resume)
+    steered.stall(0.4)
     steered.run(SETTLING_S)
     steered.commands.clear()
     steered.client.say(data[-1:])
@@ -354,24 +349,26 @@ def test_a_request_received_partly_before_a_stall_is_stale(steered):
 # Services.
 
 
-def test_a_velocity_set_by_a_service_after_the_timeout_is_stopped(world):
-    world.bridge.responses = {"set_entity_state": DONE}
-    world.answers_later = True
-    world.client.send(steer(TURN, W))
-    world.run(world.parameters["request_timeout"] + 0.01)
-    world.client.leave()
-    world.commands.clear()
-    world.answer()
-    assert world.commands == [NEUTRAL]
+@pytest.mark.parametrize("after_s", [0.0, ServedWorld().parameters["request_timeout"] + 0.01], ids=["once", "late"])
+def test_a_velocity_set_by_a_service_for_a_disconnected_client_is_stopped(slow, after_s):
+    slow.bridge.responses = {"set_entity_state": DONE}
+    slow.client.send(steer(TURN, W))
+    slow.run(after_s)
+    slow.client.leave()
+    slow.commands.clear()
+    slow.answer()
+    assert slow.commands == [NEUTRAL]
 
 
-def test_after_the_end_no_further_call_is_made(world):
-    world.bridge.responses = {"get_entity_state": LYING, "set_entity_state": DONE}
-    world.answers_later = True
-    world.client.send(steer())
-    world.do(world.session.end)
-    world.answer()
-    assert not world.calls
+@pytest.mark.parametrize("end", ["end", "left"])
+def test_after_the_end_of_session_or_client_no_further_call_is_made(calling, end):
+    if end == "end":
+        calling.do(calling.session.end)
+    else:
+        calling.client.leave()
+        assert calling.commands == [NEUTRAL]
+    calling.answer()
+    assert not calling.calls
 
 
 def test_a_service_timeout_is_an_error_and_its_late_response_is_dropped(slow):
@@ -402,8 +399,7 @@ def test_after_a_service_timeout_queued_requests_move_nothing_except_zero(slow):
 
 def test_a_response_after_a_stall_is_accepted(slow):
     slow.client.send(ASKING)
-    slow.now_s += 60.0
-    slow.do(slow.session.resume)
+    slow.stall(60.0)
     slow.do(slow.session.tick)
     slow.answer()
     assert answers(slow.client) == [TOLD]
@@ -468,35 +464,14 @@ def test_clients_with_requests_beyond_a_turn_take_turns_in_order(world):
     assert not any(client.news() for client in others)
 
 
-def test_a_client_that_disconnects_during_a_call_leaves_no_items(world):
-    world.bridge.responses = {"stream_camera": {**DONE, "stream_id": 6}, "remove": DONE}
-    world.answers_later = True
-    world.client.send(sim.StreamCamera(4, 1, BUOY))
-    world.client.leave()
-    world.answer()
-    world.answer()
-    assert [name for name, _ in world.bridge.asked] == ["stream_camera", "remove"]
-    assert world.bridge.asked[-1][1].id == 6
-
-
-def test_a_disconnected_client_moves_nothing(world):
-    world.bridge.responses = {"get_entity_state": LYING, "set_entity_state": DONE}
-    world.answers_later = True
-    world.client.send(steer())  # takes two calls
-    world.client.leave()
-    assert world.commands == [NEUTRAL]
-    world.answer()
-    assert not world.calls
-
-
-def test_a_velocity_set_by_a_service_for_a_disconnected_client_is_stopped(world):
-    world.bridge.responses = {"set_entity_state": DONE}
-    world.answers_later = True
-    world.client.send(steer(TURN, W))
-    world.client.leave()
-    world.commands.clear()
-    world.answer()
-    assert world.commands == [NEUTRAL]
+def test_a_client_that_disconnects_during_a_call_leaves_no_items(slow):
+    slow.bridge.responses = {"stream_camera": {**DONE, "stream_id": 6}, "remove": DONE}
+    slow.client.send(sim.StreamCamera(4, 1, BUOY))
+    slow.client.leave()
+    slow.answer()
+    slow.answer()
+    assert [name for name, _ in slow.bridge.asked] == ["stream_camera", "remove"]
+    assert slow.bridge.asked[-1][1].id == 6
 
 
 def test_items_in_the_bridge_s_simulator_end_with_their_client(world):

@@ -35,6 +35,11 @@ class Talk(SessionTalk):
         data = command if isinstance(command, bytes) else json.dumps(command).encode()
         return list(self.session.receive(data, source, self.now_s))
 
+    def stall(self, seconds):
+        """Stall this process, and resume it."""
+        self.now_s += seconds
+        return self.session.resume(self.now_s)
+
     def tell(self, telemetry=TELEMETRY):
         self.now_s += PERIOD_S
         return list(self.session.send(telemetry, self.now_s))
@@ -130,8 +135,7 @@ def test_an_operator_without_commands_ends_without_neutral(talk):
 
 
 def test_after_a_stall_commands_are_ignored_until_stale_data_are_read(talk):
-    talk.now_s += 3.0
-    talk.session.resume(talk.now_s)
+    talk.stall(3.0)
     actions = talk.hear(FORWARD_DOCUMENT)
     assert published(actions) == []
     assert len(notes(actions, AFTER_STALLS)) == 1
@@ -141,8 +145,7 @@ def test_after_a_stall_commands_are_ignored_until_stale_data_are_read(talk):
 
 def test_a_command_from_before_a_stall_ends_with_it(talk):
     talk.hear(FORWARD_DOCUMENT)
-    talk.now_s += 3.0
-    actions = [*talk.session.resume(talk.now_s), *talk.run(1.0)]
+    actions = [*talk.stall(3.0), *talk.run(1.0)]
     assert published(actions) == [DroneCommand()]
     assert notes(actions, OPERATORS_LOST) == []
     assert len(notes(actions, AFTER_STALLS)) == 1
@@ -150,15 +153,13 @@ def test_a_command_from_before_a_stall_ends_with_it(talk):
 
 def test_a_fresh_command_outlives_a_short_stall(talk):
     talk.hear(FORWARD_DOCUMENT)
-    talk.now_s += 0.35
-    assert published(talk.session.resume(talk.now_s)) == []
+    assert published(talk.stall(0.35)) == []
     assert published(talk.run(0.04)) == [FORWARD]
 
 
 def test_a_stop_right_after_a_stall_ends_a_command_from_before(talk):
     talk.hear(FORWARD_DOCUMENT)
-    talk.now_s += 0.35
-    talk.session.resume(talk.now_s)
+    talk.stall(0.35)
     stopped = talk.hear(command(0.0, 0.0, 0.0, 0.0))
     assert published([*stopped, *talk.run(0.04)]) == [DroneCommand()]
 
@@ -274,8 +275,7 @@ def test_a_silent_operator_gets_no_more_telemetry(waiting):
 
 def test_a_stall_does_not_count_as_silence_of_the_operator(waiting):
     waiting.hear(FORWARD_DOCUMENT, A)
-    waiting.now_s += 30.0
-    waiting.session.resume(waiting.now_s)
+    waiting.stall(30.0)
     waiting.run(4.9)
     assert documents(waiting.tell(), A)
 
