@@ -29,7 +29,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 with contextlib.suppress(KeyboardInterrupt, ExternalShutdownException):
     rclpy.init()
     node = rclpy.create_node("driver")
-    followers = CommandRefusals(node, "cmd_vel")
+    followers = CommandRefusals(node, Twist, "cmd_vel")
     publisher = node.create_publisher(Twist, "cmd_vel", 1)
     node.create_timer(0.1, lambda: publisher.publish(Twist(linear=Vector3(x=0.2))))
     node.create_timer(1.0, say)

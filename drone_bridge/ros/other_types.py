@@ -13,7 +13,7 @@ def warn_of_other_types(node: Any, topic: str, message_type: Any, *, publishes: 
 
     `publishes`: whether this node publishes on the topic, and others subscribe to it.
     """
-    name, type_name, warned_of = node.resolve_topic_name(topic), _name_of(message_type), set[tuple[int, ...]]()
+    name, type_name, warned_of = node.resolve_topic_name(topic), name_of_type(message_type), set[tuple[int, ...]]()
     find = node.get_subscriptions_info_by_topic if publishes else node.get_publishers_info_by_topic
     does, this_does = ("subscribes to", "publishes") if publishes else ("publishes", "subscribes to")
 
@@ -36,9 +36,10 @@ def warn_of_other_types(node: Any, topic: str, message_type: Any, *, publishes: 
     node.each_second(warn)
 
 
-def _name_of(message_type: type) -> str:
+def name_of_type(message_type: type) -> str:
+    """Return package/msg/Name."""
     package, _, _ = message_type.__module__.partition(".")
     return f"{package}/msg/{message_type.__name__}"
 
 
-_SETTLED_BY_PARAMETER = {_name_of(Twist), _name_of(TwistStamped)}
+_SETTLED_BY_PARAMETER = {name_of_type(Twist), name_of_type(TwistStamped)}

@@ -301,7 +301,8 @@ def test_leaving_ends_with_hover(clock):
 def test_a_landing_on_the_pad_that_the_bridge_would_not_follow_is_refused(clock, status, remedy):
     node = ControllerNode(clock, "land_on_pad", on_request=True)
     node.count_subscribers = lambda topic: 1
-    node.get_subscriptions_info_by_topic = lambda topic: [SimpleNamespace(node_name="bridge", node_namespace="/")]
+    subscriber = SimpleNamespace(node_name="bridge", node_namespace="/", topic_type="geometry_msgs/msg/TwistStamped")
+    node.get_subscriptions_info_by_topic = lambda topic: [subscriber]
     node.run(1.1)
     node.say(**{"/bridge/hold_status": HoldStatus(**status)})
     answer = node.call("~/land_on_pad")

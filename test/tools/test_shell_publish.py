@@ -4,6 +4,7 @@
 from types import SimpleNamespace
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from geometry_msgs.msg import Twist
 
 from drone_bridge.msg import HoldStatus
 from drone_bridge.robots.tello import Tello
@@ -49,14 +50,14 @@ def test_a_hanging_subscriber_does_not_block_the_publisher(monkeypatch, capsys):
 
 def test_a_subscriber_is_named_with_its_link_and_its_hold():
     takers = {}
-    subscriber = SimpleNamespace(node_namespace="/d1", node_name="robot_bridge")
+    subscriber = SimpleNamespace(node_namespace="/d1", node_name="robot_bridge", topic_type="geometry_msgs/msg/Twist")
     node = SimpleNamespace(
         get_subscriptions_info_by_topic=lambda topic: [subscriber],
         count_subscribers=lambda topic: 1,
         create_subscription=lambda kind, topic, take, qos: takers.update({topic: take}),
         resolve_topic_name=lambda name: f"/{name}",
     )
-    refusals = CommandRefusals(node, "cmd_vel")
+    refusals = CommandRefusals(node, Twist, "cmd_vel")
 
     def report(message, silence):
         values = [KeyValue(key="peer_silent_s", value=silence)]
@@ -77,6 +78,12 @@ def test_a_subscriber_is_named_with_its_link_and_its_hold():
     assert refusals.refusal() in held
     subscriber.node_name = "another_bridge"  # the held one has gone
     assert refusals.refusal() == ""
+    subscriber.topic_type = "geometry_msgs/msg/TwistStamped"
+    (other_type,) = refusals.changes()
+    assert other_type.startswith(
+        "/d1/another_bridge: It subscribes to /cmd_vel with type geometry_msgs/msg/TwistStamped"
+    )
+    assert refusals.changes() == []
 
 
 def test_a_call_waits_longer_than_a_takeoff_takes(monkeypatch):

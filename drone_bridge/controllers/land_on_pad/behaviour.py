@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 from builtin_interfaces.msg import Time
-from geometry_msgs.msg import PointStamped, TwistWithCovarianceStamped
+from geometry_msgs.msg import PointStamped, TwistStamped, TwistWithCovarianceStamped
 from rclpy.node import Node
 from sensor_msgs.msg import CameraInfo, Imu
 from sensor_msgs.msg import Image as ImageMessage
@@ -147,7 +147,7 @@ class LandOnPadBehaviour(Behaviour):
         if self._begins_when_viewed:
             subscribe(node, Bool, "held", self._on_held, latched())
             subscribe(node, Bool, VIEWED, self._on_viewed, latched())
-        self._refusals = CommandRefusals(node, "cmd_vel_stamped")
+        self._refusals = CommandRefusals(node, TwistStamped, "cmd_vel_stamped")
         steady_timer(node, TIMEOUT_S, self._watch)
         steady_timer(node, 1.0, self._refusals.changes)
         node.create_service(Trigger, f"~/{NAME}", self._on_request)

@@ -9,6 +9,7 @@ from std_srvs.srv import SetBool
 
 from drone_bridge.msg import HoldStatus
 from drone_bridge.ros.node.link_report import LINK_STATUS, PEER_SILENT
+from drone_bridge.ros.other_types import name_of_type
 from drone_bridge.ros.qos import latched
 from drone_bridge.session.obstacles import Obstacle
 
@@ -72,10 +73,10 @@ class HoldServices:
 
 
 class CommandRefusals:
-    """Reasons why the subscribers of a topic do not follow it: a link that is not open, a hold, or a helm."""
+    """Reasons why the subscribers of a topic do not follow it: another type, no open link, a hold, or a helm."""
 
-    def __init__(self, node: Any, topic: str) -> None:
-        self._node, self._topic = node, node.resolve_topic_name(topic)
+    def __init__(self, node: Any, message_type: type, topic: str) -> None:
+        self._node, self._topic, self._type = node, node.resolve_topic_name(topic), name_of_type(message_type)
         self._subscriptions: dict[str, Any] = {}
         self._statuses: dict[str, HoldStatus] = {}
         self._links: dict[str, str] = {}  # message of each link without a peer, else ""
@@ -84,7 +85,7 @@ class CommandRefusals:
 
     def refusal(self) -> str:
         """Return why a subscriber whose report is known does not follow commands, a sentence, or ""."""
-        statuses = (self._statuses.get(name) for name in self._subscribers())
+        statuses = (self._statuses.get(name) for name, _ in self._subscribers())
         return next(filter(None, (refusal_of(each) for each in statuses if each)), "")
 
     def changes(self) -> list[str]:
@@ -98,17 +99,20 @@ class CommandRefusals:
         sentences: list[str] = []
         if not self._node.count_subscribers(self._topic):
             return sentences if self._said else [self._say("", f"No node subscribes to {self._topic}.")]
-        for name in self._subscribers():
-            if (status := self._status(name)) is None or name not in self._links:
+        for name, its_type in self._subscribers():
+            if its_type != self._type:
+                refusal = f"It subscribes to {self._topic} with type {its_type}, not {self._type}: no messages arrive."
+            elif (status := self._status(name)) is None or name not in self._links:
                 continue
-            refusal = self._links[name] or refusal_of(status) or "It follows commands."
+            else:
+                refusal = self._links[name] or refusal_of(status) or "It follows commands."
             if refusal != self._said.get(name):
                 sentences.append(self._say(name, f"{name}: {refusal}", refusal))
         return sentences
 
-    def _subscribers(self) -> list[str]:
+    def _subscribers(self) -> list[tuple[str, str]]:
         infos = self._node.get_subscriptions_info_by_topic(self._topic)
-        return [f"{each.node_namespace.rstrip('/')}/{each.node_name}" for each in infos]
+        return [(f"{each.node_namespace.rstrip('/')}/{each.node_name}", each.topic_type) for each in infos]
 
     def _say(self, name: str, sentence: str, refusal: str = "") -> str:
         self._said[name] = refusal

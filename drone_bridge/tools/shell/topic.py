@@ -155,10 +155,11 @@ def _publish(node: Node, words: Any) -> int:
     kind = imported("msg", words.type)
     message = filled(kind(), words.message)
     publisher = node.create_publisher(kind, resolved(node, words.topic), 10)
+    refusals = CommandRefusals(node, kind, publisher.topic_name)
     most = 1 if words.once else words.times
-    if most and not spin_until(node, publisher.get_subscription_count, DISCOVERY_S):
-        raise CommandFailedError(f"No node subscribes to {publisher.topic_name}.")
-    refusals = CommandRefusals(node, publisher.topic_name)
+    is_received = spin_until(node, publisher.get_subscription_count, DISCOVERY_S if most else _REPORT_S)
+    if most and not is_received:
+        raise CommandFailedError(" ".join(refusals.changes()) or f"No node receives {publisher.topic_name}.")
     sent = 0
     with contextlib.suppress(KeyboardInterrupt):
         next_s = look_s = time.monotonic()
