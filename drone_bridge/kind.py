@@ -300,8 +300,10 @@ def _loaded() -> tuple[Mapping[str, ProtocolKind], Mapping[str, str]]:
         try:
             kind = load(f"{entry.module}:{entry.attr}")
             kind = getattr(kind, "KIND", kind)  # of a robot_class.Robot
-            if not isinstance(kind, ProtocolKind) or kind.name != entry.name:
-                raise TypeError(f"{kind!r} must be a ProtocolKind named {entry.name!r}")
+            if not isinstance(kind, ProtocolKind):
+                raise TypeError(f"it is {kind!r:.60} and must be a ProtocolKind")
+            if kind.name != entry.name:
+                raise ValueError(f"its name is {kind.name!r} and must be that of its entry point, {entry.name!r}")
         except BaseException as error:  # another package's module may raise any, and Ctrl-C ends a long import
             failures[entry.name] = f"{entry.value}: {type(error).__name__}: {' '.join(str(error).split())}"
             warnings.warn(f"The protocol {entry.name!r} could not be loaded: {failures[entry.name]}", stacklevel=4)

@@ -26,6 +26,7 @@ from __future__ import annotations
 
 import copy
 import math
+import re
 import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import astuple, dataclass, field, replace
@@ -298,7 +299,8 @@ def _links(robot: type[Robot]) -> dict[str, Link]:
     _refuse(ours, f"{name} listens, but the first link carries commands to a port of the robot.")
     unframed = not (isinstance(first, Udp) or first.framing)
     _refuse(unframed, f"{name} is a stream, so it needs a framing, such as Delimited(b'\\n').")
-    _refuse(not 0 < first.port < 65536, f"{name} has port {first.port}, and ports are 1 to 65535, or use Serial().")
+    is_port = isinstance(first.port, int) and 0 < first.port < 65536
+    _refuse(not is_port, f"{name} has port {first.port!r}, and ports are 1 to 65535, or use Serial().")
     ports = [robot.camera.link.port] if robot.camera and robot.camera.link else []
     for name, link in others:
         is_allowed = isinstance(link, Udp) and link.listen and not isinstance(first, Serial)
@@ -333,7 +335,9 @@ def _request(name: str, given: Request | bytes) -> Request:
 
 
 def _check(robot: type[Robot]) -> None:
-    """Raise ValueError for unknown axes, speeds that are not positive, and a camera that can't be read."""
+    """Raise ValueError for a name that ROS refuses, unknown axes, speeds that are not positive, and a wrong camera."""
+    is_name = re.fullmatch("[A-Za-z][A-Za-z0-9_]*", str(robot.name))
+    _refuse(not is_name, f"name is {robot.name!r}: letters, digits and underscores are possible, a letter first.")
     for axis, speed in robot.max_speeds.items():
         is_right = axis in AXES and 0 < speed < math.inf
         _refuse(not is_right, f"max_speeds has {speed} for {axis!r}: {', '.join(AXES)} are possible, above 0.")

@@ -22,7 +22,8 @@ LONGEST_TEXT = 100
 def possible_telemetry(telemetry: Measurement, own_topics: Mapping[str, str]) -> tuple[Measurement, list[str]]:
     """Return telemetry with float numbers, and why values were left out, as in "has charge=12, which must be ...".
 
-    A number that is not finite counts as not reported. `own_topics` are the types of the messages in `extra` by topic.
+    A charge or voltage that is not finite counts as not reported. `own_topics` are the types of the messages in
+    `extra` by topic.
     """
     changed: dict[str, Any] = {}
     left_out = []
@@ -31,6 +32,8 @@ def possible_telemetry(telemetry: Measurement, own_topics: Mapping[str, str]) ->
             if (value := getattr(telemetry, name)) is not None:
                 try:
                     changed[name] = read(value)
+                    if changed[name] is None and name not in ("charge", "voltage"):
+                        left_out.append(f"has {name}={value!r:.60}, which is not finite")
                 except (TypeError, ValueError, AttributeError, OverflowError):
                     changed[name] = None
                     left_out.append(f"has {name}={value!r:.60}, which must be {expected}")

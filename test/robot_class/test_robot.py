@@ -87,6 +87,8 @@ def described(**attributes):
         ("control listens", {"control": REPORTS}),
         ("control is a stream", {"control": Tcp(1)}),
         ("control has port 0", {"control": Udp(0)}),
+        ("control has port '7700'", {"control": Tcp("7700", Delimited(b"\n"))}),
+        ("name is 'My Bot'", {"name": "My Bot"}),
         ("which is no function", {"control": Tcp(1, b"\n")}),
         ("other must be Udp", {"other": LINES}),
         ("other must be Udp", {"other": Udp(2)}),

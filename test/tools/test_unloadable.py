@@ -57,6 +57,16 @@ def test_a_module_that_exits_on_import_does_not_hide_the_other_protocols(monkeyp
     assert "exiting_robot" in failures["exiting"]
 
 
+def test_a_class_named_otherwise_than_its_entry_point_is_refused_by_a_short_sentence(monkeypatch, tmp_path):
+    (tmp_path / "my_tello.py").write_text(MY_TELLO)
+    monkeypatch.syspath_prepend(tmp_path)
+    entry = EntryPoint("my_tello", "my_tello:MyTello", kind.ENTRY_POINTS)
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [entry])
+    with pytest.warns(UserWarning, match="my_tello"):
+        _, failures = kind._loaded.__wrapped__()
+    assert failures["my_tello"].endswith(": its name is 'tello' and must be that of its entry point, 'my_tello'")
+
+
 MY_TELLO = """
 from drone_bridge.robot_class import Robot, Udp
 
