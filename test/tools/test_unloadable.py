@@ -57,7 +57,7 @@ def test_a_module_that_exits_on_import_does_not_hide_the_other_protocols(monkeyp
     assert "exiting_robot" in failures["exiting"]
 
 
-def test_a_class_named_otherwise_than_its_entry_point_is_refused_by_a_short_sentence(monkeypatch, tmp_path):
+def test_a_class_named_otherwise_than_its_entry_point_is_refused_shortly(monkeypatch, tmp_path):
     (tmp_path / "my_tello.py").write_text(MY_TELLO)
     monkeypatch.syspath_prepend(tmp_path)
     entry = EntryPoint("my_tello", "my_tello:MyTello", kind.ENTRY_POINTS)
