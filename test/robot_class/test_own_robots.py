@@ -26,6 +26,8 @@ from drone_bridge.session.stall_detector import StallDetector
 ros = module_ros()
 #: Radius of a fence, m.
 FENCE = 1.5
+#: Timeout of the tests of one file, s.
+CHECK_S = 280.0
 
 
 @pytest.fixture
@@ -136,6 +138,7 @@ def test_a_robot_on_a_serial_line_is_stopped_when_its_bridge_is_killed(drone_bri
     line.write_bytes(packed((DRIVE, b"\0")))  # without its numbers
     robot.wait_for_line("A packet is dropped")
     bridge = node("kobuki", "bridge", serial=line)
+    bridge.wait_for_line(r"WARN.*no watchdog")
     with driven(ros, forward=0.5, turn=0.2):
         robot.wait_for_line("moves at")
         bridge.send(signal.SIGKILL)
@@ -144,6 +147,12 @@ def test_a_robot_on_a_serial_line_is_stopped_when_its_bridge_is_killed(drone_bri
     assert robot.stop() == 0
     assert robot.count_lines("Serving") == 1
     assert not line.is_symlink()
+
+
+def test_a_check_says_that_a_robot_without_a_watchdog_moves_on(drone_bridge):
+    asked = drone_bridge("check", "kobuki", "-k", "whose_bridge_and_its_child_are_killed")
+    assert asked.wait(CHECK_S) == 0, asked.output
+    asked.wait_for_line("kobuki: .* moves on")
 
 
 @pytest.mark.exhaustive

@@ -73,6 +73,8 @@ def test_pixels_are_converted_to_an_image_in_the_optical_frame_and_back():
     assert (image.width, image.height, image.encoding, image.header.stamp) == (4, 2, "rgb8", STAMP)
     assert image.header.frame_id == "own/camera_optical_frame"
     assert hop(RawCamera, messages).image == PIXELS
+    image.encoding = "bgr8"
+    assert hop(RawCamera, messages).image.rgb8[:3] == PIXELS.rgb8[2::-1]
 
 
 def test_a_jpeg_of_huge_size_is_refused_before_it_is_decoded():

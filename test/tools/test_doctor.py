@@ -12,11 +12,12 @@ from diagnostic_msgs.msg import DiagnosticArray
 from own_robots import installed
 from patience import wait_until
 from processes import executable
-from repository import ROOT, TESTS
+from repository import ROOT
 from std_msgs.msg import String
 
 from drone_bridge.tools.doctor import command as doctor
 from drone_bridge.tools.doctor.command import reach
+from drone_bridge.tools.new import command as new
 
 
 def examine(**variables):
@@ -103,9 +104,10 @@ def test_robots_of_other_packages_are_listed_with_the_reason_of_a_failure(domain
         f'{project}[project.entry-points."drone_bridge.protocols"]\nbroken = "broken"\n'
     )
     (broken / "broken.py").write_text("import a_package_that_nobody_has\n")
-    status, findings = examine(**installed(tmp_path, TESTS / "robot_class" / "camera_robots", broken))
+    assert new.main(["my_robot", "--folder", str(tmp_path / "mine")]) == 0
+    status, findings = examine(**installed(tmp_path, tmp_path / "mine", broken))
     assert status == 1, findings
-    assert "described by camera_robots" in findings["protocol"]
+    assert "described by my_robot" in findings["protocol"]
     assert "a_package_that_nobody_has" in findings["protocol"]
 
 
