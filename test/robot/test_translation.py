@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Translation of a robot's speeds, sensors and names."""
+"""Translation of a robot's speeds, sensors and names, and what its bridge does with a name."""
 
 import math
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -16,6 +17,7 @@ from drone_bridge.motion.planar_pose import PlanarPose
 from drone_bridge.robot import codec
 from drone_bridge.robot.bridge.node import RobotBridge
 from drone_bridge.robot.codec import Speeds
+from drone_bridge.robot.discovery import DiscoveryRoute
 from drone_bridge.robot.topics import RobotTranslation, sensor_topics
 from drone_bridge.robot.units import SkidSteer, measurement
 from drone_bridge.ros.topics.frames import FrameNames
@@ -163,5 +165,38 @@ def test_half_a_circle_to_the_left_ends_a_diameter_to_the_left():
     assert min(twist[2:5]) >= 1e6
 
 
+# The bridge, without a node.
+
+
 def test_a_robot_that_is_found_by_its_name_is_reported_by_it():
     assert RobotBridge.hardware_id(SimpleNamespace(parameters={"robot_name": "saber"})) == "robot 'saber'"
+
+
+def test_another_robot_of_the_name_is_held_before_it_is_connected_to(closing):
+    """Copies of one memory card: the second robot is switched on later."""
+    holds, said = [], []
+    node = SimpleNamespace(
+        parameters={"robot_name": "saber", "port": 25600},
+        report=SimpleNamespace(warn=said.append),
+        hold=SimpleNamespace(hold=holds.append),
+        _connecting_failed=print,
+        _read_route=DiscoveryRoute,
+        _hold_other_robot=lambda *addresses: RobotBridge._hold_other_robot(node, *addresses),
+        wire_log=None,
+    )
+    link = closing(RobotBridge.make_transport(node))
+    link._on_other("127.0.0.1", "127.0.0.2")
+    assert holds == ["another robot named 'saber' answers, at 127.0.0.2"]
+    assert said == ["Another robot named 'saber' answers, at 127.0.0.2 instead of 127.0.0.1. It is held."]
+
+
+@pytest.mark.parametrize(
+    ("sentence", "given"),
+    [("'eth0'.*IPv4", {"discovery_interface": "eth0"}), ("255 bytes", {"driver_name": 256 * "x"})],
+)
+def test_invalid_parameters_are_refused_with_a_sentence(sentence, given):
+    parameters = {"driver_name": "me", "discovery_port": 1, "discovery_interface": "127.0.0.1", **given}
+    node = SimpleNamespace(parameters=parameters)
+    node._read_route = partial(RobotBridge._read_route, node)
+    with pytest.raises(ValueError, match=sentence):
+        RobotBridge.set_up(node)
