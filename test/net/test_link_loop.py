@@ -817,6 +817,17 @@ def test_a_request_on_a_stream_is_decided_when_its_packet_is_sent_or_dropped(
         assert [each.is_success for each in stage.resolved] == [True]
 
 
+@pytest.mark.parametrize(("late_s", "is_sent"), [(0.1, True), (STALL_S, False)])
+def test_a_request_by_datagram_is_decided_when_it_is_sent_or_dropped(loop, link, stage, clock, late_s, is_sent):
+    def ask(now_s):
+        clock.time_s += late_s
+        return [Send(b"go", "a", request="asked")]
+
+    loop.post(ask)
+    loop.turn()
+    assert [(each.request, each.is_success) for each in stage.resolved] == [("asked", is_sent)]
+
+
 @pytest.mark.parametrize("is_stream", [True, False])
 def test_a_failure_decides_a_datagram_but_reports_an_earlier_message_of_a_stream(
     loop, link, stream_loop, streams, stage, is_stream

@@ -466,12 +466,6 @@ def test_grant_after_the_timeout_of_a_desired_bind_counts(bound):
     assert kind(actions, Lists)[-1].bound == {DRIVE, LAMP}
 
 
-def test_grant_of_an_unlisted_subsystem_is_not_released(bound):
-    actions = bound.say(codec.BindSuccess(9))
-    assert bound.packets() == []  # robotd disconnects on it
-    assert len(notes(actions, "unexpected_packets")) == 1
-
-
 def test_lights_switch_now_and_on_rebinding_but_not_on_reconnection(bound):
     assert outcomes(bound.ask(bound.session.switch_light, True)) == [(True, ANY)]
     assert codec.LightUpdate(LAMP, True) in bound.heard

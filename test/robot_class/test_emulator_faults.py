@@ -30,9 +30,6 @@ class Sound(Robot):
     def encode_report(self, telemetry):
         return b"12\n"
 
-    def handshake(self):
-        return iter(())
-
 
 def later(*_):
     raise RuntimeError("a fault")

@@ -719,8 +719,11 @@ class Unanswering(Lander):
 def test_a_request_but_land_is_not_sent_after_its_outcome(robot, limit_s):
     talk = ClientTalk(robot)
     talk.connect(b"report\n")
-    limits = [sent(talk.ask(name))[0].until_s for name in ("takeoff", "land")]
-    assert limits == [talk.now_s + limit_s, math.inf]
+    takeoff, land = (sent(talk.ask(name))[0] for name in ("takeoff", "land"))
+    assert (takeoff.until_s, land.until_s) == (talk.now_s + limit_s, math.inf)
+    assert (takeoff.outlasts_stalls, land.outlasts_stalls) == (False, True)
+    names = [each.request and each.request.name for each in (takeoff, land)]
+    assert names == ([None, None] if robot is Lander else ["takeoff", "land"]), "whose outcome is that they were sent"
     assert {each.until_s for each in sent(talk.run(0.5))} == {None}, "commands"
 
 
