@@ -17,13 +17,14 @@ SILENCE_S = 1.0
 class H264Port(VideoPort):
     """See PictureSource."""
 
-    peer, advice = "the robot", "restart it, if none comes: it is asked again each second"
+    peer = "the robot"
 
     def __init__(
         self, port: int, hosts: Callable[[], Hosts | None], log: MakeTap | None, ask: Callable[[], object]
     ) -> None:
         """See VideoPort. `ask` asks the robot for video."""
         super().__init__(port, hosts, log)
+        self.advice = f"allow UDP port {port} in this machine's firewall, or restart the robot"
         self._pictures, self._stream = H264Pictures(), 0
         self._ask, self._ask_at = ask, 0.0
 

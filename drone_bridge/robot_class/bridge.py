@@ -147,7 +147,7 @@ class RobotClassBridge(ProtocolNode):
         still = ends | {name for name, each in robot.all_requests.items() if not each.moves}
         RequestServices(self, robot.requests, self._ask, refusal=self._refusal, on_hold=still, never_stale=ends)
         self.each_second(self._hold_if_disobedient)
-        self.each_second(self._report_late_answers)
+        self.each_second(self._report_obstacles)
         if robot.robot_stops_after_s is None:
             self.get_logger().warning(
                 f"{robot.summary} has no watchdog: if the network or this machine fails, it keeps moving."
@@ -227,8 +227,9 @@ class RobotClassBridge(ProtocolNode):
             self._disobedience = found
             self.hold.hold(Obstacle.DISOBEYS.reason(reason=found[1]))
 
-    def _report_late_answers(self) -> None:
+    def _report_obstacles(self) -> None:
         self.report.update_obstacle(Obstacle.BEHIND, self._session.outstanding.behind if self.has_link else None)
+        self.report.update_obstacle(Obstacle.BLOCKED, self._session.blocked if self.has_link else None)
 
     def publish_event(self, message: StatePacket) -> None:
         self._topics.publish(message, self.now())

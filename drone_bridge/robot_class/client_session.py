@@ -199,6 +199,8 @@ class RobotClassOperatorSession(Session):
         self._disobeys = self._report_disobeys = ""  # reason, and that of the newest report
         #: How often it was found not to obey, and why the last time. Safe to read from any thread.
         self.disobedience = 0, ""
+        #: Facts about a robot that answers while no report has come to the further ports; else None. Thread-safe.
+        self.blocked: dict[str, str] | None = None
         self._is_ungreeted = False  # held, since it does not obey
         self._is_resumed = False  # greeted again since then
         self._judged_from_s = math.inf
@@ -339,6 +341,9 @@ class RobotClassOperatorSession(Session):
             self.state, self.is_open, self._greeting, self._test, self._sent_s = GREETING, False, None, None, [now_s]
         silent_s = self.silent_s(now_s)
         if self._hears and silent_s > self._parameter("link_timeout"):
+            if self._further and self.received_s is not None and self._reported_at is None:
+                ports = " and ".join(str(each.port) for each in self._further.values())
+                self.blocked = {"peer": self.peer, "ports": ports}
             silence = Note(LOST, self._unreadable(silent_s) or f"{self.peer} was silent for {silent_s:.1f} s.")
             if self._is_stream:
                 return [*self._ended(), silence]
@@ -635,7 +640,7 @@ class RobotClassOperatorSession(Session):
         """Measure the gap between reports. Those of one burst count as one."""
         if self._reported_at is not None and now_s > self._reported_at:
             self._gaps_s.append(now_s - self._reported_at)
-        self._reported_at = now_s
+        self._reported_at, self.blocked = now_s, None
 
     def _withheld(self, decision: Decision[Any], now_s: float) -> Actions:
         """Return the notes of a motion that is not sent, as a robot on a stream has been silent too long. Else none."""

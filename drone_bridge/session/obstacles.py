@@ -49,6 +49,7 @@ class Obstacle(Enum):
         "{link}: {rate} are no packet: {sample}: {reason}",
         "compare the baud rate and the kind of robot with those of the peer",
     )
+    BLOCKED = "{peer} answers, but none of its reports reaches UDP port {ports}", "allow it in this machine's firewall"
     SILENT = "{peer} has been silent for {silence}", "restart it, if it stays silent"
     NO_VIDEO = "no video comes from {peer}", "{advice}"
     HANGING_PEER = "{peer} has fallen silent {number} times", "it hangs, or the network drops out: restart it"

@@ -647,6 +647,16 @@ def flying(tello):
     return tello
 
 
+def test_a_robot_that_answers_and_whose_reports_do_not_arrive_is_named(tello):
+    tello.connect(b"ok")
+    tello.run(3.1)
+    assert tello.session.blocked == {"peer": "robot", "ports": str(Tello.state.port)}
+    tello.hear(b"ok")
+    tello.hear(TELLO_STATE, "state")
+    tello.run(3.1)
+    assert tello.session.blocked is None, "it has reported, and is switched off"
+
+
 @pytest.fixture
 def silent(flying):
     """A robot that was heard, has been silent, and is greeted again."""
