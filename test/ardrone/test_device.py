@@ -89,6 +89,11 @@ def test_a_fresh_drone_sends_only_its_state_until_it_is_told_the_mode():
     assert not client.run(0.2, CLEAR).has(State.COMMAND_ACKNOWLEDGED)
 
 
+@pytest.fixture
+def flying():
+    return Client().flying()
+
+
 DEMO, OPTIONS = "general:navdata_demo", "general:navdata_options"
 MASK = 1 << Tag.MAGNETOMETER | 1 << Tag.WIFI
 
@@ -128,11 +133,10 @@ def test_false_ends_bootstrap_or_only_true(demo_ends_bootstrap):
     assert len(client.run(0.2, Pcmd()).options) == 28
 
 
-def test_the_magnetic_field_is_turned_with_the_body_and_points_down():
-    client = Client().flying()
-    client.send(setting(DEMO, False))
-    before = client.run(0.1, Pcmd()).magnetometer
-    after = client.run(1.0, Pcmd(PROGRESSIVE, yaw=1.0), Ref(True))
+def test_the_magnetic_field_is_turned_with_the_body_and_points_down(flying):
+    flying.send(setting(DEMO, False))
+    before = flying.run(0.1, Pcmd()).magnetometer
+    after = flying.run(1.0, Pcmd(PROGRESSIVE, yaw=1.0), Ref(True))
     x, y, z = units.magnetic_field(after.magnetometer)
     assert units.magnetic_field(before) == pytest.approx((2e-5, 0.0, -4.3e-5), abs=1e-6)
     assert math.atan2(-y, x) == pytest.approx(units.measurement(after).yaw, abs=0.02)
@@ -159,9 +163,8 @@ def test_no_takeoff_with_a_low_battery(charge):
 
 
 @pytest.mark.parametrize(("command", "sign"), [(Pcmd(PROGRESSIVE, pitch=-0.5), 1), (Pcmd(PROGRESSIVE, pitch=0.5), -1)])
-def test_pitch_goes_backward_and_lowers_the_nose_forward(command, sign):
-    client = Client().flying()
-    navdata = client.run(1.5, command)
+def test_pitch_goes_backward_and_lowers_the_nose_forward(flying, command, sign):
+    navdata = flying.run(1.5, command)
     assert math.copysign(1, navdata.demo.vx) == sign
     assert math.copysign(1, navdata.demo.theta) == -sign
     measured = units.measurement(navdata)
@@ -169,9 +172,8 @@ def test_pitch_goes_backward_and_lowers_the_nose_forward(command, sign):
     assert math.copysign(1, measured.pitch) == sign
 
 
-def test_roll_goes_right_yaw_turns_right_and_gaz_climbs():
-    client = Client().flying()
-    navdata = client.run(1.0, Pcmd(PROGRESSIVE, 0.5, 0.0, 0.3, 0.5))
+def test_roll_goes_right_yaw_turns_right_and_gaz_climbs(flying):
+    navdata = flying.run(1.0, Pcmd(PROGRESSIVE, 0.5, 0.0, 0.3, 0.5))
     assert navdata.demo.vy > 100
     assert navdata.demo.phi > 1000
     assert navdata.demo.psi > 10_000
@@ -239,15 +241,14 @@ def test_a_second_asker_silences_the_first_or_not(newest_only):
 # Emergency.
 
 
-def test_the_emergency_toggles_at_each_press():
-    client = Client().flying()
-    navdata = client.run(0.1, Ref(False, True))
+def test_the_emergency_toggles_at_each_press(flying):
+    navdata = flying.run(0.1, Ref(False, True))
     assert navdata.has(State.EMERGENCY)
     assert navdata.has(State.USER_EMERGENCY)
     assert not navdata.is_airborne
-    assert client.run(2.0, Ref(False, True)).has(State.EMERGENCY)  # one press, however long
-    client.run(0.1, Ref())
-    navdata = client.run(0.1, Ref(False, True))
+    assert flying.run(2.0, Ref(False, True)).has(State.EMERGENCY)  # one press, however long
+    flying.run(0.1, Ref())
+    navdata = flying.run(0.1, Ref(False, True))
     assert not navdata.has(State.EMERGENCY | State.USER_EMERGENCY)
     assert navdata.demo.flight_state is FlightState.LANDED
 
@@ -272,13 +273,12 @@ def test_after_a_landing_of_its_own_it_takes_off_again_or_not(again):
     assert client.drone.flight.is_flying == again
 
 
-def test_a_fault_stops_the_motors_and_is_named():
-    client = Client().flying()
-    client.drone.enter_emergency(State.CUTOUT)
-    navdata = client.run(0.2, Pcmd(), Ref(True))
+def test_a_fault_stops_the_motors_and_is_named(flying):
+    flying.drone.enter_emergency(State.CUTOUT)
+    navdata = flying.run(0.2, Pcmd(), Ref(True))
     assert navdata.has(State.CUTOUT)
     assert navdata.has(State.EMERGENCY)
-    assert client.run(3.0, Pcmd(), Ref(True)).demo.altitude == 0
+    assert flying.run(3.0, Pcmd(), Ref(True)).demo.altitude == 0
 
 
 # Settings.
@@ -343,12 +343,11 @@ def test_settings_are_answered_in_the_drones_own_format(key, value, answer):
     assert read_settings(client.drone.configuration())[key] == answer
 
 
-def test_maxima_are_kept_within_the_drones_own_range_and_flown():
-    client = Client().flying()
-    client.send(setting("control:euler_angle_max", 0.9), setting("control:altitude_max", 2000))
-    assert read_settings(client.drone.configuration())["control:euler_angle_max"] == "5.2000000e-01"
-    client.run(10.0, Pcmd(PROGRESSIVE, gaz=1.0), Ref(True))
-    assert client.drone.flight.height == pytest.approx(2.0, abs=0.05)
+def test_maxima_are_kept_within_the_drones_own_range_and_flown(flying):
+    flying.send(setting("control:euler_angle_max", 0.9), setting("control:altitude_max", 2000))
+    assert read_settings(flying.drone.configuration())["control:euler_angle_max"] == "5.2000000e-01"
+    flying.run(10.0, Pcmd(PROGRESSIVE, gaz=1.0), Ref(True))
+    assert flying.drone.flight.height == pytest.approx(2.0, abs=0.05)
 
 
 def test_outdoors_and_indoors_have_maxima_of_their_own():
@@ -373,11 +372,10 @@ def test_a_flat_trim_on_the_ground_ends_the_drift():
     assert drift(trim=True) < 0.1 < drift(trim=False)
 
 
-def test_a_flat_trim_in_the_air_is_ignored():
-    client = Client().flying()
-    client.drone.flight.level_error = (0.05, 0.0)
-    client.send(FlatTrim())
-    assert client.drone.flight.level_error == (0.05, 0.0)
+def test_a_flat_trim_in_the_air_is_ignored(flying):
+    flying.drone.flight.level_error = (0.05, 0.0)
+    flying.send(FlatTrim())
+    assert flying.drone.flight.level_error == (0.05, 0.0)
 
 
 def test_the_configuration_is_sent_on_request_with_an_acknowledgement():

@@ -40,14 +40,8 @@ def test_a_new_world_has_a_vehicle_gravity_buoyancy_and_drag(simulator):
     engines = simulator.scene.entities[VEHICLE].engines
     assert [type(engine).__name__ for engine in engines] == ["Buoyancy"] + 7 * ["DragPlane"]
     assert list(simulator.scene.objects) == [GRAVITY]
-    assert [value(simulator, VEHICLE, attribute) for attribute in sim.Attribute] == [
-        ZERO,
-        ZERO,
-        ZERO,
-        LEVEL,
-        ZERO,
-        True,
-    ]
+    state = [value(simulator, VEHICLE, attribute) for attribute in sim.Attribute]
+    assert state == [ZERO, ZERO, ZERO, LEVEL, ZERO, True]
 
 
 def test_config_reports_the_speed_and_a_step_lasts_speed_over_frequency():
@@ -86,18 +80,13 @@ def test_an_added_entity_has_its_requested_state(simulator):
     assert simulator.get(sim.GetExtended(number, "")).data == b""
 
 
-@pytest.mark.parametrize(
-    "broken",
-    [
-        {"mass": 0},
-        {"mass": math.nan},
-        {"radius": -1},
-        {"inertia": (1, 0, 1)},
-        {"btom": (0, 0, 0, 0)},
-        {"q": (math.inf, 0, 0, 0)},
-        {"position": (0, math.nan, 0)},
-    ],
+BROKEN = (
+    *({"mass": 0}, {"mass": math.nan}, {"radius": -1}, {"inertia": (1, 0, 1)}),
+    *({"btom": (0, 0, 0, 0)}, {"q": (math.inf, 0, 0, 0)}, {"position": (0, math.nan, 0)}),
 )
+
+
+@pytest.mark.parametrize("broken", BROKEN, ids=str)
 def test_an_invalid_entity_is_refused_and_leaves_nothing_behind(simulator, broken):
     assert simulator.code(entity(**broken)) == 0
     assert simulator.get(sim.ListEntities()).ids == (VEHICLE,)
@@ -226,11 +215,8 @@ def test_removing_an_entity_removes_its_dependents(simulator):
     del keys[sim.ItemType.OBJECT], keys[sim.ItemType.SPY]
     simulator.client.take()
     simulator.get(sim.Remove(sim.ItemType.ENTITY, keys[sim.ItemType.ENTITY]))
-    gone = [
-        (event.type, event.id)
-        for event in simulator.client.take()
-        if isinstance(event, sim.Spied) and not event.is_added
-    ]
+    spied = [event for event in simulator.client.take() if isinstance(event, sim.Spied)]
+    gone = [(event.type, event.id) for event in spied if not event.is_added]
     assert sorted(gone) == sorted(keys.items())
     assert gone[-1] == (sim.ItemType.ENTITY, keys[sim.ItemType.ENTITY])
     kinds = [kind for kind, _ in gone]

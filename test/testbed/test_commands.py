@@ -74,8 +74,12 @@ def make(monkeypatch):
     return lambda **options: Vehicle(monkeypatch, **options)
 
 
-def test_rates_have_the_body_frame_and_the_stamp_of_their_frame(make):
-    vehicle = make()
+@pytest.fixture
+def vehicle(make):
+    return make()
+
+
+def test_rates_have_the_body_frame_and_the_stamp_of_their_frame(vehicle):
     vehicle.publisher.publish(RatesAnswer(MotionParameters(10.0, -20.0, 30.0, 12.5), 3_500_000_000), 100.0)
     ((topic, message),) = vehicle.told()
     assert (topic, message.header.frame_id) == ("/cmd_rates", "d1/base_link")
@@ -84,8 +88,7 @@ def test_rates_have_the_body_frame_and_the_stamp_of_their_frame(make):
     assert rates == pytest.approx([-20.0, 10.0, -30.0])
 
 
-def test_velocities_go_to_cmd_vel_and_their_neutral_command_is_zero(make):
-    vehicle = make()
+def test_velocities_go_to_cmd_vel_and_their_neutral_command_is_zero(vehicle):
     vehicle.publisher.publish(LevelVelocity(1.0, 0.5, 0.25, 0.125), 100.0)
     ((topic, twist),) = vehicle.told()
     assert (topic, twist.linear.x, twist.linear.y, twist.linear.z) == ("/cmd_vel", 1.0, -0.5, 0.25)
@@ -93,8 +96,7 @@ def test_velocities_go_to_cmd_vel_and_their_neutral_command_is_zero(make):
     assert vehicle.told() == [("/cmd_vel", Twist())]
 
 
-def test_a_level_drone_gets_zero_rates_and_the_thrust_that_carries_it(make):
-    vehicle = make()
+def test_a_level_drone_gets_zero_rates_and_the_thrust_that_carries_it(vehicle):
     vehicle.publisher.set_attitude(LEVEL)
     vehicle.publisher.publish_neutral(RATES)
     ((topic, message),) = vehicle.told()
@@ -106,8 +108,7 @@ def test_a_level_drone_gets_zero_rates_and_the_thrust_that_carries_it(make):
 @pytest.mark.parametrize(
     ("turned", "signs"), [(NOSE_DOWN, (0, -1, 0)), (BANKED_RIGHT, (-1, 0, 0))], ids=["nose down", "banked right"]
 )
-def test_a_tilted_drone_is_levelled_while_its_attitude_is_known(make, turned, signs):
-    vehicle = make()
+def test_a_tilted_drone_is_levelled_while_its_attitude_is_known(vehicle, turned, signs):
     vehicle.publisher.set_attitude(turned)
     vehicle.publisher.publish_neutral(RATES)
     vehicle.node.tick()
@@ -126,8 +127,7 @@ def test_a_tilted_drone_is_levelled_while_its_attitude_is_known(make, turned, si
     assert vehicle.told() == []
 
 
-def test_a_returning_operator_ends_the_levelling(make):
-    vehicle = make()
+def test_a_returning_operator_ends_the_levelling(vehicle):
     vehicle.publisher.set_attitude(NOSE_DOWN)
     vehicle.publisher.publish_neutral(RATES)
     vehicle.publisher.publish(RatesAnswer(MotionParameters(0.0, 0.0, 0.0, 1.0), 0), 100.0)
@@ -136,8 +136,7 @@ def test_a_returning_operator_ends_the_levelling(make):
     assert vehicle.told() == []
 
 
-def test_the_effect_of_neutral_is_logged(make):
-    vehicle = make()
+def test_the_effect_of_neutral_is_logged(vehicle):
     blind = vehicle.publisher.neutral_meaning
     assert "zero rates" in blind
     assert "/imu/data" in blind

@@ -62,6 +62,11 @@ class Inputs:
         self.add_image("left", stamp_s, now_s, marker, **changes)
         self.add_image("right", stamp_s, now_s, marker + 1, **changes)
 
+    def complete(self, stamp_s, **changes):
+        """Add all parts of a frame."""
+        self.add_attitude(stamp_s)
+        self.pair(stamp_s, **changes)
+
     def add_attitude(self, stamp_s):
         self.synchronizer.add("attitude", round(stamp_s * 1e9), imu(stamp_s), 0.0)
 
@@ -69,12 +74,16 @@ class Inputs:
         return self.synchronizer.take(now_s, LONG_S)
 
 
+@pytest.fixture
+def inputs():
+    return Inputs()
+
+
 def stamp_s(frame):
     return frame.stamp_ns / 1e9
 
 
-def test_a_pair_needs_both_sides_of_the_same_stamp_and_an_attitude():
-    inputs = Inputs()
+def test_a_pair_needs_both_sides_of_the_same_stamp_and_an_attitude(inputs):
     inputs.add_image("left", 1.0)
     inputs.add_image("right", 1.5)
     inputs.add_attitude(1.5)
@@ -108,8 +117,7 @@ def test_free_running_cameras_pair_after_two_equal_stamps_by_chance():
         assert inputs.take()
 
 
-def test_a_pair_waits_for_the_attitude_of_its_stamp():
-    inputs = Inputs()
+def test_a_pair_waits_for_the_attitude_of_its_stamp(inputs):
     inputs.add_attitude(0.9)
     inputs.pair(1.0)
     assert inputs.take() is None
@@ -117,34 +125,29 @@ def test_a_pair_waits_for_the_attitude_of_its_stamp():
     assert inputs.take().attitude.header.stamp == time_from_seconds(1.0)
 
 
-def test_waiting_for_a_slow_attitude_times_out():
-    inputs = Inputs()
+def test_waiting_for_a_slow_attitude_times_out(inputs):
     inputs.add_attitude(0.9)
     inputs.pair(1.0, now_s=10.0)
     assert inputs.take(now_s=10.0 + ATTITUDE_TIMEOUT_S / 2) is None
     assert inputs.take(now_s=10.0 + 2 * ATTITUDE_TIMEOUT_S).attitude.header.stamp == time_from_seconds(0.9)
 
 
-def test_a_stale_attitude_is_not_used():
-    inputs = Inputs()
+def test_a_stale_attitude_is_not_used(inputs):
     inputs.add_attitude(1.0)
     inputs.pair(1.0 + 2 * LONG_S)
     assert inputs.take(now_s=ATTITUDE_TIMEOUT_S) is None
 
 
-def test_the_nearest_attitude_is_taken():
-    inputs = Inputs()
+def test_the_nearest_attitude_is_taken(inputs):
     for stamp_s in (0.9, 0.96, 1.01, 1.1):
         inputs.add_attitude(stamp_s)
     inputs.pair(1.0)
     assert inputs.take().attitude.header.stamp == time_from_seconds(1.01)
 
 
-def test_latest_takes_the_newest_and_counts_the_rest():
-    inputs = Inputs()
+def test_latest_takes_the_newest_and_counts_the_rest(inputs):
     for number in range(10):
-        inputs.pair(1.0 + number)
-        inputs.add_attitude(1.0 + number)
+        inputs.complete(1.0 + number)
     assert stamp_s(inputs.take()) == 10.0
     assert inputs.synchronizer.dropped == 9
     assert inputs.take() is None
@@ -153,8 +156,7 @@ def test_latest_takes_the_newest_and_counts_the_rest():
 def test_in_order_all_frames_are_kept_up_to_a_limit():
     inputs = Inputs(depth=3, keeps_order=True)
     for number in range(5):
-        inputs.pair(1.0 + number)
-        inputs.add_attitude(1.0 + number)
+        inputs.complete(1.0 + number)
     assert [stamp_s(inputs.take()) for _ in range(3)] == [3.0, 4.0, 5.0]
     assert inputs.synchronizer.dropped == 2
 
@@ -168,10 +170,8 @@ def test_stale_data_is_never_given_as_new(keeps_order):
     assert inputs.synchronizer.dropped == 1
 
 
-def test_when_time_goes_back_earlier_messages_are_discarded():
-    inputs = Inputs()
-    inputs.add_attitude(5.0)
-    inputs.pair(5.0)
+def test_when_time_goes_back_earlier_messages_are_discarded(inputs):
+    inputs.complete(5.0)
     inputs.pair(0.0)
     assert inputs.take() is None  # the attitude belongs to the previous simulation
     inputs.add_attitude(0.0)
@@ -179,8 +179,7 @@ def test_when_time_goes_back_earlier_messages_are_discarded():
     assert (taken.stamp_ns, taken.attitude.header.stamp) == (0, Time())
 
 
-def test_unpaired_images_are_dropped():
-    inputs = Inputs()
+def test_unpaired_images_are_dropped(inputs):
     for number in range(100):
         inputs.add_image("left", float(number))
         assert inputs.take() is None
@@ -270,8 +269,7 @@ class Flown:
 
     def times(self, *stamps_s):
         for each in stamps_s:
-            self.inputs.add_attitude(each)
-            self.inputs.pair(each)
+            self.inputs.complete(each)
             frame, refused = self.sense()
             assert refused == []
             yield frame.time
@@ -304,15 +302,12 @@ def test_a_modelled_flight_uses_poses_if_published_and_otherwise_attitudes():
     flown = Flown()
     posed = SensorFrame(b"", b"", 0.0, 0.0, 0.0, 45.0, (7.0, 8.0, 9.0))
     flown.drone.locate(1.2, posed)
-    flown.inputs.add_attitude(1.0)
-    flown.inputs.pair(1.0)
+    flown.inputs.complete(1.0)
     assert flown.sense()[0].position is None  # as the wire must not have it
     flown.drone.flight = ModelledFlight(CONSTANTS, AngleUnit.DEGREES, AttitudeLayout.POSE, max_speed=5.0)
-    flown.inputs.add_attitude(1.5)
-    flown.inputs.pair(1.5)
+    flown.inputs.complete(1.5)
     assert flown.sense()[0].position == pytest.approx(posed.position)
-    flown.inputs.add_attitude(1.3 + 2 * LONG_S)
-    flown.inputs.pair(1.3 + 2 * LONG_S)
+    flown.inputs.complete(1.3 + 2 * LONG_S)
     assert flown.sense()[0].position is None  # stale
 
 
@@ -322,10 +317,8 @@ def test_a_modelled_flight_uses_poses_if_published_and_otherwise_attitudes():
 )
 def test_only_an_unencodable_frame_is_refused_with_a_sentence(changes, sentence):
     flown = Flown()
-    flown.inputs.add_attitude(1.0)
-    flown.inputs.pair(1.0, **changes)
-    flown.inputs.add_attitude(1.5)
-    flown.inputs.pair(1.5)
+    flown.inputs.complete(1.0, **changes)
+    flown.inputs.complete(1.5)
     frame, (refused,) = flown.sense()
     assert refused.startswith(sentence)
     assert frame.time == 0.0
