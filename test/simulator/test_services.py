@@ -6,7 +6,6 @@ from geometry_msgs.msg import Point, Pose, Twist, Vector3
 from simulator_talk import BUOY, VEHICLE, SimulatorTalk
 from simulator_world import STILL, UPRIGHT
 
-from drone_bridge import srv
 from drone_bridge.msg import ExtendedAttribute
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.bridge.services import OFFERED, SimulatorServices
@@ -27,9 +26,9 @@ def talk():
     return talk
 
 
-def call(talk, name, service, /, **fields):
+def call(talk, name, /, **fields):
     """Call a service. Return its outcome and the fields of a successful response."""
-    work, *arguments = OFFERED[name].work(service.Request(**fields), PARAMETERS)
+    work, *arguments = OFFERED[name].work(SERVICES[name].Request(**fields), PARAMETERS)
     outcome = talk.outcome(talk.ask(work, *arguments))
     return outcome, OFFERED[name].fields(outcome.result) if outcome.is_success else {}
 
@@ -50,89 +49,40 @@ NORTH = Pose(position=Point(x=1.0, y=2.0, z=3.0))
 NORTH.orientation.z = NORTH.orientation.w = 0.5**0.5
 TURBULENCE = sim.Turbulence((0.0,) * 3, (0.0,) * 3, -10.0, 10.0, (0.0,) * 3, (0.0,) * 3, -1.0, 1.0)
 
+OK = sim.Ok()
+CONFIGURATION = {"frequency": 50.0, "speed": 2.0, "non_real_time": True, "use_desired_thrusters": False}
+LISTED = {"ids": [0, 1, 9], "names": ["vehicle", "buoy", ""]}
+FOCUS = {"id": 0, "set_focal_length": True, "focal_length": 2.0}
+TOUCH = {"name": "touch", "type": 1, "entity_a": 0, "entity_b": 1}
+STREAMED = {"camera_id": 5, "target_id": 1, "period": 3}
+HI, ODD = ExtendedAttribute(key="k", text="hi", data=list(b"hi")), ExtendedAttribute(key="k", data=[0, 255])
+
 SIMPLE = [
-    # name, service, its fields, the request on the wire, the answer, the response
-    ("reassure", srv.SimulatorRequest, {}, sim.Reassure(), sim.Ok(), {}),
-    ("pause", srv.SimulatorRequest, {}, sim.Pause(), sim.Ok(), {}),
-    ("run", srv.Run, {"steps": 3}, sim.Run(3), sim.Ok(), {}),
-    (
-        "get_configuration",
-        srv.GetConfiguration,
-        {},
-        sim.GetConfig(),
-        sim.Configured(50.0, 2.0, True, False),
-        {"frequency": 50.0, "speed": 2.0, "non_real_time": True, "use_desired_thrusters": False},
-    ),
-    ("remove", srv.RemoveItem, {"type": 1, "id": 7}, sim.Remove(1, 7), sim.Ok(), {}),
-    ("remove", srv.RemoveItem, {"type": 4, "id": 7}, sim.Remove(4, 7), sim.Ok(), {}),
-    (
-        "list_entities",
-        srv.ListEntities,
-        {},
-        sim.ListEntities(),
-        sim.EntitiesListed((0, 1, 9)),
-        {"ids": [0, 1, 9], "names": ["vehicle", "buoy", ""]},
-    ),
-    (
-        "get_attribute",
-        srv.GetAttribute,
-        {"id": 1, "key": "k"},
-        sim.GetExtended(1, "k"),
-        sim.ExtendedGot("k", b"hi"),
-        {"attribute": ExtendedAttribute(key="k", text="hi", data=list(b"hi"))},
-    ),
-    (
-        "set_attribute",
-        srv.SetAttribute,
-        {"id": 1, "attribute": ExtendedAttribute(key="k", data=[0, 255])},
-        sim.SetExtended(1, "k", b"\0\xff"),
-        sim.Ok(),
-        {},
-    ),
-    (
-        "set_camera",
-        srv.SetCamera,
-        {"id": 0, "set_focal_length": True, "focal_length": 2.0},
-        sim.SetCamera(0, CameraAttribute.FOCAL_LENGTH, 2.0),
-        sim.Ok(),
-        {},
-    ),
-    (
-        "stream_camera",
-        srv.StreamCamera,
-        {"camera_id": 5, "target_id": 1, "period": 3},
-        sim.StreamCamera(5, 3, 1),
-        sim.Added(ItemType.CAMERA_STREAM, 8),
-        {"stream_id": 8},
-    ),
-    (
-        "add_trigger",
-        srv.AddTrigger,
-        {"name": "touch", "type": 1, "entity_a": 0, "entity_b": 1},
-        sim.AddTrigger(sim.SweepCollisionTrigger(0, 1)),
-        sim.Added(ItemType.TRIGGER, 6),
-        {"id": 6},
-    ),
-    (
-        "add_turbulence",
-        srv.AddTurbulence,
-        {},
-        sim.AddObject("turbulence", TURBULENCE.encode()),
-        sim.Added(ItemType.OBJECT, 3),
-        {"id": 4},  # by which the CUAUV server removes it
-    ),
+    # name, fields, the request on the wire, the answer, the response
+    ("reassure", {}, sim.Reassure(), OK, {}),
+    ("pause", {}, sim.Pause(), OK, {}),
+    ("run", {"steps": 3}, sim.Run(3), OK, {}),
+    ("get_configuration", {}, sim.GetConfig(), sim.Configured(50.0, 2.0, True, False), CONFIGURATION),
+    ("remove", {"type": 1, "id": 7}, sim.Remove(1, 7), OK, {}),
+    ("remove", {"type": 4, "id": 7}, sim.Remove(4, 7), OK, {}),
+    ("list_entities", {}, sim.ListEntities(), sim.EntitiesListed((0, 1, 9)), LISTED),
+    ("get_attribute", {"id": 1, "key": "k"}, sim.GetExtended(1, "k"), sim.ExtendedGot("k", b"hi"), {"attribute": HI}),
+    ("set_attribute", {"id": 1, "attribute": ODD}, sim.SetExtended(1, "k", b"\0\xff"), OK, {}),
+    ("set_camera", FOCUS, sim.SetCamera(0, CameraAttribute.FOCAL_LENGTH, 2.0), OK, {}),
+    ("stream_camera", STREAMED, sim.StreamCamera(5, 3, 1), sim.Added(ItemType.CAMERA_STREAM, 8), {"stream_id": 8}),
+    ("add_trigger", TOUCH, sim.AddTrigger(sim.SweepCollisionTrigger(0, 1)), sim.Added(ItemType.TRIGGER, 6), {"id": 6}),
+    # the ID by which the CUAUV server removes it
+    ("add_turbulence", {}, sim.AddObject("turbulence", TURBULENCE.encode()), sim.Added(ItemType.OBJECT, 3), {"id": 4}),
 ]
 
 
-@pytest.mark.parametrize(
-    ("name", "service", "fields", "request_", "answer", "expected"), SIMPLE, ids=[case[0] for case in SIMPLE]
-)
-def test_a_service_sends_its_request_and_returns_the_answer(talk, name, service, fields, request_, answer, expected):
+@pytest.mark.parametrize(("name", "fields", "request_", "answer", "expected"), SIMPLE)
+def test_a_service_sends_its_request_and_returns_the_answer(talk, name, fields, request_, answer, expected):
     talk.world.answers[type(request_)] = sim.Error(5, "Not\x1b today.")
-    outcome, _ = call(talk, name, service, **fields)
+    outcome, _ = call(talk, name, **fields)
     assert (outcome.is_success, outcome.result, outcome.sentence) == (False, 5, r"Not\x1b today.")
     talk.world.answers[type(request_)] = answer
-    outcome, got = call(talk, name, service, **fields)
+    outcome, got = call(talk, name, **fields)
     assert outcome.is_success, outcome.sentence
     response = SERVICES[name].Response(**got)  # converted to the types of its fields
     for field, value in expected.items():
@@ -141,7 +91,7 @@ def test_a_service_sends_its_request_and_returns_the_answer(talk, name, service,
 
 
 def setting(attribute, value, **fields):
-    return "set_entity_state", srv.SetState, {"id": VEHICLE, **fields}, sim.SetEntity(VEHICLE, attribute, value)
+    return "set_entity_state", {"id": VEHICLE, **fields}, sim.SetEntity(VEHICLE, attribute, value)
 
 
 MOVING = [
@@ -151,25 +101,25 @@ MOVING = [
     setting(Attribute.ACCELERATION, (0.0, 1.0, 0.0), set_acceleration=True, acceleration=Vector3(x=1.0)),
     setting(Attribute.ORIENTATION, near(*UPRIGHT), set_orientation=True, pose=NORTH),
     setting(Attribute.CORPOREAL, False, set_corporeal=True),
-    ("remove", srv.RemoveItem, {"type": 0, "id": VEHICLE, "name": "entity"}, sim.Remove(0, VEHICLE)),
-    ("remove", srv.RemoveItem, {"type": 1, "id": 0, "name": "gravity"}, sim.Remove(1, 0)),
+    ("remove", {"type": 0, "id": VEHICLE, "name": "entity"}, sim.Remove(0, VEHICLE)),
+    ("remove", {"type": 1, "id": 0, "name": "gravity"}, sim.Remove(1, 0)),
 ]
 
 
-@pytest.mark.parametrize(("name", "service", "fields", "request_"), [*MOVING, *(case[:4] for case in SIMPLE)])
-def test_on_hold_only_services_that_move_the_vehicle_are_refused(talk, name, service, fields, request_):
+@pytest.mark.parametrize(("name", "fields", "request_"), [*MOVING, *(case[:3] for case in SIMPLE)])
+def test_on_hold_only_services_that_move_the_vehicle_are_refused(talk, name, fields, request_):
     talk.arbiter.is_held = True
-    outcome, _ = call(talk, name, service, **fields)
+    outcome, _ = call(talk, name, **fields)
     if request_.moves(VEHICLE):
         assert request_.NAME in outcome.sentence
     assert (request_ in requests(talk, type(request_))) == (not request_.moves(VEHICLE))
 
 
-def refused(talk, name, service, /, **fields):
+def refused(talk, name, /, **fields):
     """Return the sentence of a request that is refused before it is sent."""
     before = {peer: len(asked) for peer, asked in talk.asked.items()}
     try:
-        outcome, _ = call(talk, name, service, **fields)
+        outcome, _ = call(talk, name, **fields)
     except ValueError as error:
         sentence = str(error)
     else:
@@ -180,42 +130,42 @@ def refused(talk, name, service, /, **fields):
 
 
 def test_invalid_requests_are_refused_here(talk):
-    mass = refused(talk, "spawn", srv.Spawn, mass=-1.0)
+    mass = refused(talk, "spawn", mass=-1.0)
     assert "mass is -1" in mass
-    endless = refused(talk, "run", srv.Run, wait=True)
+    endless = refused(talk, "run", wait=True)
     assert "steps" in endless
-    assert "sets nothing" in refused(talk, "set_entity_state", srv.SetState, id=BUOY)
-    assert "sets nothing" in refused(talk, "set_camera", srv.SetCamera, id=0)
-    key = refused(talk, "get_attribute", srv.GetAttribute, key="k" * 256)
+    assert "sets nothing" in refused(talk, "set_entity_state", id=BUOY)
+    assert "sets nothing" in refused(talk, "set_camera", id=0)
+    key = refused(talk, "get_attribute", key="k" * 256)
     assert "key of GetExtended has 256 bytes, and 255 " in key
 
 
 def test_an_empty_request_removes_no_vehicle(talk):
-    sentence = refused(talk, "remove", srv.RemoveItem)
+    sentence = refused(talk, "remove")
     assert "'entity'" in sentence
-    assert call(talk, "remove", srv.RemoveItem, name="entity")[0].is_success
+    assert call(talk, "remove", name="entity")[0].is_success
 
 
 def test_gravity_is_removed_only_by_its_name(talk):
-    sentence = refused(talk, "remove", srv.RemoveItem, type=ItemType.OBJECT, id=0)
+    sentence = refused(talk, "remove", type=ItemType.OBJECT, id=0)
     assert "'gravity'" in sentence
-    assert call(talk, "remove", srv.RemoveItem, type=ItemType.OBJECT, id=0, name="gravity")[0].is_success
+    assert call(talk, "remove", type=ItemType.OBJECT, id=0, name="gravity")[0].is_success
     assert requests(talk, sim.Remove) == [sim.Remove(ItemType.OBJECT, 0)]
 
 
 def test_a_spawned_entity_is_a_sphere_by_default_and_is_streamed(talk):
-    outcome, fields = call(talk, "spawn", srv.Spawn, name="Big Ball", pose=NORTH, mass=2.0, radius=0.5)
+    outcome, fields = call(talk, "spawn", name="Big Ball", pose=NORTH, mass=2.0, radius=0.5)
     assert (outcome.sentence, fields) == ("", {"id": 2})
     assert requests(talk, sim.AddEntity) == [
         sim.AddEntity(2.0, 0.5, (0.2,) * 3, UPRIGHT, (2.0, 1.0, -3.0), near(*UPRIGHT))
     ]
     assert sim.StreamEntity(2, 1, (0, 1, 2, 3, 4)) in talk.asked["streams"]
-    assert call(talk, "list_entities", srv.ListEntities)[1]["names"] == ["vehicle", "buoy", "big_ball"]
+    assert call(talk, "list_entities")[1]["names"] == ["vehicle", "buoy", "big_ball"]
 
 
 def test_an_entity_added_by_another_client_can_be_published(talk):
     talk.world.entities[7] = dict(STILL)
-    _, fields = call(talk, "stream_entity", srv.StreamEntity, id=7, name="gate", period=4)
+    _, fields = call(talk, "stream_entity", id=7, name="gate", period=4)
     assert fields == {"stream_id": 2}
     assert talk.asked["streams"] == [sim.StreamEntity(7, 4, (0, 1, 2, 3, 4))]
 
@@ -224,7 +174,7 @@ def test_the_state_can_be_set_in_parts(talk):
     velocity = Twist(linear=Vector3(x=1.0), angular=Vector3(z=1.0))
     fields = {"set_position": True, "set_velocity": True, "set_angular_velocity": True, "set_corporeal": True}
     fields |= {"id": BUOY, "pose": NORTH, "twist": velocity, "corporeal": False}
-    assert call(talk, "set_entity_state", srv.SetState, **fields)[0].is_success
+    assert call(talk, "set_entity_state", **fields)[0].is_success
     assert [(request.attribute, request.value) for request in requests(talk, sim.SetEntity)] == [
         (Attribute.POSITION, (2.0, 1.0, -3.0)),
         (Attribute.VELOCITY, near(1, 0, 0)),  # in its own frame, facing north
@@ -232,13 +182,13 @@ def test_the_state_can_be_set_in_parts(talk):
         (Attribute.CORPOREAL, False),
     ]
     talk.world.answers[sim.SetEntity] = lambda request: sim.Error(1) if request.attribute == 1 else sim.Ok()
-    outcome, _ = call(talk, "set_entity_state", srv.SetState, **fields)
+    outcome, _ = call(talk, "set_entity_state", **fields)
     assert (outcome.is_success, outcome.result) == (False, 1)
 
 
 def test_a_camera_is_added_with_streams_of_its_targets(talk):
     fields = {"name": "down", "entity_id": 0, "targets": [1], "period": 5, "pose": NORTH}
-    assert call(talk, "add_camera", srv.AddCamera, **fields)[1] == {"id": 1}
+    assert call(talk, "add_camera", **fields)[1] == {"id": 1}
     (added,) = requests(talk, sim.AddCamera)
     assert (added.entity, added.position) == (0, (1.0, -2.0, -3.0))
     assert talk.asked["streams"][-1] == sim.StreamCamera(1, 5, 1)

@@ -30,31 +30,38 @@ def web_bridge(**parameters):
         yield process
 
 
-class Viewer:
-    """Viewer with Foxglove's protocol."""
+class Client:
+    """Client of web_bridge with a protocol of its connection."""
 
-    def __init__(self, address, **options):
+    def __init__(self, address, protocol, **options):
         self._open = contextlib.ExitStack()
-        opening = connect(
-            f"ws://{address}", subprotocols=[FOXGLOVE], max_size=None, proxy=None, close_timeout=1, **options
-        )
+        opening = connect(f"ws://{address}", subprotocols=[protocol], proxy=None, close_timeout=1, **options)
         self.connection = self._open.enter_context(opening)
-        self.channels = {}
-        self.services = {}
-        self.gone = []
-        self.info = None
-        self._numbers = itertools.count(1)
-        self._subscriptions = {}
-        self.messages = []
-        self.answers = {}
-        self.failures = {}
-        self.statuses = []
 
     def __enter__(self):
         return self
 
     def __exit__(self, *_):
         self._open.close()
+
+    def wait_for(self, condition, what, timeout_s=TIMEOUT_S):
+        """Receive until the condition is met, and return its result."""
+        deadline_s = time.monotonic() + timeout_s
+        while not (met := condition()):
+            left_s = deadline_s - time.monotonic()
+            assert left_s > 0, f"waited {timeout_s} s for {what}"
+            self.receive(left_s)
+        return met
+
+
+class Viewer(Client):
+    """Viewer with Foxglove's protocol."""
+
+    def __init__(self, address, **options):
+        super().__init__(address, FOXGLOVE, max_size=None, **options)
+        self.channels, self.services, self.gone, self.info = {}, {}, [], None
+        self._numbers, self._subscriptions = itertools.count(1), {}
+        self.messages, self.answers, self.failures, self.statuses = [], {}, {}, []
 
     def receive(self, timeout_s):
         """Receive one frame. Return False on a timeout."""
@@ -92,15 +99,6 @@ class Viewer:
             _, call, length = struct.unpack_from("<III", frame, 1)
             self.answers[call] = frame[13 + length :]
 
-    def wait_for(self, condition, what, timeout_s=TIMEOUT_S):
-        """Receive until the condition is met, and return its result."""
-        deadline_s = time.monotonic() + timeout_s
-        while not (met := condition()):
-            left_s = deadline_s - time.monotonic()
-            assert left_s > 0, f"waited {timeout_s} s for {what}"
-            self.receive(left_s)
-        return met
-
     def subscribe(self, topic):
         channel = self.wait_for(lambda: self.channels.get(topic), f"the channel of {topic}")
         number = next(self._numbers)
@@ -137,24 +135,13 @@ class Viewer:
         return self.wait_for(lambda: self.answers.get(number) or self.failures.get(number), f"an answer of {name}")
 
 
-class Pilot:
+class Pilot(Client):
     """Pilot."""
 
     def __init__(self, address, **options):
-        self._open = contextlib.ExitStack()
-        opening = connect(f"ws://{address}", subprotocols=[HELM], proxy=None, close_timeout=1, **options)
-        self.connection = self._open.enter_context(opening)
-        self.token = None
-        self.vehicles = {}
-        self.may_steer = None
-        self.refusals = []
-        self.acknowledged = None
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self._open.close()
+        super().__init__(address, HELM, **options)
+        self.token = self.may_steer = self.acknowledged = None
+        self.vehicles, self.refusals = {}, []
 
     def receive(self, timeout_s=TIMEOUT_S):
         text = json.loads(self.connection.recv(timeout_s))
@@ -169,13 +156,6 @@ class Pilot:
             case "refused":
                 self.refusals.append(text["reason"])
         return text["op"]
-
-    def wait_for(self, condition, what, timeout_s=TIMEOUT_S):
-        deadline_s = time.monotonic() + timeout_s
-        while not (met := condition()):
-            assert time.monotonic() < deadline_s, f"waited {timeout_s} s for {what}"
-            self.receive()
-        return met
 
     def send(self, **request):
         self.connection.send(json.dumps(request))
