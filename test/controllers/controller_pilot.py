@@ -20,19 +20,10 @@ TARGET = Sphere((-2.0, 0.0, -5.0), 0.5, RED)
 
 def properties(**changes):
     """A drone; every field can be changed."""
-    fields = {
-        "image_width": WIDTH,
-        "image_height": HEIGHT,
-        "camera_separation": BASELINE,
-        "mass": 1.5,
-        "gravity": 10.0,
-        "drag": 0.2,
-        "max_thrust": 25.0,
-        "max_roll_rate": 12.0,
-        "max_pitch_rate": 12.0,
-        "max_yaw_rate": 12.0,
-    }
-    return DroneProperties(**{**fields, **changes})
+    camera = {"image_width": WIDTH, "image_height": HEIGHT, "camera_separation": BASELINE}
+    airframe = {"mass": 1.5, "gravity": 10.0, "drag": 0.2, "max_thrust": 25.0}
+    rates = {f"max_{axis}_rate": 12.0 for axis in ("roll", "pitch", "yaw")}
+    return DroneProperties(**{**camera, **airframe, **rates, **changes})
 
 
 def messages(time_s, spheres=(), **changes):

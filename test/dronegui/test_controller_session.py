@@ -70,16 +70,9 @@ class Talk(SessionTalk):
     """Session of a controller, with its parameters, pilot and GUI."""
 
     def __init__(self, *, receives_navdata=True, **parameters):
-        self.parameters = {
-            "rate": 20.0,
-            "press_time": 0.5,
-            "first_packet_copies": 1,
-            "bootstrap": True,
-            "navdata_port": 5561,
-            "navdata_timeout": 1.0,
-            "confirm_timeout": 5.0,
-            **parameters,
-        }
+        packets = {"rate": 20.0, "press_time": 0.5, "first_packet_copies": 1, "bootstrap": True}
+        navdata = {"navdata_port": 5561, "navdata_timeout": 1.0, "confirm_timeout": 5.0}
+        self.parameters = {**packets, **navdata, **parameters}
         self.pilot, self.is_hover_held, self.port_problem = Pilot(), False, ""
         self.reported = []
         feedback = SimpleNamespace(measured=lambda measured, now_s: self.reported.append((measured, now_s)))

@@ -30,16 +30,9 @@ def test_the_submarine_dives_and_is_stopped_at_the_end(ros, tmp_path, free_port)
     odometry = ros.subscribe(Odometry, "/s1/odom")
     states = ros.subscribe(ControllerState, "/s1/drone_controller/state", 100)
     transforms = ros.subscribe(TFMessage, "/tf")
-    arguments = {
-        "emulate": True,
-        "control": True,
-        "namespace": "s1",
-        "frame_prefix": "s1/",
-        "simulator_scene": "buoys",
-        "simulator_port": free_port,
-        "simulator_plan": plan,
-        "simulator_trajectory": trajectory,
-    }
+    names = {"emulate": True, "control": True, "namespace": "s1", "frame_prefix": "s1/"}
+    world = {"scene": "buoys", "port": free_port, "plan": plan, "trajectory": trajectory}
+    arguments = {**names, **{f"simulator_{name}": value for name, value in world.items()}}
     with launch("simulator.launch.xml", **arguments) as composition:
         composition.wait_for_line("going: to waypoint 1 of 1: x 0.00 y 0.00 z -1.00 m, yaw 0°")
         assert states.wait(lambda state: state.state == "done").distance < 2 * TOLERANCE_M

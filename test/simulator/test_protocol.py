@@ -86,13 +86,8 @@ def test_a_recorded_conversation_is_read_and_written_byte_for_byte(split):
         sim.Ok(),
     ]
     assert len(events) == 80
-    assert {type(event) for event in events} == {
-        sim.Answer,
-        sim.EntityData,
-        sim.CameraData,
-        sim.PathStarted,
-        sim.Completed,
-    }
+    kinds = {sim.Answer, sim.EntityData, sim.CameraData, sim.PathStarted, sim.Completed}
+    assert {type(event) for event in events} == kinds
     server = sim.ServerConnection()
     assert read(server, [FROM_CLIENT]) == requests
     responses = [event.response if isinstance(event, sim.Answer) else event for event in events]

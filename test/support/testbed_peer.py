@@ -10,20 +10,8 @@ from drone_bridge.testbed.codec import AttitudeLayout, Constants, MotionParamete
 
 STEP_S = 1 / 64
 REPLY = struct.Struct(">4f")
-CONSTANTS = Constants(
-    horizontal_angle_of_view=90.0,
-    vertical_angle_of_view=60.0,
-    width=16,
-    height=8,
-    camera_separation=0.25,
-    weight=1.5,
-    gravity=-10.0,  # as some testbeds send it
-    drag=0.25,
-    max_thrust=25.0,
-    max_pitch_rate=720.0,
-    max_roll_rate=360.0,
-    max_yaw_rate=180.0,
-)
+#: With a gravity as some testbeds send it.
+CONSTANTS = Constants(90.0, 60.0, 16, 8, 0.25, 1.5, -10.0, 0.25, 25.0, 720.0, 360.0, 180.0)
 HOVER = MotionParameters(0.0, 0.0, 0.0, 15.0)
 
 

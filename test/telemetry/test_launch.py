@@ -20,19 +20,10 @@ RECORDED = {
 def test_a_drone_lands_by_its_camera_and_all_of_it_is_recorded(tmp_path, free_port):
     """With a namespace and a frame prefix."""
     bag = tmp_path / "flight"
-    with launch(
-        "telemetry.launch.xml",
-        emulate=True,
-        control=True,
-        record=True,
-        bag=bag,
-        telemetry_port=free_port,
-        namespace="d1",
-        frame_prefix="d1/",
-        rover_pattern="circular",
-        use_camera=True,
-        landing_seed=4,
-    ) as composition:
+    programs = {"emulate": True, "control": True, "record": True, "bag": bag}
+    names = {"telemetry_port": free_port, "namespace": "d1", "frame_prefix": "d1/"}
+    landing = {"rover_pattern": "circular", "use_camera": True, "landing_seed": 4}
+    with launch("telemetry.launch.xml", **programs, **names, **landing) as composition:
         wait_until_recorded(bag, [f"/d1/{topic}" for topic in RECORDED])
         composition.wait_for_line(TOUCHDOWN, LANDING_S)
         composition.wait_for_line("landed: ")

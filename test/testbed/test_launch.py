@@ -47,26 +47,13 @@ RECORDED = ONCE | EACH_FRAME | ANSWERS
 
 def test_the_target_is_reached_and_all_of_it_is_recorded(tmp_path, free_port, monkeypatch):
     """In lockstep and simulated time, at full speed, with a namespace and a frame prefix."""
-    monkeypatch.setenv(
-        "PYTHONHASHSEED", "1"
-    )  # read at the start, and so these are all started as users do it, not forked
+    monkeypatch.setenv("PYTHONHASHSEED", "1")  # read at the start, so these are started as users do it, not forked
     trajectory, bag = tmp_path / "flight.csv", tmp_path / "flight"
-    with launch(
-        "testbed.launch.xml",
-        emulate=True,
-        control=True,
-        record=True,
-        bag=bag,
-        testbed_port=free_port,
-        namespace="d1",
-        frame_prefix="d1/",
-        attitude_layout="pose",
-        testbed_sync="lockstep",
-        stamp_source="wire",
-        testbed_pace="--fast",
-        testbed_trajectory=trajectory,
-        **SMALL,
-    ) as composition:
+    programs = {"emulate": True, "control": True, "record": True, "bag": bag}
+    names = {"testbed_port": free_port, "namespace": "d1", "frame_prefix": "d1/"}
+    modes = {"attitude_layout": "pose", "testbed_sync": "lockstep", "stamp_source": "wire", "testbed_pace": "--fast"}
+    given = {**programs, **names, **modes, "testbed_trajectory": trajectory, **SMALL}
+    with launch("testbed.launch.xml", **given) as composition:
         reached = composition.wait_for_line(r"target reached at t=(\d+\.\d+) s", FLIGHT_S)
         composition.wait_for_line("holding: target in sight", FLIGHT_S)
         # The drone hovers there until the recorder has discovered all topics, and for some more frames.

@@ -6,26 +6,8 @@ from dataclasses import astuple, replace
 
 import numpy as np
 import pytest
+import testbed_bytes as wire
 from repository import CAPTURES
-from testbed_bytes import (
-    CONSTANTS,
-    FRAME,
-    LAYOUTS,
-    LEFT,
-    REPLY,
-    REPLY_BYTES,
-    RIGHT,
-    constants_bytes,
-    converse,
-    feed_by_buffer,
-    feed_by_buffers,
-    feed_by_copy,
-    float32,
-    frame_bytes,
-    send_all,
-    single_bytes,
-    split,
-)
 
 from drone_bridge.testbed.codec import (
     NEED_DATA,
@@ -55,38 +37,38 @@ def documented_image(frame, eye):
 
 
 RECORDED_CONSTANTS = Constants(
-    120, float32(104.8), 64, 48, 0.25, 1.5, float32(9.81), float32(0.2), 25.0, 720.0, 360.0, 180.0
+    120, wire.float32(104.8), 64, 48, 0.25, 1.5, wire.float32(9.81), wire.float32(0.2), 25.0, 720.0, 360.0, 180.0
 )
 RECORDED_FRAMES = [
     SensorFrame(documented_image(f, 0), documented_image(f, 1), time=0.125 * f, pitch=0.5 * f - 3, yaw=2 - 1.25 * f)
     for f in range(3)
 ]
-RECORDED_REPLY = MotionParameters(10.5, -20.25, 30.125, float32(14.715))
+RECORDED_REPLY = MotionParameters(10.5, -20.25, 30.125, wire.float32(14.715))
 
 
-@pytest.mark.parametrize("feed", [feed_by_copy, feed_by_buffer, feed_by_buffers])
+@pytest.mark.parametrize("feed", [wire.feed_by_copy, wire.feed_by_buffer, wire.feed_by_buffers])
 @pytest.mark.parametrize(
     "pieces",
     [
         [TESTBED_TO_AUTOPILOT],
-        single_bytes(TESTBED_TO_AUTOPILOT),
-        split(TESTBED_TO_AUTOPILOT, range(47, 60_000, 1448)),
-        split(TESTBED_TO_AUTOPILOT, [1, 47, 48, 49, 48 + 9216, 48 + 2 * 9216, 48 + 2 * 9216 + 12, 40_000]),
+        wire.single_bytes(TESTBED_TO_AUTOPILOT),
+        wire.split(TESTBED_TO_AUTOPILOT, range(47, 60_000, 1448)),
+        wire.split(TESTBED_TO_AUTOPILOT, [1, 47, 48, 49, 48 + 9216, 48 + 2 * 9216, 48 + 2 * 9216 + 12, 40_000]),
     ],
     ids=["whole", "bytes", "segments", "edges"],
 )
 def test_recorded_testbed_decodes_to_the_documented_pixels_and_floats(pieces, feed):
-    events = converse(AutopilotConnection(), pieces, feed)
+    events = wire.converse(AutopilotConnection(), pieces, feed)
     assert events == [RECORDED_CONSTANTS, *RECORDED_FRAMES, ConnectionClosed()]
 
 
 def test_recorded_testbed_encodes_to_the_same_bytes():
-    events = converse(AutopilotConnection(), [TESTBED_TO_AUTOPILOT])[:-1]
+    events = wire.converse(AutopilotConnection(), [TESTBED_TO_AUTOPILOT])[:-1]
     testbed = TestbedConnection()
     data = testbed.send(events[0])
     for frame in events[1:]:
         data += testbed.send(frame)
-        testbed.receive_data(AUTOPILOT_TO_TESTBED[:REPLY_BYTES])
+        testbed.receive_data(AUTOPILOT_TO_TESTBED[: wire.REPLY_BYTES])
         assert testbed.next_event() == RECORDED_REPLY
     assert data == TESTBED_TO_AUTOPILOT
 
@@ -101,8 +83,8 @@ def test_recorded_autopilot_decodes_to_the_documented_replies(size):
         testbed.send(frame)
         while (event := testbed.next_event()) is NEED_DATA:
             # One reply may come ahead of its frame, so a segment may contain the end of one and the start of the next.
-            testbed.receive_data(received[: min(size, 2 * REPLY_BYTES)])
-            received = received[min(size, 2 * REPLY_BYTES) :]
+            testbed.receive_data(received[: min(size, 2 * wire.REPLY_BYTES)])
+            received = received[min(size, 2 * wire.REPLY_BYTES) :]
         events.append(event)
     assert events == 3 * [RECORDED_REPLY]
     assert not received
@@ -113,56 +95,56 @@ def test_recorded_autopilot_decodes_to_the_documented_replies(size):
 def test_recorded_autopilot_encodes_to_the_same_bytes():
     autopilot = AutopilotConnection()
     autopilot.receive_data(TESTBED_TO_AUTOPILOT)
-    assert send_all(autopilot, *3 * [RECORDED_REPLY]) == AUTOPILOT_TO_TESTBED
+    assert wire.send_all(autopilot, *3 * [RECORDED_REPLY]) == AUTOPILOT_TO_TESTBED
 
 
 # Position of each float.
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("layout", wire.LAYOUTS)
 def test_each_layout_puts_the_floats_where_they_are_documented(layout):
     testbed = TestbedConnection(layout)
-    data = send_all(testbed, CONSTANTS, FRAME)
-    assert data == constants_bytes() + frame_bytes(layout)
-    constants, frame = converse(AutopilotConnection(layout), [data])[:2]
-    assert constants == CONSTANTS
+    data = wire.send_all(testbed, wire.CONSTANTS, wire.FRAME)
+    assert data == wire.constants_bytes() + wire.frame_bytes(layout)
+    constants, frame = wire.converse(AutopilotConnection(layout), [data])[:2]
+    assert constants == wire.CONSTANTS
     expected = {
-        AttitudeLayout.PITCH_YAW: replace(FRAME, roll=None, position=None),
-        AttitudeLayout.PITCH_ROLL: replace(FRAME, yaw=None, position=None),
-        AttitudeLayout.POSE: FRAME,
+        AttitudeLayout.PITCH_YAW: replace(wire.FRAME, roll=None, position=None),
+        AttitudeLayout.PITCH_ROLL: replace(wire.FRAME, yaw=None, position=None),
+        AttitudeLayout.POSE: wire.FRAME,
     }
     assert frame == expected[layout]
 
 
-@pytest.mark.parametrize("layout", [*LAYOUTS, None])
+@pytest.mark.parametrize("layout", [*wire.LAYOUTS, None])
 @pytest.mark.parametrize("is_reused", [False, True])
 def test_frames_share_their_images_only_if_that_was_asked_for(layout, is_reused):
     autopilot = AutopilotConnection(layout, reuses_images=is_reused)
     sent = layout or AttitudeLayout.POSE
-    feed_by_buffer(autopilot, constants_bytes() + frame_bytes(sent))
+    wire.feed_by_buffer(autopilot, wire.constants_bytes() + wire.frame_bytes(sent))
     autopilot.peer_waits()
     autopilot.next_event()
     first = autopilot.next_event()
-    assert (bytes(first.left), bytes(first.right)) == (LEFT, RIGHT)
-    feed_by_buffer(autopilot, frame_bytes(sent, RIGHT + LEFT, time=1.0))
+    assert (bytes(first.left), bytes(first.right)) == (wire.LEFT, wire.RIGHT)
+    wire.feed_by_buffer(autopilot, wire.frame_bytes(sent, wire.RIGHT + wire.LEFT, time=1.0))
     second = autopilot.next_event()
-    assert (bytes(second.left), bytes(second.right)) == (RIGHT, LEFT)
+    assert (bytes(second.left), bytes(second.right)) == (wire.RIGHT, wire.LEFT)
     assert (second.left is first.left, second.right is first.right) == (is_reused, is_reused)
-    assert bytes(first.left) == (RIGHT if is_reused else LEFT)
+    assert bytes(first.left) == (wire.RIGHT if is_reused else wire.LEFT)
 
 
 # The end.
 
 
 def test_the_peer_owes_us_the_rest_of_what_it_began():
-    data = constants_bytes() + frame_bytes() + frame_bytes(time=1)
+    data = wire.constants_bytes() + wire.frame_bytes() + wire.frame_bytes(time=1)
     autopilot = AutopilotConnection()
     edges = (48, 72, 96)
     for count in range(len(data)):
         assert autopilot.inside_message is (count not in edges), count
         autopilot.get_buffers()  # requesting the buffers changes nothing
         assert autopilot.inside_message is (count not in edges), count
-        feed_by_buffer(autopilot, data[count : count + 1])
+        wire.feed_by_buffer(autopilot, data[count : count + 1])
         assert autopilot.inside_message is (count + 1 not in edges), count
 
 
@@ -172,29 +154,29 @@ def test_the_peer_owes_us_the_rest_of_what_it_began():
 def test_constants_come_first_and_once():
     testbed = TestbedConnection()
     with pytest.raises(LocalProtocolError, match="before the first frame"):
-        testbed.send(FRAME)
-    testbed.send(CONSTANTS)
+        testbed.send(wire.FRAME)
+    testbed.send(wire.CONSTANTS)
     with pytest.raises(LocalProtocolError, match="once"):
-        testbed.send(CONSTANTS)
+        testbed.send(wire.CONSTANTS)
 
 
 def test_a_frame_waits_for_the_answer_to_the_one_before():
     testbed = TestbedConnection()
-    send_all(testbed, CONSTANTS, FRAME)
+    wire.send_all(testbed, wire.CONSTANTS, wire.FRAME)
     with pytest.raises(LocalProtocolError, match="unanswered"):
-        testbed.send(FRAME)
-    testbed.receive_data(struct.pack(">ffff", *astuple(REPLY)))
-    assert testbed.next_event() == REPLY
-    assert testbed.send(FRAME) == frame_bytes()
+        testbed.send(wire.FRAME)
+    testbed.receive_data(struct.pack(">ffff", *astuple(wire.REPLY)))
+    assert testbed.next_event() == wire.REPLY
+    assert testbed.send(wire.FRAME) == wire.frame_bytes()
 
 
 @pytest.mark.parametrize(("side", "size"), [("left", 5), ("left", 7), ("right", 0), ("right", 12)])
 def test_an_image_has_the_size_that_was_announced(side, size):
     testbed = TestbedConnection()
-    testbed.send(CONSTANTS)
+    testbed.send(wire.CONSTANTS)
     with pytest.raises(LocalProtocolError, match=f"{side} image has {size} bytes, not 6"):
-        testbed.send(replace(FRAME, **{side: bytes(size)}))
-    assert testbed.send(FRAME) == frame_bytes()  # the refused one has no effect
+        testbed.send(replace(wire.FRAME, **{side: bytes(size)}))
+    assert testbed.send(wire.FRAME) == wire.frame_bytes()  # the refused one has no effect
 
 
 @pytest.mark.parametrize(
@@ -209,16 +191,16 @@ def test_an_image_has_the_size_that_was_announced(side, size):
 )
 def test_a_frame_has_what_its_layout_carries(layout, missing, name):
     testbed = TestbedConnection(layout)
-    testbed.send(CONSTANTS)
+    testbed.send(wire.CONSTANTS)
     with pytest.raises(LocalProtocolError, match=f"{layout.value} needs {name}"):
-        testbed.send(replace(FRAME, **{missing: None}))
+        testbed.send(replace(wire.FRAME, **{missing: None}))
 
 
 def test_an_answer_needs_a_frame():
     autopilot = AutopilotConnection()
-    for received in (b"", constants_bytes(), frame_bytes()):
+    for received in (b"", wire.constants_bytes(), wire.frame_bytes()):
         autopilot.receive_data(received)
-        if received == frame_bytes():
-            autopilot.send(REPLY)
+        if received == wire.frame_bytes():
+            autopilot.send(wire.REPLY)
         with pytest.raises(LocalProtocolError, match="no frame is unanswered"):
-            autopilot.send(REPLY)
+            autopilot.send(wire.REPLY)

@@ -4,27 +4,9 @@
 import struct
 from functools import partial
 
+import testbed_bytes as wire
 from hypothesis import given
 from hypothesis import strategies as st
-from testbed_bytes import (
-    CONSTANTS,
-    FRAME,
-    LAYOUTS,
-    REPLY_BYTES,
-    SMALL_LIMITS,
-    UNITS,
-    ImageSupply,
-    constants_bytes,
-    converse,
-    drain,
-    feed_by_buffer,
-    feed_by_buffers,
-    feed_by_copy,
-    frame_bytes,
-    send_all,
-    single_bytes,
-    split,
-)
 
 from drone_bridge.testbed.codec import (
     AutopilotConnection,
@@ -38,10 +20,10 @@ from drone_bridge.testbed.codec import (
 @st.composite
 def stream_cases(draw):
     """A testbed's bytes, truncated and with a few other bytes, and their pieces."""
-    layout, unit = draw(st.sampled_from(LAYOUTS)), draw(st.sampled_from(UNITS))
+    layout, unit = draw(st.sampled_from(wire.LAYOUTS)), draw(st.sampled_from(wire.UNITS))
     angle = unit.half_turn / 2
-    data = constants_bytes(horizontal_angle_of_view=angle, vertical_angle_of_view=angle)
-    data += b"".join(frame_bytes(layout, pitch=1.0, time=time) for time in (0.0, 0.125, 0.125, 0.25))
+    data = wire.constants_bytes(horizontal_angle_of_view=angle, vertical_angle_of_view=angle)
+    data += b"".join(wire.frame_bytes(layout, pitch=1.0, time=time) for time in (0.0, 0.125, 0.125, 0.25))
     for _ in range(draw(st.integers(0, 2))):
         at = draw(st.integers(0, len(data)))
         junk = draw(st.one_of(st.binary(max_size=8), st.floats(width=32).map(partial(struct.pack, ">f"))))
@@ -59,19 +41,19 @@ def test_any_bytes_in_any_split_give_the_same_events_or_an_error(case):
     layout, unit, data, cuts = case
     outcomes = []
     for pieces, feed, reuses_images in (
-        ([data], feed_by_copy, False),
-        (single_bytes(data), feed_by_copy, False),
-        (split(data, cuts), feed_by_copy, False),
-        (split(data, cuts), feed_by_buffer, False),
-        (single_bytes(data), feed_by_buffer, False),
-        ([data], feed_by_buffers, False),
-        (split(data, cuts), feed_by_buffers, False),
-        (single_bytes(data), feed_by_buffer, True),
-        (single_bytes(data), feed_by_buffers, True),
+        ([data], wire.feed_by_copy, False),
+        (wire.single_bytes(data), wire.feed_by_copy, False),
+        (wire.split(data, cuts), wire.feed_by_copy, False),
+        (wire.split(data, cuts), wire.feed_by_buffer, False),
+        (wire.single_bytes(data), wire.feed_by_buffer, False),
+        ([data], wire.feed_by_buffers, False),
+        (wire.split(data, cuts), wire.feed_by_buffers, False),
+        (wire.single_bytes(data), wire.feed_by_buffer, True),
+        (wire.single_bytes(data), wire.feed_by_buffers, True),
     ):
-        connection = AutopilotConnection(layout, unit, SMALL_LIMITS, reuses_images)
-        with ImageSupply(SMALL_LIMITS).used() as supply:
-            outcomes.append(converse(connection, pieces, feed))
+        connection = AutopilotConnection(layout, unit, wire.SMALL_LIMITS, reuses_images)
+        with wire.ImageSupply(wire.SMALL_LIMITS).used() as supply:
+            outcomes.append(wire.converse(connection, pieces, feed))
         frames = sum(isinstance(event, SensorFrame) for event in outcomes[-1])
         assert len(supply.sizes) <= (2 if reuses_images else 2 * frames + 2)  # at most the next frame's
     assert all(outcome == outcomes[0] for outcome in outcomes)
@@ -81,9 +63,9 @@ def test_any_bytes_in_any_split_give_the_same_events_or_an_error(case):
 
 def test_a_frame_sent_after_too_many_answers_gets_none_of_them():
     testbed = TestbedConnection()
-    send_all(testbed, CONSTANTS, FRAME)
-    testbed.receive_data(bytes(3 * REPLY_BYTES))
-    reply, error = drain(testbed)
+    wire.send_all(testbed, wire.CONSTANTS, wire.FRAME)
+    testbed.receive_data(bytes(3 * wire.REPLY_BYTES))
+    reply, error = wire.drain(testbed)
     assert reply == MotionParameters(0, 0, 0, 0)
-    testbed.send(FRAME)
-    assert drain(testbed) == [error]
+    testbed.send(wire.FRAME)
+    assert wire.drain(testbed) == [error]

@@ -7,19 +7,7 @@ import tracemalloc
 from dataclasses import fields
 
 import pytest
-from testbed_bytes import (
-    CONSTANTS,
-    FLOATS,
-    FRAME,
-    LAYOUTS,
-    NON_FINITE,
-    ImageSupply,
-    constants_bytes,
-    converse,
-    drain,
-    frame_bytes,
-    send_all,
-)
+import testbed_bytes as wire
 
 from drone_bridge.testbed.codec import (
     AngleUnit,
@@ -52,8 +40,8 @@ from drone_bridge.wire.events import RemoteProtocolError
 )
 def test_sizes_beyond_the_limits_are_refused_before_memory_is_taken(width, height, error):
     autopilot = AutopilotConnection()
-    with ImageSupply(SizeLimits(frame_bytes=0)).used() as supply:
-        autopilot.receive_data(constants_bytes(width=width, height=height) + bytes(1000))
+    with wire.ImageSupply(SizeLimits(frame_bytes=0)).used() as supply:
+        autopilot.receive_data(wire.constants_bytes(width=width, height=height) + bytes(1000))
     with pytest.raises(RemoteProtocolError, match=error):
         autopilot.next_event()
     assert not supply.sizes
@@ -66,7 +54,7 @@ def test_memory_is_proportional_to_received_data():
     came = 0
     tracemalloc.start()
     try:
-        autopilot.receive_data(constants_bytes(width=4096, height=2730) + b"\0")
+        autopilot.receive_data(wire.constants_bytes(width=4096, height=2730) + b"\0")
         assert tracemalloc.get_traced_memory()[1] < 2 << 20
         while came < 2 * image_bytes:
             came += len(autopilot.get_buffer())
@@ -86,31 +74,33 @@ def test_a_testbed_keeps_no_more_than_it_may_get():
 
 
 def refusal(layout, unit, data):
-    events = converse(AutopilotConnection(layout, unit), [data])
+    events = wire.converse(AutopilotConnection(layout, unit), [data])
     assert isinstance(events[-1], str), events
     return events[-1]
 
 
-@pytest.mark.parametrize("value", NON_FINITE)
+@pytest.mark.parametrize("value", wire.NON_FINITE)
 @pytest.mark.parametrize("name", [field.name for field in fields(Constants) if field.name not in ("width", "height")])
 def test_a_non_finite_constant_is_refused_by_name(name, value):
-    text = refusal(AttitudeLayout.PITCH_YAW, AngleUnit.DEGREES, constants_bytes(**{name: value}))
+    text = refusal(AttitudeLayout.PITCH_YAW, AngleUnit.DEGREES, wire.constants_bytes(**{name: value}))
     assert f"{name} is {value}, not a finite number" in text
 
 
-@pytest.mark.parametrize("value", NON_FINITE)
-@pytest.mark.parametrize(("layout", "name"), [(layout, name) for layout in LAYOUTS for name in FLOATS[layout]])
+@pytest.mark.parametrize("value", wire.NON_FINITE)
+@pytest.mark.parametrize(
+    ("layout", "name"), [(layout, name) for layout in wire.LAYOUTS for name in wire.FLOATS[layout]]
+)
 def test_a_non_finite_float_of_a_frame_is_refused_by_name(layout, name, value):
-    good = frame_bytes(layout)
-    text = refusal(layout, AngleUnit.DEGREES, constants_bytes() + good + frame_bytes(layout, **{name: value}))
+    good = wire.frame_bytes(layout)
+    text = refusal(layout, AngleUnit.DEGREES, wire.constants_bytes() + good + wire.frame_bytes(layout, **{name: value}))
     assert f"frame 1, {name} is {value}, not a finite number" in text
 
 
-@pytest.mark.parametrize("value", NON_FINITE)
+@pytest.mark.parametrize("value", wire.NON_FINITE)
 @pytest.mark.parametrize("index", range(4))
 def test_a_non_finite_answer_is_refused_by_name(index, value):
     testbed = TestbedConnection()
-    send_all(testbed, CONSTANTS, FRAME)
+    wire.send_all(testbed, wire.CONSTANTS, wire.FRAME)
     floats = [1.0, 2.0, 3.0, 4.0]
     floats[index] = value
     testbed.receive_data(struct.pack(">ffff", *floats))
@@ -133,23 +123,23 @@ def test_a_non_finite_answer_is_refused_by_name(index, value):
     ],
 )
 def test_implausible_constants_are_refused(unit, change, error):
-    assert error in refusal(AttitudeLayout.PITCH_YAW, unit, constants_bytes(**change))
+    assert error in refusal(AttitudeLayout.PITCH_YAW, unit, wire.constants_bytes(**change))
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("layout", wire.LAYOUTS)
 def test_time_may_stall_but_not_go_back(layout):
-    start = constants_bytes() + b"".join(frame_bytes(layout, time=time) for time in (0.5, 0.5, 1000.25))
-    assert len(converse(AutopilotConnection(layout), [start])) == 5
-    text = refusal(layout, AngleUnit.DEGREES, start + frame_bytes(layout, time=1000.125))
+    start = wire.constants_bytes() + b"".join(wire.frame_bytes(layout, time=time) for time in (0.5, 0.5, 1000.25))
+    assert len(wire.converse(AutopilotConnection(layout), [start])) == 5
+    text = refusal(layout, AngleUnit.DEGREES, start + wire.frame_bytes(layout, time=1000.125))
     assert "frame 3" in text
     assert "1000.25 s to 1000.125 s" in text
 
 
 def test_a_failed_testbed_connection_stays_failed():
     testbed = TestbedConnection()
-    send_all(testbed, CONSTANTS, FRAME)
+    wire.send_all(testbed, wire.CONSTANTS, wire.FRAME)
     testbed.receive_data(struct.pack(">8f", math.nan, 2, 3, 4, 5, 6, 7, 8))  # a valid reply after an invalid one
-    (error,) = drain(testbed)
+    (error,) = wire.drain(testbed)
     testbed.receive_data(struct.pack(">4f", 1, 2, 3, 4))
     testbed.receive_eof()
-    assert [drain(testbed) for _ in range(3)] == 3 * [[error]]
+    assert [wire.drain(testbed) for _ in range(3)] == 3 * [[error]]
