@@ -6,21 +6,7 @@ from ardrone_talk import DEMO, Talk
 from session_talk import notes
 
 from drone_bridge.ar_drone.flight import FlightPhase
-from drone_bridge.ardrone.codec import (
-    COMMANDS,
-    CONNECT,
-    CONTROL,
-    NAVDATA,
-    Config,
-    FlatTrim,
-    Navdata,
-    Pcmd,
-    Ref,
-    State,
-    Tag,
-    WatchdogReset,
-    setting,
-)
+from drone_bridge.ardrone import codec
 from drone_bridge.ardrone.device import EmulatedArdrone, FirmwareBehaviour
 from drone_bridge.ardrone.session.client import ASKING, CONNECTED, FIRST_PACKETS, LATE, SILENCES, TRIMS, MeasuredNavdata
 from drone_bridge.ardrone.session.settings import MOST_TRIES, WantedSetting
@@ -30,7 +16,7 @@ from drone_bridge.session.arbiter import Rank
 from drone_bridge.session.continuous_pose import POSE_RESTARTS, ContinuousPose
 from drone_bridge.session.session import FINAL_REPEATS, Landing, Publish, Send
 
-TILT = WantedSetting(setting("control:euler_angle_max", 0.3), needs_ground=True)
+TILT = WantedSetting(codec.setting("control:euler_angle_max", 0.3), needs_ground=True)
 FORWARD = Shares(pitch=0.5)
 
 
@@ -56,7 +42,7 @@ def test_a_drone_that_was_just_switched_on_is_connected_and_told_the_mode(talk):
     assert talk.session.state == CONNECTED
     assert talk.drone.is_bootstrapped
     assert not talk.drone.is_acknowledging
-    assert not talk.drone.state & State.WATCHDOG
+    assert not talk.drone.state & codec.State.WATCHDOG
     assert talk.session.navdata.demo
     assert talk.flights() == [False]
 
@@ -66,21 +52,21 @@ def test_before_navdata_it_hovers_and_says_nothing_about_flying():
     talk.is_linked = False
     talk.open()
     talk.run(1.0)
-    assert {type(each) for each in talk.sent()} == {Pcmd, WatchdogReset}
-    assert all(not each.flags for each in talk.sent() if isinstance(each, Pcmd))
-    assert sum(isinstance(each, Send) and each.to == NAVDATA for each in talk.actions) >= 5
+    assert {type(each) for each in talk.sent()} == {codec.Pcmd, codec.WatchdogReset}
+    assert all(not each.flags for each in talk.sent() if isinstance(each, codec.Pcmd))
+    assert sum(isinstance(each, Send) and each.to == codec.NAVDATA for each in talk.actions) >= 5
     assert talk.session.undeliverable(talk.now_s)
 
 
 def test_commands_are_sent_at_the_rate(talk):
     actions = talk.run(2.0)
-    assert sum(isinstance(each, Pcmd) for each in talk.sent(actions)) == pytest.approx(60, abs=2)
+    assert sum(isinstance(each, codec.Pcmd) for each in talk.sent(actions)) == pytest.approx(60, abs=2)
 
 
 def test_the_first_packets_begin_with_number_1():
     talk = Talk().open()
     talk.run(0.3)
-    first = [each.data.split(b"\r")[0] for each in talk.actions if isinstance(each, Send) and each.to == COMMANDS]
+    first = [each.data.split(b"\r")[0] for each in talk.actions if isinstance(each, Send) and each.to == codec.COMMANDS]
     numbers = [int(data.partition(b"=")[2].split(b",")[0]) for data in first]
     assert numbers[:FIRST_PACKETS] == [1] * FIRST_PACKETS
     assert numbers[FIRST_PACKETS:] == sorted(set(numbers[FIRST_PACKETS:]))
@@ -88,10 +74,10 @@ def test_the_first_packets_begin_with_number_1():
 
 
 def test_settings_are_written_one_by_one_and_read_back():
-    talk = Talk(WantedSetting(setting("control:outdoor", False)), TILT).connected()
+    talk = Talk(WantedSetting(codec.setting("control:outdoor", False)), TILT).connected()
     assert talk.drone.settings["control:euler_angle_max"] == "0.3"
     assert [settings.number("control:euler_angle_max") for settings in talk.used] == [0.3]
-    configs = [each.key for each in talk.sent() if isinstance(each, Config)]
+    configs = [each.key for each in talk.sent() if isinstance(each, codec.Config)]
     assert configs == ["general:navdata_demo", "control:outdoor", "control:euler_angle_max"]
 
 
@@ -110,16 +96,16 @@ def test_a_lost_setting_is_repeated_until_it_is_acknowledged(lost):
 
 
 def test_a_setting_that_the_drone_bounds_is_warned_of_and_its_value_used():
-    talk = Talk(WantedSetting(setting("control:euler_angle_max", 0.9))).connected()
+    talk = Talk(WantedSetting(codec.setting("control:euler_angle_max", 0.9))).connected()
     assert any("euler_angle_max" in each for each in notes(talk.actions, "refused_settings"))
     assert talk.used[0].number("control:euler_angle_max") == 0.52
 
 
 def test_a_setting_that_is_never_acknowledged_is_given_up():
-    talk = Talk(WantedSetting(setting("no:such_key", 1)), acknowledges_refused=False)
+    talk = Talk(WantedSetting(codec.setting("no:such_key", 1)), acknowledges_refused=False)
     talk.open()
     talk.run(10.0, until=lambda: notes(talk.actions, "refused_settings"))
-    assert sum(isinstance(each, Config) and each.key == "no:such_key" for each in talk.sent()) == MOST_TRIES
+    assert sum(isinstance(each, codec.Config) and each.key == "no:such_key" for each in talk.sent()) == MOST_TRIES
     assert talk.ask("takeoff").outcome is None  # it takes off
 
 
@@ -164,14 +150,14 @@ def test_a_connection_whose_text_is_lost_is_replaced():
 
 
 def is_connect(action):
-    return isinstance(action, Send) and (action.to, action.data) == (CONTROL, CONNECT)
+    return isinstance(action, Send) and (action.to, action.data) == (codec.CONTROL, codec.CONNECT)
 
 
 def test_settings_without_an_end_are_refused_and_the_connection_is_ended():
     talk = without_control_port()
     talk.run(5.0, until=lambda: talk.connected_to)
     for _ in range(17):
-        talk.take(talk.session.receive(b"a:b = 1\n" * 512, CONTROL, talk.now_s))
+        talk.take(talk.session.receive(b"a:b = 1\n" * 512, codec.CONTROL, talk.now_s))
     assert talk.connected_to is None
     assert len(notes(talk.actions, "rejected_input")) == 1
     assert talk.used == []
@@ -180,7 +166,7 @@ def test_settings_without_an_end_are_refused_and_the_connection_is_ended():
 def test_settings_that_a_stall_has_cut_are_read_again():
     talk = without_control_port(TILT)
     talk.run(5.0, until=lambda: talk.connected_to)
-    talk.take(talk.session.receive(b"control:euler_angle_max = 0.", CONTROL, talk.now_s))
+    talk.take(talk.session.receive(b"control:euler_angle_max = 0.", codec.CONTROL, talk.now_s))
     talk.stall(0.5)
     assert talk.connected_to is None
     talk.has_control_port = True
@@ -190,7 +176,7 @@ def test_settings_that_a_stall_has_cut_are_read_again():
 
 @pytest.mark.parametrize("value", ["-0.3", "0", "1e30", "nan", "x" * 5000, "0.3\x1b[2J"])
 def test_maxima_that_can_not_be_right_are_not_used(talk, value):
-    talk.take(talk.session.receive(f"control:euler_angle_max = {value}\n\0".encode(), CONTROL, talk.now_s))
+    talk.take(talk.session.receive(f"control:euler_angle_max = {value}\n\0".encode(), codec.CONTROL, talk.now_s))
     assert talk.used[-1].number("control:euler_angle_max") is None
     (sentence,) = [each for each in notes(talk.actions, "refused_settings") if "can't be right" in each]
     assert sentence.isprintable()
@@ -214,11 +200,11 @@ class ShortDemo(EmulatedArdrone):
     """Drone whose demo option is that of no firmware."""
 
     def _options(self):
-        return tuple((tag, data if tag != Tag.DEMO else data[:36]) for tag, data in super()._options())
+        return tuple((tag, data if tag != codec.Tag.DEMO else data[:36]) for tag, data in super()._options())
 
 
 NEVER_FULL = EmulatedArdrone(behaviour=FirmwareBehaviour(demo_ends_bootstrap=True))
-FULL = WantedSetting(setting("general:navdata_demo", False))
+FULL = WantedSetting(codec.setting("general:navdata_demo", False))
 
 
 @pytest.mark.parametrize(
@@ -234,7 +220,7 @@ def test_navdata_without_a_flight_state_is_named(drone, wish, words):
     assert words in talk.session.problems[0]
     assert words in early.outcome.sentence
     assert words in talk.ask("takeoff").outcome.sentence
-    assert sum(isinstance(each, Config) for each in talk.sent()) == 1
+    assert sum(isinstance(each, codec.Config) for each in talk.sent()) == 1
 
 
 @pytest.mark.parametrize("stall_s", [1.9, 6.0])
@@ -263,8 +249,8 @@ def test_navdata_is_followed_thirty_times_per_second_and_when_its_state_changes(
     talk = Talk(FULL).connected()
     published = [each.message for each in talk.run(1.0) if isinstance(each, Publish)]
     assert sum(isinstance(each, MeasuredNavdata) for each in published) == pytest.approx(30, abs=1)  # of 100 steps
-    assert sum(isinstance(each, Navdata) for each in published) == pytest.approx(70, abs=1)
-    for cause, words in ((State.CUTOUT, "propeller"), (State.MOTOR_FAULT, "motor has a fault")):
+    assert sum(isinstance(each, codec.Navdata) for each in published) == pytest.approx(70, abs=1)
+    for cause, words in ((codec.State.CUTOUT, "propeller"), (codec.State.MOTOR_FAULT, "motor has a fault")):
         talk.drone.enter_emergency(cause)
         talk.run(0.01)
         assert words in talk.session.problems[1]
@@ -281,7 +267,7 @@ def test_another_program_that_takes_navdata_away_is_named():
 
 
 def test_a_climb_that_ends_at_the_drones_own_altitude_max_is_named():
-    talk = Talk(WantedSetting(setting("control:altitude_max", 2000))).flying()
+    talk = Talk(WantedSetting(codec.setting("control:altitude_max", 2000))).flying()
     talk.drone.flight.position[2] = 1.9
     talk.run(0.5)
     assert not talk.session.problems[2]
@@ -296,7 +282,7 @@ def test_a_climb_that_ends_at_the_drones_own_altitude_max_is_named():
 @pytest.mark.parametrize(("version", "is_named"), [(2, True), (1, False)])
 def test_a_magnetometer_without_calibration_is_named(version, is_named):
     talk = Talk(version=version)
-    talk.drone.faults = State.MAGNETOMETER_UNCALIBRATED  # another bit of an AR.Drone 1
+    talk.drone.faults = codec.State.MAGNETOMETER_UNCALIBRATED  # another bit of an AR.Drone 1
     assert ("magnetometer" in talk.connected().session.problems[3]) == is_named
 
 
@@ -317,7 +303,7 @@ def just_switched_on():
     """Return a talk with a drone that has sent navdata, but has no settings yet."""
     talk = Talk().open()
     talk.run(5.0, until=lambda: talk.session.navdata is not None)
-    assert talk.session.navdata.has(State.BOOTSTRAP)
+    assert talk.session.navdata.has(codec.State.BOOTSTRAP)
     return talk
 
 
@@ -401,7 +387,7 @@ def test_flat_trim_is_repeated_and_refused_in_the_air(talk):
     assert talk.ask("flat_trim").outcome.is_success
     talk.run(1.0)
     assert talk.drone.flight.level_error == (0.0, 0.0)
-    assert sum(isinstance(each, FlatTrim) for each in talk.sent()) == TRIMS
+    assert sum(isinstance(each, codec.FlatTrim) for each in talk.sent()) == TRIMS
     talk = Talk().flying()
     assert not talk.ask("flat_trim").outcome.is_success
 
@@ -409,7 +395,7 @@ def test_flat_trim_is_repeated_and_refused_in_the_air(talk):
 def test_older_navdata_is_dropped(talk):
     old = talk.drone._connection.send(talk.session.navdata)
     talk.run(0.3)
-    actions = talk.session.receive(old, NAVDATA, talk.now_s)
+    actions = talk.session.receive(old, codec.NAVDATA, talk.now_s)
     assert notes(actions, LATE) == [""]
 
 
@@ -430,11 +416,11 @@ def test_at_the_end_the_drone_hovers_and_keeps_its_level(flying):
     flying.take(flying.session.end(flying.now_s))
     flying.run(0.2)
     sent = flying.sent(flying.actions[begin:])
-    assert sent == [Pcmd()] * FINAL_REPEATS
+    assert sent == [codec.Pcmd()] * FINAL_REPEATS
     assert flying.session.is_over
     flying.run(1.0)
     assert flying.drone.flight.is_hovering
-    assert not any(isinstance(each, Ref) for each in sent)
+    assert not any(isinstance(each, codec.Ref) for each in sent)
     assert "hovers on" in notes(flying.actions[begin:], "")[0]
 
 

@@ -6,16 +6,7 @@ from dataclasses import asdict
 
 import pytest
 
-from drone_bridge.dronegui.codec import (
-    MAX_DATAGRAM_BYTES,
-    MAX_NESTING,
-    NEED_DATA,
-    ControllerConnection,
-    ControlPacket,
-    Controls,
-    LatePacket,
-    ReceiverConnection,
-)
+from drone_bridge.dronegui import codec
 from drone_bridge.wire.events import RemoteProtocolError
 
 
@@ -24,18 +15,18 @@ def receive(receiver, document):
     datagram = document if isinstance(document, bytes) else json.dumps(document).encode()
     receiver.receive_data(datagram)
     event = receiver.next_event()
-    assert receiver.next_event() is NEED_DATA
+    assert receiver.next_event() is codec.NEED_DATA
     return event
 
 
 @pytest.fixture
 def receiver():
-    return ReceiverConnection()
+    return codec.ReceiverConnection()
 
 
 def refusal(document, **options):
     with pytest.raises(RemoteProtocolError) as refused:
-        receive(ReceiverConnection(**options), document)
+        receive(codec.ReceiverConnection(**options), document)
     return str(refused.value)
 
 
@@ -43,10 +34,10 @@ def refusal(document, **options):
 
 
 def test_packets_are_numbered_from_1_and_complete():
-    connection = ControllerConnection()
+    connection = codec.ControllerConnection()
     for number in (1, 2, 3):
         assert connection.next_seq == number
-        packet = json.loads(connection.send(Controls(take_off=True, hover=False, roll=0.5, gas=-1)))
+        packet = json.loads(connection.send(codec.Controls(take_off=True, hover=False, roll=0.5, gas=-1)))
         buttons = {"take_off": True, "reset": False, "hover": False}
         assert packet == {"seq": number, "state": {**buttons, "roll": 0.5, "pitch": 0.0, "yaw": 0.0, "gas": -1}}
 
@@ -58,26 +49,26 @@ def test_states_are_merged(receiver):
     receive(receiver, {"seq": 1, "state": {"hover": False, "roll": 1.0, "pitch": 1.0}})
     receive(receiver, {"seq": 2, "state": {"take_off": True}})
     packet = receive(receiver, {"seq": 7, "state": {"pitch": -0.25}})
-    assert packet == ControlPacket(7, Controls(take_off=True, hover=False, roll=1.0, pitch=-0.25))
+    assert packet == codec.ControlPacket(7, codec.Controls(take_off=True, hover=False, roll=1.0, pitch=-0.25))
 
 
 def test_of_a_control_that_is_named_twice_the_last_one_counts(receiver):
     packet = receive(receiver, b'{"seq": 7, "seq": 1, "state": {"roll": 1, "hover": true, "hover": false, "roll": -1}}')
-    assert packet == ControlPacket(1, Controls(hover=False, roll=-1.0))
+    assert packet == codec.ControlPacket(1, codec.Controls(hover=False, roll=-1.0))
     packet = receive(receiver, b'{"seq": 2, "state": {"hover": "x", "pitch": 1}, "state": {"yaw": 1}}')
-    assert packet == ControlPacket(2, Controls(hover=False, roll=-1.0, yaw=1.0))
+    assert packet == codec.ControlPacket(2, codec.Controls(hover=False, roll=-1.0, yaw=1.0))
 
 
 def test_late_packets_are_discarded(receiver):
     receive(receiver, {"seq": 10, "state": {"roll": 0.5}})
     for seq in (10, 9, 2, 0):
-        assert receive(receiver, {"seq": seq, "state": {"roll": -1, "hover": False}}) == LatePacket(seq, 10)
-    assert receive(receiver, {"seq": 11}).controls == Controls(roll=0.5)
+        assert receive(receiver, {"seq": seq, "state": {"roll": -1, "hover": False}}) == codec.LatePacket(seq, 10)
+    assert receive(receiver, {"seq": 11}).controls == codec.Controls(roll=0.5)
 
 
 def test_packet_1_restarts_the_sequence_and_keeps_the_state(receiver):
     receive(receiver, {"seq": 5000, "state": {"roll": 0.5}})
-    assert receive(receiver, {"seq": 1}) == ControlPacket(1, Controls(roll=0.5))
+    assert receive(receiver, {"seq": 1}) == codec.ControlPacket(1, codec.Controls(roll=0.5))
     assert receive(receiver, {"seq": 2}).seq == 2
     assert receive(receiver, {"seq": 1}).seq == 1
 
@@ -86,7 +77,7 @@ def test_a_refused_packet_changes_nothing(receiver):
     receive(receiver, {"seq": 5, "state": {"gas": 0.5}})
     with pytest.raises(RemoteProtocolError):
         receive(receiver, {"seq": 900, "state": {"hover": False, "roll": "1.5"}})
-    assert receive(receiver, {"seq": 6}) == ControlPacket(6, Controls(gas=0.5))
+    assert receive(receiver, {"seq": 6}) == codec.ControlPacket(6, codec.Controls(gas=0.5))
 
 
 @pytest.mark.parametrize(
@@ -107,8 +98,8 @@ def test_a_refused_packet_changes_nothing(receiver):
         (b'{"seq": 1, "x": "\xff"}', "not UTF-8"),
         (b'{"seq": 1, "state": {"roll": 1e999}}', "roll is inf"),
         (b'{"seq": ' + b"1" * 5000 + b"}", "packet can't be read|seq is 1111"),
-        (b"[" * MAX_DATAGRAM_BYTES, "nested more than"),
-        (b'{"seq": 1, "x": ' + b"[" * MAX_NESTING + b"]" * MAX_NESTING + b"}", "nested more than"),
+        (b"[" * codec.MAX_DATAGRAM_BYTES, "nested more than"),
+        (b'{"seq": 1, "x": ' + b"[" * codec.MAX_NESTING + b"]" * codec.MAX_NESTING + b"}", "nested more than"),
         (b'"' + b"\\" * 8000, "not JSON"),
         (b'{"x":' * 1000 + b"1" + b"}" * 1000, "nested more than"),
     ],
@@ -125,24 +116,24 @@ AS_DOCUMENTED = b'{ "seq": 1, "state": { "take_off": True, "hover": False, "note
 
 
 def test_python_literals_are_accepted():
-    packet = receive(ReceiverConnection(), AS_DOCUMENTED)
-    assert packet.controls == Controls(take_off=True, hover=False)
+    packet = receive(codec.ReceiverConnection(), AS_DOCUMENTED)
+    assert packet.controls == codec.Controls(take_off=True, hover=False)
 
 
 def test_the_real_receiver_requires_complete_states():
-    complete = asdict(Controls())
+    complete = asdict(codec.Controls())
     for name in complete:
         partial = {key: value for key, value in complete.items() if key != name}
         assert f"state lacks {name}," in refusal({"seq": 1, "state": partial}, complete_states_only=True)
     assert "lacks take_off, reset" in refusal({"seq": 1}, complete_states_only=True)
-    assert receive(ReceiverConnection(complete_states_only=True), {"seq": 1, "state": complete}).seq == 1
+    assert receive(codec.ReceiverConnection(complete_states_only=True), {"seq": 1, "state": complete}).seq == 1
 
 
 def test_0_and_1_are_buttons_axes_are_clamped_and_fractions_count(receiver):
     """As accepted by the real receiver."""
     packet = receive(receiver, {"seq": 12.5, "state": {"take_off": 1, "hover": 0, "roll": 1.5, "gas": -(10**400)}})
-    assert packet == ControlPacket(12.5, Controls(take_off=True, hover=False, roll=1.0, gas=-1.0))
-    assert receive(receiver, {"seq": 12.25}) == LatePacket(12.25, 12.5)
+    assert packet == codec.ControlPacket(12.5, codec.Controls(take_off=True, hover=False, roll=1.0, gas=-1.0))
+    assert receive(receiver, {"seq": 12.25}) == codec.LatePacket(12.25, 12.5)
     assert receive(receiver, {"seq": 12.75, "state": {"take_off": False}}).controls.take_off is False
     assert receive(receiver, {"seq": 1.0}).seq == 1
 

@@ -7,37 +7,24 @@ import threading
 
 from inbox import Inbox
 
-from drone_bridge.robot.codec import (
-    NEED_DATA,
-    BindSubsystem,
-    BindSuccess,
-    ConnectionClosed,
-    FirmwareInfo,
-    KeepAlive,
-    MotorSensors,
-    QuerySubsystems,
-    RobotConnection,
-    Sensor,
-    SensorInfo,
-    SkidSteerUpdate,
-    Subsystem,
-    SubsystemBound,
-    SubsystemInfo,
-)
+from drone_bridge.robot import codec
 
 DRIVE, LAMP = 0, 1
-SUBSYSTEMS = SubsystemInfo(
-    (Subsystem(1, "drive", "", MotorSensors(0, 1, 2, 3), MotorSensors(0, 1, 2, 3)), Subsystem(2, "lamp"))
-)
-SENSORS = SensorInfo(
+SUBSYSTEMS = codec.SubsystemInfo(
     (
-        Sensor(1, "pack", value=9_000, full_voltage_mv=12_000),
-        Sensor(2, "Left Motor", value=2550),
-        Sensor(3, "Left Motor", value=1500),
-        Sensor(4, "Left Motor", value=-1024),
+        codec.Subsystem(1, "drive", "", codec.MotorSensors(0, 1, 2, 3), codec.MotorSensors(0, 1, 2, 3)),
+        codec.Subsystem(2, "lamp"),
     )
 )
-FIRMWARE = FirmwareInfo("scripted", "0.1", 2)
+SENSORS = codec.SensorInfo(
+    (
+        codec.Sensor(1, "pack", value=9_000, full_voltage_mv=12_000),
+        codec.Sensor(2, "Left Motor", value=2550),
+        codec.Sensor(3, "Left Motor", value=1500),
+        codec.Sensor(4, "Left Motor", value=-1024),
+    )
+)
+FIRMWARE = codec.FirmwareInfo("scripted", "0.1", 2)
 
 
 class RobotPeer:
@@ -60,7 +47,7 @@ class RobotPeer:
                 connected, _ = self._listener.accept()
                 with connected:
                     self._socket, self.packets = connected, []
-                    self._connection = RobotConnection([s.type for s in self.subsystems.subsystems])
+                    self._connection = codec.RobotConnection([s.type for s in self.subsystems.subsystems])
                     self._read(connected)
 
     def _read(self, connected):
@@ -68,20 +55,20 @@ class RobotPeer:
         with contextlib.suppress(OSError):
             while data := connected.recv(65536):
                 connection.receive_data(data)
-                while (packet := connection.next_event()) is not NEED_DATA:
+                while (packet := connection.next_event()) is not codec.NEED_DATA:
                     self._answer(packet)
                     self.packets.append(packet)
                     self.received.put(packet)
-        self.packets.append(ConnectionClosed())
+        self.packets.append(codec.ConnectionClosed())
         self.received.put(self.packets[-1])
 
     def _answer(self, packet):
-        if isinstance(packet, KeepAlive):
+        if isinstance(packet, codec.KeepAlive):
             self.send(packet)
-        elif isinstance(packet, QuerySubsystems):
+        elif isinstance(packet, codec.QuerySubsystems):
             self.send(self.sensors, self.subsystems, FIRMWARE)
-        elif isinstance(packet, BindSubsystem):
-            self.send(SubsystemBound(packet.id, "tester"), BindSuccess(packet.id))
+        elif isinstance(packet, codec.BindSubsystem):
+            self.send(codec.SubsystemBound(packet.id, "tester"), codec.BindSuccess(packet.id))
 
     def send(self, *packets):
         with self._sending, contextlib.suppress(OSError):
@@ -92,7 +79,7 @@ class RobotPeer:
         return self.received.wait(lambda packet: isinstance(packet, kind) and wanted(packet))
 
     def wait_for_speeds(self, left, right):
-        self.wait_for(SkidSteerUpdate, lambda update: (update.left, update.right) == (left, right))
+        self.wait_for(codec.SkidSteerUpdate, lambda update: (update.left, update.right) == (left, right))
 
     def close(self):
         with contextlib.suppress(OSError):

@@ -17,25 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from telemetry_documents import ROVER
 
-from drone_bridge.telemetry.codec import (
-    MAX_IMAGE_BYTES,
-    MAX_MAGNITUDE,
-    MAX_TIMESTAMP_S,
-    NEED_DATA,
-    Altimeter,
-    Camera,
-    ControllerConnection,
-    DroneCommand,
-    DroneConnection,
-    DroneTelemetry,
-    Imu,
-    LandingPad,
-    LateTelemetry,
-    Orientation,
-    RoverConnection,
-    RoverTelemetry,
-    Vector,
-)
+from drone_bridge.telemetry import codec
 from drone_bridge.wire import jpeg
 from drone_bridge.wire.events import RemoteProtocolError
 
@@ -48,16 +30,16 @@ JPEG = jpeg_of(32, 24)
 
 COMMAND = {"thrust": 0.5, "pitch": 0.1, "roll": -0.2, "yaw": 0.0}
 DRONE = telemetry_documents.drone(JPEG)
-DRONE_MESSAGE = DroneTelemetry(
-    Imu(Orientation(0.1, -0.2, 0.3), Vector(0.01, 0.02, 0.03), Vector(0.5, -0.5, 9.81)),
-    Altimeter(altitude=5.0, vertical_velocity=-0.1),
-    Vector(1.0, -0.5, -0.1),
-    LandingPad(relative_x=0.5, relative_y=-0.2, distance=4.5, confidence=0.85),
-    Camera(width=32, height=24, fov=60.0, jpeg=JPEG),
+DRONE_MESSAGE = codec.DroneTelemetry(
+    codec.Imu(codec.Orientation(0.1, -0.2, 0.3), codec.Vector(0.01, 0.02, 0.03), codec.Vector(0.5, -0.5, 9.81)),
+    codec.Altimeter(altitude=5.0, vertical_velocity=-0.1),
+    codec.Vector(1.0, -0.5, -0.1),
+    codec.LandingPad(relative_x=0.5, relative_y=-0.2, distance=4.5, confidence=0.85),
+    codec.Camera(width=32, height=24, fov=60.0, jpeg=JPEG),
     landed=False,
     timestamp=1.234,
 )
-ROVER_MESSAGE = RoverTelemetry(Vector(1.5, 0.8, 0.15), Vector(0.3, 0.4, 0.0), "circular", 1.234)
+ROVER_MESSAGE = codec.RoverTelemetry(codec.Vector(1.5, 0.8, 0.15), codec.Vector(0.3, 0.4, 0.0), "circular", 1.234)
 
 
 def receive(connection, document, *sender):
@@ -67,18 +49,18 @@ def receive(connection, document, *sender):
     try:
         return connection.next_event()
     finally:
-        assert connection.next_event() is NEED_DATA
+        assert connection.next_event() is codec.NEED_DATA
 
 
 def refusal(document, *sender, connection=None):
     with pytest.raises(RemoteProtocolError) as refused:
-        receive(connection or ControllerConnection(), document, *sender)
+        receive(connection or codec.ControllerConnection(), document, *sender)
     return str(refused.value)
 
 
 def image_problem(document, connection=None):
     """Return why a document's image is unreadable, while the rest is accepted."""
-    telemetry = receive(connection or ControllerConnection(), document)
+    telemetry = receive(connection or codec.ControllerConnection(), document)
     assert replace(telemetry, camera=DRONE_MESSAGE.camera) == DRONE_MESSAGE
     assert telemetry.camera == replace(DRONE_MESSAGE.camera, jpeg=None)
     return telemetry.camera.problem
@@ -111,17 +93,17 @@ def paths(document, prefix=""):
 
 
 def test_the_documents_examples_are_read():
-    assert receive(ControllerConnection(), DRONE) == DRONE_MESSAGE
-    assert receive(ControllerConnection(), ROVER) == receive(DroneConnection(), ROVER) == ROVER_MESSAGE
-    assert receive(DroneConnection(), COMMAND) == DroneCommand(thrust=0.5, pitch=0.1, roll=-0.2, yaw=0.0)
+    assert receive(codec.ControllerConnection(), DRONE) == DRONE_MESSAGE
+    assert receive(codec.ControllerConnection(), ROVER) == receive(codec.DroneConnection(), ROVER) == ROVER_MESSAGE
+    assert receive(codec.DroneConnection(), COMMAND) == codec.DroneCommand(thrust=0.5, pitch=0.1, roll=-0.2, yaw=0.0)
 
 
 def test_what_is_sent_is_what_the_document_shows():
-    assert json.loads(DroneConnection().send(DRONE_MESSAGE)) == DRONE
-    least = json.loads(DroneConnection().send(replace(DRONE_MESSAGE, landing_pad=None, landed=None)))
+    assert json.loads(codec.DroneConnection().send(DRONE_MESSAGE)) == DRONE
+    least = json.loads(codec.DroneConnection().send(replace(DRONE_MESSAGE, landing_pad=None, landed=None)))
     assert least == {**without(DRONE, "landed"), "landing_pad": None}
-    assert json.loads(RoverConnection().send(ROVER_MESSAGE)) == ROVER
-    assert json.loads(ControllerConnection().send(DroneCommand(0.5, 0.1, -0.2, 0.0))) == COMMAND
+    assert json.loads(codec.RoverConnection().send(ROVER_MESSAGE)) == ROVER
+    assert json.loads(codec.ControllerConnection().send(codec.DroneCommand(0.5, 0.1, -0.2, 0.0))) == COMMAND
 
 
 # Optional and required fields.
@@ -138,8 +120,8 @@ OPTIONAL = {
 
 @pytest.mark.parametrize("path", OPTIONAL)
 def test_what_may_be_null_may_be_missing(path):
-    assert receive(ControllerConnection(), without(DRONE, path)) == OPTIONAL[path]
-    assert receive(ControllerConnection(), changed(DRONE, path, None)) == OPTIONAL[path]
+    assert receive(codec.ControllerConnection(), without(DRONE, path)) == OPTIONAL[path]
+    assert receive(codec.ControllerConnection(), changed(DRONE, path, None)) == OPTIONAL[path]
 
 
 @pytest.mark.parametrize("path", sorted(set(paths(DRONE)) - set(OPTIONAL)))
@@ -151,8 +133,10 @@ def test_unknown_fields_are_ignored():
     document = copy.deepcopy(DRONE)
     for inner in (document, document["imu"], document["imu"]["orientation"], document["landing_pad"]):
         inner.update({"gps": [1, {"a": {}}], "Roll": "x", "": None})
-    assert receive(ControllerConnection(), document) == DRONE_MESSAGE
-    assert receive(DroneConnection(), {**COMMAND, "mode": "x", "timestamp": "now"}) == DroneCommand(0.5, 0.1, -0.2, 0.0)
+    assert receive(codec.ControllerConnection(), document) == DRONE_MESSAGE
+    assert receive(codec.DroneConnection(), {**COMMAND, "mode": "x", "timestamp": "now"}) == codec.DroneCommand(
+        0.5, 0.1, -0.2, 0.0
+    )
 
 
 # Values.
@@ -167,7 +151,7 @@ NUMBERS = [
 
 @pytest.mark.parametrize("path", NUMBERS)
 def test_a_value_that_is_no_number_is_named(path):
-    for value in (*NO_NUMBERS, -MAX_MAGNITUDE * 1.01):
+    for value in (*NO_NUMBERS, -codec.MAX_MAGNITUDE * 1.01):
         sentence = refusal(changed(DRONE, path, value))
         assert sentence.startswith(f"{path} is ")
         assert "must be a number from" in sentence
@@ -184,7 +168,7 @@ def test_a_value_that_is_no_number_is_named(path):
         *(("camera.height", value) for value in (0, 4097)),
         *(("camera.fov", value) for value in (0.9, 179.1, "60")),
         *(("landed", value) for value in (0, "false" * 10_000)),
-        *(("timestamp", value) for value in (-0.001, MAX_TIMESTAMP_S + 1, "1.2")),
+        *(("timestamp", value) for value in (-0.001, codec.MAX_TIMESTAMP_S + 1, "1.2")),
     ],
 )
 def test_an_impossible_value_is_named(path, value):
@@ -196,7 +180,7 @@ def test_an_impossible_value_is_named(path, value):
 @pytest.mark.parametrize("field", COMMAND)
 def test_an_invalid_command_is_refused(field):
     for value in NO_NUMBERS[:-2]:  # the last ones are beyond any range, and are clamped
-        assert refusal(changed(COMMAND, field, value), connection=DroneConnection()).startswith(f"{field} is ")
+        assert refusal(changed(COMMAND, field, value), connection=codec.DroneConnection()).startswith(f"{field} is ")
 
 
 @pytest.mark.parametrize(("field", "most"), [("thrust", 1.0), ("pitch", 0.5), ("roll", 0.5), ("yaw", 0.5)])
@@ -204,16 +188,16 @@ def test_a_command_beyond_its_range_means_the_end_of_it(field, most):
     """From a controller that saturates."""
     for beyond in (1.01, 7, 1e300, 10**30):
         for sign in (1, -1):
-            command = receive(DroneConnection(), changed(COMMAND, field, sign * beyond))
+            command = receive(codec.DroneConnection(), changed(COMMAND, field, sign * beyond))
             assert getattr(command, field) == sign * most
             assert command.problem.startswith(f"{field} is ")
-    assert receive(DroneConnection(), changed(COMMAND, field, most)).problem == ""
+    assert receive(codec.DroneConnection(), changed(COMMAND, field, most)).problem == ""
 
 
 def test_integers_are_numbers():
-    assert receive(ControllerConnection(), changed(DRONE, "altimeter.altitude", 5)) == DRONE_MESSAGE
-    assert receive(DroneConnection(), changed(COMMAND, "thrust", 1)).thrust == 1.0
-    width = receive(ControllerConnection(), changed(DRONE, "camera.width", 320.0)).camera.width
+    assert receive(codec.ControllerConnection(), changed(DRONE, "altimeter.altitude", 5)) == DRONE_MESSAGE
+    assert receive(codec.DroneConnection(), changed(COMMAND, "thrust", 1)).thrust == 1.0
+    width = receive(codec.ControllerConnection(), changed(DRONE, "camera.width", 320.0)).camera.width
     assert (width, type(width)) == (320, int)
 
 
@@ -227,8 +211,8 @@ def test_a_value_that_is_no_object_is_refused():
 
 def test_the_sender_is_recognised_by_the_fields():
     assert "neither" in refusal(b"{}")
-    assert receive(ControllerConnection(), {**DRONE, "position": None}) == DRONE_MESSAGE
-    assert receive(DroneConnection(), {**COMMAND, "position": None}).thrust == 0.5
+    assert receive(codec.ControllerConnection(), {**DRONE, "position": None}) == DRONE_MESSAGE
+    assert receive(codec.DroneConnection(), {**COMMAND, "position": None}).thrust == 0.5
 
 
 @pytest.mark.parametrize(("opening", "closing"), [("[", "]"), ('{"a":', "}")])
@@ -239,9 +223,9 @@ def test_deep_nesting_is_refused(opening, closing):
 
 
 def test_a_document_is_not_larger_than_its_image_may_be():
-    letters = MAX_IMAGE_BYTES // 3 * 4
+    letters = codec.MAX_IMAGE_BYTES // 3 * 4
     padded = json.dumps({**DRONE, "note": "x" * letters})
-    assert receive(ControllerConnection(), padded) == DRONE_MESSAGE
+    assert receive(codec.ControllerConnection(), padded) == DRONE_MESSAGE
     padded = json.dumps({**DRONE, "note": "x" * (letters + letters // 16 + 65536)})
     assert "limit" in refusal(padded)
 
@@ -275,13 +259,13 @@ def lines(length, end):
 def test_base64_may_be_in_lines(length, end):
     text = base64.b64encode(JPEG).decode()
     for broken in (lines(length, end)(text), end + text):
-        assert receive(ControllerConnection(), changed(DRONE, "camera.image", broken)) == DRONE_MESSAGE
+        assert receive(codec.ControllerConnection(), changed(DRONE, "camera.image", broken)) == DRONE_MESSAGE
 
 
 def test_base64_in_lines_may_be_as_large_as_in_one():
-    jpeg_of_the_limit = JPEG + bytes(MAX_IMAGE_BYTES - len(JPEG))
+    jpeg_of_the_limit = JPEG + bytes(codec.MAX_IMAGE_BYTES - len(JPEG))
     document = changed(DRONE, "camera.image", lines(64, "\r\n")(base64.b64encode(jpeg_of_the_limit).decode()))
-    assert receive(ControllerConnection(), document).camera.jpeg == jpeg_of_the_limit
+    assert receive(codec.ControllerConnection(), document).camera.jpeg == jpeg_of_the_limit
 
 
 def test_an_image_that_is_no_jpeg_or_too_large_by_its_header_is_left_out():
@@ -293,10 +277,10 @@ def test_an_image_that_is_no_jpeg_or_too_large_by_its_header_is_left_out():
 
 def test_the_size_of_an_image_is_checked_before_it_is_decoded():
     # Invalid base64, but the error is about the size.
-    letters = MAX_IMAGE_BYTES // 3 * 4 * 17 // 16 + 17
+    letters = codec.MAX_IMAGE_BYTES // 3 * 4 * 17 // 16 + 17
     assert f"{letters} letters of base64" in image_problem(changed(DRONE, "camera.image", "?" * letters))
-    large = JPEG + bytes(MAX_IMAGE_BYTES + 1 - len(JPEG))
-    assert f"has {MAX_IMAGE_BYTES + 1} bytes" in image_problem(with_image(large))
+    large = JPEG + bytes(codec.MAX_IMAGE_BYTES + 1 - len(JPEG))
+    assert f"has {codec.MAX_IMAGE_BYTES + 1} bytes" in image_problem(with_image(large))
 
 
 def test_a_jpeg_cut_inside_its_header_is_left_out():
@@ -326,23 +310,23 @@ def at(timestamp, document=DRONE):
 
 
 def test_late_documents_are_discarded():
-    connection = ControllerConnection()
+    connection = codec.ControllerConnection()
     receive(connection, at(10.0))
-    assert receive(connection, at(9.96)) == LateTelemetry("drone", 9.96, 10.0)
-    assert receive(connection, at(9.0)) == LateTelemetry("drone", 9.0, 10.0)
+    assert receive(connection, at(9.96)) == codec.LateTelemetry("drone", 9.96, 10.0)
+    assert receive(connection, at(9.0)) == codec.LateTelemetry("drone", 9.0, 10.0)
     assert receive(connection, at(10.0)).timestamp == 10.0
     assert receive(connection, at(17.0)).timestamp == 17.0
 
 
 def test_a_large_step_back_in_time_is_a_restart():
-    connection = ControllerConnection()
+    connection = codec.ControllerConnection()
     receive(connection, at(100.0))
     assert receive(connection, at(0.04)).timestamp == 0.04
-    assert receive(connection, at(0.0)) == LateTelemetry("drone", 0.0, 0.04)
+    assert receive(connection, at(0.0)) == codec.LateTelemetry("drone", 0.0, 0.04)
 
 
 def test_a_refused_document_changes_nothing():
-    connection = ControllerConnection()
+    connection = codec.ControllerConnection()
     receive(connection, at(10.0))
     refusal(changed(at(500.0), "landed", 1), connection=connection)
     assert receive(connection, at(10.04)).timestamp == 10.04
@@ -362,8 +346,8 @@ json_values = st.recursive(
 def test_any_value_anywhere_is_an_event_or_a_refusal(document, data):
     path = data.draw(st.sampled_from(sorted(paths(document))))
     text = json.dumps(changed(document, path, data.draw(json_values)))
-    for connection in (ControllerConnection(), DroneConnection()):
+    for connection in (codec.ControllerConnection(), codec.DroneConnection()):
         connection.receive_data(text)
         with suppress(RemoteProtocolError):
-            assert isinstance(connection.next_event(), (DroneTelemetry, RoverTelemetry, DroneCommand))
-        assert connection.next_event() is NEED_DATA
+            assert isinstance(connection.next_event(), (codec.DroneTelemetry, codec.RoverTelemetry, codec.DroneCommand))
+        assert connection.next_event() is codec.NEED_DATA

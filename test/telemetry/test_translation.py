@@ -17,20 +17,7 @@ from std_msgs.msg import Bool
 from drone_bridge.ros.topics import frames
 from drone_bridge.ros.topics.covariances import AXES, UNKNOWN_VARIANCE
 from drone_bridge.ros.topics.jpeg_images import JpegDecoder
-from drone_bridge.telemetry.codec import (
-    MAX_FOV,
-    MAX_MAGNITUDE,
-    MAX_TIMESTAMP_S,
-    MIN_FOV,
-    Altimeter,
-    Camera,
-    DroneTelemetry,
-    Imu,
-    LandingPad,
-    Orientation,
-    RoverTelemetry,
-    Vector,
-)
+from drone_bridge.telemetry import codec
 from drone_bridge.telemetry.topics import OPPOSITE_SIGNS, TOPICS, LandingFrameNames, TelemetryTranslation
 from drone_bridge.telemetry.units import SIGNED, Units
 from drone_bridge.vision.jpegs import MAX_SCANS
@@ -39,14 +26,14 @@ FORWARD, LEFT, UP = np.eye(3)  # body, REP 103
 PICTURE_RIGHT, PICTURE_DOWN, INTO_PICTURE = np.eye(3)  # optical
 NAMES = LandingFrameNames("d1/")
 STAMP = Time(sec=7, nanosec=8)
-TELEMETRY = DroneTelemetry(
-    imu=Imu(Orientation(0.1, 0.2, 0.3), Vector(0.4, 0.5, 0.6), Vector(0.7, 0.8, 9.81)),
-    altimeter=Altimeter(altitude=5.0, vertical_velocity=-0.1),
-    velocity=Vector(1.0, 2.0, 3.0),
-    landing_pad=LandingPad(relative_x=0.5, relative_y=-0.25, distance=4.5, confidence=0.75),
-    camera=Camera(320, 240),
+TELEMETRY = codec.DroneTelemetry(
+    imu=codec.Imu(codec.Orientation(0.1, 0.2, 0.3), codec.Vector(0.4, 0.5, 0.6), codec.Vector(0.7, 0.8, 9.81)),
+    altimeter=codec.Altimeter(altitude=5.0, vertical_velocity=-0.1),
+    velocity=codec.Vector(1.0, 2.0, 3.0),
+    landing_pad=codec.LandingPad(relative_x=0.5, relative_y=-0.25, distance=4.5, confidence=0.75),
+    camera=codec.Camera(320, 240),
 )
-ROVER = RoverTelemetry(Vector(1.0, 2.0, 0.5), Vector(0.3, 0.4, 0.0), "circular", 1.0)
+ROVER = codec.RoverTelemetry(codec.Vector(1.0, 2.0, 0.5), codec.Vector(0.3, 0.4, 0.0), "circular", 1.0)
 REVERSED = Units(SIGNED)
 
 
@@ -56,12 +43,12 @@ def messages(units=None):
 
 def imu(units=None, **orientation):
     """Return the message for a drone with this attitude, otherwise level."""
-    level = Orientation(0.0, 0.0, 0.0)._replace(**orientation)
+    level = codec.Orientation(0.0, 0.0, 0.0)._replace(**orientation)
     return messages(units).imu(replace(TELEMETRY, imu=replace(TELEMETRY.imu, orientation=level)), STAMP)
 
 
 def with_camera(**values):
-    return replace(TELEMETRY, camera=Camera(**{"width": 320, "height": 240, "jpeg": b"", **values}))
+    return replace(TELEMETRY, camera=codec.Camera(**{"width": 320, "height": 240, "jpeg": b"", **values}))
 
 
 # Attitude and rates.
@@ -194,23 +181,27 @@ def test_height_and_velocities():
     assert velocity.header.stamp == height.header.stamp == STAMP
 
 
-NUMBERS = st.floats(-MAX_MAGNITUDE, MAX_MAGNITUDE)
-VECTORS = st.builds(Vector, NUMBERS, NUMBERS, NUMBERS)
+NUMBERS = st.floats(-codec.MAX_MAGNITUDE, codec.MAX_MAGNITUDE)
+VECTORS = st.builds(codec.Vector, NUMBERS, NUMBERS, NUMBERS)
 SLOW = "camera/image_raw"  # requires decoding
-MESSAGES = [row.to_ros for row in TOPICS if row.of is DroneTelemetry and row.to_ros and row.name != SLOW]
+MESSAGES = [row.to_ros for row in TOPICS if row.of is codec.DroneTelemetry and row.to_ros and row.name != SLOW]
 
 
 @given(
     st.builds(
-        DroneTelemetry,
-        st.builds(Imu, st.builds(Orientation, NUMBERS, NUMBERS, NUMBERS), VECTORS, st.none() | VECTORS),
-        st.builds(Altimeter, NUMBERS, NUMBERS),
+        codec.DroneTelemetry,
+        st.builds(codec.Imu, st.builds(codec.Orientation, NUMBERS, NUMBERS, NUMBERS), VECTORS, st.none() | VECTORS),
+        st.builds(codec.Altimeter, NUMBERS, NUMBERS),
         VECTORS,
-        st.none() | st.builds(LandingPad, NUMBERS, NUMBERS, NUMBERS, st.floats(0, 1)),
+        st.none() | st.builds(codec.LandingPad, NUMBERS, NUMBERS, NUMBERS, st.floats(0, 1)),
         st.builds(
-            Camera, st.integers(1, 4096), st.integers(1, 4096), st.none() | st.floats(MIN_FOV, MAX_FOV), st.just(b"")
+            codec.Camera,
+            st.integers(1, 4096),
+            st.integers(1, 4096),
+            st.none() | st.floats(codec.MIN_FOV, codec.MAX_FOV),
+            st.just(b""),
         ),
-        timestamp=st.none() | st.floats(0, MAX_TIMESTAMP_S),
+        timestamp=st.none() | st.floats(0, codec.MAX_TIMESTAMP_S),
     )
 )
 def test_whatever_the_wire_allows_can_be_published(telemetry):

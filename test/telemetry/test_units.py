@@ -11,24 +11,15 @@ from hypothesis import strategies as st
 from drone_bridge.motion.measurement import Measurement
 from drone_bridge.motion.quaternions import quaternion_from_euler, rotated
 from drone_bridge.motion.tilted_drone import GRAVITY, Shares
-from drone_bridge.telemetry.codec import (
-    Altimeter,
-    Camera,
-    DroneCommand,
-    DroneTelemetry,
-    Imu,
-    LandingPad,
-    Orientation,
-    Vector,
-)
+from drone_bridge.telemetry import codec
 from drone_bridge.telemetry.units import SIGNED, Units
 
 REVERSED = Units(SIGNED)
-CAMERA, PAD = Camera(320, 240), LandingPad(0.5, -0.25, 4.5, 0.75)
-TELEMETRY = DroneTelemetry(
-    imu=Imu(Orientation(0.1, 0.2, 0.3), Vector(0.4, 0.5, 0.6), Vector(0.7, 0.8, 9.81)),
-    altimeter=Altimeter(altitude=5.0, vertical_velocity=-0.1),
-    velocity=Vector(1.0, 2.0, 3.0),
+CAMERA, PAD = codec.Camera(320, 240), codec.LandingPad(0.5, -0.25, 4.5, 0.75)
+TELEMETRY = codec.DroneTelemetry(
+    imu=codec.Imu(codec.Orientation(0.1, 0.2, 0.3), codec.Vector(0.4, 0.5, 0.6), codec.Vector(0.7, 0.8, 9.81)),
+    altimeter=codec.Altimeter(altitude=5.0, vertical_velocity=-0.1),
+    velocity=codec.Vector(1.0, 2.0, 3.0),
     landing_pad=PAD,
     camera=CAMERA,
     landed=False,
@@ -37,7 +28,7 @@ TELEMETRY = DroneTelemetry(
 
 
 def attitude(roll=0.0, pitch=0.0, yaw=0.0):
-    return replace(TELEMETRY, imu=replace(TELEMETRY.imu, orientation=Orientation(roll, pitch, yaw)))
+    return replace(TELEMETRY, imu=replace(TELEMETRY.imu, orientation=codec.Orientation(roll, pitch, yaw)))
 
 
 # Commands.
@@ -45,9 +36,9 @@ def attitude(roll=0.0, pitch=0.0, yaw=0.0):
 
 def test_opposite_signs_reverse_only_the_named_quantities():
     shares = Shares(0.5, 0.5, -0.5, 0.5)
-    assert REVERSED.command(shares) == DroneCommand(thrust=0.5, pitch=-0.25, roll=0.25, yaw=-0.25)
+    assert REVERSED.command(shares) == codec.DroneCommand(thrust=0.5, pitch=-0.25, roll=0.25, yaw=-0.25)
     one = Units(["command.yaw", "telemetry.pitch"])
-    assert one.command(shares) == DroneCommand(thrust=0.5, pitch=0.25, roll=-0.25, yaw=-0.25)
+    assert one.command(shares) == codec.DroneCommand(thrust=0.5, pitch=0.25, roll=-0.25, yaw=-0.25)
     assert (one.angles(1.0, 2.0, 3.0), one.position(1.0, 2.0)) == ((1.0, -2.0, 3.0), (1.0, 2.0))
 
 
@@ -64,7 +55,7 @@ def test_positive_pitch_accelerates_forward_and_positive_roll_to_the_right():
 
 @pytest.mark.parametrize("is_levelled", [True, False])
 def test_a_tilted_drone_that_goes_ahead_has_a_level_velocity_ahead(is_levelled):
-    ahead = Vector(2.0, 0.0, 0.0) if is_levelled else Vector(2.0 * math.cos(0.5), 0.0, 2.0 * math.sin(0.5))
+    ahead = codec.Vector(2.0, 0.0, 0.0) if is_levelled else codec.Vector(2.0 * math.cos(0.5), 0.0, 2.0 * math.sin(0.5))
     north = replace(attitude(pitch=0.5, yaw=math.pi / 2), velocity=ahead)
     measured = Units(is_levelled=is_levelled).measurement(north)
     assert measured.level_velocity == pytest.approx((2.0, 0.0, -0.1))
@@ -87,7 +78,7 @@ def test_a_document_survives_its_conversion_to_a_measurement_and_back(opposite, 
 
 @given(st.tuples(*[st.floats(-1.0, 1.0)] * 3), st.tuples(*[st.floats(-5.0, 5.0)] * 3))
 def test_velocity_in_body_axes_is_turned_by_the_tilt_alone(angles, velocity):
-    document = replace(attitude(*angles), velocity=Vector(*velocity))
+    document = replace(attitude(*angles), velocity=codec.Vector(*velocity))
     measured = Units(is_levelled=False).measurement(document)
     in_world = rotated(quaternion_from_euler(*angles), *velocity)
     turned = rotated(quaternion_from_euler(0.0, 0.0, angles[2]), *measured.velocity.linear)
