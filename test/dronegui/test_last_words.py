@@ -54,20 +54,6 @@ def test_an_emergency_is_pressed_once_more_before_its_release():
     assert [each["reset"] for each in states(words_of(talk.session))] == [True, False]
 
 
-def test_after_a_stall_the_next_packet_has_a_higher_number_and_no_button():
-    talk = flown()
-    talk.ask("emergency")
-    talk.run(0.05)
-    words = words_of(talk.session)
-    talk.now_s += 2.0
-    talk.actions.clear()
-    talk.take([*talk.session.neutral_sent(talk.now_s), *talk.session.resume(talk.now_s)])
-    talk.run(0.1)
-    after = [json.loads(each.data) for each in sent(talk.actions)]
-    assert after[0]["seq"] == json.loads(words[-1])["seq"] + 1
-    assert not any(each["state"]["reset"] for each in after)
-
-
 @pytest.mark.parametrize("command", [FORWARD, None])
 def test_an_emergency_before_a_stall_is_pressed_after_it(command):
     talk = flown()

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Process tests of the emulated simulator: its output, exit status and messages."""
 
-import struct
 import sys
 
 import pytest
+from drained import drain
 from processes import when_listening
 from repository import CAPTURES
 from simulator_client import SimulatorClient
@@ -14,7 +14,6 @@ from drone_bridge.simulator import codec as sim
 COMMAND = (sys.executable, "-m", "drone_bridge.simulator.emulator", "--port", 0)
 X, V, A, Q, W, CORPOREAL = sim.Attribute
 VEHICLE = 0
-RUN, COMPLETED, ENTITY_DATA, CAMERA_DATA = 254, 255, 129, 130
 
 
 @pytest.fixture
@@ -82,69 +81,49 @@ def test_the_end_notifies_each_client(emulate, connect):
 # Behaviour of the real server.
 
 
-def messages(data):
-    """Return the type and body of each complete message."""
-    found, position = [], 0
-    while position + 5 <= len(data):
-        kind, length = struct.unpack_from(">BI", data, position)
-        end = position + 5 + length
-        if end > len(data):
-            break
-        found.append((kind, data[position + 5 : end]))
-        position = end
-    return found
+def drain_all(connection, name):
+    connection.receive_data((CAPTURES / name).read_bytes())
+    return drain(connection)
 
 
-RECORDED = messages((CAPTURES / "simulator_to_client.bin").read_bytes())
+REQUESTS = drain_all(sim.ServerConnection(), "client_to_simulator.bin")
 
 
-def replay(client):
-    """Replay the recorded client. Return as many messages as were recorded."""
-    requests = messages((CAPTURES / "client_to_simulator.bin").read_bytes())
-    assert [kind for kind, _ in requests[-2:]] == [RUN, RUN]
-    received = b""
-
-    def send(request):
-        kind, body = request
-        client.send_bytes(struct.pack(">BI", kind, len(body)) + body)
-
-    def read_until(is_enough):
-        nonlocal received
-        while not is_enough(messages(received)):
-            data = client.socket.recv(65536)
-            assert data, "closed"
-            received += data
-
-    for number, request in enumerate(requests[:-1], 1):
-        send(request)
-        read_until(lambda found, number=number: len(in_band(found)) == number)
-    read_until(lambda found: COMPLETED in [kind for kind, _ in found])
-    send(requests[-1])
-    read_until(lambda found: len(found) >= len(RECORDED))
-    return messages(received)[: len(RECORDED)]
+def split(events):
+    """Return the answers, and the messages of streams and triggers."""
+    answers = [event.response for event in events if isinstance(event, sim.Answer)]
+    return answers, [event for event in events if not isinstance(event, sim.Answer)]
 
 
-def in_band(found):
-    return [(kind, body) for kind, body in found if kind < 128]
+def recorded():
+    """Return the recorded answers and other messages."""
+    client = sim.ClientConnection()
+    for request in REQUESTS:
+        client.send(request)
+    return split(drain_all(client, "simulator_to_client.bin"))
 
 
-def out_of_band(found):
-    return [(kind, len(body)) for kind, body in found if kind >= 128]
+def replayed(client, count):
+    """Replay the recorded client. Return the answers, and this number of other messages."""
+    *requests, run_on = REQUESTS
+    answers = [client.ask(request) for request in requests]
+    client.collect_until(sim.Completed)
+    answers.append(client.ask(run_on))
+    while len(client.events) < count:
+        client.next_event()
+    return answers, client.events[:count]
 
 
 def test_a_recorded_client_receives_the_recorded_messages_in_order(emulate, connect):
     """Another drag, and no acceleration counted one and a half times: within two centimetres all the same."""
-    assert in_band(replay(connect(emulate()))) == in_band(RECORDED)
-    found = replay(connect(emulate("--quirks", "real")))
-    assert in_band(found) == in_band(RECORDED)
-    assert out_of_band(found) == out_of_band(RECORDED)
-
-    def track(some):
-        return [struct.unpack_from(">3d", body, 6) for kind, body in some if kind == ENTITY_DATA]
-
-    def depths(some):
-        return [struct.unpack(">I4f", body)[4] for kind, body in some if kind == CAMERA_DATA]
-
-    for ours, theirs in zip(track(found), track(RECORDED), strict=True):
-        assert ours == pytest.approx(theirs, abs=0.02)
-    assert depths(found) == pytest.approx(depths(RECORDED), abs=0.02)
+    answers, others = recorded()
+    assert replayed(connect(emulate()), len(others))[0] == answers
+    told, found = replayed(connect(emulate("--quirks", "real")), len(others))
+    assert told == answers
+    assert [type(each) for each in found] == [type(each) for each in others]
+    for ours, theirs in zip(found, others, strict=True):
+        if isinstance(theirs, sim.EntityData):
+            assert ours.attributes == theirs.attributes
+            assert ours.values[0] == pytest.approx(theirs.values[0], abs=0.02)
+        elif isinstance(theirs, sim.CameraData):
+            assert ours.depth == pytest.approx(theirs.depth, abs=0.02)

@@ -34,57 +34,45 @@ def one_by_one(data):
 # Captures of real programs.
 
 
+CONVERSATION = [
+    (sim.Reassure(), sim.Ok()),
+    (sim.GetConfig(), sim.Configured(100.0, 1.0, False, False)),
+    (sim.ListEntities(), sim.EntitiesListed((0,))),
+    (
+        sim.AddEntity(1.0, 0.2, (1.0, 1.0, 1.0), UPRIGHT, (2.0, -0.5, 1.0), UPRIGHT, True, (RENDER,)),
+        sim.Added(sim.ItemType.ENTITY, 1),
+    ),
+    (sim.ListEntities(), sim.EntitiesListed((1, 0))),
+    (sim.GetEntity(1, X), sim.EntityGot(X, (2.0, -0.5, 1.0))),
+    (sim.GetEntity(0, Q), sim.EntityGot(Q, UPRIGHT)),
+    (sim.GetEntity(7, X), sim.Error(0, "No entity with given ID.")),
+    (sim.SetEntity(0, V, (0.25, 0.0, 0.0)), sim.Ok()),
+    (sim.SetExtended(1, "note", b"hello"), sim.Ok()),
+    (sim.GetExtended(1, "note"), sim.ExtendedGot("note", b"hello")),
+    (sim.GetExtended(1, "nope"), sim.Error(0, "No extended entity attribute with given key.")),
+    (sim.AddCamera(0, UPRIGHT, (0.0, 0.0, 0.0), 1.0), sim.Added(sim.ItemType.CAMERA, 0)),
+    (sim.StreamCamera(0, 2, 1), sim.Added(sim.ItemType.CAMERA_STREAM, 0)),
+    (sim.AddTrigger(sim.CollisionTrigger(0, 1, 0.5)), sim.Added(sim.ItemType.TRIGGER, 0)),
+    (
+        sim.AddTrigger(sim.PathTrigger(0, (0.0, 0.0, 0.0), (1.0, 0.0, 0.0), 0.1)),
+        sim.Added(sim.ItemType.TRIGGER, 1),
+    ),
+    (sim.StreamEntity(0, 1, (X, V, Q, W)), sim.Added(sim.ItemType.ENTITY_STREAM, 0)),
+    (sim.Run(10), sim.Ok()),
+    (sim.Run(0), sim.Ok()),
+]
+
+
 @pytest.mark.parametrize("split", [lambda data: [data], one_by_one])
 def test_a_recorded_conversation_is_read_and_written_byte_for_byte(split):
     requests = read(sim.ServerConnection(), split(FROM_CLIENT))
-    assert requests == [
-        sim.Reassure(),
-        sim.GetConfig(),
-        sim.ListEntities(),
-        sim.AddEntity(1.0, 0.2, (1.0, 1.0, 1.0), UPRIGHT, (2.0, -0.5, 1.0), UPRIGHT, True, (RENDER,)),
-        sim.ListEntities(),
-        sim.GetEntity(1, X),
-        sim.GetEntity(0, Q),
-        sim.GetEntity(7, X),
-        sim.SetEntity(0, V, (0.25, 0.0, 0.0)),
-        sim.SetExtended(1, "note", b"hello"),
-        sim.GetExtended(1, "note"),
-        sim.GetExtended(1, "nope"),
-        sim.AddCamera(0, UPRIGHT, (0.0, 0.0, 0.0), 1.0),
-        sim.StreamCamera(0, 2, 1),
-        sim.AddTrigger(sim.CollisionTrigger(0, 1, 0.5)),
-        sim.AddTrigger(sim.PathTrigger(0, (0.0, 0.0, 0.0), (1.0, 0.0, 0.0), 0.1)),
-        sim.StreamEntity(0, 1, (X, V, Q, W)),
-        sim.Run(10),
-        sim.Run(0),
-    ]
+    assert requests == [request for request, _ in CONVERSATION]
     client = sim.ClientConnection()
     assert b"".join(map(client.send, requests)) == FROM_CLIENT
 
     events = read(client, split(FROM_SERVER))
     answers = [event for event in events if isinstance(event, sim.Answer)]
-    assert [answer.request for answer in answers] == requests
-    assert [answer.response for answer in answers] == [
-        sim.Ok(),
-        sim.Configured(100.0, 1.0, False, False),
-        sim.EntitiesListed((0,)),
-        sim.Added(sim.ItemType.ENTITY, 1),
-        sim.EntitiesListed((1, 0)),
-        sim.EntityGot(X, (2.0, -0.5, 1.0)),
-        sim.EntityGot(Q, UPRIGHT),
-        sim.Error(0, "No entity with given ID."),
-        sim.Ok(),
-        sim.Ok(),
-        sim.ExtendedGot("note", b"hello"),
-        sim.Error(0, "No extended entity attribute with given key."),
-        sim.Added(sim.ItemType.CAMERA, 0),
-        sim.Added(sim.ItemType.CAMERA_STREAM, 0),
-        sim.Added(sim.ItemType.TRIGGER, 0),
-        sim.Added(sim.ItemType.TRIGGER, 1),
-        sim.Added(sim.ItemType.ENTITY_STREAM, 0),
-        sim.Ok(),
-        sim.Ok(),
-    ]
+    assert [(answer.request, answer.response) for answer in answers] == CONVERSATION
     assert len(events) == 80
     kinds = {sim.Answer, sim.EntityData, sim.CameraData, sim.PathStarted, sim.Completed}
     assert {type(event) for event in events} == kinds
