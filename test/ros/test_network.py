@@ -16,6 +16,7 @@ from repository import ROOT, TESTS
 
 CONFIG = Path(get_package_share_directory("drone_bridge"), "config")
 PROBE = TESTS / "support" / "reach_probe.py"
+OLDER = "FASTRTPS_DEFAULT_PROFILES_FILE"
 PROFILE, RANGE, PEERS = "FASTDDS_DEFAULT_PROFILES_FILE", "ROS_AUTOMATIC_DISCOVERY_RANGE", "ROS_STATIC_PEERS"
 CLOSED = {PROFILE: str(CONFIG / "fastdds_loopback.xml"), RANGE: "SYSTEM_DEFAULT"}
 OPEN = {PROFILE: str(CONFIG / "fastdds.xml"), RANGE: "SUBNET"}
@@ -27,12 +28,12 @@ fast_dds_alone = pytest.mark.skipif(
 
 
 def activated(**before):
-    """Return the variables that env/activate sets."""
+    """Return the variables that env/activate sets: of two profiles, the one that counts."""
     if not (ROOT / ".venv" / "bin" / "drone-bridge").exists():
         pytest.skip("env/activate belongs to 'make setup', and ROS is installed otherwise here")
-    environment = {name: value for name, value in os.environ.items() if name not in (PROFILE, RANGE, PEERS)}
+    environment = {name: value for name, value in os.environ.items() if name not in (PROFILE, OLDER, RANGE, PEERS)}
     shown = subprocess.run(
-        ["bash", "-c", f'. "{ROOT}/env/activate" && echo "${PROFILE}" "${RANGE}"'],
+        ["bash", "-c", f'. "{ROOT}/env/activate" && echo "${{{OLDER}:-${PROFILE}}}" "${RANGE}"'],
         env={**environment, **before},
         capture_output=True,
         text=True,
@@ -65,6 +66,10 @@ def test_a_users_own_profile_is_kept_and_they_are_told(tmp_path):
     environment, errors = activated(**{PROFILE: str(profile)})
     assert environment == {PROFILE: str(profile), RANGE: "LOCALHOST"}
     assert f"FASTDDS_DEFAULT_PROFILES_FILE ({profile}) is kept" in errors
+
+
+def test_the_profile_of_a_folder_that_was_activated_before_is_replaced():
+    assert activated(**{OLDER: "/before/share/drone_bridge/config/fastdds.xml"}) == activated()
 
 
 @fast_dds_alone
