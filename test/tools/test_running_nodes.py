@@ -6,7 +6,7 @@ from diagnostic_msgs.msg import DiagnosticStatus
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
 from drone_bridge.kind import kinds, load
-from drone_bridge.tools.doctor.running_nodes import Endpoint, NodeTopic, RunningNode, problems
+from drone_bridge.tools.doctor.running_nodes import Endpoint, NodeTopic, RunningNode, problems, shared_frames
 
 BEST_EFFORT = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
 RELIABLE = QoSProfile(depth=10)
@@ -96,7 +96,13 @@ def test_commands_on_another_topic_are_enough():
     assert said(rates=given("cmd_rates", RATES), velocity=given("cmd_vel", TWIST, vehicle(TWIST))) == []
 
 
-def node(level=DiagnosticStatus.OK, message="connected", topics=()):
-    return RunningNode(
-        "/testbed_server", "virtual testbed", DiagnosticStatus(level=level, message=message), list(topics)
-    )
+def node(level=DiagnosticStatus.OK, message="connected", topics=(), name="/testbed_server", frame=""):
+    status = DiagnosticStatus(level=level, message=message)
+    return RunningNode(name, "virtual testbed", status, list(topics), frame)
+
+
+def test_vehicles_that_share_a_frame_are_named():
+    frames = {"/a/robot_bridge": "base_link", "/b/robot_bridge": "base_link", "/c": "c/base_link", "/d": "", "/e": ""}
+    ((frame, sentence),) = shared_frames([node(name=name, frame=each) for name, each in frames.items()])
+    assert frame == "base_link"
+    assert sentence.startswith("/a/robot_bridge and /b/robot_bridge have it: ")

@@ -245,7 +245,7 @@ def running() -> Iterator[Finding]:
 
 def judge(found: "Sequence[RunningNode]") -> Iterator[Finding]:
     """Report the state of each node, and the faults of its topics."""
-    from drone_bridge.tools.doctor.running_nodes import problems
+    from drone_bridge.tools.doctor.running_nodes import problems, shared_frames
 
     if not found:
         yield Finding("running", "no bridge or server in this domain")
@@ -259,6 +259,8 @@ def judge(found: "Sequence[RunningNode]") -> Iterator[Finding]:
             yield Finding("running", f"{named}, {node.status.message}")
         for topic, sentence in problems(node.topics):
             yield Finding("", f"{topic} of {node.name}", sentence, is_fatal=True)
+    for frame, sentence in shared_frames(found):
+        yield Finding("", f"the frame {frame}", sentence, is_fatal=True)
 
 
 def vehicles() -> Iterator[Finding]:

@@ -7,12 +7,14 @@ server needs, and commands without a subscriber.
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import rclpy
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from nav_msgs.msg import Odometry
 from rclpy.node import Node, TopicEndpointInfo
-from rclpy.qos import DurabilityPolicy, QoSCompatibility, QoSProfile, qos_check_compatible
+from rclpy.qos import DurabilityPolicy, QoSCompatibility, QoSProfile, qos_check_compatible, qos_profile_sensor_data
 
 from drone_bridge.kind import ProtocolKind, kinds, load
 from drone_bridge.ros.node.link_report import LINK_STATUS
@@ -63,9 +65,20 @@ class RunningNode:
     """Name of the vehicle for its owner, such as "tracked robot"."""
     status: DiagnosticStatus | None
     topics: list[NodeTopic]
+    frame: str = ""
+    """Frame of its vehicle by its odometry."""
 
 
 # Findings.
+
+
+def shared_frames(nodes: Collection[RunningNode]) -> Iterator[tuple[str, str]]:
+    """Yield each frame that several vehicles have, and a sentence."""
+    for frame in sorted({each.frame for each in nodes if each.frame}):
+        names = [each.name for each in nodes if each.frame == frame]
+        if len(names) > 1:
+            have = f"{' and '.join(names)} have it: on /tf, it jumps from one vehicle to the other"
+            yield frame, f"{have}. Give each a frame_prefix of its own, such as frame_prefix:=second/."
 
 
 def problems(topics: Collection[NodeTopic]) -> Iterator[tuple[str, str]]:
@@ -138,9 +151,18 @@ def inspect_nodes() -> list[RunningNode]:
     _wait_for_discovery(node)
     ours = _our_nodes(node)
     found = {name: _topics_of(node, name, rows) for name, (_, rows) in ours.items()}
-    spin_until(node, lambda: statuses.keys() >= found.keys(), LISTEN_S)
+    frames: dict[str, str] = {}
+    given = ((name, each.topic) for name, topics in found.items() for each in topics if not each.is_taken)
+    odometry = {name: topic for name, topic in given if topic.endswith("/odom")}
+    for name, topic in odometry.items():
+        note_frame = partial(lambda name, message: frames.update({name: message.child_frame_id}), name)
+        node.create_subscription(Odometry, topic, note_frame, qos_profile_sensor_data)
+    spin_until(node, lambda: {*statuses} >= {*found} and {*frames} == {*odometry}, LISTEN_S)
     titles = {name: kind.title or kind.name for name, (kind, _) in ours.items()}
-    return [RunningNode(name, titles[name], statuses.get(name), topics) for name, topics in found.items()]
+    return [
+        RunningNode(name, titles[name], statuses.get(name), topics, frames.get(name, ""))
+        for name, topics in found.items()
+    ]
 
 
 def _wait_for_discovery(node: Node) -> None:
