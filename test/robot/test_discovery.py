@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Discovery between real sockets on the loopback interface, where delivery is immediate."""
 
-import contextlib
 import socket
 import threading
 
@@ -150,7 +149,7 @@ def test_a_route_by_host_names_is_refused(arguments):
 # Connecting by name.
 
 
-#: A second address of this machine.
+#: Another robot's address.
 OTHER = "127.0.0.2"
 
 
@@ -158,125 +157,76 @@ OTHER = "127.0.0.2"
 def connect(plain, cancellation):
     """Return a factory: connect(name, port, on_failure, on_other) returns a link that queries the plain socket."""
     route = DiscoveryRoute(LOOPBACK, plain.getsockname()[1])
-    return lambda name, port, on_failure=lambda *_: None, on_other=None: DiscoveredPeer(
+    return lambda name, port=1, on_failure=lambda *_: None, on_other=None: DiscoveredPeer(
         name, port, on_failure, route=route, timeout_s=0.5, on_other=on_other, cancellation=cancellation
     )
 
 
-@pytest.fixture
-def answering(plain):
-    """Return a function: answering(*robots) is a context in which these (address, name) answer each query."""
-
-    @contextlib.contextmanager
-    def run(*robots):
-        def answer():
-            while (query := plain.recvfrom(100))[0] == DISCOVERY_QUERY:
-                for sender, name in senders:
-                    sender.sendto(name, query[1])
-
-        with contextlib.ExitStack() as stack:
-            senders = []
-            for address, name in robots:
-                sender = stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
-                sender.bind((address, 0))
-                senders.append((sender, name))
-            plain.settimeout(None)
-            thread = threading.Thread(target=answer)
-            thread.start()
-            try:
-                yield
-            finally:
-                senders[0][0].sendto(b"end", plain.getsockname())
-                thread.join()
-
-    return run
+def test_a_robot_is_connected_to_by_name(plain, connect):
+    with socket.create_server((LOOPBACK, 0)) as server:
+        link = connect("rapier", server.getsockname()[1])
+        thread = threading.Thread(target=link.open)
+        thread.start()
+        query, source = plain.recvfrom(100)
+        assert query == DISCOVERY_QUERY
+        plain.sendto(b"rapier", source)
+        thread.join()
+        assert str(link.receive().source).startswith(LOOPBACK)
+        assert link._known == LOOPBACK
+        link.close()
 
 
 @pytest.fixture
-def robots():
-    """Robots at both addresses, with one port."""
-    with socket.create_server((LOOPBACK, 0)) as first, socket.create_server((OTHER, first.getsockname()[1])) as second:
-        for server in (first, second):
-            server.setblocking(False)
-        yield first, second
+def resolve(monkeypatch):
+    """resolve(link, *robots) returns the address to which a link connects if these (address, name) have replied."""
+
+    def resolve(link, *robots):
+        def wait(name, search):
+            search.found.update(dict.fromkeys(FoundRobot(*each) for each in robots))
+
+        monkeypatch.setattr(link, "_wait_for", wait)
+        (*_, (address, _)) = link._resolve()[0]
+        link._known = address
+        return address
+
+    return resolve
 
 
-def reconnect(link):
-    """Return the address of the robot to which a link connects next."""
-    link.open()
-    address = str(link.receive().source)
-    link.disconnect_all()
-    return address.partition(":")[0]
+def test_a_robot_is_told_from_others_by_its_name(connect, resolve):
+    assert resolve(connect("rapier"), (LOOPBACK, "saber"), (OTHER, "rapier")) == OTHER
 
 
-def test_a_robot_is_connected_to_by_name(answering, connect, robots):
-    link = connect("rapier", robots[0].getsockname()[1])
-    with answering((LOOPBACK, b"saber"), (OTHER, b"rapier")):
-        assert reconnect(link) == OTHER
-    link.close()
+def test_several_robots_of_one_name_are_not_connected_to(connect, resolve):
+    link = connect("saber")
+    with pytest.raises(OSError, match=r"2 robots of this name answered: 127\.0\.0\.1, 127\.0\.0\.2"):
+        resolve(link, (LOOPBACK, "saber"), (OTHER, "saber"))
 
 
-def test_several_robots_of_one_name_are_not_connected_to(answering, connect, robots, cancellation):
-    failures = []
-
-    def fail(error, _delay_s):
-        failures.append(str(error))
-        if LOOPBACK in failures[-1] and OTHER in failures[-1]:
-            cancellation.cancel()
-
-    link = connect("saber", robots[0].getsockname()[1], fail)
-    with answering((LOOPBACK, b"saber"), (OTHER, b"saber")), pytest.raises(LinkCancelledError):
-        link.open()
-    assert ": 127.0.0.1, 127.0.0.2." in failures[-1]
-    for server in robots:
-        with pytest.raises(BlockingIOError):
-            server.accept()
-
-
-def test_the_known_robot_is_preferred_and_another_is_reported(answering, connect, robots):
+def test_the_known_robot_is_preferred_and_another_is_reported(connect, resolve):
     others = []
-    link = connect("saber", robots[0].getsockname()[1], on_other=lambda *addresses: others.append(addresses))
-    with answering((LOOPBACK, b"saber")):
-        assert reconnect(link) == LOOPBACK
-    with answering((OTHER, b"saber"), (LOOPBACK, b"saber")):
-        assert reconnect(link) == LOOPBACK
+    link = connect("saber", on_other=lambda *addresses: others.append(addresses))
+    assert resolve(link, (LOOPBACK, "saber")) == LOOPBACK
+    assert resolve(link, (OTHER, "saber"), (LOOPBACK, "saber")) == LOOPBACK
     assert others == []
-    with answering((OTHER, b"saber")):
-        assert reconnect(link) == OTHER
-        assert reconnect(link) == OTHER
+    for _ in range(2):
+        assert resolve(link, (OTHER, "saber")) == OTHER
     assert others == [(LOOPBACK, OTHER)]
-    link.close()
 
 
-def test_a_program_connects_to_no_other_robot(answering, connect, robots, cancellation):
-    failures = []
-    link = connect(
-        "saber", robots[0].getsockname()[1], lambda error, _: failures.append(error) or cancellation.cancel()
-    )
-    with answering((LOOPBACK, b"saber")):
-        assert reconnect(link) == LOOPBACK
-    with answering((OTHER, b"saber")), pytest.raises(LinkCancelledError):
-        link.open()
-    assert "another robot" in str(failures[0])
+def test_a_program_connects_to_no_other_robot(connect, resolve):
+    link = connect("saber")
+    assert resolve(link, (LOOPBACK, "saber")) == LOOPBACK
+    with pytest.raises(OSError, match=r"another robot of this name answered, at 127\.0\.0\.2 instead"):
+        resolve(link, (OTHER, "saber"))
 
 
-def test_other_robots_that_reply_are_named_and_the_search_continues(connect, cancellation, monkeypatch):
-    answers, failures = [[], [FoundRobot(LOOPBACK, "saber")]], []
-
-    def wait(self, name, search):
-        search.found.update(dict.fromkeys(answers.pop(0)))
-
-    def fail(error, _delay_s):
-        failures.append(str(error))
-        if not answers:
-            cancellation.cancel()
-
-    monkeypatch.setattr(DiscoveredPeer, "_wait_for", wait)
-    with pytest.raises(LinkCancelledError):
-        connect("rapier", 1, fail).open()
-    assert "no robot of this name answered at 127.0.0.1" in failures[0]
-    assert "discovery_interface: 127.0.0.1" in failures[0], "the usual reason"
-    assert ["'saber'" in each for each in failures] == [False, True]
+@pytest.mark.parametrize(
+    ("robots", "others"), [((), "nor any other"), (((LOOPBACK, "saber"),), "but these did: 'saber'")]
+)
+def test_other_robots_that_reply_are_named(connect, resolve, robots, others):
+    sentence = f"no robot of this name answered at 127.0.0.1:.*, {others}.*discovery_interface: 127.0.0.1"
+    with pytest.raises(OSError, match=sentence):  # with the usual reason
+        resolve(connect("rapier"), *robots)
 
 
 def test_a_search_for_a_name_can_be_cancelled(plain, connect, cancellation):
