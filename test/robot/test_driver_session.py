@@ -493,18 +493,6 @@ def test_requests_without_a_connection_or_from_before_a_stall_are_refused(bound,
     assert bound.packets() == []
 
 
-# Stalls and silence.
-
-
-def test_a_stall_of_this_process_does_not_count_as_silence_of_the_robot(bound):
-    bound.now_s += 30.0
-    bound.take(bound.session.resume(bound.now_s))
-    assert not bound.is_closed
-    bound.run(1.0)
-    assert not bound.is_closed
-    assert bound.session.silent_s(bound.now_s) < 0.2
-
-
 # Published events.
 
 

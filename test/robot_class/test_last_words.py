@@ -10,7 +10,7 @@ from robot_class_talk import ClientTalk, data_of
 from session_talk import sent
 
 from drone_bridge.motion.body_velocity import BodyVelocity
-from drone_bridge.robot_class import Delimited, Robot, Tcp, Telemetry, Udp
+from drone_bridge.robot_class import Delimited, Robot, Tcp, Udp
 from drone_bridge.robot_class.client_session import CONNECTED, GREETING
 from drone_bridge.robot_class.robot import has_last_words
 from drone_bridge.session.arbiter import Decision, Rank
@@ -152,24 +152,6 @@ def test_a_robot_on_datagrams_is_left_by_repeats():
     talk.session.end(talk.now_s)
     assert not talk.session.is_open
     assert talk.session.due_s == talk.now_s + FINAL_GAP_S
-
-
-class Reporting(Boat):
-    """Robot on datagrams that reports."""
-
-    name = "reporting"
-
-    def decode_report(self, packet):
-        return Telemetry()
-
-
-@pytest.mark.parametrize(("robot", "silent_s"), [(Cart, 4.0), (Reporting, 2.0)])
-def test_only_a_reporting_robot_on_a_stream_is_sent_neutral_while_it_is_silent(robot, silent_s):
-    talk = Talk(robot)
-    talk.command = FORWARD
-    talk.run(0.1)
-    talk.hear(b"hi\n")
-    assert set(talk.sends(silent_s)) == {b"0.5 0\n"}
 
 
 def test_undeclared_state_has_no_last_words():

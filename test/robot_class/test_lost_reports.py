@@ -95,14 +95,10 @@ def test_a_landing_ends_with_reports_or_after_a_minute(tello):
     assert b"land" not in tello.sends(LANDS_AFTER_S - 0.1)
 
 
-def test_a_held_silent_robot_is_not_landed(tello):
-    tello.vehicle.hold.hold("STOP")
-    assert b"land" not in tello.sends(20.0)
-
-
-def test_a_silent_robot_that_flew_is_landed_also_if_a_program_holds_it(tello):
-    tello.vehicle.hold.hold(CALLED)
-    assert b"land" in tello.sends(20.0)
+@pytest.mark.parametrize(("reason", "lands"), [("STOP", False), (CALLED, True)])
+def test_a_held_silent_robot_that_flew_is_landed_only_if_a_program_holds_it(tello, reason, lands):
+    tello.vehicle.hold.hold(reason)
+    assert (b"land" in tello.sends(20.0)) is lands
 
 
 def fly_on(tello, height, seconds):

@@ -26,6 +26,7 @@ from drone_bridge.robot_class import (
     Serial,
     Tcp,
     Telemetry,
+    TiltedDrone,
     Udp,
     emulator,
 )
@@ -95,6 +96,7 @@ def described(**attributes):
         ("other must be Udp", {"control": Serial(9600, Delimited(b"\n")), "other": REPORTS}),
         ("and another link listen on one port: 2", {"one": REPORTS, "other": REPORTS}),
         ("must have bytes", {"requests": {"dock": "dock"}}),
+        ("it has a drone, and no encode_shares", {"drone": TiltedDrone(max_tilt=0.3, max_climb=1.0, max_yaw_rate=1.5)}),
     ],
 )
 def test_an_inconsistent_description_is_refused_by_one_sentence(sentence, attributes):
@@ -614,9 +616,11 @@ def test_a_stall_of_the_bridge_is_no_silence_of_a_stream(driven):
 def test_motion_is_withheld_neither_over_datagrams_nor_without_hear(flying):
     deaf = ClientTalk(Mute)
     deaf.connect()
-    for talk in (deaf, flying):
+    flying.run(0.1)
+    flying.hear(TELLO_STATE, "state")  # reports come ten times per second
+    for talk, silent_s in ((deaf, 4.0), (flying, 2.0)):
         talk.command = MOVING
-        assert len(set(talk.sends(2.9))) == 1
+        assert len(set(talk.sends(silent_s))) == 1
 
 
 # Requests, of a drone on datagrams.

@@ -71,12 +71,6 @@ def test_what_a_description_rejects_is_skipped_on_a_serial_line(line, noise):
     assert line.session.state == CONNECTED
 
 
-def test_a_stream_is_closed_by_an_endless_packet_and_not_by_a_rejected_one():
-    talk = ClientTalk(Board)
-    assert not closes(talk.connect(b"ready\n"))
-    assert closes(talk.hear(b"x" * 70000))
-
-
 def test_a_silent_board_is_greeted_again_and_its_line_stays_open(line):
     line.hear(b"hello\n")
     line.hear(b"0.5\n")

@@ -142,7 +142,5 @@ def test_the_robots_end_has_shares():
     assert Publish(Shares()) in server.tick(11.0)
 
 
-def test_a_drone_has_all_axes_and_encodes_shares():
+def test_a_drone_has_all_axes():
     assert (Kestrel.model, Kestrel.axes) == ("drone", ("x", "y", "z", "yaw"))
-    with pytest.raises(ValueError, match="Wrong: it has a drone, and no encode_shares"):
-        type("Wrong", (Robot,), {"name": "wrong", "control": Udp(1), "drone": Kestrel.drone})
