@@ -9,19 +9,7 @@ from session_talk import notes
 
 from drone_bridge.ar_drone.flight import FlightPhase
 from drone_bridge.ar_drone.flight_state import MAJOR_STATE_SHIFT
-from drone_bridge.ardrone.codec import (
-    NAVDATA,
-    PROGRESSIVE,
-    Demo,
-    DroneConnection,
-    FlightState,
-    LateCommand,
-    Navdata,
-    Pcmd,
-    Ref,
-    State,
-    setting,
-)
+from drone_bridge.ardrone import codec
 from drone_bridge.ardrone.codec.commands import read_line
 from drone_bridge.ardrone.codec.navdata import demo_option, write_navdata
 from drone_bridge.ardrone.device import EmulatedArdrone, FirmwareBehaviour
@@ -54,7 +42,7 @@ def cut_motors(talk):
 
 def presses(talk, begin=0):
     """Return the number of edges of the emergency bit."""
-    bits = [each.is_emergency for each in talk.sent(talk.actions[begin:]) if isinstance(each, Ref)]
+    bits = [each.is_emergency for each in talk.sent(talk.actions[begin:]) if isinstance(each, codec.Ref)]
     return sum(now and not before for before, now in zip([False, *bits], bits, strict=False))
 
 
@@ -69,13 +57,13 @@ def test_a_new_bridge_does_not_land_a_flying_drone(bootstrapped):
     talk.run(3.0)
     assert talk.drone.flight.phase is FlightPhase.FLYING
     assert talk.session.level is True
-    assert all(each.is_flying for each in talk.sent() if isinstance(each, Ref))
+    assert all(each.is_flying for each in talk.sent() if isinstance(each, codec.Ref))
 
 
 def test_a_new_bridge_stops_a_drone_that_its_predecessor_left_moving():
     talk = Talk().put_in_the_air()
     talk.drone.is_bootstrapped = True
-    OtherClient(talk).send(Pcmd(PROGRESSIVE, pitch=-1.0), Ref(True))
+    OtherClient(talk).send(codec.Pcmd(codec.PROGRESSIVE, pitch=-1.0), codec.Ref(True))
     talk.open()
     talk.run(1.0)
     assert talk.drone.flight.is_hovering
@@ -100,10 +88,14 @@ def test_a_new_bridge_leaves_a_drone_on_the_ground_that_reports_looping(loops):
 
 
 def test_an_adopted_level_is_the_drones_own_where_its_states_differ():
-    for state, level in ((State(0), False), (State.START_BUTTON, True), (State.FLYING, True)):
+    for state, level in ((codec.State(0), False), (codec.State.START_BUTTON, True), (codec.State.FLYING, True)):
         talk = Talk().open()
-        demo = demo_option(Demo(FlightState.GOING_TO_FIX << MAJOR_STATE_SHIFT, 90, 0.0, 0.0, 0.0, 0, 0.0, 0.0, 0.0))
-        talk.take(talk.session.receive(write_navdata(Navdata(state, 1, options=(demo,))), NAVDATA, talk.now_s))
+        demo = demo_option(
+            codec.Demo(codec.FlightState.GOING_TO_FIX << MAJOR_STATE_SHIFT, 90, 0.0, 0.0, 0.0, 0, 0.0, 0.0, 0.0)
+        )
+        talk.take(
+            talk.session.receive(write_navdata(codec.Navdata(state, 1, options=(demo,))), codec.NAVDATA, talk.now_s)
+        )
         assert talk.session.level is level
 
 
@@ -123,7 +115,7 @@ def test_after_a_landing_of_its_own_the_drone_stays_on_the_ground(again):
 def test_a_landing_by_another_client_is_not_countermanded(talk):
     talk.run(0.3)
     other = OtherClient(talk)
-    other.send(Ref())
+    other.send(codec.Ref())
     talk.run(10.0)
     assert talk.drone.flight.phase is FlightPhase.LANDED
 
@@ -177,12 +169,12 @@ def test_a_second_emergency_presses_nothing_and_keeps_the_motors_off(talk):
 
 
 def test_emergency_in_a_fault_of_the_drones_own_presses_nothing(talk):
-    talk.drone.enter_emergency(State.CUTOUT)
+    talk.drone.enter_emergency(codec.State.CUTOUT)
     talk.run(0.2)
     assert talk.ask("emergency").outcome.is_success
     talk.run(1.0)
     assert presses(talk) == 0
-    assert talk.drone.state & State.EMERGENCY
+    assert talk.drone.state & codec.State.EMERGENCY
     assert "propeller" in talk.session.problems[1]
 
 
@@ -255,7 +247,7 @@ def test_an_emergency_that_arrived_before_a_stall_is_not_pressed_again(talk, has
     talk.stall(seconds)
     talk.run(2.0)
     assert emergency.outcome.is_success
-    assert talk.drone.state & State.EMERGENCY
+    assert talk.drone.state & codec.State.EMERGENCY
     assert presses(talk) == 1
 
 
@@ -273,7 +265,7 @@ def test_an_emergency_during_a_reset_has_its_own_edge_after_a_stall(has_last_wor
     talk.loses = lambda data: False
     talk.stall(seconds)
     talk.run(2.0)
-    assert bool(talk.drone.state & State.EMERGENCY) == is_cut
+    assert bool(talk.drone.state & codec.State.EMERGENCY) == is_cut
     assert emergency.outcome.is_success == is_cut
 
 
@@ -316,7 +308,7 @@ def test_an_emergency_that_is_called_again_right_after_a_stall_is_not_ended(talk
     again = talk.ask("emergency")
     talk.run(2.0)
     assert again.outcome.is_success
-    assert talk.drone.state & State.EMERGENCY
+    assert talk.drone.state & codec.State.EMERGENCY
     assert presses(talk) == 1
 
 
@@ -368,7 +360,7 @@ def test_reset_without_an_emergency_presses_nothing(on_ground):
     assert talk.ask("reset").outcome.is_success
     talk.run(2.0)
     assert presses(talk) == 0
-    assert not talk.drone.state & State.EMERGENCY
+    assert not talk.drone.state & codec.State.EMERGENCY
 
 
 @pytest.mark.parametrize("on_ground", [True, False])
@@ -381,7 +373,7 @@ def test_an_emergency_during_a_reset_has_its_own_edge(on_ground):
     talk.run(3.0)
     assert presses(talk, begin) == 2
     assert emergency.outcome.is_success
-    assert bool(talk.drone.state & State.EMERGENCY) == on_ground
+    assert bool(talk.drone.state & codec.State.EMERGENCY) == on_ground
 
 
 def test_an_emergency_on_the_ground_that_the_drone_ignores_is_confirmed():
@@ -407,7 +399,7 @@ def test_a_bridge_that_was_killed_and_started_again_finds_its_drone(lands, any_n
     again.connected()
     again.run(8.0)
     assert (drone.flight.phase is FlightPhase.LANDED) == lands
-    assert not drone.state & State.WATCHDOG
+    assert not drone.state & codec.State.WATCHDOG
     land = again.ask("land")
     again.until(FlightPhase.LANDED)
     assert land.outcome.is_success
@@ -433,9 +425,9 @@ def test_send_rates_between_the_drones_watchdog_and_its_limit_never_hover():
     talk = Talk(watchdog_s=0.05).flying()
     talk.pilot.wanted = FORWARD
     talk.run(0.5)
-    assert not talk.drone.state & State.WATCHDOG
+    assert not talk.drone.state & codec.State.WATCHDOG
     talk.run(2.0)
-    assert not talk.drone.state & State.WATCHDOG
+    assert not talk.drone.state & codec.State.WATCHDOG
 
 
 def test_a_link_that_is_lost_for_a_while_is_taken_up_again(talk):
@@ -459,7 +451,7 @@ def test_lost_first_packets_do_not_leave_the_drone_deaf(any_number):
     talk = Talk(any_number_after_loss=any_number)
     other = OtherClient(talk)
     for _ in range(500):
-        other.send(Pcmd())
+        other.send(codec.Pcmd())
     count = 0
 
     def loses(data):
@@ -469,7 +461,7 @@ def test_lost_first_packets_do_not_leave_the_drone_deaf(any_number):
 
     talk.loses = loses
     talk.connected()
-    assert not talk.drone.state & State.WATCHDOG
+    assert not talk.drone.state & codec.State.WATCHDOG
     assert talk.ask("takeoff")
     talk.run(8.0, until=lambda: talk.drone.flight.is_hovering)
 
@@ -477,19 +469,19 @@ def test_lost_first_packets_do_not_leave_the_drone_deaf(any_number):
 def test_numbers_start_over_when_another_client_has_higher_ones(talk):
     other = OtherClient(talk)
     other.connection._next = 1_000_000
-    other.send(Ref(True))
+    other.send(codec.Ref(True))
     talk.run(5.0, until=lambda: notes(talk.actions, RESTARTS))
     talk.pilot.wanted = FORWARD
     talk.run(1.0)
     assert not talk.drone.flight.is_hovering
 
 
-class NoRestart(DroneConnection):
+class NoRestart(codec.DroneConnection):
     """Drone's end for which 1 is a number like any other."""
 
     def next_event(self):
         if self._lines and read_line(self._lines[0])[0] <= self._newest:
-            return LateCommand(read_line(self._lines.popleft())[0], self._newest)
+            return codec.LateCommand(read_line(self._lines.popleft())[0], self._newest)
         return super().next_event()
 
 
@@ -512,13 +504,13 @@ class NoEcho(EmulatedArdrone):
 
     @property
     def state(self):
-        return super().state & ~State.START_BUTTON
+        return super().state & ~codec.State.START_BUTTON
 
 
 @pytest.mark.parametrize("kind", [NoEcho, EmulatedArdrone])
 def test_numbers_do_not_start_over_in_flight_while_the_drone_obeys(kind):
     talk = Talk(drone=kind(behaviour=FirmwareBehaviour(acknowledges_refused=False))).flying()
-    talk.session.add_setting(WantedSetting(setting("no:such_key", 1)), talk.now_s)
+    talk.session.add_setting(WantedSetting(codec.setting("no:such_key", 1)), talk.now_s)
     assert notes(talk.run(8.0), "refused_settings")
     assert not notes(talk.actions, RESTARTS)
 

@@ -10,21 +10,8 @@ from session_talk import SessionTalk, notes, published
 
 from drone_bridge.ar_drone.flight_state import FlyingReport
 from drone_bridge.dronegui.codec import Controls, Demo, FlightState, OtherNavdata, VisionDetect
+from drone_bridge.dronegui.session import controller
 from drone_bridge.dronegui.session.buttons import PACKETS_PER_LEVEL
-from drone_bridge.dronegui.session.controller import (
-    FOREIGN_NAVDATA,
-    HELD_SINCE,
-    HOVER_PACKETS,
-    LAND_PERIOD_S,
-    LINK_CHANGED,
-    OVERRULED,
-    REFUSED_S,
-    STALLED,
-    UNHEARD,
-    DroneGuiControllerSession,
-    NavdataBlock,
-    SentPacket,
-)
 from drone_bridge.dronegui.session.flight_watch import FlyingSource
 from drone_bridge.motion.observed_motion import ObservedMotion
 from drone_bridge.motion.tilted_drone import Shares
@@ -78,7 +65,7 @@ class Talk(SessionTalk):
         feedback = SimpleNamespace(measured=lambda measured, now_s: self.reported.append((measured, now_s)))
         self.actions = []
         super().__init__(
-            DroneGuiControllerSession(
+            controller.DroneGuiControllerSession(
                 "127.0.0.1:5560",
                 self.parameters.__getitem__,
                 self.pilot,
@@ -222,8 +209,8 @@ def test_hover_is_sent_first_regardless_of_commands():
     talk.pilot.wanted = FORWARD
     actions += talk.run(0.6)
     assert [packet["seq"] for packet in packets(actions)] == list(range(1, 14))
-    assert states(actions)[:HOVER_PACKETS] == [HOVER] * HOVER_PACKETS
-    assert states(actions)[HOVER_PACKETS] == {**HOVER, "hover": False, "pitch": -0.5}
+    assert states(actions)[: controller.HOVER_PACKETS] == [HOVER] * controller.HOVER_PACKETS
+    assert states(actions)[controller.HOVER_PACKETS] == {**HOVER, "hover": False, "pitch": -0.5}
     assert notes(actions, "connections") == ["Sending to 127.0.0.1:5560."]
     assert (talk.session.state, talk.session.is_open) == ("sending", True)
 
@@ -251,7 +238,7 @@ def test_a_packet_with_an_unsent_copy_counts_as_unsent(which):
     actions = talk.open()
     sent = [action for action in actions if isinstance(action, Send)]
     talk.session.unsent(sent[which], "Nothing can be sent.", talk.now_s)
-    assert SentPacket(1, Controls(), is_out=False) in published(actions)
+    assert controller.SentPacket(1, Controls(), is_out=False) in published(actions)
 
 
 def test_velocities_that_are_estimated_are_counted(talk):
@@ -268,7 +255,7 @@ def test_a_command_that_cant_be_encoded_is_hover_and_counted(talk):
 
 def test_packets_to_a_closed_port_are_still_sent_and_counted(talk):
     actions = talk.refuse()
-    assert len(notes(actions, UNHEARD)) == 1
+    assert len(notes(actions, controller.UNHEARD)) == 1
     assert len(packets(talk.run(1.0))) == 20
 
 
@@ -307,7 +294,7 @@ def test_after_a_link_without_packets_the_next_one_starts_with_packet_1():
     actions = [*talk.open(), *talk.lose()]
     for sent in [action for action in actions if isinstance(action, Send)]:
         unsent = talk.session.unsent(sent, "Nothing can be sent.", talk.now_s)
-        assert notes(unsent, UNHEARD) == ["Nothing can be sent."]
+        assert notes(unsent, controller.UNHEARD) == ["Nothing can be sent."]
     assert packets(talk.open_again())[0]["seq"] == 1
 
 
@@ -316,9 +303,9 @@ def test_after_a_link_without_packets_the_next_one_starts_with_packet_1():
 
 def test_navdata_is_published_unchanged(talk):
     talk.hear(b'{"type": "demo", "altitude": 400}')
-    assert NavdataBlock(Demo(altitude=400.0), b'{"type": "demo", "altitude": 400}', "127.0.0.1:3456") in published(
-        talk.actions
-    )
+    assert controller.NavdataBlock(
+        Demo(altitude=400.0), b'{"type": "demo", "altitude": 400}', "127.0.0.1:3456"
+    ) in published(talk.actions)
     assert notes(talk.actions, "navdata") == [""]
     actions = [*talk.hear({"features": []}), *talk.hear({"type": "checksum", "value": 1})]
     blocks = [message.block for message in published(actions)]
@@ -337,7 +324,7 @@ def test_navdata_is_fed_back_while_it_is_received(talk):
 def test_garbage_and_foreign_packets_have_no_effect(talk):
     assert "is not JSON" in notes(talk.hear(b"{}x"), "rejected_input")[0]
     actions = talk.hear({"type": "demo", "ctrl_state": 3 << 16}, STRANGER)
-    (refusal,) = notes(actions, FOREIGN_NAVDATA)
+    (refusal,) = notes(actions, controller.FOREIGN_NAVDATA)
     assert "127.0.0.2:3456" in refusal
     assert (published(actions), talk.session.received_s, talk.watch.is_flying(talk.now_s)) == ([], None, None)
 
@@ -594,7 +581,7 @@ def test_an_ignored_landing_is_retried_once_as_packet_1_and_then_fails(talk):
     actions = talk.show_on(FlightState.FLYING, 5.0)
     (again,) = [packet for packet in packets(actions) if packet["seq"] == 1]
     assert again["state"]["take_off"]
-    assert (presses(actions), outcomes(actions), len(notes(actions, OVERRULED))) == (["take_off"], [], 1)
+    assert (presses(actions), outcomes(actions), len(notes(actions, controller.OVERRULED))) == (["take_off"], [], 1)
     assert "flying" in refusal(talk.show_on(FlightState.FLYING, 1.0))
 
 
@@ -603,7 +590,7 @@ def test_commands_reach_no_vehicle_only_while_the_guis_port_refuses(talk):
     assert talk.session.undeliverable(talk.now_s) is None
     talk.refuse()
     assert talk.session.undeliverable(talk.now_s) == REFUSAL
-    talk.run(REFUSED_S + 0.1)
+    talk.run(controller.REFUSED_S + 0.1)
     assert talk.session.undeliverable(talk.now_s) is None
 
 
@@ -959,7 +946,7 @@ def loses_its_link(talk):
     talk.open_again(0.2)
 
 
-INTERRUPTIONS = ((stalls, STALLED), (loses_its_link, LINK_CHANGED))
+INTERRUPTIONS = ((stalls, controller.STALLED), (loses_its_link, controller.LINK_CHANGED))
 
 
 @pytest.mark.parametrize(("interrupt", "why"), INTERRUPTIONS)
@@ -1003,7 +990,7 @@ def test_navdata_from_before_an_interruption_is_discarded(talk, interrupt):
 def test_a_stall_cancels_a_press_before_its_first_packet(blind):
     blind.ask("reset")
     actions = blind.stand_still()
-    assert refusal(actions) == f"reset was not pressed: {STALLED}"
+    assert refusal(actions) == f"reset was not pressed: {controller.STALLED}"
     assert presses(blind.run(1.0)) == []
 
 
@@ -1049,17 +1036,17 @@ def test_a_required_landing_presses_the_button_and_is_reported(talk):
 def test_a_required_landing_on_the_ground_presses_no_button(talk, state):
     talk.show(state)
     talk.pilot.rank = Rank.LANDING
-    actions = talk.show_on(state, 3 * LAND_PERIOD_S)
+    actions = talk.show_on(state, 3 * controller.LAND_PERIOD_S)
     assert (presses(actions), notes(actions, "")) == ([], [])
 
 
 def test_a_refused_landing_is_retried(talk):
     talk.pilot.rank = Rank.LANDING
-    said = notes(talk.run(3 * LAND_PERIOD_S - 0.1), "")
+    said = notes(talk.run(3 * controller.LAND_PERIOD_S - 0.1), "")
     assert len(said) == 3
     assert "must land" in said[0]
     talk.pilot.rank = Rank.NEUTRAL
-    assert notes(talk.run(3 * LAND_PERIOD_S), "") == []
+    assert notes(talk.run(3 * controller.LAND_PERIOD_S), "") == []
 
 
 def test_a_landing_without_navdata_is_impossible_and_is_not_said(talk):
@@ -1095,7 +1082,7 @@ def test_of_requests_pending_at_a_hold_only_a_landing_presses():
     talk.say(is_flying=False)
     talk.ask("takeoff")
     talk.pilot.rank = Rank.HOLD
-    assert refusal(talk.run(2.0)) == HELD_SINCE
+    assert refusal(talk.run(2.0)) == controller.HELD_SINCE
     talk.show(FlightState.HOVERING)
     assert presses([*talk.ask("land"), *talk.run(0.1)]) == ["take_off"]
 
@@ -1106,7 +1093,7 @@ def test_hold_cancels_only_a_takeoff_before_its_first_packet(blind, name, presse
     blind.pilot.rank = Rank.HOLD
     actions = blind.run(1.0)
     assert presses(actions) == []
-    assert HELD_SINCE in refusal(actions)
+    assert controller.HELD_SINCE in refusal(actions)
     blind.say(is_flying=name == "land")
     actions = [*blind.ask(name), *blind.run(1.0)]
     assert (presses(actions), outcome(actions)[0]) == ([pressed], True)

@@ -6,17 +6,7 @@ import json
 import pytest
 from repository import CAPTURES
 
-from drone_bridge.dronegui.codec import (
-    MAX_DATAGRAM_BYTES,
-    MAX_FEATURES,
-    NEED_DATA,
-    ControllerConnection,
-    Demo,
-    Feature,
-    FlightState,
-    OtherNavdata,
-    VisionDetect,
-)
+from drone_bridge.dronegui import codec
 from drone_bridge.wire.events import RemoteProtocolError
 
 CAPTURE = CAPTURES / "gui_to_controller_navdata.jsonl"
@@ -25,10 +15,10 @@ DATAGRAMS = CAPTURE.read_bytes().splitlines()
 
 def receive(document):
     """Pass one datagram to a connection and return its event."""
-    controller = ControllerConnection()
+    controller = codec.ControllerConnection()
     controller.receive_data(document if isinstance(document, bytes) else json.dumps(document).encode())
     event = controller.next_event()
-    assert controller.next_event() is NEED_DATA
+    assert controller.next_event() is codec.NEED_DATA
     return event
 
 
@@ -43,17 +33,22 @@ def refusal(document):
 
 
 def test_a_captured_flight_is_read_whole():
-    controller = ControllerConnection()
+    controller = codec.ControllerConnection()
     for datagram in DATAGRAMS:
         controller.receive_data(datagram)
-    events = list(iter(controller.next_event, NEED_DATA))
+    events = list(iter(controller.next_event, codec.NEED_DATA))
     assert len(events) == len(DATAGRAMS) == 144
-    demos = [event for event in events if isinstance(event, Demo)]
+    demos = [event for event in events if isinstance(event, codec.Demo)]
     assert [demo.num_frames for demo in demos] == list(range(60))
     states = list(dict.fromkeys(demo.flight_state for demo in demos))
-    assert states == [FlightState.LANDED, FlightState.TAKING_OFF, FlightState.FLYING, FlightState.LANDING]
-    assert demos[-1].flight_state is FlightState.LANDED
-    assert demos[14] == Demo(
+    assert states == [
+        codec.FlightState.LANDED,
+        codec.FlightState.TAKING_OFF,
+        codec.FlightState.FLYING,
+        codec.FlightState.LANDING,
+    ]
+    assert demos[-1].flight_state is codec.FlightState.LANDED
+    assert demos[14] == codec.Demo(
         ctrl_state=3 << 16,
         vbat_flying_percentage=87.0,
         theta=pytest.approx(-1205.4, abs=0.1),
@@ -65,16 +60,16 @@ def test_a_captured_flight_is_read_whole():
         vz=0.0,
         num_frames=14,
     )
-    detections = [event for event in events if isinstance(event, VisionDetect)]
-    assert detections[:2] == [VisionDetect((Feature(512, 430, 88, 61, 143),)), VisionDetect()]
-    assert {event.type for event in events if isinstance(event, OtherNavdata)} == {"iphoneangles", "checksum"}
+    detections = [event for event in events if isinstance(event, codec.VisionDetect)]
+    assert detections[:2] == [codec.VisionDetect((codec.Feature(512, 430, 88, 61, 143),)), codec.VisionDetect()]
+    assert {event.type for event in events if isinstance(event, codec.OtherNavdata)} == {"iphoneangles", "checksum"}
 
 
 def test_the_flight_state_is_in_the_upper_half_of_ctrl_state():
-    assert receive({"type": "demo", "ctrl_state": 4 << 16 | 7}).flight_state is FlightState.HOVERING
+    assert receive({"type": "demo", "ctrl_state": 4 << 16 | 7}).flight_state is codec.FlightState.HOVERING
     assert receive({"type": "demo", "ctrl_state": 77 << 16}).flight_state is None
     assert receive({"type": "demo"}).flight_state is None
-    airborne = {state.name for state in FlightState if state.is_airborne}
+    airborne = {state.name for state in codec.FlightState if state.is_airborne}
     assert airborne == {"FLYING", "HOVERING", "TAKING_OFF", "GOING_TO_FIX", "LANDING", "LOOPING"}
 
 
@@ -87,20 +82,20 @@ def test_blocks_without_a_type_are_recognised_by_their_unique_fields():
         document = json.loads(datagram)
         del document["type"]
         assert receive(document) == receive(datagram)
-    assert receive({"checksum": 4}) == OtherNavdata("", {"checksum": 4})
-    assert receive({"theta": 4}) == OtherNavdata("", {"theta": 4})
+    assert receive({"checksum": 4}) == codec.OtherNavdata("", {"checksum": 4})
+    assert receive({"theta": 4}) == codec.OtherNavdata("", {"theta": 4})
 
 
 def test_non_finite_floats_count_as_missing():
     """Python's json writes them, and the drone's memory may contain them."""
     demo = receive(b'{"type": "demo", "theta": NaN, "phi": Infinity, "psi": -Infinity, "vx": 1e999, "vy": 5}')
-    assert demo == Demo(vy=5.0)
+    assert demo == codec.Demo(vy=5.0)
 
 
 @pytest.mark.parametrize(
     ("document", "reason"),
     [
-        (bytes(MAX_DATAGRAM_BYTES + 1), "limit 8192"),
+        (bytes(codec.MAX_DATAGRAM_BYTES + 1), "limit 8192"),
         ({"type": 1}, "type is 1"),
         ({"type": None}, "type is None"),
         ({"type": "demo", "theta": "1"}, "theta is '1'"),
@@ -112,7 +107,7 @@ def test_non_finite_floats_count_as_missing():
         ({"type": "visiondetect", "features": {}}, "features is {}"),
         ({"type": "visiondetect", "features": [1]}, "features[0] is 1"),
         ({"type": "visiondetect", "features": [{"xc": 1, "yc": 1}]}, "features[0].width is missing"),
-        ({"type": "visiondetect", "features": [{}] * (MAX_FEATURES + 1)}, "at most 16"),
+        ({"type": "visiondetect", "features": [{}] * (codec.MAX_FEATURES + 1)}, "at most 16"),
     ],
 )
 def test_invalid_navdata_is_refused_with_a_reason(document, reason):

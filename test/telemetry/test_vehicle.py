@@ -9,15 +9,7 @@ import numpy as np
 import pytest
 from pad_flight import PadFlight
 
-from drone_bridge.telemetry.codec import (
-    ControllerConnection,
-    DroneCommand,
-    DroneConnection,
-    DroneTelemetry,
-    RoverConnection,
-    RoverTelemetry,
-    Vector,
-)
+from drone_bridge.telemetry import codec
 from drone_bridge.telemetry.emulator.__main__ import STAYS_S, Watch
 from drone_bridge.telemetry.emulator.rover import ROVER_Z, RoverPattern
 from drone_bridge.telemetry.emulator.scene import PAD_HEIGHT
@@ -34,14 +26,14 @@ def frames(vehicle, count):
 
 def test_every_document_can_be_read_and_fits_into_a_datagram():
     vehicle = LandingFlight(FlightSetup(seed=2, pattern=RoverPattern.CIRCULAR))
-    drone, controller = DroneConnection(), ControllerConnection()
-    vehicle.follow_command(DroneCommand(thrust=-0.2, pitch=0.1, roll=-0.1, yaw=0.3))
+    drone, controller = codec.DroneConnection(), codec.ControllerConnection()
+    vehicle.follow_command(codec.DroneCommand(thrust=-0.2, pitch=0.1, roll=-0.1, yaw=0.3))
     for telemetry in frames(vehicle, 25):
         document = drone.send(telemetry)
         assert len(document) < 64 * 1024
         controller.receive_data(document)
         read = controller.next_event()
-        assert isinstance(read, DroneTelemetry)
+        assert isinstance(read, codec.DroneTelemetry)
         assert (read.camera.width, read.camera.height, read.camera.fov) == (320, 240, 60.0)
         assert read.landed is False
 
@@ -64,7 +56,7 @@ def test_flights_are_reproducible():
     setup = FlightSetup(seed=4, pattern=RoverPattern.RANDOM, images=False)
     one, same, other = LandingFlight(setup), LandingFlight(setup), LandingFlight(replace(setup, seed=5))
     for vehicle in (one, same, other):
-        vehicle.follow_command(DroneCommand(pitch=0.1))
+        vehicle.follow_command(codec.DroneCommand(pitch=0.1))
     seen = frames(one, 100)
     assert seen == frames(same, 100)
     assert seen != frames(other, 100)
@@ -76,7 +68,7 @@ def test_it_starts_on_the_ground_if_configured():
     assert telemetry.landed
     assert vehicle.touchdown is None
     assert telemetry.altimeter.altitude == pytest.approx(LANDING_GEAR, abs=0.1)
-    vehicle.follow_command(DroneCommand(thrust=1.0))
+    vehicle.follow_command(codec.DroneCommand(thrust=1.0))
     assert not frames(vehicle, 50)[-1].landed
     assert vehicle.drone.position[2] > 1
 
@@ -86,7 +78,9 @@ def test_it_starts_on_the_ground_if_configured():
 )
 def test_only_a_rover_that_follows_is_led(pattern, expected):
     vehicle = LandingFlight(replace(BLIND, pattern=pattern))
-    vehicle.move_rover(RoverTelemetry(Vector(1.0, 2.0, ROVER_Z), Vector(0.5, 0.0, 0.0), "square", 1.0))
+    vehicle.move_rover(
+        codec.RoverTelemetry(codec.Vector(1.0, 2.0, ROVER_Z), codec.Vector(0.5, 0.0, 0.0), "square", 1.0)
+    )
     vehicle.advance()
     assert vehicle.world.rover.position == pytest.approx(expected)
 
@@ -94,10 +88,10 @@ def test_only_a_rover_that_follows_is_led(pattern, expected):
 def test_it_sends_the_telemetry_of_its_rover():
     vehicle = LandingFlight(replace(BLIND, pattern=RoverPattern.CIRCULAR))
     frames(vehicle, 25)
-    controller = ControllerConnection()
-    controller.receive_data(RoverConnection().send(vehicle.rover_telemetry()))
+    controller = codec.ControllerConnection()
+    controller.receive_data(codec.RoverConnection().send(vehicle.rover_telemetry()))
     read = controller.next_event()
-    assert isinstance(read, RoverTelemetry)
+    assert isinstance(read, codec.RoverTelemetry)
     assert read.pattern == "circular"
     assert math.hypot(read.position.x, read.position.y) == pytest.approx(2.0)
     assert math.hypot(read.velocity.x, read.velocity.y) == pytest.approx(0.5)

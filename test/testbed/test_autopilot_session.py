@@ -19,18 +19,7 @@ from drone_bridge.testbed.codec import (
     SensorFrame,
     TestbedConnection,
 )
-from drone_bridge.testbed.session.autopilot import (
-    CLOSED,
-    CONNECTED,
-    FRAME_END_SILENCE_S,
-    MISSED,
-    REJECTED,
-    WAITING,
-    AutopilotSession,
-    ConversationEnd,
-    LayoutFound,
-    SimulationRestart,
-)
+from drone_bridge.testbed.session import autopilot
 
 CONSTANTS = Constants(90.0, 60.0, 4, 2, 0.25, 1.5, 9.75, 0.25, 25.0, 720.0, 360.0, 180.0)
 NEUTRAL = MotionParameters(0.0, 0.0, 0.0, 15.0)
@@ -93,7 +82,7 @@ class Talk(SessionTalk):
         self.commands, self.calls, self.stamp_s = Commands(), [], 50
         self.speaks = speaks or layout or SHORT
         super().__init__(
-            AutopilotSession(
+            autopilot.AutopilotSession(
                 self.commands,
                 lambda: AutopilotConnection(layout, reuses_images=True),
                 lambda constants: Flight(self.calls, problem),
@@ -210,9 +199,9 @@ def closed(actions):
 
 def test_constants_are_announced_and_frames_answered_before_publishing():
     talk = Talk()
-    assert (talk.session.state, talk.session.is_open) == (WAITING, False)
+    assert (talk.session.state, talk.session.is_open) == (autopilot.WAITING, False)
     assert notes(talk.connect(), "connections") == ["Connected to a."]
-    assert (talk.session.state, talk.session.peer, talk.session.since_s) == (CONNECTED, "a", talk.now_s)
+    assert (talk.session.state, talk.session.peer, talk.session.since_s) == (autopilot.CONNECTED, "a", talk.now_s)
     assert not talk.session.is_proven
     opening = talk.beds["a"].send(CONSTANTS)
     assert talk.say(opening[:20]) == []
@@ -281,7 +270,7 @@ def test_commands_of_before_are_not_for_this_drone():
 def test_time_0_starts_a_new_simulation_and_discards_earlier_commands(commanded):
     actions = commanded.show(time=0.0)
     assert kinds(actions) == ["SimulationRestart", "Send", "SensorFrame"]
-    assert published(actions)[0] == SimulationRestart(CONSTANTS)
+    assert published(actions)[0] == autopilot.SimulationRestart(CONSTANTS)
     assert answers(actions) == [NEUTRAL.thrust]
     assert len(notes(actions, "new_simulations")) == 1
     assert commanded.session.peer == "a"
@@ -292,19 +281,19 @@ def test_time_0_starts_a_new_simulation_and_discards_earlier_commands(commanded)
 
 def test_pose_layout_is_found_by_silence_and_reported_before_the_frame():
     talk = talking(layout=None, speaks=POSE)
-    actions = talk.show() + talk.run(FRAME_END_SILENCE_S + 0.001)
+    actions = talk.show() + talk.run(autopilot.FRAME_END_SILENCE_S + 0.001)
     assert kinds(actions) in (["LayoutFound", "Send", "SensorFrame"], ["Send", "LayoutFound", "SensorFrame"])
-    assert LayoutFound(POSE, CONSTANTS) in published(actions)
+    assert autopilot.LayoutFound(POSE, CONSTANTS) in published(actions)
     assert kinds(talk.show()) == ["Send", "SensorFrame"]
 
 
 def test_a_short_frame_ends_where_silence_begins():
     talk = talking(layout=None, speaks=SHORT)
     assert talk.show() == []
-    assert talk.run(FRAME_END_SILENCE_S - 0.001) == []
+    assert talk.run(autopilot.FRAME_END_SILENCE_S - 0.001) == []
     assert talk.session.tick(talk.now_s) == []
     actions = talk.run(0.002)
-    assert published(actions)[0] == LayoutFound(SHORT, CONSTANTS)
+    assert published(actions)[0] == autopilot.LayoutFound(SHORT, CONSTANTS)
     assert answers(actions) == [NEUTRAL.thrust]
 
 
@@ -313,20 +302,20 @@ def test_it_does_so_however_many_pieces_it_comes_in():
     data = talk.frame()
     for start in range(0, len(data), 20):
         assert talk.say(data[start : start + 20]) == []
-    assert len(answers(talk.run(FRAME_END_SILENCE_S + 0.001))) == 1
+    assert len(answers(talk.run(autopilot.FRAME_END_SILENCE_S + 0.001))) == 1
 
 
 def test_our_own_stall_is_no_silence_of_the_testbed():
     talk = talking(layout=None, speaks=SHORT)
     talk.show()
     talk.stall(10.0)
-    assert talk.run(FRAME_END_SILENCE_S - 0.001) == []
+    assert talk.run(autopilot.FRAME_END_SILENCE_S - 0.001) == []
     assert len(answers(talk.run(0.002))) == 1
 
 
 def test_a_layout_that_may_be_wrong_is_named():
     talk = talking(layout=SHORT, speaks=POSE)
-    (sentence,) = notes(talk.show() + talk.show(), REJECTED)
+    (sentence,) = notes(talk.show() + talk.show(), autopilot.REJECTED)
     assert "attitude_layout (pitch_yaw)" in sentence
     talk = talking(layout=POSE, speaks=SHORT)
     talk.show()
@@ -359,7 +348,7 @@ def test_a_frame_whose_command_does_not_come_is_answered_by_the_newest_one(locks
     assert lockstep.run(0.499) == []
     actions = lockstep.run(0.002)
     assert answers(actions) == [6.0]
-    assert len(notes(actions, MISSED)) == 1
+    assert len(notes(actions, autopilot.MISSED)) == 1
     assert notes(actions, "") == []
     assert lockstep.run(60.0) == []
 
@@ -369,12 +358,12 @@ def test_awaited_command_answers_its_frame_though_its_note_was_dropped(lockstep)
     lockstep.commands.newest = Arrival(7.0, lockstep.now_s, stamp=lockstep.stamp)
     actions = lockstep.run(0.5)
     assert answers(actions) == [7.0]
-    assert notes(actions, MISSED) == []
+    assert notes(actions, autopilot.MISSED) == []
     lockstep.show()
     lockstep.commands.newest = Arrival(8.0, lockstep.now_s, stamp=lockstep.stamp)
     lockstep.now_s += 5.0
     assert answers(lockstep.take(lockstep.session.resume(lockstep.now_s))) == [8.0]
-    assert notes(lockstep.run(10.0), MISSED) == []
+    assert notes(lockstep.run(10.0), autopilot.MISSED) == []
 
 
 def test_commands_without_stamps_are_warned_of_once(lockstep):
@@ -408,7 +397,7 @@ def test_a_testbed_that_does_not_wait_gets_all_its_answers_in_order(lockstep):
     second = lockstep.frame()
     actions = lockstep.session.receive(first + second, "a", lockstep.now_s)
     assert kinds(actions) == ["SensorFrame", "Send", "SensorFrame"]
-    assert len(notes(actions, MISSED)) == 1
+    assert len(notes(actions, autopilot.MISSED)) == 1
     actions = lockstep.session.commanded(Arrival(7.0, lockstep.now_s, stamp=lockstep.stamp), lockstep.now_s)
     assert answers(actions) == [7.0]
 
@@ -427,8 +416,8 @@ def test_testbed_that_leaves_between_frames_has_ended_the_conversation(talk):
     talk.show()
     actions = talk.session.left("a", "a has closed the connection.", talk.now_s)
     assert len(notes(actions, "")) == 1
-    assert [type(message) for message in published(actions)] == [ConversationEnd]
-    assert (talk.session.state, talk.session.is_open, talk.session.due_s) == (WAITING, False, math.inf)
+    assert [type(message) for message in published(actions)] == [autopilot.ConversationEnd]
+    assert (talk.session.state, talk.session.is_open, talk.session.due_s) == (autopilot.WAITING, False, math.inf)
     assert talk.session.lost(talk.now_s) == talk.session.end(talk.now_s) == []
 
 
@@ -439,7 +428,7 @@ def test_one_that_leaves_inside_a_message_is_not_trusted_and_not_answered(begin,
         talk.connect()
     talk.say(b"\0\0")
     actions = talk.session.left("a", "a has closed the connection.", talk.now_s)
-    (sentence,) = notes(actions, REJECTED)
+    (sentence,) = notes(actions, autopilot.REJECTED)
     assert f"inside {inside}, after 2 of {size} bytes" in sentence
     assert answers(actions) == []
 
@@ -447,7 +436,7 @@ def test_one_that_leaves_inside_a_message_is_not_trusted_and_not_answered(begin,
 def test_a_connection_that_is_lost_is_another_conversation(commanded):
     actions = commanded.session.disconnected("a", "It was reset.", commanded.now_s)
     assert notes(actions, LOST) == ["It was reset."]
-    assert [type(message) for message in published(actions)] == [ConversationEnd]
+    assert [type(message) for message in published(actions)] == [autopilot.ConversationEnd]
     commanded.connect("b")
     commanded.say(commanded.beds["b"].send(CONSTANTS), "b")
     assert answers(commanded.say(commanded.frame("b"), "b")) == [NEUTRAL.thrust]
@@ -459,18 +448,18 @@ def test_bytes_that_no_testbed_sends_end_the_conversation_with_neutral(commanded
     actions = commanded.say(bytes(data))
     assert kinds(actions) == ["Send", "ConversationEnd", "Close"]
     assert answers(actions) == [NEUTRAL.thrust]
-    (sentence,) = notes(actions, REJECTED)
+    (sentence,) = notes(actions, autopilot.REJECTED)
     assert "can't be trusted" in sentence
     assert commanded.run(60.0) == []
 
 
-@pytest.mark.parametrize("end", [AutopilotSession.lost, AutopilotSession.end])
+@pytest.mark.parametrize("end", [autopilot.AutopilotSession.lost, autopilot.AutopilotSession.end])
 def test_the_link_and_the_node_end_with_the_neutral_answer(commanded, end):
     commanded.say(commanded.frame()[:20])
     actions = end(commanded.session, commanded.now_s)
     assert answers(actions) == [NEUTRAL.thrust]
-    assert commanded.session.state == (CLOSED if end is AutopilotSession.end else WAITING)
-    assert commanded.session.is_over == (end is AutopilotSession.end)
+    assert commanded.session.state == (autopilot.CLOSED if end is autopilot.AutopilotSession.end else autopilot.WAITING)
+    assert commanded.session.is_over == (end is autopilot.AutopilotSession.end)
     assert commanded.commands.newest is None
 
 

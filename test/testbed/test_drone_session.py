@@ -20,21 +20,7 @@ from drone_bridge.testbed.codec import (
     pack_reply,
 )
 from drone_bridge.testbed.device.modelled_flight import LevelVelocity
-from drone_bridge.testbed.session.drone import (
-    CLOSED,
-    CONNECTED,
-    LATE_ANSWERS,
-    LOOK_PERIOD_S,
-    MUTE_KEEPS_PLACE_S,
-    NEUTRAL_COMMANDS,
-    REFUSED_FRAMES,
-    REJECTED,
-    WAITING,
-    NeutralCommand,
-    OutputSwitched,
-    ServerSetup,
-    TestbedDroneSession,
-)
+from drone_bridge.testbed.session import drone
 from drone_bridge.testbed.session.framed_drone import BLACK, FramedDrone, RatesAnswer
 from drone_bridge.testbed.session.frames import ATTITUDE_TIMEOUT_S, FrameSynchronizer
 from drone_bridge.testbed.session.output_choice import RATES, VELOCITY, OutputChoice
@@ -46,7 +32,7 @@ MOTION = MotionParameters(10.0, -20.0, 30.0, 12.5)
 ANSWER = pack_reply(MOTION)
 MAX_SPEED = 5.0
 TOPICS = {"left": "/left/image_raw", "right": "/right/image_raw", "attitude": "/imu/data"}
-NEUTRAL = NeutralCommand(RATES)
+NEUTRAL = drone.NeutralCommand(RATES)
 
 
 class Talk(SessionTalk):
@@ -65,10 +51,10 @@ class Talk(SessionTalk):
             stamps_are_simulated=False,
         )
         self.output = OutputChoice(allowed)
-        session = TestbedDroneSession(
+        session = drone.TestbedDroneSession(
             self.drone,
             self.output,
-            ServerSetup(layout, AngleUnit.DEGREES, False, MAX_SPEED, is_lockstep, topics),
+            drone.ServerSetup(layout, AngleUnit.DEGREES, False, MAX_SPEED, is_lockstep, topics),
             self.parameters.__getitem__,
             neutral_meaning=lambda: "stop",
             missing_properties=lambda: "Set the mass.",
@@ -170,9 +156,9 @@ def rates(talk, motion=MOTION):
 
 def test_the_constants_and_the_first_frame_are_sent_as_soon_as_complete():
     talk = Talk()
-    assert (talk.session.state, talk.session.is_open, talk.session.has_link) == (WAITING, False, True)
+    assert (talk.session.state, talk.session.is_open, talk.session.has_link) == (drone.WAITING, False, True)
     assert notes(talk.connect(), "connections") == ["Connected to a."]
-    assert (talk.session.state, talk.session.peer, talk.session.is_open) == (CONNECTED, "a", True)
+    assert (talk.session.state, talk.session.peer, talk.session.is_open) == (drone.CONNECTED, "a", True)
     talk.show()
     assert talk.frames() == []
     talk.drone.set_constants(CONSTANTS)
@@ -260,17 +246,17 @@ def test_waiting_for_a_missing_attitude_times_out(talk):
     talk.show(has_attitude=False)
     talk.run(ATTITUDE_TIMEOUT_S - 0.001)
     assert talk.frames() == []
-    talk.run(2 * LOOK_PERIOD_S)
+    talk.run(2 * drone.LOOK_PERIOD_S)
     assert len(talk.frames()) == 1
 
 
 def test_only_an_unencodable_frame_is_refused(talk):
     talk.refusal = "is not one."
     actions = talk.show()
-    assert "the left image is not one" in notes(actions, REFUSED_FRAMES)[0]
+    assert "the left image is not one" in notes(actions, drone.REFUSED_FRAMES)[0]
     talk.refusal = ""
     actions = talk.show(attitude=SensorFrame(b"", b"", 0.0, pitch=1000.0, yaw=0.0))
-    (sentence,) = notes(actions, REFUSED_FRAMES)
+    (sentence,) = notes(actions, drone.REFUSED_FRAMES)
     assert "pitch is 1000" in sentence
     assert talk.frames() == []
     talk.show()
@@ -293,7 +279,7 @@ def test_a_silent_autopilot_causes_one_neutral_command(talk):
     assert commands(talk.run(0.19)) == []
     actions = talk.run(0.02)
     assert commands(actions) == [NEUTRAL]
-    (sentence,) = notes(actions, NEUTRAL_COMMANDS)
+    (sentence,) = notes(actions, drone.NEUTRAL_COMMANDS)
     assert "autopilot" in sentence
     assert "command_timeout" in sentence
     assert talk.run(600.0) == []
@@ -301,13 +287,13 @@ def test_a_silent_autopilot_causes_one_neutral_command(talk):
 
 
 def test_a_silent_drone_does_not_count_as_silence_of_the_autopilot(talk):
-    (sentence,) = notes(talk.run(0.6), NEUTRAL_COMMANDS)
+    (sentence,) = notes(talk.run(0.6), drone.NEUTRAL_COMMANDS)
     assert sentence.startswith("The drone ")
     assert "command_timeout" in sentence
-    assert talk.session.silent_s(talk.now_s) < LOOK_PERIOD_S + 0.001
+    assert talk.session.silent_s(talk.now_s) < drone.LOOK_PERIOD_S + 0.001
     talk.show()
     talk.run(2.0)
-    assert talk.session.silent_s(talk.now_s) == pytest.approx(2.0, abs=0.001 + LOOK_PERIOD_S)
+    assert talk.session.silent_s(talk.now_s) == pytest.approx(2.0, abs=0.001 + drone.LOOK_PERIOD_S)
 
 
 def test_an_answer_is_ignored_until_its_frame_is_read(talk):
@@ -319,7 +305,7 @@ def test_an_answer_is_ignored_until_its_frame_is_read(talk):
     assert len(talk.unsent) == 3
     assert talk.frames() == []
     talk.read()
-    assert commands(talk.run(LOOK_PERIOD_S)) == [stamp]
+    assert commands(talk.run(drone.LOOK_PERIOD_S)) == [stamp]
     assert [type(event) for event in talk.frames()] == 2 * [SensorFrame]
 
 
@@ -349,7 +335,7 @@ def test_only_late_answers_are_ignored(talk):
     talk.run(0.6)
     actions = talk.answer()
     assert commands(actions) == []
-    assert len(notes(actions, LATE_ANSWERS)) == 1
+    assert len(notes(actions, drone.LATE_ANSWERS)) == 1
     assert len(talk.frames()) == 2
     assert commands(talk.answer()) == [rates(talk)]
 
@@ -361,7 +347,7 @@ def test_a_silent_drone_ends_the_session(talk):
     for words in ("source_timeout", "/left/image_raw", "/right/image_raw", "/imu/data"):
         assert words in sentence
     assert closed(actions) == ["a"]
-    assert (talk.session.state, talk.session.is_open, talk.session.due_s) == (WAITING, False, math.inf)
+    assert (talk.session.state, talk.session.is_open, talk.session.due_s) == (drone.WAITING, False, math.inf)
 
 
 def test_unmatched_stamps_are_reported(talk):
@@ -389,7 +375,7 @@ def test_lockstep_time_runs_from_each_frame_with_neutral_as_its_command():
     talk.parameters["command_timeout"] = 60.0  # so that the reply is in time
     actions = talk.answer()
     assert commands(actions) == []
-    assert len(notes(actions, LATE_ANSWERS)) == 1
+    assert len(notes(actions, drone.LATE_ANSWERS)) == 1
     talk.show()
     assert commands(talk.answer()) == [rates(talk)]
 
@@ -401,7 +387,7 @@ def test_a_regular_disconnection_is_not_a_lost_connection(talk):
     actions = talk.session.left("a", "a has closed the connection.", talk.now_s)
     assert commands(actions) == [NEUTRAL]
     assert len(notes(actions, "")) == 1
-    assert (talk.session.state, talk.session.is_open) == (WAITING, False)
+    assert (talk.session.state, talk.session.is_open) == (drone.WAITING, False)
     assert talk.show() == []
 
 
@@ -410,7 +396,7 @@ def test_the_last_answer_before_a_disconnection_is_followed():
     talk.show()
     talk.session._clients["a"].handler.receive_data(ANSWER)  # both together
     actions = talk.session.left("a", "a has closed the connection.", talk.now_s)
-    assert [type(command) for command in commands(actions)] == [RatesAnswer, NeutralCommand]
+    assert [type(command) for command in commands(actions)] == [RatesAnswer, drone.NeutralCommand]
     assert not any(isinstance(action, Send) for action in actions)
 
 
@@ -418,7 +404,7 @@ def test_a_disconnection_inside_an_answer_is_an_error(talk):
     talk.answer(ANSWER[:5])
     actions = talk.session.left("a", "a has closed the connection.", talk.now_s)
     assert commands(actions) == [NEUTRAL]
-    (sentence,) = notes(actions, REJECTED)
+    (sentence,) = notes(actions, drone.REJECTED)
     assert "can't be trusted" in sentence
 
 
@@ -439,7 +425,7 @@ def test_invalid_answers_end_the_session(talk, said):
     talk.show()
     actions = talk.answer(said)
     assert commands(actions)[-1] == NEUTRAL
-    assert len(notes(actions, REJECTED)) == 1
+    assert len(notes(actions, drone.REJECTED)) == 1
     assert closed(actions) == ["a"]
     assert talk.run(60.0) == talk.show() == []
 
@@ -450,7 +436,7 @@ def test_the_link_and_the_node_end_with_neutral(talk):
     talk = talking()
     talk.answer()
     assert commands(talk.session.end(talk.now_s)) == [NEUTRAL]
-    assert (talk.session.state, talk.session.is_over, talk.session.is_open) == (CLOSED, True, False)
+    assert (talk.session.state, talk.session.is_over, talk.session.is_open) == (drone.CLOSED, True, False)
 
 
 def test_new_properties_are_announced_on_a_new_connection(talk):
@@ -526,7 +512,7 @@ def test_a_silent_autopilot_in_control_is_replaced_after_neutral():
 def test_an_autopilot_that_never_sent_data_is_replaced_soon():
     talk = Talk()
     talk.connect()
-    talk.run(MUTE_KEEPS_PLACE_S - 0.1)
+    talk.run(drone.MUTE_KEEPS_PLACE_S - 0.1)
     assert closed(talk.connect("b")) == ["b"]
     talk.run(0.2)
     assert closed(talk.connect("b")) == ["a"]
@@ -542,15 +528,15 @@ def test_the_topic_changes_between_frames_and_the_former_one_gets_neutral():
     assert commands(talk.answer()) == [
         RatesAnswer(MOTION, round((talk.stamp_s - 0.5) * 1e9)),
         NEUTRAL,
-        OutputSwitched(VELOCITY),
+        drone.OutputSwitched(VELOCITY),
     ]
     assert talk.output.chosen == VELOCITY
     (velocity,) = commands(talk.answer())
     assert isinstance(velocity, LevelVelocity)
     talk.show()
-    assert commands(talk.run(0.6)) == [NeutralCommand(VELOCITY)]
+    assert commands(talk.run(0.6)) == [drone.NeutralCommand(VELOCITY)]
     talk.output.wanted = RATES
-    assert commands(talk.answer()) == [OutputSwitched(RATES)]
+    assert commands(talk.answer()) == [drone.OutputSwitched(RATES)]
     assert talk.drone.flight is None
 
 
@@ -566,7 +552,7 @@ def test_velocity_vehicle_gets_model_velocity_and_autopilot_model_tilt():
     assert [velocity.ahead for velocity in velocities] == sorted(velocity.ahead for velocity in velocities)
     assert velocities[-1].ahead > 1.0
     # After a stop, it starts level and at rest.
-    assert commands(talk.run(0.6)) == [NeutralCommand(VELOCITY)]
+    assert commands(talk.run(0.6)) == [drone.NeutralCommand(VELOCITY)]
     talk.show()
     assert talk.frames()[0].pitch == 0.0
 
@@ -637,7 +623,7 @@ def test_commands_before_a_long_stall_end_at_once_without_silence(talk):
     talk.stall(5.0)
     actions = talk.run(0.0)
     assert commands(actions) == [NEUTRAL]
-    (sentence,) = notes(actions, NEUTRAL_COMMANDS)
+    (sentence,) = notes(actions, drone.NEUTRAL_COMMANDS)
     assert "stalled" in sentence
     assert notes(talk.run(0.9), LOST) == []  # its source_timeout starts again
     assert len(notes(talk.run(0.2), LOST)) == 1

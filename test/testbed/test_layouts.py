@@ -5,49 +5,33 @@ import itertools
 import struct
 
 import pytest
+import testbed_bytes as wire
 from hypothesis import given
 from hypothesis import strategies as st
 from repository import CAPTURES
-from testbed_bytes import (
-    FLOATS,
-    LAYOUTS,
-    constants_bytes,
-    drain,
-    feed_by_buffer,
-    feed_by_buffers,
-    feed_by_copy,
-    frame_bytes,
-)
 
-from drone_bridge.testbed.codec import (
-    NEED_DATA,
-    AngleUnit,
-    AttitudeLayout,
-    AutopilotConnection,
-    ConnectionClosed,
-    Constants,
-    MotionParameters,
-    SensorFrame,
-    SimulationRestarted,
-)
+from drone_bridge.testbed import codec
 from drone_bridge.wire.events import RemoteProtocolError
 
 CAPTURE = CAPTURES / "testbed_to_autopilot.bin"
-FEEDS = [feed_by_copy, feed_by_buffer, feed_by_buffers]
-SIZES = {AttitudeLayout.PITCH_YAW: 12, AttitudeLayout.PITCH_ROLL: 12, AttitudeLayout.POSE: 28}
+FEEDS = [wire.feed_by_copy, wire.feed_by_buffer, wire.feed_by_buffers]
+SIZES = {codec.AttitudeLayout.PITCH_YAW: 12, codec.AttitudeLayout.PITCH_ROLL: 12, codec.AttitudeLayout.POSE: 28}
 #: Possible results for each layout: a frame can't distinguish yaw from roll, and the documented layout is assumed.
-DECIDED = {layout: AttitudeLayout.POSE if size == 28 else AttitudeLayout.PITCH_YAW for layout, size in SIZES.items()}
+DECIDED = {
+    layout: codec.AttitudeLayout.POSE if size == 28 else codec.AttitudeLayout.PITCH_YAW
+    for layout, size in SIZES.items()
+}
 
 
-def undecided(unit=AngleUnit.DEGREES):
-    connection = AutopilotConnection(layout=None, angle_unit=unit)
-    connection.receive_data(constants_bytes() if unit is AngleUnit.DEGREES else constants_bytes_in_radians())
+def undecided(unit=codec.AngleUnit.DEGREES):
+    connection = codec.AutopilotConnection(layout=None, angle_unit=unit)
+    connection.receive_data(wire.constants_bytes() if unit is codec.AngleUnit.DEGREES else constants_bytes_in_radians())
     connection.next_event()
     return connection
 
 
 def constants_bytes_in_radians():
-    return constants_bytes(horizontal_angle_of_view=2.0, vertical_angle_of_view=1.5)
+    return wire.constants_bytes(horizontal_angle_of_view=2.0, vertical_angle_of_view=1.5)
 
 
 def floats(low, high):
@@ -60,7 +44,7 @@ def first_floats(draw, layout, unit):
     half_turn = struct.unpack(">f", struct.pack(">f", unit.half_turn))[0]
     ranges = {"pitch": half_turn, "roll": half_turn, "yaw": half_turn, "heading": half_turn}
     named = {}
-    for name in FLOATS[layout]:
+    for name in wire.FLOATS[layout]:
         if name == "time":
             named[name] = draw(st.one_of(st.just(0.0), floats(0.0, 1e6)))
         else:
@@ -69,13 +53,13 @@ def first_floats(draw, layout, unit):
     return named
 
 
-@pytest.mark.parametrize("unit", list(AngleUnit))
-@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("unit", list(codec.AngleUnit))
+@pytest.mark.parametrize("layout", wire.LAYOUTS)
 @given(data=st.data(), feed=st.sampled_from(FEEDS), images=st.binary(min_size=12, max_size=12))
 def test_a_waiting_testbed_is_never_mistaken_for_another(layout, unit, data, feed, images):
     named = data.draw(first_floats(layout, unit))
     connection = undecided(unit)
-    sent = frame_bytes(layout, images=images, **named)
+    sent = wire.frame_bytes(layout, images=images, **named)
     cut = data.draw(st.integers(0, len(sent)))
     for piece in (sent[:cut], sent[cut:]):
         feed(connection, piece)
@@ -85,11 +69,11 @@ def test_a_waiting_testbed_is_never_mistaken_for_another(layout, unit, data, fee
     frame = connection.next_event()
     assert bytes(frame.left) + bytes(frame.right) == images
     assert (frame.time, frame.pitch) == (named["time"], named["pitch"])
-    assert (frame.position is not None) == (layout is AttitudeLayout.POSE)
-    assert connection.next_event() is NEED_DATA
+    assert (frame.position is not None) == (layout is codec.AttitudeLayout.POSE)
+    assert connection.next_event() is codec.NEED_DATA
     # The next frames arrive as before.
     following = {**named, "time": 2.0**20}
-    feed(connection, frame_bytes(layout, images=images, **following))
+    feed(connection, wire.frame_bytes(layout, images=images, **following))
     assert connection.next_event().time == following["time"]
 
 
@@ -97,18 +81,18 @@ def test_a_waiting_testbed_is_never_mistaken_for_another(layout, unit, data, fee
 def test_the_captured_testbed_is_never_mistaken_for_another(chunks):
     data = CAPTURE.read_bytes()
     width, height = struct.unpack_from(">ii", data, 8)
-    first = 48 + 2 * 3 * width * height + SIZES[AttitudeLayout.PITCH_YAW]
-    connection = AutopilotConnection(layout=None)
+    first = 48 + 2 * 3 * width * height + SIZES[codec.AttitudeLayout.PITCH_YAW]
+    connection = codec.AutopilotConnection(layout=None)
     for sent in (data[:first], data[first:]):
         ends = [*itertools.accumulate(chunks), len(sent)]
         for begin, end in itertools.pairwise([0, *ends]):
             connection.receive_data(sent[begin:end])
         connection.peer_waits()
     connection.receive_eof()
-    constants, *frames, end = drain(connection)
-    assert isinstance(constants, Constants)
-    assert isinstance(end, ConnectionClosed)
-    assert connection.layout is AttitudeLayout.PITCH_YAW
+    constants, *frames, end = wire.drain(connection)
+    assert isinstance(constants, codec.Constants)
+    assert isinstance(end, codec.ConnectionClosed)
+    assert connection.layout is codec.AttitudeLayout.PITCH_YAW
     assert [(frame.pitch, frame.yaw, frame.time) for frame in frames] == [
         (0.5 * f - 3, 2 - 1.25 * f, 0.125 * f) for f in range(3)
     ]
@@ -122,14 +106,14 @@ def test_the_captured_testbed_is_never_mistaken_for_another(chunks):
 
 def test_a_peer_that_does_not_wait_for_its_reply_is_refused():
     connection = undecided()
-    connection.receive_data(frame_bytes(AttitudeLayout.PITCH_YAW) + b"\xff" * 40)
+    connection.receive_data(wire.frame_bytes(codec.AttitudeLayout.PITCH_YAW) + b"\xff" * 40)
     with pytest.raises(RemoteProtocolError, match="no layout"):
         connection.next_event()
 
 
 def test_a_frame_that_fits_none_is_refused():
     connection = undecided()
-    connection.receive_data(frame_bytes(AttitudeLayout.PITCH_YAW, pitch=1e17))
+    connection.receive_data(wire.frame_bytes(codec.AttitudeLayout.PITCH_YAW, pitch=1e17))
     connection.peer_waits()
     with pytest.raises(RemoteProtocolError, match=r"no layout.* 1e\+17, 5, 0\.5"):
         connection.next_event()
@@ -137,46 +121,45 @@ def test_a_frame_that_fits_none_is_refused():
 
 def test_silence_in_the_middle_of_a_frame_decides_nothing():
     connection = undecided()
-    frame = frame_bytes(AttitudeLayout.POSE)
+    frame = wire.frame_bytes(codec.AttitudeLayout.POSE)
     connection.receive_data(frame[:-1])
     connection.peer_waits()
-    assert connection.next_event() is NEED_DATA
+    assert connection.next_event() is codec.NEED_DATA
     assert connection.layout is None
     connection.receive_data(frame[-1:])
     connection.peer_waits()
-    assert isinstance(connection.next_event(), SensorFrame)
+    assert isinstance(connection.next_event(), codec.SensorFrame)
 
 
 # Time 0.
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("layout", wire.LAYOUTS)
 @pytest.mark.parametrize("feed", FEEDS)
 def test_time_0_is_a_new_simulation_and_any_other_step_back_an_alarm(layout, feed):
-    connection = AutopilotConnection(layout)
-    feed(connection, constants_bytes())
+    connection = codec.AutopilotConnection(layout)
+    feed(connection, wire.constants_bytes())
     for time in (0.0, 0.5, 1.0, 0.0, 0.25):
-        feed(connection, frame_bytes(layout, time=time))
+        feed(connection, wire.frame_bytes(layout, time=time))
         if connection.must_answer:
-            connection.send(MotionParameters(0, 0, 0, 9))
-    assert [event if isinstance(event, SimulationRestarted) else event.time for event in drain(connection)[1:]] == [
-        0.0, 0.5, 1.0, SimulationRestarted(1.0), 0.0, 0.25,
-    ]  # fmt: skip
-    feed(connection, frame_bytes(layout, time=0.125))
+            connection.send(codec.MotionParameters(0, 0, 0, 9))
+    told = [getattr(event, "time", event) for event in wire.drain(connection)[1:]]
+    assert told == [0.0, 0.5, 1.0, codec.SimulationRestarted(1.0), 0.0, 0.25]
+    feed(connection, wire.frame_bytes(layout, time=0.125))
     with pytest.raises(RemoteProtocolError, match=r"time runs back from 0\.25 s to 0\.125 s"):
         connection.next_event()
 
 
 @pytest.mark.parametrize("is_known", [True, False])
-@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("layout", wire.LAYOUTS)
 @pytest.mark.parametrize("feed", FEEDS)
 def test_a_large_first_frame_is_as_any_other(layout, feed, is_known):
     width, height = 700, 500  # 2.1 MB, which is gathered in pieces
     images = bytes(range(256)) * (2 * width * height * 3 // 256 + 1)
     images = images[: 2 * width * height * 3]
-    connection = AutopilotConnection(layout if is_known else None)
-    feed(connection, constants_bytes(width=width, height=height))
-    sent = frame_bytes(layout, images=images)
+    connection = codec.AutopilotConnection(layout if is_known else None)
+    feed(connection, wire.constants_bytes(width=width, height=height))
+    sent = wire.frame_bytes(layout, images=images)
     for piece in (sent[: 2**20], sent[2**20 : -20], sent[-20:-5], sent[-5:]):
         feed(connection, piece)
     connection.peer_waits()

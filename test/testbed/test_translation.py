@@ -175,15 +175,8 @@ def test_every_frame_has_the_prefix():
     frame_ids = {transform.header.frame_id for transform in transforms}
     frame_ids |= {transform.child_frame_id for transform in transforms}
     frame_ids |= {translate.camera_info(CONSTANTS, DEGREES, names, "left").header.frame_id}
-    assert frame_ids == {
-        "drone1/map",
-        "drone1/odom",
-        "drone1/base_link",
-        "drone1/left_camera_link",
-        "drone1/left_camera_optical_frame",
-        "drone1/right_camera_link",
-        "drone1/right_camera_optical_frame",
-    }
+    cameras = {f"{side}_camera_{kind}" for side in ("left", "right") for kind in ("link", "optical_frame")}
+    assert frame_ids == {f"drone1/{name}" for name in ("map", "odom", "base_link", *cameras)}
 
 
 # Properties.
