@@ -89,15 +89,11 @@ def test_missing_data_gives_no_message(make):
 
 def test_height_is_above_the_ground_below_which_tf_knows():
     height = TRANSLATION.height(Demo(altitude=730.0), STAMP)
-    flown, below = TRANSLATION.transforms(
-        walk(0.0, 0.4, **LEVEL | {"phi": 9e3, "psi": 9e4, "vx": 1e3}), STAMP
-    ).transforms
+    pose = walk(0.0, 0.4, **LEVEL | {"phi": 9e3, "psi": 9e4, "vx": 1e3})
+    flown, below = TRANSLATION.transforms(pose, STAMP).transforms
     assert (height.point.z, height.header.frame_id) == (0.73, below.child_frame_id)
-    assert (below.transform.translation.x, below.transform.translation.y) == (
-        flown.transform.translation.x,
-        flown.transform.translation.y,
-    )
-    assert below.transform.translation.z == 0
+    above, at = flown.transform.translation, below.transform.translation
+    assert (at.x, at.y, at.z) == (above.x, above.y, 0)
     assert (below.transform.rotation.x, below.transform.rotation.y) == (0, 0), "it stays level"
 
 

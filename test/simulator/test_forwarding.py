@@ -28,6 +28,10 @@ def server():
     return ServedWorld()
 
 
+def lists(*ids):
+    return {"list_entities": {"success": True, "ids": ids, "names": [""] * len(ids)}}
+
+
 def stream_of(entity):
     return sim.StreamEntity(entity, 1, (Attribute.POSITION,))
 
@@ -43,11 +47,7 @@ def test_a_repeated_request_does_not_stream_a_missing_entity(server, refusal):
 
 
 def test_a_removed_entity_can_not_be_streamed(server):
-    server.bridge.responses = {
-        "list_entities": {"success": True, "ids": [BUOY, VEHICLE], "names": ["buoy", ""]},
-        "remove": {"success": True},
-        "stream_entity": NO_SUCH_ENTITY,
-    }
+    server.bridge.responses = {**lists(BUOY, VEHICLE), "remove": {"success": True}, "stream_entity": NO_SUCH_ENTITY}
     assert server.ask(sim.ListEntities()) == sim.EntitiesListed((BUOY, VEHICLE))
     assert server.ask(sim.Remove(sim.ItemType.ENTITY, BUOY)) == sim.Ok()
     assert server.ask(stream_of(BUOY)) == sim.Error(1, "No entity with given ID.")
@@ -55,15 +55,12 @@ def test_a_removed_entity_can_not_be_streamed(server):
 
 
 def test_only_listed_entities_exist(server):
-    def answer_list(*ids):
-        server.bridge.responses = {"list_entities": {"success": True, "ids": ids, "names": [""] * len(ids)}}
-
-    answer_list(BUOY, VEHICLE)
+    server.bridge.responses = lists(BUOY, VEHICLE)
     assert server.ask(sim.ListEntities()) == sim.EntitiesListed((BUOY, VEHICLE))
-    answer_list(VEHICLE)  # of a restarted simulator
+    server.bridge.responses = lists(VEHICLE)  # of a restarted simulator
     assert server.ask(sim.ListEntities()) == sim.EntitiesListed((VEHICLE,))
     assert server.entities == [VEHICLE]
-    answer_list(BUOY)  # the vehicle was removed by another client, and is silent
+    server.bridge.responses = lists(BUOY)  # the vehicle was removed by another client, and is silent
     assert server.ask(sim.ListEntities()) == sim.EntitiesListed((BUOY,))
     # The bridge is killed: its simulator may still be there.
     server.bridge.responses = {}
@@ -76,9 +73,8 @@ def test_without_a_state_w_does_not_reset_v(server):
     """v is set by the service then, and w on cmd_vel would set v to zero."""
     server.bridge.responses = {"get_entity_state": NO_SIMULATOR, "set_entity_state": {"success": True}}
     assert server.ask(sim.SetEntity(VEHICLE, Attribute.ANGULAR_VELOCITY, (0.0, 0.0, 1.0))) == sim.Ok()
-    assert [(service, request.set_angular_velocity) for service, request in server.bridge.asked] == [
-        ("set_entity_state", True)
-    ]
+    ((service, request),) = server.bridge.asked
+    assert (service, request.set_angular_velocity) == ("set_entity_state", True)
 
 
 def test_whether_the_world_runs_follows_the_simulator_s_own_answers(server):
@@ -117,10 +113,6 @@ def test_while_the_bridge_has_no_simulator_entities_come_from_topics(server, fai
     """Visualizers treat an error as an empty list, and reconnect without closing."""
     server.bridge.responses = {"list_entities": failure}
     assert server.ask(sim.ListEntities()) == sim.EntitiesListed((VEHICLE,))
-
-
-def lists(*ids):
-    return {"list_entities": {"success": True, "ids": ids, "names": [""] * len(ids)}}
 
 
 @pytest.mark.parametrize("failure", [{"list_entities": NO_SIMULATOR}, {"list_entities": None}, {}])
@@ -189,19 +181,10 @@ def test_an_unencodable_response_of_a_service_is_an_error(server):
 
 
 def test_items_of_clients_end_with_the_simulation_and_own_ones_stay(server):
-    server.bridge.responses = {
-        "add_camera": {"success": True, "id": 4},
-        "add_trigger": {"success": True, "id": 5},
-        "stream_camera": {"success": True, "stream_id": 6},
-        "list_entities": {"success": True, "ids": [BUOY, VEHICLE], "names": ["buoy", ""]},
-    }
-    camera = sim.AddCamera(VEHICLE, LEVEL, (0.0, 0.0, 0.0), 1.0, True)
-    requests = [
-        sim.ListEntities(),
-        camera,
-        sim.StreamCamera(4, 1, BUOY),
-        sim.AddTrigger(sim.SweepCollisionTrigger(0, 3)),
-    ]
+    added = {"add_camera": {"success": True, "id": 4}, "add_trigger": {"success": True, "id": 5}}
+    server.bridge.responses = {**lists(BUOY, VEHICLE), **added, "stream_camera": {"success": True, "stream_id": 6}}
+    camera, trigger = sim.AddCamera(VEHICLE, LEVEL, (0.0, 0.0, 0.0), 1.0, True), sim.SweepCollisionTrigger(0, 3)
+    requests = (sim.ListEntities(), camera, sim.StreamCamera(4, 1, BUOY), sim.AddTrigger(trigger))
     assert not any(isinstance(server.ask(request), sim.Error) for request in requests)
     own = server.ask(sim.StreamEntity(VEHICLE, 1, (Attribute.POSITION,)))
     server.do(server.session.reset)
