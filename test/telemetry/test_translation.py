@@ -41,6 +41,11 @@ def messages(units=None):
     return TelemetryTranslation(NAMES, units or Units(), default_fov=90.0)
 
 
+@pytest.fixture
+def made():
+    return messages()
+
+
 def imu(units=None, **orientation):
     """Return the message for a drone with this attitude, otherwise level."""
     level = codec.Orientation(0.0, 0.0, 0.0)._replace(**orientation)
@@ -69,8 +74,7 @@ def test_positive_yaw_turns_the_nose_left():
     assert turned(imu(REVERSED, yaw=0.1).orientation, FORWARD)[1] < 0
 
 
-def test_an_acceleration_that_is_not_on_the_wire_is_marked():
-    made = messages()
+def test_an_acceleration_that_is_not_on_the_wire_is_marked(made):
     assert made.imu(TELEMETRY, STAMP).linear_acceleration.z == 9.81
     without = replace(TELEMETRY, imu=replace(TELEMETRY.imu, linear_acceleration=None))
     assert made.imu(without, STAMP).linear_acceleration_covariance[0] == -1.0
@@ -99,8 +103,7 @@ def test_the_pad_is_ahead_and_to_the_right_and_below():
     assert (pad.offset_x, pad.offset_y, pad.distance) == (-0.5, 0.25, 4.5)
 
 
-def test_a_pad_that_went_out_of_sight_is_nowhere():
-    made = messages()
+def test_a_pad_that_went_out_of_sight_is_nowhere(made):
     made.landing_pad(TELEMETRY, STAMP)
     out_of_sight = replace(TELEMETRY, landing_pad=None)
     pad = made.landing_pad(out_of_sight, STAMP)
@@ -142,8 +145,7 @@ def test_what_tilts_with_the_body_is_in_the_body_s_frame():
     assert made.transforms(TELEMETRY, STAMP).transforms[-1].header.frame_id == "d1/base_link"
 
 
-def test_what_is_not_measured_has_a_large_variance_and_nothing_is_certain():
-    made = messages()
+def test_what_is_not_measured_has_a_large_variance_and_nothing_is_certain(made):
     variances = made.vertical_velocity(TELEMETRY, STAMP).twist.covariance[:: AXES + 1]
     assert [axis for axis in range(AXES) if variances[axis] < UNKNOWN_VARIANCE] == [2]
     covariances = (
@@ -154,8 +156,7 @@ def test_what_is_not_measured_has_a_large_variance_and_nothing_is_certain():
     assert all(variance > 0 for covariance in covariances for variance in covariance[:: AXES + 1])
 
 
-def test_whether_it_flies_has_the_name_that_every_drone_has():
-    made = messages()
+def test_whether_it_flies_has_the_name_that_every_drone_has(made):
     assert [made.flying(replace(TELEMETRY, landed=landed), STAMP) for landed in (None, True, False)] == [
         None,
         Bool(data=False),
@@ -169,8 +170,7 @@ def test_a_velocity_of_which_a_part_is_unknown_is_none():
     assert messages().wire_velocity(message) is None
 
 
-def test_height_and_velocities():
-    made = messages()
+def test_height_and_velocities(made):
     assert made.vertical_velocity(TELEMETRY, STAMP).twist.twist.linear.z == -0.1
     velocity = made.velocity(TELEMETRY, STAMP)
     linear = velocity.twist.twist.linear
@@ -222,8 +222,7 @@ def test_the_edge_of_the_image_is_half_the_field_of_view_from_its_middle():
     assert info.k[5] == (240 - 1) / 2
 
 
-def test_changed_camera_is_followed_and_the_size_is_that_of_the_image():
-    made = messages()
+def test_changed_camera_is_followed_and_the_size_is_that_of_the_image(made):
 
     def seen(**camera):
         info = made.camera_info(with_camera(**camera), STAMP)
