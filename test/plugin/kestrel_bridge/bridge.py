@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """kestrel_bridge: steers a kestrel from ROS."""
 
-import sys
-
 from drone_bridge.net.datagram_link import DatagramPeer
 from drone_bridge.ros.commands.command_topics import CommandTopics
 from drone_bridge.ros.node.common_parameters import common_parameters, frame_names, frame_parameters
@@ -73,7 +71,3 @@ class KestrelBridge(ProtocolNode):
 def main() -> int:
     """Run the node."""
     return run(KestrelBridge)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

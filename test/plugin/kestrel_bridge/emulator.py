@@ -5,7 +5,6 @@ drone-bridge emulate kestrel --loss 0.1
 """
 
 import math
-import sys
 
 from drone_bridge.net.datagram_link import DatagramPort
 from drone_bridge.programs.bad_network import BadNetwork
@@ -147,7 +146,3 @@ def parse(arguments):
 def main(arguments=None) -> int:
     """Run the program; return its exit code."""
     return run_program("kestrel", fly, parse(arguments))
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -4,8 +4,6 @@
 drone-bridge operate kestrel --plan '4s forward 0.5'
 """
 
-import sys
-
 from drone_bridge.net.datagram_link import DatagramPeer
 from drone_bridge.programs.operator_options import OperatorParser
 from drone_bridge.programs.program import print_retry, run_program
@@ -54,7 +52,3 @@ def main(arguments=None) -> int:
     parser = OperatorParser("kestrel", "A client of the kestrel that follows a plan.", DEFAULT_PORT, "the drone")
     parser.add_argument("--in-the-air", action="store_true", help="steer from the start, without takeoff and landing")
     return run_program("kestrel operator", operate, parser.parse_args(arguments))
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """kestrel_server: lets a client of the kestrel steer a ROS drone."""
 
-import sys
 from functools import partial
 
 from drone_bridge.motion.tilted_drone import Shares
@@ -90,7 +89,3 @@ class KestrelServer(ProtocolNode):
 def main() -> int:
     """Run the node."""
     return run(KestrelServer)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
