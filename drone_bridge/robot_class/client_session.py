@@ -182,19 +182,12 @@ class RobotClassOperatorSession(Session):
         self._login = login
         self._kept: Robot | None = None  # the description of the last connection, for what it keeps
         self._to: Any = None
-        self._greeting: Iterator[Step] | None = None
         self._step: bytes | Callable[[], bytes] = b""
-        self._test: Test | None = None
         self._other_answer = b""  # newest packet that does not answer the pending step
         self._sent_s: list[float] = []  # times at which the pending step was sent, within ANSWERS_S
         self._repeats: list[tuple[Test, float]] = []  # tests of further answers to steps, and their timeouts
         self._refused_at = -math.inf  # time at which the robot's port was reported closed
         self._asked: dict[str, _UnansweredRequest] = {}  # by name
-        self._land_s = -math.inf
-        self._is_landing = False  # while the robot is greeted
-        self._reported_at: float | None = None  # time of the last report on this connection
-        self._gaps_s: deque[float] = deque(maxlen=GAPS)  # between reports
-        self._moved_at = math.inf  # time of the first motion that was sent after the last sign of life
         self._withholds = False
         self._disobeys = self._report_disobeys = ""  # reason, and that of the newest report
         #: How often it was found not to obey, and why the last time. Safe to read from any thread.
@@ -206,9 +199,6 @@ class RobotClassOperatorSession(Session):
         self._judged_from_s = math.inf
         self._final_left = 0
         self._has_last_words = has_last_words(robot)
-        self._is_neutral = True  # the last command of this connection
-        self._words = b"", b""  # the newest last words of the description
-        self._is_unstoppable = False  # neutral could not be encoded
         self._said: set[str] = set()  # errors of the description, by their lines
         self._unsaid: list[Note] = []
         self._began: list[Note] = []  # to be worded once a robot on datagrams is heard
@@ -217,6 +207,21 @@ class RobotClassOperatorSession(Session):
         #: Packets that await an answer.
         self.outstanding = OutstandingPackets(is_unknown=robot.answered is None, is_stream=self._is_stream)
         self._now_s = -math.inf
+        self._restart()
+
+    def _restart(self) -> None:
+        """Begin a connection."""
+        self._greeting: Iterator[Step] | None = None
+        self._test: Test | None = None  # of the pending step's answer
+        self._land_s = -math.inf
+        self._is_landing = False  # while the robot is greeted
+        self._reported_at: float | None = None  # time of the last report
+        self._gaps_s: deque[float] = deque(maxlen=GAPS)  # between reports
+        self._moved_at = math.inf  # time of the first motion that was sent after the last sign of life
+        self._is_neutral = True  # the last command
+        self._words = b"", b""  # the newest last words of the description
+        self._is_unstoppable = False  # neutral could not be encoded
+        self.outstanding.restart()
         self._rest: list[bytes] = []  # further packets of the newest command
         self._waiting: list[Request] = []
         self._is_skipped = False  # the command that was due while an answer was outstanding
@@ -243,25 +248,17 @@ class RobotClassOperatorSession(Session):
         if self._pose and not (self._robot.keeps and self._kept):
             self._pose.greeted()
         self._kept = self._end.robot
-        self._now_s, self._rest, self._waiting, self._is_skipped = now_s, [], [], False
-        self.outstanding.restart()
-        self.peer = self.peer if peer is None else str(peer)
-        self._greeting = self._test = None
+        self._now_s, self.peer = now_s, self.peer if peer is None else str(peer)
+        self._restart()
         self._arbiter.start(now_s)
         if self._pilot:
             self._pilot.restart(now_s)
-        self._land_s, self._is_landing = -math.inf, False
         if self._is_stream:  # an earlier stream's answers are lost
             self._repeats = []
         self.state, self.is_proven = GREETING, not self._hears
         self.since_s, self.received_s = now_s, None
-        self._reported_at = None
-        self._gaps_s.clear()
         if self._watch:
             self._watch.restart()
-        self._moved_at = math.inf
-        self._is_neutral = True
-        self._words, self._is_unstoppable = (b"", b""), False
         self._disobeys = "" if self._is_ungreeted else self._disobeys
         self._is_ungreeted = self._is_resumed = False
         began = Note(CONNECTIONS, f"Connected to {self.peer}.", is_expected=True)
@@ -289,7 +286,7 @@ class RobotClassOperatorSession(Session):
         try:
             while (packet := end.next_event()) is not NEED_DATA:
                 assert not isinstance(packet, ConnectionClosed)  # the stream has not ended
-                if is_of_greeting := self._answers(packet.data):
+                if is_of_greeting := self._test is not None and _passes(self._test, packet.data):
                     self._received(now_s)
                     actions += self._handshake(now_s)
                 elif self._test is not None and packet.data.strip():
@@ -601,10 +598,6 @@ class RobotClassOperatorSession(Session):
         self._disobeys, self.state, self._test = reason, CONNECTED, None
         self.disobedience = self.disobedience[0] + 1, reason
         return [*self._drive(None), Note("", Obstacle.DISOBEYS.sentence(reason=reason))]
-
-    def _answers(self, data: bytes) -> bool:
-        """Return whether a packet answers the pending step of the greeting."""
-        return self._test is not None and _passes(self._test, data)
 
     def _answers_repeat(self, packet: Packet, now_s: float) -> bool:
         """Return whether a packet answers a repeat of a step, which is answered once."""
