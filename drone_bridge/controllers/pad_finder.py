@@ -160,7 +160,7 @@ class PadFinder(Node):
         """Declare the parameters. Raises ValueError with a sentence for invalid markers."""
         super().__init__("pad_finder", **options)
         self._declared = DeclaredParameters(self, PARAMETERS)
-        self._detector = MarkerDetector(read(MarkerParameters, PAD, self._declared))
+        self._detector = MarkerDetector(read(MarkerParameters, self._declared, PAD))
         self._errors = ErrorLog(self)
         self._other_finder = OtherPadFinder(time.monotonic())
         self._pairs = NearestAttitude()

@@ -57,7 +57,7 @@ class RoverController(Node):
         self._pattern: Pattern | None = None
         self._was_following = False
         self._commands = VelocityCommands(self, self._declared)
-        goals = read(GoalParameters, "goals", self._declared)
+        goals = read(GoalParameters, self._declared, "goals")
         self._goals = GoalServer(self, goals, flies=False, on_odometry=self._measure, on_goal=self._wake)
         self._followed_s = -math.inf  # when a pattern or goal was last followed, by time.monotonic
         self._frame_names = FrameNames(self._declared["frame_prefix"])

@@ -15,7 +15,7 @@ ALL_KITS = {*KITS, "action", "parameter_fields", "kind", "msg", "srv", "standard
 FAMILIES = {"ar_drone": ("ardrone", "dronegui")}
 ALLOWED = {
     **KITS,
-    "ar_drone": {"wire", "net", "session", "motion", "vision", "pictures", "ros", "msg"},
+    "ar_drone": {"wire", "net", "session", "motion", "vision", "pictures", "ros", "msg", "parameter_fields"},
     "__init__": set(),
     "parameter_fields": set(),
     "kind": set(),
@@ -32,7 +32,7 @@ PARTS = {
     "__init__": ({"kind"}, ()),
     "sample_conversation": ({"kind", "wire"}, ("codec",)),
     "codec": ({"wire"}, ()),
-    "units": ({"wire", "motion"}, ("codec",)),
+    "units": ({"wire", "motion", "parameter_fields"}, ("codec",)),
     "device": ({"wire", "motion"}, ("codec", "units")),
     "discovery": ({"wire", "net"}, ("codec",)),
     "findings": ({"net"}, ("codec",)),
@@ -47,7 +47,7 @@ PARTS = {
         ("codec", "device", "discovery", "ports", "session", "units"),
     ),
     "topics": ({"wire", "motion", "pictures", "ros", "msg", "srv"}, ("codec", "pictures", "units")),
-    "session": ({"wire", "motion", "session"}, ("codec", "device", "units")),
+    "session": ({"wire", "motion", "session", "parameter_fields"}, ("codec", "device", "units")),
     "bridge": (
         ALL_KITS - {"programs"},
         ("codec", "device", "discovery", "pictures", "ports", "session", "topics", "units"),

@@ -19,7 +19,7 @@ class GoalsBehaviour(Behaviour):
     """Publishes velocities while a goal is followed or held. Otherwise it publishes none."""
 
     def __init__(self, node: Node, parameters: DeclaredParameters) -> None:
-        goals = read(GoalParameters, NAME, parameters)
+        goals = read(GoalParameters, parameters, NAME)
         self._goals = GoalServer(node, goals, flies=True, on_goal=lambda: self._timer.set_idle(False))
         self._is_left = False
         self._node, self._parameters = node, parameters

@@ -122,7 +122,7 @@ class LandOnPadBehaviour(Behaviour):
 
     def __init__(self, node: Node, parameters: DeclaredParameters) -> None:
         self._node = node
-        self._detector = MarkerDetector(read(MarkerParameters, NAME, parameters))
+        self._detector = MarkerDetector(read(MarkerParameters, parameters, NAME))
         self._land = None if parameters[f"{NAME}.on_request"] else LandOnPad()
         # True until the landing has begun, or a person has stopped or landed the drone.
         self._begins_when_viewed = self._land is None and parameters[f"{NAME}.when_viewed"]

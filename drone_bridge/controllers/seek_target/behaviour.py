@@ -117,7 +117,7 @@ class SeekTargetBehaviour(Behaviour):
 
     def __init__(self, node: Node, parameters: DeclaredParameters) -> None:
         self._node = node
-        self._seek_parameters = read(SeekParameters, NAME, parameters)
+        self._seek_parameters = read(SeekParameters, parameters, NAME)
         self._errors = ErrorLog(node)
         self._drone: DroneModel | None = None
         self._answered_s = -math.inf

@@ -47,7 +47,7 @@ class WaypointsBehaviour(Behaviour):
         self._node = node
         try:
             points = tuple(map(Waypoint.read, parameters[f"{NAME}.points"]))
-            self._parameters = read(WaypointParameters, NAME, parameters)
+            self._parameters = read(WaypointParameters, parameters, NAME)
             self._waypoints = Waypoints(self._parameters, points)
         except ValueError as error:
             raise ValueError(f"{NAME}.points can't be used: {error}.") from None

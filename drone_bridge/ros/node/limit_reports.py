@@ -81,7 +81,7 @@ def limit_parameters(
 
 def read_limits(node: ProtocolNode) -> Limits:
     """Return the limits that a node's parameters configure."""
-    return Limits(read(LimitParameters, _LIMITS, node.parameters), node.observed)
+    return Limits(read(LimitParameters, node.parameters, _LIMITS), node.observed)
 
 
 class LimitReports:
@@ -112,7 +112,7 @@ class LimitReports:
     def _apply(self, _: object = None) -> None:
         """Replace the limits if a parameter has changed, and log each change."""
         limits = self._arbiter.limits
-        before, after = limits.parameters, read(LimitParameters, _LIMITS, self._node.parameters)
+        before, after = limits.parameters, read(LimitParameters, self._node.parameters, _LIMITS)
         if after == before:
             return
         limits.parameters = after

@@ -8,17 +8,18 @@ import sys
 from array import array
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor, SetParametersResult
 from rclpy.exceptions import InvalidParameterTypeException, ParameterException
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 
-from drone_bridge.parameter_fields import MEANING, RANGE
 from drone_bridge.ros.distributions import call_before_set
 from drone_bridge.ros.node.parameter_files import unaddressed, unknown
 from drone_bridge.ros.node.parameter_values import parameter_like
+
+T = TypeVar("T")
 
 UNCONFIGURED = "unconfigured"
 #: Types of values in sentences.
@@ -85,6 +86,16 @@ class ParameterDeclaration:
         if frozen and not self.live:
             return f"{self.name} can be changed only {frozen}."
         return None
+
+
+class _Live:
+    """Present values of parameters, as attributes."""
+
+    def __init__(self, parameters: "DeclaredParameters") -> None:
+        self._parameters = parameters
+
+    def __getattr__(self, name: str) -> Any:
+        return self._parameters[name]
 
 
 class DeclaredParameters:
@@ -167,6 +178,10 @@ class DeclaredParameters:
         """Return the values of all parameters by name."""
         return {name: self[name] for name in self._declarations}
 
+    def live(self, kind: type[T]) -> T:
+        """Return an object with the attributes of this dataclass, which are the parameters' present values."""
+        return cast(T, _Live(self))
+
     def freeze(self, state: str) -> None:
         """Set the lifecycle state, which determines which parameters can change."""
         self.freeze_because(
@@ -233,34 +248,30 @@ def _is_empty_list(value: Any) -> bool:
 # Dataclasses with parameter fields as ROS parameters.
 
 
-T = TypeVar("T")
-
-
-def declarations(parameters: type, prefix: str) -> tuple[ParameterDeclaration, ...]:
-    """Return a declaration, named `prefix`.field, of each parameter field. The other fields are constants."""
+def declarations(parameters: type, prefix: str = "") -> tuple[ParameterDeclaration, ...]:
+    """Return a declaration, named `prefix`.field, of each parameter field; not of the other fields."""
     return tuple(
         ParameterDeclaration(
-            f"{prefix}.{item.name}",
+            f"{prefix}.{item.name}".removeprefix("."),
             list(item.default) if isinstance(item.default, tuple) else item.default,
-            item.metadata[MEANING],
-            range=item.metadata[RANGE],
+            **item.metadata,
         )
         for item in fields(parameters)
-        if MEANING in item.metadata
+        if item.metadata
     )
 
 
-def read(parameters: Callable[..., T], prefix: str, values: Any) -> T:
+def read(parameters: Callable[..., T], values: Any, prefix: str = "") -> T:
     """Create the dataclass, each field with the value of its parameter, or with its default if there is none.
 
     Args:
         parameters: the dataclass.
-        prefix: the prefix of the parameters' names.
         values: a mapping from names to values, such as DeclaredParameters.
+        prefix: the prefix of the parameters' names.
     """
     read_values = {}
     for item in fields(parameters):  # type: ignore[arg-type]
-        if (name := f"{prefix}.{item.name}") in values:
+        if (name := f"{prefix}.{item.name}".removeprefix(".")) in values:
             value = values[name]
             read_values[item.name] = tuple(value) if isinstance(item.default, tuple) else value
     return parameters(**read_values)
