@@ -35,11 +35,8 @@ from drone_bridge.session.tilt_pilot import TiltPilot
 from drone_bridge.vision.picture_camera import PictureCamera
 from drone_bridge.wire.addresses import address_name
 
-#: Parameters of navdata, odometry and frames.
-NAVDATA_PARAMETERS = (
-    ParameterDeclaration(
-        "navdata_timeout", 1.0, "Time without navdata after which it is stale, s.", range=(0.2, 60.0), live=True
-    ),
+#: Parameters of odometry and frames.
+ODOMETRY_PARAMETERS = (
     DRONE_ODOMETRY,
     *frame_parameters(without=("publish_map_to_odom", "map_frame")),
 )
@@ -112,7 +109,6 @@ class ArDroneNode(ProtocolNode):
         self._topics.restart()
         self._session = session = self.new_session(
             address_name(get("host"), get("port")),
-            get,
             self._pilot,
             Feedback(self.observed, self._pilot.arbiter.limits, self._pilot),
             is_hover_held=lambda: self._is_hover_held,

@@ -14,7 +14,7 @@ from diagnostic_msgs.msg import DiagnosticStatus
 from rclpy.parameter import Parameter
 from std_srvs.srv import SetBool
 
-from drone_bridge.ar_drone.bridge import NAVDATA_PARAMETERS, ArDroneNode, video_parameters
+from drone_bridge.ar_drone.bridge import ODOMETRY_PARAMETERS, ArDroneNode, video_parameters
 from drone_bridge.ar_drone.cameras import DOWN, DOWN_2, FRONT, FRONT_2
 from drone_bridge.ar_drone.drone import AR_DRONE
 from drone_bridge.ar_drone.flight_state import FlyingReport
@@ -28,6 +28,7 @@ from drone_bridge.ardrone.session.client import (
     FLAT_TRIM,
     RESET,
     TAKE_OFF,
+    ArdroneClientParameters,
     ArdroneClientSession,
     MeasuredNavdata,
 )
@@ -35,9 +36,9 @@ from drone_bridge.ardrone.session.settings import DroneSettings, WantedSetting
 from drone_bridge.ardrone.topics import TOPICS, ArdroneTranslation
 from drone_bridge.motion.tilted_drone import TiltedDrone
 from drone_bridge.net.clock import elapsed_s
-from drone_bridge.ros.node.common_parameters import common_parameters, frame_names
+from drone_bridge.ros.node.common_parameters import common_parameters
 from drone_bridge.ros.node.limit_reports import LAND_UNATTENDED_S, limit_parameters
-from drone_bridge.ros.node.parameters import ParameterDeclaration
+from drone_bridge.ros.node.parameters import ParameterDeclaration, declarations, read
 from drone_bridge.ros.node.program import run
 from drone_bridge.ros.topics.frames import DroneFrameNames
 from drone_bridge.session.session import EMERGENCY, LAND
@@ -56,26 +57,13 @@ PARAMETERS = (
     ParameterDeclaration(
         "control_port", CONTROL_PORT, "Port of the drone for its settings. 0: they are not read.", range=(0, 65535)
     ),
-    ParameterDeclaration(
-        "rate",
-        30.0,
-        "Datagrams of commands per second. Below 25, a drone with a watchdog of 50 ms hovers in between.",
-        (10.0, 100.0),
-        live=True,
-    ),
+    *declarations(ArdroneClientParameters),
     ParameterDeclaration(
         "navdata",
         "demo",
         "demo: 15 per second. full: 200 per second with rates, accelerations, magnetic field and pressure, of which "
         "imu/data has all, and other topics 30.",
         choices=("demo", "full"),
-    ),
-    ParameterDeclaration(
-        "confirm_timeout",
-        5.0,
-        "Time within which navdata must confirm a take-off, s. It is withdrawn then.",
-        range=(0.5, 60.0),
-        live=True,
     ),
     *video_parameters(
         VIDEO_PORT,
@@ -112,7 +100,7 @@ PARAMETERS = (
         "Frequency of the ultrasound: 7 (22.22 Hz) or 8 (25 Hz). Two drones in a room need different ones. 0 keeps it.",
         choices=(0, 7, 8),
     ),
-    *NAVDATA_PARAMETERS,
+    *ODOMETRY_PARAMETERS,
     *limit_parameters(is_drone=True, tells_battery=True, land_unattended_s=LAND_UNATTENDED_S),
 )
 
@@ -134,7 +122,7 @@ class ArdroneBridge(ArDroneNode):
         self.create_service(SetBool, "~/set_camera", self._serve_set_camera, callback_group=self._requests.group)
 
     def set_up(self) -> None:
-        self._translation = ArdroneTranslation(frame_names(self.parameters, DroneFrameNames))
+        self._translation = ArdroneTranslation(read(DroneFrameNames, self.parameters))
         self._drone = self._wanted_drone()
         self._camera = self.parameters["camera"]
         self.set_up_drone(self._drone, self._translation, TOPICS, (FRONT_2, DOWN_2, FRONT, DOWN))
@@ -148,6 +136,7 @@ class ArdroneBridge(ArDroneNode):
 
     def new_session(self, *common: Any, **more: Any) -> ArdroneClientSession:
         self._camera = self.parameters["camera"]
+        more["parameters"] = self.parameters.live(ArdroneClientParameters)
         return ArdroneClientSession(*common, wishes=self._wishes, use_settings=self._use_settings, **more)
 
     def video(self) -> DroneVideo:

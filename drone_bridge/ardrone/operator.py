@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from drone_bridge.ar_drone.drone import AR_DRONE
 from drone_bridge.ardrone.codec import CONTROL_PORT, DEFAULT_PORT, NAVDATA_PORT, setting
 from drone_bridge.ardrone.ports import DronePeer
-from drone_bridge.ardrone.session.client import TAKE_OFF, ArdroneClientSession
+from drone_bridge.ardrone.session.client import TAKE_OFF, ArdroneClientParameters, ArdroneClientSession
 from drone_bridge.ardrone.session.settings import WantedSetting as Setting
 from drone_bridge.net.connector import Cancellation
 from drone_bridge.programs.operator_options import OperatorParser
@@ -29,8 +29,6 @@ from drone_bridge.session.session import LAND
 from drone_bridge.session.tilt_pilot import TiltPilot
 from drone_bridge.wire.addresses import address_name
 
-#: See the bridge's parameters.
-PARAMETERS = {"rate": 30.0, "navdata_timeout": 1.0, "confirm_timeout": 5.0}
 LANDING_S = 15.0
 
 
@@ -52,9 +50,9 @@ def operate(options: argparse.Namespace, cancellation: Cancellation, _: contextl
     pilot = TiltPilot(wish, AR_DRONE, hovers=True)
     session = ArdroneClientSession(
         address_name(options.host, options.port),
-        PARAMETERS.__getitem__,
         pilot,
         wish.make_feedback(pilot),
+        parameters=ArdroneClientParameters(),
         wishes=lambda: [Setting(setting("general:navdata_demo", True), is_required=True)],
         use_settings=lambda settings: pilot.use(settings.maxima(AR_DRONE)),
     )

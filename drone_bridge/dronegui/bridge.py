@@ -13,11 +13,11 @@ from diagnostic_msgs.msg import DiagnosticStatus
 from std_msgs.msg import Empty
 from std_srvs.srv import SetBool
 
-from drone_bridge.ar_drone.bridge import NAVDATA_PARAMETERS, ArDroneNode, video_parameters
+from drone_bridge.ar_drone.bridge import ODOMETRY_PARAMETERS, ArDroneNode, video_parameters
 from drone_bridge.ar_drone.cameras import CAMERAS
 from drone_bridge.ar_drone.drone import AR_DRONE
 from drone_bridge.ar_drone.flight_state import FlyingReport
-from drone_bridge.dronegui.codec import DEFAULT_NAVDATA_PORT, DEFAULT_PORT, DEFAULT_VIDEO_PORT, Demo
+from drone_bridge.dronegui.codec import DEFAULT_PORT, DEFAULT_VIDEO_PORT, Demo
 from drone_bridge.dronegui.pictures.packets import VIDEO_ROW, GuiVideoPort
 from drone_bridge.dronegui.ports import NavdataPeer
 from drone_bridge.dronegui.session.controller import (
@@ -25,6 +25,7 @@ from drone_bridge.dronegui.session.controller import (
     RESET,
     SENDING,
     TAKE_OFF,
+    DroneGuiControllerParameters,
     DroneGuiControllerSession,
     NavdataBlock,
     SentPacket,
@@ -34,9 +35,9 @@ from drone_bridge.msg import DroneGuiState
 from drone_bridge.net.clock import Clock
 from drone_bridge.pictures.video_port import video_log
 from drone_bridge.ros.commands.tilt_commands import drone_parameters, read_drone
-from drone_bridge.ros.node.common_parameters import common_parameters, frame_names
+from drone_bridge.ros.node.common_parameters import common_parameters
 from drone_bridge.ros.node.limit_reports import limit_parameters
-from drone_bridge.ros.node.parameters import ParameterDeclaration
+from drone_bridge.ros.node.parameters import ParameterDeclaration, declarations, read
 from drone_bridge.ros.node.program import run
 from drone_bridge.ros.node.protocol_node import REFUSED_COMMANDS
 from drone_bridge.ros.topics.frames import DroneFrameNames
@@ -45,40 +46,14 @@ from drone_bridge.wire.counters import ProblemCounter
 
 PARAMETERS = (
     *common_parameters(DEFAULT_PORT, "Port of the GUI.", roles=("connect",)),
-    ParameterDeclaration("rate", 20.0, "Control packets per second.", (2.0, 200.0), live=True),
-    ParameterDeclaration(
-        "press_time", 0.5, "Time for which a service holds its button down, s.", range=(0.05, 5.0), live=True
-    ),
+    *declarations(DroneGuiControllerParameters),
     *drone_parameters(AR_DRONE),
-    ParameterDeclaration(
-        "first_packet_copies",
-        1,
-        "Number of copies of packet 1. If it is lost, a receiver that has seen higher numbers ignores later packets.",
-        range=(1, 10),
-    ),
     ParameterDeclaration(
         "receive_navdata",
         True,
         "Listen for navdata. Disable it for a GUI that sends none: assume_flying then sets whether the drone flies.",
     ),
-    ParameterDeclaration(
-        "navdata_port", DEFAULT_NAVDATA_PORT, "Local port to which the GUI sends navdata.", range=(1, 65535)
-    ),
-    ParameterDeclaration(
-        "bootstrap",
-        True,
-        "Press reset before the first take-off if no navdata arrives and a person has confirmed by assume_flying that "
-        "the drone is on the ground. A GUI requests navdata only then, and never lands the drone without it.",
-        live=True,
-    ),
-    ParameterDeclaration(
-        "confirm_timeout",
-        5.0,
-        "Time within which navdata must confirm a take-off or landing after its button was pressed, s.",
-        range=(0.1, 60.0),
-        live=True,
-    ),
-    *NAVDATA_PARAMETERS,
+    *ODOMETRY_PARAMETERS,
     *video_parameters(DEFAULT_VIDEO_PORT, "Local port to which the GUI forwards the drone's video.", *CAMERAS),
     ParameterDeclaration(
         "wire_log_video",
@@ -113,7 +88,7 @@ class DroneGuiBridge(ArDroneNode):
         self.create_service(SetBool, "~/assume_flying", self._serve_assume_flying, callback_group=group)
 
     def set_up(self) -> None:
-        names = frame_names(self.parameters, DroneFrameNames)
+        names = read(DroneFrameNames, self.parameters)
         self._frame_id = names.base_link
         self._sent_states = self.make_publisher(DroneGuiState, "dronegui/state", 10)
         self._translation = DroneGuiTranslation(names)
@@ -141,6 +116,7 @@ class DroneGuiBridge(ArDroneNode):
         link = self._link_to_gui
         port_problem = (lambda: link.problem) if self.parameters["receive_navdata"] else None
         gui_host = lambda: link.peer_host  # noqa: E731
+        more["parameters"] = self.parameters.live(DroneGuiControllerParameters)
         return DroneGuiControllerSession(*common, gui_host=gui_host, port_problem=port_problem, **more)
 
     def video(self) -> GuiVideoPort:

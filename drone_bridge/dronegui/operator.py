@@ -18,7 +18,7 @@ from functools import partial
 from drone_bridge.ar_drone.drone import AR_DRONE
 from drone_bridge.dronegui.codec import DEFAULT_NAVDATA_PORT, DEFAULT_PORT
 from drone_bridge.dronegui.ports import NavdataPeer
-from drone_bridge.dronegui.session.controller import TAKE_OFF, DroneGuiControllerSession
+from drone_bridge.dronegui.session.controller import TAKE_OFF, DroneGuiControllerParameters, DroneGuiControllerSession
 from drone_bridge.net.clock import Clock
 from drone_bridge.net.connector import Cancellation
 from drone_bridge.programs.operator_options import LEAVES_MOVING, OperatorParser
@@ -29,15 +29,6 @@ from drone_bridge.session.session import LAND
 from drone_bridge.session.tilt_pilot import TiltPilot
 from drone_bridge.wire.addresses import address_name
 
-#: See the bridge's parameters.
-PARAMETERS = {
-    "rate": 20.0,
-    "press_time": 0.5,
-    "first_packet_copies": 1,
-    "bootstrap": True,
-    "navdata_timeout": 1.0,
-    "confirm_timeout": 5.0,
-}
 #: Longest landing, s, and height of a drone that has landed, m.
 LANDING_S, GROUND_M = 15.0, 0.05
 
@@ -74,9 +65,9 @@ def operate(options: argparse.Namespace, cancellation: Cancellation, _: contextl
     pilot = TiltPilot(wish, AR_DRONE, hovers=True)
     session = DroneGuiControllerSession(
         address_name(options.host, options.port),
-        {**PARAMETERS, "navdata_port": options.navdata_port}.__getitem__,
         pilot,
         wish.make_feedback(pilot),
+        parameters=DroneGuiControllerParameters(navdata_port=options.navdata_port),
         is_hover_held=lambda: False,
         gui_host=lambda: link.peer_host,
         port_problem=(lambda: link.problem) if options.navdata_port else None,

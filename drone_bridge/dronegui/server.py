@@ -29,7 +29,15 @@ from drone_bridge.dronegui.device import NAVDATA_RATE, GuiDialect
 from drone_bridge.dronegui.pictures.gui_video import GUI_VIDEO_PARAMETERS, GuiVideo
 from drone_bridge.dronegui.ports import PortWithOutlet
 from drone_bridge.dronegui.session.flying import FlyingState
-from drone_bridge.dronegui.session.gui import HOVER, REJECTED_MESSAGES, RESET, SERVING, TAKE_OFF, GuiSession
+from drone_bridge.dronegui.session.gui import (
+    HOVER,
+    REJECTED_MESSAGES,
+    RESET,
+    SERVING,
+    TAKE_OFF,
+    GuiParameters,
+    GuiSession,
+)
 from drone_bridge.dronegui.topics import DETECTIONS_TOPIC, NAVDATA_TOPIC, TABLE, TOPICS, assembled_demo, navdata_facts
 from drone_bridge.net.clock import elapsed_s
 from drone_bridge.ros.commands.command_axes import FullScale, velocity_from_shares
@@ -40,11 +48,10 @@ from drone_bridge.ros.node.common_parameters import (
     NEUTRAL_TIME,
     SOURCE_TIMEOUT,
     common_parameters,
-    frame_names,
     full_scale_parameters,
     read_allowed_peers,
 )
-from drone_bridge.ros.node.parameters import ParameterDeclaration
+from drone_bridge.ros.node.parameters import ParameterDeclaration, declarations, read
 from drone_bridge.ros.node.program import run
 from drone_bridge.ros.node.protocol_node import ProtocolNode
 from drone_bridge.ros.qos import latched
@@ -66,13 +73,7 @@ PARAMETERS = (
     SOURCE_TIMEOUT,
     NEUTRAL_TIME,
     ALLOWED_PEERS,
-    ParameterDeclaration(
-        "rate",
-        20.0,
-        "Minimum rate of cmd_vel while an operator's command is in force, Hz. Each packet is also published at once.",
-        range=(1.0, 200.0),
-        live=True,
-    ),
+    *declarations(GuiParameters),
     COMMAND_OUTPUT,
     *full_scale_parameters(AXES),
     ParameterDeclaration(
@@ -115,7 +116,7 @@ class DroneGuiServer(ProtocolNode):
     def set_up(self) -> None:
         get = self.parameters.__getitem__
         self._allowed_peers = read_allowed_peers(self.parameters)
-        frame_id = frame_names(self.parameters, DroneFrameNames).base_link
+        frame_id = read(DroneFrameNames, self.parameters).base_link
         self._velocities = VelocityPublisher(self, frame_id if get("command_output") != CMD_VEL else None)
         self._flying = FlyingState(self.resolve_topic_name("flying"), self._publishers_of_flying)
         self._reader = ControllerConnection()
@@ -159,10 +160,9 @@ class DroneGuiServer(ProtocolNode):
         return self._port
 
     def make_session(self) -> GuiSession:
-        get = self.parameters.__getitem__
-        dialect = GuiDialect(is_bootstrapped=True, navdata_port=get("navdata_port"))
+        dialect = GuiDialect(is_bootstrapped=True, navdata_port=self.parameters["navdata_port"])
         self._session = GuiSession(
-            get,
+            self.parameters.live(GuiParameters),
             self._allowed_peers,
             (dialect, self._port.loopback_host),
             self._flying,

@@ -69,7 +69,7 @@ class VideoPacket:
 
 def optical_frame(names: DroneFrameNames, camera: PictureCamera) -> str:
     """Return the camera's optical frame."""
-    return f"{names.prefix}{f'{camera.name}_camera'.lstrip('_')}_optical_frame"
+    return f"{names.frame_prefix}{f'{camera.name}_camera'.lstrip('_')}_optical_frame"
 
 
 def camera_transforms(names: DroneFrameNames, cameras: Sequence[PictureCamera]) -> list[TransformStamped]:

@@ -18,20 +18,19 @@ from drone_bridge.net.clock import time_of_day_ms
 from drone_bridge.net.connector import Cancellation
 from drone_bridge.net.tcp_peer import TcpPeer
 from drone_bridge.programs.operator_options import OperatorParser
-from drone_bridge.programs.options import port, positive
+from drone_bridge.programs.options import add_number, port, positive
 from drone_bridge.programs.plan import Leg
 from drone_bridge.programs.program import print_event, print_retry, run_program
 from drone_bridge.programs.script import LOOK_S, PlannedCommands, Script
 from drone_bridge.robot import codec
 from drone_bridge.robot.discovery import DiscoveredPeer, DiscoveryRoute
+from drone_bridge.robot.session.connected_driver import DriverParameters
 from drone_bridge.robot.session.desired import DesiredSubsystems
 from drone_bridge.robot.session.driver import DriverSession
 from drone_bridge.robot.units import SkidSteer
 from drone_bridge.wire.printable import printable
 
 DISCOVERY_TIMEOUT_S = 1.0
-#: See the bridge's parameters.
-PARAMETERS = {"link_timeout": 2.0, "command_timeout": 0.5, "max_update_rate": 50.0}
 
 
 class RobotCommands(PlannedCommands):
@@ -75,7 +74,7 @@ def drive(options: argparse.Namespace, cancellation: Cancellation, _: contextlib
         "operator",
         DesiredSubsystems(["first"], ["none"]),
         wish,
-        PARAMETERS.__getitem__,
+        DriverParameters(),
         time_of_day_ms,
         skid_steer=skid_steer,
         feedback=wish.make_feedback(),
@@ -100,9 +99,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.link.add_argument(
         "--discovery-interface", default="127.0.0.1", help="its address; 0.0.0.0: chosen by the system (%(default)s)"
     )
-    robot = parser.add_argument_group("robot")
-    robot.add_argument("--wheel-separation", type=positive, default=0.5, help="m (%(default)s)")
-    robot.add_argument("--max-wheel-speed", type=positive, default=1.0, help="speed at 2048, m/s (%(default)s)")
+    robot, usual = parser.add_argument_group("robot"), SkidSteer()
+    add_number(robot, "--wheel-separation", usual.wheel_separation, "m", positive)
+    robot.add_argument(
+        "--max-wheel-speed", type=positive, default=usual.max_wheel_speed, help="speed at 2048, m/s (%(default)s)"
+    )
     return run_program("robot", drive, parser.parse_args(arguments))
 
 

@@ -35,11 +35,6 @@ from drone_bridge.ros.topics.transforms import odometry_transform
 from drone_bridge.ros.topics.wheel_odometry import COVARIANCES, wheel_odometry
 from drone_bridge.wire.printable import printable
 
-SKID_STEER = (
-    ParameterDeclaration("wheel_separation", 0.5, "Distance between left and right wheels, m.", range=(0.01, 10.0)),
-    ParameterDeclaration("max_wheel_speed", 1.0, "Speed of one side at full command, m/s.", range=(0.01, 100.0)),
-)
-
 DISCOVERY_UDP_PORT = ParameterDeclaration(
     "discovery_port", codec.DISCOVERY_PORT, "UDP port of discovery.", range=(1, 65535)
 )

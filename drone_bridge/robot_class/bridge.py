@@ -14,7 +14,7 @@ from drone_bridge.pictures.h264_port import H264Port
 from drone_bridge.pictures.topics import H264_ROW
 from drone_bridge.pictures.video_port import video_log
 from drone_bridge.robot_class.camera import camera_of
-from drone_bridge.robot_class.client_session import RobotClassOperatorSession
+from drone_bridge.robot_class.client_session import OperatorParameters, RobotClassOperatorSession
 from drone_bridge.robot_class.connection import StatePacket
 from drone_bridge.robot_class.hang import watch_methods
 from drone_bridge.robot_class.links import client_link, login_text
@@ -37,10 +37,10 @@ from drone_bridge.robot_class.transports import Udp
 from drone_bridge.ros.commands.command_topics import TWIST_AXES, CommandTopics
 from drone_bridge.ros.commands.tilt_commands import TiltCommands, drone_parameters, read_drone
 from drone_bridge.ros.node.autostart import IncorrigibleError
-from drone_bridge.ros.node.common_parameters import common_parameters, frame_names, frame_parameters
+from drone_bridge.ros.node.common_parameters import common_parameters, frame_parameters
 from drone_bridge.ros.node.doubt_reports import report_doubts
 from drone_bridge.ros.node.limit_reports import limit_parameters
-from drone_bridge.ros.node.parameters import ParameterDeclaration
+from drone_bridge.ros.node.parameters import ParameterDeclaration, read
 from drone_bridge.ros.node.pose_restarts import make_pose
 from drone_bridge.ros.node.protocol_node import ProtocolNode
 from drone_bridge.ros.node.request_services import PendingRequest, RequestServices, undeliverable
@@ -115,7 +115,7 @@ class RobotClassBridge(ProtocolNode):
             self.get_logger().warning(sentence)
         if reason := unstoppable(robot):
             raise IncorrigibleError(reason)
-        names = frame_names(self.parameters, DroneFrameNames)
+        names = read(DroneFrameNames, self.parameters)
         variances = self.parameters["twist_covariance_diagonal"] if reports_velocity(robot) else TWIST_VARIANCES
         refuse = partial(self.report.count_and_warn, REFUSED_IMAGES)
         translation = RobotClassTranslation(names, image_of(robot), twist_variances=variances, refuse_image=refuse)
@@ -189,7 +189,7 @@ class RobotClassBridge(ProtocolNode):
         self._session = RobotClassOperatorSession(
             self.robot,
             self._commands.arbiter,
-            self.parameters.__getitem__,
+            self.parameters.live(OperatorParameters),
             address_name(self.parameters["host"], self.parameters["port"]),
             Feedback(self.observed, self._commands.arbiter.limits, self._pilot),
             pilot=self._pilot,

@@ -48,7 +48,7 @@ import math
 import re
 from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from drone_bridge.kind import Side
@@ -76,6 +76,7 @@ from drone_bridge.session.arbiter import CommandSource, Decision, Rank
 from drone_bridge.session.clients import LOST
 from drone_bridge.session.continuous_pose import ContinuousPose, continued
 from drone_bridge.session.feedback import Feedback
+from drone_bridge.session.node_parameters import NodeParameters
 from drone_bridge.session.obstacles import Obstacle
 from drone_bridge.session.report_watch import ReportWatch
 from drone_bridge.session.session import (
@@ -140,6 +141,14 @@ class _UnansweredRequest(NamedTuple):
     """Number of earlier ones of the same name that were sent, and not answered."""
 
 
+@dataclass(slots=True)
+class OperatorParameters(NodeParameters):
+    """Parameters of the session. A robot's class has the defaults."""
+
+    rate: float = Robot.rate
+    link_timeout: float = Robot.link_timeout_s
+
+
 class RobotClassOperatorSession(Session):
     """Session of a client with one robot."""
 
@@ -147,7 +156,7 @@ class RobotClassOperatorSession(Session):
         self,
         robot: type[Robot],
         arbiter: CommandSource[Any],
-        parameter: Callable[[str], float],
+        parameters: OperatorParameters,
         peer: str,
         feedback: Feedback | None = None,
         *,
@@ -162,7 +171,7 @@ class RobotClassOperatorSession(Session):
         Args:
             robot: the description.
             arbiter: decides what to send.
-            parameter: returns `rate`, Hz, `link_timeout` and `command_timeout`, s, which may change.
+            parameters: those of the node, which may change at any time.
             peer: its name for logs.
             feedback: receives the robot's telemetry; None for a client without limits.
             pilot: flies the arbiter's decisions by the robot's `drone`; None for a robot without one.
@@ -175,7 +184,7 @@ class RobotClassOperatorSession(Session):
         self._is_stream, self._is_line = is_stream(robot) and not is_line, is_line
         self.state, self.peer, self._feedback = WAITING, peer, feedback
         self._pilot, self._watch = pilot, watch
-        self._robot, self._arbiter, self._parameter = robot, arbiter, parameter
+        self._robot, self._arbiter, self._parameters = robot, arbiter, parameters
         self._further, self._hears = further_links(robot), reports(robot)
         self._reckoning, self._pose = DeadReckoning() if robot.reckons else None, pose
         self._end: RobotClassConnection | None = None
@@ -337,7 +346,7 @@ class RobotClassOperatorSession(Session):
         if self._is_unstoppable and self.state == CONNECTED:
             self.state, self.is_open, self._greeting, self._test, self._sent_s = GREETING, False, None, None, [now_s]
         silent_s = self.silent_s(now_s)
-        if self._hears and silent_s > self._parameter("link_timeout"):
+        if self._hears and silent_s > self._parameters.link_timeout:
             if self._further and self.received_s is not None and self._reported_at is None:
                 ports = " and ".join(str(each.port) for each in self._further.values())
                 self.blocked = {"peer": self.peer, "ports": ports}
@@ -349,7 +358,7 @@ class RobotClassOperatorSession(Session):
         unanswered = self._unanswered("The robot did not answer.", now_s)
         if self.state == GREETING:
             return [*self._greet_again(now_s), *unanswered]
-        self.due_s = next_due(self.due_s, 1 / self._parameter("rate"), now_s)
+        self.due_s = next_due(self.due_s, 1 / self._parameters.rate, now_s)
         actions = [*self._command(now_s), *unanswered]
         is_estimating = self._pilot is not None and self._pilot.is_estimating
         return [*actions, Note(ESTIMATED, ESTIMATES, is_ongoing=True)] if is_estimating else actions
@@ -504,7 +513,7 @@ class RobotClassOperatorSession(Session):
             if not self._is_unstoppable:
                 self._test, self.state, self.is_open = None, CONNECTED, True
                 self._judged_from_s = now_s + OBEYS_S
-                self.due_s = now_s + 1 / self._parameter("rate")
+                self.due_s = now_s + 1 / self._parameters.rate
                 return actions
         self._greeting, self._test, self.due_s = None, None, now_s + AGAIN_S
         return actions
@@ -514,7 +523,7 @@ class RobotClassOperatorSession(Session):
         self._arbiter.start(now_s)  # a landing ends, as nothing is reported
         decision = self._decision(now_s)
         was_landing, self._is_landing = self._is_landing, decision.rank is Rank.LANDING
-        self.due_s = now_s + (1 / self._parameter("rate") if self._is_landing else AGAIN_S)
+        self.due_s = now_s + (1 / self._parameters.rate if self._is_landing else AGAIN_S)
         if self._is_landing:
             commands = self._follow(decision, now_s)
         else:
@@ -610,7 +619,7 @@ class RobotClassOperatorSession(Session):
 
     def _is_responsive(self, now_s: float) -> bool:
         """Return whether the robot is connected and not silent."""
-        is_silent = self.received_s is None or self.silent_s(now_s) > self._parameter("link_timeout")
+        is_silent = self.received_s is None or self.silent_s(now_s) > self._parameters.link_timeout
         return self.state == CONNECTED and not (self._hears and is_silent)
 
     def _located(self, packet: StatePacket, now_s: float) -> tuple[StatePacket, Actions]:
@@ -641,9 +650,9 @@ class RobotClassOperatorSession(Session):
         if not (is_motion and self._is_stream and self._hears):
             return []
         self._moved_at = min(self._moved_at, now_s)
-        limit_s = self._parameter("link_timeout")
+        limit_s = self._parameters.link_timeout
         if self._gaps_s:
-            limit_s = max(self._parameter("command_timeout"), REPORTS_MISSED * max(self._gaps_s))
+            limit_s = max(self._parameters.command_timeout, REPORTS_MISSED * max(self._gaps_s))
         if now_s - self._moved_at <= limit_s:
             return []
         was_withheld, self._withholds = self._withholds, True

@@ -27,6 +27,7 @@ from drone_bridge.robot_class.body import EmulatedBody
 from drone_bridge.robot_class.links import robots_link
 from drone_bridge.robot_class.robot import Command, Robot, Telemetry, first_link, further_links, port_parameters
 from drone_bridge.robot_class.robot_session import RobotClassVehicleSession
+from drone_bridge.session.node_parameters import NodeParameters
 from drone_bridge.session.session import Note
 from drone_bridge.session.stall_detector import StallDetector
 from drone_bridge.wire.addresses import address_name
@@ -62,10 +63,8 @@ class _World(SessionOutput):
         self.body, self._robot = EmulatedBody(robot), robot
         self.loop: LinkLoop | None = None
         self.clock, self._received_s = BodyClock(), 0.0
+        self.parameters = NodeParameters(robot.robot_stops_after_s or math.inf, SILENCE_S)
         self.session: RobotClassVehicleSession
-
-    def parameter(self, name: str) -> float:
-        return SILENCE_S if name == "silence_warning" else self._robot.robot_stops_after_s or math.inf
 
     def telemetry(self) -> Telemetry:
         return self.body.telemetry()
@@ -73,7 +72,7 @@ class _World(SessionOutput):
     def land_if_silent(self) -> None:
         """Land a robot that `lands_itself` and was sent nothing for the time of its watchdog."""
         self._received_s = max(self._received_s, self.session.received_s or 0.0)
-        if self._robot.lands_itself and self.clock.latest_s - self._received_s > self.parameter("command_timeout"):
+        if self._robot.lands_itself and self.clock.latest_s - self._received_s > self.parameters.command_timeout:
             self.body.request("land")
 
     def publish_event(self, message: Command) -> None:
@@ -107,7 +106,7 @@ def emulate(
         body.begin_in_the_air()
     port = next((getattr(options, f"{name}_port") for name in further_links(robot)), 0)
     world.session = RobotClassVehicleSession(
-        robot, world.parameter, world.telemetry, report_port=port, is_body=True, is_line=bool(path)
+        robot, world.parameters, world.telemetry, report_port=port, is_body=True, is_line=bool(path)
     )
     world.loop = LinkLoop(f"{robot.name} emulator", link, world.session, world, world.clock)
     world.loop.start()

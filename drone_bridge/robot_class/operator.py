@@ -13,14 +13,11 @@ from drone_bridge.programs.operator_options import OperatorParser
 from drone_bridge.programs.options import add_ports
 from drone_bridge.programs.program import print_retry, run_program
 from drone_bridge.programs.script import PlannedCommands, Script
-from drone_bridge.robot_class.client_session import RobotClassOperatorSession
+from drone_bridge.robot_class.client_session import OperatorParameters, RobotClassOperatorSession
 from drone_bridge.robot_class.links import client_link, login_text
 from drone_bridge.robot_class.robot import Robot, first_link, further_links, is_stream, port_parameters
 from drone_bridge.session.tilt_pilot import TiltPilot
 from drone_bridge.wire.addresses import address_name
-
-#: See the bridge's parameter.
-COMMAND_TIMEOUT_S = 0.5
 
 
 def operate(
@@ -31,12 +28,12 @@ def operate(
     ports = {name: getattr(options, f"{name}_port") for name in further_links(robot)}
     link = client_link(robot, host, number, print_retry, ports=ports, serial=serial)
     wish = PlannedCommands()
-    parameters = {"rate": robot.rate, "link_timeout": robot.link_timeout_s, "command_timeout": COMMAND_TIMEOUT_S}
+    parameters = OperatorParameters(rate=robot.rate, link_timeout=robot.link_timeout_s)
     pilot = TiltPilot(wish, robot.drone, hovers=robot.hovers) if robot.drone else None
-    get, peer, feedback = parameters.__getitem__, serial or address_name(host, number), wish.make_feedback(pilot)
+    peer, feedback = serial or address_name(host, number), wish.make_feedback(pilot)
     login = login_text(options.login)
     session = RobotClassOperatorSession(
-        robot, wish, get, peer, feedback, pilot=pilot, is_line=bool(serial), login=login
+        robot, wish, parameters, peer, feedback, pilot=pilot, is_line=bool(serial), login=login
     )
     Script(robot.name, link, session, wish, options=options, cancellation=cancellation, requests=robot.requests).run()
     return 0

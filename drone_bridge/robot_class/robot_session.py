@@ -23,18 +23,10 @@ from drone_bridge.kind import Side
 from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.robot_class.connection import RobotClassConnection
 from drone_bridge.robot_class.returned import described, slow_method
-from drone_bridge.robot_class.robot import (
-    NEUTRALS,
-    Answer,
-    Command,
-    Request,
-    Robot,
-    Telemetry,
-    clamped,
-    is_stream,
-)
+from drone_bridge.robot_class.robot import NEUTRALS, Answer, Command, Request, Robot, Telemetry, clamped, is_stream
 from drone_bridge.session import session
 from drone_bridge.session.clients import REFUSED, Client, Clients
+from drone_bridge.session.node_parameters import NodeParameters
 from drone_bridge.session.operator_command import OperatorCommand
 from drone_bridge.session.session import (
     AFTER_STALLS,
@@ -65,7 +57,7 @@ class RobotClassVehicleSession(Session):
     def __init__(
         self,
         robot: type[Robot],
-        parameter: Callable[[str], float],
+        parameters: NodeParameters,
         telemetry: Callable[[], Telemetry | None],
         *,
         report_port: int = 0,
@@ -77,7 +69,7 @@ class RobotClassVehicleSession(Session):
 
         Args:
             robot: the description.
-            parameter: returns `command_timeout` and `silence_warning`, s, which may change.
+            parameters: those of the node, which may change at any time.
             telemetry: returns the telemetry to report now, or None.
             report_port: of the client, for telemetry as datagrams; 0: by the link of its commands.
             allowed_peers: hosts whose datagrams are accepted; default: all.
@@ -88,12 +80,12 @@ class RobotClassVehicleSession(Session):
         #: Host of the client, if it has asked for the video of the robot's camera; else empty.
         self.viewer = ""
         self._robot, self._telemetry, self._report_port = robot, telemetry, report_port
-        self._parameter = parameter
+        self._parameters = parameters
         self._allowed, self._is_body = allowed_peers, is_body
         self._is_stream, self._is_line = is_stream(robot) and not is_line, is_line
-        self._clients: Clients[RobotClassConnection] = Clients(1, keeps_place_s=lambda: parameter("silence_warning"))
+        self._clients: Clients[RobotClassConnection] = Clients(1, keeps_place_s=lambda: parameters.silence_warning)
         self._command = OperatorCommand(
-            NEUTRALS[robot.drone is not None], lambda: parameter("command_timeout"), REPEAT_RATE
+            NEUTRALS[robot.drone is not None], lambda: parameters.command_timeout, REPEAT_RATE
         )
         self._tell_s = -math.inf
 
@@ -214,7 +206,7 @@ class RobotClassVehicleSession(Session):
 
     def _is_awaited(self, client: Client[RobotClassConnection], now_s: float) -> bool:
         """Return whether a client may still be waiting for telemetry."""
-        is_silent = now_s - client.received_s >= self._parameter("silence_warning")
+        is_silent = now_s - client.received_s >= self._parameters.silence_warning
         return self._is_stream or self._is_body or not is_silent
 
     def _packed(self, pack: Callable[[], bytes | None], to: Any, counters: tuple[str, ...] = ()) -> Actions:

@@ -19,7 +19,7 @@ from drone_bridge.kind import Side
 from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.motion.planar_pose import PlanarPose
 from drone_bridge.motion.tilted_drone import Shares
-from drone_bridge.robot_class.client_session import RobotClassOperatorSession
+from drone_bridge.robot_class.client_session import OperatorParameters, RobotClassOperatorSession
 from drone_bridge.robot_class.connection import SAMPLE, Packet, RobotClassConnection, StatePacket, packets
 from drone_bridge.robot_class.returned import described
 from drone_bridge.robot_class.robot import (
@@ -290,8 +290,8 @@ def _answers(robot: type[Robot], talk: _Talk) -> Iterator[str]:
         return
     plan, command = SimpleNamespace(start=lambda now_s: None), sample_command(robot)
     plan.decide = lambda now_s: Decision(Rank.COMMAND, command if now_s < STOP_S else None)
-    parameters = {"rate": robot.rate, "link_timeout": math.inf, "command_timeout": math.inf}
-    session: Any = RobotClassOperatorSession(robot, plan, parameters.__getitem__, "")
+    parameters = OperatorParameters(rate=robot.rate, link_timeout=math.inf, command_timeout=math.inf)
+    session: Any = RobotClassOperatorSession(robot, plan, parameters, "")
     end, framing = RobotClassConnection(robot, Side.VEHICLE), framing_of(first_link(robot), to_robot=True)
     queue: deque[bytes] = deque()
     free_s = moved_s = 0.0

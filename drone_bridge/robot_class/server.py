@@ -32,6 +32,7 @@ from drone_bridge.ros.servers.topic_subscriptions import TopicSubscriptions
 from drone_bridge.ros.servers.velocity_publisher import VelocityPublisher
 from drone_bridge.ros.topics.frames import DroneFrameNames
 from drone_bridge.ros.topics.table import MissingTopicError
+from drone_bridge.session.node_parameters import NodeParameters
 from drone_bridge.session.session import Answer, Session
 
 ANSWER_TIMEOUT_S = 15.0
@@ -39,7 +40,7 @@ ANSWER_TIMEOUT_S = 15.0
 
 def parameters(robot: type[Robot]) -> Sequence[ParameterDeclaration]:
     """Return the parameter declarations of a robot's server."""
-    number, timeout_s = first_link(robot).port, robot.robot_stops_after_s or 0.5
+    number, timeout_s = first_link(robot).port, robot.robot_stops_after_s or NodeParameters().command_timeout
     meaning = "Port for clients. 0: a free one."
     return (
         *common_parameters(number, meaning, roles=("listen",), command_timeout_s=timeout_s),
@@ -86,7 +87,7 @@ class RobotClassServer(ProtocolNode):
     def make_session(self) -> Session:
         self._session = RobotClassVehicleSession(
             self.robot,
-            self.parameters.__getitem__,
+            self.parameters.live(NodeParameters),
             self._telemetry,
             report_port=next((self.parameters[f"{name}_port"] for name in further_links(self.robot)), 0),
             allowed_peers=self._allowed_peers,

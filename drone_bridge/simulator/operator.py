@@ -23,23 +23,12 @@ from drone_bridge.programs.program import print_event, print_retry, run_program
 from drone_bridge.programs.script import PlannedCommands, Script
 from drone_bridge.simulator.codec import DEFAULT_PORT, VEHICLE, Configured
 from drone_bridge.simulator.session.client import CONNECTIONS, SimulatorClientSession
-from drone_bridge.simulator.session.connected_client import NONE
+from drone_bridge.simulator.session.client_parameters import NONE, SimulatorClientParameters
 from drone_bridge.simulator.session.desired_items import DesiredEntityStream
 from drone_bridge.simulator.session.entities import Entities
 from drone_bridge.simulator.session.simulated_time import SimulatedTime
 from drone_bridge.simulator.session.simulation import Simulation
 from drone_bridge.simulator.session.steering import Steering
-
-#: See the bridge's parameters.
-PARAMETERS = {
-    "request_timeout": 2.0,
-    "vehicle": VEHICLE,
-    "body_to_model": (),
-    "item_events": NONE,
-    "run_on_connect": True,
-    "rate": 20.0,
-    "release_after": 0.0,
-}
 
 
 class PlanTime(SimulatedTime):
@@ -69,11 +58,13 @@ class SimulatorScript(Script):
 
 def operate(options: argparse.Namespace, cancellation: Cancellation, _: contextlib.ExitStack) -> int:
     """Steer until the plan is complete, and always leave the vehicle at rest."""
-    get, wish, time = PARAMETERS.__getitem__, PlannedCommands(), PlanTime(is_published=False)
+    wish, time = PlannedCommands(), PlanTime(is_published=False)
+    parameters = SimulatorClientParameters(item_events=NONE, run_on_connect=True, rate=20.0, release_after=0.0)
     entities = Entities(VEHICLE, {}, lambda name, fallback: name or fallback, ())
     simulation = Simulation(entities, lambda: [DesiredEntityStream(VEHICLE, 1)], time)
+    steering = Steering(wish, parameters)
     session = SimulatorClientSession(
-        simulation, Steering(wish, get), get, wish.make_feedback(), check_hold=lambda name: None, source=Random()
+        simulation, steering, parameters, wish.make_feedback(), check_hold=lambda name: None, source=Random()
     )
     stream = StreamOptions(acknowledges_at_once=True)
     link = TcpPeer(options.host, options.port, print_retry, connections=CONNECTIONS, options=stream)

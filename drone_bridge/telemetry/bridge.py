@@ -21,14 +21,13 @@ from drone_bridge.ros.node.common_parameters import (
     ALLOWED_PEERS,
     DRONE_ODOMETRY,
     common_parameters,
-    frame_names,
     frame_parameters,
     read_allowed_peers,
 )
 from drone_bridge.ros.node.datagram_link import datagram_link
 from drone_bridge.ros.node.doubt_reports import report_doubts
 from drone_bridge.ros.node.limit_reports import LAND_UNATTENDED_S, limit_parameters
-from drone_bridge.ros.node.parameters import ParameterDeclaration
+from drone_bridge.ros.node.parameters import ParameterDeclaration, declarations, read
 from drone_bridge.ros.node.pose_restarts import make_drone_pose
 from drone_bridge.ros.node.program import run
 from drone_bridge.ros.node.protocol_node import ProtocolNode
@@ -54,6 +53,7 @@ from drone_bridge.telemetry.session.controller import (
     DOCUMENTS,
     IMAGES,
     ROVER_DOCUMENTS,
+    TelemetryControllerParameters,
     TelemetryControllerSession,
 )
 from drone_bridge.telemetry.topics import (
@@ -78,7 +78,7 @@ PARAMETERS = (
         roles=("listen", "connect"),
     ),
     TRANSPORT,
-    ParameterDeclaration("rate", 25.0, "Commands per second.", (1.0, 500.0), live=True),
+    *declarations(TelemetryControllerParameters),
     *drone_parameters(LANDING_DRONE),
     OPPOSITE_SIGNS,
     ParameterDeclaration(
@@ -91,14 +91,6 @@ PARAMETERS = (
     *frame_parameters(without=("publish_map_to_odom",)),
     DRONE_ODOMETRY,
     *limit_parameters(is_drone=True, land_unattended_s=LAND_UNATTENDED_S),
-    ParameterDeclaration(
-        "telemetry_timeout",
-        1.0,
-        "Timeout of telemetry, s. Over UDP, the bridge then commands a silent drone to hover, and sends nothing more "
-        "until telemetry arrives again, except for a landing by `limits.land_without_odometry`.",
-        range=(0.05, 3600.0),
-        live=True,
-    ),
     ALLOWED_PEERS,
     ParameterDeclaration(
         "rover_documents", False, f"Publish /rover/telemetry for a rover with odometry on {WHEEL_ODOMETRY}."
@@ -124,7 +116,7 @@ class TelemetryBridge(ProtocolNode):
     def set_up(self) -> None:
         get = self.parameters.__getitem__
         self._stamps = Stamps(self.parameters, self.now)
-        names = frame_names(self.parameters, LandingFrameNames)
+        names = read(LandingFrameNames, self.parameters)
         self._units = Units(get("opposite_signs"), is_levelled=get("is_levelled"))
         self._translation = translation = TelemetryTranslation(
             names, self._units, get("default_fov"), refuse_image=partial(self.report.count_and_warn, BAD_IMAGES)
@@ -157,13 +149,13 @@ class TelemetryBridge(ProtocolNode):
         return self._link
 
     def make_session(self) -> TelemetryControllerSession:
-        get, link = self.parameters.__getitem__, self._link
+        link = self._link
         self._topics.restart()
         self._session = TelemetryControllerSession(
             self._pilot,
             Feedback(self.observed, self._pilot.arbiter.limits, self._pilot),
             self._units,
-            get,
+            self.parameters.live(TelemetryControllerParameters),
             self._allowed_peers,
             sinking=self._drone.climbing(-LANDING_SPEED),
             by_topics=not self._is_udp,

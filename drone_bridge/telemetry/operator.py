@@ -24,12 +24,9 @@ from drone_bridge.programs.script import PlannedCommands, Script
 from drone_bridge.session.arbiter import LANDING_SPEED
 from drone_bridge.session.tilt_pilot import TiltPilot
 from drone_bridge.telemetry.codec import DEFAULT_PORT
-from drone_bridge.telemetry.session.controller import TelemetryControllerSession
+from drone_bridge.telemetry.session.controller import TelemetryControllerParameters, TelemetryControllerSession
 from drone_bridge.telemetry.units import LANDING_DRONE, Units
 from drone_bridge.wire.addresses import ANY, AllowedPeers, address_name
-
-#: See the bridge's parameters.
-PARAMETERS = {"rate": 25.0, "telemetry_timeout": 1.0}
 
 
 class TelemetryScript(Script):
@@ -53,7 +50,7 @@ def operate(options: argparse.Namespace, cancellation: Cancellation, _: contextl
         pilot,
         wish.make_feedback(pilot),
         Units(),
-        PARAMETERS.__getitem__,
+        TelemetryControllerParameters(),
         AllowedPeers([ANY]),
         sinking=LANDING_DRONE.climbing(-LANDING_SPEED),
         called=called,

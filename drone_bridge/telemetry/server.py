@@ -32,7 +32,7 @@ from drone_bridge.ros.node.common_parameters import (
     read_group,
 )
 from drone_bridge.ros.node.datagram_link import datagram_link
-from drone_bridge.ros.node.parameters import ParameterDeclaration
+from drone_bridge.ros.node.parameters import ParameterDeclaration, declarations
 from drone_bridge.ros.node.program import run
 from drone_bridge.ros.node.protocol_node import ProtocolNode
 from drone_bridge.ros.node.text_link import TextLink
@@ -47,7 +47,6 @@ from drone_bridge.telemetry.codec import (
     DEFAULT_PORT,
     DRONE_TOPIC,
     HOVER,
-    PERIOD_S,
     ROVER_TOPIC,
     Camera,
     DroneCommand,
@@ -56,7 +55,7 @@ from drone_bridge.telemetry.codec import (
     RoverConnection,
     RoverTelemetry,
 )
-from drone_bridge.telemetry.session.drone import CONNECTED, TelemetryDroneSession
+from drone_bridge.telemetry.session.drone import CONNECTED, TelemetryDroneParameters, TelemetryDroneSession
 from drone_bridge.telemetry.topics import (
     DEFAULT_FOV,
     OPPOSITE_SIGNS,
@@ -80,9 +79,7 @@ PARAMETERS = (
     SOURCE_TIMEOUT,
     NEUTRAL_TIME,
     TRANSPORT,
-    ParameterDeclaration(
-        "rate", 1 / PERIOD_S, "Maximum rate of the drone's documents, Hz.", range=(1.0, 500.0), live=True
-    ),
+    *declarations(TelemetryDroneParameters),
     COMMAND_OUTPUT,
     *full_scale_parameters(FullScale._fields),
     OPPOSITE_SIGNS,
@@ -229,10 +226,10 @@ class TelemetryServer(ProtocolNode):
         return self._link
 
     def make_session(self) -> TelemetryDroneSession:
-        get, link = self.parameters.__getitem__, self._link
+        link = self._link
         self._session = TelemetryDroneSession(
-            address_name(get("host"), link.port) if self._is_udp else COMMAND_TOPIC,
-            get,
+            address_name(self.parameters["host"], link.port) if self._is_udp else COMMAND_TOPIC,
+            self.parameters.live(TelemetryDroneParameters),
             MAX_DATAGRAM_BYTES if self._is_udp else math.inf,
             called=(lambda: link.address) if isinstance(link, DatagramCaller) else None,
             callers=self._allowed_peers if isinstance(link, DatagramPort) else None,

@@ -109,17 +109,17 @@ class LandingFrameNames(DroneFrameNames):
     @property
     def stabilized(self) -> str:
         """Drone's position and heading, in axes that stay level."""
-        return f"{self.prefix}base_stabilized"
+        return f"{self.frame_prefix}base_stabilized"
 
     @property
     def landing_pad(self) -> str:
         """Visible pad, in axes parallel to those of its measurement."""
-        return f"{self.prefix}landing_pad"
+        return f"{self.frame_prefix}landing_pad"
 
     @property
     def rover(self) -> str:
         """Rover, in axes parallel to map, as its heading is not on the wire."""
-        return f"{self.prefix}rover/base_link"
+        return f"{self.frame_prefix}rover/base_link"
 
 
 def static_transforms(names: LandingFrameNames) -> list[TransformStamped]:

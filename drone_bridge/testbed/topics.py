@@ -86,11 +86,11 @@ class StereoFrameNames(FrameNames):
 
     def camera(self, side: str) -> str:
         """Pinhole of one camera, in body axes."""
-        return f"{self.prefix}{side}_camera_link"
+        return f"{self.frame_prefix}{side}_camera_link"
 
     def optical(self, side: str) -> str:
         """Pinhole of one camera, in optical axes."""
-        return f"{self.prefix}{side}_camera_optical_frame"
+        return f"{self.frame_prefix}{side}_camera_optical_frame"
 
 
 # Commands.

@@ -10,7 +10,7 @@ from drone_bridge.ar_drone.flight_state import FlyingReport
 from drone_bridge.ardrone.codec import COMMANDS, CONNECT, CONTROL, NAVDATA, WAKE_UP, ClientConnection, setting
 from drone_bridge.ardrone.codec.commands import lines_of, read_line
 from drone_bridge.ardrone.device import EmulatedArdrone, FirmwareBehaviour
-from drone_bridge.ardrone.session.client import ArdroneClientSession
+from drone_bridge.ardrone.session.client import ArdroneClientParameters, ArdroneClientSession
 from drone_bridge.ardrone.session.settings import WantedSetting
 from drone_bridge.motion.observed_motion import ObservedMotion
 from drone_bridge.session.arbiter import Rank
@@ -63,7 +63,7 @@ class Talk(SessionTalk):
 
     def __init__(self, *wishes, drone=None, **behaviour):
         self.drone = drone or EmulatedArdrone(behaviour=FirmwareBehaviour(**behaviour))
-        self.parameters = {"rate": 30.0, "navdata_timeout": 1.0, "confirm_timeout": 5.0}
+        self.parameters = ArdroneClientParameters()
         self.pilot, self.used, self.is_linked = Pilot(), [], True
         self.has_control_port, self.connected_to = True, None  # the drone to which there is a connection for settings
         self.wishes = [DEMO, *wishes]
@@ -71,9 +71,9 @@ class Talk(SessionTalk):
         self.actions, self.requests = [], []
         session = ArdroneClientSession(
             "192.168.1.1",
-            self.parameters.__getitem__,
             self.pilot,
             Feedback(ObservedMotion(lambda: self.now_s), self.pilot.arbiter.limits, self.pilot),
+            parameters=self.parameters,
             wishes=lambda: self.wishes,
             use_settings=self.used.append,
         )

@@ -225,7 +225,7 @@ def test_navdata_without_a_flight_state_is_named(drone, wish, words):
 
 @pytest.mark.parametrize("stall_s", [1.9, 6.0])
 def test_neither_silence_nor_a_stall_is_a_problem_with_navdata(talk, stall_s):
-    talk.parameters["navdata_timeout"] = 30.0
+    talk.parameters.navdata_timeout = 30.0
     talk.run(6.0)
     talk.stall(stall_s)
     for _ in range(14):

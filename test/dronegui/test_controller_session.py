@@ -57,9 +57,7 @@ class Talk(SessionTalk):
     """Session of a controller, with its parameters, pilot and GUI."""
 
     def __init__(self, *, receives_navdata=True, **parameters):
-        packets = {"rate": 20.0, "press_time": 0.5, "first_packet_copies": 1, "bootstrap": True}
-        navdata = {"navdata_port": 5561, "navdata_timeout": 1.0, "confirm_timeout": 5.0}
-        self.parameters = {**packets, **navdata, **parameters}
+        self.parameters = controller.DroneGuiControllerParameters(**parameters)
         self.pilot, self.is_hover_held, self.port_problem = Pilot(), False, ""
         self.reported = []
         feedback = SimpleNamespace(measured=lambda measured, now_s: self.reported.append((measured, now_s)))
@@ -67,9 +65,9 @@ class Talk(SessionTalk):
         super().__init__(
             controller.DroneGuiControllerSession(
                 "127.0.0.1:5560",
-                self.parameters.__getitem__,
                 self.pilot,
                 feedback,
+                parameters=self.parameters,
                 is_hover_held=lambda: self.is_hover_held,
                 gui_host=lambda: GUI[0],
                 port_problem=(lambda: self.port_problem) if receives_navdata else None,
@@ -393,7 +391,7 @@ def test_an_emergency_is_a_problem_until_reset(talk):
 
 
 def test_press_lasts_press_time_and_is_released_before_the_response(blind):
-    blind.parameters["press_time"] = 0.49
+    blind.parameters.press_time = 0.49
     actions = [*blind.ask("takeoff"), *blind.run(0.62)]
     assert outcomes(actions) == []
     actions += blind.run(0.05)
@@ -459,7 +457,7 @@ def test_the_effect_of_a_press_with_a_possibly_unsent_release_is_unknown(blind, 
 
 def test_after_an_interrupted_press_without_navdata_reset_is_refused(talk):
     """Its state is unknown: reset is refused."""
-    talk.parameters["press_time"] = 2.0
+    talk.parameters.press_time = 2.0
     talk.show(FlightState.LANDED)
     talk.ask("takeoff")
     talk.run(1.5)  # longer than navdata is valid
@@ -511,7 +509,7 @@ def test_a_press_interrupted_by_a_failure_is_released(blind):
 
 
 def test_an_unsent_release_is_repeated(blind):
-    blind.parameters["press_time"] = 0.05
+    blind.parameters.press_time = 0.05
     blind.ask("reset")
     sent = [action for action in blind.run(0.22) if isinstance(action, Send)]
     assert [json.loads(action.data)["state"]["reset"] for action in sent] == [True] * 3 + [False]
@@ -521,10 +519,10 @@ def test_an_unsent_release_is_repeated(blind):
 
 
 def test_only_presses_of_the_same_button_exclude_each_other(blind):
-    blind.parameters["press_time"] = 4.0
+    blind.parameters.press_time = 4.0
     blind.ask("reset")
     blind.run(0.1)
-    blind.parameters["press_time"] = 0.05
+    blind.parameters.press_time = 0.05
     blind.ask("takeoff")
     for name in ("takeoff", "land"):  # no refusal claims that the drone is on the ground, or flies
         assert "still being pressed" in refusal(blind.ask(name))
@@ -667,7 +665,7 @@ def test_a_bootstrap_without_navdata_takes_off_anyway_and_is_not_repeated(talk):
 def test_the_bootstrap_is_omitted_if_not_needed(talk, why_not):
     talk.say(is_flying=False)
     if why_not == "parameter":
-        talk.parameters["bootstrap"] = False
+        talk.parameters.bootstrap = False
     else:
         talk.hear({"type": "demo", "altitude": 1})
     assert presses([*talk.ask("takeoff"), *talk.run(1.0)]) == ["take_off"]
@@ -706,7 +704,7 @@ def test_a_gui_without_navdata_is_flown_on_assumptions(blind):
 
 
 def test_without_navdata_a_fresh_gui_is_bootstrapped_without_waiting(blind):
-    blind.parameters["bootstrap"] = True
+    blind.parameters.bootstrap = True
     actions = [*blind.ask("takeoff"), *blind.run(2.0)]
     assert (presses(actions), outcome(actions)[0]) == (["reset", "take_off"], True)
 
@@ -742,7 +740,7 @@ def test_navdata_overrides_a_person_s_statement(talk):
 def navdata_ceases(talk):
     """The GUI is killed, or the drone considers it disconnected, without a report."""
     talk.show(FlightState.FLYING)
-    talk.run(talk.parameters["navdata_timeout"] + 0.1)
+    talk.run(talk.parameters.navdata_timeout + 0.1)
 
 
 def port_refuses(talk):
@@ -880,10 +878,10 @@ def test_emergencies_share_one_press(talk):
 
 
 def test_an_emergency_has_its_own_edge_after_a_reset_that_is_still_down(blind):
-    blind.parameters["press_time"] = 5.0
+    blind.parameters.press_time = 5.0
     blind.ask("reset")
     blind.run(0.1)
-    blind.parameters["press_time"] = 0.5
+    blind.parameters.press_time = 0.5
     actions = [*blind.ask("emergency"), *blind.run(1.0)]
     assert [state["reset"] for state in states(actions)][:7] == [False] * PACKETS_PER_LEVEL + [True] * 4
     assert [done for done, _ in outcomes(actions)] == [True, True]

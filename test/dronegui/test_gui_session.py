@@ -19,6 +19,7 @@ from drone_bridge.dronegui.session.gui import (
     START_S,
     UNANSWERED,
     UNSENT,
+    GuiParameters,
     GuiSession,
 )
 from drone_bridge.session.operator_command import OPERATORS_LOST
@@ -34,17 +35,16 @@ UNCALLED = Answer(False, "no node offers /takeoff", was_called=False, has_come=F
 
 
 class Talk(SessionTalk):
-    """Session of a GUI, with its parameters, vehicle and operator."""
+    """Session of a GUI, with its vehicle and operator."""
 
     def __init__(self, allowed=("any",)):
-        self.parameters = {"rate": 20.0, "command_timeout": 0.5}
         self.is_held = self.is_neutral_last = False
         self.publishers = {BRIDGE}
         self.flying = FlyingState("/flying", lambda: frozenset(self.publishers))
         self.seq = 0
         super().__init__(
             GuiSession(
-                self.parameters.__getitem__,
+                GuiParameters(),
                 AllowedPeers(allowed),
                 (GuiDialect(is_bootstrapped=True), OWN[0]),
                 self.flying,

@@ -12,7 +12,7 @@ from drone_bridge.motion.measurement import Measurement
 from drone_bridge.robot import codec
 from drone_bridge.robot.codec import HEADER_BYTES, STOPPED, Speeds
 from drone_bridge.robot.session.bindings import NOT_LISTED, QUERY_PERIOD_S
-from drone_bridge.robot.session.connected_driver import FIRST_ANSWER_S, KeepAliveRoundTrip
+from drone_bridge.robot.session.connected_driver import FIRST_ANSWER_S, DriverParameters, KeepAliveRoundTrip
 from drone_bridge.robot.session.desired import DesiredSubsystems
 from drone_bridge.robot.session.driver import (
     LIST_PERIOD_S,
@@ -35,7 +35,7 @@ ROBOT = codec.SubsystemInfo((codec.Subsystem(1, "drive"), codec.Subsystem(2, "la
 LINK_TIMEOUT_S, COMMAND_TIMEOUT_S = 2.0, 0.5
 FORWARD, BACK = Speeds(1024, 1024), Speeds(-512, -512)
 #: The velocities that its sides have are their speeds on the wire.
-STEER = SkidSteer(separation=1.0, max_speed=codec.FULL_SPEED)
+STEER = SkidSteer(wheel_separation=1.0, max_wheel_speed=codec.FULL_SPEED)
 WALL_MS = 1_800_000_000_000
 
 
@@ -58,9 +58,7 @@ class Talk(SessionTalk):
     """Session of a driver, its parameters, and a robot that answers keep-alives and grants binds."""
 
     def __init__(self, **parameters):
-        defaults = {"link_timeout": LINK_TIMEOUT_S, "command_timeout": COMMAND_TIMEOUT_S, "max_update_rate": 50.0}
-        defaults["silence_warning"] = 1.5
-        self.parameters = {**defaults, **parameters}
+        self.parameters = DriverParameters(**{"link_timeout": LINK_TIMEOUT_S, **parameters})
         self.steering, self.measurements = Steering(), []
         desired = DesiredSubsystems(["first"], ["first"])
         super().__init__(
@@ -68,7 +66,7 @@ class Talk(SessionTalk):
                 "me",
                 desired,
                 self.steering,
-                self.parameters.__getitem__,
+                self.parameters,
                 lambda: WALL_MS + self.ms(),
                 skid_steer=STEER,
                 feedback=self,
@@ -199,7 +197,7 @@ def test_a_command_is_sent_at_once_and_ends_in_a_stop(bound):
 
 
 def test_changes_are_rate_limited_the_newest_wins_and_a_stop_is_immediate(bound):
-    bound.parameters["max_update_rate"] = 10.0
+    bound.parameters.max_update_rate = 10.0
     bound.command(FORWARD)
     for number in range(1, 5):
         bound.run(0.01)
@@ -362,7 +360,7 @@ def test_the_end_stops_the_robot_and_unbinds_all_subsystems(bound, how):
         actions = bound.take(bound.session.receive(b"\0\1\4\0", "robot:25600", bound.now_s))
         assert len(notes(actions, "rejected_input")) == 1
     elif how == "silence":
-        bound.is_answering, bound.parameters["silence_warning"] = False, 60.0
+        bound.is_answering = False
         actions = bound.run(LINK_TIMEOUT_S + 0.1)
         assert "silent for 2 s" in notes(actions, "lost_connections")[0]
     else:

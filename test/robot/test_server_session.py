@@ -18,6 +18,7 @@ from drone_bridge.robot.session.robot import (
     ROBOT_GONE,
     SILENT_DRIVERS,
     UNKNOWN_VALUES,
+    RobotParameters,
     RobotSession,
 )
 from drone_bridge.robot.session.sensor_values import GATHER_S
@@ -82,12 +83,10 @@ class Talk(SessionTalk):
     """Session of a robot, its parameters and its drivers."""
 
     def __init__(self, listing=LISTING, dialect=RobotDialect.DOCUMENT, is_silent=False, **parameters):
-        defaults = {"command_timeout": 1.0, "driver_timeout": 4.0, "source_timeout": 5.0, "sensor_period": 0.1}
-        self.parameters = {**defaults, **parameters}
+        defaults = {"command_timeout": 1.0, "driver_timeout": 4.0, "sensor_period": 0.1}
+        self.parameters = RobotParameters(**{**defaults, **parameters})
         self.drivers = []
-        super().__init__(
-            RobotSession("shelly", self.parameters.__getitem__, self.wall_ms, listing, dialect, is_silent=is_silent)
-        )
+        super().__init__(RobotSession("shelly", self.parameters, self.wall_ms, listing, dialect, is_silent=is_silent))
         self.session.opened(self.now_s)
 
     def wall_ms(self):
@@ -195,7 +194,7 @@ def test_a_driver_that_drives_again_is_halted_again(talk, driving):
 
 
 def test_a_driver_is_halted_right_after_the_timeout(talk, driving):
-    talk.parameters["command_timeout"] = 0.33
+    talk.parameters.command_timeout = 0.33
     driving.alive()
     assert STOPPED not in published(talk.run(0.33))
     assert STOPPED in published(talk.run(0.01))
@@ -265,13 +264,13 @@ def test_silent_driver_without_subsystems_stays_until_its_place_is_needed(talk):
 
 
 def test_a_changed_driver_timeout_applies_at_once(talk, driving):
-    talk.parameters["driver_timeout"] = 0.5
+    talk.parameters.driver_timeout = 0.5
     talk.run(0.8)
     assert driving.is_closed
 
 
 def test_only_drivers_without_a_first_packet_drop_without_driver_timeout(talk, driving):
-    talk.parameters["driver_timeout"] = 0.0
+    talk.parameters.driver_timeout = 0.0
     mute = talk.connect("mute")
     talk.run(FIRST_MESSAGE_S - 0.1)
     assert not mute.is_closed
@@ -280,7 +279,7 @@ def test_only_drivers_without_a_first_packet_drop_without_driver_timeout(talk, d
 
 
 def test_a_trickle_of_bytes_does_not_keep_a_place(talk, alice):
-    talk.parameters["driver_timeout"] = 0.0
+    talk.parameters.driver_timeout = 0.0
     alice.alive()
     talk.receive(b"\0", "alice")
     talk.run(5.0)
@@ -293,7 +292,7 @@ def test_a_trickle_of_bytes_does_not_keep_a_place(talk, alice):
 
 
 def test_new_driver_replaces_one_without_packets_or_the_longest_silent_one(talk):
-    talk.parameters["driver_timeout"] = 0.0
+    talk.parameters.driver_timeout = 0.0
     drivers = [talk.connect(f"d{number}") for number in range(MAX_DRIVERS)]
     for driver in drivers[1:]:
         driver.alive()
@@ -396,7 +395,7 @@ def test_simultaneous_values_share_a_packet_and_packets_are_rate_limited(talk, a
 def test_a_stale_value_is_not_listed_as_current(talk, alice):
     talk.values(_0=24_000)
     for after_s, type_ in ((4.9, 1), (0.2, 0)):
-        talk.parameters["driver_timeout"] = 0.0
+        talk.parameters.driver_timeout = 0.0
         talk.run(after_s)
         alice.heard.clear()
         alice.say(codec.QuerySubsystems())

@@ -19,6 +19,7 @@ from drone_bridge.robot.session.connected_driver import (
     ROBOTD_PATIENCE_S,
     STOP_ANSWER_S,
     ConnectedDriver,
+    DriverParameters,
     KeepAliveRoundTrip,
     SilentRobotError,
 )
@@ -42,8 +43,8 @@ class Scene:
     def __init__(self, skid_steer=("first",), lights=("first",), desired=None):
         self.out = []
         self.desired = desired or DesiredSubsystems(skid_steer, lights)
-        parameters = {"link_timeout": TIMEOUT_S, "command_timeout": 0.5, "max_update_rate": math.inf}
-        self.session = ConnectedDriver("me", self.desired, parameters.__getitem__, self.out, now_s=100.0)
+        parameters = DriverParameters(link_timeout=TIMEOUT_S, max_update_rate=math.inf)
+        self.session = ConnectedDriver("me", self.desired, parameters, self.out, now_s=100.0)
         self.now_s = 100.0
         self.sent()
 

@@ -12,7 +12,7 @@ from drone_bridge.robot.device.drivers import Instant
 from drone_bridge.robot.device.served_driver import ServedDriver
 from drone_bridge.robot.device.vehicle import TRACKS
 from drone_bridge.robot.emulator import SimulatedRobot, TrackedRobot
-from drone_bridge.robot.session.connected_driver import BYTE_PERIOD_S, ConnectedDriver
+from drone_bridge.robot.session.connected_driver import BYTE_PERIOD_S, ConnectedDriver, DriverParameters
 from drone_bridge.robot.session.desired import DesiredSubsystems
 from drone_bridge.robot.session.keep_alives import KEEP_ALIVE_PERIOD_S, LATE_S
 
@@ -43,10 +43,8 @@ class Scene:
         self.on_their_way = []  # to the adapter: time of arrival, and data
         self.answers = []  # to the driver, likewise
         self.wire = codec.DriverConnection()
-        parameters = {"link_timeout": 2.0, "command_timeout": 0.5, "max_update_rate": COMMANDS_PER_S}
-        self.session = ConnectedDriver(
-            "me", DesiredSubsystems(["first"], ["none"]), parameters.__getitem__, [], now_s=0.0
-        )
+        parameters = DriverParameters(max_update_rate=COMMANDS_PER_S)
+        self.session = ConnectedDriver("me", DesiredSubsystems(["first"], ["none"]), parameters, [], now_s=0.0)
         self.served = ServedDriver(
             self.control,
             "driver",

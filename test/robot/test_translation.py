@@ -24,7 +24,7 @@ from drone_bridge.ros.topics.frames import FrameNames
 
 STAMP = Time(sec=12, nanosec=5)
 TRANSLATION = RobotTranslation()
-STEER = SkidSteer(separation=0.5, max_speed=2.0)
+STEER = SkidSteer(max_wheel_speed=2.0)
 finite = st.floats(allow_nan=False, allow_infinity=False)
 
 

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 from session_talk import SessionTalk, sent
 
-from drone_bridge.robot_class.client_session import RobotClassOperatorSession
+from drone_bridge.robot_class.client_session import OperatorParameters, RobotClassOperatorSession
 from drone_bridge.robot_class.robot import is_stream
 from drone_bridge.session.arbiter import Decision, Rank
 from drone_bridge.session.session import Close, Note, Outcome
 
-PARAMETERS = {"rate": 20.0, "link_timeout": 3.0, "command_timeout": 0.5, "silence_warning": 5.0}
+PARAMETERS = OperatorParameters()
 
 
 @dataclass(eq=False)
@@ -28,8 +28,7 @@ class ClientTalk(SessionTalk):
         """`options` are those of the session."""
         self.rank, self.command, self.starts = Rank.NEUTRAL, None, 0
         self.peer = "robot" if is_stream(robot) else None
-        get = parameters.__getitem__
-        super().__init__(RobotClassOperatorSession(robot, arbiter or self, get, "robot", **options))
+        super().__init__(RobotClassOperatorSession(robot, arbiter or self, parameters, "robot", **options))
 
     def decide(self, now_s):
         return Decision(self.rank, self.command)

@@ -2,9 +2,10 @@
 """A robot that answers each packet, slowly: one is outstanding, so that it executes none late."""
 
 import pytest
-from robot_class_talk import PARAMETERS, Asked, ClientTalk, bytes_of
+from robot_class_talk import Asked, ClientTalk, bytes_of
 
 from drone_bridge.robot_class import Answer, BodyVelocity, Delimited, Request, Robot, Tcp, Telemetry, Udp
+from drone_bridge.robot_class.client_session import OperatorParameters
 from drone_bridge.robot_class.outstanding import ANSWER_S, MAX_ANSWER_S, WINDOW_S, OutstandingPackets
 from drone_bridge.session.arbiter import Rank
 from drone_bridge.session.session import Outcome
@@ -39,7 +40,7 @@ class Talk(ClientTalk):
     """Session, and a robot that takes `answer_s` for each packet. Answers in `lost` don't arrive."""
 
     def __init__(self, robot, answer_s=0.25):
-        super().__init__(robot, parameters=PARAMETERS | {"link_timeout": 30.0})
+        super().__init__(robot, parameters=OperatorParameters(link_timeout=30.0))
         self.answer_s = answer_s
         self.queue, self.executed, self.refused, self.outcomes, self.most = [], [], b"", {}, 0
         self.free_s, self.lost = 0.0, lambda packet: False

@@ -99,7 +99,7 @@ def test_last_words_end_a_motion_by_request(cleaning):
 def test_a_lost_link_leaves_a_motion_by_request_to_end(cleaning, is_silent):
     session = cleaning.session
     if is_silent:
-        cleaning.run(PARAMETERS["link_timeout"] + 0.1)
+        cleaning.run(PARAMETERS.link_timeout + 0.1)
     elif cleaning.peer:
         cleaning.disconnect()
     if cleaning.peer:

@@ -121,7 +121,7 @@ def test_a_slow_method_is_named_with_its_duration_instead_of_the_machine(clock):
         return b"v"
 
     slow = robot(encode_command=encode_command)
-    session = RobotClassOperatorSession(slow, None, {}.get, "a robot")
+    session = RobotClassOperatorSession(slow, None, None, "a robot")
     slow().encode_command(BodyVelocity())
     assert session.stall_cause() == "machine overloaded?"
     took_s[0] = 0.3

@@ -31,7 +31,14 @@ from drone_bridge.robot_class import (
     emulator,
 )
 from drone_bridge.robot_class.body import BATTERY_S, FOLLOWS, HOVER_HEIGHT, LANDS, EmulatedBody
-from drone_bridge.robot_class.client_session import CONNECTED, GREETING, UNGREETED, WAITING, WITHHELD
+from drone_bridge.robot_class.client_session import (
+    CONNECTED,
+    GREETING,
+    UNGREETED,
+    WAITING,
+    WITHHELD,
+    OperatorParameters,
+)
 from drone_bridge.robot_class.connection import Packet, RobotClassConnection, StatePacket
 from drone_bridge.robot_class.links import login_text
 from drone_bridge.robot_class.robot_session import SERVING, RobotClassVehicleSession
@@ -560,7 +567,7 @@ def moved_s(talk, seconds):
 
 def test_a_silent_stream_gets_neutral_after_command_timeout_and_no_motion(driven):
     last_s, last = moved_s(driven, 2.5)
-    assert PARAMETERS["command_timeout"] - 0.06 < last_s < PARAMETERS["command_timeout"] + 0.06
+    assert PARAMETERS.command_timeout - 0.06 < last_s < PARAMETERS.command_timeout + 0.06
     assert last == NEUTRAL
     assert driven.session.state == CONNECTED
     actions = [*driven.hear(SIP_PACKET), *driven.run(0.06)]
@@ -590,11 +597,11 @@ def test_reports_in_bursts_are_no_silence(greeted):
 
 
 def test_motion_begins_although_a_robot_reports_only_when_it_moves():
-    talk = ClientTalk(Pioneer, parameters=PARAMETERS | {"link_timeout": 600.0})
+    talk = ClientTalk(Pioneer, parameters=OperatorParameters(link_timeout=600.0))
     talk.connect(*STEPS)
     talk.command = MOVING
     reporting(talk, 1.0)
-    for expected_s in (PARAMETERS["command_timeout"], 0.0):  # then it did not report that it moved
+    for expected_s in (PARAMETERS.command_timeout, 0.0):  # then it did not report that it moved
         talk.command = None
         talk.run(60.0)
         talk.command = MOVING
@@ -914,7 +921,7 @@ class RobotTalk(SessionTalk):
 
     def __init__(self, robot, **options):
         self.telemetry = Telemetry((1.0, 2.0, 0.0), 0.5, BodyVelocity(0.2), 12.0, 0.8, 0.7)
-        super().__init__(RobotClassVehicleSession(robot, PARAMETERS.__getitem__, lambda: self.telemetry, **options))
+        super().__init__(RobotClassVehicleSession(robot, PARAMETERS, lambda: self.telemetry, **options))
 
     def hear(self, data, source=ONE):
         return list(self.session.receive(data, source, self.now_s))

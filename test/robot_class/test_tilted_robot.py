@@ -5,7 +5,7 @@ import math
 
 import pytest
 from limited_vehicle import LimitedVehicle
-from robot_class_talk import PARAMETERS, ClientTalk
+from robot_class_talk import ClientTalk
 from session_talk import sent
 
 from drone_bridge.kind import Side
@@ -13,12 +13,13 @@ from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.motion.limits import LimitParameters
 from drone_bridge.robot_class import Robot, Shares, Telemetry, TiltedDrone, Udp
 from drone_bridge.robot_class.body import EmulatedBody
-from drone_bridge.robot_class.client_session import SENT
+from drone_bridge.robot_class.client_session import SENT, OperatorParameters
 from drone_bridge.robot_class.connection import commands, conversation
 from drone_bridge.robot_class.robot import has_last_words
 from drone_bridge.robot_class.robot_session import RobotClassVehicleSession
 from drone_bridge.session.arbiter import Arrival
 from drone_bridge.session.feedback import Feedback
+from drone_bridge.session.node_parameters import NodeParameters
 from drone_bridge.session.session import LastWords, Publish
 from drone_bridge.session.tilt_pilot import ESTIMATED, TiltPilot
 
@@ -66,7 +67,7 @@ class Flight(ClientTalk):
         arbiter.within_maxima = robot.drone.within_maxima
         self.pilot = TiltPilot(arbiter, robot.drone, hovers=robot.hovers)
         feedback = Feedback(self.vehicle.observed, arbiter.limits, self.pilot)
-        super().__init__(robot, arbiter, parameters=PARAMETERS | {"rate": 50.0}, feedback=feedback, pilot=self.pilot)
+        super().__init__(robot, arbiter, parameters=OperatorParameters(rate=50.0), feedback=feedback, pilot=self.pilot)
         self.connect()
 
     def fly(self, seconds, velocity=None):
@@ -136,7 +137,7 @@ def test_the_robots_end_has_shares():
     read = commands(Kestrel)
     sent_commands = [each.message.data for each in conversation(Kestrel) if each.side is Side.OPERATOR]
     assert [is_neutral for data in sent_commands for is_neutral in read(data)] == [False, True]
-    server = RobotClassVehicleSession(Kestrel, PARAMETERS.__getitem__, lambda: None)
+    server = RobotClassVehicleSession(Kestrel, NodeParameters(), lambda: None)
     actions = server.receive(b"steer 0 2 0 0", ("127.0.0.1", 1), 10.0)
     assert Publish(Shares(pitch=1.0)) in actions, "within the full deflection"
     assert Publish(Shares()) in server.tick(11.0)

@@ -4,6 +4,7 @@
 import contextlib
 import re
 import sys
+from dataclasses import dataclass
 
 import pytest
 import rclpy
@@ -12,7 +13,9 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 from shipped import NODES, declared
 
+from drone_bridge.parameter_fields import parameter
 from drone_bridge.robot_class import node as robot_class
+from drone_bridge.ros.node.common_parameters import SOURCE_TIMEOUT
 from drone_bridge.ros.node.parameter_files import (
     LAUNCH_FILE,
     check_arguments,
@@ -20,7 +23,8 @@ from drone_bridge.ros.node.parameter_files import (
     unaddressed,
     unknown,
 )
-from drone_bridge.ros.node.parameters import DeclaredParameters, ParameterDeclaration, has_value
+from drone_bridge.ros.node.parameters import DeclaredParameters, ParameterDeclaration, declarations, has_value
+from drone_bridge.session.node_parameters import ServerParameters
 from drone_bridge.tools.record.settings import read_settings
 from drone_bridge.tools.shell.messages import parse
 
@@ -198,6 +202,22 @@ def test_arguments_that_ros_would_ignore_or_refuse_are_named(monkeypatch, words,
     monkeypatch.setattr("sys.argv", words.split() if "tello" in words else ["node", *words.split()])
     with pytest.raises(ValueError, match=re.escape(refused)) if refused else contextlib.nullcontext():
         (robot_class.bridge if "tello" in words else run)()
+
+
+def test_attributes_of_a_session_are_the_parameters_present_values(make):
+    @dataclass
+    class Sample(ServerParameters):
+        rate: float = parameter(5.0, "Per second.", 0.5, 50.0, live=True)
+        mode: str = parameter("a", "One of two.", choices=("a", "b"))
+
+    node = make()
+    declared = DeclaredParameters(node, [SOURCE_TIMEOUT, *declarations(Sample)])
+    seen = declared.live(Sample)
+    assert (seen.rate, seen.mode, seen.source_timeout) == (5.0, "a", Sample().source_timeout)
+    declared.freeze("active")
+    set_values = [Parameter("rate", value=9.0), Parameter("mode", value="b"), Parameter("rate", value=51.0)]
+    assert [result.successful for result in node.set_parameters(set_values)] == [True, False, False]
+    assert (seen.rate, seen.mode) == (9.0, "a")
 
 
 def test_a_replaced_parameter_is_refused(make, monkeypatch):

@@ -174,8 +174,8 @@ SURVIVORS: dict[str, dict[str, dict[str, str]]] = {
         }
     },
     "robot_class/client_session RobotClassOperatorSession.tick": {
-        'if self._hears and silent_s > self._parameter("link_timeout"):': {
-            "silent_s > self._parameter('link_timeout') -> silent_s >= self._parameter('link_timeout')": AT_ONE_INSTANT
+        "if self._hears and silent_s > self._parameters.link_timeout:": {
+            "silent_s > self._parameters.link_timeout -> silent_s >= self._parameters.link_timeout": AT_ONE_INSTANT
         }
     },
     "robot_class/client_session RobotClassOperatorSession.neutral_sent": {

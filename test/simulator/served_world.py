@@ -8,7 +8,7 @@ from session_talk import SessionTalk
 from drone_bridge.motion.wxyz import IDENTITY
 from drone_bridge.session.session import Answer, Call, Close, Note, Publish, Send
 from drone_bridge.simulator import codec as sim
-from drone_bridge.simulator.session.forwarding import Follow, Forwarder
+from drone_bridge.simulator.session.forwarding import Follow, Forwarder, SimulatorParameters
 from drone_bridge.simulator.session.mirrored_scene import ConfiguredEntity
 from drone_bridge.simulator.session.simulator import SimulatorSession
 from drone_bridge.simulator.session.velocity_commands import VelocityCommand
@@ -85,24 +85,18 @@ class ServedWorld(SessionTalk):
     """Session, its clients, and a bridge whose services respond at once unless `answers_later`."""
 
     def __init__(self, others=(), bridge=None, **options):
-        self.parameters = {
-            "vehicle": VEHICLE,
-            "command_timeout": 0.5,
-            "source_timeout": 1.0,
-            "request_timeout": 2.0,
-            **options.pop("parameters", {}),
-        }
+        self.parameters = SimulatorParameters(**options.pop("parameters", {}))
         self.bridge, self.is_held, self.refused = bridge or PlainBridge(), False, 0
         self.answers_later, self.calls = False, []
         self.clients, self.commands, self.followed, self.notes, self.actions = [], [], [], [], []
         forwarder = Forwarder(
             [ConfiguredEntity(VEHICLE, 0.5, "vehicle"), *others],
-            self.parameters.__getitem__,
+            self.parameters,
             service_calls,
             offers=self.bridge.offers,
             admits=self._admits,
         )
-        super().__init__(SimulatorSession(forwarder, self.parameters.__getitem__, **options))
+        super().__init__(SimulatorSession(forwarder, **options))
         self.do(self.session.opened)
         self.client = self.connect("alice")
 

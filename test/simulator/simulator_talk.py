@@ -15,6 +15,7 @@ from drone_bridge.session.session import Close, Note, Outcome, Publish, Send
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.codec import STREAMED, Attribute
 from drone_bridge.simulator.session.client import SimulatorClientSession
+from drone_bridge.simulator.session.client_parameters import SimulatorClientParameters
 from drone_bridge.simulator.session.desired_items import (
     DesiredCamera,
     DesiredCameraStream,
@@ -31,10 +32,6 @@ COMMAND_TIMEOUT_S = 0.5
 FRONT = sim.AddCamera(VEHICLE, (1.0, 0.0, 0.0, 0.0), (0.3, 0.0, 0.0), 1.0)
 STOPPED, NORTH, EAST = BodyVelocity(), BodyVelocity(forward=1.0), BodyVelocity(left=-1.0)
 SET = {STOPPED: (0.0, 0.0, 0.0), NORTH: (1.0, 0.0, 0.0), EAST: (0.0, 1.0, 0.0)}
-PARAMETERS = {
-    **{"vehicle": VEHICLE, "rate": 50.0, "release_after": 5.0, "request_timeout": 2.0},
-    **{"item_events": "auto", "run_on_connect": False, "body_to_model": [1.0, 0.0, 0.0, 0.0]},
-}
 NAMES = ("requests", "streams")
 
 
@@ -71,17 +68,17 @@ class SimulatorTalk(SessionTalk):
     """Session of a client, and a simulator that answers at once unless it `is_silent`."""
 
     def __init__(self, **parameters):
-        self.parameters = {**PARAMETERS, **parameters}
+        self.parameters = SimulatorClientParameters(**{"body_to_model": [1.0, 0.0, 0.0, 0.0], **parameters})
         self.arbiter = Arbiter()
         entities = Entities(VEHICLE, {BUOY: "buoy"}, topic_token, {"map", "odom", "base_link"})
         self.simulation = Simulation(entities, desired, SimulatedTime(is_published=True))
         self.reported = []  # measurements, each with its time
-        steering = Steering(self.arbiter, self.parameters.__getitem__)
+        steering = Steering(self.arbiter, self.parameters)
         super().__init__(
             SimulatorClientSession(
                 self.simulation,
                 steering,
-                self.parameters.__getitem__,
+                self.parameters,
                 SimpleNamespace(measured=lambda measured, now_s: self.reported.append((measured, now_s))),
                 check_hold=self.check_hold,
                 source=Random(1),

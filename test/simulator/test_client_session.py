@@ -239,7 +239,7 @@ def test_an_entity_added_before_the_first_list_is_streamed():
 
 @pytest.mark.parametrize("talk", [SimulatorTalk(), SimulatorTalk(item_events="spy")], ids=["poll", "spy"])
 def test_an_entity_removed_here_is_announced_once_with_its_name(talk):
-    talk.world.closes_on -= {sim.Spy} if talk.parameters["item_events"] == "spy" else set()
+    talk.world.closes_on -= {sim.Spy} if talk.parameters.item_events == "spy" else set()
     talk.connect()
     number = talk.outcome(talk.ask(procedures.spawn, ball(), "float", True, 1)).result
     talk.run(1.1)

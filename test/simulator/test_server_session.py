@@ -185,7 +185,7 @@ def test_cameras_and_triggers_are_answered_from_topics():
     assert sim.Triggered(near) in client.news()
     world.move(at(20.0, 0.0, 0.0), BUOY)
     assert client.news() == [sim.Untriggered(near)]
-    world.run(world.parameters["source_timeout"] + 0.1)
+    world.run(world.parameters.source_timeout + 0.1)
     world.move()
     assert not client.news()  # views of stale entities are not sent
 
@@ -233,7 +233,7 @@ def test_states_do_not_age_while_simulated_time_is_paused():
     world.move()
     world.run(10.0)
     assert isinstance(world.ask(sim.GetEntity(VEHICLE, 0)), sim.EntityGot)
-    clock[0] += world.parameters["source_timeout"] + 0.1
+    clock[0] += world.parameters.source_timeout + 0.1
     assert world.ask(sim.GetEntity(VEHICLE, 0)) == UNKNOWN
 
 
@@ -243,7 +243,7 @@ def test_a_silent_vehicle_is_reported(world):
     world.move()
     world.run(WATCH_PERIOD_S)
     assert not world.session.is_vehicle_unknown
-    world.run(world.parameters["source_timeout"] + WATCH_PERIOD_S)
+    world.run(world.parameters.source_timeout + WATCH_PERIOD_S)
     assert world.session.is_vehicle_unknown
     world.bridge.responses = {"get_entity_state": LYING}  # the simulator is paused
     world.run(WATCH_PERIOD_S)
@@ -353,7 +353,7 @@ def test_a_request_received_partly_before_a_stall_is_stale(steered):
 def test_a_velocity_set_by_a_service_for_a_disconnected_client_is_stopped(slow, is_late):
     slow.bridge.responses = {"set_entity_state": DONE}
     slow.client.send(steer(TURN, W))
-    slow.run(slow.parameters["request_timeout"] + 0.01 if is_late else 0.0)
+    slow.run(slow.parameters.request_timeout + 0.01 if is_late else 0.0)
     slow.client.leave()
     slow.commands.clear()
     slow.answer()
@@ -373,7 +373,7 @@ def test_after_the_end_of_session_or_client_no_further_call_is_made(calling, end
 
 def test_a_service_timeout_is_an_error_and_its_late_response_is_dropped(slow):
     slow.client.send(ASKING)
-    slow.run(slow.parameters["request_timeout"] + 0.01)
+    slow.run(slow.parameters.request_timeout + 0.01)
     assert answers(slow.client) == [sim.Error(0, ANY)]
     slow.client.send(ASKING)
     slow.answer()
@@ -385,7 +385,7 @@ def test_a_service_timeout_is_an_error_and_its_late_response_is_dropped(slow):
 def test_after_a_service_timeout_queued_requests_move_nothing_except_zero(slow):
     slow.bridge.responses = {"set_entity_state": DONE}
     slow.client.send(steer(TURN, W), steer(TURN, W), steer(STANDING, W))
-    slow.run(slow.parameters["request_timeout"] + 0.01)
+    slow.run(slow.parameters.request_timeout + 0.01)
     assert [each.message for each in answers(slow.client)] == [ANY, MAY_BE_STALE]
     slow.calls.pop(0)
     (stop,) = slow.calls

@@ -140,7 +140,7 @@ def test_topics_follow_added_and_removed_entities():
 
 def test_events_have_the_names_of_their_ids():
     node = Node([])
-    outputs = made(node, FrameNames(prefix="s1/"))
+    outputs = made(node, FrameNames(frame_prefix="s1/"))
     do(outputs, SimulatorEvent(sim.CameraData(0, 0.25, -0.5, 0.125, 4.0), "buoy", (0, "front", BUOY)))
     view = node.last("camera_view")
     assert (view.camera, view.camera_id, view.target, view.target_id) == ("front", 0, "buoy", BUOY)
@@ -156,7 +156,7 @@ def test_events_have_the_names_of_their_ids():
 
 def test_frames_of_entities_have_the_prefix():
     node = Node(["odom", "entities/buoy/pose", "entities/buoy/twist", "/tf"])
-    do(made(node, FrameNames(prefix="s1/")), States(((VEHICLE, state(1.0)), (BUOY, state(2.0)))))
+    do(made(node, FrameNames(frame_prefix="s1/")), States(((VEHICLE, state(1.0)), (BUOY, state(2.0)))))
     assert (node.last("odom").header.frame_id, node.last("odom").child_frame_id) == ("s1/odom", "s1/base_link")
     assert node.last("entities/buoy/pose").header.frame_id == "s1/odom"
     assert node.last("entities/buoy/twist").header.frame_id == "s1/buoy"

@@ -9,7 +9,7 @@ from telemetry_documents import Clock, drone
 
 from drone_bridge.motion.tilted_drone import Shares
 from drone_bridge.session.arbiter import Rank
-from drone_bridge.telemetry.session.controller import TelemetryControllerSession
+from drone_bridge.telemetry.session.controller import TelemetryControllerParameters, TelemetryControllerSession
 from drone_bridge.telemetry.units import Units
 from drone_bridge.wire.addresses import AllowedPeers
 
@@ -50,11 +50,10 @@ class Talk:
     """Session with a fake clock, and its actions."""
 
     def __init__(self, allowed=("any",), units=None, **options):
-        self.parameters = {"rate": 25.0, "telemetry_timeout": 1.0}
-        self.pilot, self.feedback = Pilot(), Reports()
-        parameter = self.parameters.__getitem__
+        self.parameters = TelemetryControllerParameters()
+        self.pilot, self.feedback, units = Pilot(), Reports(), units or Units()
         self.session = TelemetryControllerSession(
-            self.pilot, self.feedback, units or Units(), parameter, AllowedPeers(allowed), sinking=SINKING, **options
+            self.pilot, self.feedback, units, self.parameters, AllowedPeers(allowed), sinking=SINKING, **options
         )
         self.now_s = 100.0
         self.clock = Clock()

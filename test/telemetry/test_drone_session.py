@@ -14,7 +14,14 @@ from drone_bridge.session.operator_command import OPERATORS_LOST
 from drone_bridge.session.session import AFTER_STALLS, SETTLING_S
 from drone_bridge.telemetry.codec import DRONE_TOPIC, ROVER_TOPIC, Camera, DroneCommand, RoverTelemetry, Vector
 from drone_bridge.telemetry.sample_conversation import JPEG, conversation
-from drone_bridge.telemetry.session.drone import CLAMPED, REFUSAL_HOLDS_S, TOO_LARGE, UNHEARD, TelemetryDroneSession
+from drone_bridge.telemetry.session.drone import (
+    CLAMPED,
+    REFUSAL_HOLDS_S,
+    TOO_LARGE,
+    UNHEARD,
+    TelemetryDroneParameters,
+    TelemetryDroneSession,
+)
 from drone_bridge.wire.addresses import AllowedPeers
 
 PERIOD_S = 0.04
@@ -26,10 +33,8 @@ class Talk(SessionTalk):
     """Session of a drone, with its parameters and operator."""
 
     def __init__(self, max_document_bytes=65507, **roles):
-        self.parameters = {"rate": 25.0, "command_timeout": 0.5}
-        super().__init__(
-            TelemetryDroneSession("127.0.0.1:5555", self.parameters.__getitem__, max_document_bytes, **roles)
-        )
+        drone = TelemetryDroneSession("127.0.0.1:5555", TelemetryDroneParameters(), max_document_bytes, **roles)
+        super().__init__(drone)
 
     def hear(self, command, source="operator"):
         data = command if isinstance(command, bytes) else json.dumps(command).encode()

@@ -10,6 +10,7 @@ from session_talk import SessionTalk, notes, published
 
 from drone_bridge.session.arbiter import Arrival, Decision, Rank
 from drone_bridge.session.clients import LOST
+from drone_bridge.session.node_parameters import NodeParameters
 from drone_bridge.session.session import Close, Landing, Publish, Send
 from drone_bridge.testbed.codec import (
     AttitudeLayout,
@@ -77,8 +78,6 @@ class Talk(SessionTalk):
     """Session of a bridge, with its commands and testbeds."""
 
     def __init__(self, *, layout=SHORT, speaks=None, is_lockstep=False, problem=""):
-        self.parameters = {"command_timeout": 0.5, "silence_warning": 3.0}
-        self.parameters["attitude_layout"] = layout.value if layout else "auto"
         self.commands, self.calls, self.stamp_s = Commands(), [], 50
         self.speaks = speaks or layout or SHORT
         super().__init__(
@@ -87,9 +86,10 @@ class Talk(SessionTalk):
                 lambda: AutopilotConnection(layout, reuses_images=True),
                 lambda constants: Flight(self.calls, problem),
                 self._stamp,
-                self.parameters.__getitem__,
+                NodeParameters(silence_warning=3.0),
                 feedback=self,
                 is_lockstep=is_lockstep,
+                layout=layout.value if layout else "auto",
             )
         )
         self.beds = {}

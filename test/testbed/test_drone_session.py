@@ -8,6 +8,7 @@ import pytest
 from session_talk import SessionTalk, notes, published
 
 from drone_bridge.session.clients import LOST
+from drone_bridge.session.node_parameters import ServerParameters
 from drone_bridge.session.session import AFTER_STALLS, SETTLING_S, Close, Send
 from drone_bridge.testbed.codec import (
     NEED_DATA,
@@ -39,7 +40,7 @@ class Talk(SessionTalk):
     """Session of a server, with its parameters, drone and autopilots."""
 
     def __init__(self, *, is_lockstep=False, topics=TOPICS, layout=AttitudeLayout.PITCH_YAW, allowed=(RATES, VELOCITY)):
-        self.parameters = {"command_timeout": 0.5, "source_timeout": 1.0, "silence_warning": 3.0}
+        self.parameters = ServerParameters(silence_warning=3.0)
         self.refusal = ""
         self.unsent = []  # unsent data of the link
         self.reads = True  # whether the autopilot reads
@@ -55,7 +56,7 @@ class Talk(SessionTalk):
             self.drone,
             self.output,
             drone.ServerSetup(layout, AngleUnit.DEGREES, False, MAX_SPEED, is_lockstep, topics),
-            self.parameters.__getitem__,
+            self.parameters,
             neutral_meaning=lambda: "stop",
             missing_properties=lambda: "Set the mass.",
             has_unsent=lambda peer: bool(self.unsent),
@@ -367,12 +368,12 @@ def test_unmatched_stamps_are_reported(talk):
 def test_lockstep_time_runs_from_each_frame_with_neutral_as_its_command():
     talk = talking(is_lockstep=True)
     assert commands(talk.answer()) == [rates(talk)]
-    talk.parameters["source_timeout"] = 60.0
+    talk.parameters.source_timeout = 60.0
     assert commands(talk.run(10.0)) == []
     talk.show()
     assert commands(talk.run(0.49)) == []
     assert commands(talk.run(0.02)) == [NEUTRAL]
-    talk.parameters["command_timeout"] = 60.0  # so that the reply is in time
+    talk.parameters.command_timeout = 60.0  # so that the reply is in time
     actions = talk.answer()
     assert commands(actions) == []
     assert len(notes(actions, drone.LATE_ANSWERS)) == 1
@@ -501,7 +502,7 @@ def test_a_silent_autopilot_is_replaced_by_the_next_one(talk):
 
 def test_a_silent_autopilot_in_control_is_replaced_after_neutral():
     talk = talking(is_lockstep=True)
-    talk.parameters["source_timeout"] = 60.0
+    talk.parameters.source_timeout = 60.0
     talk.answer()
     talk.run(3.1)
     actions = talk.connect("b")

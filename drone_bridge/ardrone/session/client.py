@@ -36,6 +36,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from drone_bridge.ar_drone.flight_state import FlyingReport
+from drone_bridge.ar_drone.navdata_parameters import NavdataParameters
 from drone_bridge.ardrone import units
 from drone_bridge.ardrone.codec import (
     COMMANDS,
@@ -59,6 +60,7 @@ from drone_bridge.ardrone.codec import (
 from drone_bridge.ardrone.codec.navdata import DEMO_BYTES
 from drone_bridge.ardrone.session.settings import DroneSettings, WantedSetting
 from drone_bridge.motion.measurement import Measurement
+from drone_bridge.parameter_fields import parameter
 from drone_bridge.session.arbiter import Rank
 from drone_bridge.session.continuous_pose import ContinuousPose, continued
 from drone_bridge.session.feedback import Feedback
@@ -156,16 +158,28 @@ class _Press:
     """Number of packets that have carried it."""
 
 
+@dataclass(slots=True)
+class ArdroneClientParameters(NavdataParameters):
+    """Parameters of the session."""
+
+    rate: float = parameter(
+        30.0, "Commands per second. Below 25, a drone with a 50 ms watchdog hovers in between.", 10.0, 100.0, live=True
+    )
+    confirm_timeout: float = parameter(
+        5.0, "Time within which navdata must confirm a take-off, s. It is withdrawn then.", 0.5, 60.0, live=True
+    )
+
+
 class ArdroneClientSession(Session):
     """Client's conversation with one drone."""
 
     def __init__(
         self,
         drone: str,
-        parameter: Callable[[str], Any],
         pilot: TiltPilot,
         feedback: Feedback,
         *,
+        parameters: ArdroneClientParameters,
         wishes: Callable[[], Sequence[WantedSetting]],
         is_hover_held: Callable[[], bool] = lambda: False,
         use_settings: Callable[[DroneSettings], None] = lambda settings: None,
@@ -175,16 +189,16 @@ class ArdroneClientSession(Session):
 
         Args:
             drone: name of the drone for logs.
-            parameter: returns current values of `rate`, `navdata_timeout` and `confirm_timeout`.
             pilot: decides how the drone is steered.
             feedback: receives the drone's measurements.
+            parameters: those of the node, which may change at any time.
             wishes: returns the settings to write, the required one first.
             is_hover_held: returns whether the drone hovers and ignores commands.
             use_settings: gets the settings that the drone has answered.
             pose: the drone's pose in `odom`; None for a client without one.
         """
         self.state, self.peer, self.is_proven = WAITING, drone, False
-        self._parameter, self._pilot, self._feedback, self._pose = parameter, pilot, feedback, pose
+        self._parameters, self._pilot, self._feedback, self._pose = parameters, pilot, feedback, pose
         self._wishes, self._is_hover_held, self._use_settings = wishes, is_hover_held, use_settings
         self._connection, self._reader = ClientConnection(), ConfigurationReader()
         self.settings = DroneSettings()
@@ -229,7 +243,7 @@ class ArdroneClientSession(Session):
         if self._final_left:
             return self._final(now_s) if now_s >= self.due_s else []
         silence_s = self.silent_s(now_s)
-        if self.state == CONNECTED and silence_s > self._parameter("navdata_timeout"):
+        if self.state == CONNECTED and silence_s > self._parameters.navdata_timeout:
             self.state = ASKING
             self._forget(now_s)
             self._effects.append(Note(SILENCES, f"{self.peer} has sent no navdata for {silence_s:.1f} s."))
@@ -307,7 +321,7 @@ class ArdroneClientSession(Session):
     # Packets.
 
     def _send_packet(self, now_s: float) -> None:
-        self._packet_at = next_due(self._packet_at, 1 / self._parameter("rate"), now_s)
+        self._packet_at = next_due(self._packet_at, 1 / self._parameters.rate, now_s)
         navdata = self.navdata if self.state == CONNECTED else None
         shares = self._pilot.shares(now_s, is_overruled=self._is_hover_held() or navdata is None)
         if self._pilot.is_estimating:
@@ -548,7 +562,7 @@ class ArdroneClientSession(Session):
                 raise ValueError(f"{problem}.")
             if self._early:
                 raise ValueError("A takeoff is in progress.")
-            self._early = _Pending(request, now_s + self._parameter("confirm_timeout"))
+            self._early = _Pending(request, now_s + self._parameters.confirm_timeout)
             return
         if navdata.is_airborne:
             raise ValueError("The drone is flying.")
@@ -559,7 +573,7 @@ class ArdroneClientSession(Session):
         if refusal := self._pilot.arbiter.limits.takeoff_refusal:
             raise ValueError(refusal)
         self.level, self._has_flown = True, False
-        self._wait_for(request, self._parameter("confirm_timeout"), now_s)
+        self._wait_for(request, self._parameters.confirm_timeout, now_s)
 
     def _take_off_if_set_up(self, navdata: Navdata, now_s: float) -> None:
         """Execute a take-off that was asked for before the drone had its settings."""

@@ -72,8 +72,10 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from drone_bridge.ar_drone.flight_state import FlyingReport
+from drone_bridge.ar_drone.navdata_parameters import NavdataParameters
 from drone_bridge.dronegui import units
 from drone_bridge.dronegui.codec import (
+    DEFAULT_NAVDATA_PORT,
     FIRST_SEQ,
     NEED_DATA,
     ControllerConnection,
@@ -87,6 +89,7 @@ from drone_bridge.dronegui.session.buttons import Buttons, Press
 from drone_bridge.dronegui.session.flight_watch import FlightWatch, FlyingSource
 from drone_bridge.dronegui.session.follow_watch import FOLLOWING, FollowWatch
 from drone_bridge.dronegui.session.procedures import Part, Procedure, Procedures, Until
+from drone_bridge.parameter_fields import parameter
 from drone_bridge.session.arbiter import Rank
 from drone_bridge.session.continuous_pose import ContinuousPose, continued
 from drone_bridge.session.feedback import Feedback
@@ -186,16 +189,37 @@ class _OwnLanding:
     name: str = LAND
 
 
+@dataclass(slots=True)
+class DroneGuiControllerParameters(NavdataParameters):
+    """Parameters of the session."""
+
+    rate: float = parameter(20.0, "Control packets per second.", 2.0, 200.0, live=True)
+    press_time: float = parameter(0.5, "Time for which a service holds its button down, s.", 0.05, 5.0, live=True)
+    first_packet_copies: int = parameter(
+        1, "Copies of packet 1. If it is lost, a receiver that has seen higher numbers ignores later packets.", 1, 10
+    )
+    navdata_port: int = parameter(DEFAULT_NAVDATA_PORT, "Local port to which the GUI sends navdata.", 1, 65535)
+    bootstrap: bool = parameter(
+        True,
+        "Press reset before the first take-off if no navdata arrives and a person has confirmed by assume_flying that "
+        "the drone is on the ground. A GUI requests navdata only then, and never lands the drone without it.",
+        live=True,
+    )
+    confirm_timeout: float = parameter(
+        5.0, "Time after a press within which navdata must confirm a take-off or landing, s.", 0.1, 60.0, live=True
+    )
+
+
 class DroneGuiControllerSession(Session):
     """Controller's conversation with one GUI."""
 
     def __init__(
         self,
         gui: str,
-        parameter: Callable[[str], Any],
         pilot: TiltPilot,
         feedback: Feedback,
         *,
+        parameters: DroneGuiControllerParameters,
         is_hover_held: Callable[[], bool],
         gui_host: Callable[[], str],
         port_problem: Callable[[], str] | None,
@@ -205,18 +229,17 @@ class DroneGuiControllerSession(Session):
 
         Args:
             gui: name of the GUI for logs.
-            parameter: returns current values of `rate`, `press_time`, `first_packet_copies`, `bootstrap`,
-                `navdata_port`, `navdata_timeout` and `confirm_timeout`.
             pilot: decides how the drone is steered.
             feedback: receives the drone's measurements.
+            parameters: those of the node, which may change at any time.
             is_hover_held: returns whether the drone hovers and ignores commands.
             gui_host: returns the only permitted source address of navdata.
             port_problem: returns why there is no port for navdata, or an empty text; None if navdata is disabled.
             pose: the drone's pose in `odom`; None for a client without one.
         """
         self.state, self.peer = WAITING, gui
-        self._pilot, self._feedback, self._parameter = pilot, feedback, parameter
-        self._watch = FlightWatch(lambda: float(parameter("navdata_timeout")))
+        self._pilot, self._feedback, self._parameters = pilot, feedback, parameters
+        self._watch = FlightWatch(lambda: parameters.navdata_timeout)
         self._following = FollowWatch()
         self._is_overruled = self._was_held = False
         self._refused: tuple[str, float] | None = None  # last refusal, and its time
@@ -275,7 +298,7 @@ class DroneGuiControllerSession(Session):
         self._following.restart()
         for press in self._buttons:
             press.outdate(STALLED, now_s)
-        self._procedures.extend(now_s + self._parameter("navdata_timeout"))
+        self._procedures.extend(now_s + self._parameters.navdata_timeout)
         return self._taken(now_s)
 
     def refused(self, sentence: str, now_s: float) -> Actions:
@@ -389,7 +412,7 @@ class DroneGuiControllerSession(Session):
 
     def _send_packet(self, now_s: float) -> None:
         """Send the command with the pressed buttons, and publish the packet."""
-        self._packet_s = next_due(self._packet_s, 1 / self._parameter("rate"), now_s) if self.is_open else math.inf
+        self._packet_s = next_due(self._packet_s, 1 / self._parameters.rate, now_s) if self.is_open else math.inf
         is_held = self._pilot.arbiter.is_held(now_s)
         for press in self._buttons.of(TAKE_OFF) if is_held else ():  # if it has not begun
             press.outdate(HELD_SINCE, now_s)
@@ -404,7 +427,7 @@ class DroneGuiControllerSession(Session):
         sent = encoded(lambda each: (each, self._connection.send(each)), pressed, neutral, self._note_unencodable)
         assert sent  # hover can always be encoded
         controls, datagram = sent
-        copies = self._parameter("first_packet_copies") if seq == FIRST_SEQ else 1
+        copies = self._parameters.first_packet_copies if seq == FIRST_SEQ else 1
         packet, self._newest = SentPacket(seq, controls), controls
         self._effects += [_SendPacket(datagram, None, UNHEARD, packet=packet) for _ in range(copies - 1)]
         self._effects += [_SendPacket(datagram, None, UNHEARD, ("packets",), packet=packet), Publish(packet)]
@@ -449,7 +472,7 @@ class DroneGuiControllerSession(Session):
             self._watch.note(block.flight_state, now_s)
             self._publish_flying(self._watch.is_flying(now_s))
             self._following.shown(block.flight_state, now_s)
-            if self._following.is_overruled(max(self._parameter("confirm_timeout"), OVERRULED_S)):
+            if self._following.is_overruled(max(self._parameters.confirm_timeout, OVERRULED_S)):
                 self._begin_again("The drone does not follow commands, by its navdata", now_s)
         self._effects.append(Publish(NavdataBlock(block, data, name)))
         return self._taken(now_s)
@@ -535,8 +558,7 @@ class DroneGuiControllerSession(Session):
         """Return the time until which to wait for navdata, which may show that the drone is flying."""
         if self._port_problem is None or self._watch.receives_navdata(now_s):
             return now_s
-        timeout_s: float = self._parameter("navdata_timeout")
-        return now_s + max(0.0, timeout_s - self._watch.listening_s(now_s))
+        return now_s + max(0.0, self._parameters.navdata_timeout - self._watch.listening_s(now_s))
 
     def _answer(self, request: Request, is_success: bool, sentence: str) -> None:
         self._effects.append(_outcome(request, is_success, sentence))
@@ -680,15 +702,15 @@ class DroneGuiControllerSession(Session):
 
     def _shown(self, states: Set[FlightState], pressed_s: float) -> Until:
         """Wait for navdata with one of the states, also from before the release."""
-        wanted_s = self._parameter("press_time") + self._parameter("confirm_timeout")
-        until_s = max(pressed_s + wanted_s, self._stalled_s + self._parameter("navdata_timeout"))
+        wanted_s = self._parameters.press_time + self._parameters.confirm_timeout
+        until_s = max(pressed_s + wanted_s, self._stalled_s + self._parameters.navdata_timeout)
         return self._open_until(lambda: self._watch.state in states, until_s)
 
     def _press(self, button: str, request: Request, begins_until_s: float = -math.inf) -> Press:
         """Press a button. Raises ValueError with a sentence if that is impossible."""
         if not self.is_open:
             raise ValueError(f"{button} can't be pressed {NOT_SENDING}")
-        return self._buttons.press(button, self._parameter("press_time"), begins_until_s, request.name)
+        return self._buttons.press(button, self._parameters.press_time, begins_until_s, request.name)
 
     def _released(self, press: Press) -> Part:
         """Wait for the end of a press. Raises ValueError with a sentence if it had no effect, or an unknown one."""
@@ -718,7 +740,7 @@ class DroneGuiControllerSession(Session):
     def _needs_bootstrap(self, now_s: float) -> bool:
         """Return whether a take-off starts by pressing reset, which in the air would stop the motors."""
         watch = self._watch
-        if not self._parameter("bootstrap") or watch.receives_navdata(now_s) or watch.was_reset_pressed:
+        if not self._parameters.bootstrap or watch.receives_navdata(now_s) or watch.was_reset_pressed:
             return False
         return watch.source is FlyingSource.PERSON and not watch.is_flying(now_s)
 
@@ -750,7 +772,7 @@ class DroneGuiControllerSession(Session):
     def _found_problems(self, now_s: float) -> tuple[str, str, str]:
         watch, navdata, emergency = self._watch, "", ""
         if self.is_open and self._receives_navdata:
-            if not watch.receives_navdata(now_s) and watch.listening_s(now_s) > self._parameter("navdata_timeout"):
+            if not watch.receives_navdata(now_s) and watch.listening_s(now_s) > self._parameters.navdata_timeout:
                 navdata = self._blind_reason(now_s)
                 if watch.is_flying(now_s) is None:
                     navdata += f", so it is unknown whether the drone flies: {self.advice}"
@@ -778,7 +800,7 @@ class DroneGuiControllerSession(Session):
         """Return the reason why the drone's state is unknown."""
         if self._port_problem is None:
             return "receive_navdata is false"
-        port = self._parameter("navdata_port")
+        port = self._parameters.navdata_port
         if self._port_problem():
             return f"port {port} for navdata can't be bound"
         if self._watch.receives_navdata(now_s):

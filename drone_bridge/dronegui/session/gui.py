@@ -32,13 +32,15 @@ from the vehicle's topics, at most NAVDATA_RATE times per second.
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from drone_bridge.dronegui.codec import FIRST_SEQ, ControlPacket, Controls, Demo, FlightState, Navdata, VisionDetect
 from drone_bridge.dronegui.device import MAX_CONTROLLERS, Gui, GuiDialect
 from drone_bridge.dronegui.session.flying import FlyingState
+from drone_bridge.parameter_fields import parameter
 from drone_bridge.session import clients
+from drone_bridge.session.node_parameters import NodeParameters
 from drone_bridge.session.operator_command import OperatorCommand
 from drone_bridge.session.session import (
     AFTER_STALLS,
@@ -78,12 +80,25 @@ UNANSWERED, UNSENT, REJECTED_MESSAGES = problems("unanswered_presses", "unsent_n
 PACKETS, NAVDATA, DETECTIONS = rates("packets", "navdata", "detections")
 
 
+@dataclass(slots=True)
+class GuiParameters(NodeParameters):
+    """Parameters of the session."""
+
+    rate: float = parameter(
+        20.0,
+        "Minimum rate of cmd_vel for a command in force, Hz. Packets are sent at once.",
+        1.0,
+        200.0,
+        live=True,
+    )
+
+
 class GuiSession(Session):
     """GUI's conversation with its controllers."""
 
     def __init__(
         self,
-        parameter: Callable[[str], Any],
+        parameters: GuiParameters,
         allowed_peers: AllowedPeers,
         gui: tuple[GuiDialect, str],
         flying: FlyingState,
@@ -94,7 +109,7 @@ class GuiSession(Session):
         """Start without an operator.
 
         Args:
-            parameter: returns the current value of `rate` and `command_timeout`.
+            parameters: those of the node, which may change at any time.
             allowed_peers: permitted controllers.
             gui: differences from the document, and our own host, in the address family of navdata.
             flying: state of flight, which outlives a session.
@@ -102,11 +117,11 @@ class GuiSession(Session):
             is_neutral_last: returns whether the vehicle's last command from any source is neutral.
         """
         self.state = WAITING
-        self._parameter, self._allowed = parameter, allowed_peers
+        self._parameters, self._allowed = parameters, allowed_peers
         self._is_held, self._is_neutral_last = is_held, is_neutral_last
         self._flying = flying
         self._gui = Gui(self, *gui)
-        self._command = OperatorCommand(LEVEL, lambda: parameter("command_timeout"), parameter("rate"))
+        self._command = OperatorCommand(LEVEL, lambda: parameters.command_timeout, parameters.rate)
         self._hover: bool | None = False  # whether it is held; None: the service must be called again
         self._is_hover_refused = False  # whether the vehicle has refused the last call of hover
         self._hover_retry_at = -math.inf  # earliest time of the next call of a hover that was refused
@@ -145,7 +160,7 @@ class GuiSession(Session):
             begun.append(Note("", f"Controlled by {name}.", is_expected=True))
         self.state, self.peer, self.is_open = SERVING, name, True
         self.received_s = now_s
-        self._hover_check_s = now_s + 1 / self._parameter("rate")
+        self._hover_check_s = now_s + 1 / self._parameters.rate
         self._set_due()
         return [Note(PACKETS), *begun, *self._effects]
 
@@ -153,10 +168,10 @@ class GuiSession(Session):
         """Repeat the state in force, or end it; hold or release hover."""
         if now_s < self.due_s:
             return []
-        was_in_force, self._command.rate = self._command.is_in_force, self._parameter("rate")
+        was_in_force, self._command.rate = self._command.is_in_force, self._parameters.rate
         actions = list(self._command.tick(self.peer, now_s))
         if now_s >= self._hover_check_s:
-            self._hover_check_s = next_due(self._hover_check_s, 1 / self._parameter("rate"), now_s)
+            self._hover_check_s = next_due(self._hover_check_s, 1 / self._parameters.rate, now_s)
         if self._command.is_in_force:
             is_wanted = self._gui.controls.hover or self._is_held()
         else:

@@ -20,15 +20,15 @@ from drone_bridge.robot.bridge.parameters import PARAMETERS
 from drone_bridge.robot.bridge.sensor_topics import SensorTopics
 from drone_bridge.robot.bridge.services import RobotServices
 from drone_bridge.robot.discovery import REPLIES_S, DiscoveredPeer, DiscoveryRoute
-from drone_bridge.robot.session.connected_driver import KeepAliveRoundTrip
+from drone_bridge.robot.session.connected_driver import DriverParameters, KeepAliveRoundTrip
 from drone_bridge.robot.session.desired import DesiredSubsystems
 from drone_bridge.robot.session.driver import DriverSession, Lists, Problem
 from drone_bridge.robot.topics import ROBOT_LOG_PREFIX, TABLE, RobotTranslation
 from drone_bridge.robot.units import SkidSteer
 from drone_bridge.ros.commands.command_streams import PROMPT_PERIOD_S
 from drone_bridge.ros.commands.command_topics import CommandTopics
-from drone_bridge.ros.node.common_parameters import frame_names
 from drone_bridge.ros.node.log_limiter import LogLimiter
+from drone_bridge.ros.node.parameters import read
 from drone_bridge.ros.node.program import run
 from drone_bridge.ros.node.protocol_node import ProtocolNode
 from drone_bridge.ros.node.stream_link import stream_link
@@ -60,9 +60,9 @@ class RobotBridge(ProtocolNode):
         if len(self._driver_name.encode()) > LONGEST_DRIVER_NAME:
             raise ValueError(f"driver_name must have at most {LONGEST_DRIVER_NAME} bytes.")
         self._read_route()  # validates the route early
-        self._skid_steer = SkidSteer(get("wheel_separation"), get("max_wheel_speed"))
+        self._skid_steer = read(SkidSteer, self.parameters)
         covariances = OdometryCovariances(POSE_VARIANCES, get("twist_covariance_diagonal"))
-        self._translation = RobotTranslation(frame_names(self.parameters, FrameNames), covariances)
+        self._translation = RobotTranslation(read(FrameNames, self.parameters), covariances)
         self._robot_log = LogLimiter()
         self._sensors_publisher, self._subsystems_publisher = (
             self.make_publisher(row.message, row.name, row.qos()) for row in map(TABLE.row, ("sensors", "subsystems"))
@@ -111,7 +111,7 @@ class RobotBridge(ProtocolNode):
             self._driver_name,
             desired,
             arbiter,
-            get,
+            self.parameters.live(DriverParameters),
             time_of_day_ms,
             skid_steer=self._skid_steer,
             feedback=Feedback(self.observed, arbiter.limits) if get("publish_odometry") else None,

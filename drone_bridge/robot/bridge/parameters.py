@@ -2,11 +2,13 @@
 """Parameters of robot_bridge."""
 
 from drone_bridge.robot import codec
+from drone_bridge.robot.session.connected_driver import DriverParameters
 from drone_bridge.robot.session.desired import FIRST
-from drone_bridge.robot.topics import DISCOVERY_UDP_PORT, SKID_STEER
+from drone_bridge.robot.topics import DISCOVERY_UDP_PORT
+from drone_bridge.robot.units import SkidSteer
 from drone_bridge.ros.node.common_parameters import common_parameters, frame_parameters
 from drone_bridge.ros.node.limit_reports import limit_parameters
-from drone_bridge.ros.node.parameters import ParameterDeclaration
+from drone_bridge.ros.node.parameters import ParameterDeclaration, declarations
 from drone_bridge.ros.topics.covariances import twist_covariance_parameter
 from drone_bridge.ros.topics.wheel_odometry import TWIST_VARIANCES
 
@@ -22,20 +24,8 @@ PARAMETERS = (
         "skid_steer", [FIRST], "Skid steers to bind: first, all, none, names, or indices in the robot's list."
     ),
     ParameterDeclaration("lights", [FIRST], "Lights to bind: first, all, none, names, or indices in the robot's list."),
-    *SKID_STEER,
-    ParameterDeclaration(
-        "max_update_rate",
-        50.0,
-        "Maximum speed updates per second. A stop is never delayed.",
-        range=(1.0, 1000.0),
-        live=True,
-    ),
-    ParameterDeclaration(
-        "link_timeout",
-        2.0,
-        "Timeout of a silent connection, s. It is then reopened. The timeout is at least 10 s before the first answer.",
-        (0.6, 60.0),
-    ),
+    *declarations(SkidSteer),
+    *declarations(DriverParameters),
     DISCOVERY_UDP_PORT,
     ParameterDeclaration(
         "discovery_interface",

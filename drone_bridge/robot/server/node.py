@@ -27,10 +27,11 @@ from drone_bridge.robot.server.log_lines import LogLines
 from drone_bridge.robot.server.parameters import PARAMETERS, ListSource
 from drone_bridge.robot.server.sources import ListedParts, SensorSubscriptions
 from drone_bridge.robot.session.listing import Listing
-from drone_bridge.robot.session.robot import LISTENING, RobotSession
+from drone_bridge.robot.session.robot import LISTENING, RobotParameters, RobotSession
 from drone_bridge.robot.topics import RobotTranslation
 from drone_bridge.robot.units import SkidSteer
 from drone_bridge.ros.commands.velocity_messages import cmd_vel_type, twist_from_velocity
+from drone_bridge.ros.node.parameters import read
 from drone_bridge.ros.node.program import run
 from drone_bridge.ros.node.protocol_node import COMMANDS, ProtocolNode
 from drone_bridge.ros.servers.neutral_repeater import NeutralRepeater
@@ -54,7 +55,7 @@ class RobotServer(ProtocolNode):
 
     def set_up(self) -> None:
         get = self.parameters.__getitem__
-        self._skid_steer = SkidSteer(get("wheel_separation"), get("max_wheel_speed"))
+        self._skid_steer = read(SkidSteer, self.parameters)
         publisher = self._commands = self.make_publisher(cmd_vel_type(self.parameters), "cmd_vel", 10)
         self._repeater = NeutralRepeater(self, (publisher,), lambda: (publisher, Twist()))
         is_listed = get("lists_from") == ListSource.TOPICS.value
@@ -91,11 +92,11 @@ class RobotServer(ProtocolNode):
         return RobotPort(port, self._responder(route) if get("discovery") else None)
 
     def make_session(self) -> RobotSession:
-        get = self.parameters.__getitem__
+        parameters = self.parameters.live(RobotParameters)
         listing: Listing | None = self._listed.newest() if self._listed else self._fixed
-        dialect = RobotDialect(get("dialect"))
+        dialect = RobotDialect(self.parameters["dialect"])
         is_silent = self._listed is not None and self._listed.is_silent
-        session = RobotSession(self._robot_name(), get, time_of_day_ms, listing, dialect, is_silent=is_silent)
+        session = RobotSession(self._robot_name(), parameters, time_of_day_ms, listing, dialect, is_silent=is_silent)
         session.take(self._sensors.take(), elapsed_s())  # values received earlier
         self._session, self._is_posted = session, False
         return session

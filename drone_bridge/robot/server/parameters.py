@@ -9,9 +9,11 @@ from drone_bridge.robot.device.dialects import RobotDialect
 from drone_bridge.robot.device.vehicle import TRACKS
 from drone_bridge.robot.discovery import MAX_NAME_BYTES
 from drone_bridge.robot.server.listing import NONE, check_topics
-from drone_bridge.robot.topics import DISCOVERY_UDP_PORT, SKID_STEER
+from drone_bridge.robot.session.robot import RobotParameters
+from drone_bridge.robot.topics import DISCOVERY_UDP_PORT
+from drone_bridge.robot.units import SkidSteer
 from drone_bridge.ros.node.common_parameters import NEUTRAL_TIME, common_parameters
-from drone_bridge.ros.node.parameters import ParameterDeclaration
+from drone_bridge.ros.node.parameters import ParameterDeclaration, declarations
 
 
 class ListSource(str, Enum):
@@ -43,14 +45,8 @@ PARAMETERS = (
         "Variant of the protocol towards drivers.",
         choices=tuple(dialect.value for dialect in RobotDialect),
     ),
-    ParameterDeclaration(
-        "driver_timeout",
-        2.0,
-        "Seconds of silence after which a driver that holds subsystems is dropped, and these are freed. 0: never.",
-        range=(0.0, 3600.0),
-        live=True,
-    ),
-    *SKID_STEER,
+    *declarations(RobotParameters),
+    *declarations(SkidSteer),
     ParameterDeclaration(
         "lists_from",
         ListSource.PARAMETERS.value,
@@ -77,21 +73,6 @@ PARAMETERS = (
         "full_voltage", 12.6, "Voltage of a full battery as reported to drivers, V.", range=(0.1, 1000.0)
     ),
     NEUTRAL_TIME,
-    ParameterDeclaration(
-        "source_timeout",
-        5.0,
-        "Age at which a sensor's last value is stale and no longer listed, s.",
-        range=(0.05, 3600.0),
-        live=True,
-    ),
-    ParameterDeclaration(
-        "sensor_period",
-        2.0,
-        "Minimum time between packets of readings, s. Each contains the newest values. The document says: "
-        "every few seconds.",
-        range=(0.0, 60.0),
-        live=True,
-    ),
     ParameterDeclaration(
         "log_nodes",
         [NONE],

@@ -3,8 +3,10 @@
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from drone_bridge.parameter_fields import parameter
 from drone_bridge.robot import codec
 from drone_bridge.robot.codec import STOPPED, Speeds
 from drone_bridge.robot.session.bindings import UNEXPECTED, Bindings
@@ -16,6 +18,7 @@ from drone_bridge.robot.session.keep_alives import (
     KeepAlives,
 )
 from drone_bridge.robot.session.other_drivers import OtherDrivers
+from drone_bridge.session.node_parameters import NodeParameters
 from drone_bridge.session.session import Action, Note, Publish
 from drone_bridge.wire.counters import RateCounter, problems
 
@@ -49,6 +52,18 @@ class SilentRobotError(Exception):
     """Timeout of a silent robot. The text is a sentence."""
 
 
+@dataclass(slots=True)
+class DriverParameters(NodeParameters):
+    """Parameters of the session."""
+
+    max_update_rate: float = parameter(
+        50.0, "Maximum speed updates per second. A stop is never delayed.", 1.0, 1000.0, live=True
+    )
+    link_timeout: float = parameter(
+        2.0, "Silence after which the connection is reopened, s. Before the first answer: at least 10 s.", 0.6, 60.0
+    )
+
+
 class ConnectedDriver:
     """One connection, from registration on. Times are seconds of a monotonic clock.
 
@@ -66,16 +81,16 @@ class ConnectedDriver:
         self,
         driver_name: str,
         desired: DesiredSubsystems,
-        parameter: Callable[[str], Any],
+        parameters: DriverParameters,
         out: list[Action],
         now_s: float,
     ) -> None:
-        """`parameter` returns the value of `link_timeout` and `command_timeout`, s, and of `max_update_rate`, Hz."""
+        """Register. `parameters` may change at any time."""
         self.outbox: list[codec.FromDriver] = [codec.RegisterDriver(driver_name), codec.QuerySubsystems()]
-        self._parameter = parameter
+        self._parameters = parameters
         self._out = out
         self._others = OtherDrivers(driver_name)
-        self._link_timeout_s = float(parameter("link_timeout"))
+        self._link_timeout_s = parameters.link_timeout
         self.bindings = Bindings(
             self.outbox,
             out,
@@ -311,7 +326,7 @@ class ConnectedDriver:
         if self.standstill_reason(now_s):
             speeds = STOPPED
         elif speeds not in (STOPPED, self.driven):
-            may_change_s = self._changed_s + 1 / float(self._parameter("max_update_rate"))
+            may_change_s = self._changed_s + 1 / self._parameters.max_update_rate
             if is_late and not _only_slows(self.driven, speeds):
                 speeds = self._withheld(now_s)
             elif now_s < may_change_s:
@@ -331,7 +346,7 @@ class ConnectedDriver:
         """Return the speeds in place of a withheld change: a stop after `command_timeout`."""
         if self._withheld_since_s is None:
             self._withheld_since_s = now_s
-        stop_s = self._withheld_since_s + float(self._parameter("command_timeout"))
+        stop_s = self._withheld_since_s + self._parameters.command_timeout
         if now_s >= stop_s:
             return STOPPED
         self._change_due_s = stop_s

@@ -31,7 +31,7 @@ from drone_bridge.motion.planar_pose import PlanarPose
 from drone_bridge.robot import codec
 from drone_bridge.robot.codec import STOPPED
 from drone_bridge.robot.session.bindings import NOT_LISTED
-from drone_bridge.robot.session.connected_driver import ConnectedDriver, SilentRobotError
+from drone_bridge.robot.session.connected_driver import ConnectedDriver, DriverParameters, SilentRobotError
 from drone_bridge.robot.session.desired import DesiredSubsystems
 from drone_bridge.robot.units import SkidSteer, measurement
 from drone_bridge.session.arbiter import CommandSource, Decision
@@ -101,7 +101,7 @@ class DriverSession(Session):
         driver_name: str,
         desired: DesiredSubsystems,
         arbiter: CommandSource[NoReturn],
-        parameter: Callable[[str], Any],
+        parameters: DriverParameters,
         wall_ms: Callable[[], int],
         *,
         skid_steer: SkidSteer,
@@ -113,8 +113,7 @@ class DriverSession(Session):
             driver_name: as shown to the robot and its other drivers.
             desired: the subsystems to bind.
             arbiter: decides the velocity.
-            parameter: returns the current value of `link_timeout` and `command_timeout`, s, and
-                `max_update_rate`, Hz.
+            parameters: those of the node, which may change at any time.
             wall_ms: returns the time of day, ms since 1970.
             skid_steer: geometry of the robot, for its speeds and its odometry.
             feedback: receives the odometry; None if it is not wanted.
@@ -123,7 +122,7 @@ class DriverSession(Session):
         #: Reason, for people, why no command can move the robot now, or None.
         self.undrivable: str | None = None
         self._driver_name, self._desired, self._arbiter = driver_name, desired, arbiter
-        self._skid_steer, self._parameter, self._wall_ms = skid_steer, parameter, wall_ms
+        self._skid_steer, self._parameters, self._wall_ms = skid_steer, parameters, wall_ms
         self._feedback = feedback
         self._peer: Any = None
         self._driver: ConnectedDriver | None = None
@@ -144,7 +143,7 @@ class DriverSession(Session):
         self.since_s = now_s
         self._arbiter.forget()
         self._connection = codec.DriverConnection()
-        self._driver = ConnectedDriver(self._driver_name, self._desired, self._parameter, self._out, now_s)
+        self._driver = ConnectedDriver(self._driver_name, self._desired, self._parameters, self._out, now_s)
         self._lists, self._lists_due_s = Lists(), math.inf
         self._odometry_due_s, self._moving, self._moved_s = now_s + 1 / ODOMETRY_RATE, STOPPED, now_s
         self._out.append(Note(CONNECTIONS, f"Connected to {peer}.", is_expected=True))
@@ -293,7 +292,7 @@ class DriverSession(Session):
     def _set_due(self, driver: ConnectedDriver, decision: Decision[NoReturn]) -> None:
         self.due_s = min(driver.due_s, self._odometry_due_s, self._lists_due_s)
         if decision.command is not None and decision.arrived_s is not None:
-            ends_s = decision.arrived_s + float(self._parameter("command_timeout")) + _AFTER_S
+            ends_s = decision.arrived_s + self._parameters.command_timeout + _AFTER_S
             self.due_s = min(self.due_s, ends_s)
 
     def _done(self) -> Actions:

@@ -26,9 +26,10 @@ A discovery request is a datagram with its socket's address. The reply is the ro
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
+from drone_bridge.parameter_fields import parameter
 from drone_bridge.robot import codec
 from drone_bridge.robot.codec import Speeds
 from drone_bridge.robot.device.control import MAX_DRIVERS
@@ -40,6 +41,7 @@ from drone_bridge.robot.session.drive_commands import DriveCommands
 from drone_bridge.robot.session.listing import Listing
 from drone_bridge.robot.session.sensor_values import SensorValues
 from drone_bridge.session.clients import Clients
+from drone_bridge.session.node_parameters import ServerParameters
 from drone_bridge.session.session import (
     AFTER_STALLS,
     CONNECTIONS,
@@ -72,13 +74,28 @@ SILENT_DRIVERS, DROPPED_DRIVERS, UNKNOWN_VALUES = problems("silent_drivers", "dr
 READINGS = RateCounter("readings")
 
 
+@dataclass(slots=True)
+class RobotParameters(ServerParameters):
+    """Parameters of the session."""
+
+    driver_timeout: float = parameter(
+        2.0, "Silence after which a driver that holds subsystems is dropped, s. 0: never.", 0.0, 3600.0, live=True
+    )
+    source_timeout: float = parameter(
+        5.0, "Age at which a sensor's last value is stale and no longer listed, s.", 0.05, 3600.0, live=True
+    )
+    sensor_period: float = parameter(
+        2.0, "Minimum time between packets of readings, s, each with the newest values.", 0.0, 60.0, live=True
+    )
+
+
 class RobotSession(Session):
     """Session of a robot with all of its drivers."""
 
     def __init__(
         self,
         name: str,
-        parameter: Callable[[str], Any],
+        parameters: RobotParameters,
         wall_ms: Callable[[], int],
         listing: Listing | None,
         dialect: RobotDialect = RobotDialect.DOCUMENT,
@@ -89,8 +106,7 @@ class RobotSession(Session):
 
         Args:
             name: of the robot, for discovery.
-            parameter: returns the current value of `command_timeout`, `driver_timeout`, `source_timeout` and
-                `sensor_period`, s.
+            parameters: those of the node, which may change at any time.
             wall_ms: returns the time of day, ms since 1970.
             listing: the robot's parts; None while it is not connected.
             dialect: towards its drivers.
@@ -99,7 +115,7 @@ class RobotSession(Session):
         self.state = WAITING
         #: The drivers and their subsystems, for people.
         self.holdings = ""
-        self._name, self._parameter, self._wall_ms = name.encode(), parameter, wall_ms
+        self._name, self._parameters, self._wall_ms = name.encode(), parameters, wall_ms
         self._out: list[Action] = []
         self._now = Instant(-math.inf, 0)
         self._commands = DriveCommands(lambda speeds: self._out.append(Publish(speeds)))
@@ -280,7 +296,7 @@ class RobotSession(Session):
         return actions
 
     def _set_due(self) -> None:
-        silent_s = self._control.silent_at_s(self._parameter("command_timeout")) + _AFTER_S
+        silent_s = self._control.silent_at_s(self._parameters.command_timeout) + _AFTER_S
         self.due_s = min(self._commands.due_s, self._readings_due_s(), silent_s)
         if self._control.drivers:
             self.due_s = min(self.due_s, self._watch_s)
@@ -300,7 +316,7 @@ class RobotSession(Session):
         self._out.append(Note(REJECTED, sentence))
 
     def _halt_silent(self) -> None:
-        allowed_s = self._parameter("command_timeout")
+        allowed_s = self._parameters.command_timeout
         for driver in self._control.halt_silent(self._now, allowed_s):
             sentence = f"{driver} has been silent for {allowed_s:g} s (command_timeout): its motors are stopped."
             self._out.append(Note(SILENT_DRIVERS, sentence))
@@ -310,7 +326,7 @@ class RobotSession(Session):
         now_s = self._now.steady_s
         if now_s >= self._watch_s:
             self._watch_s = now_s + WATCH_PERIOD_S
-            dropped_s = self._parameter("driver_timeout")
+            dropped_s = self._parameters.driver_timeout
             for driver in self._control.silent_drivers(self._now, dropped_s) if dropped_s else ():
                 sentence = f"{driver} was dropped: it has been silent for {dropped_s:g} s (driver_timeout)."
                 self._out.append(Note(DROPPED_DRIVERS, sentence))
@@ -329,7 +345,7 @@ class RobotSession(Session):
 
     def _readings_due_s(self) -> float:
         if self._control.readings_period_s is None:
-            return self._values.due_s(self._parameter("sensor_period"))
+            return self._values.due_s(self._parameters.sensor_period)
         return self._read_s + self._control.readings_period_s if self._control.drivers else math.inf
 
     def _answer_discovery(self, source: Any, now_s: float) -> Actions:
@@ -361,7 +377,7 @@ class RobotSession(Session):
 
     def sensors(self) -> list[codec.Sensor]:
         """Return all sensors. Stale values are None."""
-        allowed_s = self._parameter("source_timeout")
+        allowed_s = self._parameters.source_timeout
         return [
             replace(sensor, value=self._values.current(number, self._now.steady_s, allowed_s))
             for number, sensor in enumerate(self._listing.sensors)

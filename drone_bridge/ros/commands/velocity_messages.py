@@ -10,8 +10,8 @@ from rclpy.node import Node
 
 from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.motion.vectors import Triple
-from drone_bridge.ros.node.common_parameters import STAMPED_CMD_VEL, frame_names
-from drone_bridge.ros.node.parameters import DeclaredParameters
+from drone_bridge.ros.node.common_parameters import STAMPED_CMD_VEL
+from drone_bridge.ros.node.parameters import DeclaredParameters, read
 from drone_bridge.ros.topics.frames import FrameNames
 
 
@@ -83,11 +83,11 @@ class VelocityFrames:
 
 def velocity_frames(parameters: DeclaredParameters, yaw: Callable[[], float | None]) -> VelocityFrames:
     """Return the frames of a bridge: odom if it has one, and map only if the bridge itself relates it to odom."""
-    names = frame_names(parameters, FrameNames)
+    names = read(FrameNames, parameters)
     worlds = {names.odom} if "odom_frame" in parameters else set()
     if "map_frame" in parameters and ("publish_map_to_odom" not in parameters or parameters["publish_map_to_odom"]):
         worlds.add(names.map)
-    return VelocityFrames(names.base_link, worlds, yaw, names.base_name)
+    return VelocityFrames(names.base_link, worlds, yaw, names.base_frame)
 
 
 def _turned(vector: Triple, angle: float) -> Triple:

@@ -5,58 +5,29 @@ from collections.abc import Sequence
 from typing import NamedTuple, TypeVar
 
 from drone_bridge.net.disk_space import DEFAULT_MB
-from drone_bridge.ros.node.parameters import DeclaredParameters, ParameterDeclaration
-from drone_bridge.ros.topics.frames import FrameNames
+from drone_bridge.ros.node.parameters import DeclaredParameters, ParameterDeclaration, declarations
+from drone_bridge.ros.topics.frames import FrameNames, check_prefix
+from drone_bridge.session.node_parameters import ServerParameters
 from drone_bridge.wire.addresses import ANY, AllowedPeers
 
-FrameNamesT = TypeVar("FrameNamesT", bound=FrameNames)
 GroupT = TypeVar("GroupT", bound=NamedTuple)
 
-
-def _check_prefix(prefix: str) -> str | None:
-    return f"is {prefix!r}, but must not begin with /: tf2 has no such frames." if prefix.startswith("/") else None
+_DEFAULT = ServerParameters()
 
 
-def _check_frame(name: str) -> str | None:
-    if not name:
-        return "is empty, but must name a frame."
-    return _check_prefix(name)
-
-
-#: Parameters of tf by name. A bridge has those that apply to its frames.
-_FRAME_PARAMETERS = {
-    declaration.name: declaration
-    for declaration in (
-        ParameterDeclaration(
-            "publish_tf",
-            True,
-            "Publish moving transforms on /tf. Static ones, those of sensors, are always published.",
-        ),
-        ParameterDeclaration(
-            "publish_map_to_odom",
-            True,
-            "Publish a static transform from map to odom. Disable if another node publishes it.",
-        ),
-        ParameterDeclaration("map_frame", "map", "The world's frame, without the prefix.", check=_check_frame),
-        ParameterDeclaration("odom_frame", "odom", "The odometry frame, without the prefix.", check=_check_frame),
-        ParameterDeclaration("base_frame", "base_link", "The body's frame, without the prefix.", check=_check_frame),
-    )
-}
+_TRANSFORMS = (
+    ParameterDeclaration(
+        "publish_tf", True, "Publish moving transforms on /tf. Static ones, those of sensors, are always published."
+    ),
+    ParameterDeclaration(
+        "publish_map_to_odom", True, "Publish a static transform from map to odom. Disable it if another node does."
+    ),
+)
 
 
 def frame_parameters(*, without: Sequence[str] = ()) -> tuple[ParameterDeclaration, ...]:
     """Return the parameters of the tf frames, except the named ones."""
-    return tuple(declaration for name, declaration in _FRAME_PARAMETERS.items() if name not in without)
-
-
-def frame_names(parameters: DeclaredParameters, kind: type[FrameNamesT]) -> FrameNamesT:
-    """Return the frame names that the parameters configure."""
-
-    def name(parameter: str) -> str:
-        default: str = _FRAME_PARAMETERS[parameter].default
-        return parameters[parameter] if parameter in parameters else default  # noqa: SIM401
-
-    return kind(parameters["frame_prefix"], name("map_frame"), name("odom_frame"), name("base_frame"))
+    return tuple(each for each in (*_TRANSFORMS, *declarations(FrameNames)) if each.name not in without)
 
 
 #: Parameter of servers whose operators command shares of tilt.
@@ -84,7 +55,7 @@ DRONE_ODOMETRY = ParameterDeclaration(
 #: Parameter of servers: how long data from ROS stay fresh.
 SOURCE_TIMEOUT = ParameterDeclaration(
     "source_timeout",
-    1.0,
+    _DEFAULT.source_timeout,
     "Seconds without a message on a topic after which its last value is no longer sent to the operator.",
     range=(0.05, 3600.0),
     live=True,
@@ -154,8 +125,8 @@ def common_parameters(
     port: int,
     port_meaning: str,
     roles: tuple[str, ...] = ("connect", "listen"),
-    silence_warning_s: float = 5.0,
-    command_timeout_s: float = 0.5,
+    silence_warning_s: float = _DEFAULT.silence_warning,
+    command_timeout_s: float = _DEFAULT.command_timeout,
 ) -> tuple[ParameterDeclaration, ...]:
     """Return the parameters of every bridge and server. The first role is the default.
 
@@ -193,16 +164,9 @@ def common_parameters(
             live=True,
         ),
         ParameterDeclaration(
-            "wire_log",
-            "",
-            "Folder for a log of the bytes of every connection, see docs/bags.md; empty: no log.",
+            "wire_log", "", "Folder for a log of the bytes of every connection, see docs/bags.md; empty: no log."
         ),
         MIN_FREE_SPACE,
-        ParameterDeclaration(
-            "frame_prefix",
-            "",
-            "Prefix of every tf frame, for instance drone1/.",
-            check=_check_prefix,
-        ),
+        ParameterDeclaration("frame_prefix", "", "Prefix of every tf frame, for instance drone1/.", check=check_prefix),
         ParameterDeclaration("autostart", True, "Configure and activate at start."),
     )

@@ -10,7 +10,6 @@ from geometry_msgs.msg import Point32, Polygon, PolygonStamped
 from drone_bridge.motion.limits import BRAKED_S, DOUBTED_SPEED, Cause, LimitParameters, Limits
 from drone_bridge.net.clock import elapsed_s
 from drone_bridge.ros.distributions import call_after_set
-from drone_bridge.ros.node.common_parameters import frame_names
 from drone_bridge.ros.node.parameters import ParameterDeclaration, declarations, read
 from drone_bridge.ros.node.protocol_node import ProtocolNode
 from drone_bridge.ros.publishers import NO_EVENTS, PUBLISHER_ERRORS
@@ -174,7 +173,7 @@ class LimitReports:
         if self._fence and corners != self._corners:
             self._corners = corners
             message = PolygonStamped(polygon=Polygon(points=[Point32(x=x, y=y) for x, y in corners]))
-            message.header.frame_id = frame_names(self._node.parameters, FrameNames).odom
+            message.header.frame_id = read(FrameNames, self._node.parameters).odom
             message.header.stamp = self._node.get_clock().now().to_msg()
             with contextlib.suppress(*PUBLISHER_ERRORS):
                 self._fence.publish(message)

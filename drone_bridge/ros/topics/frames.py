@@ -5,35 +5,46 @@ import math
 from dataclasses import dataclass
 
 from drone_bridge.motion.quaternions import Quaternion
+from drone_bridge.parameter_fields import parameter
+
+
+def check_prefix(prefix: str) -> str | None:
+    """Return why a name of a frame can't begin so, or None."""
+    return f"is {prefix!r}, but must not begin with /: tf2 has no such frames." if prefix.startswith("/") else None
+
+
+def check_frame(name: str) -> str | None:
+    """Return why a frame can't have this name, or None."""
+    return check_prefix(name) if name else "is empty, but must name a frame."
 
 
 @dataclass(frozen=True, slots=True)
 class FrameNames:
     """tf frames of any vehicle, with a common prefix."""
 
-    prefix: str = ""
-    map_name: str = "map"
-    odom_name: str = "odom"
-    base_name: str = "base_link"
+    frame_prefix: str = ""
+    map_frame: str = parameter("map", "The world's frame, without the prefix.", check=check_frame)
+    odom_frame: str = parameter("odom", "The odometry frame, without the prefix.", check=check_frame)
+    base_frame: str = parameter("base_link", "The body's frame, without the prefix.", check=check_frame)
 
     @property
     def own(self) -> set[str]:
         """All frames, without the prefix."""
-        return {self.map_name, self.odom_name, self.base_name}
+        return {self.map_frame, self.odom_frame, self.base_frame}
 
     @property
     def map(self) -> str:
         """World frame, ENU."""
-        return f"{self.prefix}{self.map_name}"
+        return f"{self.frame_prefix}{self.map_frame}"
 
     @property
     def odom(self) -> str:
-        return f"{self.prefix}{self.odom_name}"
+        return f"{self.frame_prefix}{self.odom_frame}"
 
     @property
     def base_link(self) -> str:
         """Body frame: x forward, y left, z up."""
-        return f"{self.prefix}{self.base_name}"
+        return f"{self.frame_prefix}{self.base_frame}"
 
 
 class DroneFrameNames(FrameNames):
@@ -44,17 +55,17 @@ class DroneFrameNames(FrameNames):
     @property
     def altimeter(self) -> str:
         """Rangefinder frame, whose x axis points down."""
-        return f"{self.prefix}altimeter_link"
+        return f"{self.frame_prefix}altimeter_link"
 
     @property
     def footprint(self) -> str:
         """Frame on the ground below the drone: level, with its heading."""
-        return f"{self.prefix}base_footprint"
+        return f"{self.frame_prefix}base_footprint"
 
     @property
     def optical(self) -> str:
         """Optical frame of the camera."""
-        return f"{self.prefix}camera_optical_frame"
+        return f"{self.frame_prefix}camera_optical_frame"
 
 
 #: Rotation from a camera's body frame (x forward) to its optical frame (z forward).

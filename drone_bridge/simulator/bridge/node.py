@@ -13,7 +13,7 @@ from drone_bridge.net.tcp_connection import StreamOptions
 from drone_bridge.net.tcp_peer import TcpPeer
 from drone_bridge.ros.commands.command_streams import PROMPT_PERIOD_S
 from drone_bridge.ros.commands.command_topics import CommandTopics
-from drone_bridge.ros.node.common_parameters import frame_names
+from drone_bridge.ros.node.parameters import read
 from drone_bridge.ros.node.program import run
 from drone_bridge.ros.node.protocol_node import ProtocolNode
 from drone_bridge.ros.topics.frames import FrameNames
@@ -25,6 +25,7 @@ from drone_bridge.simulator.bridge.simulator_topics import SimulatorTopics
 from drone_bridge.simulator.codec import Attribute
 from drone_bridge.simulator.session import events
 from drone_bridge.simulator.session.client import CONNECTIONS, SimulatorClientSession
+from drone_bridge.simulator.session.client_parameters import SimulatorClientParameters
 from drone_bridge.simulator.session.desired_items import (
     DesiredCamera,
     DesiredCameraStream,
@@ -69,7 +70,7 @@ class SimulatorBridge(ProtocolNode):
         named = read_entities(get("entities"))
         if self._vehicle in named:
             raise ValueError(f"entities contains {self._vehicle}, which is the vehicle.")
-        frames = frame_names(self.parameters, FrameNames)
+        frames = read(FrameNames, self.parameters)
         entities = Entities(self._vehicle, named, topic_token, frames.own)
         time = SimulatedTime(is_published=get("publish_clock"))
         self._simulation = Simulation(entities, self._read_items, time)
@@ -92,11 +93,11 @@ class SimulatorBridge(ProtocolNode):
         return TcpPeer(host, port, self._connecting_failed, connections=CONNECTIONS, options=OPTIONS, wire_log=log)
 
     def make_session(self) -> SimulatorClientSession:
-        get = self.parameters.__getitem__
-        steering = Steering(self._commands.arbiter, get)
+        parameters = self.parameters.live(SimulatorClientParameters)
+        steering = Steering(self._commands.arbiter, parameters)
         feedback = Feedback(self.observed, self._commands.arbiter.limits)
         self.session = SimulatorClientSession(
-            self._simulation, steering, get, feedback, check_hold=self.hold.check, source=Random()
+            self._simulation, steering, parameters, feedback, check_hold=self.hold.check, source=Random()
         )
         return self.session
 

@@ -129,7 +129,7 @@ class SimulatorTopics:
             self._topics.pop(gone).close()
         for entity in scene.entities.keys() - self._topics:
             name = scene.entities[entity]
-            translation = SimulatorTranslation(self._frames, f"{self._frames.prefix}{name}")
+            translation = SimulatorTranslation(self._frames, f"{self._frames.frame_prefix}{name}")
             self._topics[entity] = EntityTopics(self._node, translation, name)
         frames = {self._frames.odom, *map(self._translation.camera_frame, scene.cameras)}
         for frame in self._static_transforms.keys() - frames:

@@ -31,7 +31,7 @@ from drone_bridge.session.session import Action, Actions, Answer
 from drone_bridge.simulator import units
 from drone_bridge.simulator.server.parameters import PARAMETERS
 from drone_bridge.simulator.server.sources import Sources
-from drone_bridge.simulator.session.forwarding import Follow, Forwarder, Question
+from drone_bridge.simulator.session.forwarding import Follow, Forwarder, Question, SimulatorParameters
 from drone_bridge.simulator.session.mirrored_scene import ConfiguredEntity
 from drone_bridge.simulator.session.simulator import CHUNK_BYTES, LISTENING, MAX_CLIENTS, SimulatorSession
 from drone_bridge.simulator.session.velocity_commands import NEUTRAL, VelocityCommand
@@ -114,18 +114,18 @@ class SimulatorServer(ProtocolNode):
         return port
 
     def make_session(self) -> SimulatorSession:
-        get = self.parameters.__getitem__
+        parameters = self.parameters.live(SimulatorParameters)
         self._queued.clear()  # stale
         self._is_posted = False
         forwarder = Forwarder(
             self._entities,
-            get,
+            parameters,
             service_calls,
-            offers=lambda service: bool(get("bridge")) and self._caller.offers(service),
+            offers=lambda service: bool(self.parameters["bridge"]) and self._caller.offers(service),
             admits=lambda: self.hold.admits("the operator's topics"),
         )
         self._session = SimulatorSession(
-            forwarder, get, lambda: self.get_clock().now().nanoseconds / 1e9 if is_time_simulated(self) else None
+            forwarder, lambda: self.get_clock().now().nanoseconds / 1e9 if is_time_simulated(self) else None
         )
         return self._session
 

@@ -2,14 +2,15 @@
 """Parameters of simulator_server."""
 
 from drone_bridge.ros.node.common_parameters import NEUTRAL_TIME, SOURCE_TIMEOUT, common_parameters
-from drone_bridge.ros.node.parameters import ParameterDeclaration
+from drone_bridge.ros.node.parameters import ParameterDeclaration, declarations
 from drone_bridge.simulator.codec import DEFAULT_PORT
+from drone_bridge.simulator.session.forwarding import SimulatorParameters
 
 PARAMETERS = (
     *common_parameters(DEFAULT_PORT, "The port to listen on for clients.", ("listen",), 60.0),
     SOURCE_TIMEOUT,
     NEUTRAL_TIME,
-    ParameterDeclaration("vehicle", 0, "ID of the entity whose state is on odom.", range=(0, 0x7FFFFFFF)),
+    *declarations(SimulatorParameters),
     ParameterDeclaration(
         "render", "vehicle", "Extended attribute render of the vehicle, by which visualizers choose a model."
     ),
@@ -24,8 +25,5 @@ PARAMETERS = (
         "bridge",
         "simulator_bridge",
         "Node whose services, if available, answer requests that topics can't. Empty: none.",
-    ),
-    ParameterDeclaration(
-        "request_timeout", 2.0, "Timeout of a service, s. The client then receives an error.", range=(0.05, 60.0)
     ),
 )

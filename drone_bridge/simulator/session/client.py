@@ -47,7 +47,8 @@ from drone_bridge.session.session import (
 )
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.session import procedures
-from drone_bridge.simulator.session.connected_client import AUTO, POLL, SPY, CallerRequest, ConnectedClient
+from drone_bridge.simulator.session.client_parameters import AUTO, POLL, SPY, SimulatorClientParameters
+from drone_bridge.simulator.session.connected_client import CallerRequest, ConnectedClient
 from drone_bridge.simulator.session.exchange import NO_ANSWER, UNANSWERED, Exchange
 from drone_bridge.simulator.session.simulation import Simulation
 from drone_bridge.simulator.session.steering import Steering
@@ -68,7 +69,7 @@ class SimulatorClientSession(Session):
         self,
         simulation: Simulation,
         steering: Steering,
-        parameter: Callable[[str], Any],
+        parameters: SimulatorClientParameters,
         feedback: Feedback,
         *,
         check_hold: Callable[[str], None],
@@ -79,14 +80,13 @@ class SimulatorClientSession(Session):
         Args:
             simulation: its known state.
             steering: of the vehicle.
-            parameter: returns the current value of `request_timeout`, `item_events`, `run_on_connect`
-                and `body_to_model`.
+            parameters: those of the node, which may change at any time.
             feedback: receives the vehicle's measurements.
             check_hold: raises ValueError if the vehicle is on hold, for a request of this name that moves it.
             source: random numbers for marks, and for pauses that keep bridges apart.
         """
         self.state = WAITING
-        self._simulation, self._steering, self._parameter = simulation, steering, parameter
+        self._simulation, self._steering, self._parameters = simulation, steering, parameters
         self._feedback, self._check_hold, self._source = feedback, check_hold, source
         self._peers: list[Any] = []  # until all of them are open
         self._client: ConnectedClient | None = None
@@ -106,16 +106,16 @@ class SimulatorClientSession(Session):
         exchange = Exchange(
             peers,
             self._simulation.entities.vehicle,
-            self._parameter("request_timeout"),
+            self._parameters.request_timeout,
             check_hold=self._check_hold,
             out=self._out,
         )
         exchange.now_s = now_s
-        item_events = self._parameter("item_events")
+        item_events = self._parameters.item_events
         if item_events == AUTO:
             item_events = SPY if self._may_know_spy else POLL
         self._client = ConnectedClient(
-            exchange, self._simulation, self._parameter, self._source, self._feedback, item_events=item_events
+            exchange, self._simulation, self._parameters, self._source, self._feedback, item_events=item_events
         )
         self.peer, self.is_proven, self.received_s, self.since_s = str(peers[0]), False, None, now_s
         self._steering.begin(exchange)
@@ -147,7 +147,7 @@ class SimulatorClientSession(Session):
             sentence = channel.ended(sentence)
         except RemoteProtocolError as error:
             return self._refused(error, now_s, gone=peer)
-        is_expected = isinstance(channel.oldest, sim.Spy) and self._parameter("item_events") == AUTO
+        is_expected = isinstance(channel.oldest, sim.Spy) and self._parameters.item_events == AUTO
         self._out.append(Note("" if is_expected else "lost_connections", sentence, is_expected=is_expected))
         if is_expected:  # reconnects at once
             self.is_proven = self._was_useful

@@ -26,6 +26,7 @@ from drone_bridge.session.feedback import Feedback
 from drone_bridge.session.session import Action, Outcome
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.codec import STREAMED, ItemType
+from drone_bridge.simulator.session.client_parameters import POLL, SPY, SimulatorClientParameters
 from drone_bridge.simulator.session.events import ConnectionStarted, DiagnosticValue, SimulatorEvent
 from drone_bridge.simulator.session.exchange import (
     BAD_NUMBERS,
@@ -57,9 +58,6 @@ PROBE_AFTER_S = 1.0
 POLL_PERIOD_S = 1.0
 #: Maximum number of unanswered calls. More are refused.
 MAX_CALLS = 100
-# Values of item_events.
-AUTO, SPY, POLL, NONE = "auto", "spy", "poll", "none"
-
 _MAY_FOLLOW = "It may still execute the request."
 _NOT_SENT = "The request was not sent."
 _NO_EFFECT = "Commands have no effect until it is added again."
@@ -105,7 +103,7 @@ class ConnectedClient:
         self,
         exchange: Exchange,
         simulation: Simulation,
-        parameter: Callable[[str], Any],
+        parameters: SimulatorClientParameters,
         source: Random,
         feedback: Feedback,
         *,
@@ -124,9 +122,9 @@ class ConnectedClient:
         self.is_proven = False
         #: Time of the next `turn`.
         self.due_s = exchange.now_s
-        self._parameter, self._source, self._item_events = parameter, source, item_events
+        self._parameters, self._source, self._item_events = parameters, source, item_events
         self._out: list[Action] = exchange.out
-        self._runs_on_connect: bool = parameter("run_on_connect")
+        self._runs_on_connect = parameters.run_on_connect
         self._poll_due_s = math.inf
         self._received_s = exchange.now_s
         self._known: set[int] = set()  # entities
@@ -362,7 +360,7 @@ class ConnectedClient:
                 stored = decode_rotation(rotation.data)
             except ValueError as error:
                 self.exchange.note(BAD_NUMBERS, str(error))
-        given, heading, simulation = self._parameter("body_to_model"), self.heading, self.simulation
+        given, heading, simulation = self._parameters.body_to_model, self.heading, self.simulation
         known = BodyToModel(given) if any(given) else stored
         values = {got.attribute: got.value for got in state if isinstance(got, sim.EntityGot)}
         try:

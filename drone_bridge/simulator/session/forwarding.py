@@ -25,9 +25,11 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, cast
 
 from drone_bridge.motion.wxyz import IDENTITY, WxyzQuaternion
+from drone_bridge.parameter_fields import parameter
+from drone_bridge.session.node_parameters import ServerParameters
 from drone_bridge.session.session import AFTER_STALLS, Action, Answer, Note, Publish
 from drone_bridge.simulator import codec as sim
-from drone_bridge.simulator.codec import Attribute, Error, ItemType, Request, Response
+from drone_bridge.simulator.codec import VEHICLE, Attribute, Error, ItemType, Request, Response
 from drone_bridge.simulator.device.requests import NO_ENTITY, NO_EXTENDED, Context, answer, not_finite
 from drone_bridge.simulator.device.world import (
     INVALID,
@@ -107,13 +109,21 @@ class ServiceError(RequestRefusedError):
         self.is_simulators = is_simulators
 
 
+@dataclass(slots=True)
+class SimulatorParameters(ServerParameters):
+    """Parameters of a server's session and its forwarder."""
+
+    vehicle: int = parameter(VEHICLE, "ID of the entity whose state is on odom.", 0, 0x7FFFFFFF)
+    request_timeout: float = parameter(2.0, "Timeout of a service, s. The client then receives an error.", 0.05, 60.0)
+
+
 class Forwarder:
     """Handler of clients' requests. `scene`, `world` and `control` are shared by clients."""
 
     def __init__(
         self,
         entities: Sequence[ConfiguredEntity],
-        parameter: Callable[[str], Any],
+        parameters: SimulatorParameters,
         calls: ServiceCalls,
         *,
         offers: Callable[[str], bool],
@@ -123,8 +133,7 @@ class Forwarder:
 
         Args:
             entities: those that exist from the start.
-            parameter: returns the current value of `vehicle`, the ID of the steered entity, and of `command_timeout`
-                and `source_timeout`, s.
+            parameters: those of the node, which may change at any time.
             calls: converts requests to calls of services.
             offers: returns whether a service is available.
             admits: returns whether the vehicle may be moved, which is False on hold.
@@ -132,8 +141,10 @@ class Forwarder:
         self._calls, self.offers, self._admits = calls, offers, admits
         #: Actions for the session.
         self.out: list[Action] = []
-        self._vehicle: int = parameter("vehicle")
-        self.scene = MirroredScene(lambda: float(parameter("source_timeout")))
+        #: Parameters of the node, for the session, too.
+        self.parameters = parameters
+        self._vehicle = parameters.vehicle
+        self.scene = MirroredScene(lambda: parameters.source_timeout)
         self.world, self.control = World(self.scene), RunControl()
         self.control.run(0)
         self._device = Context(self.world, self.control, Timing(FREQUENCY))
@@ -145,7 +156,7 @@ class Forwarder:
             self.world.entity_added(entity.number, attributes)
         #: Commands of clients for the vehicle.
         self.commands = ClientVelocityCommands(
-            lambda: float(parameter("command_timeout")), lambda: self.scene.orientation(self._vehicle), self.out
+            lambda: parameters.command_timeout, lambda: self.scene.orientation(self._vehicle), self.out
         )
         #: Time, and whether the request may be stale. Set by the session.
         self.now_s, self.may_be_stale = 0.0, False

@@ -104,21 +104,18 @@ class SimulatorSession(Session):
     def __init__(
         self,
         forwarder: Forwarder,
-        parameter: Callable[[str], Any],
         simulated_s: Callable[[], float | None] = lambda: None,
     ) -> None:
         """Start without clients.
 
         Args:
             forwarder: answers their requests.
-            parameter: returns the current value of `vehicle`, the ID of the steered entity, and of `request_timeout`,
-                s.
             simulated_s: returns the simulated time, which may be paused. None: the session's own time.
         """
         self.state = WAITING
         #: Whether clients are connected, and neither a topic nor a service reports the vehicle's position.
         self.is_vehicle_unknown = False
-        self._parameter, self._simulated_s = parameter, simulated_s
+        self._parameters, self._simulated_s = forwarder.parameters, simulated_s
         self._now_s = -math.inf
         self._forwarder, self._out = forwarder, forwarder.out
         self._scene, self._world = forwarder.scene, forwarder.world
@@ -197,7 +194,7 @@ class SimulatorSession(Session):
         self._clients.resume(now_s)
         for client in self._clients.all():
             client.handler.age()
-        until_s = now_s + self._parameter("request_timeout")  # answers may have arrived
+        until_s = now_s + self._parameters.request_timeout  # answers may have arrived
         self._waiting = {question: waiting._replace(until_s=until_s) for question, waiting in self._waiting.items()}
         return self._done(now_s)
 
@@ -242,7 +239,7 @@ class SimulatorSession(Session):
         self._out.append(Note(STATES))
         self._scene.update(entity, state)
         if not self._forwarder.is_paused:
-            is_last = entity == self._parameter("vehicle") and self._control.count_step()
+            is_last = entity == self._parameters.vehicle and self._control.count_step()
             self._world.notify_step((entity,))
             if is_last:
                 self._complete()
@@ -301,7 +298,7 @@ class SimulatorSession(Session):
             self.since_s = self.received_s = None
         if now_s >= self._watch_s:
             self._watch_s = now_s + WATCH_PERIOD_S
-            is_unknown = not self._scene.is_current(self._parameter("vehicle"))
+            is_unknown = not self._scene.is_current(self._parameters.vehicle)
             self.is_vehicle_unknown = bool(clients) and is_unknown and not self._forwarder.offers("get_entity_state")
         self._set_due(now_s)
         actions = list(self._out)
@@ -366,7 +363,7 @@ class SimulatorSession(Session):
             response = sim.Error(0, str(error))
         else:
             if not (served and served.has_left and question.moves):  # a disconnected client can't move the vehicle
-                until_s = self._now_s + self._parameter("request_timeout")
+                until_s = self._now_s + self._parameters.request_timeout
                 if question.service == "run":  # the bridge may have to learn the vehicle's heading first
                     until_s += LONGEST_WAIT_S
                 self._waiting[question] = _PendingQuestion(asking, served, until_s)

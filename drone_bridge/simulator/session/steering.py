@@ -16,13 +16,13 @@ replaced by zero.
 """
 
 import math
-from collections.abc import Callable
 from functools import partial
 from typing import Any, NoReturn
 
 from drone_bridge.motion.body_velocity import STILL, BodyVelocity
 from drone_bridge.session.arbiter import CommandSource, Rank
 from drone_bridge.simulator import codec as sim
+from drone_bridge.simulator.session.client_parameters import SimulatorClientParameters
 from drone_bridge.simulator.session.exchange import (
     REFUSED_VELOCITIES,
     UNSTEERED,
@@ -43,9 +43,9 @@ _UNKNOWN_ATTITUDE = (
 class Steering:
     """Steering of the vehicle, across all connections."""
 
-    def __init__(self, arbiter: CommandSource[NoReturn], parameter: Callable[[str], Any]) -> None:
-        """`parameter` returns the current `vehicle`, `rate` and `release_after`."""
-        self._arbiter, self._parameter = arbiter, parameter
+    def __init__(self, arbiter: CommandSource[NoReturn], parameters: SimulatorClientParameters) -> None:
+        """`parameters` may change at any time."""
+        self._arbiter, self._parameters = arbiter, parameters
         #: Time of the next `turn`. A new command makes it due now.
         self.due_s = math.inf
         self._is_engaged = False
@@ -72,7 +72,7 @@ class Steering:
         now_s = exchange.now_s
         if now_s < self.due_s:
             return
-        period_s = 1.0 / float(self._parameter("rate"))
+        period_s = 1.0 / self._parameters.rate
         self.due_s = self._sent_s + period_s
         if now_s < self.due_s:
             return
@@ -96,7 +96,7 @@ class Steering:
             return
         self._command(exchange, velocity, attitude)
         exchange.note(VELOCITIES)
-        release_s = float(self._parameter("release_after"))
+        release_s = self._parameters.release_after
         if self._stale_since_s is not None and release_s and now_s - self._stale_since_s >= release_s:
             self._is_engaged, self._stale_since_s = False, None
 
@@ -118,7 +118,7 @@ class Steering:
         def answered(answer: sim.Response) -> None:
             self._unanswered -= 1
             if isinstance(answer, sim.Error):
-                entity = self._parameter("vehicle")
+                entity = self._parameters.vehicle
                 sentence = f"The simulator refused to steer entity {entity} (code {answer.code})."
                 exchange.note(REFUSED_VELOCITIES, "" if self._is_refused else sentence)
                 self._is_refused = True
@@ -133,4 +133,4 @@ class Steering:
         return sum(encoded(send, request, None, refuse) is not None for request in requests)
 
     def _requests(self, velocity: BodyVelocity, attitude: Any) -> tuple[sim.SetEntity, sim.SetEntity]:
-        return set_velocity(self._parameter("vehicle"), velocity, attitude)
+        return set_velocity(self._parameters.vehicle, velocity, attitude)

@@ -333,7 +333,7 @@ class SimulatorTranslation:
         return message
 
     def camera_frame(self, name: str) -> str:
-        return f"{self.names.prefix}{topic_token(name, 'camera')}"
+        return f"{self.names.frame_prefix}{topic_token(name, 'camera')}"
 
     def wire_camera_data(self, message: CameraView) -> sim.CameraData:
         return sim.CameraData(message.stream_id, message.x, message.y, message.radius, message.depth)

@@ -36,11 +36,13 @@ topic is forwarded to the drone, whose simulation may follow that rover.
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from drone_bridge.motion.dead_reckoning import DeadReckoning
 from drone_bridge.motion.limits import LONGEST_LANDING_S
 from drone_bridge.motion.tilted_drone import Shares
+from drone_bridge.parameter_fields import parameter
 from drone_bridge.session.arbiter import LANDING_SPEED, Rank
 from drone_bridge.session.clients import REFUSED
 from drone_bridge.session.continuous_pose import ContinuousPose, continued
@@ -100,6 +102,19 @@ _LANDING_MARGIN_S = 10.0
 _SENDERS: dict[Any, Sender] = {DRONE_TOPIC: "drone", ROVER_TOPIC: "rover"}
 
 
+@dataclass(slots=True)
+class TelemetryControllerParameters:
+    """Parameters of the session."""
+
+    rate: float = parameter(25.0, "Commands per second.", 1.0, 500.0, live=True)
+    telemetry_timeout: float = parameter(
+        1.0,
+        "Timeout of telemetry, s. Over UDP, the bridge then commands a silent drone to hover, and sends nothing more "
+        "until telemetry arrives again, except for a landing by `limits.land_without_odometry`.",
+        0.05, 3600.0, live=True,
+    )  # fmt: skip
+
+
 class TelemetryControllerSession(Session):
     """Controller's conversation with one drone."""
 
@@ -108,7 +123,7 @@ class TelemetryControllerSession(Session):
         pilot: TiltPilot,
         feedback: Feedback,
         units: Units,
-        parameter: Callable[[str], Any],
+        parameters: TelemetryControllerParameters,
         allowed_peers: AllowedPeers,
         *,
         sinking: Shares,
@@ -122,7 +137,7 @@ class TelemetryControllerSession(Session):
             pilot: decides how the drone is steered.
             feedback: receives the drone's measurements.
             units: signs of values on the wire.
-            parameter: returns the current value of `rate` and `telemetry_timeout`.
+            parameters: those of the node, which may change at any time.
             allowed_peers: permitted drones.
             sinking: lands the drone without telemetry, at LANDING_SPEED.
             by_topics: whether documents are transported on topics.
@@ -131,7 +146,7 @@ class TelemetryControllerSession(Session):
         """
         self.state = WAITING
         self._pilot, self._feedback, self._units = pilot, feedback, units
-        self._parameter, self._allowed = parameter, allowed_peers
+        self._parameters, self._allowed = parameters, allowed_peers
         self._by_topics, self._called, self._pose, self._reckoning = by_topics, called, pose, DeadReckoning()
         self._sinking = sinking
         self._height: float | None = None  # last reported height of the drone in flight, m; None on the ground
@@ -213,11 +228,11 @@ class TelemetryControllerSession(Session):
         if self.state != CONNECTED and not self._by_topics:
             return self._silent(now_s)
         silences: Actions = []
-        if self.state == CONNECTED and self.silent_s(now_s) > self._parameter("telemetry_timeout"):
+        if self.state == CONNECTED and self.silent_s(now_s) > self._parameters.telemetry_timeout:
             silences = self._lose_telemetry()
         if self._final_left:
             return [*self._final(now_s), *silences]
-        self.due_s = next_due(self.due_s, 1 / self._parameter("rate"), now_s)
+        self.due_s = next_due(self.due_s, 1 / self._parameters.rate, now_s)
         shares = self._pilot.shares(now_s)
         if shares is None:
             return [*self._sent(HOVER), Note("hover_commands"), *silences]
@@ -284,7 +299,7 @@ class TelemetryControllerSession(Session):
         if not self._by_topics:
             after = "Commanded the drone to hover. Sending is suspended until telemetry arrives."
             self._final_left, self._gaps = FINAL_REPEATS, call_gaps()
-        sentence = f"No telemetry was received for {self._parameter('telemetry_timeout'):g} s. {after}"
+        sentence = f"No telemetry was received for {self._parameters.telemetry_timeout:g} s. {after}"
         return [Note("silences", sentence if self.received_s is not None else "")]
 
     @property
@@ -299,7 +314,7 @@ class TelemetryControllerSession(Session):
         if is_required and self.landing(now_s) is Landing.LANDS:
             sentence = "" if self._is_landing else f"{self.peer} is silent: it is commanded to land."
             self._is_landing = True
-            self.due_s = now_s + 1 / self._parameter("rate")
+            self.due_s = now_s + 1 / self._parameters.rate
             return [*self._sent(self._units.command(self._sinking)), Note("landing_commands", sentence)]
         if self._is_landing:
             self._is_landing, self._final_left = False, FINAL_REPEATS
@@ -314,7 +329,7 @@ class TelemetryControllerSession(Session):
         """Set the time of the next call, or of a landing, which hold and helm may delay."""
         self.due_s = self._call_at
         if self.state == SILENT and now_s < self._landed_at:
-            landing_at = max(self._pilot.arbiter.limits.land_at, now_s + 1 / self._parameter("rate"))
+            landing_at = max(self._pilot.arbiter.limits.land_at, now_s + 1 / self._parameters.rate)
             self.due_s = min(self.due_s, landing_at)
 
     def _has_moved(self, telemetry: DroneTelemetry, source: Any, now_s: float) -> bool:
@@ -346,7 +361,7 @@ class TelemetryControllerSession(Session):
         """Adopt the sender as our drone unless one is connected."""
         silent_s, present, takeovers = self.silent_s(now_s), self.peer, []
         if self._drone is not None:
-            if silent_s <= self._parameter("telemetry_timeout"):
+            if silent_s <= self._parameters.telemetry_timeout:
                 return [_refusal(name, f"{present} is connected, and only one peer is served.")]
             if silent_s <= TAKEOVER_S:
                 keeps = f"{present} is the drone until it is silent for {TAKEOVER_S:g} s"
@@ -368,7 +383,7 @@ class TelemetryControllerSession(Session):
         self._drone, self.peer, self._final_left = drone, name, 0
         self.state, self.is_open = CONNECTED, True
         self.since_s = now_s
-        self.due_s = now_s + 1 / self._parameter("rate")
+        self.due_s = now_s + 1 / self._parameters.rate
         return [Note(CONNECTIONS, f"Connected to {name}.", is_expected=True), *self._sent(HOVER)]
 
     def _received(self, telemetry: DroneTelemetry, now_s: float) -> Actions:

@@ -24,10 +24,12 @@ Right after a stall of this process no command but the neutral one is followed, 
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
+from drone_bridge.parameter_fields import parameter
 from drone_bridge.session.clients import REFUSED
+from drone_bridge.session.node_parameters import NodeParameters
 from drone_bridge.session.operator_command import OperatorCommand
 from drone_bridge.session.session import (
     AFTER_STALLS,
@@ -46,6 +48,7 @@ from drone_bridge.telemetry.codec import (
     DRONE_TOPIC,
     HOVER,
     IMAGE_EVERY,
+    PERIOD_S,
     ROVER_EVERY,
     ROVER_TOPIC,
     DroneCommand,
@@ -74,13 +77,20 @@ DOCUMENTS, ROVER_DOCUMENTS, IMAGES = rates("documents", "rover_documents", "imag
 CLAMPED = "clamped_commands"
 
 
+@dataclass(slots=True)
+class TelemetryDroneParameters(NodeParameters):
+    """Parameters of the session."""
+
+    rate: float = parameter(1 / PERIOD_S, "Maximum rate of the drone's documents, Hz.", 1.0, 500.0, live=True)
+
+
 class TelemetryDroneSession(Session):
     """Drone's conversation with one operator."""
 
     def __init__(
         self,
         operator: str,
-        parameter: Callable[[str], Any],
+        parameters: TelemetryDroneParameters,
         max_document_bytes: float = math.inf,
         *,
         called: Callable[[], Any] | None = None,
@@ -90,7 +100,7 @@ class TelemetryDroneSession(Session):
 
         Args:
             operator: name of the operator for logs; for a waiting drone, its own address.
-            parameter: returns the current value of `rate` and `command_timeout`.
+            parameters: those of the node, which may change at any time.
             max_document_bytes: limit of the link; an image that exceeds it is left out.
             called: returns the address of the called operator, once the link is open, over UDP.
             callers: permitted operators of a waiting drone.
@@ -98,12 +108,12 @@ class TelemetryDroneSession(Session):
         self.state = WAITING
         self.peer = operator if callers is None else ""
         self._place = operator
-        self._parameter, self._max_document_bytes = parameter, max_document_bytes
+        self._parameters, self._max_document_bytes = parameters, max_document_bytes
         self._called, self._callers = called, callers
         self._audience = Audience()
         self._hint_due_s = math.inf
         self._connection = DroneConnection()
-        self._command = OperatorCommand(HOVER, lambda: parameter("command_timeout"), REPEAT_RATE)
+        self._command = OperatorCommand(HOVER, lambda: parameters.command_timeout, REPEAT_RATE)
         self._drone_rate, self._rover_rate = RateLimit(), RateLimit()
         # Documents since the last image; the first one may have an image.
         self._since_image: int = IMAGE_EVERY
@@ -231,7 +241,7 @@ class TelemetryDroneSession(Session):
         if self.state not in _LINKED:
             self._last_image = image
             return []
-        if not self._drone_rate.is_due(now_s, self._parameter("rate")):
+        if not self._drone_rate.is_due(now_s, self._parameters.rate):
             return []
         self._since_image += 1
         notes: list[Action] = []
@@ -251,7 +261,7 @@ class TelemetryDroneSession(Session):
 
     def send_rover(self, rover: RoverTelemetry, now_s: float) -> Actions:
         """Send the rover's state if a document is due."""
-        if self.state not in _LINKED or not self._rover_rate.is_due(now_s, self._parameter("rate") / ROVER_EVERY):
+        if self.state not in _LINKED or not self._rover_rate.is_due(now_s, self._parameters.rate / ROVER_EVERY):
             return []
         notes: list[Action] = []
         document = encode(RoverConnection().send, rover, None, notes)

@@ -19,10 +19,10 @@ from drone_bridge.net.link_loop import StreamLink
 from drone_bridge.net.tcp_connection import StreamOptions, StreamPeer
 from drone_bridge.ros.commands.command_streams import PERIOD_S
 from drone_bridge.ros.commands.command_topics import CommandTopics
-from drone_bridge.ros.node.common_parameters import common_parameters, frame_names, frame_parameters
+from drone_bridge.ros.node.common_parameters import common_parameters, frame_parameters
 from drone_bridge.ros.node.doubt_reports import report_doubts
 from drone_bridge.ros.node.limit_reports import limit_parameters
-from drone_bridge.ros.node.parameters import ParameterDeclaration
+from drone_bridge.ros.node.parameters import ParameterDeclaration, read
 from drone_bridge.ros.node.program import run
 from drone_bridge.ros.node.protocol_node import ProtocolNode
 from drone_bridge.ros.node.simulated_time import Stamps, time_parameters
@@ -32,6 +32,7 @@ from drone_bridge.ros.time import time_from_seconds
 from drone_bridge.ros.topics.topic_publishers import TopicPublishers
 from drone_bridge.ros.topics.transforms import transform
 from drone_bridge.session.feedback import Feedback
+from drone_bridge.session.node_parameters import NodeParameters
 from drone_bridge.testbed import topics as translate
 from drone_bridge.testbed.codec import AngleUnit, AttitudeLayout, AutopilotConnection, Constants, SensorFrame
 from drone_bridge.testbed.session.autopilot import AutopilotSession, ConversationEnd, LayoutFound, SimulationRestart
@@ -103,7 +104,7 @@ class TestbedBridge(ProtocolNode):
         self._stamps = Stamps(self.parameters, self.now)
         self._flight: TestbedFlight | None = None  # until a testbed has announced its drone
         report_doubts(self, lambda: self._flight.doubts if self._flight else ())
-        self._names = frame_names(self.parameters, StereoFrameNames)
+        self._names = read(StereoFrameNames, self.parameters)
         load_opencv()
         self._translation = translate.TestbedTranslation(
             self._unit,
@@ -147,9 +148,10 @@ class TestbedBridge(ProtocolNode):
             partial(AutopilotConnection, self._layout, self._unit, reuses_images=True),
             self._make_flight,
             self._stamp,
-            self.parameters.__getitem__,
+            self.parameters.live(NodeParameters),
             feedback=Feedback(self.observed, self._commands.arbiter.limits),
             is_lockstep=self.parameters["sync"] == LOCKSTEP,
+            layout=self.parameters["attitude_layout"],
         )
         return self._session
 

@@ -19,6 +19,7 @@ from drone_bridge.ros.node.protocol_node import ProtocolNode
 from drone_bridge.ros.node.stream_link import stream_link
 from drone_bridge.ros.time import nanoseconds_of, seconds_of
 from drone_bridge.ros.topics.images import ImageBytes, rgb8_pixels
+from drone_bridge.session.node_parameters import ServerParameters
 from drone_bridge.session.session import Actions
 from drone_bridge.testbed import topics as translate
 from drone_bridge.testbed.codec import AngleUnit, AttitudeLayout, Constants, SizeLimits
@@ -112,7 +113,7 @@ class TestbedServer(ProtocolNode):
             self._drone,
             self._commands.choice,
             self._setup,
-            self.parameters.__getitem__,
+            self.parameters.live(ServerParameters),
             neutral_meaning=lambda: self._commands.neutral_meaning,
             missing_properties=lambda: self._properties.missing,
             has_unsent=self._transport.has_unsent,

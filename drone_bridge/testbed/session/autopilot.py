@@ -35,6 +35,7 @@ from typing import Any
 from drone_bridge.session.arbiter import Arbiter, Arrival
 from drone_bridge.session.clients import LOST, Client, Clients
 from drone_bridge.session.feedback import Feedback
+from drone_bridge.session.node_parameters import NodeParameters
 from drone_bridge.session.session import (
     CONNECTIONS,
     Action,
@@ -102,10 +103,11 @@ class AutopilotSession(Session):
         make_connection: Callable[[], AutopilotConnection],
         make_flight: Callable[[Constants], TestbedFlight],
         stamp: Callable[[SensorFrame], Any],
-        parameter: Callable[[str], Any],
+        parameters: NodeParameters,
         *,
         feedback: Feedback,
         is_lockstep: bool,
+        layout: str,
     ) -> None:
         """Start in the state WAITING.
 
@@ -115,20 +117,20 @@ class AutopilotSession(Session):
             make_flight: creates the flight of an announced drone.
             stamp: returns the stamp of a frame that has just arrived, with `sec` and `nanosec`. The frame's messages
                 have the same stamp, because the frame is published before the next one is handled.
-            parameter: returns the current value of `command_timeout`, `silence_warning` and
-                `attitude_layout`.
+            parameters: those of the node, which may change at any time.
             feedback: receives the measurements, for the limits and the flight.
             is_lockstep: whether each frame waits for the command with its stamp.
+            layout: the parameter attitude_layout, for advice.
         """
-        self.state, self.is_open = WAITING, False
-        self._arbiter, self._parameter, self._is_lockstep = arbiter, parameter, is_lockstep
+        self.state, self.is_open, self._layout = WAITING, False, layout
+        self._arbiter, self._parameters, self._is_lockstep = arbiter, parameters, is_lockstep
         self._make_connection, self._make_flight, self._stamp = make_connection, make_flight, stamp
         self._feedback = feedback
         self._clients: Clients[AutopilotConnection] = Clients(
             1,
             first_message_s=SILENCE_S,
             whole_message_s=SILENCE_S,
-            keeps_place_s=lambda: float(parameter("silence_warning")),
+            keeps_place_s=lambda: parameters.silence_warning,
             mute_keeps_place_s=MUTE_KEEPS_PLACE_S,
         )
         self._constants: Constants | None = None  # of this conversation
@@ -192,7 +194,7 @@ class AutopilotSession(Session):
 
     def landing(self, now_s: float) -> Landing:
         """A command is sent only as the reply to a frame."""
-        is_silent = self.is_open and self.silent_s(now_s) > self._parameter("command_timeout")
+        is_silent = self.is_open and self.silent_s(now_s) > self._parameters.command_timeout
         return Landing.SILENT if is_silent else super().landing(now_s)
 
     def commanded(self, arrival: Arrival[Any] | None, now_s: float) -> Actions:
@@ -205,7 +207,7 @@ class AutopilotSession(Session):
     def tick(self, now_s: float) -> Actions:
         """Reply to a frame whose command is late, and detect silent peers."""
         actions = list(self.commanded(self._arbiter.newest, now_s))  # a posted event may have been dropped
-        if self._pending_stamp is not None and now_s >= self._pending_since_s + self._parameter("command_timeout"):
+        if self._pending_stamp is not None and now_s >= self._pending_since_s + self._parameters.command_timeout:
             actions += self._missed(now_s)
         for client in self._clients.all():
             if client.handler.silence_decides:
@@ -351,7 +353,7 @@ class AutopilotSession(Session):
 
     def _missed(self, now_s: float) -> Actions:
         """Continue without the command to a frame."""
-        timeout_s, newest = self._parameter("command_timeout"), self._arbiter.newest
+        timeout_s, newest = self._parameters.command_timeout, self._arbiter.newest
         notes = [Note(MISSED)]
         if newest is not None and newest.stamp is None and not self._has_warned_of_unstamped:
             self._has_warned_of_unstamped = True
@@ -367,7 +369,7 @@ class AutopilotSession(Session):
         """Return a hint about a wrong layout, as a sentence; it may be empty."""
         if not connection.has_floats:
             return ""
-        return f"Check the parameter attitude_layout ({self._parameter('attitude_layout')})."
+        return f"Check the parameter attitude_layout ({self._layout})."
 
     # End of the conversation.
 
@@ -405,5 +407,5 @@ class AutopilotSession(Session):
             decides_s = self._received_s + FRAME_END_SILENCE_S
             due_s = min(due_s, decides_s if client.handler.silence_decides else client.deadline_s)
         if self._pending_stamp is not None:
-            due_s = min(due_s, self._pending_since_s + self._parameter("command_timeout"))
+            due_s = min(due_s, self._pending_since_s + self._parameters.command_timeout)
         self.due_s = due_s

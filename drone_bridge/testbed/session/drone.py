@@ -35,6 +35,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from drone_bridge.session.clients import LOST, Clients
+from drone_bridge.session.node_parameters import ServerParameters
 from drone_bridge.session.session import (
     AFTER_STALLS,
     CONNECTIONS,
@@ -122,7 +123,7 @@ class TestbedDroneSession(Session):
         drone: FramedDrone,
         output: OutputChoice,
         setup: ServerSetup,
-        parameter: Callable[[str], Any],
+        parameters: ServerParameters,
         *,
         neutral_meaning: Callable[[], str],
         missing_properties: Callable[[], str],
@@ -134,7 +135,7 @@ class TestbedDroneSession(Session):
             drone: provides frames and follows replies.
             output: topic of commands.
             setup: configuration.
-            parameter: returns the current value of `command_timeout`, `source_timeout` and `silence_warning`.
+            parameters: those of the node, which may change at any time.
             neutral_meaning: returns the effect of the neutral command, such as "stop".
             missing_properties: returns a sentence about the sources of the drone's properties.
             has_unsent: returns whether the link still has unsent bytes for a peer.
@@ -145,14 +146,14 @@ class TestbedDroneSession(Session):
         self.has_link = False
         #: Data that an autopilot waits for, as a sentence; empty if there is none.
         self.waits_for = ""
-        self._drone, self._output, self._setup, self._parameter = drone, output, setup, parameter
+        self._drone, self._output, self._setup, self._parameters = drone, output, setup, parameters
         self._neutral_meaning, self._missing_properties = neutral_meaning, missing_properties
         self._has_unsent = has_unsent
         self._clients: Clients[TestbedConnection] = Clients(
             1,
             first_message_s=math.inf,
             whole_message_s=math.inf,
-            keeps_place_s=lambda: float(parameter("silence_warning")),
+            keeps_place_s=lambda: parameters.silence_warning,
             mute_keeps_place_s=MUTE_KEEPS_PLACE_S,
         )
         self._announced: Constants | None = None  # to the autopilot
@@ -269,7 +270,7 @@ class TestbedDroneSession(Session):
         """Send the next message: the constants, then frames as they become available."""
         drone = self._drone
         actions = self._output_chosen()
-        timeout_s = self._parameter("source_timeout")
+        timeout_s = self._parameters.source_timeout
         if self._announced is None:
             missing = drone.frames.missing(now_s, timeout_s)
             if missing or not drone.is_known:
@@ -340,7 +341,7 @@ class TestbedDroneSession(Session):
 
     def _followed(self, motion: MotionParameters, now_s: float) -> Actions:
         """Make the vehicle follow a reply, unless it is stale."""
-        if now_s - self._sent_s > self._parameter("command_timeout"):
+        if now_s - self._sent_s > self._parameters.command_timeout:
             return [Note(LATE_ANSWERS, _LATE)]
         command, was_within = self._drone.follow(motion)
         limited = [] if was_within else [Note("limited_commands")]
@@ -365,12 +366,11 @@ class TestbedDroneSession(Session):
         since_s = self._commanded_s
         if since_s is not None and self._setup.is_lockstep:
             since_s = self._sent_s if self._awaits_command else None
-        timeout_s: float = self._parameter("command_timeout")
-        return math.inf if since_s is None else since_s + timeout_s
+        return math.inf if since_s is None else since_s + self._parameters.command_timeout
 
     def _check_timeout(self, now_s: float) -> Actions:
         """Send the neutral command if the next command is late."""
-        timeout_s = self._parameter("command_timeout")
+        timeout_s = self._parameters.command_timeout
         if now_s < self._neutral_due_s():
             return []
         # An autopilot can reply only to frames that it has received, and its replies are read only while this process

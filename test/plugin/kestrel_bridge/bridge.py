@@ -3,9 +3,9 @@
 
 from drone_bridge.net.datagram_link import DatagramPeer
 from drone_bridge.ros.commands.command_topics import CommandTopics
-from drone_bridge.ros.node.common_parameters import common_parameters, frame_names, frame_parameters
+from drone_bridge.ros.node.common_parameters import common_parameters, frame_parameters
 from drone_bridge.ros.node.limit_reports import limit_parameters
-from drone_bridge.ros.node.parameters import ParameterDeclaration
+from drone_bridge.ros.node.parameters import ParameterDeclaration, read
 from drone_bridge.ros.node.program import run
 from drone_bridge.ros.node.protocol_node import ProtocolNode
 from drone_bridge.ros.node.request_services import RequestServices
@@ -36,7 +36,7 @@ class KestrelBridge(ProtocolNode):
         super().__init__("kestrel_bridge", PARAMETERS, **options)
 
     def set_up(self):
-        self._topics = TopicPublishers(self, TOPICS, Translation(frame_names(self.parameters, FrameNames)))
+        self._topics = TopicPublishers(self, TOPICS, Translation(read(FrameNames, self.parameters)))
         self._commands = CommandTopics(self, within_maxima=self._within_maxima, has_landing_button=True)
         self._commands.take_velocities(AXES.values())
         RequestServices(self, REQUESTS, self._ask)

@@ -48,7 +48,7 @@ class Translation:
     def velocity(self, state, stamp):
         """Return the velocity along level axes with the body's heading. Rates are not on the wire."""
         message = TwistStamped()
-        message.header.stamp, message.header.frame_id = stamp, f"{self._names.prefix}base_stabilized"
+        message.header.stamp, message.header.frame_id = stamp, f"{self._names.frame_prefix}base_stabilized"
         linear = message.twist.linear
         linear.x, linear.y, linear.z = state.vx / 100, -state.vy / 100, -state.vz / 100
         return message
@@ -61,7 +61,7 @@ class Translation:
     def height(self, state, stamp):
         """Return the height above the ground."""
         message = PointStamped()
-        message.header.stamp, message.header.frame_id = stamp, f"{self._names.prefix}base_footprint"
+        message.header.stamp, message.header.frame_id = stamp, f"{self._names.frame_prefix}base_footprint"
         message.point.z = state.height / 100
         return message
 
