@@ -5,7 +5,7 @@ from drone_bridge.net.datagram_link import DatagramPeer
 from drone_bridge.ros.commands.command_topics import CommandTopics
 from drone_bridge.ros.node.common_parameters import common_parameters, frame_parameters
 from drone_bridge.ros.node.limit_reports import limit_parameters
-from drone_bridge.ros.node.parameters import ParameterDeclaration, read
+from drone_bridge.ros.node.parameters import declarations, read
 from drone_bridge.ros.node.program import run
 from drone_bridge.ros.node.protocol_node import ProtocolNode
 from drone_bridge.ros.node.request_services import RequestServices
@@ -13,14 +13,13 @@ from drone_bridge.ros.topics.frames import FrameNames
 from drone_bridge.ros.topics.topic_publishers import TopicPublishers
 from drone_bridge.wire.addresses import address_name
 from kestrel_bridge.codec import DEFAULT_PORT
-from kestrel_bridge.session import REQUESTS, ClientSession
+from kestrel_bridge.session import REQUESTS, ClientParameters, ClientSession
 from kestrel_bridge.topics import AXES, FULL_SCALE, TOPICS, Translation
 from kestrel_bridge.units import steer_from_velocity, within_full_scale
 
 PARAMETERS = (
     *common_parameters(DEFAULT_PORT, "The drone's port for commands.", roles=("connect",)),
-    ParameterDeclaration("rate", 20.0, "Rate of commands, Hz.", range=(2.0, 200.0), live=True),
-    ParameterDeclaration("answer_timeout", 20.0, "Timeout of a request, s.", range=(0.1, 120.0)),
+    *declarations(ClientParameters),
     *limit_parameters(is_drone=True),
     *FULL_SCALE,
     *frame_parameters(without=("publish_tf", "publish_map_to_odom", "map_frame")),
@@ -46,10 +45,10 @@ class KestrelBridge(ProtocolNode):
         return DatagramPeer(host, port, self._connecting_failed, self.wire_log)
 
     def make_session(self):
-        get = self.parameters.__getitem__
         self._topics.restart()
-        name = address_name(get("host"), get("port"))
-        self._session = ClientSession(name, self._commands.arbiter, self._steer, get)
+        name = address_name(self.parameters["host"], self.parameters["port"])
+        parameters = self.parameters.live(ClientParameters)
+        self._session = ClientSession(name, self._commands.arbiter, self._steer, parameters)
         return self._session
 
     def publish_event(self, message):

@@ -10,11 +10,8 @@ from drone_bridge.programs.program import print_retry, run_program
 from drone_bridge.programs.script import LOOK_S, PlannedCommands, Script
 from drone_bridge.wire.addresses import address_name
 from kestrel_bridge.codec import DEFAULT_PORT
-from kestrel_bridge.session import REQUESTS, ClientSession
+from kestrel_bridge.session import REQUESTS, ClientParameters, ClientSession
 from kestrel_bridge.units import steer_from_velocity, within_full_scale
-
-#: See the bridge.
-PARAMETERS = {"rate": 20.0, "answer_timeout": 20.0}
 
 
 class KestrelCommands(PlannedCommands):
@@ -42,7 +39,7 @@ def operate(options, cancellation, stack) -> int:
     """Fly the plan. Raises LinkError."""
     drone = DatagramPeer(options.host, options.port, print_retry, cancellation=cancellation)
     wish, name = KestrelCommands(within_full_scale), address_name(options.host, options.port)
-    session = ClientSession(name, wish, steer_from_velocity, PARAMETERS.__getitem__)
+    session = ClientSession(name, wish, steer_from_velocity, ClientParameters())
     KestrelScript("kestrel", drone, session, wish, options=options, cancellation=cancellation, requests=REQUESTS).run()
     return 0
 

@@ -20,6 +20,7 @@ from drone_bridge.ros.servers.topic_subscriptions import TopicSubscriptions
 from drone_bridge.ros.servers.velocity_publisher import VelocityPublisher
 from drone_bridge.ros.topics.frames import FrameNames
 from drone_bridge.ros.topics.table import MissingTopicError
+from drone_bridge.session.node_parameters import NodeParameters
 from kestrel_bridge.codec import DEFAULT_PORT
 from kestrel_bridge.session import DroneSession
 from kestrel_bridge.topics import AXES, FULL_SCALE, TOPICS, Translation, assemble
@@ -58,7 +59,7 @@ class KestrelServer(ProtocolNode):
         return DatagramPort(self.parameters["host"], self.parameters["port"], self.wire_log)
 
     def make_session(self):
-        self._session = DroneSession(self.parameters.__getitem__, self._allowed_peers, self._state)
+        self._session = DroneSession(self.parameters.live(NodeParameters), self._allowed_peers, self._state)
         return self._session
 
     def link_ended(self):

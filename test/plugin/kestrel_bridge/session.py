@@ -7,7 +7,9 @@ follows the newest axes of any client for `command_timeout`, and sends its state
 """
 
 import math
+from dataclasses import dataclass
 
+from drone_bridge.parameter_fields import parameter
 from drone_bridge.session.arbiter import Rank
 from drone_bridge.session.operator_command import OperatorCommand
 from drone_bridge.session.session import (
@@ -40,13 +42,21 @@ STATE_PERIOD_S = 0.1
 STALE = "The request is stale: the bridge was stalled meanwhile. Please call again."
 
 
+@dataclass
+class ClientParameters:
+    """Parameters of the session, which the bridge declares."""
+
+    rate: float = parameter(20.0, "Rate of commands, Hz.", 2.0, 200.0, live=True)
+    answer_timeout: float = parameter(20.0, "Timeout of a request, s.", 0.1, 120.0)
+
+
 class ClientSession(Session):
     """Session of a client with one drone."""
 
-    def __init__(self, name, arbiter, to_steer, parameter):
+    def __init__(self, name, arbiter, to_steer, parameters):
         """Take the arbiter of velocities, and the function that converts one to the wire."""
         self.state, self.peer = "waiting for a peer", name
-        self._arbiter, self._to_steer, self._parameter = arbiter, to_steer, parameter
+        self._arbiter, self._to_steer, self._parameters = arbiter, to_steer, parameters
         self._connection = ClientConnection()
         self._asked = {}  # pending requests with their deadlines, by word
         self._greeting_s = self._landing_s = -math.inf  # earliest time of the next one
@@ -82,7 +92,7 @@ class ClientSession(Session):
             return [Outcome(request, False, STALE)]
         if request.name in self._asked:
             return [Outcome(request, False, f"Another {request.name} is pending.")]
-        self._asked[request.name] = request, now_s + self._parameter("answer_timeout")
+        self._asked[request.name] = request, now_s + self._parameters.answer_timeout
         return self._sent(REQUESTS[request.name])
 
     def tick(self, now_s):
@@ -90,7 +100,7 @@ class ClientSession(Session):
             return []
         if self._is_ending:
             return self._final(now_s)
-        self.due_s = next_due(self.due_s, 1 / self._parameter("rate"), now_s)
+        self.due_s = next_due(self.due_s, 1 / self._parameters.rate, now_s)
         decision = self._arbiter.decide(now_s)
         actions = list(self._sent(self._to_steer(decision.command) if decision.command else Steer()))
         if decision.rank is Rank.LANDING and now_s >= self._landing_s:
@@ -143,12 +153,12 @@ class ClientSession(Session):
 class DroneSession(Session):
     """Session of a drone with its clients."""
 
-    def __init__(self, parameter, allowed_peers, state):
+    def __init__(self, parameters, allowed_peers, state):
         """Take a function that returns the drone's state as a message, or None."""
         self.state = "waiting for a peer"
-        self._parameter, self._allowed, self._state = parameter, allowed_peers, state
+        self._allowed, self._state = allowed_peers, state
         self._side = DroneSide(self, self._send)
-        self._command = OperatorCommand(Steer(), lambda: parameter("command_timeout"), REPEAT_RATE)
+        self._command = OperatorCommand(Steer(), lambda: parameters.command_timeout, REPEAT_RATE)
         self._state_s = self._now_s = 0.0
         self._actions = []  # of the device, while it handles a datagram or an answer
 
