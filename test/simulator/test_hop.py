@@ -15,6 +15,7 @@ from drone_bridge.simulator.codec import Attribute, CameraAttribute, ItemType
 from drone_bridge.simulator.topics.services import SERVICES
 
 BUOY, MISSING = 1, 77
+PARAMETERS = {"request_timeout": 2.0, "stream_period": 1}
 STILL = sim.Turbulence((0.0,) * 3, (0.0,) * 3, 0.0, 0.0, (0.0,) * 3, (0.0,) * 3, 0.0, 0.0)
 
 
@@ -22,7 +23,7 @@ class Bridge:
     """Services of simulator_bridge, and its session with a simulator."""
 
     def __init__(self, simulator):
-        self.talk = SimulatorTalk(stream_period=1)
+        self.talk = SimulatorTalk()
         self.talk.world.usual_answer = simulator.ask
         self.talk.connect()
 
@@ -34,7 +35,7 @@ class Bridge:
     def answer(self, call):
         service = OFFERED[call.name]
         try:
-            work, *arguments = service.work(call.tag.request, self.talk.parameters)
+            work, *arguments = service.work(call.tag.request, PARAMETERS)
         except ValueError as error:
             return Answer(False, str(error), response=SERVICES[call.name].Response(code=-1, message=str(error)))
         outcome = self.talk.outcome(self.talk.ask(work, *arguments))
