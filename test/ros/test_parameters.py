@@ -15,7 +15,7 @@ from shipped import NODES, declared
 
 from drone_bridge.parameter_fields import parameter
 from drone_bridge.robot_class import node as robot_class
-from drone_bridge.ros.node.common_parameters import SOURCE_TIMEOUT
+from drone_bridge.ros.node.common_parameters import SOURCE_TIMEOUT, common_parameters
 from drone_bridge.ros.node.parameter_files import (
     LAUNCH_FILE,
     check_arguments,
@@ -115,6 +115,18 @@ def test_a_number_has_the_type_of_its_parameter(make, name, text, value, refusal
     assert (result.reason or None, result.successful) == (refusal, refusal is None)
     assert repr(parameters[name]) == repr(value)
     assert node.set_parameters([Parameter("rate", value=2)])[0].successful
+
+
+HOSTS = ["rover.local", "127.0.0.1", "::1", "fe80::1%wlan0", "::ffff:127.0.0.1", "my-robot", "0.0.0.0", "::"]
+NO_HOSTS = ["http://192.168.1.5", "127.0.0.1:7700", "rover:7700", "[::1]", " 127.0.0.1", "192.168.1", "5"]
+
+
+@pytest.mark.parametrize("host", [*HOSTS, *NO_HOSTS])
+def test_a_host_is_a_name_or_a_whole_address(host):
+    (check,) = (each.check for each in common_parameters(7, "A port.") if each.name == "host")
+    assert check(host) == (
+        f"is {host!r}, but must be a name or a whole address, without a port." if host in NO_HOSTS else None
+    )
 
 
 @pytest.mark.parametrize("node", NODES)

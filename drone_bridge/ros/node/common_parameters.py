@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Common parameters of bridges and servers. See docs/bridges.md."""
 
+import re
 from collections.abc import Sequence
 from typing import NamedTuple, TypeVar
 
@@ -13,6 +14,14 @@ from drone_bridge.wire.addresses import ANY, AllowedPeers
 GroupT = TypeVar("GroupT", bound=NamedTuple)
 
 _DEFAULT = ServerParameters()
+
+
+#: No host: a link, host:port, and an address without all its numbers, which `socket` completes to that of another one.
+_NO_HOST = re.compile(r"[\s/\[\]]|^[^:]*:[^:]*$|^\d+(\.\d+){0,2}$")
+
+
+def _check_host(host: str) -> str | None:
+    return f"is {host!r}, but must be a name or a whole address, without a port." if _NO_HOST.search(host) else None
 
 
 _TRANSFORMS = (
@@ -141,7 +150,10 @@ def common_parameters(
             choices=roles,
         ),
         ParameterDeclaration(
-            "host", "127.0.0.1", "The peer's address, or when listening, the local address to listen on."
+            "host",
+            "127.0.0.1",
+            "The peer's address, or when listening, the local address to listen on.",
+            check=_check_host,
         ),
         ParameterDeclaration("port", port, port_meaning, range=(0 if "listen" in roles else 1, 65535)),
         ParameterDeclaration(
