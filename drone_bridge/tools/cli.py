@@ -4,6 +4,7 @@
 import argparse
 import errno
 import importlib
+import io
 import os
 import signal
 import sys
@@ -66,6 +67,8 @@ WITH_SUBCOMMANDS = ("emulate", "operate", "demo")
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command named first in `argv` with the rest of it; returns its exit status."""
     open_closed_files()
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # as standard error, for a locale without all letters
     words = list(sys.argv[1:] if argv is None else argv)
     try:
         try:

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The help of each command and program ends with one example of it."""
 
+import io
 import re
 import sys
 
 import pytest
 
 from drone_bridge.robot_class import emulator
+from drone_bridge.tools import cli
 from drone_bridge.tools.cli import COMMANDS, main
 from drone_bridge.tools.command_parser import EXAMPLES
 
@@ -29,6 +31,14 @@ def test_each_verb_has_an_example(capsys):
             main([command, "none"])
         verbs = re.findall(r"\w+", capsys.readouterr().err.partition("choose from")[2])
         assert [f"{command} {verb}" for verb in sorted(verbs)] == [each for each in VERBS if each.split()[0] == command]
+
+
+def test_letters_that_the_locale_lacks_are_escaped(monkeypatch):
+    output = io.TextIOWrapper(io.BytesIO(), "ascii")
+    monkeypatch.setattr(sys, "stdout", output)
+    monkeypatch.setattr(cli, "_run", lambda chosen: print("a robot für Übungen"))
+    main(["info", "mine"])
+    assert output.buffer.getvalue() == rb"a robot f\xfcr \xdcbungen" + b"\n"
 
 
 @pytest.mark.parametrize("words", [[], ["tello"]])
