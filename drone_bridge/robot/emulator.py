@@ -396,13 +396,8 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         metavar="tracks,headlight",
         help="its subsystems, in list order; robotd's Java driver supports only tracks (%(metavar)s)",
     )
-    robot.add_argument(
-        "--appear-after",
-        type=not_negative,
-        default=0.0,
-        metavar="SECONDS",
-        help="delay until it has subsystems and sensors; protocol-1 then sends the lists unrequested (%(default)s)",
-    )
+    delay = "delay until it has subsystems and sensors, s; protocol-1 then sends the lists unrequested"
+    add_number(robot, "--appear-after", 0.0, delay, not_negative)
     add_number(robot, "--wheel-separation", 0.5, "m")
     add_number(robot, "--max-wheel-speed", 1.0, "speed at 2048, m/s")
     run_options = add_run(parser, duration="seconds")
