@@ -95,6 +95,7 @@ def stall(talk, *, unsent=(), has_words=True):
     for each in sent(unsent):
         talk.take(talk.session.unsent(each, "stale", talk.now_s))
     said = talk.session.neutral_sent(talk.now_s) if has_words else []
+    assert words_of(talk.session) is None, "they were said"
     return [*said, *talk.take(talk.session.resume(talk.now_s)), *talk.run(1.0)]
 
 
