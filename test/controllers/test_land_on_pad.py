@@ -128,30 +128,19 @@ def test_a_jump_of_the_stamp_starts_over(jump):
     flight = PadFlight("stationary")
     flight.land()
     measured = flight.measure()
-    again = flight.behaviour.update(
-        replace(measured, stamp=measured.stamp + jump, sighting=None, altitude=5.0, landed=False)
-    )
+    later = replace(measured, stamp=measured.stamp + jump, sighting=None, altitude=5.0, landed=False)
+    again = flight.behaviour.update(later)
     assert (again.state, again.distance) == (LandState.SEARCHING, None)
 
 
 # Limits.
 
 
-finite = st.floats(-1e6, 1e6)
+STEPS, NUMBERS = st.sampled_from([0.0, 1e-9, 0.04, 0.5, 2.0, -3.0]), st.floats(-1e6, 1e6)
+VECTORS = st.tuples(NUMBERS, NUMBERS, NUMBERS)
 
 
-@given(
-    st.lists(
-        st.tuples(
-            st.sampled_from([0.0, 1e-9, 0.04, 0.5, 2.0, -3.0]),
-            st.tuples(finite, finite, finite),
-            finite,
-            st.none() | st.tuples(finite, finite, finite),
-            st.booleans(),
-        ),
-        max_size=30,
-    )
-)
+@given(st.lists(st.tuples(STEPS, VECTORS, NUMBERS, st.none() | VECTORS, st.booleans()), max_size=30))
 def test_commands_stay_within_limits_for_any_measurements(measurements):
     behaviour, stamp = LandOnPad(), 0.0
     for step, velocity, altitude, offset, landed in measurements:

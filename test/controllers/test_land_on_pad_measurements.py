@@ -56,10 +56,8 @@ def test_measurements_are_in_axes_that_tilt_with_the_drone_or_do_not(is_levelled
     set_quaternion(imu.orientation, quaternion_from_euler(0.0, pitch, math.pi / 2))
     north, down = 1.0, 3.0
     if not is_levelled:  # along the body's x, which points down by the pitch, and its z
-        north, down = (
-            math.cos(pitch) * north + math.sin(pitch) * down,
-            math.cos(pitch) * down - math.sin(pitch) * north,
-        )
+        cos, sin = math.cos(pitch), math.sin(pitch)
+        north, down = cos * north + sin * down, cos * down - sin * north
     messages = {
         "imu/data": imu,
         "velocity": TwistWithCovarianceStamped(),

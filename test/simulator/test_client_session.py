@@ -897,9 +897,8 @@ def test_an_awaited_run_times_out_without_steps_and_lets_others_pass(talk):
 def test_an_awaited_run_ends_with_a_pause_requested_here(talk):
     asked = [talk.ask(procedures.run, 1000, True, TIMEOUT_S) for _ in range(2)]
     assert talk.outcome(talk.ask(procedures.pause)).is_success
-    assert [talk.outcome(each).sentence for each in asked] == [
-        "The simulation was paused before all steps were done."
-    ] * 2
+    sentences = [talk.outcome(each).sentence for each in asked]
+    assert sentences == ["The simulation was paused before all steps were done."] * 2
 
 
 def test_an_awaited_run_ends_with_the_connection(talk):

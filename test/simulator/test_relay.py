@@ -31,24 +31,14 @@ class Relay:
         self.remap = (f"__ns:=/{name}",)
         self.simulator = emulator(*simulator_options)
         self.bridge = self.start_bridge()
-        self.server = Process.node(
-            "simulator_server",
-            port=0,
-            remap=self.remap,
-            **{"source_timeout": 30.0, "request_timeout": 30.0, "command_timeout": 30.0, **server_options},
-        )
+        patient = {f"{name}_timeout": 30.0 for name in ("source", "request", "command")}
+        self.server = Process.node("simulator_server", port=0, remap=self.remap, **{**patient, **server_options})
         self.port = int(self.server.wait_for_line(r"clients on .*:(\d+)")[1])
         self.clients = []
 
     def start_bridge(self):
-        bridge = Process.node(
-            "simulator_bridge",
-            port=self.simulator.port,
-            body_to_model=KNOWN_AXES,
-            request_timeout=20.0,
-            rate=100.0,
-            remap=self.remap,
-        )
+        known = {"body_to_model": KNOWN_AXES, "request_timeout": 20.0, "rate": 100.0}
+        bridge = Process.node("simulator_bridge", port=self.simulator.port, remap=self.remap, **known)
         bridge.wait_for_line("Connected to")
         return bridge
 

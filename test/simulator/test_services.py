@@ -156,9 +156,8 @@ def test_gravity_is_removed_only_by_its_name(talk):
 def test_a_spawned_entity_is_a_sphere_by_default_and_is_streamed(talk):
     outcome, fields = call(talk, "spawn", name="Big Ball", pose=NORTH, mass=2.0, radius=0.5)
     assert (outcome.sentence, fields) == ("", {"id": 2})
-    assert requests(talk, sim.AddEntity) == [
-        sim.AddEntity(2.0, 0.5, (0.2,) * 3, UPRIGHT, (2.0, 1.0, -3.0), near(*UPRIGHT))
-    ]
+    ball = sim.AddEntity(2.0, 0.5, (0.2,) * 3, UPRIGHT, (2.0, 1.0, -3.0), near(*UPRIGHT))
+    assert requests(talk, sim.AddEntity) == [ball]
     assert sim.StreamEntity(2, 1, (0, 1, 2, 3, 4)) in talk.asked["streams"]
     assert call(talk, "list_entities")[1]["names"] == ["vehicle", "buoy", "big_ball"]
 

@@ -282,12 +282,8 @@ def test_cameras_are_described_in_a_line():
     full, short = read_cameras(
         ["front entity=2 xyz=0.3,0,-1 rpy=0,0,1.5707963267948966 f=2 targets=3,4 period=5 enabled=false", "back", ""]
     )
-    assert (full.name, full.entity_id, xyz(full.pose.position), full.focal_length) == (
-        "front",
-        2,
-        (0.3, 0.0, -1.0),
-        2.0,
-    )
+    assert (full.name, full.entity_id, full.focal_length) == ("front", 2, 2.0)
+    assert xyz(full.pose.position) == (0.3, 0.0, -1.0)
     assert (full.enabled, list(full.targets), full.period) == (False, [3, 4], 5)
     assert forward(of_message(full.pose.orientation)) == near(0, 1, 0)
     assert short == AddCamera.Request(name="back")

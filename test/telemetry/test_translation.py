@@ -157,11 +157,8 @@ def test_what_is_not_measured_has_a_large_variance_and_nothing_is_certain(made):
 
 
 def test_whether_it_flies_has_the_name_that_every_drone_has(made):
-    assert [made.flying(replace(TELEMETRY, landed=landed), STAMP) for landed in (None, True, False)] == [
-        None,
-        Bool(data=False),
-        Bool(data=True),
-    ]
+    told = [made.flying(replace(TELEMETRY, landed=landed), STAMP) for landed in (None, True, False)]
+    assert told == [None, Bool(data=False), Bool(data=True)]
 
 
 def test_a_velocity_of_which_a_part_is_unknown_is_none():
@@ -183,6 +180,7 @@ def test_height_and_velocities(made):
 
 NUMBERS = st.floats(-codec.MAX_MAGNITUDE, codec.MAX_MAGNITUDE)
 VECTORS = st.builds(codec.Vector, NUMBERS, NUMBERS, NUMBERS)
+PIXELS, FIELDS_OF_VIEW = st.integers(1, 4096), st.none() | st.floats(codec.MIN_FOV, codec.MAX_FOV)
 SLOW = "camera/image_raw"  # requires decoding
 MESSAGES = [row.to_ros for row in TOPICS if row.of is codec.DroneTelemetry and row.to_ros and row.name != SLOW]
 
@@ -194,13 +192,7 @@ MESSAGES = [row.to_ros for row in TOPICS if row.of is codec.DroneTelemetry and r
         st.builds(codec.Altimeter, NUMBERS, NUMBERS),
         VECTORS,
         st.none() | st.builds(codec.LandingPad, NUMBERS, NUMBERS, NUMBERS, st.floats(0, 1)),
-        st.builds(
-            codec.Camera,
-            st.integers(1, 4096),
-            st.integers(1, 4096),
-            st.none() | st.floats(codec.MIN_FOV, codec.MAX_FOV),
-            st.just(b""),
-        ),
+        st.builds(codec.Camera, PIXELS, PIXELS, FIELDS_OF_VIEW, st.just(b"")),
         timestamp=st.none() | st.floats(0, codec.MAX_TIMESTAMP_S),
     )
 )

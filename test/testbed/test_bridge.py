@@ -28,13 +28,9 @@ def peer(closing):
 
 
 def test_a_frame_becomes_topics(ros, peer):
-    topics = {
-        "left/image_raw": Image,
-        "right/image_raw": Image,
-        "left/camera_info": CameraInfo,
-        "right/camera_info": CameraInfo,
-        "imu/data": Imu,
-    }
+    cameras = {"image_raw": Image, "camera_info": CameraInfo}
+    topics = {f"{side}/{topic}": kind for side in ("left", "right") for topic, kind in cameras.items()}
+    topics["imu/data"] = Imu
     inboxes = {topic: ros.subscribe(kind, topic) for topic, kind in topics.items()}
     with bridge(peer, frame_prefix="d1/", stamp_source="wire"):
         peer.open()

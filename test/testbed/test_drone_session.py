@@ -526,11 +526,8 @@ def test_the_topic_changes_between_frames_and_the_former_one_gets_neutral():
     talk = talking()
     talk.show()
     talk.output.wanted = VELOCITY
-    assert commands(talk.answer()) == [
-        RatesAnswer(MOTION, round((talk.stamp_s - 0.5) * 1e9)),
-        NEUTRAL,
-        drone.OutputSwitched(VELOCITY),
-    ]
+    last = RatesAnswer(MOTION, round((talk.stamp_s - 0.5) * 1e9))
+    assert commands(talk.answer()) == [last, NEUTRAL, drone.OutputSwitched(VELOCITY)]
     assert talk.output.chosen == VELOCITY
     (velocity,) = commands(talk.answer())
     assert isinstance(velocity, LevelVelocity)

@@ -93,9 +93,8 @@ def test_the_captured_testbed_is_never_mistaken_for_another(chunks):
     assert isinstance(constants, codec.Constants)
     assert isinstance(end, codec.ConnectionClosed)
     assert connection.layout is codec.AttitudeLayout.PITCH_YAW
-    assert [(frame.pitch, frame.yaw, frame.time) for frame in frames] == [
-        (0.5 * f - 3, 2 - 1.25 * f, 0.125 * f) for f in range(3)
-    ]
+    told = [(frame.pitch, frame.yaw, frame.time) for frame in frames]
+    assert told == [(0.5 * f - 3, 2 - 1.25 * f, 0.125 * f) for f in range(3)]
     assert (constants.width, constants.height) == (width, height)
     for f, frame in enumerate(frames):
         for e, image in enumerate((frame.left, frame.right)):

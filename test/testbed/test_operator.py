@@ -11,18 +11,11 @@ from testbed_trajectory import rows_of
 def test_the_launch_file_puts_a_flight_through_ros(domain, tmp_path):
     trajectory, patient = tmp_path / "flight.csv", tmp_path / "patient.yaml"
     patient.write_text("/**/testbed_server: {ros__parameters: {source_timeout: 600.0}}")  # for a busy machine
-    given = {
-        "relay": True,
-        "emulate": True,
-        "operate": True,
-        "operator_plan": "1s, 2s up 0.5",
-        "testbed_image_width": 8,
-        "testbed_image_height": 8,
-    }
+    programs = {"relay": True, "emulate": True, "operate": True, "operator_plan": "1s, 2s up 0.5"}
+    given = {**programs, "testbed_image_width": 8, "testbed_image_height": 8}
     ports = {"testbed_server_port": free_port(), "vehicle_port": free_port()}
-    with launch(
-        "testbed_server.launch.xml", **given, **ports, testbed_trajectory=trajectory, params_file=patient
-    ) as flight:
+    files = {"testbed_trajectory": trajectory, "params_file": patient}
+    with launch("testbed_server.launch.xml", **given, **ports, **files) as flight:
         flight.wait_for_line("leg 2s up 0.5")
         flight.wait_for_line("the plan is done", timeout_s=120)
         flight.wait_for_line(r"ended: \d\d+ frames")

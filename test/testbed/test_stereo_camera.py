@@ -47,11 +47,8 @@ def traced(camera_arguments, state, spheres, side):
 def disjoint_spheres(generator, count, spread):
     spheres = []
     while len(spheres) < count:
-        sphere = Sphere(
-            tuple(generator.normal(0, spread, 3)),
-            generator.uniform(0.1, 1.5),
-            tuple(generator.integers(0, 255, 3).tolist()),
-        )
+        centre, radius = tuple(generator.normal(0, spread, 3)), generator.uniform(0.1, 1.5)
+        sphere = Sphere(centre, radius, tuple(generator.integers(0, 255, 3).tolist()))
         if all(math.dist(sphere.centre, other.centre) > sphere.radius + other.radius for other in spheres):
             spheres.append(sphere)
     return spheres
