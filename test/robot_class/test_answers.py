@@ -2,10 +2,9 @@
 """A robot that answers each packet, slowly: one is outstanding, so that it executes none late."""
 
 import pytest
-from robot_class_talk import Asked, ClientTalk, bytes_of
+from robot_class_talk import Asked, ClientTalk, OperatorParameters, bytes_of
 
 from drone_bridge.robot_class import Answer, BodyVelocity, Delimited, Request, Robot, Tcp, Telemetry, Udp
-from drone_bridge.robot_class.client_session import OperatorParameters
 from drone_bridge.robot_class.outstanding import ANSWER_S, MAX_ANSWER_S, WINDOW_S, OutstandingPackets
 from drone_bridge.session.arbiter import Rank
 from drone_bridge.session.session import Outcome

@@ -10,7 +10,7 @@ from types import MappingProxyType, SimpleNamespace
 
 import pytest
 from own_robots import Create2, Pioneer, RoboMaster, Tello, pioneer
-from robot_class_talk import PARAMETERS, Asked, ClientTalk, bytes_of, counters, data_of, outcomes
+from robot_class_talk import PARAMETERS, Asked, ClientTalk, OperatorParameters, bytes_of, counters, data_of, outcomes
 from session_talk import SessionTalk, notes, published, sent
 
 from drone_bridge.kind import Side, load
@@ -31,14 +31,7 @@ from drone_bridge.robot_class import (
     emulator,
 )
 from drone_bridge.robot_class.body import BATTERY_S, FOLLOWS, HOVER_HEIGHT, LANDS, EmulatedBody
-from drone_bridge.robot_class.client_session import (
-    CONNECTED,
-    GREETING,
-    UNGREETED,
-    WAITING,
-    WITHHELD,
-    OperatorParameters,
-)
+from drone_bridge.robot_class.client_session import CONNECTED, GREETING, UNGREETED, WAITING, WITHHELD
 from drone_bridge.robot_class.connection import Packet, RobotClassConnection, StatePacket
 from drone_bridge.robot_class.links import login_text
 from drone_bridge.robot_class.robot_session import SERVING, RobotClassVehicleSession

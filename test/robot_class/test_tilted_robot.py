@@ -5,7 +5,7 @@ import math
 
 import pytest
 from limited_vehicle import LimitedVehicle
-from robot_class_talk import ClientTalk
+from robot_class_talk import ClientTalk, OperatorParameters
 from session_talk import sent
 
 from drone_bridge.kind import Side
@@ -13,7 +13,7 @@ from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.motion.limits import LimitParameters
 from drone_bridge.robot_class import Robot, Shares, Telemetry, TiltedDrone, Udp
 from drone_bridge.robot_class.body import EmulatedBody
-from drone_bridge.robot_class.client_session import SENT, OperatorParameters
+from drone_bridge.robot_class.client_session import SENT
 from drone_bridge.robot_class.connection import commands, conversation
 from drone_bridge.robot_class.robot import has_last_words
 from drone_bridge.robot_class.robot_session import RobotClassVehicleSession

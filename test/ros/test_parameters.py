@@ -15,7 +15,7 @@ from shipped import NODES, declared
 
 from drone_bridge.parameter_fields import parameter
 from drone_bridge.robot_class import node as robot_class
-from drone_bridge.ros.node.common_parameters import SOURCE_TIMEOUT, common_parameters
+from drone_bridge.ros.node.common_parameters import common_parameters
 from drone_bridge.ros.node.parameter_files import (
     LAUNCH_FILE,
     check_arguments,
@@ -24,7 +24,6 @@ from drone_bridge.ros.node.parameter_files import (
     unknown,
 )
 from drone_bridge.ros.node.parameters import DeclaredParameters, ParameterDeclaration, declarations, has_value
-from drone_bridge.session.node_parameters import ServerParameters
 from drone_bridge.tools.record.settings import read_settings
 from drone_bridge.tools.shell.messages import parse
 
@@ -216,20 +215,16 @@ def test_arguments_that_ros_would_ignore_or_refuse_are_named(monkeypatch, words,
         (robot_class.bridge if "tello" in words else run)()
 
 
-def test_attributes_of_a_session_are_the_parameters_present_values(make):
+def test_a_session_reads_present_values_as_attributes(make):
     @dataclass
-    class Sample(ServerParameters):
-        rate: float = parameter(5.0, "Per second.", 0.5, 50.0, live=True)
-        mode: str = parameter("a", "One of two.", choices=("a", "b"))
+    class Sample:
+        rate: float = parameter(5.0, "Per second.")
 
     node = make()
-    declared = DeclaredParameters(node, [SOURCE_TIMEOUT, *declarations(Sample)])
-    seen = declared.live(Sample)
-    assert (seen.rate, seen.mode, seen.source_timeout) == (5.0, "a", Sample().source_timeout)
-    declared.freeze("active")
-    set_values = [Parameter("rate", value=9.0), Parameter("mode", value="b"), Parameter("rate", value=51.0)]
-    assert [result.successful for result in node.set_parameters(set_values)] == [True, False, False]
-    assert (seen.rate, seen.mode) == (9.0, "a")
+    seen = DeclaredParameters(node, declarations(Sample)).live(Sample)
+    assert seen.rate == 5.0
+    node.set_parameters([Parameter("rate", value=9.0)])
+    assert seen.rate == 9.0
 
 
 def test_a_replaced_parameter_is_refused(make, monkeypatch):

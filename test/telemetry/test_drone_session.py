@@ -14,14 +14,7 @@ from drone_bridge.session.operator_command import OPERATORS_LOST
 from drone_bridge.session.session import AFTER_STALLS, SETTLING_S
 from drone_bridge.telemetry.codec import DRONE_TOPIC, ROVER_TOPIC, Camera, DroneCommand, RoverTelemetry, Vector
 from drone_bridge.telemetry.sample_conversation import JPEG, conversation
-from drone_bridge.telemetry.session.drone import (
-    CLAMPED,
-    REFUSAL_HOLDS_S,
-    TOO_LARGE,
-    UNHEARD,
-    TelemetryDroneParameters,
-    TelemetryDroneSession,
-)
+from drone_bridge.telemetry.session import drone
 from drone_bridge.wire.addresses import AllowedPeers
 
 PERIOD_S = 0.04
@@ -33,8 +26,8 @@ class Talk(SessionTalk):
     """Session of a drone, with its parameters and operator."""
 
     def __init__(self, max_document_bytes=65507, **roles):
-        drone = TelemetryDroneSession("127.0.0.1:5555", TelemetryDroneParameters(), max_document_bytes, **roles)
-        super().__init__(drone)
+        parameters = drone.TelemetryDroneParameters()
+        super().__init__(drone.TelemetryDroneSession("127.0.0.1:5555", parameters, max_document_bytes, **roles))
 
     def hear(self, command, source="operator"):
         data = command if isinstance(command, bytes) else json.dumps(command).encode()
@@ -106,8 +99,8 @@ def test_a_refused_document_does_not_extend_a_command(talk):
 def test_a_command_beyond_its_range_is_clamped_and_reported(talk):
     actions = talk.hear(command(7, -1e300, 0.5))
     assert published(actions) == [DroneCommand(1.0, -0.5, 0.5)]
-    assert "thrust is 7" in notes(actions, CLAMPED)[0]
-    assert "roll" not in notes(actions, CLAMPED)[0]
+    assert "thrust is 7" in notes(actions, drone.CLAMPED)[0]
+    assert "roll" not in notes(actions, drone.CLAMPED)[0]
     assert published(talk.hear(b'{"thrust": 1e999, "pitch": 0, "roll": 0, "yaw": 0}')) == []
 
 
@@ -175,12 +168,12 @@ def test_a_stop_right_after_a_stall_ends_a_command_from_before(talk):
 def test_an_operator_that_has_left_is_gone_and_not_silent(talk):
     talk.hear(FORWARD_DOCUMENT)
     actions = talk.session.refused("Nobody listens at 127.0.0.1:5555.", talk.now_s)
-    assert len(notes(actions, UNHEARD)) == 1
+    assert len(notes(actions, drone.UNHEARD)) == 1
     assert (talk.session.state, talk.session.is_open) == ("unreachable", False)
     again = talk.session.refused("Nobody listens at 127.0.0.1:5555.", talk.now_s)
-    assert notes(again, UNHEARD) == [""]
+    assert notes(again, drone.UNHEARD) == [""]
     assert documents(talk.tell())
-    talk.run(REFUSAL_HOLDS_S)
+    talk.run(drone.REFUSAL_HOLDS_S)
     assert (talk.session.state, talk.session.is_open) == ("connected", True)
 
 
@@ -339,9 +332,9 @@ def test_an_image_too_large_for_the_link_is_omitted():
     talk.session.opened(talk.now_s)
     image = seen()
     actions = talk.tell(image)
-    assert "a datagram holds 200" in notes(actions, TOO_LARGE)[0]
+    assert "a datagram holds 200" in notes(actions, drone.TOO_LARGE)[0]
     assert documents(actions)[0]["camera"]["image"] is None
-    assert notes(talk.tell(image), TOO_LARGE) == []
+    assert notes(talk.tell(image), drone.TOO_LARGE) == []
 
 
 def test_an_unencodable_image_affects_no_other_field(talk):
