@@ -42,6 +42,7 @@ from drone_bridge.robot.device.drivers import Instant
 from drone_bridge.robot.device.served_driver import ServedDriver
 from drone_bridge.robot.device.vehicle import HEADLIGHT, TRACKS, DrivenSubsystem
 from drone_bridge.robot.discovery import MAX_NAME_BYTES, DiscoveryResponder, DiscoveryRoute, RobotPort
+from drone_bridge.robot.units import SkidSteer
 from drone_bridge.wire.addresses import address_name, peer_name
 from drone_bridge.wire.events import DisconnectPeerError, RemoteProtocolError
 
@@ -398,8 +399,8 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     delay = "delay until it has subsystems and sensors, s; protocol-1 then sends the lists unrequested"
     add_number(robot, "--appear-after", 0.0, delay, not_negative)
-    add_number(robot, "--wheel-separation", 0.5, "m")
-    add_number(robot, "--max-wheel-speed", 1.0, "speed at 2048, m/s")
+    add_number(robot, "--wheel-separation", SkidSteer().wheel_separation, "m")
+    add_number(robot, "--max-wheel-speed", SkidSteer().max_wheel_speed, "speed at 2048, m/s")
     run_options = add_run(parser, duration="seconds")
     run_options.add_argument(
         "--sensor-period", type=positive, help=f"period of readings, s ({SENSOR_PERIOD_S:g}; 0.25 with protocol-1)"
