@@ -14,15 +14,7 @@ from typing import Any
 from mcap.reader import make_reader
 from ports import free_port
 from processes import executable
-from subjects import (
-    LOOPBACK,
-    START_TIMEOUT_S,
-    BridgeSubject,
-    NotRecoveredError,
-    ServerSubject,
-    Subject,
-    Vehicle,
-)
+from subjects import LOOPBACK, START_TIMEOUT_S, BridgeSubject, NotRecoveredError, ServerSubject, Subject, Vehicle
 
 from drone_bridge.kind import ROBOTS, kinds
 from drone_bridge.tools.recover.command import recover

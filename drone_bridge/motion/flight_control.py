@@ -93,12 +93,7 @@ class FlightControl:
         self._yaw_gain = yaw_gain
 
     def command(
-        self,
-        attitude: Quaternion,
-        specific_force: Triple,
-        yaw_error: float,
-        step: float,
-        drift: Triple,
+        self, attitude: Quaternion, specific_force: Triple, yaw_error: float, step: float, drift: Triple
     ) -> RatesAndThrust:
         """Return the command for a wanted thrust per mass (levelled frame, m/s^2) and a turn to the left, rad.
 

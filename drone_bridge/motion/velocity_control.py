@@ -112,11 +112,7 @@ class VelocityControl:
         if self._stands_still or step_s > _LONGEST_FLOWN_STEP_S:
             return self._level()
         yaw_rate, cosine, sine = wanted.turn, math.cos(self._yaw), math.sin(self._yaw)
-        feed = (
-            cosine * wanted.forward - sine * wanted.left,
-            sine * wanted.forward + cosine * wanted.left,
-            wanted.up,
-        )
+        feed = (cosine * wanted.forward - sine * wanted.left, sine * wanted.forward + cosine * wanted.left, wanted.up)
 
         # The reference moves like an ideal drone. The lag behind it, due to wind or braking, is made up for.
         behind = [reference - here for reference, here in zip(self._reference, self._position, strict=True)]

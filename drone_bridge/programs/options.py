@@ -102,11 +102,7 @@ def add_number(group: Any, flag: str, default: float, meaning: str, of: Callable
 
 
 def add_run(
-    parser: argparse.ArgumentParser,
-    *,
-    duration: str,
-    seed_of: str | None = None,
-    rate: tuple[float, str] | None = None,
+    parser: argparse.ArgumentParser, *, duration: str, seed_of: str | None = None, rate: tuple[float, str] | None = None
 ) -> Any:
     """Add and return the options of a run: --duration, --trajectory, and others where applicable.
 

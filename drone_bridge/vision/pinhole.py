@@ -36,9 +36,6 @@ class Pinhole:
 
     def directions(self, columns: npt.NDArray[np.float64], rows: npt.NDArray[np.float64]) -> Vectors:
         """Return unit vectors through image points, n x 3, in the body's axes: x forward, y left, z up."""
-        rays = np.stack(
-            [np.ones_like(columns), (self.cx - columns) / self.fx, (self.cy - rows) / self.fy],
-            axis=1,
-        )
+        rays = np.stack([np.ones_like(columns), (self.cx - columns) / self.fx, (self.cy - rows) / self.fy], axis=1)
         unit: Vectors = rays / np.linalg.norm(rays, axis=1, keepdims=True)
         return unit

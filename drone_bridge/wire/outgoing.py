@@ -53,10 +53,7 @@ def fitted(message: MessageT) -> MessageT:
 
 
 def encoded(
-    send: Callable[[MessageT], EncodedT],
-    message: MessageT,
-    neutral: MessageT | None,
-    refuse: Callable[[str], None],
+    send: Callable[[MessageT], EncodedT], message: MessageT, neutral: MessageT | None, refuse: Callable[[str], None]
 ) -> EncodedT | None:
     """Encode a message of our own, clamped to the wire's range. Return None if there is nothing to send.
 

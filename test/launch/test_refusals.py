@@ -244,8 +244,7 @@ def test_a_value_that_can_t_be_names_its_argument(file, argument, sentence, caps
 
 
 @pytest.mark.parametrize(
-    ("words", "meant"),
-    [(["lanch"], "launch"), (["emulate", "testbd"], "testbed"), (["demo", "lnding"], "landing")],
+    ("words", "meant"), [(["lanch"], "launch"), (["emulate", "testbd"], "testbed"), (["demo", "lnding"], "landing")]
 )
 def test_an_unknown_subcommand_suggests_one(words, meant, capsys):
     with pytest.raises(SystemExit, match="2"):

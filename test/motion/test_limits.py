@@ -9,13 +9,7 @@ from itertools import pairwise
 import pytest
 
 from drone_bridge.motion.body_velocity import BodyVelocity
-from drone_bridge.motion.limits import (
-    FASTEST,
-    LOW_BATTERY_S,
-    Cause,
-    LimitParameters,
-    Limits,
-)
+from drone_bridge.motion.limits import FASTEST, LOW_BATTERY_S, Cause, LimitParameters, Limits
 from drone_bridge.motion.observed_motion import ObservedMotion
 from drone_bridge.motion.vectors import turned
 

@@ -65,12 +65,7 @@ def test_wind_that_turns_the_drone_does_not_carry_it_away(layout, rotation, fart
     assert max(np.linalg.norm(moment.state.position) for moment in flight) < farthest
 
 
-@given(
-    layout=st.sampled_from(LAYOUTS),
-    heading=st.floats(-180, 180),
-    pitch=st.floats(-80, 80),
-    roll=st.floats(-80, 80),
-)
+@given(layout=st.sampled_from(LAYOUTS), heading=st.floats(-180, 180), pitch=st.floats(-80, 80), roll=st.floats(-80, 80))
 def test_any_attitude_ends_in_a_hover(layout, heading, pitch, roll):
     """Only with a measured roll: without it, a drone is assumed to start level."""
     roll = 0.0 if layout == "pitch_yaw" else roll

@@ -99,7 +99,7 @@ def test_bridges_of_datagrams_load_no_tcp(loaded):
 
 WITHOUT_ROS = {"kind", "parameter_fields", "robots", *KITS} - {"pictures", "ros"}
 PARTS_WITHOUT_ROS = {
-    *("__init__", "sample_conversation", "codec", "device", "discovery", "emulator", "operator", "ports", "session"),
+    *("__init__", "sample_conversation", "codec", "device", "discovery", "emulator", "operator", "ports", "session")
 }
 FILES_WITH_ROS = {"bridge", "server", "topics", "node"}
 

@@ -21,9 +21,7 @@ from drone_bridge.tools.shared.interfaces import import_interface
 pytestmark = pytest.mark.exhaustive
 
 # Arguments with which a launch file publishes all topics of its view.
-COMPLETE = {
-    "testbed": {"attitude_layout": "pose", "testbed_image_width": 64, "testbed_image_height": 64},
-}
+COMPLETE = {"testbed": {"attitude_layout": "pose", "testbed_image_width": 64, "testbed_image_height": 64}}
 NAMESPACE = "r1"
 
 LATCHED = QoSProfile(depth=10, durability=DurabilityPolicy.TRANSIENT_LOCAL)

@@ -23,9 +23,7 @@ REFUSED = {
         (["--obstacles", "100000"], "no room left"),
         (["--trajectory", "/no/such/folder/x.csv"], "No such file"),
     ],
-    "dronegui": [
-        (["--loss", "1.5"], "from 0 to 1"),
-    ],
+    "dronegui": [(["--loss", "1.5"], "from 0 to 1")],
     "simulator": [
         (["--rate", "0"], "must be above 0"),
         (["--scene", "moon"], "invalid choice"),

@@ -291,12 +291,7 @@ def test_the_largest_packet_is_sent_and_a_larger_one_refused():
 
 @pytest.mark.parametrize(
     ("kind", "payload"),
-    [
-        (0x01, b"1234567"),
-        (0x03, b""),
-        (0x08, b"\0\5four"),
-        (0x09, text("robotd") + text("1.2") + b"\0\2\0"),
-    ],
+    [(0x01, b"1234567"), (0x03, b""), (0x08, b"\0\5four"), (0x09, text("robotd") + text("1.2") + b"\0\2\0")],
 )
 def test_a_robot_s_packet_of_the_wrong_size_breaks_the_protocol(kind, payload):
     events = driver_reads(packet(0x04, b"\0\1") + packet(kind, payload) + packet(0x04, b"\0\2"))

@@ -554,10 +554,7 @@ def test_limits_change_in_flight_and_what_was_observed_stays(make):
     node.logged.clear()
     change(max_speed=0.5, fence_radius=20.0)
     assert node.decided()[1].forward == 0.5
-    assert node.logged == [
-        "limits.max_speed changed from 2 to 0.5.",
-        "limits.fence_radius changed from 0 to 20.",
-    ]
+    assert node.logged == ["limits.max_speed changed from 2 to 0.5.", "limits.fence_radius changed from 0 to 20."]
     assert len(fences()) == 1
     assert node.observed.start == (1.0, 0.0, 1.0)
     change(max_speed=0.0, fence_radius=2.5)

@@ -12,14 +12,7 @@ from patience import TIMEOUT_S
 from plain_node import PlainNode
 
 from drone_bridge.ros.node import protocol_node
-from drone_bridge.ros.node.stall_watch import (
-    LATE_TURN_S,
-    SETTLING_S,
-    STALL_S,
-    StaleStreamFilter,
-    StallWatch,
-    elapsed_s,
-)
+from drone_bridge.ros.node.stall_watch import LATE_TURN_S, SETTLING_S, STALL_S, StaleStreamFilter, StallWatch, elapsed_s
 from drone_bridge.session.session import AFTER_STALLS
 
 

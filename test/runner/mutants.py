@@ -53,11 +53,7 @@ NEAREST = {
         "robot_class/test_links.py",
     ],
     "ros/hold/hold": ["ros/test_command_topics.py", "ros/test_hold_file.py", "ros/test_wish_file.py"],
-    "ros/node/protocol_node": [
-        "ros/test_stall_watch.py",
-        "ros/test_kept_subscriptions.py",
-        "ros/test_leave.py",
-    ],
+    "ros/node/protocol_node": ["ros/test_stall_watch.py", "ros/test_kept_subscriptions.py", "ros/test_leave.py"],
     "robot_class/client_session": [
         "robot_class/test_robot.py",
         "robot_class/test_last_words.py",

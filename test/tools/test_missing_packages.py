@@ -33,9 +33,7 @@ NEEDED = {
     "-m drone_bridge.telemetry.emulator": {"cv2": "opencv-python-headless"},
 }
 #: What these can't do without when they have read a bag with an image.
-NEEDED_FOR_A_BAG = {
-    "drone-bridge report": {"plotly": "plotly", "cv2": "opencv-python-headless"},
-}
+NEEDED_FOR_A_BAG = {"drone-bridge report": {"plotly": "plotly", "cv2": "opencv-python-headless"}}
 HIDE = "import os, sys; sys.modules.update(dict.fromkeys(os.environ['HIDDEN'].split()))"
 
 

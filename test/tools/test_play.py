@@ -279,10 +279,7 @@ class TestBag:
             assert bag.count == 3
         assert main(["recover", str(path), str(saved)]) == 1
         assert f"{saved}: File exists" in capsys.readouterr().err
-        for content, why in (
-            (b"", "does not begin like an MCAP file"),
-            (whole[:100], "contains no complete message"),
-        ):
+        for content, why in ((b"", "does not begin like an MCAP file"), (whole[:100], "contains no complete message")):
             path.write_bytes(content)
             assert main(["recover", str(path), str(tmp_path / "new")]) == 1
             assert f"'{path}' {why}." in capsys.readouterr().err

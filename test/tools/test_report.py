@@ -181,7 +181,7 @@ def test_a_camera_is_shown_once_and_what_has_no_images_not_at_all(tmp_path):
     messages += [(f"/{side}/image_raw/compressed", START, picture) for side in ("left", "right", "up")]
     with BagReader(write_bag(tmp_path / "cameras", messages)) as bag:
         assert set(read_report_data(bag).pictures) == {
-            *("/left/image_raw", "/right/image_raw", "/down/image_raw", "/up/image_raw/compressed"),
+            *("/left/image_raw", "/right/image_raw", "/down/image_raw", "/up/image_raw/compressed")
         }
 
 

@@ -191,10 +191,7 @@ def test_damaged_file_is_shown_or_refused_with_a_sentence(write, tmp_path, capsy
 
 @pytest.mark.parametrize(
     ("change", "sentence"),
-    [
-        ({"protocol": "morse"}, "the protocol 'morse'"),
-        ({"side": "nobody"}, "record of its source"),
-    ],
+    [({"protocol": "morse"}, "the protocol 'morse'"), ({"side": "nobody"}, "record of its source")],
 )
 def test_a_log_of_others_is_refused_with_a_sentence(tmp_path, capsys, change, sentence):
     log = WireLog(tmp_path, "other", {**facts_of("robot", "operator", "other", {}), **change}, print)

@@ -53,10 +53,7 @@ def test_a_landing_on_two_topics_is_one_event(tmp_path):
 def test_events_are_found(bag):
     with BagReader(bag) as opened:
         found = [((event.time_ns - BEGIN) / SECOND, event.kind, event.text) for event in events(opened)]
-    assert found == [
-        (12.0, "warning", "telemetry_bridge: It is windy."),
-        (15.0, "state", "landed (/landed)"),
-    ]
+    assert found == [(12.0, "warning", "telemetry_bridge: It is windy."), (15.0, "state", "landed (/landed)")]
 
 
 @pytest.mark.exhaustive

@@ -39,10 +39,7 @@ class RobotServices:
     """Services that are always available, and return an error while no robot is connected."""
 
     def __init__(
-        self,
-        node: ProtocolNode,
-        session: Callable[[], DriverSession | None],
-        read_route: Callable[[], DiscoveryRoute],
+        self, node: ProtocolNode, session: Callable[[], DriverSession | None], read_route: Callable[[], DiscoveryRoute]
     ) -> None:
         """`session` returns the node's session, None before activation. `read_route` returns the route of discovery."""
         self._node, self._session, self._read_route = node, session, read_route

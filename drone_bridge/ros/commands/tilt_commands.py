@@ -56,11 +56,7 @@ class TiltCommands(CommandTopics[Shares]):
             has_landing_button: whether the drone lands by a button, not by a velocity.
         """
         super().__init__(
-            node,
-            now,
-            within_maxima=drone.within_maxima,
-            holds_zero=True,
-            has_landing_button=has_landing_button,
+            node, now, within_maxima=drone.within_maxima, holds_zero=True, has_landing_button=has_landing_button
         )
         self.take_velocities(FOLLOWED_AXES)
         self.take("cmd_axes", CommandAxes, shares_from_axes)

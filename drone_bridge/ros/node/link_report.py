@@ -63,12 +63,7 @@ class LinkReport:
     """Report of one link since the node was configured, over all activations."""
 
     def __init__(
-        self,
-        logger: Any,
-        open_state: str,
-        now_s: Callable[[], float] = elapsed_s,
-        *,
-        is_server: bool = False,
+        self, logger: Any, open_state: str, now_s: Callable[[], float] = elapsed_s, *, is_server: bool = False
     ) -> None:
         """Create an empty report.
 

@@ -40,10 +40,7 @@ class Sink:
     """Output that may block, with a writing thread and a bounded queue of the newest lines. Thread-safe."""
 
     def __init__(
-        self,
-        open_output: "Callable[[], int]",
-        on_failure: "Callable[[OSError], None]",
-        limit: int = sys.maxsize,
+        self, open_output: "Callable[[], int]", on_failure: "Callable[[OSError], None]", limit: int = sys.maxsize
     ) -> None:
         """Start the thread.
 

@@ -30,10 +30,7 @@ class BridgeWatch:
     """
 
     def __init__(
-        self,
-        node: ProtocolNode,
-        bridges: Callable[[], Collection[str]],
-        on_change: Callable[[], None] = lambda: None,
+        self, node: ProtocolNode, bridges: Callable[[], Collection[str]], on_change: Callable[[], None] = lambda: None
     ) -> None:
         """Subscribe. `bridges` returns the full names of the nodes that may be the bridge.
 

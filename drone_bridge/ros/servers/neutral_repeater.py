@@ -29,12 +29,7 @@ from drone_bridge.ros.other_types import warn_of_other_types
 #: Longer than the usual command_timeout: between repeats, a vehicle's own watchdog applies its own neutral.
 PERIOD_S = 1.0
 #: Topics that may command a vehicle, each with its type.
-COMMAND_TOPICS = {
-    "cmd_vel": Twist,
-    "cmd_vel_stamped": TwistStamped,
-    "cmd_rates": CommandRates,
-    "cmd_axes": CommandAxes,
-}
+COMMAND_TOPICS = {"cmd_vel": Twist, "cmd_vel_stamped": TwistStamped, "cmd_rates": CommandRates, "cmd_axes": CommandAxes}
 #: Nodes that only observe. So do nodes with hidden names, such as that of ros2 topic echo.
 OBSERVERS = frozenset({"recorder", "rosbag2_recorder", "web_bridge", "foxglove_bridge"})
 #: Node name of an endpoint whose participant has not been discovered yet.

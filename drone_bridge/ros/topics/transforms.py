@@ -12,10 +12,7 @@ from drone_bridge.ros.topics.frames import DOWN_IN_BODY, DroneFrameNames
 
 
 def transform(
-    parent: str,
-    child: str,
-    translation: tuple[float, float, float] = (0.0, 0.0, 0.0),
-    rotation: Quaternion = IDENTITY,
+    parent: str, child: str, translation: tuple[float, float, float] = (0.0, 0.0, 0.0), rotation: Quaternion = IDENTITY
 ) -> TransformStamped:
     """Return the pose of the child in the parent, without a stamp. The translation is in m."""
     message = TransformStamped(child_frame_id=child)

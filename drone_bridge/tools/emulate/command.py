@@ -29,9 +29,7 @@ def _run(command: str, what: str, programs: Sequence[Program], argv: Sequence[st
         epilog="programs:\n" + "\n".join(f"  {each.name:10} {each.summary}" for each in programs),
     )
     parser.add_argument(
-        "program",
-        type=known(by_name, unloadable()),
-        help=f"'drone-bridge {command} <program> --help' explains",
+        "program", type=known(by_name, unloadable()), help=f"'drone-bridge {command} <program> --help' explains"
     )
     parser.add_argument("options", nargs=argparse.REMAINDER, metavar="...", help="options of the program")
     chosen = parser.parse_args(argv or ["--help"])

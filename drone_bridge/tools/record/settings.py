@@ -32,10 +32,7 @@ PARAMETERS = (
     ),
     ParameterDeclaration("topics", [""], "Topics to record; none: all that are not hidden."),
     ParameterDeclaration(
-        "exclude",
-        "",
-        "Regular expression. Topics whose name has a match are excluded.",
-        check=_problem_with_pattern,
+        "exclude", "", "Regular expression. Topics whose name has a match are excluded.", check=_problem_with_pattern
     ),
     ParameterDeclaration("compression", "none", "Compression of the bag.", choices=("none", "zstd")),
     MIN_FREE_SPACE,

@@ -50,10 +50,7 @@ class Fleet:
     """Finds vehicles, holds them, and publishes their commands and wishes. Publishing is thread-safe."""
 
     def __init__(
-        self,
-        node: Node,
-        on_held: Callable[[str, int | None, bool], None],
-        on_status: Callable[[str, HoldStatus], None],
+        self, node: Node, on_held: Callable[[str, int | None, bool], None], on_status: Callable[[str, HoldStatus], None]
     ) -> None:
         """Prepare.
 
