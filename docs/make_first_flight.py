@@ -29,10 +29,10 @@ def main() -> int:
     folder: Path = parser.parse_args().folder
     folder.mkdir(parents=True, exist_ok=True)
     chromium.install()
-    names = ports_of("ardrone.launch.xml")
+    names = [name for name in ports_of("ardrone.launch.xml") if name != "programs_port"]
     ports = dict(zip(names, free_ports(len(names)), strict=True))
     with (
-        launch("ardrone.launch.xml", emulate=True, programs=False, view=True, view_port=0, **ports) as composition,
+        launch("ardrone.launch.xml", emulate=True, view=True, view_port=0, **ports) as composition,
         contextlib.closing(chromium.Browser()) as browser,
     ):
         browser.open(address_of(composition), width=WIDTH, height=HEIGHT, scheme="light")
