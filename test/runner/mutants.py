@@ -71,8 +71,8 @@ STOP_PATH = {
     "ros/hold/hold": "is_held check admits hold poll_files report _take_helm _take_wish _serve _held _release"
     " _forget_commands _settle",
     "ros/node/protocol_node": "_clean_up leave publish takes_commands check_age end_subscriptions",
-    "robot_class/client_session": "tick resume lost end last_words neutral_sent _final _stopped _follow _withheld"
-    " _ended _drive _left _neutral_of_datagrams expires_at",
+    "robot_class/client_session": "tick _turn _in_turn resume lost end last_words neutral_sent _final _stopped _follow"
+    " _withheld _ended _drive _left _neutral_of_datagrams expires_at",
 }
 #: Imported once, as children inherit it. No module of the package, which may import the changed one.
 PRELOADED = ("geometry_msgs.msg", "numpy", "rclpy.lifecycle", "sensor_msgs.msg")

@@ -173,7 +173,7 @@ SURVIVORS: dict[str, dict[str, dict[str, str]]] = {
             "elapsed_s() - decided_s > STALL_S -> elapsed_s() - decided_s >= STALL_S": AT_ONE_INSTANT
         }
     },
-    "robot_class/client_session RobotClassOperatorSession.tick": {
+    "robot_class/client_session RobotClassOperatorSession._turn": {
         "if self._hears and silent_s > self._parameters.link_timeout:": {
             "silent_s > self._parameters.link_timeout -> silent_s >= self._parameters.link_timeout": AT_ONE_INSTANT
         }
