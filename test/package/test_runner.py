@@ -8,8 +8,10 @@ import sys
 import textwrap
 
 import entry
+import mutants
 import pytest
 from processes import has_ended
+from repository import TESTS
 from ros_session import wait_until
 
 #: Limit of a test that stands still; the interpreter and pytest start within it on a busy machine as well.
@@ -78,3 +80,10 @@ def test_an_entry_whose_ctest_is_killed_leaves_nothing(tmp_path):
         wait_until(lambda: told.exists() and told.read_text(), "the test to run")
         ctest.send_signal(signal.SIGKILL)
     wait_until(lambda: has_ended(int(told.read_text())), "the test's end")
+
+
+def test_mutants_are_tested_and_signed_by_what_there_is():
+    missing = [name for names in mutants.NEAREST.values() for name in names if not (TESTS / name).exists()]
+    lines = [(function.split()[0], line) for function, line, _ in mutants.SURVIVORS]
+    gone = [line for module, line in lines if line not in (mutants.PACKAGE / f"{module}.py").read_text()]
+    assert (missing, gone) == ([], [])

@@ -49,7 +49,8 @@ NEAREST = {
     "net/link_loop": [
         "net/test_link_loop.py",
         "net/test_last_words_after_stall.py",
-        "robot_class/test_sent_requests.py",
+        "net/test_expired_messages.py",
+        "robot_class/test_robot.py",
         "robot_class/test_links.py",
     ],
     "ros/hold/hold": ["ros/test_command_topics.py", "ros/test_hold_file.py", "ros/test_wish_file.py"],
@@ -59,7 +60,7 @@ NEAREST = {
         "robot_class/test_last_words.py",
         "robot_class/test_lost_reports.py",
         "robot_class/test_own_motions.py",
-        "robot_class/test_sent_requests.py",
+        "robot_class/test_answers.py",
         "robot_class/test_serial_session.py",
         "robot_class/test_tilted_robot.py",
     ],

@@ -185,7 +185,7 @@ SURVIVORS: dict[str, dict[str, dict[str, str]]] = {
         "self._watch.commanded(command if isinstance(command, BodyVelocity) else None)": {
             "isinstance(command, BodyVelocity) -> True": "only a pilot's commands are others, and beside it is no watch"
         },
-        "if decision.rank is Rank.LANDING and LAND in self._robot.requests and now_s >= self._land_s:": {
+        "is_due = decision.rank is Rank.LANDING and LAND in self._robot.requests and now_s >= self._land_s": {
             "now_s >= self._land_s -> now_s > self._land_s": AT_ONE_INSTANT
         },
     },
