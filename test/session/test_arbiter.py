@@ -21,7 +21,7 @@ SINKING = BodyVelocity(up=-0.5)
 class Vehicle:
     """Vehicle with an arbiter and a fake clock."""
 
-    def __init__(self, *, sinks=True, **limits):
+    def __init__(self, *, sinks=True, within_maxima=None, **limits):
         self.now_s = 1000.0
         self.hold, self.observed = HoldState(), ObservedMotion(lambda: self.now_s)
         self.timeout_s = TIMEOUT_S
@@ -32,7 +32,12 @@ class Vehicle:
         limits = Limits(LimitParameters(**limits), self.observed)
         self.waiting = []
         self.arbiter = Arbiter(
-            self.hold, limits, lambda: self.timeout_s, statistics, take=lambda now_s: [*map(self.command, self.waiting)]
+            self.hold,
+            limits,
+            lambda: self.timeout_s,
+            statistics,
+            take=lambda now_s: [*map(self.command, self.waiting)],
+            within_maxima=within_maxima,
         )
         if sinks:
             self.arbiter.sinks = True
@@ -177,8 +182,7 @@ def test_vehicle_maxima_apply_after_limits_and_count_each_command_once():
     def within_maxima(command):
         return BodyVelocity(3.0) if command == BodyVelocity(5.0) else RAW if command == "too much" else command
 
-    vehicle = Vehicle(max_speed=5.0)
-    vehicle.arbiter.within_maxima = within_maxima
+    vehicle = Vehicle(max_speed=5.0, within_maxima=within_maxima)
     vehicle.command(BodyVelocity(9.0))
     for _ in range(3):
         assert vehicle.decided() == (Rank.COMMAND, BodyVelocity(3.0))
