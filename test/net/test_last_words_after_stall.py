@@ -2,6 +2,7 @@
 """Streams after a stall in which their child process has written to them, without a network or a process."""
 
 import os
+import time
 from types import SimpleNamespace
 
 import pytest
@@ -53,7 +54,9 @@ def scene(request, monkeypatch):
             else:
                 stream._flush()
 
-    monkeypatch.setattr(last_words_sender, "ACCEPT_S", 0.01)
+    waited: list[float] = []  # the child's waits, in place of a clock
+    clock = {"clock_gettime_ns": time.clock_gettime_ns, "monotonic": lambda: sum(waited), "sleep": waited.append}
+    monkeypatch.setattr(last_words_sender, "time", SimpleNamespace(**clock))
     with kept(wire if request.param == "tcp" else None) as (keeper, child):
         yield wire, send, keeper, child, outlet
 

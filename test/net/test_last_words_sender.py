@@ -96,6 +96,7 @@ def make(monkeypatch):
         scenes.append(Scene(wire, *context.__enter__()))
         ends.append(context)
         monkeypatch.setattr(time, "sleep", scenes[-1].wait)
+        monkeypatch.setattr(time, "monotonic", lambda: sum(scenes[-1].waited_s))
         return scenes[-1]
 
     monkeypatch.setattr(time, "clock_gettime_ns", lambda clock: scenes[-1].now_ns)
