@@ -72,7 +72,7 @@ OTHER := $(if $(filter kilted,$(ROS)),jazzy,kilted)
 test_other:
 	@test -e build/$(OTHER)/.git || git worktree add --quiet --force --detach build/$(OTHER)
 	@git -C build/$(OTHER) checkout --quiet --force --detach $$(git stash create | grep . || git rev-parse HEAD)
-	@cd build/$(OTHER) && $(MAKE) setup_tests ROS=$(OTHER) && \
+	@cd build/$(OTHER) && unset MAKEFLAGS && export ROS=$(OTHER) && $(MAKE) setup_tests && \
 	$(ACTIVATE) && python test/runner/run.py --all '$(or $(T),^(ros|tools|conformance|launch|web)_)'
 
 # Whether the tests of the stop path are sharp: each one-line fault put into it has to be found by the nearest pure tests,
