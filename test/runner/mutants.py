@@ -29,6 +29,8 @@ import hypothesis
 import pytest
 from survivors import SURVIVORS as BY_LINE
 
+import drone_bridge
+
 TESTS = Path(__file__).resolve().parent.parent
 PACKAGE = TESTS.parent / "drone_bridge"
 #: Nearest pure tests by module.
@@ -179,7 +181,8 @@ class Changed(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     """Importer of one module from a tree."""
 
     def __init__(self, module, tree):
-        self.name, self.path = f"drone_bridge.{module.replace('/', '.')}", str(PACKAGE / f"{module}.py")
+        self.name = f"drone_bridge.{module.replace('/', '.')}"
+        self.path = str(Path(drone_bridge.__file__).parent / f"{module}.py")  # as it is imported: tracebacks have it
         self.code = compile(tree, self.path, "exec")
 
     def find_spec(self, name, path, target=None):
