@@ -201,7 +201,7 @@ class RobotClassOperatorSession(Session):
         self._disobeys = self._report_disobeys = ""  # reason, and that of the newest report
         #: How often it was found not to obey, and why the last time. Safe to read from any thread.
         self.disobedience = 0, ""
-        #: Facts about a robot that answers while no report has come to the further ports; else None. Thread-safe.
+        #: Facts about a robot that answers while no report comes to the further ports; else None. Thread-safe.
         self.blocked: dict[str, str] | None = None
         self._is_ungreeted = False  # held, since it does not obey
         self._is_resumed = False  # greeted again since then
@@ -347,9 +347,9 @@ class RobotClassOperatorSession(Session):
             self.state, self.is_open, self._greeting, self._test, self._sent_s = GREETING, False, None, None, [now_s]
         silent_s = self.silent_s(now_s)
         if self._hears and silent_s > self._parameters.link_timeout:
-            if self._further and self.received_s is not None and self._reported_at is None:
+            if self._further and self._reported_at is None:
                 ports = " and ".join(str(each.port) for each in self._further.values())
-                self.blocked = {"peer": self.peer, "ports": ports}
+                self.blocked = None if self.received_s is None else {"peer": self.peer, "ports": ports}
             silence = Note(LOST, self._unreadable(silent_s) or f"{self.peer} was silent for {silent_s:.1f} s.")
             if self._is_stream:
                 return [*self._ended(), silence]

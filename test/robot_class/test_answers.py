@@ -96,6 +96,13 @@ def test_a_slow_robot_stops_within_two_answers(robot, answer_s, rank):
     assert talk.late_s(rank) <= 2 * answer_s + 0.5
 
 
+def test_an_answer_is_awaited_from_when_its_packet_was_sent():
+    talk = ClientTalk(VacuumByDatagrams, parameters=OperatorParameters(rate=0.5, link_timeout=30.0))
+    talk.connect(b"ok\n", b"1\n")
+    assert talk.sends(2.0) == [b"v 0\n"]
+    assert not bytes_of(talk.ask("beep")), "it waits"
+
+
 def test_a_class_that_declares_nothing_is_driven_late_and_warned_about():
     class Undeclared(Vacuum):
         name, answered = "undeclared", None

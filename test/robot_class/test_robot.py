@@ -36,6 +36,7 @@ from drone_bridge.robot_class.connection import Packet, RobotClassConnection, St
 from drone_bridge.robot_class.links import login_text
 from drone_bridge.robot_class.robot_session import SERVING, RobotClassVehicleSession
 from drone_bridge.session.arbiter import Rank
+from drone_bridge.session.clients import LOST
 from drone_bridge.session.session import (
     EMERGENCY_AGE_S,
     FINAL_REPEATS,
@@ -642,10 +643,18 @@ def test_a_robot_that_answers_and_whose_reports_do_not_arrive_is_named(tello):
     tello.connect(b"ok")
     tello.run(3.1)
     assert tello.session.blocked == {"peer": "robot", "ports": str(Tello.state.port)}
-    tello.hear(b"ok")
-    tello.hear(TELLO_STATE, "state")
-    tello.run(3.1)
-    assert tello.session.blocked is None, "it has reported, and is switched off"
+    for heard in ([], [(b"ok", "robot"), (TELLO_STATE, "state")]):
+        for data, link in heard:
+            tello.hear(data, link)
+        tello.run(4.0)
+        assert tello.session.blocked is None, "it is switched off"
+
+
+def test_reports_to_the_only_port_of_a_robot_that_answers_are_not_blocked():
+    talk = ClientTalk(type("Buoy", (Lander,), {"name": "buoy", "control": Udp(1)}))
+    talk.connect(b"yes\n")
+    talk.run(3.1)
+    assert talk.session.blocked is None
 
 
 @pytest.fixture
@@ -669,6 +678,7 @@ def test_over_datagrams_neutral_is_sent_before_and_during_the_greeting(tello):
 def test_a_silent_robot_is_greeted_again_over_datagrams(flying):
     flying.ask("takeoff")
     actions = flying.run(3.1)
+    assert notes(actions, LOST) == ["robot was silent for 3.0 s."]
     assert b"command" in data_of(actions)
     assert flying.session.state == GREETING
     assert [is_success for _, is_success, _ in outcomes(actions)] == [False]

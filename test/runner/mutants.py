@@ -65,6 +65,7 @@ NEAREST = {
         "robot_class/test_answers.py",
         "robot_class/test_serial_session.py",
         "robot_class/test_tilted_robot.py",
+        "robot_class/test_class_faults.py",
     ],
 }
 #: Functions of the stop path in modules that do more, whose other parts need processes or concern no motion.

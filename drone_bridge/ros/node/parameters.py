@@ -180,6 +180,7 @@ class DeclaredParameters:
 
     def live(self, kind: type[T]) -> T:
         """Return an object with the attributes of this dataclass, which are the parameters' present values."""
+        assert {each.name for each in fields(kind)} <= {*self._declarations}, kind  # type: ignore[arg-type]
         return cast(T, _Live(self))
 
     def freeze(self, state: str) -> None:
