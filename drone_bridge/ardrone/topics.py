@@ -1,22 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ArdroneTranslation: navdata of an AR.Drone to topics and back; the table of topics. `units` has the signs.
+"""ArdroneTranslation: navdata of an AR.Drone to topics; the table of topics. `units` has the signs.
 
 What navdata does not report gives no message, or an unknown in it. On topics, velocities are along the body's axes.
 """
 
-from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import TwistWithCovarianceStamped
-from sensor_msgs.msg import BatteryState, FluidPressure, MagneticField, Range
+from sensor_msgs.msg import FluidPressure, MagneticField, Range
 
-from drone_bridge.ar_drone.flight_state import MAJOR_STATE_SHIFT
 from drone_bridge.ar_drone.topics import ArDroneMessages
 from drone_bridge.ardrone import units
-from drone_bridge.ardrone.codec import FlightState, Navdata, State
-from drone_bridge.ardrone.codec.navdata import demo_option, physical_option
+from drone_bridge.ardrone.codec import Navdata
 from drone_bridge.motion.dead_reckoning import DeadReckonedPose
 from drone_bridge.motion.measurement import Measurement
 from drone_bridge.msg import DetectionArray
@@ -28,7 +24,7 @@ from drone_bridge.ros.topics.transforms import set_vector
 
 
 class ArdroneTranslation(ArDroneMessages[Navdata]):
-    """Converter between navdata and ROS. `wire_*` return the fields of a Measurement in a message."""
+    """Converter of navdata to ROS. A drone has no server."""
 
     def magnetic_field(self, navdata: Navdata, stamp: Time) -> MagneticField | None:
         magnetometer = navdata.magnetometer
@@ -64,23 +60,8 @@ class ArdroneTranslation(ArDroneMessages[Navdata]):
             return None
         return self.detections_of(detected, stamp)
 
-    # From ROS.
-
-    def wire_charge(self, message: BatteryState) -> dict[str, Any]:
-        return {"charge": message.percentage} if 0.0 <= message.percentage <= 1.0 else {}
-
     def measurement(self, navdata: Navdata) -> Measurement:
         return units.measurement(navdata)
-
-
-def assembled_navdata(value: Callable[[str], Any], state: FlightState = FlightState.HOVERING) -> Navdata:
-    """Assemble navdata of a drone; `value` returns the newest value of a topic, or None."""
-    known = {name: field for row in TOPICS if row.from_ros for name, field in (value(row.name) or {}).items()}
-    measured = Measurement(**known)
-    options = [demo_option(units.demo(measured, state << MAJOR_STATE_SHIFT))]
-    if measured.rates is not None or measured.acceleration is not None:
-        options.append(physical_option(units.physical(measured)))
-    return Navdata(State.FLYING, 1, 0, tuple(options))
 
 
 _T = ArdroneTranslation
@@ -88,11 +69,9 @@ _row = partial(standard_row, Navdata)
 #: All but imu/data are published at most 30 times per second.
 _slow_row = partial(_row, is_slow=True)
 TOPICS = (
-    _row(
-        "imu/data", _T.imu, _T.wire_imu, "attitude; rates and accelerations with full navdata, else marked as unknown"
-    ),
-    _slow_row("battery_state", _T.battery_state, _T.wire_charge, "charge, the only value on the wire"),
-    _slow_row("height", _T.height, _T.wire_height, "height above the ground below, m"),
+    _row("imu/data", _T.imu, None, "attitude; rates and accelerations with full navdata, else marked as unknown"),
+    _slow_row("battery_state", _T.battery_state, None, "charge, the only value on the wire"),
+    _slow_row("height", _T.height, None, "height above the ground below, m"),
     _slow_row("altitude", _T.altitude, None, "height as the drone estimates it, by ultrasound and pressure, m"),
     _slow_row("range", _T.range, None, "height by the ultrasound rangefinder alone, m; full navdata only"),
     _slow_row("velocity", _T.velocity, None, "velocity in body axes, m/s; the vertical one is not measured"),
@@ -114,5 +93,5 @@ TOPICS = (
 TABLE = TopicTable(
     (*TOPICS, *PICTURE_ROWS),
     lambda: ArdroneTranslation(DroneFrameNames()),
-    {Navdata: lambda translation, value, stamp: assembled_navdata(value)},
+    {},
 )

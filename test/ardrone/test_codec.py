@@ -102,6 +102,8 @@ def test_values_are_those_that_another_parser_reads():
     assert navdata.detections == ()
     assert navdata.link_quality == expected["wifi"]["linkQuality"]
     assert len(navdata.options) == len(expected["keys"]) - 3  # the others are in the head
+    measured, (p, q, r) = units.measurement(navdata), map(math.radians, navdata.physical.rates)
+    assert (measured.charge, *measured.rates) == pytest.approx((demo.battery / 100, p, -q, -r))
 
 
 def test_an_accelerometer_at_rest_measures_gravity_upward():
