@@ -55,11 +55,6 @@ PARAMETERS = (
     ),
     *ODOMETRY_PARAMETERS,
     *video_parameters(DEFAULT_VIDEO_PORT, "Local port to which the GUI forwards the drone's video.", *CAMERAS),
-    ParameterDeclaration(
-        "wire_log_video",
-        False,
-        "Record complete video packets in the wire log, 300 kB/s, instead of their size and hash.",
-    ),
     *limit_parameters(is_drone=True, tells_battery=True, land_unattended_s=0.0),  # a person may fly by the GUI, unseen
 )
 
@@ -121,8 +116,7 @@ class DroneGuiBridge(ArDroneNode):
 
     def video(self) -> GuiVideoPort:
         get, link = self.parameters.__getitem__, self._link_to_gui
-        log = video_log(self.wire_log, get("wire_log_video"))
-        return GuiVideoPort(get("video_port"), lambda: link.hosts, log)
+        return GuiVideoPort(get("video_port"), lambda: link.hosts, video_log(self.wire_log))
 
     # Events of the session, on the link's thread.
 

@@ -18,8 +18,8 @@ RETRY_S = 2.0
 MAX_DRAINED = 64
 #: Maximum number of datagrams dropped at a time. A socket's buffer has room for fewer.
 MAX_STALE = 64 * MAX_DRAINED
-#: Transports in the wire log: complete packets, or their size and hash as JSON.
-IN_FULL, BY_HASH = "udp video", "udp video by hash"
+#: Transport in the wire log: size and hash of packets, as JSON.
+BY_HASH = "udp video by hash"
 
 
 class VideoPort(ABC):
@@ -114,15 +114,13 @@ class VideoPort(ABC):
         self._port = self._bound = None
 
 
-def video_log(log: MakeTap | None, in_full: bool) -> MakeTap | None:
-    """Return how video packets are logged: complete, or by their size and hash."""
+def video_log(log: MakeTap | None) -> MakeTap | None:
+    """Return how video packets are logged: by their size and hash."""
     if log is None:
         return None
 
     def make(_: str, own: str, peer: str) -> Tap:
-        tap = log(IN_FULL if in_full else BY_HASH, own, peer)
-        if in_full:
-            return tap
+        tap = log(BY_HASH, own, peer)
 
         def put(direction: str, data: bytes | memoryview, who: str = peer) -> None:
             digest = {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}

@@ -174,7 +174,7 @@ class RobotClassBridge(ProtocolNode):
 
     def link_begins(self) -> None:
         if self._pictures:
-            log = video_log(self.wire_log, in_full=False)
+            log = video_log(self.wire_log)
             ask = partial(self.post, self._session.ask_video)
             hosts = lambda: getattr(self._link, "hosts", None)  # noqa: E731
             self._pictures.start(H264Port(self.parameters["camera_port"], hosts, log, ask))

@@ -87,7 +87,7 @@ class GuiVideo:
 
         Raises LinkError.
         """
-        log = video_log(self._node.wire_log, in_full=False)
+        log = video_log(self._node.wire_log)
         outlet, problem = open_outlet(host, DEFAULT_VIDEO_SOURCE_PORT, "Video", log)
         self._cancellation = Cancellation()
         if problem:
