@@ -13,7 +13,7 @@ from mcap.reader import SeekingReader
 from mcap.writer import CompressionType, IndexType, Writer
 from rosbags.highlevel import AnyReader
 
-from drone_bridge.tools.bags.bag import BagReader
+from drone_bridge.tools.bags.bag import BagReader, BagReadError
 from drone_bridge.tools.cli import main
 from drone_bridge.tools.recover.command import recover
 from drone_bridge.tools.recover.indexing import IndexedCopy
@@ -93,25 +93,14 @@ def test_a_recovered_file_has_index_statistics_and_summary(tmp_path, compression
 
 
 @pytest.mark.parametrize("how", UNINDEXED)
-def test_an_unindexed_file_is_read_in_the_order_of_time(tmp_path, how, capsys):
+def test_an_unindexed_file_is_refused_until_recover_writes_its_index(tmp_path, how):
     expected = write(tmp_path / "other.mcap", **UNINDEXED[how])
-    before = (tmp_path / "other.mcap").read_bytes()
-    with BagReader(tmp_path / "other.mcap") as bag:
-        times = [message.time_ns for message in bag.messages()]
-        assert {topic.name: topic.count for topic in bag.topics} == {"/a": 400, "/b": 400, "/silent": 0}
-        folder = bag.read_path.parent
-    assert times == [time_ns for _, time_ns, _ in expected]
-    assert not folder.exists()
-    assert "has no index" in capsys.readouterr().err
-    assert (tmp_path / "other.mcap").read_bytes() == before
+    with pytest.raises(BagReadError, match=r"other\.mcap' has no index: 'drone-bridge recover .* <new file>'"):
+        BagReader(tmp_path / "other.mcap")
     assert main(["recover", str(tmp_path / "other.mcap"), str(tmp_path / "indexed.mcap")]) == 0
     assert read(tmp_path / "indexed.mcap") == expected
-
-
-def test_an_indexed_file_is_read_itself(tmp_path):
-    write(tmp_path / "good.mcap")
-    with BagReader(tmp_path / "good.mcap") as bag:
-        assert bag.read_path == tmp_path / "good.mcap"
+    with BagReader(tmp_path / "indexed.mcap") as bag:
+        assert [message.time_ns for message in bag.messages()] == [time_ns for _, time_ns, _ in expected]
 
 
 @pytest.mark.parametrize(

@@ -2,11 +2,9 @@
 """BagReader: reader of ROS 2 bags, MCAP or sqlite3, in any variant that the rosbags library supports."""
 
 import os
-import shutil
 import sys
-import tempfile
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from dataclasses import dataclass, fields
 from importlib.util import find_spec
 from pathlib import Path
@@ -68,24 +66,20 @@ class BagReader:
     def __init__(self, path: Path) -> None:
         """Open the bag. Raises BagReadError."""
         self.path = path
-        self._copies = ExitStack()
         try:
             # sqlite3 bags from before Iron contain no definitions.
             typestore = get_typestore(Stores.ROS2_HUMBLE)
-            #: Path that is read: that of the bag, or of a temporary copy with an index.
-            self.read_path = _indexed(_bag_of(path), self._copies)
-            self._reader = AnyReader([self.read_path], default_typestore=typestore)
+            bag = _bag_of(path)
+            _refuse_unindexed([bag] if bag.is_file() else _files_of(bag))
+            self._reader = AnyReader([bag], default_typestore=typestore)
             self._reader.open()
         except BagReadError:
-            self._copies.close()
             raise
         except (AnyReaderError, ReaderError, OSError) as error:
-            self._copies.close()
             with suppress(OSError):  # the same as before
                 _refuse_unfinished([path, *path.glob("*.mcap")])
             raise BagReadError(f"'{path}' can't be opened as a bag: {' '.join(str(error).split())}") from error
         except Exception as error:  # rosbags can raise anything for a damaged file
-            self._copies.close()
             raise BagReadError(f"'{path}' is damaged: {type(error).__name__}: {error}") from error
         try:
             self._read_index()
@@ -116,7 +110,6 @@ class BagReader:
 
     def close(self) -> None:
         self._reader.close()
-        self._copies.close()
 
     @property
     def count(self) -> int:
@@ -221,35 +214,14 @@ def _files_of(folder: Path) -> list[Path]:
         return []
 
 
-def _indexed(path: Path, copies: ExitStack) -> Path:
-    """Return a bag, or a temporary copy with an index if a complete MCAP file of it has none. Raises BagReadError.
+def _refuse_unindexed(files: Iterable[Path]) -> None:
+    """Raise BagReadError with the recover command if a complete MCAP file has no index.
 
     rosbags reads such a file in the order of its messages, and refuses it if that is not the order of time.
     """
-    files = [path] if path.is_file() else _files_of(path)
-    without = [file for file in files if file.suffix == ".mcap" and _lacks_index(file)]
-    if not without:
-        return path
-    from drone_bridge.tools.recover.indexing import IndexedCopy
-
-    folder = Path(copies.enter_context(tempfile.TemporaryDirectory(prefix="drone_bridge_bag_")))
     for file in files:
-        if file not in without:
-            (folder / file.name).symlink_to(file.absolute())
-            continue
-        print(f"'{file}' has no index. Reading a copy with one, in '{folder}'.", file=sys.stderr)
-        try:
-            with file.open("rb") as source, (folder / file.name).open("xb") as copy:
-                IndexedCopy().write(source, copy, "indexing")
-        except OSError as error:
-            raise BagReadError(
-                f"'{file}' has no index, and a copy with one can't be written to '{folder}': {error.strerror}. "
-                f"'drone-bridge recover {file} <new file>' writes one elsewhere."
-            ) from error
-    if path.is_file():
-        return folder / path.name
-    shutil.copy(path / "metadata.yaml", folder)
-    return folder
+        if file.suffix == ".mcap" and _lacks_index(file):
+            raise BagReadError(f"'{file}' has no index: 'drone-bridge recover {file} <new file>' writes one.")
 
 
 def _lacks_index(path: Path) -> bool:

@@ -49,7 +49,7 @@ def recover(damaged: IO[bytes], complete: IO[bytes]) -> IndexedCopy:
     Raises OSError, and ValueError with the reason if there is nothing to recover.
     """
     copy = IndexedCopy()
-    copy.write(damaged, complete, "recovering")
+    copy.write(damaged, complete)
     if not copy.message_count:
         raise ValueError("contains no complete message")
     return copy

@@ -53,8 +53,8 @@ class IndexedCopy:
         self._metadata: list[Metadata] = []
         self._numbers: dict[tuple[type, int], int] = {}  # of schemas and channels in the copy, by those in the file
 
-    def write(self, source: IO[bytes], target: IO[bytes], work: str) -> None:
-        """Copy `source`, which may end anywhere, up to the first unreadable record. `work` names the task.
+    def write(self, source: IO[bytes], target: IO[bytes]) -> None:
+        """Copy `source`, which may end anywhere, up to the first unreadable record.
 
         Raises OSError, and ValueError with the reason if `source` is no MCAP file.
         """
@@ -62,7 +62,7 @@ class IndexedCopy:
         source.seek(0)
         if source.read(len(MAGIC)) != MAGIC:
             raise ValueError("does not begin like an MCAP file")
-        progress, copied = Progress(work, size), len(MAGIC)
+        progress, copied = Progress("recovering", size), len(MAGIC)
         for record in whole_records(source):
             copied += len(record)
             if record[0] == Opcode.DATA_END:  # followed by the index only

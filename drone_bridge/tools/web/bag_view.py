@@ -177,10 +177,7 @@ class RecordingView(ServerListener):
         with self._reading:
             if self._events is None:
                 self._events = []
-                with (
-                    contextlib.suppress(BagReadError),
-                    BagReader(self._bag.read_path) as bag,
-                ):  # the player uses another reader
+                with contextlib.suppress(BagReadError), BagReader(self._bag.path) as bag:  # the player uses another one
                     self._events = events(bag)
         return {**self._span(), "events": [{**asdict(event), "time_ns": str(event.time_ns)} for event in self._events]}
 
@@ -198,7 +195,7 @@ class RecordingView(ServerListener):
     def _read_history(self) -> dict[str, dict[int, tuple[int, bytes]]]:
         found: dict[str, dict[int, tuple[int, bytes]]] = {}
         part_ns = (self._bag.end_ns - self._bag.start_ns) // HISTORY_PARTS + 1
-        with contextlib.suppress(BagReadError), BagReader(self._bag.read_path) as bag:  # the player uses another reader
+        with contextlib.suppress(BagReadError), BagReader(self._bag.path) as bag:  # the player uses another one
             for message in bag.messages([topic for topic in self._feeds if topic.type_name not in BULKY_TYPES]):
                 if len(message.data) <= HISTORY_BYTES:
                     part = (message.time_ns - self._bag.start_ns) // part_ns
