@@ -137,10 +137,6 @@ def test_a_topic_that_can_t_be_decoded_is_left_out_and_the_page_says_why(tmp_pat
         bag.deserialize(BagMessage(unknown, START, b"\0\1\0\0"))
 
 
-def test_only_warnings_and_worse_are_listed(data):
-    assert data.log == [(6.0, 30, "bridge", "The peer <has gone>.")]
-
-
 def test_rotations_are_in_degrees_and_covariances_are_left_out(data):
     columns = data.series["/odom"].columns
     assert columns["orientation yaw, deg"][3] == pytest.approx(90.0)
@@ -203,7 +199,8 @@ def test_page_stands_alone_and_escapes_what_it_shows(flight, tmp_path, capsys):
     text = page.read_text()
     assert not re.search(r"<(script|link|img|iframe)[^>]+(src|href)=.(?!data:)", text)
     assert "The peer &lt;has gone&gt;." in text
-    for heading in ("Track", "States", "Camera images", "Diagnostics", "Warnings and errors", "Numbers"):
+    assert "Quiet." not in text
+    for heading in ("Track", "States", "Camera images", "Diagnostics", "Events", "Numbers"):
         assert f"<h2>{heading}" in text
     assert '"shape":"hv"' in text.replace(" ", "")  # a boolean has no values between two
     assert text.replace(" ", "").count('"gridcolor":"#888"') == 3  # of the 3D box, on a light and a dark page

@@ -10,6 +10,7 @@ from typing import Any
 from plotly.offline import get_plotlyjs
 
 from drone_bridge.tools.bags.bag import NANOSECONDS_PER_SECOND, BagReader, BagTopic
+from drone_bridge.tools.bags.events import events
 from drone_bridge.tools.info.command import TopicRate, beginning
 from drone_bridge.tools.report import figures
 from drone_bridge.tools.report.report_data import ReportData, ReportPicture
@@ -18,7 +19,6 @@ from drone_bridge.vision.jpegs import jpeg_of_rgb
 from drone_bridge.vision.raw_images import rgb_of_raw
 
 _JPEG_QUALITY = 80
-MAX_EVENTS = 50
 _STYLE = """
 :root { color-scheme: light dark; --line: #8884; }
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 1200px; margin: 2rem auto; padding: 0 1rem; }
@@ -27,7 +27,8 @@ h3 { font: 600 .9rem ui-monospace, monospace; margin: 1rem 0 0; }
 p.facts { color: #888; margin-top: .2rem; } p.verdict { font-size: 1.25rem; margin: .6rem 0 0; }
 table { border-collapse: collapse; font-size: .85rem; } td, th { padding: .15rem .8rem .15rem 0; text-align: left;
 border-bottom: 1px solid var(--line); } td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; }
-.scroll { overflow-x: auto; } .pictures { display: flex; gap: .5rem; overflow-x: auto; }
+.scroll { overflow-x: auto; } .events { overflow: auto; max-height: 20rem; }
+.pictures { display: flex; gap: .5rem; overflow-x: auto; }
 figure { margin: 0; } figure img { height: 170px; display: block; border: 1px solid var(--line); }
 figcaption { font-size: .8rem; color: #888; }
 """
@@ -78,8 +79,8 @@ def _sections(bag: BagReader, data: ReportData, topic_rates: dict[BagTopic, Topi
         f"{len(bag.topics)} topics, {bag.size_bytes / 1e6:.1f} MB</p>"
     )
     yield "".join(f'<p class="verdict">{html.escape(sentence)}</p>' for sentence in data.verdict.sentences)
-    if events := _events(data):
-        yield "<h2>Events</h2>" + events
+    if happened := _events(bag):
+        yield "<h2>Events</h2>" + happened
     if data.tracks:
         yield "<h2>Track</h2>" + _plot(figures.track(data.tracks))
     if data.states:
@@ -88,25 +89,18 @@ def _sections(bag: BagReader, data: ReportData, topic_rates: dict[BagTopic, Topi
         yield "<h2>Camera images</h2>" + "".join(_pictures(data))
     if data.diagnostics:
         yield "<h2>Diagnostics</h2>" + _plot(figures.states(data.diagnostics), has_tools=False)
-    if data.log:
-        yield "<h2>Warnings and errors in the log</h2>" + _log(data)
     plots = [(topic, figures.lines(series)) for topic, series in sorted(data.series.items())]
     yield "<h2>Numbers</h2>" + "".join(f"<h3>{html.escape(name)}</h3>{_plot(plot)}" for name, plot in plots if plot)
     yield "<h2>Topics</h2>" + _topics(bag, topic_rates) + _illegible(data)
 
 
-def _events(data: ReportData) -> str:
-    """Return the changes of states as a table, the first ones of a flight with many."""
-    changes = sorted(
-        (interval.from_s, topic, interval) for topic, found in data.states.items() for interval in found[1:]
-    )
+def _events(bag: BagReader) -> str:
     rows = "".join(
-        f'<tr><td class="number">{time_s:.1f}</td><td>{html.escape(topic)}</td><td>{html.escape(interval.state)}</td>'
-        f"<td>{html.escape(interval.reason)}</td></tr>"
-        for time_s, topic, interval in changes[:MAX_EVENTS]
+        f'<tr><td class="number">{(event.time_ns - bag.start_ns) / NANOSECONDS_PER_SECOND:.1f} s</td>'
+        f"<td>{event.kind}</td><td>{html.escape(event.text)}</td></tr>"
+        for event in events(bag)
     )
-    heads = '<th class="number">s</th><th>topic</th><th>becomes</th><th>reason</th>'
-    return f'<div class="scroll"><table><tr>{heads}</tr>{rows}</table></div>' if rows else ""
+    return f'<div class="events"><table>{rows}</table></div>' if rows else ""
 
 
 def _plot(figure: Any, has_tools: bool = True) -> str:
@@ -123,17 +117,6 @@ def _pictures(data: ReportData) -> Iterator[str]:
         for time_s, uri in shown:
             yield f'<figure><img src="{uri}" alt=""><figcaption>{time_s:.1f} s</figcaption></figure>'
         yield "</div>"
-
-
-def _log(data: ReportData) -> str:
-    names = {30: "WARN", 40: "ERROR", 50: "FATAL"}
-    rows = "".join(
-        f'<tr><td class="number">{time_s:.2f}</td><td>{names.get(level, level)}</td>'
-        f"<td>{html.escape(node)}</td><td>{html.escape(line)}</td></tr>"
-        for time_s, level, node, line in data.log
-    )
-    heads = '<th class="number">s</th><th></th><th>node</th><th></th>'
-    return f'<div class="scroll"><table><tr>{heads}</tr>{rows}</table></div>'
 
 
 def _topics(bag: BagReader, topic_rates: dict[BagTopic, TopicRate]) -> str:

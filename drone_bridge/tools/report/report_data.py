@@ -17,22 +17,19 @@ from drone_bridge.tools.shared.progress import counted
 
 PICTURES = 8  # per camera
 MAX_CAMERAS = 4
-MAX_LOG_LINES = 200
 MAX_STATES = 30  # per topic; a string with more distinct values is not a state, but for example a document
 LONGEST_STATE = 60  # characters; a longer text is not a state, nor is one of several lines
 PAD_TRACK = "drone above its rover, by {}"
-WARNING = 30  # in rcl_interfaces/msg/Log
 
 _IMAGES = ("sensor_msgs/msg/Image", "sensor_msgs/msg/CompressedImage")
 _COMPRESSED = "/compressed"  # suffix of image_transport
 _TRACKED = ("nav_msgs/msg/Odometry", "geometry_msgs/msg/PoseStamped")
 _STATES = ("drone_bridge/msg/ControllerState", "std_msgs/msg/Bool", "std_msgs/msg/String")
 _DIAGNOSTICS = "diagnostic_msgs/msg/DiagnosticArray"
-_LOG = "rcl_interfaces/msg/Log"
 #: Types with numbers that are not worth a plot over time.
 _NOT_PLOTTED = (
     *("sensor_msgs/msg/CameraInfo", "rosgraph_msgs/msg/Clock", "tf2_msgs/msg/TFMessage"),
-    *("rcl_interfaces/msg/ParameterEvent", "lifecycle_msgs/msg/TransitionEvent"),
+    *("rcl_interfaces/msg/Log", "rcl_interfaces/msg/ParameterEvent", "lifecycle_msgs/msg/TransitionEvent"),
 )
 LEVELS = ("OK", "WARN", "ERROR", "STALE")  # of diagnostics
 #: Suffix of the names of angles.
@@ -149,8 +146,6 @@ class ReportData:
     diagnostics: dict[str, list[StateInterval]] = field(default_factory=dict)
     """Level, with the message as its reason, by status"""
     pictures: dict[str, list[ReportPicture]] = field(default_factory=dict)
-    log: list[tuple[float, int, str, str]] = field(default_factory=list)
-    """Time, level, node and line of warnings and errors"""
     illegible: dict[str, str] = field(default_factory=dict)
     """Reason why the rest of a topic is left out, by topic"""
 
@@ -197,9 +192,6 @@ def _note(data: ReportData, topic: str, type_name: str, time_s: float, message: 
             level = LEVELS[min(int(status.level), len(LEVELS) - 1)]
             told = data.diagnostics.setdefault(status.name, [])
             _note_state(told, time_s, level, status.message, is_new_with_reason=True)
-    elif type_name == _LOG:
-        if message.level >= WARNING and len(data.log) < MAX_LOG_LINES:
-            data.log.append((time_s, int(message.level), message.name, message.msg))
     else:
         if type_name in _STATES:
             state = str(getattr(message, "state", getattr(message, "data", "")))
