@@ -10,7 +10,6 @@ from types import SimpleNamespace
 
 import pytest
 import rclpy
-from bag_commands import every_command_reads
 from processes import Process
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
@@ -24,10 +23,8 @@ from std_msgs.msg import Bool, String
 
 from drone_bridge.msg import CommandRates
 from drone_bridge.tools.record import node as recorder_node
-from drone_bridge.tools.record.bag import BagWriter, WrittenTopic
 from drone_bridge.tools.record.node import Recorder, lost_before
 from drone_bridge.tools.record.settings import read_settings
-from drone_bridge.tools.shared.interfaces import message_text, type_hash
 
 BEST_EFFORT = QoSProfile(depth=100, reliability=ReliabilityPolicy.BEST_EFFORT)
 RELIABLE = QoSProfile(depth=100)
@@ -307,19 +304,3 @@ def test_in_simulated_time_messages_carry_it_and_none_is_from_before(node, tmp_p
     assert len(recorded(tmp_path / "flight", "/text")) == 1
     with Reader(tmp_path / "flight") as reader:
         assert {when for _, when, _ in reader.messages()} == {100 * 10**9}
-
-
-@pytest.mark.exhaustive
-def test_every_command_reads_a_bag_of_several_files(domain, tmp_path, monkeypatch):
-    monkeypatch.setattr("drone_bridge.tools.record.bag.MAX_FILE_BYTES", 1_000_000)
-    bag = BagWriter(tmp_path / "flight")
-    topic = WrittenTopic(
-        "/text", "std_msgs/msg/String", message_text("std_msgs/msg/String"), type_hash("std_msgs/msg/String")
-    )
-    for number in range(250):
-        time_ns = 10**18 + number * 10_000_000
-        bag.write(topic, time_ns, time_ns, serialize_message(String(data="x" * 10_000)))
-        bag.flush()
-    bag.close()
-    assert len(list(bag.path.glob("*.mcap"))) == 3
-    every_command_reads(bag.path, "/text", 250)
