@@ -19,17 +19,17 @@ QUERY, STREAM, QUERY_LIST, PAUSE, STOP = 142, 148, 149, 150, 173
 SIZES = dict.fromkeys((7, START, 130, SAFE, FULL, POWER, 134, CLEAN, 136, DOCK, STOP), 1)
 SIZES |= {129: 2, DRIVE_ARC: 5, 138: 2, 139: 4, 141: 2, QUERY: 2, 144: 4, DRIVE: 5, DRIVE_PWM: 5, 147: 2, PAUSE: 2}
 SIZES |= {162: 3, 163: 5, 164: 5, 165: 2, 167: 16, 168: 4}
-#: Bumpers, charging, voltage, charge, capacity, mode, requested velocities, and counts of the encoders, right wheel
-#: first, each after its number.
-SENSORS = struct.Struct(">BB BB BH BH BH BB Bh Bh BH BH")
-MODE = 35
-NUMBERS = 7, 21, 22, 25, 26, MODE, 41, 42, 44, 43
+#: Bumpers, voltage, charge, capacity, mode, requested velocities, and counts of the encoders, right wheel first.
+MODE, CHARGING = 35, 21
+NEEDED = 7, 22, 25, 26, MODE, 41, 42, 44, 43
+NUMBERS = *NEEDED, CHARGING
 #: Sensor packets of two bytes, and groups of packets.
 WIDE = {19, 20, 22, 23, *range(25, 32), 33, *range(39, 45), *range(46, 52), *range(54, 58)}
+SIGNED = {19, 20, 23, 24, *range(39, 43), *range(54, 58)}
 GROUPS = {0: (7, 26), 1: (7, 16), 2: (17, 20), 3: (21, 26), 4: (27, 34), 5: (35, 42), 6: (7, 42), 100: (7, 58)}
 GROUPS |= {101: (43, 58), 106: (46, 51), 107: (54, 58)}
 M_PER_COUNT, AXLE_M, TOP_SPEED = math.pi * 0.072 / 508.8, 0.235, 0.5
-SONG = 140, 0, 1, 72, 16  # number 0: one note, for a quarter of a second
+BEEP = bytes([140, 0, 1, 72, 16, 141, 0])  # define song 0, a note for a quarter of a second, and play it
 MODES = {0: "off", 1: "passive", 2: "safe", 3: "full"}
 
 
@@ -45,8 +45,19 @@ def is_valid(frame: bytes) -> bool:
     return sum(frame) & 255 == 0
 
 
+def sensors(frame: bytes) -> dict[int, int]:
+    """Return the values of sensor packets by number. Raise ValueError if one is missing, or was not asked for."""
+    values, at = {}, 2
+    while at < len(frame) - 1:
+        number, end = frame[at], at + 2 + (frame[at] in WIDE)
+        values[number], at = int.from_bytes(frame[at + 1 : end], "big", signed=number in SIGNED), end
+    if at != len(frame) - 1 or not {*NEEDED} <= values.keys() <= {*NUMBERS}:  # noise may pass a checksum of one byte
+        raise ValueError(f"sensor packets {[*values]} instead of {NUMBERS}")
+    return values
+
+
 def is_safe(frame: bytes) -> bool:
-    return len(frame) == SENSORS.size + 3 and SENSORS.unpack(frame[2:-1])[1 + 2 * NUMBERS.index(MODE)] in (2, 3)
+    return sensors(frame)[MODE] in (2, 3)
 
 
 class Create2(Robot):
@@ -56,7 +67,7 @@ class Create2(Robot):
     keeps = ("wheels",)
     topics = "odom", "battery_state", "mode: std_msgs/String", "bumper: std_msgs/Bool"
     stop = bytes([SAFE])
-    requests = {"dock": bytes([DOCK]), "clean": bytes([CLEAN]), "beep": Request(b"\x8d\x00", moves=False)}
+    requests = {"dock": bytes([DOCK]), "clean": bytes([CLEAN]), "beep": Request(BEEP, moves=False)}
 
     def __init__(self) -> None:
         self.wheels, self.mode = Wheels(AXLE_M, M_PER_COUNT, max_speed=TOP_SPEED), 0
@@ -64,7 +75,7 @@ class Create2(Robot):
         self.values: dict[int, float] = {19: 0.0, 20: 0.0}  # of sensor packets
 
     def handshake(self) -> Iterator[Step]:
-        yield bytes([START, SAFE, *SONG, STREAM, len(NUMBERS), *NUMBERS]), is_safe
+        yield bytes([START, SAFE, STREAM, len(NUMBERS), *NUMBERS]), is_safe
 
     def encode_command(self, velocity: BodyVelocity) -> bytes:
         left, right = self.wheels.sides(velocity)
@@ -74,10 +85,9 @@ class Create2(Robot):
         return bytes([STOP])
 
     def decode_report(self, frame: bytes) -> Telemetry:
-        content = SENSORS.unpack(frame[2:-1])
-        if content[::2] != NUMBERS:  # noise may pass a checksum of one byte
-            raise ValueError(f"sensor packets {content[::2]} instead of {NUMBERS}")
-        bumpers, charging, mv, charge, capacity, mode, right, left, *counts = content[1::2]
+        values = sensors(frame)
+        bumpers, mv, charge, capacity, mode, right, left, *counts = (values[number] for number in NEEDED)
+        charging = values.get(CHARGING, 0)
         position, yaw, _ = self.wheels.counted(counts[1], counts[0])
         speeds = self.wheels.velocity(left / 1000, right / 1000)  # as requested, not measured
         extra = self.messages(MODES.get(mode, "unknown"), bumpers & 3 > 0)
@@ -129,8 +139,8 @@ class Create2(Robot):
         left, right = self.wheels.counts(t.position, t.yaw)
         moved = self.wheels.velocity(*(now - then for now, then in zip(self.wheels.ways, before, strict=True)))
         sides = [round(1000 * side) for side in self.wheels.sides(t.velocity or BodyVelocity())]
-        battery = 2 * bool(t.is_charging), 1000 * (t.voltage or 0.0), 2696 * (t.charge or 0.0), 2696
-        values = 0, *battery, self.mode, *reversed(sides), right, left
+        battery = 1000 * (t.voltage or 0.0), 2696 * (t.charge or 0.0), 2696
+        values = 0, *battery, self.mode, *reversed(sides), right, left, 2 * bool(t.is_charging)
         since = {19: self.values[19] + 1000 * moved.forward, 20: self.values[20] + math.degrees(moved.turn)}
         self.values = dict(zip(NUMBERS, values, strict=True)) | since
         content = b"".join(bytes([number]) + self.sensor(number) for number in self.streamed)

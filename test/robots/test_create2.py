@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests beyond `drone-bridge check create2`: signs, units, bytes of the document, modes, and wrapping encoders."""
 
-import itertools
 import math
 
 import pytest
 
 from drone_bridge.robot_class import BodyVelocity, Telemetry
-from drone_bridge.robots.create2 import AXLE_M, M_PER_COUNT, NUMBERS, SENSORS, Create2, is_safe, opcodes
+from drone_bridge.robots.create2 import AXLE_M, M_PER_COUNT, NEEDED, NUMBERS, WIDE, Create2, is_safe, opcodes
 
 
 def frame(mode, right, left, numbers=NUMBERS, charging=0):
-    values = (0, charging, 16_000, 2000, 2696, mode, 0, 0, right % 0x10000, left % 0x10000)
-    content = SENSORS.pack(*itertools.chain(*zip(numbers, values, strict=True)))
+    values = (0, 16_000, 2000, 2696, mode, 0, 0, right % 0x10000, left % 0x10000, charging)
+    packets = zip(numbers, (*values, 0), strict=False)
+    content = b"".join(bytes([number]) + value.to_bytes(1 + (number in WIDE), "big") for number, value in packets)
     begun = bytes([19, len(content)]) + content
     return begun + bytes([-sum(begun) & 255])
 
@@ -22,12 +22,6 @@ def test_commands_are_those_of_the_document():
     assert robot.encode_command(BodyVelocity(0.2)) == bytes([145, 0, 200, 0, 200])
     assert robot.encode_command(BodyVelocity(turn=-1.0)) == bytes([145, 255, 256 - 118, 0, 118]), "right is backwards"
     assert robot.encode_command(BodyVelocity(0.5, turn=4.0))[1:3] == b"\x01\xf4", "a wheel's limit"
-
-
-def test_the_song_that_its_beep_plays_is_defined_by_the_greeting():
-    ((greeting, _),) = Create2().handshake()
-    assert bytes([140, 0, 1, 72, 16]) in greeting
-    assert Create2.all_requests["beep"].packet == bytes([141, 0])
 
 
 def test_a_turn_is_odometry_and_the_wire_wraps():
@@ -53,10 +47,19 @@ def test_on_its_charger_it_says_so(charging, is_charging):
     assert ("lifted" in report.disobeys) is (charging == 0)
 
 
-def test_noise_that_passes_the_checksum_reports_nothing():
+NOISE = *(frame(1, 0, 0, numbers) for numbers in ((8, *NUMBERS[1:]), NEEDED[:-1], (*NUMBERS, 8))), frame(1, 0, 0)[:-1]
+
+
+@pytest.mark.parametrize("noise", NOISE)
+def test_noise_that_passes_the_checksum_reports_nothing(noise):
     """It would hold the robot, as one that is not in safe mode."""
     with pytest.raises(ValueError, match="sensor packets"):
-        Create2().decode_report(frame(1, 0, 0, numbers=(8, *NUMBERS[1:])))
+        Create2().decode_report(noise)
+
+
+def test_a_stream_without_its_charger_is_read():
+    assert is_safe(frame(2, 0, 0, NEEDED))
+    assert Create2().decode_report(frame(2, 0, 0, NEEDED)).is_charging is False
 
 
 def test_passive_it_ignores_velocities():
