@@ -2,7 +2,7 @@
 """A robot that answers each packet, slowly: one is outstanding, so that it executes none late."""
 
 import pytest
-from robot_class_talk import Asked, ClientTalk, OperatorParameters, bytes_of
+from robot_class_talk import Asked, ClientTalk, OperatorParameters, bytes_of, data_of
 
 from drone_bridge.robot_class import Answer, BodyVelocity, Delimited, Request, Robot, Tcp, Telemetry, Udp
 from drone_bridge.robot_class.outstanding import ANSWER_S, MAX_ANSWER_S, WINDOW_S, OutstandingPackets
@@ -96,11 +96,65 @@ def test_a_slow_robot_stops_within_two_answers(robot, answer_s, rank):
     assert talk.late_s(rank) <= 2 * answer_s + 0.5
 
 
-def test_an_answer_is_awaited_from_when_its_packet_was_sent():
-    talk = ClientTalk(VacuumByDatagrams, parameters=OperatorParameters(rate=0.5, link_timeout=30.0))
-    talk.connect(b"ok\n", b"1\n")
-    assert talk.sends(2.0) == [b"v 0\n"]
+def answering(robot, **parameters):
+    """Return the talk of a connected robot that has answered, and answers further only if the test does."""
+    talk = ClientTalk(robot, parameters=OperatorParameters(link_timeout=30.0, **parameters))
+    talk.connect(*[b"ok\n", b"1\n"] * (1 if talk.peer else 2))
+    assert not talk.session.outstanding.is_busy(talk.now_s)
+    return talk
+
+
+@pytest.mark.parametrize("is_by_keeper", [False, True])
+def test_an_answer_is_awaited_from_when_its_packet_was_sent(is_by_keeper):
+    talk = answering(VacuumByDatagrams, rate=0.5)
+    talk.now_s += 2.0
+    talk.session.neutral_sent(talk.now_s) if is_by_keeper else talk.session.tick(talk.now_s)
     assert not bytes_of(talk.ask("beep")), "it waits"
+
+
+def test_after_a_stall_no_answer_of_before_it_is_awaited():
+    talk = ClientTalk(VacuumByDatagrams)
+    talk.connect()
+    talk.session.resume(talk.now_s)
+    talk.hear(b"ok\n")
+    talk.hear(b"1\n")
+    assert bytes_of(talk.ask("beep")) == b"beep\n"
+
+
+@pytest.mark.parametrize("most", [0.3, 0.2])
+def test_neutral_is_sent_at_once_and_whole_after_motion_and_for_an_unencodable_command(most):
+    class Limited(Vacuum):
+        name = "limited"
+
+        def encode_command(self, velocity):
+            if velocity.forward > most:
+                raise ValueError("too fast")
+            return super().encode_command(velocity)
+
+    talk, neutral = answering(Limited), [b"v 0\nget\n"]
+    talk.rank, talk.command = Rank.COMMAND, BodyVelocity(0.3)
+    assert talk.sends(0.1) == ([b"v 0.3\n"] if most == 0.3 else neutral)
+    talk.rank, talk.command = Rank.NEUTRAL, None
+    assert talk.sends(0.1) == (neutral if most == 0.3 else [])
+    assert [data for answer in (b"ok\n", b"ok\n", b"1\n") for data in data_of(talk.hear(answer))] == []
+
+
+def test_by_datagrams_the_stop_of_a_request_is_sent_at_once_and_its_repeats_wait():
+    talk = answering(VacuumByDatagrams)
+    talk.ask("clean")
+    talk.rank = Rank.HOLD
+    assert talk.sends(0.9) == [b"safe\n"]
+    talk.hear(b"ok\n")
+    talk.hear(b"ok\n")
+    assert talk.sends(0.1)[0] == b"safe\n"
+
+
+def test_a_repeated_landing_waits_for_an_answer_but_not_for_long():
+    talk = answering(Vacuum)
+    talk.session.outstanding.sent(1, talk.now_s, None, 9.0)
+    talk.rank = Rank.LANDING
+    lands_at = [each for each in range(60) if b"land\n" in talk.sends(0.1)]
+    assert lands_at == pytest.approx([0, 20, 40], abs=1)
 
 
 def test_a_class_that_declares_nothing_is_driven_late_and_warned_about():

@@ -13,7 +13,7 @@ from session_talk import notes, published
 from std_msgs.msg import Float32
 
 from drone_bridge.robot_class import BodyVelocity, Delimited, Robot, Tcp, Telemetry, Udp
-from drone_bridge.robot_class.client_session import CONNECTED
+from drone_bridge.robot_class.client_session import CONNECTED, GREETING
 from drone_bridge.robot_class.robot import misspelt, unstoppable
 from drone_bridge.robot_class.telemetry import possible_telemetry
 from drone_bridge.session.arbiter import Rank
@@ -109,6 +109,20 @@ def test_without_neutral_the_last_words_are_sent_and_the_link_ends(robot, error)
     assert len([each for each in notes(actions, UNENCODABLE) if each.startswith("Neutral")]) == 1
     assert closes(actions) == (robot is Meter)
     assert not talk.session.is_open
+
+
+def test_without_neutral_a_robot_on_datagrams_is_greeted_until_it_has_it():
+    last_words = lambda _: (b"halt\n", b"bye\n")  # noqa: E731
+    talk = talk_of(Datagrams, error=ERRORS[0], handshake=lambda _: iter([b"hello\n"]), last_words=last_words)
+    mine = type(talk.session._end.robot)
+    mine.fails = (DRIVE, BodyVelocity())
+    sends = talk.sends(2.1)
+    assert sends[:2] == [b"halt\n", b"bye\n"]
+    assert sends.count(b"hello\n") >= 2
+    assert talk.session.state == GREETING
+    mine.fails = ()
+    talk.run(1.1)
+    assert talk.session.state == CONNECTED
 
 
 @pytest.mark.parametrize("value", ["charge", "place", "noise", "command"])

@@ -6,8 +6,8 @@ from random import Random
 import pytest
 from last_words import each_conversation, sent_by_end, without_repeats, words_of
 from own_robots import Pioneer, Tello
-from robot_class_talk import ClientTalk, data_of
-from session_talk import sent
+from robot_class_talk import ClientTalk, closes, data_of
+from session_talk import notes, sent
 
 from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.robot_class import Delimited, Robot, Tcp, Udp
@@ -15,6 +15,7 @@ from drone_bridge.robot_class.client_session import CONNECTED, GREETING
 from drone_bridge.robot_class.robot import has_last_words
 from drone_bridge.session.arbiter import Decision, Rank
 from drone_bridge.session.session import FINAL_GAP_S, Note
+from drone_bridge.wire.outgoing import UNENCODABLE
 
 FORWARD = BodyVelocity(forward=0.5)
 
@@ -147,7 +148,9 @@ def test_without_a_robot_nothing_is_sent(robot):
 def test_a_robot_on_datagrams_is_left_by_repeats():
     talk = Talk(Boat)
     assert talk.session.tick(talk.session.due_s - 0.01) == []
-    assert data_of(talk.session.lost(talk.now_s)) == [b"0 0\n", b"bye\n"]
+    lost = talk.session.lost(talk.now_s)
+    assert data_of(lost) == [b"0 0\n", b"bye\n"]
+    assert not closes(lost)
     talk = Talk(Boat)
     talk.session.end(talk.now_s)
     assert not talk.session.is_open
@@ -173,6 +176,14 @@ def test_preparing_last_words_does_not_keep_a_robot_from_being_stopped():
     talk.session.last_words()
     talk.command = None
     assert talk.sends(0.2) == [b"0 0\n"]
+
+
+def test_an_error_in_preparing_last_words_is_said():
+    talk = Talk(type("Faulty", (Cart,), {"name": "faulty", "last_words": lambda _: 1 / 0}))
+    talk.command = FORWARD
+    talk.run(0.2)
+    assert talk.session.last_words()
+    assert "Earlier last words are used: " in notes(talk.run(0.1), UNENCODABLE)[0]
 
 
 def test_after_a_stall_the_number_of_the_last_words_is_not_used_again():

@@ -6,6 +6,7 @@ from robot_class_talk import PARAMETERS, ClientTalk, data_of, outcomes
 
 from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.robot_class import Answer, Delimited, Request, Robot, Tcp, Telemetry, Udp
+from drone_bridge.robot_class.client_session import OBEYS_S
 from drone_bridge.session.arbiter import Rank
 from drone_bridge.session.session import FINAL_REPEATS
 
@@ -141,6 +142,19 @@ def test_after_a_motion_that_neutral_ends_last_words_are_kept():
     talk.rank = Rank.HOLD
     talk.sends(0.3)
     assert talk.session.last_words() is None
+
+
+def test_a_robot_has_a_second_to_end_its_motion_before_it_is_said_to_disobey():
+    report = lambda _, packet: Telemetry(disobeys="it cleans" if packet == b"cleans\n" else "")  # noqa: E731
+    talk = connected(type("Moded", (Cleaner,), {"name": "moded", "decode_report": report}))
+    talk.ask("clean")
+    talk.run(2 * OBEYS_S)
+    talk.rank, talk.command = Rank.COMMAND, FORWARD
+    talk.run(0.1)
+    for disobeys in ("", "it cleans"):
+        talk.hear(b"cleans\n")
+        assert talk.session.disobeys == disobeys
+        talk.run(OBEYS_S)
 
 
 def test_what_ends_a_motion_is_always_accepted():

@@ -188,6 +188,9 @@ SURVIVORS: dict[str, dict[str, dict[str, str]]] = {
         "is_due = decision.rank is Rank.LANDING and LAND in self._robot.requests and now_s >= self._land_s": {
             "now_s >= self._land_s -> now_s > self._land_s": AT_ONE_INSTANT
         },
+        "if is_due and not (now_s < self._land_s + LAND_S and self._is_busy(now_s)):  # a repeat waits": {
+            "now_s < self._land_s + LAND_S -> now_s <= self._land_s + LAND_S": AT_ONE_INSTANT
+        },
     },
     "robot_class/client_session RobotClassOperatorSession._withheld": {
         "if now_s - self._moved_at <= limit_s:": {
