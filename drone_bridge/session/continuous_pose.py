@@ -21,6 +21,8 @@ from drone_bridge.session.session import Actions, Note
 
 #: Tolerances of place and yaw, m and rad.
 NEAR, FAR = 0.1, 0.3
+#: Restarts within this time, s, are no resets: the pose has another unit, or the vehicle another maximum.
+LEAPING_S = 1.0
 #: Limit of the numbers that are used: sums with larger ones lose the place.
 FARTHEST = 1e9
 #: Counter.
@@ -44,6 +46,7 @@ class ContinuousPose:
         self._own, self._last = PlanarPose(), PlanarPose()  # the newest pose, in the vehicle's own frame and in odom
         self._place_at = self._yaw_at = -math.inf  # times of the last reports
         self._slack_s = 0.0  # longest gap of late: the reports after it may be late ones
+        self._restarted_at = -math.inf
         self._is_greeted = False
 
     def greeted(self) -> None:
@@ -69,6 +72,10 @@ class ContinuousPose:
                 f"The vehicle's own pose began again at x = {own.x:.2f} m, y = {own.y:.2f} m, yaw = {own.yaw:.2f} rad. "
                 f"odom goes on from {self._last.x:.2f} m, {self._last.y:.2f} m, {self._last.yaw:.2f} rad."
             )
+            if now_s - self._restarted_at < LEAPING_S:
+                most = f"{self._max_speed:g} m/s and {self.max_turn_rate:g} rad/s"
+                sentence += f" It does so again and again: is it in m and rad, and does it move by {most} at most?"
+            self._restarted_at = now_s
             actions = [Note(POSE_RESTARTS), Note("", sentence)]  # counted, and so published, although a log may block
         self._own, self._last, self._is_greeted = own, self._origin.seeing(own), False
         self._place_at, self._yaw_at = now_s if place else self._place_at, self._yaw_at if yaw is None else now_s
