@@ -358,6 +358,7 @@ def test_requests_without_navdata_are_refused_but_land_is_sent(flying):
     flying.lose_navdata()
     flying.run(1.5)
     assert flying.session.state == ASKING
+    assert "Wi-Fi" in flying.session.problems[0]
     assert "navdata" in flying.ask("takeoff").outcome.sentence
     assert "navdata" in flying.ask("reset").outcome.sentence
     land = flying.ask("land")

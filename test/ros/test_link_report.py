@@ -232,14 +232,14 @@ class TestSilence:
     """A silent peer, and one that is heard after it."""
 
     def test_who_was_silent_is_heard(self, make_report, clock):
-        said = []
-        report = make_report(logger=SimpleNamespace(info=said.append, warning=lambda line: None))
+        said, warned = [], []
+        report = make_report(logger=SimpleNamespace(info=said.append, warning=warned.append))
         peer = Peer(report, clock)
         peer.connects()
         clock[0] += 3.0
         for _ in range(3):
             report.notice_silence()
-        assert said == []
+        assert (said, warned) == ([], ["a:1 has been silent for 3 s."]), "of one by UDP that was never there, too"
         assert report.counts["silences"] == 1  # without subscribers to diagnostics
         peer.speaks()
         report.notice_silence()

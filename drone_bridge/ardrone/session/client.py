@@ -785,7 +785,8 @@ class ArdroneClientSession(Session):
         self._end_overdue(now_s)
         self._effects += [Note(REFUSED_SETTINGS, sentence) for sentence in self.settings.problems]
         self.settings.problems.clear()
-        self.problems = f"{self.peer} sends no navdata" if self.state == ASKING else "", "", "", ""
+        unheard = f"{self.peer} sends no navdata: switch it on, join its Wi-Fi, and run `drone-bridge doctor`"
+        self.problems = unheard if self.state == ASKING else "", "", "", ""
         if self.state == CONNECTED and (navdata := self.navdata):
             emergency = magnetometer = ""
             if navdata.has(State.EMERGENCY):

@@ -244,7 +244,7 @@ class LinkReport:
                     Obstacle.HANGING_PEER.key, Obstacle.HANGING_PEER.reason(**facts), DiagnosticStatus.ERROR
                 )
         if is_silent:
-            self.warn_ongoing(SILENCES, f"{self.peer} is connected but has been silent for {silence_s:.0f} s.")
+            self.warn_ongoing(SILENCES, f"{self.peer} has been silent for {silence_s:.0f} s.")
         elif self._was_silent and is_open:
             self.inform(f"{self.peer} is no longer silent.")
             self.end_ongoing(SILENCES)
