@@ -102,6 +102,8 @@ def _parse(words: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--version", action=_PrintVersion, nargs=0, help="show the version and exit")
     parser.add_argument("command", type=known(COMMANDS), help="'drone-bridge <command> --help' explains")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, metavar="...", help="arguments of the command")
+    if words[:1] == ["stop"]:  # the word that comes to mind first
+        words = ["hold", *words[1:]]
     return parser.parse_args(words or ["--help"])
 
 

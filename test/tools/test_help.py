@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The help of each command and program ends with one example of it."""
+"""The help of each command and program ends with one example of it. Words that people type are understood."""
 
 import io
+import os
 import re
 import sys
+from unittest.mock import Mock
 
 import pytest
 
@@ -39,6 +41,19 @@ def test_letters_that_the_locale_lacks_are_escaped(monkeypatch):
     monkeypatch.setattr(cli, "_run", lambda chosen: print("a robot für Übungen"))
     main(["info", "mine"])
     assert output.buffer.getvalue() == rb"a robot f\xfcr \xdcbungen" + b"\n"
+
+
+def test_stop_holds():
+    chosen = cli._parse(["stop", "/drone"])
+    assert (chosen.command, chosen.arguments) == ("hold", ["/drone"])
+
+
+@pytest.mark.parametrize("words", [["recorder", "-h"], ["drone_bridge", "recorder", "-h"]])
+def test_a_node_is_run_with_or_without_the_package(words, monkeypatch):
+    run = Mock()
+    monkeypatch.setattr(os, "execv", run)
+    main(["run", *words])
+    assert run.call_args.args[1] == ["recorder", "-h"]
 
 
 @pytest.mark.parametrize("words", [[], ["tello"]])

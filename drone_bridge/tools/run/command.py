@@ -21,5 +21,5 @@ def main(argv: Sequence[str]) -> int:
     )
     parser.add_argument("node", type=known(names), help="its name")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help="such as --ros-args -p port:=9000")
-    words = parser.parse_args(argv)
+    words = parser.parse_args(argv[argv[:1] == ["drone_bridge"] :])  # the package's name, as of ros2 run, is optional
     os.execv(folder / words.node, [words.node, *words.arguments])
