@@ -213,7 +213,7 @@ def base_python() -> str:
 def make_venv() -> None:
     """Create the virtual environment, unless it exists and is of this Python."""
     stamp, fingerprint = VENV / "python.stamp", digest([sys.version, str(VENV), LAYOUT, DISTRIBUTION])
-    if is_current(stamp, fingerprint):
+    if is_current(stamp, fingerprint) and (VENV / "bin" / "python").exists():  # its Python may have been removed
         return
     if VENV.exists():  # of another Python or distribution, or copied from another folder
         say(f"replacing {VENV} by one with ROS 2 {DISTRIBUTION.capitalize()} for Python {platform.python_version()}")

@@ -66,6 +66,19 @@ def test_a_copied_or_renamed_clone_advises_make_setup(built, shell, is_original_
 
 
 @pytest.mark.parametrize("shell", SHELLS)
+@pytest.mark.parametrize("gone", ["bin/python3", f"lib/python3.{sys.version_info.minor}"], ids=["removed", "upgraded"])
+def test_a_clone_without_its_python_advises_setup(built, shell, gone):
+    path = built / ".venv" / gone
+    aside = path.rename(path.with_name("aside"))
+    try:
+        output, error = activate(built, shell)
+    finally:
+        aside.rename(path)
+    assert output == "- -"
+    assert "make setup" in error
+
+
+@pytest.mark.parametrize("shell", SHELLS)
 def test_a_clone_that_is_not_built_advises_make_setup(built, shell, tmp_path):
     shutil.copytree(built / "env", tmp_path / "env")
     output, error = activate(tmp_path, shell)
