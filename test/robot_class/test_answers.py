@@ -122,7 +122,7 @@ def test_after_a_stall_no_answer_of_before_it_is_awaited():
 
 
 @pytest.mark.parametrize("most", [0.3, 0.2])
-def test_neutral_is_sent_at_once_and_whole_after_motion_and_for_an_unencodable_command(most):
+def test_neutral_is_sent_at_once_and_whole_also_for_an_unencodable_command(most):
     class Limited(Vacuum):
         name = "limited"
 
