@@ -12,7 +12,6 @@ from rclpy.qos import DurabilityPolicy, QoSProfile
 from ros_session import wait_until
 from sensor_msgs.msg import BatteryState, Imu, Range
 from std_msgs.msg import Bool, Empty
-from std_srvs.srv import SetBool, Trigger
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
@@ -36,37 +35,6 @@ def serve(operator, start_child):
     return start
 
 
-class Drone:
-    """Services of a drone, and its state of flight."""
-
-    def __init__(self, ros):
-        self.told = []
-        for name in ("takeoff", "land", "reset"):
-            ros.create_service(Trigger, f"dronegui_bridge/{name}", self.serve(name))
-        ros.create_service(SetBool, "dronegui_bridge/hover", self._serve_hover)
-        self.flying = ros.node.create_publisher(Bool, "flying", LATCHED)
-        self.fly(False)
-
-    def fly(self, is_flying):
-        self.flying.publish(Bool(data=is_flying))
-
-    def serve(self, name):
-        def serve(_, response):
-            self.told.append(name)
-            response.success = True
-            self.fly(name == "takeoff")
-            return response
-
-        return serve
-
-    def _serve_hover(self, _, response):
-        response.success = True
-        return response
-
-    def wait(self, *told):
-        wait_until(lambda: self.told == list(told), f"{told}")
-
-
 def test_buttons_as_empty_messages_for_drivers_that_have_topics(ros, serve, operator):
     names = {"takeoff": "ardrone/takeoff", "land": "ardrone/land", "reset": "ardrone/reset"}
     topics = {name: ros.subscribe(Empty, topic) for name, topic in names.items()}
@@ -80,7 +48,8 @@ def test_buttons_as_empty_messages_for_drivers_that_have_topics(ros, serve, oper
 
 
 def test_navdata_follows_the_topics_and_ends_with_them(ros, serve, operator):
-    drone = Drone(ros)
+    flying = ros.node.create_publisher(Bool, "flying", LATCHED)
+    flying.publish(Bool(data=False))
     reports = ros.subscribe(DiagnosticArray, "/diagnostics")
     server = serve()
     operator.keep_sending()
@@ -107,7 +76,7 @@ def test_navdata_follows_the_topics_and_ends_with_them(ros, serve, operator):
     assert demo["vbat_flying_percentage"] == 50
     assert (demo["vx"], demo["vy"]) == pytest.approx((500, -250))
     assert demo["ctrl_state"] >> 16 == LANDED
-    drone.fly(True)
+    flying.publish(Bool(data=True))
     operator.state(HOVERING)
     operator.keep_sending(hover=False)
     operator.state(FLYING)

@@ -4,94 +4,41 @@
 import sys
 
 import pytest
-from processes import Process
+from processes import Process, when_listening
 from ros_session import wait_until
 from simulator_client import SimulatorClient
 
 from drone_bridge.simulator import codec as sim
-from drone_bridge.simulator.codec import Attribute, ItemType
+from drone_bridge.simulator.codec import Attribute
 
 VEHICLE = 0
 ALL = tuple(Attribute)
-KNOWN_AXES = [1.0, 0.0, 0.0, 0.0]  # for body_to_model, since learning it turns the vehicle for a moment
-
-
-def emulator(*options):
-    process = Process(
-        sys.executable, "-m", "drone_bridge.simulator.emulator", "--port", 0, "--scene", "buoys", *options
-    )
-    process.port = int(process.wait_for_line(r"listening on .*:(\d+)")[1])
-    return process
-
-
-class Relay:
-    """The relay, and clients of both its ends."""
-
-    def __init__(self, name, simulator_options=(), **server_options):
-        self.remap = (f"__ns:=/{name}",)
-        self.simulator = emulator(*simulator_options)
-        self.bridge = self.start_bridge()
-        patient = {f"{name}_timeout": 30.0 for name in ("source", "request", "command")}
-        self.server = Process.node("simulator_server", port=0, remap=self.remap, **{**patient, **server_options})
-        self.port = int(self.server.wait_for_line(r"clients on .*:(\d+)")[1])
-        self.clients = []
-
-    def start_bridge(self):
-        known = {"body_to_model": KNOWN_AXES, "request_timeout": 20.0, "rate": 100.0}
-        bridge = Process.node("simulator_bridge", port=self.simulator.port, remap=self.remap, **known)
-        bridge.wait_for_line("Connected to")
-        return bridge
-
-    def connect(self, port=None):
-        self.clients.append(SimulatorClient(port or self.port))
-        return self.clients[-1]
-
-    def operator(self):
-        """Return a client once all services are discovered."""
-        client = self.connect()
-        ids = tuple(range(6))
-        wait_until(lambda: tuple(sorted(client.get(sim.ListEntities()).ids)) == ids, "the bridge's services")
-        wait_until(lambda: not isinstance(client.ask(sim.GetEntity(VEHICLE, 0)), sim.Error), "a state")
-        return client
-
-    def close(self):
-        for client in self.clients:
-            client.close()
-        for process in (self.server, self.bridge, self.simulator):
-            process.end()
-
-
-@pytest.fixture(scope="module")
-def relay():
-    relay = Relay("shared")
-    yield relay
-    relay.close()
+EMULATOR = (sys.executable, "-m", "drone_bridge.simulator.emulator", "--port", 0, "--scene", "buoys")
+#: With a known body_to_model, since learning it turns the vehicle for a moment.
+BRIDGE = {"body_to_model": [1.0, 0.0, 0.0, 0.0], "request_timeout": 20.0, "rate": 100.0}
+SERVER = {"source_timeout": 30.0, "request_timeout": 30.0, "command_timeout": 30.0}
 
 
 @pytest.fixture
-def operator(relay):
-    client = relay.operator()
-    yield client
-    client.ask(sim.Pause())
-    client.close()
-
-
-@pytest.fixture
-def direct(relay):
+def direct(start_child, closing):
     """Return a client of the simulator itself."""
-    return relay.connect(relay.simulator.port)
+    return closing(SimulatorClient(when_listening(start_child(*EMULATOR)).port))
 
 
-def value(client, entity, attribute):
-    return client.get(sim.GetEntity(entity, attribute)).value
+@pytest.fixture
+def operator(direct, start_child, closing):
+    """Return a client of the server once all services are discovered."""
+    namespace = {"make": Process.node, "remap": ("__ns:=/shared",)}
+    port = direct.socket.getpeername()[1]
+    start_child("simulator_bridge", port=port, **namespace, **BRIDGE).wait_for_line("Connected to")
+    server = start_child("simulator_server", port=0, **namespace, **SERVER)
+    client = closing(SimulatorClient(int(server.wait_for_line(r"clients on .*:(\d+)")[1])))
+    wait_until(lambda: sorted(client.get(sim.ListEntities()).ids) == list(range(6)), "the bridge's services")
+    wait_until(lambda: not isinstance(client.ask(sim.GetEntity(VEHICLE, 0)), sim.Error), "a state")
+    return client
 
 
-def assert_same(told, there):
-    for mine, real in zip(told, there, strict=True):
-        assert mine == (real if isinstance(real, bool) else pytest.approx(real, rel=1e-12, abs=1e-12))
-
-
-def test_the_vehicle_s_stream_equals_the_simulator_s_step_by_step(relay, operator, direct):
+def test_the_vehicle_s_stream_equals_the_simulator_s_step_by_step(operator, direct):
     mine = operator.add(sim.StreamEntity(VEHICLE, 1, ALL))
     real = direct.add(sim.StreamEntity(VEHICLE, 1, ALL))
     direct.get(sim.SetEntity(VEHICLE, Attribute.VELOCITY, (0.5, -0.2, 0.1)))
@@ -105,6 +52,5 @@ def test_the_vehicle_s_stream_equals_the_simulator_s_step_by_step(relay, operato
         there = direct.wait_for(sim.EntityData, lambda data: data.id == real)
         assert told.attributes == ALL
         assert told.id == mine
-        assert_same(told.values, there.values)
-    assert operator.get(sim.Remove(ItemType.ENTITY_STREAM, mine)) == sim.Ok()
-    direct.get(sim.Remove(ItemType.ENTITY_STREAM, real))
+        for value, expected in zip(told.values, there.values, strict=True):
+            assert value == pytest.approx(expected, rel=1e-12, abs=1e-12)
