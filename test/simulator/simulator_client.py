@@ -125,9 +125,6 @@ class SimulatorClient:
         """Return a request's bytes for the caller to send, and expect its answer."""
         return self._connection.send(request)
 
-    def send_bytes(self, data):
-        self.socket.sendall(data)
-
     def __enter__(self):
         return self
 

@@ -100,16 +100,6 @@ def test_a_server_rejects_invalid_messages(data, error):
             server.next_event()
 
 
-def test_a_server_can_have_the_real_one_s_size_limit():
-    server = sim.ServerConnection(max_body_bytes=sim.MAX_REQUEST_BYTES)
-    longest = sim.AddObject("turbulence", bytes(1010))
-    server.receive_data(sim.frame(longest))
-    assert server.next_event() == longest
-    server.receive_data(sim.frame(sim.AddObject("turbulence", bytes(1011))))
-    with pytest.raises(RemoteProtocolError, match="1025 bytes; 1024 are allowed"):
-        server.next_event()
-
-
 def test_a_client_refuses_requests_too_long_for_a_real_server():
     client = sim.ClientConnection()
     client.send(sim.AddObject("turbulence", bytes(1010)))

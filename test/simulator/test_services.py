@@ -169,22 +169,6 @@ def test_an_entity_added_by_another_client_can_be_published(talk):
     assert talk.asked["streams"] == [sim.StreamEntity(7, 4, (0, 1, 2, 3, 4))]
 
 
-def test_the_state_can_be_set_in_parts(talk):
-    velocity = Twist(linear=Vector3(x=1.0), angular=Vector3(z=1.0))
-    fields = {"set_position": True, "set_velocity": True, "set_angular_velocity": True, "set_corporeal": True}
-    fields |= {"id": BUOY, "pose": NORTH, "twist": velocity, "corporeal": False}
-    assert call(talk, "set_entity_state", **fields)[0].is_success
-    assert [(request.attribute, request.value) for request in requests(talk, sim.SetEntity)] == [
-        (Attribute.POSITION, (2.0, 1.0, -3.0)),
-        (Attribute.VELOCITY, near(1, 0, 0)),  # in its own frame, facing north
-        (Attribute.ANGULAR_VELOCITY, (0.0, 0.0, -1.0)),
-        (Attribute.CORPOREAL, False),
-    ]
-    talk.world.answers[sim.SetEntity] = lambda request: sim.Error(1) if request.attribute == 1 else sim.Ok()
-    outcome, _ = call(talk, "set_entity_state", **fields)
-    assert (outcome.is_success, outcome.result) == (False, 1)
-
-
 def test_a_camera_is_added_with_streams_of_its_targets(talk):
     fields = {"name": "down", "entity_id": 0, "targets": [1], "period": 5, "pose": NORTH}
     assert call(talk, "add_camera", **fields)[1] == {"id": 1}

@@ -133,22 +133,6 @@ def test_silence_in_the_middle_of_a_frame_decides_nothing():
 # Time 0.
 
 
-@pytest.mark.parametrize("layout", wire.LAYOUTS)
-@pytest.mark.parametrize("feed", FEEDS)
-def test_time_0_is_a_new_simulation_and_any_other_step_back_an_alarm(layout, feed):
-    connection = codec.AutopilotConnection(layout)
-    feed(connection, wire.constants_bytes())
-    for time in (0.0, 0.5, 1.0, 0.0, 0.25):
-        feed(connection, wire.frame_bytes(layout, time=time))
-        if connection.must_answer:
-            connection.send(codec.MotionParameters(0, 0, 0, 9))
-    told = [getattr(event, "time", event) for event in wire.drain(connection)[1:]]
-    assert told == [0.0, 0.5, 1.0, codec.SimulationRestarted(1.0), 0.0, 0.25]
-    feed(connection, wire.frame_bytes(layout, time=0.125))
-    with pytest.raises(RemoteProtocolError, match=r"time runs back from 0\.25 s to 0\.125 s"):
-        connection.next_event()
-
-
 @pytest.mark.parametrize("is_known", [True, False])
 @pytest.mark.parametrize("layout", wire.LAYOUTS)
 @pytest.mark.parametrize("feed", FEEDS)
