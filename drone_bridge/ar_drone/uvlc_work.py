@@ -47,7 +47,10 @@ def encode_jpeg(data: bytes, request: Mapping[str, Any]) -> Results:
 
 
 def in_front_size(pixels: Pixels) -> Pixels:
-    """Scale an image to the size of the front camera, with black bars if its aspect ratio differs."""
+    """Scale an image to the size of the front camera, with black bars if its aspect ratio differs.
+
+    Raises ImageError for another size without OpenCV.
+    """
     height, width, _ = pixels.shape
     if (width, height) == (FRONT.width, FRONT.height):
         return np.ascontiguousarray(pixels)
@@ -55,17 +58,7 @@ def in_front_size(pixels: Pixels) -> Pixels:
     rows, columns = (max(1, round(scale * size)) for size in (height, width))
     fitted = np.zeros((FRONT.height, FRONT.width, 3), np.uint8)
     top, left = (FRONT.height - rows) // 2, (FRONT.width - columns) // 2
-    fitted[top : top + rows, left : left + columns] = _scaled(pixels, rows, columns)
+    cv2 = opencv()
+    scaled = cv2.resize(np.ascontiguousarray(pixels), (columns, rows), interpolation=cv2.INTER_AREA)
+    fitted[top : top + rows, left : left + columns] = scaled
     return fitted
-
-
-def _scaled(pixels: Pixels, rows: int, columns: int) -> Pixels:
-    """Scale an image; without OpenCV by nearest neighbours."""
-    try:
-        cv2 = opencv()
-    except ValueError:
-        height, width, _ = pixels.shape
-        nearest: Pixels = pixels[np.arange(rows) * height // rows][:, np.arange(columns) * width // columns]
-        return nearest
-    scaled: Pixels = cv2.resize(np.ascontiguousarray(pixels), (columns, rows), interpolation=cv2.INTER_AREA)
-    return scaled
