@@ -16,7 +16,6 @@ from nav_msgs.msg import Odometry
 from processes import Process
 from ros_session import TIMEOUT_S, module_ros, repeating, wait_until
 from sensor_msgs.msg import Image
-from std_srvs.srv import SetBool, Trigger
 from web_boxes import boxes, contains, faults, overlap
 from web_page import IS_AT_HELM, grows, press_twice, take_the_helm
 from web_viewer import Pilot, web_bridge
@@ -224,48 +223,6 @@ def test_take_off_needs_two_presses_and_its_notice_covers_no_stick(page, ros, pe
         assert not any(overlap(notice, stick) for notice in boxes(page, ".notice"))
 
 
-@pytest.mark.exhaustive
-def test_a_service_with_a_bool_is_a_switch_with_exceptions(page, ros):
-    asked = []
-
-    def switch(request, response):
-        asked.append(request.data)
-        response.success = True
-        return response
-
-    service = ros.node.create_service(SetBool, "/dronegui_bridge/lights", switch)
-    lights = "[data-call='/dronegui_bridge/lights']"
-    try:
-        for is_on in (True, False):
-            page.click(lights)
-            page.wait(f"document.querySelector({lights!r}).ariaChecked === '{str(is_on).lower()}'")
-        assert asked == [True, False]
-        for name in ("assume_flying", "hover"):
-            assert not page.evaluate(f"document.querySelector('[data-call=\"/dronegui_bridge/{name}\"]') !== null")
-    finally:
-        ros.node.destroy_service(service)
-
-
-@pytest.mark.exhaustive
-def test_a_trim_is_a_button_of_one_press(page, ros):
-    asked = []
-
-    def trim(_, response):
-        asked.append(True)
-        response.success, response.message = False, "in the air"
-        return response
-
-    service = ros.node.create_service(Trigger, "/dronegui_bridge/flat_trim", trim)
-    button = "[data-call='/dronegui_bridge/flat_trim']"
-    try:
-        page.click(button)
-        page.wait("document.querySelector('.notice').innerText === 'in the air'")
-        assert asked == [True]
-        assert page.evaluate(f"document.querySelector({button!r}).textContent") == "flat trim"
-    finally:
-        ros.node.destroy_service(service)
-
-
 EMERGENCY = "/dronegui_bridge/emergency"
 BUTTON = f'[data-call="{EMERGENCY}"]'
 FALLS = dronegui.KIND.emergencies["emergency"].effect
@@ -315,23 +272,6 @@ def test_a_second_finger_presses_an_emergency_twice_but_not_by_bouncing(browser,
 
 #: Another pointer that goes down on the button of the emergency.
 BOUNCE = f"""document.querySelector({BUTTON!r}).dispatchEvent(new PointerEvent("pointerdown", {{ pointerId: 77 }}))"""
-
-
-@pytest.mark.exhaustive
-def test_a_vehicle_in_a_namespace_within_keeps_its_buttons_to_itself(page, ros):
-    taken = ros.node.create_subscription(TwistStamped, "/other/cmd_vel_stamped", print, 1)
-    service = ros.node.create_service(Trigger, "/other/takeoff", lambda _, response: response)
-    is_there = "document.querySelector('[data-call=\"/other/takeoff\"]') !== null"
-    try:
-        page.click("[data-vehicle=other]")
-        page.wait(is_there)
-        page.click("[data-vehicle=dronegui]")
-        page.wait(f"document.querySelector('{TAKEOFF}') !== null")
-        assert not page.evaluate(is_there)
-    finally:
-        ros.node.destroy_service(service)
-        ros.node.destroy_subscription(taken)
-    page.wait("document.querySelectorAll('[data-vehicle]').length === 1")
 
 
 # A camera, and an attitude: the bridge of this drone has neither.
