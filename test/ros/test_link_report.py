@@ -69,21 +69,6 @@ def test_durations_are_means_of_one_period_and_counts_grow_for_ever(make_report)
     assert "round_trip_ms" not in values_of(second)
 
 
-def test_events_of_an_unrequested_period_are_not_reported_as_new(make_report, clock):
-    report = make_report()
-    report.counts.update({"frames": 600, "lost_connections": 1})
-    report.record_duration("round_trip", 0.5)
-    clock[0] += 60.0
-    report.start_period()
-    report.counts["frames"] += 10
-    clock[0] += 1.0
-    status = report.status("a link", "")
-    assert (status.level, status.message) == (DiagnosticStatus.OK, "connected")
-    assert values_of(status)["lost_connections"] == "1"
-    assert values_of(status)["frames_per_second"] == "10.0"
-    assert "round_trip_ms" not in values_of(status)
-
-
 def test_a_duration_may_come_while_those_of_its_period_are_reported(report):
     """As from the link's thread, which got the period's durations just before the report took them."""
     durations_s = report._durations_s
@@ -196,16 +181,6 @@ class TestConnections:
         assert pass_s(2.0) == 5.0
         assert pass_s(0.0, hears=True) == 0.0
         assert pass_s(0.5) == 0.5
-
-    def test_a_connection_ends_for_reports_when_the_loop_looks(self, report, peer):
-        session = peer.session
-        session.is_open, session.since_s = True, 100.0
-        assert not report.is_open
-        report.follow(session)
-        session.is_open = False
-        assert report.is_open
-        report.follow(session)
-        assert not report.is_open
 
     def test_the_next_link_begins_without_silence(self, report, pass_s):
         pass_s(1.0, connects=True)

@@ -19,18 +19,6 @@ from drone_bridge.ros.node.log_limiter import (
 )
 
 
-def test_a_burst_passes_and_then_one_line_at_a_time(clock):
-    limiter = LogLimiter()
-    lines = [f"line {number}" for number in range(BURST)]
-    assert [limiter.admit(line) for line in lines] == lines
-    assert limiter.admit("too many") is None
-    clock[0] += 1 / LINES_PER_S
-    assert limiter.admit("the next one") == "the next one (1 line suppressed)"
-    assert [limiter.admit("a flood") for _ in range(1000)] == [None] * 1000
-    clock[0] += 1 / LINES_PER_S
-    assert limiter.admit("after it") == "after it (1000 lines suppressed)"
-
-
 def test_a_flood_of_one_kind_hides_no_other(clock):
     limiters = LogLimiters()
     floods = [limiters.admit(f"127.0.0.1:{port} ('{port}') is heard.") for port in range(1000)]
