@@ -26,7 +26,6 @@ TOPIC = "/cmd_vel_stamped"
 AXE = Path(chromium.ROOT) / "web" / "node_modules" / "axe-core" / "axe.min.js"
 VALUE = "document.querySelector('.stick-box.right .stick-value').innerText"
 FORWARD = "KeyW"
-TAKEOFF = '[data-call="/dronegui_bridge/takeoff"]'
 
 browser = chromium.module_browser()
 ros = module_ros()
@@ -207,22 +206,6 @@ def test_gamepad_axes_are_shown_and_changeable_and_its_button_is_stop(helm, peer
     helm.evaluate(pad % (0, "false"))
 
 
-@pytest.mark.exhaustive
-def test_take_off_needs_two_presses_and_its_notice_covers_no_stick(page, ros, peer):
-    assert ros.switch("dronegui_bridge/assume_flying", False).success
-    button = f"document.querySelector('{TAKEOFF}')"
-    page.click(TAKEOFF)
-    page.wait(f"{button}.classList.contains('armed')")
-    page.wait(f"!{button}.classList.contains('armed')")  # timeout of the second press
-    peer.forget()
-    press_twice(page, TAKEOFF)
-    page.wait("!document.querySelector('.notice').hidden")
-    assert "take_off was pressed and released" in page.text(".notice")
-    assert any(packet.presses("take_off") for packet in peer.packets)
-    for stick in boxes(page, ".stick"):
-        assert not any(overlap(notice, stick) for notice in boxes(page, ".notice"))
-
-
 EMERGENCY = "/dronegui_bridge/emergency"
 BUTTON = f'[data-call="{EMERGENCY}"]'
 FALLS = dronegui.KIND.emergencies["emergency"].effect
@@ -233,7 +216,7 @@ def says(text):
 
 
 @pytest.mark.exhaustive
-def test_emergency_shows_its_effect_and_is_called_by_a_second_press(page, ros, peer):
+def test_emergency_is_called_by_a_second_press_and_its_notice_is_no_obstacle(page, ros, peer):
     """By its button next to the sticks; on hold, and in any state of the drone."""
     assert ros.switch("dronegui_bridge/hold", True).success
     peer.forget()
@@ -244,6 +227,8 @@ def test_emergency_shows_its_effect_and_is_called_by_a_second_press(page, ros, p
     press_twice(page, BUTTON)
     page.wait("!document.querySelector('.notice').hidden")
     assert "reset was pressed and released" in page.text(".notice")
+    for stick in boxes(page, ".stick"):
+        assert not any(overlap(notice, stick) for notice in boxes(page, ".notice"))
     down = [packet.presses("reset") for packet in peer.packets]
     assert sum(now and not before for before, now in pairwise([False, *down])) == 1
 
