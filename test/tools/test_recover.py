@@ -68,11 +68,12 @@ def read(path):
 
 @pytest.mark.parametrize("compression", CompressionType)
 @pytest.mark.parametrize("chunk_size", [2000, 2**20])
-def test_a_recovered_file_has_index_statistics_and_summary(tmp_path, compression, chunk_size):
+def test_a_recovered_file_has_index_statistics_and_summary(tmp_path, compression, chunk_size, capsys):
     expected = write(tmp_path / "killed.mcap", is_killed=True, chunk_size=chunk_size, compression=compression)
     with (tmp_path / "killed.mcap").open("ab") as file:
         file.write(b"\6\xff\0\0\0\0\0\0\0torn")
     assert main(["recover", str(tmp_path / "killed.mcap"), str(tmp_path / "saved.mcap")]) == 0
+    assert "lacks the last 13 bytes of the file" in capsys.readouterr().out
     assert read(tmp_path / "saved.mcap") == expected
     with (tmp_path / "saved.mcap").open("rb") as file:
         reader = SeekingReader(file, validate_crcs=True)
@@ -134,10 +135,23 @@ def test_a_file_with_an_end_and_an_index_is_recovered_if_it_is_damaged(tmp_path,
 
 def test_another_file_is_not_recovered(tmp_path, capsys):
     path = tmp_path / "other.mcap"
-    path.write_bytes(random.Random(7).randbytes(3_000_000))
-    assert main(["recover", str(path), str(tmp_path / "saved.mcap")]) == 1
-    assert "does not begin like an MCAP file" in capsys.readouterr().err
-    assert not (tmp_path / "saved.mcap").exists()
+    write(path)
+    begun = path.read_bytes()[:100], "contains no complete message"
+    for content, why in ((random.Random(7).randbytes(3_000_000), "does not begin like an MCAP file"), begun):
+        path.write_bytes(content)
+        assert main(["recover", str(path), str(tmp_path / "saved.mcap")]) == 1
+        assert f"'{path}' {why}." in capsys.readouterr().err
+        assert not (tmp_path / "saved.mcap").exists()
+
+
+@pytest.mark.parametrize("is_killed", [True, False])
+def test_a_file_that_is_cut_in_its_end_and_ends_in_zeros_loses_no_message(tmp_path, is_killed):
+    path, saved = tmp_path / "killed.mcap", tmp_path / "saved.mcap"
+    expected = write(path, is_killed=is_killed)
+    path.write_bytes(path.read_bytes()[: None if is_killed else -9])
+    os.truncate(path, 2**34)  # zeros, as a power failure leaves them
+    assert main(["recover", str(path), str(saved)]) == 0
+    assert read(saved) == expected
 
 
 def test_a_recovery_that_fails_leaves_nothing_but_what_was_there(tmp_path, monkeypatch, capsys):
@@ -154,6 +168,7 @@ def test_a_recovery_that_fails_leaves_nothing_but_what_was_there(tmp_path, monke
     assert not saved.exists()
     saved.write_text("of another")
     assert main(["recover", str(path), str(saved)]) == 1
+    assert f"{saved}: File exists" in capsys.readouterr().err
     assert saved.read_text() == "of another"
 
 
