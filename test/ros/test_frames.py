@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rotations import about, matrix, turned
+from rotations import about, matrix
 
 from drone_bridge.motion.flight_control import RatesAndThrust
 from drone_bridge.motion.quaternions import euler_from_quaternion, quaternion_from_euler
@@ -37,18 +37,6 @@ def close(actual, expected):
 # Rotations in isolation.
 
 
-def test_positive_roll_lifts_the_left_side():
-    assert turned(quaternion_from_euler(0.1, 0, 0), LEFT)[2] > 0
-
-
-def test_positive_pitch_lowers_the_nose():
-    assert turned(quaternion_from_euler(0, 0.1, 0), FORWARD)[2] < 0
-
-
-def test_positive_yaw_turns_the_nose_left():
-    assert turned(quaternion_from_euler(0, 0, 0.1), FORWARD)[1] > 0
-
-
 @given(angles, angles, angles)
 def test_euler_angles_turn_about_z_then_the_new_y_then_the_newest_x(roll, pitch, yaw):
     expected = about(UP, yaw) @ about(LEFT, pitch) @ about(FORWARD, roll)
@@ -58,7 +46,6 @@ def test_euler_angles_turn_about_z_then_the_new_y_then_the_newest_x(roll, pitch,
 @given(angles, st.floats(-1.57, 1.57), angles)
 def test_euler_angles_come_back_from_the_quaternion(roll, pitch, yaw):
     back = euler_from_quaternion(quaternion_from_euler(roll, pitch, yaw))
-    assert close(matrix(quaternion_from_euler(*back)), matrix(quaternion_from_euler(roll, pitch, yaw)))
     differences = [math.remainder(a - b, 2 * math.pi) for a, b in zip(back, (roll, pitch, yaw), strict=True)]
     assert differences == pytest.approx([0, 0, 0], abs=1e-6)
 
@@ -85,16 +72,8 @@ def optical(point_in_camera_body):
     return matrix(frames.OPTICAL_IN_BODY).T @ point_in_camera_body
 
 
-def test_a_point_ahead_is_at_positive_z_of_the_optical_frame():
-    assert close(optical(FORWARD), [0, 0, 1])
-
-
-def test_a_point_to_the_right_is_at_positive_x_of_the_optical_frame():
-    assert close(optical(-LEFT), [1, 0, 0])
-
-
-def test_a_point_below_is_at_positive_y_of_the_optical_frame():
-    assert close(optical(-UP), [0, 1, 0])
+def test_right_below_and_ahead_are_x_y_and_z_of_the_optical_frame():
+    assert close([optical(-LEFT), optical(-UP), optical(FORWARD)], np.eye(3))
 
 
 # The testbed's world.
