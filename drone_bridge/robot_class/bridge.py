@@ -230,6 +230,7 @@ class RobotClassBridge(ProtocolNode):
     def _report_obstacles(self) -> None:
         self.report.update_obstacle(Obstacle.BEHIND, self._session.outstanding.behind if self.has_link else None)
         self.report.update_obstacle(Obstacle.BLOCKED, self._session.blocked if self.has_link else None)
+        self.report.update_obstacle(Obstacle.NO_REPORT, self._session.unread)
 
     def publish_event(self, message: StatePacket) -> None:
         self._topics.publish(message, self.now())

@@ -203,6 +203,9 @@ class RobotClassOperatorSession(Session):
         self.disobedience = 0, ""
         #: Facts about a robot that answers while no report comes to the further ports; else None. Thread-safe.
         self.blocked: dict[str, str] | None = None
+        #: Those about a silent robot whose packets are no reports; and why the newest one is none.
+        self.unread: dict[str, str] | None = None
+        self._unread = ""
         self._is_ungreeted = False  # held, since it does not obey
         self._is_resumed = False  # greeted again since then
         self._judged_from_s = math.inf
@@ -304,26 +307,24 @@ class RobotClassOperatorSession(Session):
                 if isinstance(packet, StatePacket):
                     left_out, end.left_out = end.left_out, ()
                     actions += (self._once(REJECTED, f"Left out: {each}.") for each in left_out)
-                    packet, restarted = self._located(packet, now_s)
-                    self._received(now_s)
-                    self._reported(now_s)
-                    self._report_disobeys = packet.meaning.disobeys
-                    actions += self._judge(now_s)
-                    if self.state == CONNECTED:
-                        self.is_proven = True
-                        for each in (self._feedback, self._watch):
-                            if each:
-                                each.measured(packet.meaning, now_s)
-                    actions += [*restarted, Publish(packet), Note(REPORTS)]
+                    actions += self._reported(packet, now_s)
+                elif packet.meaning is None and not is_of_greeting:
+                    self._unread = f"decode_report() returned None for {packet.data!r:.60}"
                 elif isinstance(packet.meaning, Answer):
                     self._received(now_s)
                     if not (self._robot.answered or is_of_greeting or self._answers_repeat(packet, now_s)):
                         actions += self._answered(packet.meaning, now_s)
                 actions += self._matched(packet.meaning, now_s) if is_first_link else []
         except RemoteProtocolError as error:
-            actions.append(self._once(REJECTED, str(error)))
-            self._other_answer = end.rejected if self._test is not None else b""
-            actions += self._matched(Answer("", False, str(error)), now_s) if is_first_link else []
+            rejected, end.rejected = end.rejected, b""  # empty if the bytes were no packet
+            if is_step := bool(rejected) and self._test is not None and _passes(self._test, rejected):
+                self._received(now_s)  # an answer need not be a report
+                actions += self._handshake(now_s)
+            else:
+                actions.append(self._once(REJECTED, str(error)))
+                self._other_answer = rejected if self._test is not None else b""
+                self._unread = str(error).rstrip(".")
+            actions += self._matched(Answer("", is_step, str(error)), now_s) if is_first_link else []
             if is_first_link and self._is_stream and end.has_failed:
                 actions += self._ended()
             return actions, False
@@ -350,6 +351,7 @@ class RobotClassOperatorSession(Session):
             if self._further and self._reported_at is None:
                 ports = " and ".join(str(each.port) for each in self._further.values())
                 self.blocked = None if self.received_s is None else {"peer": self.peer, "ports": ports}
+            self.unread = {"peer": self.peer, "reason": self._unread} if self._unread else None
             silence = Note(LOST, self._unreadable(silent_s) or f"{self.peer} was silent for {silent_s:.1f} s.")
             if self._is_stream:
                 return [*self._ended(), silence]
@@ -638,11 +640,21 @@ class RobotClassOperatorSession(Session):
         """Record that the robot is responsive."""
         self.received_s, self._moved_at, self._withholds = now_s, math.inf, False
 
-    def _reported(self, now_s: float) -> None:
-        """Measure the gap between reports. Those of one burst count as one."""
+    def _reported(self, packet: StatePacket, now_s: float) -> Actions:
+        """Execute a report, and measure the gap to the last one. Those of one burst count as one."""
+        packet, restarted = self._located(packet, now_s)
+        self._received(now_s)
         if self._reported_at is not None and now_s > self._reported_at:
             self._gaps_s.append(now_s - self._reported_at)
-        self._reported_at, self.blocked = now_s, None
+        self._reported_at, self.blocked, self.unread, self._unread = now_s, None, None, ""
+        self._report_disobeys = packet.meaning.disobeys
+        judged = self._judge(now_s)
+        if self.state == CONNECTED:
+            self.is_proven = True
+            for each in (self._feedback, self._watch):
+                if each:
+                    each.measured(packet.meaning, now_s)
+        return [*judged, *restarted, Publish(packet), Note(REPORTS)]
 
     def _withheld(self, decision: Decision[Any], now_s: float) -> Actions:
         """Return the notes of a motion that is not sent, as a robot on a stream has been silent too long. Else none."""

@@ -50,6 +50,7 @@ class Obstacle(Enum):
         "compare the baud rate and the kind of robot with those of the peer",
     )
     BLOCKED = "{peer} answers, but none of its reports reaches UDP port {ports}", "allow it in this machine's firewall"
+    NO_REPORT = "{peer} sends packets, but no report: {reason}", "let decode_report() return Telemetry for each report"
     SILENT = "{peer} has been silent for {silence}", "restart it, if it stays silent"
     NO_VIDEO = "no video comes from {peer}", "{advice}"
     HANGING_PEER = "{peer} has fallen silent {number} times", "it hangs, or the network drops out: restart it"

@@ -85,6 +85,27 @@ def test_a_stream_whose_packets_are_all_dropped_is_closed_when_silent():
     assert talk.now_s > since_s + TIMEOUT_S
 
 
+@pytest.mark.parametrize("error", [None, ValueError("no checksum")], ids=repr)
+@pytest.mark.parametrize("robot", [Meter, Datagrams])
+def test_packets_of_which_none_is_a_report_are_named_when_silent(robot, error):
+    talk = talk_of(robot, error=error, **({} if error else {"decode_report": lambda _, packet: None}))
+    for _ in range(35):
+        talk.hear(b"bad\n")
+        talk.run(0.1)
+    assert re.search(r"no checksum.*b'bad" if error else r"None for b'bad", talk.session.unread["reason"])
+    talk.session._robot.decode_report = Meter.decode_report
+    talk.connect(b"12\n")
+    assert talk.session.unread is None
+
+
+@pytest.mark.parametrize("robot", [Meter, Datagrams])
+def test_an_answer_in_the_greeting_need_not_be_a_report(robot):
+    greeting = lambda _: iter([(b"hello\n", lambda line: line == b"hi\n")])  # noqa: E731
+    talk = talk_of(robot, handshake=greeting)
+    assert not notes(talk.hear(b"hi\n"), "rejected_input")
+    assert talk.session.state == CONNECTED
+
+
 @pytest.mark.parametrize("error", ERRORS, ids=repr)
 def test_a_velocity_that_raises_an_error_becomes_neutral(error):
     talk = talk_of(Meter, error=error, fails=(DRIVE,))
