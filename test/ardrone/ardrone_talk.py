@@ -51,13 +51,6 @@ class Pilot:
         self.measurements.append(measured)
 
 
-class Request:
-    """Waiting caller."""
-
-    def __init__(self, name, asked_s):
-        self.name, self.asked_s, self.outcome = name, asked_s, None
-
-
 class Talk(SessionTalk):
     """Session and drone. `loses(data)` returns whether a datagram to the drone is lost."""
 
@@ -135,7 +128,7 @@ class Talk(SessionTalk):
         self.run(8.0, until=lambda: self.drone.flight.phase is phase)
 
     def ask(self, name):
-        request = Request(name, self.now_s)
+        request = SimpleNamespace(name=name, asked_s=self.now_s, outcome=None)
         self.requests.append(request)
         self.take(self.session.ask(request, self.now_s))
         return request

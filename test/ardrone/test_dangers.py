@@ -2,9 +2,10 @@
 """What makes an AR.Drone fly away, and what the session does: the rows of docs/ardrone.md, with options both ways."""
 
 import random
+from types import SimpleNamespace
 
 import pytest
-from ardrone_talk import OtherClient, Request, Talk
+from ardrone_talk import OtherClient, Talk
 from session_talk import notes
 
 from drone_bridge.ar_drone.flight import FlightPhase
@@ -214,7 +215,7 @@ def test_an_old_emergency_is_not_carried_out(talk):
 @pytest.mark.parametrize("when", ["before it was taken", "as its first packet was sent", "while its packets got lost"])
 def test_an_emergency_passes_a_stall_of_up_to_3_s(talk, when, has_last_words, age_s, is_cut):
     talk.loses = lambda data: True
-    request = Request("emergency", talk.now_s)
+    request = SimpleNamespace(name="emergency", asked_s=talk.now_s, outcome=None)
     end_s = talk.now_s + age_s
     if when != "before it was taken":
         actions = talk.take(talk.session.ask(request, talk.now_s))

@@ -46,13 +46,6 @@ class Pilot:
         self.wanted = None
 
 
-class Request:
-    """Waiting caller."""
-
-    def __init__(self, name, asked_s):
-        self.name, self.asked_s = name, asked_s
-
-
 class Talk(SessionTalk):
     """Session of a controller, with its parameters, pilot and GUI."""
 
@@ -102,12 +95,12 @@ class Talk(SessionTalk):
         return actions
 
     def ask(self, name, asked_s=None):
-        request = Request(name, self.now_s if asked_s is None else asked_s)
+        request = SimpleNamespace(name=name, asked_s=self.now_s if asked_s is None else asked_s)
         return self.take(self.session.ask(request, self.now_s))
 
     def say(self, is_flying):
         """Let a person state whether the drone flies."""
-        request = Request("assume_flying", self.now_s)
+        request = SimpleNamespace(name="assume_flying", asked_s=self.now_s)
         return self.take(self.session.assume_flying(is_flying, request, self.now_s))
 
     def refuse(self):
@@ -121,11 +114,6 @@ class Talk(SessionTalk):
         self.now_s += seconds
         self.session.fresh_since_s = self.now_s
         return [*self.open(), *self.run(0.01)]
-
-    def stand_still(self, seconds=3.0):
-        self.now_s += seconds
-        self.session.fresh_since_s = self.now_s
-        return self.take(self.session.resume(self.now_s))
 
 
 def packets(actions):
@@ -862,7 +850,7 @@ def test_an_emergency_passes_a_stall_of_up_to_3_s(talk, when, age_s, is_cut):
         talk.now_s = asked_s + age_s
         actions += talk.session.unsent(sent, "It was left out.", talk.now_s)
     talk.now_s = asked_s
-    actions += talk.stand_still(age_s)
+    actions += talk.stall(age_s)
     if when == "before it was taken":
         actions += talk.ask("emergency", asked_s)
     actions += talk.run(1.0)
@@ -935,7 +923,7 @@ def test_silent_gui_is_bootstrapped_again_after_earlier_navdata(talk):
 
 
 def stalls(talk):
-    talk.stand_still(0.4)
+    talk.stall(0.4)
 
 
 def loses_its_link(talk):
@@ -956,7 +944,7 @@ def test_requests_from_before_an_interruption_are_refused(talk, interrupt, why):
         interrupt(talk)
         actions = [*talk.ask(name, asked_s), *talk.run(2.0)]
         assert (refusal(actions), presses(actions)) == (why, [])
-    request = Request("assume_flying", asked_s)
+    request = SimpleNamespace(name="assume_flying", asked_s=asked_s)
     assert refusal(talk.session.assume_flying(True, request, talk.now_s)) == why
     assert talk.watch.is_flying(talk.now_s) is False
 
@@ -987,7 +975,7 @@ def test_navdata_from_before_an_interruption_is_discarded(talk, interrupt):
 
 def test_a_stall_cancels_a_press_before_its_first_packet(blind):
     blind.ask("reset")
-    actions = blind.stand_still()
+    actions = blind.stall(3.0)
     assert refusal(actions) == f"reset was not pressed: {controller.STALLED}"
     assert presses(blind.run(1.0)) == []
 
@@ -996,7 +984,7 @@ def test_press_is_cancelled_after_a_stall_that_dropped_its_first_packet(blind):
     blind.ask("takeoff")
     (sent,) = [action for action in blind.run(0.05) if isinstance(action, Send)]
     blind.now_s += 3.0
-    actions = [*blind.session.unsent(sent, "It was left out.", blind.now_s), *blind.stand_still(0.0)]
+    actions = [*blind.session.unsent(sent, "It was left out.", blind.now_s), *blind.stall(0.0)]
     assert not outcome(actions)[0]
     assert presses(blind.run(1.0)) == []
 
@@ -1004,7 +992,7 @@ def test_press_is_cancelled_after_a_stall_that_dropped_its_first_packet(blind):
 def test_a_press_that_has_begun_is_completed_and_released_after_a_stall(blind):
     blind.ask("takeoff")
     blind.run(0.05)
-    blind.stand_still()
+    blind.stall(3.0)
     actions = blind.run(1.0)
     assert [state["take_off"] for state in states(actions)][:3] == [True, True, False]
     assert outcome(actions)[0]
@@ -1012,7 +1000,7 @@ def test_a_press_that_has_begun_is_completed_and_released_after_a_stall(blind):
 
 def test_after_a_stall_navdata_is_received_before_conclusions(taking_off):
     taking_off.show_on(FlightState.LANDED, 1.0)
-    assert outcomes(taking_off.stand_still(60.0)) == []
+    assert outcomes(taking_off.stall(60.0)) == []
     assert taking_off.session.problems == ("", "", "")
     assert taking_off.session.silent_s(taking_off.now_s) == 0.0
     assert outcome(taking_off.show(FlightState.FLYING))[0]

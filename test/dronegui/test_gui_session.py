@@ -74,10 +74,6 @@ class Talk(SessionTalk):
         """Receive a message on flying. None: none."""
         return [] if is_flying is None else list(self.flying.received(is_flying, self.now_s))
 
-    def stall(self, seconds):
-        self.now_s += seconds
-        return self.session.resume(self.now_s)
-
     def send_navdata(self):
         """Send data from topics, a period of navdata later; return the data for the GUI's own machine."""
         self.now_s += 1 / 15

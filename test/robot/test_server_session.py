@@ -204,8 +204,7 @@ def test_a_driver_is_halted_right_after_the_timeout(talk, driving):
 def test_stale_updates_are_withheld_and_the_newest_applies_on_keep_alive(talk, driving, how):
     driving.alive()
     if how == "stall":
-        talk.now_s += 0.6
-        talk.take(talk.session.resume(talk.now_s))
+        talk.stall(0.6)
     else:
         talk.run(3.0)
     if how == "one more silence":  # before it has updated anything
@@ -315,8 +314,7 @@ def test_new_driver_replaces_one_without_packets_or_the_longest_silent_one(talk)
 
 def test_stall_stops_all_motors_until_new_packets_without_disconnecting(talk, driving):
     mute = talk.connect("mute")
-    talk.now_s += 30.0
-    actions = talk.take(talk.session.resume(talk.now_s))
+    actions = talk.stall(30.0)
     assert published(actions) == [STOPPED]
     assert len(notes(actions, AFTER_STALLS)) == 1
     assert talk.session.silent_s(talk.now_s) == 0.0
@@ -331,7 +329,7 @@ def test_stall_stops_all_motors_until_new_packets_without_disconnecting(talk, dr
 
 
 def test_updates_of_a_driver_connected_during_a_stall_are_withheld(talk):
-    talk.session.resume(talk.now_s)
+    talk.stall(0.0)
     alice = talk.connect("alice").bind(TRACKS)
     assert published(alice.say(FORWARD)) == []
     talk.run(BACKLOG_S)

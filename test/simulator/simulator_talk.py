@@ -160,12 +160,6 @@ class SimulatorTalk(SessionTalk):
 
     # Time and steps.
 
-    def stall(self, seconds):
-        """Stall this process, and resume it."""
-        self.now_s += seconds
-        self.session.fresh_since_s = self.now_s
-        return self.take(self.session.resume(self.now_s))
-
     def step(self, values=None, stream=VEHICLE):
         """Deliver the state of an entity after a step."""
         state = STILL | (values or {})

@@ -16,6 +16,12 @@ class SessionTalk:
         """Execute actions with the test's peer. Return all executed actions."""
         return actions
 
+    def stall(self, seconds):
+        """Stall this process, and resume it; what waited meanwhile is dropped. Return all executed actions."""
+        self.now_s += seconds
+        self.session.fresh_since_s = self.now_s
+        return self.take(self.session.resume(self.now_s))
+
     def run(self, seconds):
         """Advance the clock, with due ticks. Return all executed actions."""
         actions, end_s = [], self.now_s + seconds

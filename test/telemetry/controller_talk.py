@@ -5,6 +5,7 @@ import json
 import math
 from types import SimpleNamespace
 
+from session_talk import SessionTalk
 from telemetry_documents import Clock, drone
 
 from drone_bridge.motion.tilted_drone import Shares
@@ -46,20 +47,20 @@ class Pilot:
         self.command = None
 
 
-class Talk:
+class Talk(SessionTalk):
     """Session with a fake clock, and its actions."""
 
     def __init__(self, allowed=("any",), units=None, **options):
         self.parameters = TelemetryControllerParameters()
         self.pilot, self.feedback, units = Pilot(), Reports(), units or Units()
-        self.session = TelemetryControllerSession(
+        session = TelemetryControllerSession(
             self.pilot, self.feedback, units, self.parameters, AllowedPeers(allowed), sinking=SINKING, **options
         )
-        self.now_s = 100.0
+        super().__init__(session)
         self.clock = Clock()
         self.actions = []
 
-    def do(self, actions):
+    def take(self, actions):
         self.actions += actions
         return list(actions)
 
@@ -67,7 +68,7 @@ class Talk:
         if document is None:
             document = drone(timestamp=self.clock.next(), **values)
         data = document if isinstance(document, (bytes, str)) else json.dumps(document).encode()
-        return self.do(self.session.receive(data, source, self.now_s))
+        return self.take(self.session.receive(data, source, self.now_s))
 
     def run(self, seconds, *, telemetry=None):
         """Advance the clock, with ticks when they are due, and telemetry from a source if given."""
@@ -81,6 +82,6 @@ class Talk:
             if telemetry and self.now_s >= received_s + PERIOD_S:
                 received_s = self.now_s
                 actions += self.hear(telemetry)
-            actions += self.do(self.session.tick(self.now_s))
+            actions += self.take(self.session.tick(self.now_s))
         self.now_s = end_s
         return actions

@@ -52,12 +52,12 @@ def talk():
 def test_nothing_is_sent_before_telemetry():
     talk = Talk()
     assert published(talk.hear(A, ROVER)) == [RoverTelemetry]  # a rover is not a drone
-    actions = [*talk.session.opened(talk.now_s), *talk.run(10.0), *talk.do(talk.session.lost(talk.now_s))]
+    actions = [*talk.session.opened(talk.now_s), *talk.run(10.0), *talk.take(talk.session.lost(talk.now_s))]
     assert session_talk.sent(actions) == []
     assert "role: connect" in notes(actions, "")[0]  # that drone may be waiting
     assert talk.run(60.0) == []
     assert (talk.session.state, talk.session.is_open) == ("waiting for a peer", False)
-    assert talk.do(talk.session.end(talk.now_s)) == []
+    assert talk.take(talk.session.end(talk.now_s)) == []
     assert talk.session.is_over
 
 
@@ -101,7 +101,7 @@ def test_velocities_that_are_flown_by_an_estimate_are_noted(talk):
 
 def test_after_a_delay_missed_commands_are_not_sent(talk):
     talk.now_s += 0.9
-    assert len(sent(talk.do(talk.session.tick(talk.now_s)))) == 1
+    assert len(sent(talk.take(talk.session.tick(talk.now_s)))) == 1
     assert talk.session.due_s == pytest.approx(talk.now_s + PERIOD_S)
 
 
@@ -175,8 +175,7 @@ def test_a_drone_that_sends_during_the_last_commands_is_commanded(talk):
 
 
 def test_a_stall_does_not_count_as_silence(talk):
-    talk.now_s += 30.0
-    assert talk.do(talk.session.resume(talk.now_s)) == []
+    assert talk.stall(30.0) == []
     actions = talk.run(0.9)
     assert notes(actions, "silences") == []
     assert len(sent(actions)) == 23
@@ -185,8 +184,7 @@ def test_a_stall_does_not_count_as_silence(talk):
 
 def test_a_drone_that_was_silent_before_a_stall_gets_nothing_after_it(talk):
     talk.run(3.0)
-    talk.now_s += 30.0
-    talk.do(talk.session.resume(talk.now_s))
+    talk.stall(30.0)
     assert sent(talk.run(10.0)) == []
 
 
@@ -315,7 +313,7 @@ def test_a_restarted_drone_on_another_port_waits_for_the_takeover_timeout(talk):
 @pytest.fixture
 def calling():
     talk = Talk(called=lambda: A)
-    talk.opened = talk.do(talk.session.opened(talk.now_s))
+    talk.opened = talk.take(talk.session.opened(talk.now_s))
     return talk
 
 
@@ -368,7 +366,7 @@ def test_drone_may_send_from_any_port_and_is_commanded_at_its_own(calling):
 
 def test_a_closed_port_is_reported_once_until_telemetry_arrives(calling):
     def refuse():
-        return notes(calling.do(calling.session.refused("Nobody listens.", calling.now_s)), "refused_datagrams")
+        return notes(calling.take(calling.session.refused("Nobody listens.", calling.now_s)), "refused_datagrams")
 
     assert "role: listen" in refuse()[0]
     assert refuse() == [""]
@@ -379,13 +377,13 @@ def test_a_closed_port_is_reported_once_until_telemetry_arrives(calling):
 
 def test_a_reopened_link_continues_to_contact_the_drone(calling):
     calling.hear(A)
-    calling.do(calling.session.lost(calling.now_s))
-    calling.do(calling.session.opened(calling.now_s))
+    calling.take(calling.session.lost(calling.now_s))
+    calling.take(calling.session.opened(calling.now_s))
     calling.run(30.0)
-    assert sent(calling.do(calling.session.lost(calling.now_s))) == [HOVER]
-    assert sent(calling.do(calling.session.opened(calling.now_s))) == [HOVER]
+    assert sent(calling.take(calling.session.lost(calling.now_s))) == [HOVER]
+    assert sent(calling.take(calling.session.opened(calling.now_s))) == [HOVER]
     assert sent(calling.run(0.5)) == [HOVER]
-    assert sent([*calling.do(calling.session.end(calling.now_s)), *calling.run(1.0)]) == [HOVER] * FINAL_REPEATS
+    assert sent([*calling.take(calling.session.end(calling.now_s)), *calling.run(1.0)]) == [HOVER] * FINAL_REPEATS
     assert calling.session.is_over
 
 
@@ -448,7 +446,7 @@ def test_on_topics_commands_continue_during_silence(on_topics):
 
 def test_after_a_fault_a_drone_hovers_until_the_next_command(talk):
     talk.pilot.command = FORWARD
-    actions = talk.do(talk.session.lost(talk.now_s))
+    actions = talk.take(talk.session.lost(talk.now_s))
     assert sent(actions) == [HOVER]
     assert set(map(str, sent(talk.run(0.3, telemetry=A)))) == {str(HOVER)}
     assert talk.session.state == "connected"
@@ -456,7 +454,7 @@ def test_after_a_fault_a_drone_hovers_until_the_next_command(talk):
 
 def test_the_last_command_to_a_silent_drone_is_a_hover(talk):
     talk.run(10.0)
-    actions = [*talk.do(talk.session.end(talk.now_s)), *talk.run(1.0)]
+    actions = [*talk.take(talk.session.end(talk.now_s)), *talk.run(1.0)]
     assert sent(actions) == [HOVER] * FINAL_REPEATS
 
 

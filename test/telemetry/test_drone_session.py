@@ -33,11 +33,6 @@ class Talk(SessionTalk):
         data = command if isinstance(command, bytes) else json.dumps(command).encode()
         return list(self.session.receive(data, source, self.now_s))
 
-    def stall(self, seconds):
-        """Stall this process, and resume it."""
-        self.now_s += seconds
-        return self.session.resume(self.now_s)
-
     def tell(self, telemetry=TELEMETRY):
         self.now_s += PERIOD_S
         return list(self.session.send(telemetry, self.now_s))

@@ -101,7 +101,7 @@ def test_a_sender_of_a_moment_is_not_landed():
 
 def test_a_called_drone_is_landed_instead_of_called():
     talk = LandingTalk(called=lambda: A)
-    talk.do(talk.session.opened(talk.now_s))
+    talk.take(talk.session.opened(talk.now_s))
     talk.fly(0.2)
     talk.run(LANDS_AFTER_S + 0.1)
     assert talk.state() == (True, Landing.LANDS)
@@ -126,7 +126,7 @@ def test_a_hold_ends_a_landing_and_its_release_continues_it(talk, before):
 
 def test_a_drone_that_was_never_heard_is_not_landed():
     talk = LandingTalk()
-    talk.do(talk.session.opened(talk.now_s))
+    talk.take(talk.session.opened(talk.now_s))
     talk.vehicle.report()
     assert moves(talk.run(100.0)) == []
     assert talk.session.landing(talk.now_s) is Landing.DISCONNECTED
@@ -134,7 +134,7 @@ def test_a_drone_that_was_never_heard_is_not_landed():
 
 def test_a_landing_on_topics_continues_the_commands():
     talk = LandingTalk(by_topics=True)
-    talk.do(talk.session.opened(talk.now_s))
+    talk.take(talk.session.opened(talk.now_s))
     talk.fly(3.0, DRONE_TOPIC)
     talk.run(LANDS_AFTER_S + 1.0)
     assert talk.state() == (True, Landing.LANDS)

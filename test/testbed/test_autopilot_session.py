@@ -130,11 +130,6 @@ class Talk(SessionTalk):
         fields = {"yaw": 2.0, "roll": 1.0, "position": (1.0, 2.0, 3.0), **fields}
         return self.beds[peer].send(SensorFrame(*images, time=self.time, pitch=fields.pop("pitch", 0.0), **fields))
 
-    def stall(self, seconds):
-        """Stall this process, and resume it."""
-        self.now_s += seconds
-        return self.take(self.session.resume(self.now_s))
-
     def show(self, **fields):
         return self.say(self.frame(**fields))
 
@@ -361,8 +356,7 @@ def test_awaited_command_answers_its_frame_though_its_note_was_dropped(lockstep)
     assert notes(actions, autopilot.MISSED) == []
     lockstep.show()
     lockstep.commands.newest = Arrival(8.0, lockstep.now_s, stamp=lockstep.stamp)
-    lockstep.now_s += 5.0
-    assert answers(lockstep.take(lockstep.session.resume(lockstep.now_s))) == [8.0]
+    assert answers(lockstep.stall(5.0)) == [8.0]
     assert notes(lockstep.run(10.0), autopilot.MISSED) == []
 
 

@@ -93,11 +93,6 @@ class Talk(SessionTalk):
         self.drone.frames.add(kind, stamp_ns, message, self.now_s)
         return self.take(self.session.step(self.now_s))
 
-    def stall(self, seconds):
-        """Stall this process, and resume it."""
-        self.now_s += seconds
-        return self.session.resume(self.now_s)
-
     def answer(self, data=ANSWER, peer="a"):
         return self.take(self.session.receive(data, peer, self.now_s))
 
@@ -592,7 +587,7 @@ def test_answers_after_a_stall_are_followed_once_one_answers_a_new_frame(talk):
         talk.now_s += 0.01
         talk.show()
     assert followed == [False, False, True, True]  # the second may have been sent ahead, before the stall
-    talk.session.resume(talk.now_s)
+    talk.stall(0.0)
     assert commands(talk.answer()) == []
 
 
