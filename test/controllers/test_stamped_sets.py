@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Messages of several topics, put together by their stamps."""
 
-import gc
 import itertools
-import weakref
 from types import SimpleNamespace
 
 import pytest
@@ -68,19 +66,3 @@ def test_only_the_newest_incomplete_sets_are_kept(sets, complete):
     assert complete == []
     add(sets, KEPT, "info")
     assert complete == [(KEPT, "lri")]
-
-
-def test_memory_does_not_grow_whatever_comes(sets):
-    alive = weakref.WeakSet()
-    for stamp in range(1000):
-        message = Message(stamp)
-        alive.add(message)
-        sets.add(TOPICS[stamp % 2], message)
-    for stamp in range(1000):  # and complete ones do not stay either
-        for topic in TOPICS:
-            message = Message(stamp)
-            alive.add(message)
-            sets.add(topic, message)
-    del message
-    gc.collect()
-    assert len(alive) <= KEPT * len(TOPICS)
