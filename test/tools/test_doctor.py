@@ -65,26 +65,11 @@ def test_a_working_launch_is_confirmed_and_an_incompatible_node_is_named(ros, fr
     assert "/test_session publishes std_msgs/msg/String" in findings[""]
 
 
-@pytest.mark.exhaustive
-def test_a_missing_profile_is_fatal(domain):
-    status, findings = examine(FASTDDS_DEFAULT_PROFILES_FILE="/nowhere.xml")
-    assert status == 1
-    assert findings["topics"].startswith("x ")
-    assert "FASTDDS_DEFAULT_PROFILES_FILE names /nowhere.xml" in findings["topics"]
-
-
-@pytest.mark.exhaustive
-def test_a_shell_with_another_ros_is_named(domain, tmp_path):
-    if not Path(sys.prefix, "share", "drone_bridge").is_dir():
-        pytest.skip("the environment of ROS is installed otherwise here")
-    marker = tmp_path / "share/ament_index/resource_index/packages/rclpy"
-    marker.parent.mkdir(parents=True)
-    marker.touch()
-    status, findings = examine(AMENT_PREFIX_PATH=str(tmp_path))
-    assert status == 1
-    assert findings["ROS 2"].startswith("x ")
-    assert str(tmp_path) in findings["ROS 2"]
-    assert "discovery" not in findings
+def test_a_shell_with_another_ros_is_named_and_no_node_is_started(monkeypatch):
+    monkeypatch.setattr(doctor.environment, "foreign_ros", lambda: "Python finds another one first.")
+    (finding,) = doctor.ros()
+    assert (finding.is_fatal, finding.remedy) == (True, "Python finds another one first.")
+    assert [*doctor.discovery(), *doctor.running()] == []
 
 
 @pytest.mark.exhaustive
@@ -143,22 +128,25 @@ def test_security_that_is_not_enforced_is_reported(monkeypatch):
 PROFILES = ROOT / "config"
 
 
+def topics():
+    return next(each for each in reach() if each.subject == "topics")
+
+
 def test_topics_that_reach_other_machines_are_a_warning_with_the_remedy(monkeypatch):
     monkeypatch.delenv("ROS_STATIC_PEERS", raising=False)
     monkeypatch.delenv("ROS_AUTOMATIC_DISCOVERY_RANGE", raising=False)
     monkeypatch.setenv("FASTDDS_DEFAULT_PROFILES_FILE", str(PROFILES / "fastdds.xml"))
-    finding = next(each for each in doctor.reach() if each.subject == "topics")
-    assert "all networks" in finding.found
-    assert "localhost:=true" in finding.remedy
+    assert "all networks" in topics().found
+    assert "localhost:=true" in topics().remedy
     monkeypatch.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "SUBNET")  # on request
-    finding = next(each for each in doctor.reach() if each.subject == "topics")
-    assert finding.remedy == ""
+    assert topics().remedy == ""
     monkeypatch.setenv("FASTDDS_DEFAULT_PROFILES_FILE", str(PROFILES / "fastdds_loopback.xml"))
-    finding = next(each for each in doctor.reach() if each.subject == "topics")
-    assert "this machine only" in finding.found
+    assert "this machine only" in topics().found
+    monkeypatch.setenv("FASTDDS_DEFAULT_PROFILES_FILE", "/nowhere.xml")
+    assert topics().is_fatal
+    assert "FASTDDS_DEFAULT_PROFILES_FILE names /nowhere.xml" in topics().remedy
     monkeypatch.delenv("FASTDDS_DEFAULT_PROFILES_FILE")
-    finding = next(each for each in doctor.reach() if each.subject == "topics")
-    assert "localhost:=true" in finding.remedy
+    assert "localhost:=true" in topics().remedy
 
 
 @pytest.mark.parametrize("error", [RuntimeError(), OSError(28, "No space left on device")])
