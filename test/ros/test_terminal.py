@@ -75,10 +75,7 @@ def ctrl_backslash(terminal):
     terminal.press(b"\x1c")
 
 
-each_end = pytest.mark.parametrize("end", [closed, ctrl_backslash])
-
-
-@each_end
+@pytest.mark.parametrize("end", [closed, ctrl_backslash])
 @pytest.mark.parametrize("parent", [[], [sys.executable, "-c", PARENT]], ids=["alone", "with a parent"])
 def test_the_end_of_a_terminal_ends_its_node_in_order(tmp_path, end, parent):
     left = tmp_path / "left"
@@ -88,14 +85,6 @@ def test_the_end_of_a_terminal_ends_its_node_in_order(tmp_path, end, parent):
         wait_until(left.exists, "the node to leave")
         status = terminal.program.wait(TIMEOUT_S)
         assert parent or status == 0
-
-
-@each_end
-def test_the_end_of_a_terminal_ends_drone_bridge_run_in_order(end):
-    with Terminal(executable("drone-bridge"), "run", "vehicle_model") as terminal:
-        terminal.wait_for(b"Publishing the model")
-        end(terminal)
-        assert terminal.program.wait(TIMEOUT_S) == 0
 
 
 def test_the_end_of_a_terminal_does_not_end_a_node_under_nohup(start_child):
