@@ -31,12 +31,6 @@ def with_info(callback: Callable[[Any, dict[str, Any]], object]) -> Callable[...
     return callback if HAS_MESSAGE_INFO else lambda message: callback(message, {})
 
 
-def publisher_of(info: Mapping[str, Any]) -> bytes:
-    """Return the identifier of a message's publisher, or empty bytes on Humble and Jazzy, which do not have it."""
-    publisher = info.get("publisher_gid")
-    return bytes(publisher["data"]) if publisher else b""
-
-
 def sequence_number(info: Mapping[str, Any]) -> int | None:
     """Return the number of a message among those of its publisher, or None on Humble, which does not have it."""
     return info.get("publication_sequence_number")

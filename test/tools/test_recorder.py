@@ -22,14 +22,11 @@ from sensor_msgs.msg import Image
 from std_msgs.msg import Bool, String
 
 from drone_bridge.msg import CommandRates
-from drone_bridge.tools.record import node as recorder_node
-from drone_bridge.tools.record.node import Recorder, lost_before
-from drone_bridge.tools.record.settings import read_settings
+from drone_bridge.tools.record.node import Recorder
 
 BEST_EFFORT = QoSProfile(depth=100, reliability=ReliabilityPolicy.BEST_EFFORT)
 RELIABLE = QoSProfile(depth=100)
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
-HAS_NUMBERS = os.environ.get("ROS_DISTRO") not in ("humble", "jazzy")
 PATIENCE_S = 60
 
 
@@ -92,16 +89,6 @@ def table(output):
     return {name: (type_name, int(messages), int(dropped)) for name, type_name, messages, dropped in rows}
 
 
-@pytest.fixture
-def recorder(domain):
-    """A recorder in this process, whose executor a test spins."""
-    rclpy.init(args=["--ros-args", "-p", "topics:=[/text]"], domain_id=domain)
-    recorder = Recorder()
-    yield recorder
-    recorder.destroy_node()
-    rclpy.shutdown()
-
-
 def test_requested_topics_that_nobody_publishes_are_named_once():
     logged, topics = [], {"/odom", "/flights/a"}
     recorder = SimpleNamespace(_settings=SimpleNamespace(topics=topics), recorded={"/odom": 0}, _missed_s=9)
@@ -109,61 +96,6 @@ def test_requested_topics_that_nobody_publishes_are_named_once():
     for recorder._reviewed_s in (9, 10, 11):
         Recorder._report_missing(recorder)
     assert logged == ["No node publishes /flights/a yet."]
-
-
-@pytest.mark.exhaustive
-def test_what_the_middleware_loses_is_counted(node, recorder, monkeypatch):
-    monkeypatch.setattr("drone_bridge.tools.record.node.SUBSCRIPTION_DEPTH", 3)
-    publishers = [node.create_publisher(String, "text", RELIABLE) for _ in range(2)]
-    recorder.record(read_settings(recorder), lambda *_: None)
-    executor = SingleThreadedExecutor()
-    executor.add_node(recorder)
-    while not all(publisher.get_subscription_count() for publisher in publishers):
-        executor.spin_once()
-    executor.remove_node(recorder)
-
-    def publish_and_take(count):
-        for number in range(count):
-            for publisher in publishers:
-                publisher.publish(String(data=str(number)))
-        for publisher in publishers:
-            publisher.wait_for_all_acked()
-        return recorder.take_all()
-
-    (topic,) = recorder.topics
-    assert publish_and_take(1) == 2
-    assert topic.lost == 0
-    assert publish_and_take(10) == 3, "a reader keeps as many as its depth"
-    assert publish_and_take(1) == 2
-    assert topic.lost == (17 if HAS_NUMBERS else 0)
-
-
-def test_gaps_in_a_publishers_numbers_are_counted_and_nothing_else():
-    newest = {}
-
-    def lost(number, publisher="a"):
-        gid = None if publisher is None else {"data": publisher.encode()}
-        return lost_before({"publication_sequence_number": number, "publisher_gid": gid}, newest)
-
-    assert [lost(number) for number in (7, 8, 11, 12)] == [0, 0, 2, 0]
-    assert [lost(number, "b") for number in (100, 102)] == [0, 1], "each publisher has numbers of its own"
-    assert [lost(number) for number in (12, 11, 13)] == [0, 0, 0], "sent again, as a latched one is to a new reader"
-    assert [lost(number, None) for number in (1, 5)] == [0, 0]
-    assert [lost(None), lost(None)] == [0, 0]
-    assert lost_before({"source_timestamp": 1}, newest) == 0  # all that Humble says
-
-
-def test_numbers_of_publishers_that_have_left_are_forgotten(monkeypatch):
-    monkeypatch.setattr(recorder_node, "MAX_PUBLISHERS", 3)
-    newest = {}
-
-    def lost(number, publisher):
-        return lost_before({"publication_sequence_number": number, "publisher_gid": {"data": publisher}}, newest)
-
-    for restart in range(1, 100):
-        assert lost(2 * restart, b"stays") == (restart > 1), "of a publisher that still publishes"
-        assert lost(1, bytes([restart])) == 0
-    assert len(newest) == 3
 
 
 def test_everything_published_is_in_the_bag_byte_for_byte(node, tmp_path):

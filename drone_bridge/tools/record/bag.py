@@ -45,10 +45,6 @@ class WrittenTopic:
     type_hash: str
     offers: Sequence[QoSProfile] = ()
     received: int = 0
-    lost: int = 0
-    """Number of published messages that the middleware has lost"""
-    newest: dict[bytes, int] = field(default_factory=dict, repr=False)
-    """Sequence number of the newest received message, by publisher, in the order of these messages"""
     channel: int = field(default=0, repr=False)
     """ID of its channel in the file, from 1; 0 before it is added"""
 

@@ -10,7 +10,6 @@ from typing import Any
 from rclpy.node import Node, TopicEndpointInfo
 from rclpy.qos import QoSProfile
 
-from drone_bridge.ros.distributions import publisher_of, sequence_number
 from drone_bridge.ros.process import log_pipe
 from drone_bridge.ros.service_responses import resend_lost_responses
 from drone_bridge.ros.steady_timer import steady_timer
@@ -36,8 +35,6 @@ TAKING_PERIOD_S = 0.05
 #: Period of looks after the log writer, which is started again.
 LOG_WRITER_PERIOD_S = 1.0
 MAX_TOPICS = 4096
-#: Number of publishers of a topic whose lost messages are counted, those that have published last.
-MAX_PUBLISHERS = 1000
 # Queue depth of a topic, for the polling period and for stalls of the process.
 SUBSCRIPTION_DEPTH = 1000
 BULKY_DEPTH = 100
@@ -214,7 +211,6 @@ class Recorder(Node):
     def _take(self, recorded: RecordedTopic, data: bytes, info: Mapping[str, Any]) -> None:
         """Pass on a message, unless the other subscription has received it as well."""
         topic = recorded.topic
-        topic.lost += lost_before(info, topic.newest)
         if True in recorded.subscriptions and not recorded.once.is_new(data, info):
             return
         received_ns = 0 if self._simulated else info["received_timestamp"]
@@ -223,21 +219,3 @@ class Recorder(Node):
         publish_ns = info["source_timestamp"]
         is_time = 0 < publish_ns < 2**63
         self._sink(topic, recorded.arrived_ns, publish_ns if is_time else recorded.arrived_ns, data)
-
-
-def lost_before(info: Mapping[str, Any], newest: dict[bytes, int]) -> int:
-    """Return the number of messages missing between a publisher's newest message so far and this one.
-
-    `info` is the middleware's message info. `newest` has the newest sequence number by publisher, and is updated.
-    Messages before the first received one do not count, since they may precede the subscription. The result is 0 on
-    Humble, which has no sequence numbers, and on Jazzy, which does not identify publishers.
-    """
-    number = sequence_number(info)
-    name = publisher_of(info)
-    if number is None or not name:
-        return 0
-    before = newest.pop(name, number - 1)
-    newest[name] = max(number, before)  # as the last one
-    if len(newest) > MAX_PUBLISHERS:
-        del newest[next(iter(newest))]
-    return max(0, number - before - 1)

@@ -120,5 +120,5 @@ def summary(bag: "BagWriter", topics: Iterable["WrittenTopic"]) -> str:
     rows = [("topic", "type", "messages", "dropped")]
     for topic in topics:
         count = bag.count(topic)
-        rows.append((topic.name, topic.type_name, str(count), str(topic.received - count + topic.lost)))
+        rows.append((topic.name, topic.type_name, str(count), str(topic.received - count)))
     return f"{in_columns(rows, texts=2)}\n{bag.message_count} messages in {bag.path}"
