@@ -163,6 +163,13 @@ def test_a_port_in_use_names_the_argument_that_chooses_another(path, tmp_path, m
         assert "12345" in f"{other.files}{other.command}"
 
 
+@pytest.mark.parametrize("role", ["listen", "connect"])
+def test_only_an_end_that_listens_may_connect_instead(role):
+    error, given = LinkInUseError("", 8000, list, ""), Parameters(port=8000, role=role)
+    ProtocolNode.advise(SimpleNamespace(parameters=given, _protocol_name="robot", is_server=False), error)
+    assert ("role: connect" in error.argument) == (role == "listen")
+
+
 @by_name(LAUNCH_FILES)
 def test_a_bridge_without_a_link_names_the_argument_that_changes_its_peer(path, tmp_path, monkeypatch):
     bridges = [each for each in started(path, tmp_path, emulate="false", relay="false") if "_bridge" in each.label]

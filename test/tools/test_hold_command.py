@@ -98,7 +98,9 @@ def test_a_named_vehicle_whose_bridge_is_starting_again_is_held(monkeypatch, cap
     assert hold._set(graph, ["/a"], is_held=True) == 0
     assert graph.called_s["a"] == pytest.approx(37.0, abs=0.2)
     assert capsys.readouterr().err.count("Found no vehicle /a yet") == 1
+    monkeypatch.setenv("ROS_DOMAIN_ID", "62")
     assert hold._set(Graph(monkeypatch, a=37.0), ["/a"], is_held=False) == hold.FAILED
+    assert "in ROS domain 62: none" in capsys.readouterr().err
     assert hold._set(Graph(monkeypatch, a=3600.0), ["/a"], is_held=True) == hold.FAILED
     assert "If it starts later, it follows commands." in capsys.readouterr().err
 

@@ -230,7 +230,7 @@ class ProtocolNode(LifecycleNode):
         if isinstance(error, LinkInUseError):
             launched = (self._protocol_name + "_server" * self.is_server) * bool(os.environ.get(LAUNCHED))
             error.advise(self.parameters.values(), "its parameter {}", launched)
-            error.argument += ", or set role: connect" * ("role" in self.parameters)
+            error.argument += ", or set role: connect" * (self.parameters.values().get("role") == "listen")
 
     @log_failure
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:

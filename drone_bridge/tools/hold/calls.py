@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Calls of ~/hold of the vehicles that are discovered, and their outcomes."""
 
+import os
 import sys
 import time
 import uuid
@@ -13,7 +14,7 @@ from rclpy.duration import Duration
 from drone_bridge.msg import HoldWish
 from drone_bridge.ros.hold.hold_services import HoldServices, is_of, node_of
 from drone_bridge.ros.node.program import initialize_ros, shut_down_ros
-from drone_bridge.ros.process.environment import discovery_problem
+from drone_bridge.ros.process.environment import discovery_problem, domain_of
 from drone_bridge.ros.qos import latched
 from drone_bridge.tools.hold import REASON
 from drone_bridge.tools.shared.discovery import DISCOVERY_S, QUIET_S
@@ -52,7 +53,8 @@ def _set(node: Any, wanted: Sequence[str], *, is_held: bool) -> int:
         there = ", ".join(map(node_of, services.all())) or "none"
         wanted_names = f" {' or '.join(missing)}" if missing else ""
         later = " If it starts later, it follows commands." if missing and is_held else ""
-        print(f"Found no vehicle{wanted_names}. Vehicles in this ROS domain: {there}.{later}", file=sys.stderr)
+        domain = f"Vehicles in ROS domain {domain_of(os.environ)}: {there}."
+        print(f"Found no vehicle{wanted_names}. {domain}{later}", file=sys.stderr)
         if there == "none" and (problem := discovery_problem()):
             print(problem, file=sys.stderr)
     statuses = [_report(service, calls.get(service)) for service in sorted(services.found)]
