@@ -228,9 +228,10 @@ class RobotClassBridge(ProtocolNode):
             self.hold.hold(Obstacle.DISOBEYS.reason(reason=found[1]))
 
     def _report_obstacles(self) -> None:
-        self.report.update_obstacle(Obstacle.BEHIND, self._session.outstanding.behind if self.has_link else None)
-        self.report.update_obstacle(Obstacle.BLOCKED, self._session.blocked if self.has_link else None)
-        self.report.update_obstacle(Obstacle.NO_REPORT, self._session.unread)
+        session = self._session if self.has_link else None
+        self.report.update_obstacle(Obstacle.BEHIND, session.outstanding.behind if session else None)
+        self.report.update_obstacle(Obstacle.BLOCKED, session.blocked if session else None)
+        self.report.update_obstacle(Obstacle.NO_REPORT, session.unread if session and session.has_peer else None)
 
     def publish_event(self, message: StatePacket) -> None:
         self._topics.publish(message, self.now())

@@ -351,7 +351,7 @@ class RobotClassOperatorSession(Session):
             if self._further and self._reported_at is None:
                 ports = " and ".join(str(each.port) for each in self._further.values())
                 self.blocked = None if self.received_s is None else {"peer": self.peer, "ports": ports}
-            self.unread = {"peer": self.peer, "reason": self._unread} if self._unread else None
+            self.unread, self._unread = {"peer": self.peer, "reason": self._unread} if self._unread else None, ""
             silence = Note(LOST, self._unreadable(silent_s) or f"{self.peer} was silent for {silent_s:.1f} s.")
             if self._is_stream:
                 return [*self._ended(), silence]

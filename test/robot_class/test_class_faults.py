@@ -98,6 +98,15 @@ def test_packets_of_which_none_is_a_report_are_named_when_silent(robot, error):
     assert talk.session.unread is None
 
 
+def test_a_robot_that_is_switched_off_is_not_said_to_send_packets():
+    talk = talk_of(Datagrams, decode_report=lambda _, packet: None)
+    talk.hear(b"bad\n")
+    talk.run(TIMEOUT_S + 0.1)
+    assert talk.session.unread
+    talk.run(2 * TIMEOUT_S)
+    assert talk.session.unread is None
+
+
 @pytest.mark.parametrize("robot", [Meter, Datagrams])
 def test_an_answer_in_the_greeting_need_not_be_a_report(robot):
     greeting = lambda _: iter([(b"hello\n", lambda line: line == b"hi\n")])  # noqa: E731
