@@ -18,13 +18,11 @@ from rclpy.duration import Infinite
 from rclpy.qos import DurabilityPolicy, LivelinessPolicy, QoSProfile
 from rclpy.serialization import serialize_message
 from rosbags.highlevel import AnyReader
-from rosbags.interfaces import QosDurability
 from rosbags.rosbag2 import Reader
 from sensor_msgs.msg import Imu
 from std_msgs.msg import String
 
 from drone_bridge.msg import CommandRates
-from drone_bridge.tools.bags.bag import BagReader
 from drone_bridge.tools.cli import main
 from drone_bridge.tools.record import command as record
 from drone_bridge.tools.record.background import MESSAGE_OVERHEAD, BackgroundWriter
@@ -159,30 +157,6 @@ def test_metadata_is_what_every_rosbag2_since_humble_reads(tmp_path):
             "avoid_ros_namespace_conventions": False,
         }
     ]
-
-
-@pytest.mark.parametrize("most_bytes", [10**9, 100])
-def test_a_bag_has_the_qos_of_later_publishers(tmp_path, monkeypatch, most_bytes):
-    monkeypatch.setattr("drone_bridge.tools.record.bag.MAX_FILE_BYTES", most_bytes)
-    bag, topic = BagWriter(tmp_path / "flight"), make_topic()
-    topic.offers = [QoSProfile(depth=1)]
-    topic.add_offers([QoSProfile(depth=1), OFFER])
-    topic.add_offers([OFFER])
-    assert len(topic.offers) == 2
-    topic.offers = topic.offers[:1]
-    bag.write(topic, 1, 1, string_cdr("first"))
-    topic.add_offers([OFFER])
-    for number in (2, 3):
-        bag.flush()
-        bag.write(topic, number, number, string_cdr("later"))
-    bag.close()
-    for path in (tmp_path / "flight", tmp_path / "flight/flight.mcap"):
-        with BagReader(path) as reader:
-            (found,) = reader.topics
-            assert any(offer.durability is QosDurability.TRANSIENT_LOCAL for offer in found.offers)
-            times = [message.time_ns for message in reader.messages()]
-            assert times == [1, 2, 3][: len(times)]
-    assert len(messages_in(tmp_path / "flight")) == 3
 
 
 def test_an_empty_bag_is_a_bag(tmp_path):

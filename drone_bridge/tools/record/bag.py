@@ -48,11 +48,6 @@ class WrittenTopic:
     channel: int = field(default=0, repr=False)
     """ID of its channel in the file, from 1; 0 before it is added"""
 
-    def add_offers(self, offers: Iterable[QoSProfile]) -> None:
-        """Add QoS of further publishers."""
-        if added := [offer for offer in offers if offer not in self.offers]:
-            self.offers = [*self.offers, *added]  # replaced, since the writer's thread reads it
-
 
 @dataclass(slots=True)
 class BagFile:
@@ -85,7 +80,6 @@ class BagWriter:
         self._min_free_mb, self._unchecked_bytes = min_free_mb, 0
         self._topics: list[WrittenTopic] = []
         self._schemas: dict[str, int] = {}
-        self._facts: dict[WrittenTopic, dict[str, str]] = {}  # metadata of the channels
         self._counts: Counter[WrittenTopic] = Counter()
         self._compression = CompressionType.ZSTD if compress else CompressionType.NONE
         self._files: list[BagFile] = []
@@ -117,18 +111,8 @@ class BagWriter:
         for topic in self._topics:
             self._register(topic)
 
-    def _note_offers(self) -> None:
-        """Put the QoS of later publishers into the index of the first file.
-
-        The metadata has the same in place: rosbags reads no channel with other QoS than the metadata name.
-        """
-        if len(self._files) == 1:
-            for topic, facts in self._facts.items():
-                facts["offered_qos_profiles"] = _qos_text(topic.offers)
-
     def _begin_next_file(self) -> None:
         """End the file, and begin the next one. Raises OSError."""
-        self._note_offers()
         self._writer.add_metadata("rosbag2", {"serialized_metadata": yaml.safe_dump(self._information())})
         self._writer.finish()
         self._file.close()
@@ -154,8 +138,7 @@ class BagWriter:
         if topic.type_name not in self._schemas:
             schema = self._writer.register_schema(topic.type_name, ENCODING, topic.definition.encode())
             self._schemas[topic.type_name] = schema
-        new = {"offered_qos_profiles": _qos_text(topic.offers), "topic_type_hash": topic.type_hash}
-        facts = self._facts.setdefault(topic, new)
+        facts = {"offered_qos_profiles": _qos_text(topic.offers), "topic_type_hash": topic.type_hash}
         topic.channel = self._writer.register_channel(topic.name, "cdr", self._schemas[topic.type_name], facts)
 
     def write(self, topic: WrittenTopic, log_ns: int, publish_ns: int, data: bytes) -> None:
@@ -205,7 +188,6 @@ class BagWriter:
         Raises:
             BagWriteError: the disk is full. Its text has the recover command.
         """
-        self._note_offers()
         try:
             (self.path / "metadata.yaml").write_text(
                 yaml.safe_dump({"rosbag2_bagfile_information": self._information()})
@@ -251,7 +233,7 @@ class BagWriter:
                         "name": topic.name,
                         "type": topic.type_name,
                         "serialization_format": "cdr",
-                        "offered_qos_profiles": self._facts[topic]["offered_qos_profiles"],
+                        "offered_qos_profiles": _qos_text(topic.offers),
                         "type_description_hash": topic.type_hash,
                     },
                     "message_count": self._counts[topic],

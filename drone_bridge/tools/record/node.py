@@ -167,9 +167,7 @@ class Recorder(Node):
             if publisher.topic_type != topic.type_name:
                 self._refuse(topic.name, publisher.topic_type, f"the topic is recorded as '{topic.type_name}'")
         ours = [each for each in publishers if each.topic_type == topic.type_name]
-        topic.add_offers([each.qos_profile for each in ours])
-        present = TopicOffers.of(ours)
-        offers = recorded.offers.joined(present)
+        offers = recorded.offers.joined(TopicOffers.of(ours))
         if offers == recorded.offers:
             return
         recorded.offers = offers
