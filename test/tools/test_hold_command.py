@@ -120,7 +120,10 @@ def test_a_refused_request_is_reported_and_not_repeated(monkeypatch, capsys, is_
 # The wish file.
 
 
-@pytest.mark.parametrize(("words", "names"), [([], ["*"]), (["d1", "/d2/bridge"], ["/d1", "/d2/bridge"])])
+@pytest.mark.parametrize(
+    ("words", "names"),
+    [([], ["*"]), (["all"], ["*"]), (["--all", "d1"], ["*"]), (["d1", "/d2/bridge"], ["/d1", "/d2/bridge"])],
+)
 def test_while_hold_runs_its_wishes_are_in_a_file(monkeypatch, tmp_path, words, names):
     wished = run_with_file(monkeypatch, tmp_path, lambda: command.hold(words))
     assert [wish.name for wish in wished] == names

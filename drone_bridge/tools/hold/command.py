@@ -49,7 +49,9 @@ def _parsed(argv: Sequence[str], verb: str, description: str) -> list[str]:
     """Return the names of the wanted vehicles; none for all."""
     parser = CommandParser(prog=f"drone-bridge {verb}", description=description)
     parser.add_argument("vehicle", nargs="*", help="a namespace, such as /drone, or a node; all vehicles by default")
-    wanted: list[str] = parser.parse_args(argv).vehicle
+    parser.add_argument("--all", action="store_true", help="all vehicles, even if some are named")
+    words = parser.parse_args(argv)
+    wanted: list[str] = [] if words.all or "all" in words.vehicle else words.vehicle
     wrong = [each for each in wanted if not re.fullmatch(r"/?([A-Za-z_]\w*/)*([A-Za-z_]\w*)?", each, re.ASCII)]
     if wrong:
         sentence = f"{wrong[0]!r} is no vehicle's name: letters, digits, underscores and slashes, no digit first"
