@@ -13,14 +13,6 @@ MAX_REPEATS = 50
 REPEAT_PERIOD_S = 0.1
 
 
-class RefusedError(AssertionError):
-    """Unexpected Error as an answer."""
-
-    def __init__(self, request, error):
-        super().__init__(f"{request!r} was answered with {error!r}")
-        self.error = error
-
-
 class SimulatorClient:
     """Connection to a simulator."""
 
@@ -44,7 +36,7 @@ class SimulatorClient:
         return event.response
 
     def get(self, request):
-        """Return the answer. Raises RefusedError.
+        """Return the answer, which must not be an Error.
 
         A server that was just stalled, as on a busy machine, asks to send the request again.
         """
@@ -53,8 +45,7 @@ class SimulatorClient:
             if not (isinstance(response, Error) and "send it again" in response.message):
                 break
             time.sleep(REPEAT_PERIOD_S)
-        if isinstance(response, Error):
-            raise RefusedError(request, response)
+        assert not isinstance(response, Error), f"{request!r} was answered with {response!r}"
         return response
 
     def add(self, request):

@@ -20,6 +20,15 @@ def pixels(seed, constants=CONSTANTS):
     return (pattern * (constants.image_bytes // 256 + 1))[: constants.image_bytes]
 
 
+def read(connection, size):
+    received = b""
+    while len(received) < size:
+        more = connection.recv(size - len(received))
+        assert more, f"the connection was closed after {len(received)} of {size} bytes"
+        received += more
+    return received
+
+
 def bridge(peer, **parameters):
     """Start a bridge that connects to the peer."""
     return Process.node("testbed_bridge", port=peer.port, **parameters)
@@ -64,17 +73,9 @@ class TestbedPeer:
 
     def reply(self):
         """Wait for the answer to the frame."""
-        received = self.read(REPLY.size)
+        received = read(self.socket, REPLY.size)
         self.connection.receive_data(received)
         return self.connection.next_event()
-
-    def read(self, size):
-        received = b""
-        while len(received) < size:
-            more = self.socket.recv(size - len(received))
-            assert more, f"the bridge closed after {len(received)} of {size} bytes"
-            received += more
-        return received
 
     def exchange(self, **fields):
         self.send_frame(**fields)

@@ -10,7 +10,7 @@ from repository import CAPTURES
 from ros_session import RosSession, wait_until
 from testbed_autopilot import AutopilotPeer
 from testbed_bytes import float32
-from testbed_peer import CONSTANTS, REPLY, TestbedPeer
+from testbed_peer import CONSTANTS, REPLY, TestbedPeer, read
 from vanishing import kill
 
 from drone_bridge.kind import Side
@@ -98,12 +98,12 @@ def test_golden_captures_pass_byte_for_byte_until_the_bridge_is_killed(ros, tmp_
                 size = frame + CONSTANTS_BYTES * (number == 0)
                 testbed.socket.sendall(sent[:size])
                 sent = sent[size:]
-                received += autopilot.read(size)
+                received += read(autopilot.socket, size)
                 answer = AUTOPILOT_BYTES[number * REPLY.size :][: REPLY.size]
                 if not number:  # the neutral command after the previous autopilot is repeated, and answers no new frame
                     time.sleep(2 * PERIOD_S)
                 autopilot.socket.sendall(answer)
-                assert testbed.read(REPLY.size) == answer
+                assert read(testbed.socket, REPLY.size) == answer
             assert received == TESTBED_BYTES
             kill(bridge)
             ros.set_parameters("golden/testbed_server", source_timeout=1.0)

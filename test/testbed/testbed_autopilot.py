@@ -36,14 +36,6 @@ class AutopilotPeer:
     def answer(self, motion=MOTION):
         self.socket.sendall(self.connection.send(motion))
 
-    def read(self, size):
-        received = b""
-        while len(received) < size:
-            more = self.socket.recv(size - len(received))
-            assert more, f"the testbed closed after {len(received)} of {size} bytes"
-            received += more
-        return received
-
     def reads_end(self):
         """Wait for the end of the connection; return earlier data."""
         received = b""
