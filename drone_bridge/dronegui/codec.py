@@ -62,10 +62,8 @@ from typing import Annotated, Any
 from drone_bridge.ar_drone.flight_state import MAJOR_STATE_SHIFT, FlightState, flight_state_of
 from drone_bridge.wire.events import (
     NEED_DATA,
-    EventQueue,
-    EventSource,
     LocalProtocolError,
-    NeedData,
+    MessageSource,
     RemoteProtocolError,
 )
 from drone_bridge.wire.json_faults import fault_in
@@ -341,15 +339,15 @@ FIRST_SEQ = 1  # always takes effect: a controller starts over
 MAX_SEQ = 2**63 - 1
 
 
-class ControllerConnection(EventSource[Navdata]):
+class ControllerConnection(MessageSource[Navdata]):
     """Controller's end: sends complete states, numbered from 1, and receives navdata on another port.
 
     A refused datagram does not affect later ones.
     """
 
     def __init__(self) -> None:
+        super().__init__()
         self._next_seq = FIRST_SEQ
-        self._queue: EventQueue[Navdata] = EventQueue()
 
     @property
     def next_seq(self) -> int:
@@ -382,17 +380,10 @@ class ControllerConnection(EventSource[Navdata]):
 
     def receive_data(self, datagram: bytes | bytearray | memoryview) -> None:
         """Receive a whole datagram of navdata, for `next_event`."""
-        try:
-            self._queue.put(_read_navdata(datagram))
-        except RemoteProtocolError as error:
-            self._queue.put(error)
-
-    def next_event(self) -> Navdata | NeedData:
-        """Return the next block of navdata, or NEED_DATA. Raises RemoteProtocolError, once per refused datagram."""
-        return self._queue.next_event()
+        self._queue.read(_read_navdata, datagram)
 
 
-class ReceiverConnection(EventSource[ControlPacket | LatePacket]):
+class ReceiverConnection(MessageSource[ControlPacket | LatePacket]):
     """GUI's end: receives control packets, and sends navdata.
 
     A refused datagram changes nothing, and does not affect later ones.
@@ -404,11 +395,11 @@ class ReceiverConnection(EventSource[ControlPacket | LatePacket]):
         True, False and None are accepted, too, which the document shows although they are not JSON.
         `complete_states_only`: refuse a packet without all controls, like the real receiver.
         """
+        super().__init__()
         self._complete_states_only = complete_states_only
         # The document asks controllers to release hover, so it may be pressed at the start.
         self._controls = Controls()
         self._newest_seq: float | None = None
-        self._queue: EventQueue[ControlPacket | LatePacket] = EventQueue()
 
     def send(self, block: Navdata) -> bytes:
         """Return the datagram of a block of navdata.
@@ -428,10 +419,7 @@ class ReceiverConnection(EventSource[ControlPacket | LatePacket]):
 
     def receive_data(self, datagram: bytes | bytearray | memoryview) -> None:
         """Receive a whole datagram, for `next_event`."""
-        try:
-            self._queue.put(self._read(datagram))
-        except RemoteProtocolError as error:
-            self._queue.put(error)
+        self._queue.read(self._read, datagram)
 
     def peek(self, datagram: bytes | bytearray | memoryview) -> ControlPacket | LatePacket:
         """Return the event of a whole datagram, without receiving it. Raises RemoteProtocolError for a refused one."""
@@ -440,10 +428,6 @@ class ReceiverConnection(EventSource[ControlPacket | LatePacket]):
         if self._newest_seq is not None and seq != FIRST_SEQ and seq <= self._newest_seq:
             return LatePacket(seq, self._newest_seq)
         return ControlPacket(seq, self._merged(document.get("state", {})))
-
-    def next_event(self) -> ControlPacket | LatePacket | NeedData:
-        """Return the next event, or NEED_DATA. Raises RemoteProtocolError, once per refused datagram."""
-        return self._queue.next_event()
 
     def _read(self, datagram: bytes | bytearray | memoryview) -> ControlPacket | LatePacket:
         event = self.peek(datagram)

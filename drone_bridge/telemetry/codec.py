@@ -40,10 +40,8 @@ from typing import Annotated, Any, Literal, NamedTuple
 from drone_bridge.wire import jpeg
 from drone_bridge.wire.events import (
     NEED_DATA,
-    EventQueue,
-    EventSource,
     LocalProtocolError,
-    NeedData,
+    MessageSource,
     RemoteProtocolError,
 )
 from drone_bridge.wire.json_faults import fault_in
@@ -322,26 +320,19 @@ class LateTelemetry:
     newest_timestamp: float  # s
 
 
-class ControllerConnection(EventSource[DroneTelemetry | RoverTelemetry | LateTelemetry]):
+class ControllerConnection(MessageSource[DroneTelemetry | RoverTelemetry | LateTelemetry]):
     """Controller's end: receives telemetry of one drone and one rover, sends commands to the drone.
 
     A refused document changes nothing, and does not affect later ones.
     """
 
     def __init__(self) -> None:
+        super().__init__()
         self._newest: dict[Sender, float] = {}  # timestamps, s
-        self._queue: EventQueue[DroneTelemetry | RoverTelemetry | LateTelemetry] = EventQueue()
 
     def receive_data(self, document: Document, sender: Sender | None = None) -> None:
         """Receive a whole document, for `next_event`. If the `sender` is unknown, the fields decide."""
-        try:
-            self._queue.put(self._read(document, sender))
-        except RemoteProtocolError as error:
-            self._queue.put(error)
-
-    def next_event(self) -> DroneTelemetry | RoverTelemetry | LateTelemetry | NeedData:
-        """Return the next event, or NEED_DATA. Raises RemoteProtocolError for a refused document."""
-        return self._queue.next_event()
+        self._queue.read(self._read, document, sender)
 
     def send(self, command: DroneCommand) -> bytes:
         """Return the command as a document. Raises LocalProtocolError for invalid values."""
@@ -361,28 +352,22 @@ class ControllerConnection(EventSource[DroneTelemetry | RoverTelemetry | LateTel
         return telemetry
 
 
-class DroneConnection(EventSource[DroneCommand | RoverTelemetry]):
+class DroneConnection(MessageSource[DroneCommand | RoverTelemetry]):
     """Drone's end: receives commands, and telemetry of a rover to find; sends its own telemetry."""
-
-    def __init__(self) -> None:
-        self._queue: EventQueue[DroneCommand | RoverTelemetry] = EventQueue()
 
     def receive_data(self, document: Document) -> None:
         """Receive a whole document, for `next_event`."""
-        try:
-            fields = parse(document)
-            is_rovers = "thrust" not in fields and "position" in fields
-            self._queue.put(_ROVER.read_document(fields) if is_rovers else _read_command(fields))
-        except RemoteProtocolError as error:
-            self._queue.put(error)
-
-    def next_event(self) -> DroneCommand | RoverTelemetry | NeedData:
-        """Return the next event, or NEED_DATA. Raises RemoteProtocolError for a refused document."""
-        return self._queue.next_event()
+        self._queue.read(self._read, document)
 
     def send(self, telemetry: DroneTelemetry) -> bytes:
         """Return the telemetry as a document. Raises LocalProtocolError for invalid values."""
         return write(telemetry)
+
+    @staticmethod
+    def _read(document: Document) -> DroneCommand | RoverTelemetry:
+        fields = parse(document)
+        is_rovers = "thrust" not in fields and "position" in fields
+        return _ROVER.read_document(fields) if is_rovers else _read_command(fields)
 
 
 class RoverConnection:

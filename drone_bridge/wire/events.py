@@ -3,10 +3,10 @@
 
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum
-from typing import Generic, Literal, TypeVar
+from typing import Generic, Literal, ParamSpec, TypeVar
 
 
 class ProtocolError(Exception):
@@ -26,6 +26,7 @@ class DisconnectPeerError(Exception):
 
 
 EventT = TypeVar("EventT")
+P = ParamSpec("P")
 
 
 class _Signal(Enum):
@@ -73,6 +74,13 @@ class EventQueue(Generic[EventT]):
         """Append an event or an error."""
         self._outcomes.append(outcome)
 
+    def read(self, reader: Callable[P, EventT], *args: P.args, **kwargs: P.kwargs) -> None:
+        """Append the event that a reader returns, or the RemoteProtocolError that it raises."""
+        try:
+            self.put(reader(*args, **kwargs))
+        except RemoteProtocolError as error:
+            self.put(error)
+
     def next_event(self) -> EventT | NeedData:
         """Return the next event, or NEED_DATA. Raises RemoteProtocolError."""
         if not self._outcomes:
@@ -84,3 +92,14 @@ class EventQueue(Generic[EventT]):
             return outcome
         finally:
             del outcome  # breaks the reference cycle with the traceback, which would keep the whole document alive
+
+
+class MessageSource(EventSource[EventT]):
+    """Base class for a connection that receives whole datagrams or documents, which its `receive_data` queues."""
+
+    def __init__(self) -> None:
+        self._queue: EventQueue[EventT] = EventQueue()
+
+    def next_event(self) -> EventT | NeedData:
+        """Return the next event, or NEED_DATA. Raises RemoteProtocolError, once per refused message."""
+        return self._queue.next_event()

@@ -59,11 +59,10 @@ from drone_bridge.ardrone.codec.navdata import (
 from drone_bridge.ardrone.codec.video import Frame, FrameType, PaveReader, VideoCodec, write_frame
 from drone_bridge.wire.events import (
     NEED_DATA,
-    EventQueue,
     EventSource,
     LocalProtocolError,
+    MessageSource,
     NeedData,
-    RemoteProtocolError,
 )
 
 __all__ = [
@@ -96,12 +95,12 @@ class LateCommand:
     newest: int
 
 
-class ClientConnection(EventSource[Navdata]):
+class ClientConnection(MessageSource[Navdata]):
     """Client's end: sends numbered commands, and receives navdata. A refused datagram does not affect later ones."""
 
     def __init__(self) -> None:
+        super().__init__()
         self._next = FIRST_SEQUENCE
-        self._queue: EventQueue[Navdata] = EventQueue()
 
     def restart(self) -> None:
         """Number commands from 1 again: a drone then accepts them whatever it has received before."""
@@ -135,14 +134,7 @@ class ClientConnection(EventSource[Navdata]):
 
     def receive_data(self, datagram: bytes | bytearray | memoryview) -> None:
         """Receive a whole datagram of navdata, for `next_event`."""
-        try:
-            self._queue.put(read_navdata(datagram))
-        except RemoteProtocolError as error:
-            self._queue.put(error)
-
-    def next_event(self) -> Navdata | NeedData:
-        """Return the next navdata, or NEED_DATA. Raises RemoteProtocolError, once per refused datagram."""
-        return self._queue.next_event()
+        self._queue.read(read_navdata, datagram)
 
 
 class DroneConnection(EventSource[Command | LateCommand]):
