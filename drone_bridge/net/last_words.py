@@ -10,7 +10,6 @@ sent, and disarmed after a neutral one was. The link's loop moves their deadline
 import contextlib
 import marshal
 import mmap
-import os
 import select
 import socket
 import struct
@@ -39,6 +38,7 @@ from drone_bridge.net.last_words_sender import (
     WRITTEN,
     written_bytes,
 )
+from drone_bridge.net.python_child import memory_file
 from drone_bridge.net.send_queue import SendQueue, StreamEntry
 from drone_bridge.session.session import LastWords
 from drone_bridge.session.stall_detector import StallDetector
@@ -204,12 +204,4 @@ class LastWordsKeeper:
 
 def shared_memory() -> int:
     """Return the descriptor of a file in memory for last words."""
-    if hasattr(os, "memfd_create"):
-        descriptor = os.memfd_create("last_words")
-    else:  # macOS only, untried
-        from tempfile import TemporaryFile
-
-        with TemporaryFile() as file:
-            descriptor = os.dup(file.fileno())
-    os.ftruncate(descriptor, MEMORY_BYTES)
-    return descriptor
+    return memory_file("last_words", MEMORY_BYTES)

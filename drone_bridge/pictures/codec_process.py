@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from drone_bridge.net.clock import elapsed_s
 from drone_bridge.net.connector import Backoff
-from drone_bridge.net.python_child import module_command
+from drone_bridge.net.python_child import memory_file, module_command
 
 #: Maximum data of a request: an image of 1920 x 1080 pixels. Pages that are never written use no memory.
 MAX_DATA_BYTES = 8 << 20
@@ -151,7 +151,7 @@ class CodecProcess:
         path = os.pathsep.join(filter(None, (package, *os.environ.get("PYTHONPATH", "").split(os.pathsep))))
         with contextlib.ExitStack() as stack:
             try:
-                descriptor = _memory_file()
+                descriptor = memory_file("pictures", MEMORY_BYTES)
                 stack.callback(os.close, descriptor)
                 ours, theirs = socket.socketpair()
                 stack.callback(theirs.close)
@@ -182,16 +182,3 @@ class CodecProcess:
         self._due_s = elapsed_s() + self._backoff.next_delay_s()
         reason = f"ended with status {status}" if status is not None else str(error or "closed its socket")
         raise CodecProcessError(f"The process for pictures failed ({reason}); it will be restarted.")
-
-
-def _memory_file() -> int:
-    """Return the descriptor of anonymous memory."""
-    if hasattr(os, "memfd_create"):
-        descriptor = os.memfd_create("pictures")
-    else:
-        from tempfile import TemporaryFile  # only on macOS
-
-        with TemporaryFile() as file:
-            descriptor = os.dup(file.fileno())
-    os.ftruncate(descriptor, MEMORY_BYTES)
-    return descriptor

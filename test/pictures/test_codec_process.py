@@ -142,7 +142,7 @@ def test_a_child_is_late_2_s_after_a_request_until_it_replies(child, monkeypatch
     assert child.problem == ""
 
 
-@pytest.mark.parametrize("step", ["_memory_file", "socket.socketpair", "mmap.mmap", "subprocess.Popen"])
+@pytest.mark.parametrize("step", ["memory_file", "socket.socketpair", "mmap.mmap", "subprocess.Popen"])
 def test_child_that_fails_to_start_is_reported_and_leaks_nothing(child, monkeypatch, step):
     def fails(*_, **__):
         raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
