@@ -14,6 +14,7 @@ from drone_bridge.net.connector import LinkError
 from drone_bridge.ros.node.protocol_node import ProtocolNode
 from drone_bridge.ros.publishers import PUBLISHER_ERRORS
 from drone_bridge.session.namesakes import Namesakes
+from drone_bridge.session.obstacles import Obstacle
 
 
 @pytest.mark.parametrize("is_ended", [True, False])
@@ -34,12 +35,12 @@ def test_a_node_leaves_once_and_says_what_did_not_end(has_loop, has_log, is_flus
         wire_log=SimpleNamespace(close=step("log", is_flushed)) if has_log else None,
         _sign=step("sign"),
         hold=SimpleNamespace(finish=step("hold")),
-        report=SimpleNamespace(end_condition=lambda name: None),
+        report=SimpleNamespace(end_condition=done.append),
         get_logger=lambda: SimpleNamespace(error=logged.append),
         _is_publishing=True,
     )
     ProtocolNode.leave(node)
-    assert done == ["stop", "keeper", "ended"] * has_loop + ["log"] * has_log + ["sign", "hold"]
+    assert done == ["stop", Obstacle.UNREACHABLE.key, "keeper", "ended"] * has_loop + ["log"] * has_log + ["sign", "hold"]
     assert len(logged) == (has_loop and not is_ended) + (has_log and not is_flushed)
     assert not node._is_publishing
     done.clear()

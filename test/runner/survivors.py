@@ -247,6 +247,9 @@ SURVIVORS: dict[str, dict[str, dict[str, str]]] = {
         "if (place is None and yaw is None) or not all(abs(each) < FARTHEST for each in (*(place or ()), yaw or 0.0)):": {
             "0.0 -> 1.0": "1 is within FARTHEST, too"
         },
+        "if now_s - self._restarted_at < LEAPING_S:": {
+            "now_s - self._restarted_at < LEAPING_S -> now_s - self._restarted_at <= LEAPING_S": AT_ONE_INSTANT
+        },
     },
     "session/continuous_pose ContinuousPose.shifted": {
         "pose = self._origin.seeing(PlanarPose(*(place or (0.0, 0.0))[:2], yaw or 0.0))": {

@@ -154,11 +154,12 @@ def test_a_second_restart_goes_on_from_the_first(vehicle):
     assert (place, yaw) == ((1.5, 0.8, 0.25), pytest.approx(math.pi / 2))
 
 
-def test_a_pose_in_another_unit_is_no_reset():
+@pytest.mark.parametrize(("gap_s", "is_unit"), [(0.1, True), (1.1, False)])
+def test_a_pose_that_begins_again_at_each_report_has_another_unit(gap_s, is_unit):
     pose = ContinuousPose(ObservedMotion(lambda: 0.0), SPEED, TURN)
-    reports = [pose.update(Measurement(position=(30.0 * number, 0.0, 0.0)), 0.1 * number) for number in range(3)]
+    reports = [pose.update(Measurement(position=(30.0 * number, 0.0, 0.0)), gap_s * number) for number in range(3)]
     said = ["m and rad" in each for _, actions in reports for each in notes(actions, "")]
-    assert said == [False, True], "millimetres, at 0.3 m/s"
+    assert said == [False, is_unit], "millimetres, at 0.3 m/s"
 
 
 def test_reports_at_one_time_without_a_largest_speed_leave_a_fence():
