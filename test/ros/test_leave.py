@@ -40,7 +40,8 @@ def test_a_node_leaves_once_and_says_what_did_not_end(has_loop, has_log, is_flus
         _is_publishing=True,
     )
     ProtocolNode.leave(node)
-    assert done == ["stop", Obstacle.UNREACHABLE.key, "keeper", "ended"] * has_loop + ["log"] * has_log + ["sign", "hold"]
+    of_link = ["stop", Obstacle.UNREACHABLE.key, "keeper", "ended"]
+    assert done == of_link * has_loop + ["log"] * has_log + ["sign", "hold"]
     assert len(logged) == (has_loop and not is_ended) + (has_log and not is_flushed)
     assert not node._is_publishing
     done.clear()
