@@ -23,6 +23,8 @@ import signal
 import threading
 from collections.abc import Callable
 
+from drone_bridge.net.python_child import memory_file
+
 #: How long a process may hang.
 LIMIT_S = 5.0
 PERIOD_S = 1.0
@@ -42,12 +44,7 @@ _ends = threading.Event()
 @functools.cache
 def traceback_file() -> int:
     """Return the descriptor of the memory file for the tracebacks of a hanging process."""
-    if hasattr(os, "memfd_create"):
-        return os.memfd_create("traceback")
-    from tempfile import TemporaryFile  # macOS only
-
-    with TemporaryFile() as file:
-        return os.dup(file.fileno())
+    return memory_file("traceback", 0)
 
 
 def limit_start() -> None:

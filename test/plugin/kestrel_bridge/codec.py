@@ -10,8 +10,8 @@ turns right), velocities in cm/s along the level body (x forward, y right, z dow
 
 from dataclasses import dataclass, fields
 
-from drone_bridge.wire import NEED_DATA, EventSource, LocalProtocolError, NeedData, RemoteProtocolError
-from drone_bridge.wire.events import EventQueue
+from drone_bridge.wire import NEED_DATA, LocalProtocolError, RemoteProtocolError
+from drone_bridge.wire.events import MessageSource
 
 DEFAULT_PORT = 7800
 MAX_DATAGRAM_BYTES = 512
@@ -72,11 +72,8 @@ WORDS = {type(request): word for word, request in REQUESTS.items()}
 STATE_NAMES = tuple(each.name for each in fields(State))
 
 
-class ClientConnection(EventSource[Answer | State]):
+class ClientConnection(MessageSource[Answer | State]):
     """Connection of a client: sends requests and steering, receives answers and state."""
-
-    def __init__(self) -> None:
-        self._events: EventQueue[Answer | State] = EventQueue()
 
     def send(self, message: Hello | TakeOff | Land | Steer) -> bytes:
         """Return a datagram. Raises LocalProtocolError."""
@@ -91,18 +88,11 @@ class ClientConnection(EventSource[Answer | State]):
 
     def receive_data(self, data: bytes) -> None:
         """Receive a datagram."""
-        self._events.put(_outcome(_answer_or_state, data))
-
-    def next_event(self) -> Answer | State | NeedData:
-        """Return the next event, or NEED_DATA. Raises RemoteProtocolError."""
-        return self._events.next_event()
+        self._queue.put(_outcome(_answer_or_state, data))
 
 
-class DroneConnection(EventSource[Hello | TakeOff | Land | Steer]):
+class DroneConnection(MessageSource[Hello | TakeOff | Land | Steer]):
     """Connection of a drone: receives requests and steering, sends answers and state."""
-
-    def __init__(self) -> None:
-        self._events: EventQueue[Hello | TakeOff | Land | Steer] = EventQueue()
 
     def send(self, message: Answer | State) -> bytes:
         """Return a datagram. Raises LocalProtocolError."""
@@ -119,11 +109,7 @@ class DroneConnection(EventSource[Hello | TakeOff | Land | Steer]):
 
     def receive_data(self, data: bytes) -> None:
         """Receive a datagram."""
-        self._events.put(_outcome(_command, data))
-
-    def next_event(self) -> Hello | TakeOff | Land | Steer | NeedData:
-        """Return the next event, or NEED_DATA. Raises RemoteProtocolError."""
-        return self._events.next_event()
+        self._queue.put(_outcome(_command, data))
 
 
 def _outcome(read, data):
