@@ -202,6 +202,8 @@ class Arbiter(Generic[RawT]):
         self._take = take
         #: The newest command, perhaps stale.
         self.newest: Arrival[RawT] | None = None
+        #: The newest velocity beyond limits or maxima, and what the vehicle got of it.
+        self.reduced = BodyVelocity(), BodyVelocity()
         self._hold, self._command_timeout, self._statistics = hold, command_timeout, statistics
         self._overruled_until_s = self._commanded_s = -math.inf
         self._followed: Arrival[RawT] | None = None
@@ -255,6 +257,8 @@ class Arbiter(Generic[RawT]):
                 self._statistics.counts[LIMITED] += 1
             if followed != limited:
                 self._statistics.counts[CLAMPED] += 1
+            if isinstance(asked, BodyVelocity) and followed != asked:
+                self.reduced = asked, followed
         return Decision(rank, followed, arrival.arrived_s)
 
     def rank(self, now_s: float, arrival: Arrival[RawT] | None = None) -> Rank:

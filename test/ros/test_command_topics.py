@@ -282,11 +282,15 @@ def test_an_unsupported_axis_is_reported_once_and_the_others_are_followed(node):
     assert node.counts["commands_on_unsupported_axes"] == 3
 
 
-def test_commands_beyond_the_vehicle_s_limits_are_counted(node):
+def test_commands_beyond_the_vehicle_s_limits_are_counted_and_said_once(node):
     assert node.send(CMD_VEL, forward=11.0) == (Rank.COMMAND, BodyVelocity(forward=10.0))
     assert node.send(CMD_VEL, forward=10.0) == (Rank.COMMAND, BodyVelocity(forward=10.0))
     assert node.send("cmd_axes", CommandAxes(pitch=2.0)) == (Rank.COMMAND, "full")
     assert node.counts == {"commands": 3, "clamped_commands": 2}
+    for _ in range(2):
+        node.pass_second()
+    (sentence,) = node.logged
+    assert "linear.x = 11 m/s, but the vehicle's limits or maximum allow 10" in sentence
 
 
 # Hold and helm.

@@ -190,6 +190,9 @@ def test_vehicle_maxima_apply_after_limits_and_count_each_command_once():
     vehicle.command("too much")
     assert vehicle.decided() == (Rank.COMMAND, RAW)
     assert vehicle.counts == {"limited_commands": 1, "clamped_commands": 2}
+    vehicle.command(FORWARD)
+    vehicle.decided()
+    assert vehicle.arbiter.reduced == (BodyVelocity(9.0), BodyVelocity(3.0))
 
 
 def test_a_landing_is_limited_by_the_vehicle_s_maxima():

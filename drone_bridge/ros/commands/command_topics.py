@@ -95,11 +95,13 @@ class CommandTopics(Generic[RawT]):
         self._follows = ""  # supported axes of a Twist
         self._unsupported: dict[str, str] = {}  # unsupported axes, with their fields
         self._warned_axes: set[str] = set()
+        self._reduced_axes: set[str] = set()
         node.hold.when_set(self._forget)
         self._alternations: dict[str, Alternation] = {}  # by topic
         self._gaps: dict[str, CommandGaps] = {}  # by topic
         node.each_second(self._report_commanders)
         node.each_second(self._report_gaps)
+        node.each_second(self._report_reduction)
 
     def take_velocities(self, follows: Collection[str] = tuple(TWIST_AXES)) -> None:
         """Subscribe to cmd_vel, cmd_vel_stamped and ~/helm.
@@ -247,6 +249,16 @@ class CommandTopics(Generic[RawT]):
             {"topic": each, "gap": f"{gap_s:.1f} s", "timeout": f"{timeout_s:g} s"} for each, gap_s in found.items()
         ]
         self._node.report.update_obstacle(Obstacle.SELDOM, facts[0] if facts else None)
+
+    def _report_reduction(self) -> None:
+        """Log, once for each axis, what the vehicle follows of a velocity beyond its limits or maxima."""
+        asked, followed = self.arbiter.reduced
+        for axis, (field, unit) in TWIST_AXES.items():
+            wanted, got = getattr(asked, field), getattr(followed, field)
+            if abs(wanted - got) > ROUNDING and axis not in self._reduced_axes:
+                self._reduced_axes.add(axis)
+                sentence = f"cmd_vel has {axis} = {wanted:g} {unit}, but the vehicle's limits or maximum allow {got:g}."
+                self._node.report.inform(f"{sentence} This is logged once.")
 
     def _forget(self) -> None:
         self._streams.drop_waiting()
