@@ -40,30 +40,21 @@ def test_a_helm_excludes_others_and_its_timeout_holds():
     assert not state.steer(10.5)  # the same person
     assert seen(state, 10.5 + HELM_ENDS_AFTER_S) == AT_THE_HELM
     assert not state.end_helm(10.5 + HELM_ENDS_AFTER_S)
-    assert seen(state, 10.5 + LATER_S) == HELD_BY_THE_HELM  # before it was detected
+    assert seen(state, 10.5 + LATER_S) == seen(state, 8 * 3600.0) == HELD_BY_THE_HELM  # before it was detected
     assert state.end_helm(10.5 + LATER_S)
     assert not state.end_helm(10.5 + LATER_S)
     assert seen(state, 1e6) == HELD_BY_THE_HELM
 
 
 @pytest.mark.parametrize("is_noticed", [True, False])
-def test_the_helm_may_be_taken_again_after_its_timeout(is_noticed):
+@pytest.mark.parametrize("by_helm", [True, False])
+def test_after_its_timeout_a_helm_may_be_taken_again_or_released_like_a_hold(by_helm, is_noticed):
     state = HoldState()
     state.steer(10.0)
     if is_noticed:
         state.end_helm(20.0)
-    assert state.steer(20.0)
-    assert seen(state, 20.0) == AT_THE_HELM
-
-
-@pytest.mark.parametrize("is_noticed", [True, False])
-def test_the_timeout_of_a_helm_is_released_like_a_hold(is_noticed):
-    state = HoldState()
-    state.steer(10.0)
-    if is_noticed:
-        state.end_helm(20.0)
-    state.release(20.0)
-    assert seen(state, 20.0) == FREE
+    assert by_helm is bool(state.steer(20.0) if by_helm else state.release(20.0))
+    assert seen(state, 20.0) == (AT_THE_HELM if by_helm else FREE)
 
 
 def test_the_helm_may_be_retaken_after_the_process_was_killed():
@@ -74,15 +65,16 @@ def test_the_helm_may_be_retaken_after_the_process_was_killed():
     assert state.attended_s == 0.0
 
 
-def test_a_requested_hold_outlasts_a_helm_until_it_is_released():
+@pytest.mark.parametrize("steered_s", [10.1, 20.0])
+def test_a_requested_hold_outlasts_a_helm_until_it_is_released(steered_s):
     state = HoldState()
     state.steer(10.0)
     assert state.hold(CALLED)
     assert seen(state, 10.0) == HELD
-    assert not state.steer(10.1)
-    assert seen(state, 10.1) == HELD
-    state.release(10.2)
-    assert seen(state, 10.2) == AT_THE_HELM  # without others in between
+    assert not state.steer(steered_s)
+    assert seen(state, steered_s) == HELD
+    state.release(steered_s + 0.1)
+    assert seen(state, steered_s + 0.1) == AT_THE_HELM  # without others in between
 
 
 def test_the_timeout_of_a_helm_during_a_hold_changes_nothing():
@@ -102,14 +94,6 @@ def test_a_repeated_hold_clears_the_helm_whose_timeout_then_does_not_hold():
     assert seen(state, 10.1) == seen(state, 20.0) == FREE
 
 
-def test_hold_requested_after_a_helm_timeout_lasts_until_its_release():
-    state = HoldState()
-    state.steer(10.0)
-    assert state.hold(CALLED)
-    assert not state.steer(20.0)
-    assert seen(state, 20.0) == HELD
-
-
 @pytest.mark.parametrize("before", [CALLED, AT_HELM])
 def test_a_hold_by_a_person_replaces_one_by_a_machine_and_never_the_reverse(before):
     state = HoldState(before)
@@ -123,19 +107,14 @@ def test_a_hold_by_a_person_replaces_one_by_a_machine_and_never_the_reverse(befo
 
 def test_a_person_attends_at_the_helm_in_control_and_by_a_resume():
     state = HoldState()
-    state.steer(10.0)
-    assert state.attended_s == 10.0
+    for now_s in (10.0, 10.5):
+        state.steer(now_s)
+        assert state.attended_s == now_s
     state.hold(CALLED)
     state.steer(11.0)
-    assert state.attended_s == 10.0
+    assert state.attended_s == 10.5
     state.release(12.0)
     assert state.attended_s == 12.0
-
-
-def test_a_resumed_machine_has_no_helm():
-    state = HoldState()
-    state.steer(10.0)
-    assert seen(state, 10.0 + 8 * 3600.0) == HELD_BY_THE_HELM
 
 
 # A vehicle that may have been held before, as that can't be read.
