@@ -19,6 +19,7 @@ import termios
 import time
 import tty
 from collections.abc import Callable, Sequence
+from glob import glob
 from typing import Any, NamedTuple
 
 from drone_bridge.net.clock import elapsed_s
@@ -278,7 +279,10 @@ class PseudoTerminal(SerialLine):
 
 
 def _denied(path: str, error: OSError) -> str:
-    """Return why a device can't be opened, with the remedy if only its group may."""
+    """Return why a device can't be opened, with the remedy if it is not there, or only its group may."""
+    if error.errno == errno.ENOENT:
+        found = " and ".join(sorted(glob("/dev/tty[AU][CS][BM]*"))) or "none"
+        return Obstacle.NO_DEVICE.sentence(path=path, found=found)
     if error.errno == errno.EACCES:
         with contextlib.suppress(OSError, KeyError):  # it has disappeared; a group without a name
             status = os.stat(path)

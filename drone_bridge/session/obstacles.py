@@ -42,6 +42,10 @@ class Obstacle(Enum):
         "{path} can't be opened: it belongs to the group {group}, and this process is not in it",
         "run `sudo usermod -aG {group} $USER`, then log in again",
     )
+    NO_DEVICE = (
+        "{path} does not exist; serial devices are: {found}",
+        "connect it, or name another; if it disappears at once, run `sudo apt remove brltty`",
+    )
     UNREACHABLE = "there is no link: {problem}", "switch the peer on, or name its address"
     DISCONNECTED = "no peer is connected", "switch it on, or name its address"
     # The link carries nothing useful.
@@ -76,7 +80,7 @@ class Obstacle(Enum):
     )
     # Commands or measurements contradict each other, or come too late.
     COMMANDERS = (
-        "commands on {topic} alternate with zero, and {number} nodes publish it: {nodes}",
+        "commands of {number} nodes alternate with zero: {nodes}",
         "end all but one: a program that was left open, such as a teleop, stops the vehicle again and again",
     )
     SELDOM = (

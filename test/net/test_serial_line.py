@@ -334,6 +334,12 @@ def test_a_line_of_another_group_is_named_with_the_command_that_joins_it(monkeyp
     assert str(error).startswith("/dev/ttyUSB0 can't be opened: ")
 
 
+def test_a_line_that_is_not_there_is_named_with_those_that_are(monkeypatch, tmp_path):
+    monkeypatch.setattr(serial_line, "glob", lambda pattern: ["/dev/ttyACM0"])
+    ((error, _),) = opened(str(tmp_path / "ttyUSB0"), lambda link, _: link.cancel())
+    assert "ttyUSB0 does not exist; serial devices are: /dev/ttyACM0: connect it" in str(error)
+
+
 def test_a_pseudo_terminal_is_the_other_end_of_a_line_and_its_link_ends_with_it(tmp_path):
     path = str(tmp_path / "robot")
     os.symlink(tmp_path / "gone", path)  # as a killed program leaves it
