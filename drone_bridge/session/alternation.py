@@ -10,7 +10,7 @@ GAP_S, LASTS_S = 1.1, 2.0
 
 
 class Alternation:
-    """State of the commands on one topic. Written by one thread at a time, and read by any."""
+    """State of the commands to one vehicle, on any topic. Written by one thread at a time, and read by any."""
 
     def __init__(self) -> None:
         self._was_zero: bool | None = None

@@ -76,7 +76,7 @@ class CommandedNode(PlainNode):
         return SimpleNamespace(publish=self.latched.append, topic_name=topic)
 
     def get_publishers_info_by_topic(self, topic):
-        return self.publishers
+        return [each for each in self.publishers if getattr(each, "topic", topic) == topic]
 
     def create_service(self, kind, name, serve):
         self.serve = serve

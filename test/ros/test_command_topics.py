@@ -61,22 +61,22 @@ FOLLOWED = (Rank.COMMAND, FORWARD)
 NOTHING = (Rank.NEUTRAL, None)
 
 
-def drive_and_send_zeros(node, topic=CMD_VEL, period_s=0.1):
+def drive_and_send_zeros(node, drives=CMD_VEL, stops=CMD_VEL, period_s=0.1):
     """Let a program drive while another one sends zeros, for 3 s."""
     for _ in range(round(3.0 / period_s)):
-        for forward in (1.0, 0.0):
+        for topic, forward in ((drives, 1.0), (stops, 0.0)):
             assert node.send(topic, forward=forward)[0] is Rank.COMMAND
             node.now_s += period_s / 2
     node.pass_second()
     return node.conditions["commanders"]
 
 
-@pytest.mark.parametrize("topic", [CMD_VEL, STAMPED])
-def test_a_program_that_sends_zeros_beside_another_is_reported(node, topic):
-    node.publishers = [endpoint("navigation"), endpoint("teleop", "/old")]
-    named = drive_and_send_zeros(node, topic)
-    assert f"/{topic}" in named
-    assert "2 nodes publish it: /navigation and /old/teleop" in named
+@pytest.mark.parametrize("drives", [CMD_VEL, STAMPED])
+@pytest.mark.parametrize("stops", [CMD_VEL, STAMPED])
+def test_a_program_that_sends_zeros_beside_another_is_reported(node, drives, stops):
+    node.publishers = [endpoint("navigation", topic=drives), endpoint("teleop", "/old", stops)]
+    named = drive_and_send_zeros(node, drives, stops)
+    assert f"2 nodes alternate with zero: /navigation on /{drives} and /old/teleop on /{stops}" in named
     node.now_s += 2.0
     node.pass_second()
     assert node.conditions["commanders"] is None
@@ -96,8 +96,9 @@ def test_commands_that_come_too_seldom_are_reported(node):
     assert "a command comes on /cmd_vel every 1.0 s, and the vehicle stops after 0.5 s" in node.conditions["seldom"]
 
 
-def endpoint(name, namespace="/"):
-    return SimpleNamespace(node_name=name, node_namespace=namespace, topic_type="geometry_msgs/msg/Twist")
+def endpoint(name, namespace="/", topic=CMD_VEL):
+    kind = "geometry_msgs/msg/Twist"
+    return SimpleNamespace(node_name=name, node_namespace=namespace, topic=f"/{topic}", topic_type=kind)
 
 
 # Priority of sources.

@@ -97,7 +97,7 @@ class CommandTopics(Generic[RawT]):
         self._warned_axes: set[str] = set()
         self._reduced_axes: set[str] = set()
         node.hold.when_set(self._forget)
-        self._alternations: dict[str, Alternation] = {}  # by topic
+        self._alternation = Alternation()  # of all topics: a later one may be overruled
         self._gaps: dict[str, CommandGaps] = {}  # by topic
         node.each_second(self._report_commanders)
         node.each_second(self._report_gaps)
@@ -138,10 +138,9 @@ class CommandTopics(Generic[RawT]):
         """
         is_stamped = "header" in message_type.get_fields_and_field_types()  # type: ignore[attr-defined]
         ages = CommandAges(self._node, topic, self._now)
-        alternation, gaps = Alternation(), CommandGaps()
+        gaps = CommandGaps()
         if not is_helm:
-            name = self._node.resolve_topic_name(topic)
-            self._alternations[name], self._gaps[name] = alternation, gaps
+            self._gaps[self._node.resolve_topic_name(topic)] = gaps
 
         def receive(message: Any) -> bool:
             stamp = ages.stamp_of(message) if is_stamped else None
@@ -159,10 +158,11 @@ class CommandTopics(Generic[RawT]):
                 self._report(partial(self._node.report.count_and_warn, REFUSED_COMMANDS, sentence))
                 return False
             now_s = elapsed_s()
+            is_zero = command == STILL if isinstance(command, BodyVelocity) else _is_zero(message)
+            if not is_helm and self._node.hold.state.is_free:
+                self._alternation.received(is_zero, now_s)
             if not self._is_admitted(topic, now_s, overrules=overrules, is_helm=is_helm):
                 return False
-            is_zero = command == STILL if isinstance(command, BodyVelocity) else _is_zero(message)
-            alternation.received(is_zero, now_s)
             gaps.received(is_zero, now_s)
             self._report(partial(self._node.undelivered, topic))
             if isinstance(command, BodyVelocity):
@@ -231,15 +231,13 @@ class CommandTopics(Generic[RawT]):
 
     def _report_commanders(self) -> None:
         """Report programs that stop each other's motion. On Jazzy, a message does not name its publisher."""
-        facts, now_s = None, elapsed_s()
-        for topic, alternation in self._alternations.items():
-            if alternation.lasts(now_s):
-                found = self._node.get_publishers_info_by_topic(topic)
-                names = [f"{each.node_namespace.rstrip('/')}/{each.node_name}" for each in found]
-                names = sorted(each for each in names if each.rpartition("/")[2] not in MEANT)
-                if len(names) > 1:
-                    facts = {"topic": topic, "number": len(names), "nodes": " and ".join(names)}
-        self._node.report.update_obstacle(Obstacle.COMMANDERS, facts)
+        nodes: dict[str, str] = {}
+        for topic in self._gaps if self._alternation.lasts(elapsed_s()) else ():
+            found = self._node.get_publishers_info_by_topic(topic)
+            names = [f"{each.node_namespace.rstrip('/')}/{each.node_name}" for each in found]
+            nodes |= {each: f"{each} on {topic}" for each in names if each.rpartition("/")[2] not in MEANT}
+        facts = {"number": len(nodes), "nodes": " and ".join(map(nodes.__getitem__, sorted(nodes)))}
+        self._node.report.update_obstacle(Obstacle.COMMANDERS, facts if len(nodes) > 1 else None)
 
     def _report_gaps(self) -> None:
         """Report commands that come so seldom that the vehicle stops after each of them."""
