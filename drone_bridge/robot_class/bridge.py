@@ -75,9 +75,9 @@ def parameters(robot: type[Robot]) -> Sequence[ParameterDeclaration]:
         of_links.append(ParameterDeclaration("baud", first.baud, meaning, range=(50, 4_000_000)))
     x, y, z, *about = TWIST_VARIANCES
     covariance = twist_covariance_parameter((x, y, x if "z" in robot.axes else z, *about))
-    silence = "Timeout of telemetry, s. The bridge then reconnects."
+    silence, timeout_s = "Timeout of telemetry, s. The bridge then reconnects.", float(robot.link_timeout_s)
     return (
-        *common_parameters(first.port, "The robot's port.", roles=("connect",), silence_warning_s=robot.link_timeout_s),
+        *common_parameters(first.port, "The robot's port.", roles=("connect",), silence_warning_s=timeout_s),
         *(
             ParameterDeclaration(name, number, "Local port to which the robot sends.", range=(1, 65535))
             for name, number in port_parameters(robot).items()
@@ -85,8 +85,8 @@ def parameters(robot: type[Robot]) -> Sequence[ParameterDeclaration]:
         *(camera_parameters(camera_of(video, "", video.width, video.height), most_rate=60.0) if video else ()),
         *of_links,
         *(() if robot.login is None else (ParameterDeclaration("login", "", LOGIN),)),
-        ParameterDeclaration("rate", robot.rate, "Rate of commands to the robot, Hz.", range=(1.0, 200.0), live=True),
-        ParameterDeclaration("link_timeout", robot.link_timeout_s, silence, range=(0.2, 600.0), live=True),
+        ParameterDeclaration("rate", float(robot.rate), "Rate of commands, Hz.", range=(1.0, 200.0), live=True),
+        ParameterDeclaration("link_timeout", timeout_s, silence, range=(0.2, 600.0), live=True),
         *(drone_parameters(robot.drone) if robot.drone else ()),
         *limit_parameters(
             is_drone=robot.model == "drone",

@@ -42,6 +42,7 @@ from drone_bridge.robot_class import returned
 from drone_bridge.robot_class.parts import Parts
 from drone_bridge.robot_class.transports import Camera, Delimited, Framing, Link, Packets, Serial, Udp
 from drone_bridge.session.session import ENDS_FLIGHT
+from drone_bridge.wire.json_numbers import is_number
 
 #: Errors of a description for invalid bytes. AssertionError is how ROS messages refuse a value out of range.
 DECODE_ERRORS = (
@@ -54,6 +55,11 @@ DECODE_ERRORS = (
     RecursionError,
     struct.error,
 )
+MODELS = "rover", "drone", "submarine"
+#: Fastest speed, m/s or rad/s. A larger number is one in another unit.
+FASTEST = 100.0
+#: Largest one of other numbers of a class, s or Hz.
+LARGEST = 600.0
 #: Field of BodyVelocity for each axis.
 AXES = {"x": "forward", "y": "left", "z": "up", "yaw": "turn"}
 STANDARD_TOPICS = ("odom", "battery_state", "height", "velocity", "imu/data", "flying", "range")
@@ -267,6 +273,8 @@ class Robot:
         cls.model = "drone" if cls.drone else cls.model
         try:
             _refuse(cls.drone and cls.encode_shares is Robot.encode_shares, "it has a drone, and no encode_shares().")
+            for name, each in (("max_speeds", cls.max_speeds), ("requests", cls.requests)):
+                _refuse(not isinstance(each, Mapping), f"{name} is {each!r:.60}, and must be a dict.")
             cls.axes = tuple(AXES) if cls.drone else tuple(cls.max_speeds)
             cls.links = _links(cls)
             cls.standard_topics, cls.own_topics = _topics(cls.topics)
@@ -335,13 +343,18 @@ def _request(name: str, given: Request | bytes) -> Request:
 
 
 def _check(robot: type[Robot]) -> None:
-    """Raise ValueError for a name that ROS refuses, unknown axes, speeds that are not positive, and a wrong camera."""
-    is_name = re.fullmatch("[A-Za-z][A-Za-z0-9_]*", str(robot.name))
-    _refuse(not is_name, f"name is {robot.name!r}: letters, digits and underscores are possible, a letter first.")
+    """Raise ValueError for a name that ROS refuses, unknown axes, numbers out of range, and a wrong camera."""
+    for name in (robot.name, *robot.requests):
+        is_name = re.fullmatch("[A-Za-z][A-Za-z0-9_]*", str(name))
+        _refuse(not is_name, f"name is {name!r}: letters, digits and underscores are possible, a letter first.")
+    possible = f"{', '.join(AXES)} are possible, above 0 and up to {FASTEST:g} m/s or rad/s"
     for axis, speed in robot.max_speeds.items():
-        is_right = axis in AXES and 0 < speed < math.inf
-        _refuse(not is_right, f"max_speeds has {speed} for {axis!r}: {', '.join(AXES)} are possible, above 0.")
-    _refuse(robot.report_rate <= 0, f"report_rate is {robot.report_rate}, and must be above 0 Hz.")
+        is_right = axis in AXES and is_number(speed) and 0 < speed <= FASTEST
+        _refuse(not is_right, f"max_speeds has {speed!r} for {axis!r}: {possible}.")
+    for name in ("rate", "report_rate", "link_timeout_s", "robot_stops_after_s"):
+        is_right = (value := getattr(robot, name)) is None or (is_number(value) and 0 < value <= LARGEST)
+        _refuse(not is_right, f"{name} is {value!r}, and must be above 0 and up to {LARGEST:g}.")
+    _refuse(robot.model not in MODELS, f"model is {robot.model!r}: {', '.join(MODELS)} are possible.")
     _refuse(isinstance(robot.keeps, str), f"keeps is the text {robot.keeps!r}, and must be a tuple such as ('x', 'y').")
     if camera := robot.camera:
         is_known, link = camera.encoding in ("rgb8", "jpeg", "h264"), camera.link

@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import astuple, replace
 from typing import Any
 
 from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.motion.measurement import Measurement, Picture
-from drone_bridge.robot_class.robot import finite_command
+from drone_bridge.robot_class.robot import FASTEST, finite_command
 from drone_bridge.wire.printable import printable
 
 #: Charge above 1 that counts as full: the capacity of a new battery is more than the nominal one.
@@ -75,6 +75,8 @@ def _vector(value: Any) -> tuple[float, float, float] | None:
 def _velocity(value: Any) -> BodyVelocity | None:
     if not isinstance(value, BodyVelocity):
         raise TypeError
+    if any(FASTEST < abs(each) < math.inf for each in astuple(value)):
+        raise ValueError
     try:
         return finite_command(value)
     except ValueError:
@@ -103,10 +105,10 @@ def _text(value: Any) -> str:
 _FIELDS: Mapping[str, tuple[Callable[[Any], Any], str]] = {
     "yaw imu_yaw height climb time_s": (_number, "a number"),
     "charge": (_within(0.0, FULL, 1.0), "a share from 0 to 1"),
-    "voltage": (_within(0.0, math.inf), "a number of volts, not below 0"),
+    "voltage": (_within(0.0, 1000.0), "a number of volts, from 0 to 1000"),
     "roll pitch": (_within(-math.tau, math.tau), "an angle in radians"),
     "position rates acceleration": (_vector, "three numbers"),
-    "velocity": (_velocity, "a BodyVelocity"),
+    "velocity": (_velocity, f"a BodyVelocity of at most {FASTEST:g} m/s and rad/s"),
     "image": (_image, "bytes or a Picture"),
     "is_flying is_charging": (_truth, "True or False"),
     "disobeys": (_text, "a text"),

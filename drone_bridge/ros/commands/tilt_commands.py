@@ -21,7 +21,7 @@ FOLLOWED_AXES = ("linear.x", "linear.y", "linear.z", "angular.z")
 def drone_parameters(drone: TiltedDrone) -> tuple[ParameterDeclaration, ...]:
     """Return the parameters of a drone's full deflections. `drone` has the defaults."""
     return tuple(
-        ParameterDeclaration(f"drone.{name}", getattr(drone, name), meaning, range=(least, most))
+        ParameterDeclaration(f"drone.{name}", float(getattr(drone, name)), meaning, range=(least, most))
         for name, meaning, least, most in (
             ("max_tilt", "Tilt at full deflection, rad.", 0.01, 1.2),
             ("max_climb", "Climb at full deflection, m/s.", 0.01, 20.0),

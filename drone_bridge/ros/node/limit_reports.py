@@ -58,7 +58,7 @@ def limit_parameters(
         land_unattended_s: default of `land_unattended`, s; None if it does not report whether it flies.
     """
     drones = {"max_speed": DRONE_MAX_SPEED, "land_without_odometry": _DRONE_LANDS_AFTER_S} if is_drone else {}
-    drones["land_unattended"] = land_unattended_s or 0.0
+    drones["land_unattended"] = float(land_unattended_s or 0.0)
     has = {"max_height": can_climb, "land_without_odometry": is_drone, "low_battery": tells_battery}
     has["land_on_low_battery"] = is_drone and tells_battery
     has["land_unattended"] = is_drone and land_unattended_s is not None
