@@ -7,13 +7,14 @@
         print(drone.pose, drone.battery)
         drone.land()
 
-On Ctrl-C or an exception, a vehicle that the script has commanded is held. Without `with`, it is closed when the script
-ends. See docs/controllers.md.
+On Ctrl-C, Ctrl-Z, SIGTERM, a closed terminal or an exception, a vehicle that the script has commanded is held. Without
+`with`, it is closed when the script ends. See docs/controllers.md.
 """
 
 import atexit
 import contextlib
 import math
+import signal
 import sys
 import threading
 import time
@@ -170,13 +171,16 @@ class Vehicle:
 
     def follow_path(
         self,
-        points: Iterable[tuple[float, float, float]],
+        points: Iterable[tuple[float, ...]],
         *,
         frame: str = "",
         tolerance: float = 0.0,
         speed: float = 0.0,
     ) -> str:
-        """Go through places (x, y, z in m), and stay at the last one. Arguments as for go_to. Raises VehicleError."""
+        """Go through places (x, y, z in m; z may be left out), and stay at the last one. Arguments as for go_to.
+
+        Raises VehicleError.
+        """
         path = Path(poses=[_stamped(point, None, frame) for point in points])
         return self._do(
             "follow_path", FollowPath, FollowPath.Goal(path=path, tolerance=float(tolerance), speed=float(speed))
@@ -347,6 +351,7 @@ class Vehicle:
 
     def _do(self, name: str, kind: Any, goal: Any) -> str:
         """Send a goal and wait for its end. Return the sentence of its result. Raises VehicleError."""
+        _end_like_by_ctrl_c()
         if not self._clients:  # find the hold services before the first goal, for a Ctrl-C right after it
             _waits(self._holds.find, _DISCOVERY_S)
         if name not in self._clients:
@@ -399,6 +404,14 @@ class Vehicle:
         raise VehicleError(f"No node serves {self._namespace}/{name}{advice}.{isolation}")
 
 
+def _end_like_by_ctrl_c() -> None:
+    """Let a closed terminal, an IDE's stop and Ctrl-Z end a script like Ctrl-C, unless it handles them otherwise."""
+    if threading.current_thread() is threading.main_thread() and not hasattr(sys, "ps1"):
+        for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGTSTP):
+            if signal.getsignal(number) is signal.SIG_DFL:
+                signal.signal(number, signal.default_int_handler)
+
+
 def _waits(condition: Callable[[], bool], patience_s: float) -> bool:
     """Poll a condition, which lets Ctrl-C interrupt. Return False on timeout."""
     until_s = time.monotonic() + patience_s
@@ -409,10 +422,14 @@ def _waits(condition: Callable[[], bool], patience_s: float) -> bool:
     return True
 
 
-def _stamped(place: tuple[float, float, float], yaw: float | None, frame: str) -> PoseStamped:
+def _stamped(place: tuple[float, ...], yaw: float | None, frame: str) -> PoseStamped:
+    """Return a pose; without z at the height at which its goal begins. Raises VehicleError for degrees."""
+    if yaw is not None and not abs(yaw) <= math.tau:
+        raise VehicleError(f"yaw is {yaw:g}, and must be in rad, from {-math.tau:.2f} to {math.tau:.2f}.")
     pose = PoseStamped()
     pose.header.frame_id = frame
-    pose.pose.position.x, pose.pose.position.y, pose.pose.position.z = map(float, place)
+    x, y, z = place if len(place) > 2 else (*place, math.nan)
+    pose.pose.position.x, pose.pose.position.y, pose.pose.position.z = map(float, (x, y, z))
     pose.pose.orientation.w = 0.0  # zeros: any heading
     if yaw is not None:
         set_quaternion(pose.pose.orientation, quaternion_from_euler(0.0, 0.0, float(yaw)))

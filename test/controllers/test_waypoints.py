@@ -94,6 +94,7 @@ def test_waypoints_are_read_as_people_write_them():
         ("1 2 3", "has '1', but must consist of"),
         ("x=one", "x must be a finite number"),
         ("y=nan", "y must be a finite number"),
+        ("yaw=90", "'yaw=90', but yaw= must be from -6.28319 to 6.28319 rad"),
         ("yaw=inf", "yaw must be a finite number"),
         ("x", "x must be a finite number"),
     ],

@@ -22,6 +22,7 @@ from std_srvs.srv import SetBool
 import drone_bridge
 from drone_bridge.robot.codec import SkidSteerUpdate
 from drone_bridge.ros.qos import latched
+from drone_bridge.vehicle import _stamped
 
 PLACE = (2.0, 1.0, 1.5)
 YAW = 1.57
@@ -60,6 +61,12 @@ def test_one_script_moves_whatever_has_odometry(name, tmp_path, capsys):
         if flies:
             vehicle.land()
     assert flies == (name != "robot")
+
+
+def test_a_place_without_z_keeps_the_height_and_a_yaw_in_degrees_is_refused():
+    assert [math.isnan(_stamped(place, None, "").pose.position.z) for place in ((1, 2), (1, 2, 3))] == [True, False]
+    with pytest.raises(drone_bridge.VehicleError, match="yaw is 90, and must be in rad"):
+        _stamped((1, 2), 90, "")
 
 
 def test_the_package_is_imported_without_ros():
@@ -196,8 +203,11 @@ def stands(packet):
     return not packet.left and not packet.right
 
 
-@pytest.mark.parametrize("kind", SCRIPTS)
-def test_ctrl_c_leaves_the_vehicle_in_hold_and_still(ros, closing, kind, monkeypatch, tmp_path):
+ENDS = zip([*SCRIPTS] * 2, (signal.SIGINT, signal.SIGINT, signal.SIGTSTP, signal.SIGTERM), strict=True)
+
+
+@pytest.mark.parametrize(("kind", "number"), ENDS)
+def test_ctrl_c_leaves_the_vehicle_in_hold_and_still(ros, closing, kind, number, monkeypatch, tmp_path):
     """On the wire, for longer than a command is in force. The pattern that the goal replaced does not come back."""
     monkeypatch.setenv("ROS_HOME", str(tmp_path))  # no hold of an earlier test
     peer, held = closing(RobotPeer()), ros.subscribe(Bool, "held", latched())
@@ -208,7 +218,7 @@ def test_ctrl_c_leaves_the_vehicle_in_hold_and_still(ros, closing, kind, monkeyp
             wait_until(lambda: ros.parameters("rover_controller")["pattern"] == "stationary", "the goal", period_s=0.5)
             peer.received.clear()
             peer.received.wait(drives)
-            script.send(signal.SIGINT)
+            script.send(number)
             script.wait()
         finally:
             script.end()

@@ -14,7 +14,7 @@ from drone_bridge.motion.matrices import Vector
 CALLS = ("takeoff", "land")
 COORDINATES = ("x", "y", "z", "yaw")
 SPEEDS = ("forward", "left", "up", "turn")
-LONGEST_S = 3600.0
+RANGES = {"for": (0.0, 3600.0, "s"), "yaw": (-math.tau, math.tau, "rad")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +88,7 @@ def _number(text: str, part: str, name: str, number: str) -> float:
         value = math.nan
     if not math.isfinite(value):
         raise ValueError(f"the waypoint '{text}' has '{part}', but {name} must be a finite number")
-    if name == "for" and not 0.0 <= value <= LONGEST_S:
-        raise ValueError(f"the waypoint '{text}' has '{part}', but for= must be from 0 to {LONGEST_S:g} s")
+    low, high, unit = RANGES.get(name, (-math.inf, math.inf, ""))
+    if not low <= value <= high:
+        raise ValueError(f"the waypoint '{text}' has '{part}', but {name}= must be from {low:g} to {high:g} {unit}")
     return value
