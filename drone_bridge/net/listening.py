@@ -2,6 +2,7 @@
 """listening_error: why a port can't be listened on, with the programs that use it."""
 
 import errno
+import socket
 from functools import partial
 
 from drone_bridge.net.connector import LinkError, LinkInUseError, reason
@@ -14,4 +15,6 @@ def listening_error(protocol: str, host: str, port: int, error: Exception) -> Li
     address = address_name(host, port)
     if isinstance(error, OSError) and error.errno == errno.EADDRINUSE:
         return LinkInUseError(address, port, partial(users_of_port, protocol, port), f"-i{protocol}:{port}")
-    return LinkError(f"Can't listen on {address}: {reason(error)}.")
+    is_of_another = isinstance(error, socket.gaierror) or getattr(error, "errno", 0) == errno.EADDRNOTAVAIL
+    advice = f" {host} is no address of this machine; 0.0.0.0 is all of them." if is_of_another else ""
+    return LinkError(f"Can't listen on {address}: {reason(error)}.{advice}")
