@@ -111,15 +111,28 @@ def test_behind_a_proxy_that_replaces_the_host_only_the_page_is_served(path, sta
         assert connection.getresponse().status == status
 
 
-@pytest.mark.parametrize("offered", ["websocket", "WebSocket", "h2c, websocket", "websocket,h2c"])
-def test_a_websocket_is_opened_if_another_protocol_is_offered_too(offered):
-    with opened() as (_, port), socket.create_connection(("127.0.0.1", port), TIMEOUT_S) as viewer:
+def handshake(port, upgrade="websocket", header=""):
+    """Return the beginning of the response to a request for a WebSocket."""
+    with socket.create_connection(("127.0.0.1", port), TIMEOUT_S) as viewer:
         viewer.sendall(
-            f"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: Upgrade\r\nUpgrade: {offered}\r\n"
+            f"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: Upgrade\r\nUpgrade: {upgrade}\r\n{header}"
             "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n"
             f"Sec-WebSocket-Protocol: {front_door.HELM_SUBPROTOCOL}\r\n\r\n".encode()
         )
-        assert viewer.recv(1000).startswith(b"HTTP/1.1 101 ")
+        return viewer.recv(1000)
+
+
+@pytest.mark.parametrize("offered", ["websocket", "WebSocket", "h2c, websocket", "websocket,h2c"])
+def test_a_websocket_is_opened_if_another_protocol_is_offered_too(offered):
+    with opened() as (_, port):
+        assert handshake(port, offered).startswith(b"HTTP/1.1 101 ")
+
+
+def test_the_reason_of_a_refused_websocket_is_reported_since_browsers_show_none():
+    with opened() as (door, port):
+        door.on_refusal = (reasons := []).append
+        assert handshake(port, header="Origin: http://localhost:8080\r\n").startswith(b"HTTP/1.1 403 ")
+    assert ["'http://localhost:8080' may not connect" in each for each in reasons] == [True]
 
 
 @pytest.mark.parametrize(("method", "status"), [("GET", 200), ("HEAD", 405), ("POST", 405), ("GETS", 405)])
@@ -173,5 +186,5 @@ def test_the_rest_of_a_refused_request_is_read_so_that_its_response_arrives():
 
 
 def test_an_address_of_another_machine_is_refused():
-    with pytest.raises(LinkError, match=r"192\.0\.2\.1"):
+    with pytest.raises(LinkError, match=r"192\.0\.2\.1 is no address of this machine"):
         door_at(8765, "192.0.2.1").open()

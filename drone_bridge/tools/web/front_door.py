@@ -143,6 +143,8 @@ class FrontDoor:
         # Accepted first to tell a page the reason: browsers do not report the reason of a refused WebSocket.
         self._documents: dict[str, Callable[[], Any]] = {"/access.json": dict}
         self._files: dict[str, Callable[[str], Path | None]] = {}
+        #: Gets the reason when a WebSocket is refused, which browsers don't show.
+        self.on_refusal: Callable[[str], object] = lambda sentence: None
         #: Sentence for the pages when this ends, instead of that of a node.
         self.farewell = ""
         self._loop = asyncio.new_event_loop()
@@ -274,6 +276,7 @@ class FrontDoor:
                 return _response(HTTPStatus.OK, "application/json", json.dumps(document).encode())
             return _file(request)
         if refusal:
+            self.on_refusal(f"A viewer was refused: {refusal}")
             return _response(HTTPStatus.FORBIDDEN, "text/plain", refusal.encode())
         connection.admit()
         return None

@@ -19,7 +19,7 @@ from drone_bridge.net.clock import elapsed_s
 from drone_bridge.net.connector import LinkError
 from drone_bridge.ros.hold.file_keeper import FileKeeper
 from drone_bridge.ros.hold.wish_file import FILE_TIMEOUT_S, WishFile
-from drone_bridge.ros.node.log_limiter import LogLimiter
+from drone_bridge.ros.node.log_limiter import LogLimiter, OngoingLogLimiter
 from drone_bridge.ros.node.parameters import DeclaredParameters, ParameterDeclaration
 from drone_bridge.ros.qos import latched
 from drone_bridge.ros.steady_timer import steady_timer
@@ -126,6 +126,7 @@ class WebBridge(Node):
         self._goals = Goals(self, lambda topic, state: self._tell(board.set_goal, topic, state, elapsed_s()))
         self._shown = frozenset[str]()
         self._door = FrontDoor(self._access, get("port"), self._relay, self._pilots)
+        self._door.on_refusal, self._refusals = self._on_refusal, OngoingLogLimiter()
         self._door.offer("recordings.json", self._recordings.document)
         self._door.offer_files("recordings", self._recordings.file)
         self._door.offer_files("reports", self._recordings.report)
@@ -243,6 +244,10 @@ class WebBridge(Node):
     def _on_fault(self, trace: str) -> None:
         if line := self._faults.admit(trace):
             self.get_logger().error(line)
+
+    def _on_refusal(self, sentence: str) -> None:
+        if line := self._refusals.admit(sentence):
+            self.get_logger().warning(line)
 
     def _log_address(self, port: int) -> None:
         if taken := self._door.taken:
