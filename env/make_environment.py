@@ -396,7 +396,7 @@ def install_messages() -> list[Path]:
         if not is_current(stamp, fingerprint):
             stamp.unlink(missing_ok=True)
             run([*PIP, "install", "--no-deps", "--no-index", "--force-reinstall", str(wheels[-1])], "Run it again.")
-            stamp.write_text(fingerprint)
+        stamp.write_text(fingerprint)  # its time, too: env/activate compares it with that of the messages
     return wheels
 
 

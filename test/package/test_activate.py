@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """env/activate in a clone where it was built, and in one that was copied or renamed afterwards."""
 
+import os
 import shutil
 import subprocess
 import sys
@@ -76,6 +77,18 @@ def test_a_clone_without_its_python_advises_setup(built, shell, gone):
         aside.rename(path)
     assert output == "- -"
     assert "make setup" in error
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_messages_that_are_newer_than_the_build_advise_make_setup(built, shell):
+    """As after `git pull`."""
+    (built / "srv").mkdir(exist_ok=True)
+    stamp = built / ".venv" / "drone_bridge_msgs.stamp"
+    stamp.touch()
+    for age_s, error in ((-60.0, ""), (60.0, f"run 'make setup' in {built}.")):
+        os.utime(built / "srv", (stamp.stat().st_mtime + age_s,) * 2)
+        output, said = activate(built, shell)
+        assert (output, said[-len(error) :] if error else said) == (str(built / ".venv"), error)
 
 
 @pytest.mark.parametrize("shell", SHELLS)
