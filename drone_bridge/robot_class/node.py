@@ -37,7 +37,7 @@ def _run(nodes: dict[str, NodeKind]) -> int:
         print(f"Robot {name!r} can't be loaded: {reason.rstrip('.')}.", file=sys.stderr)
         return REFUSED
     if name not in nodes:
-        print(f"Robot {name!r} is not installed (pip install -e FOLDER). Available: {', '.join(nodes)}.", file=sys.stderr)
+        print(f"Robot {name!r} is not installed (pip install -e DIR). Available: {', '.join(nodes)}.", file=sys.stderr)
         print(USAGE.format(program.rpartition("/")[2]), file=sys.stderr)
         return REFUSED
     at = others.index("--ros-args") if "--ros-args" in others else len(others)
