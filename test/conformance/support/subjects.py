@@ -184,7 +184,8 @@ class Subject:
         moved_s = [log.wait(False, since_s, limit_s - time.monotonic()) for log in self.logs]
         if None in moved_s:
             output = self.program.output if self.program else ""
-            raise NotRecoveredError(f"the vehicle was not driven within {timeout_s:g} s: {output[-500:]}")
+            state = "runs" if self.program and self.program.is_running else "has ended"
+            raise NotRecoveredError(f"not driven within {timeout_s:g} s by a program that {state}: {output[-500:]}")
         return max(when - since_s for when in moved_s if when)
 
     def work(self) -> float:
