@@ -226,21 +226,18 @@ class Limits:
     def is_battery_low(self, now_s: float) -> bool:
         """Return whether the reported charge has been below `low_battery` for LOW_BATTERY_S."""
         since_s = self._low_since_s
-        return since_s is not None and now_s - since_s >= LOW_BATTERY_S and self._is_below(self.parameters)
-
-    def _is_below(self, parameters: LimitParameters) -> bool:
-        return self._charge < parameters.low_battery
+        return since_s is not None and now_s - since_s >= LOW_BATTERY_S and self._charge < self.parameters.low_battery
 
     @property
     def takeoff_refusal(self) -> str:
         """Reason, a sentence, why a take-off is refused: the drone would land again. Empty if it may take off."""
         parameters = self.parameters
-        if not parameters.land_on_low_battery or self._low_since_s is None or not self._is_below(parameters):
-            return ""
-        return (
-            f"The battery has {self._charge:.0%} left: below {parameters.low_battery:.0%} (limits.low_battery) "
-            "the drone would land again, as limits.land_on_low_battery is set."
-        )
+        if parameters.land_on_low_battery and self._low_since_s is not None and self._charge < parameters.low_battery:
+            return (
+                f"The battery has {self._charge:.0%} left: below {parameters.low_battery:.0%} (limits.low_battery) "
+                "the drone would land again, as limits.land_on_low_battery is set."
+            )
+        return ""
 
     def limited(self, velocity: BodyVelocity, now_s: float) -> BodyVelocity:
         """Return the velocity within the limits. Its rotation is unchanged, and zero stays zero.

@@ -215,7 +215,7 @@ class Sender:
             return
         if not self._is_stream:
             if words.age_s() <= LATE_S:
-                for number in range(ROUNDS if words.neutral else 0):
+                for number in range(ROUNDS):
                     time.sleep(END_GAP_S if number else 0)
                     self._send_all(words.neutral, words)
                 self._send_all(words.leaves, words)
@@ -228,8 +228,6 @@ class Sender:
 
     def _rest(self, words: _Words) -> "bytes | None":
         """Return what completes the message that the node has begun to write to its stream; None if that is unknown."""
-        if not self._is_stream:
-            return b""
         written = 0
         if words.base is not None and self._socket:
             try:

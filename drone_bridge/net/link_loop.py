@@ -498,7 +498,7 @@ class LinkLoop:
         outer_s, self.decided_s = self.decided_s, now_s
         self._depth += 1
         failure: Exception | None = None
-        keeper = self._keeper if self._keeper and any(isinstance(action, Send) for action in actions) else None
+        keeper = self._keeper if any(isinstance(action, Send) for action in actions) else None
         is_armed = keeper is not None and self._arm(keeper)
         for action in actions:
             if keeper:
@@ -513,7 +513,7 @@ class LinkLoop:
                 keeper.disarm()  # only now: neutral is sent
         self.decided_s = outer_s  # of the enclosing actions
         self._depth -= 1
-        if self._noted and not self._depth:
+        if not self._depth:
             noted, self._noted = self._noted, []
             for note in noted:
                 (self._notes.put if note.sentence else self._stage.note)(note)

@@ -68,7 +68,7 @@ class SendQueue:
         self.pieces.append(Piece(memoryview(data), rest, since_s, until_s, is_limited, decided))
         self.size_bytes += len(data)
         self.limited += is_limited
-        if self.on_write and len(self.pieces) == 1:
+        if len(self.pieces) == 1:
             self._report()
 
     def written(self, count: int) -> None:
@@ -99,8 +99,6 @@ class SendQueue:
         Those are dropped whose time limit has passed, or that have none and were queued before `oldest_s`; at the end
         of the stream, all with a time limit. One that has begun, or whose last pieces are not queued yet, is kept.
         """
-        if not self.pieces or (not self.limited and oldest_s == -math.inf):
-            return 0
         pieces, self.pieces = self.pieces, deque()
         has_begun, dropped = self.begun is not None, 0
         while pieces:

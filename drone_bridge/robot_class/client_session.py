@@ -469,8 +469,7 @@ class RobotClassOperatorSession(Session):
 
     def neutral_sent(self, now_s: float) -> Actions:
         """Record that neutral was sent, also in the description: its packet may have had a number."""
-        self._is_neutral, self._stops_left = True, 0
-        self._now_s = now_s
+        self._stops_left, self._now_s = 0, now_s
         return [each for each in self._drive(None) if not isinstance(each, Send)] if self._end else []
 
     def _final(self, now_s: float) -> Actions:

@@ -5,28 +5,13 @@
 A reason is why the mutant is equivalent, or the exhaustive test that finds it, as in `test/motion/test_limits.py::...`.
 """
 
-SAVES_TIME = "saves time only: without it nothing is dropped either"
 BLIND = "without a position it is blind, and this is not called"
-AT_ONE_INSTANT = "at one instant only"
 AT_ONE_NUMBER = "at one measured number only"
 SAME_LAYOUT = "both processes use this layout"
 
 SURVIVORS: dict[str, dict[str, dict[str, str]]] = {
     "net/send_queue SendQueue.put": {
         "since_s: float = 0.0,": {"0.0 -> 1.0": "a queue whose pieces get no time drops none by age"},
-        "if self.on_write and len(self.pieces) == 1:": {
-            "self.on_write and len(self.pieces) == 1 -> len(self.pieces) == 1": "_report asks for on_write again"
-        },
-    },
-    "net/send_queue SendQueue.drop_stale": {
-        "if not self.pieces or (not self.limited and oldest_s == -math.inf):": {
-            "not self.pieces or (not self.limited and oldest_s == -math.inf) -> False": SAVES_TIME,
-            "not self.pieces or (not self.limited and oldest_s == -math.inf) -> not self.pieces": SAVES_TIME,
-            "not self.pieces or (not self.limited and oldest_s == -math.inf) -> not self.limited and oldest_s == -math.inf": (
-                SAVES_TIME
-            ),
-            "-math.inf -> math.inf": SAVES_TIME,
-        },
     },
     "net/last_words_sender": {
         "SLOT_BYTES = 4096": {"4096 -> 8192": SAME_LAYOUT},
@@ -75,29 +60,14 @@ SURVIVORS: dict[str, dict[str, dict[str, str]]] = {
             "8 -> 16": "SPEAKING, which is next to it, is cleared right afterwards"
         },
     },
-    "net/last_words_sender Sender._end": {
-        "for number in range(ROUNDS if words.neutral else 0):": {
-            "words.neutral -> True": "there is no neutral packet to send",
-            "0 -> 1": "there is no neutral packet to send",
-        },
-    },
     "net/last_words_sender Sender._rest": {
-        "if not self._is_stream:": {"not self._is_stream -> False": "the entry of a link of datagrams is empty"},
         "is_known = 0 <= written < words.size == len(words.data)": {
             "0 <= written < words.size == len(words.data) -> 0 <= written <= words.size == len(words.data)": (
                 "then there is no rest, as above"
             )
         },
     },
-    "net/last_words_sender Sender._send_all": {
-        "while left and refusals < 2 and time.monotonic() < until_s:": {
-            "time.monotonic() < until_s -> time.monotonic() <= until_s": AT_ONE_INSTANT
-        },
-    },
     "net/last_words_sender Sender._leave": {
-        "while time.monotonic() < until_s:": {
-            "time.monotonic() < until_s -> time.monotonic() <= until_s": AT_ONE_INSTANT
-        },
         "if not connected.recv(65536):": {"65536 -> 131072": "a larger buffer for what is thrown away"},
     },
     "net/last_words_sender Sender._close": {
@@ -123,11 +93,6 @@ SURVIVORS: dict[str, dict[str, dict[str, str]]] = {
     "motion/limits Limits.limited": {
         "if self.parameters.need_odometry and any(asked) and not self.is_blind(now_s):": {
             "self.parameters.need_odometry and any(asked) and (not self.is_blind(now_s)) -> any(asked) and (not self.is_blind(now_s))": "without position limits there are no edges"
-        },
-    },
-    "motion/limits Limits.is_doubted": {
-        "return motion.is_doubted and now_s - motion.doubted_at <= self.parameters.odometry_timeout": {
-            "now_s - motion.doubted_at <= self.parameters.odometry_timeout -> now_s - motion.doubted_at < self.parameters.odometry_timeout": AT_ONE_INSTANT
         },
     },
     "motion/limits Limits.returning": {
@@ -168,53 +133,13 @@ SURVIVORS: dict[str, dict[str, dict[str, str]]] = {
         "if distance <= 0.0:": {"distance <= 0.0 -> distance < 0.0": "both give 0"},
         "return math.sqrt(2.0 * BRAKING * distance)": {"2.0 * BRAKING -> 2.0 / BRAKING": "BRAKING is 1"},
     },
-    "ros/node/protocol_node ProtocolNode.publish": {
-        "if decided_s is not None and elapsed_s() - decided_s > STALL_S:": {
-            "elapsed_s() - decided_s > STALL_S -> elapsed_s() - decided_s >= STALL_S": AT_ONE_INSTANT
-        }
-    },
-    "robot_class/client_session RobotClassOperatorSession._turn": {
-        "if self._hears and silent_s > self._parameters.link_timeout:": {
-            "silent_s > self._parameters.link_timeout -> silent_s >= self._parameters.link_timeout": AT_ONE_INSTANT
-        }
-    },
-    "robot_class/client_session RobotClassOperatorSession.neutral_sent": {
-        "self._is_neutral, self._stops_left = True, 0": {"True -> False": "_drive(None) sets it, too"}
-    },
     "robot_class/client_session RobotClassOperatorSession._follow": {
         "self._watch.commanded(command if isinstance(command, BodyVelocity) else None)": {
             "isinstance(command, BodyVelocity) -> True": "only a pilot's commands are others, and beside it is no watch"
         },
-        "is_due = decision.rank is Rank.LANDING and LAND in self._robot.requests and now_s >= self._land_s": {
-            "now_s >= self._land_s -> now_s > self._land_s": AT_ONE_INSTANT
-        },
-        "if is_due and not (now_s < self._land_s + LAND_S and self._is_busy(now_s)):  # a repeat waits": {
-            "now_s < self._land_s + LAND_S -> now_s <= self._land_s + LAND_S": AT_ONE_INSTANT
-        },
-    },
-    "robot_class/client_session RobotClassOperatorSession._withheld": {
-        "if now_s - self._moved_at <= limit_s:": {
-            "now_s - self._moved_at <= limit_s -> now_s - self._moved_at < limit_s": AT_ONE_INSTANT
-        }
     },
     "ros/hold/hold Hold.poll_files": {
         "if self.state.is_unread:": {"self.state.is_unread -> True": "_settle looks again, under the lock"}
-    },
-    "net/link_loop LinkLoop.end": {
-        "while not self.session.is_over and now_s < until_s:": {"now_s < until_s -> now_s <= until_s": AT_ONE_INSTANT}
-    },
-    "net/link_loop LinkLoop._act": {
-        "keeper = self._keeper if self._keeper and any(isinstance(action, Send) for action in actions) else None": {
-            "self._keeper and any((isinstance(action, Send) for action in actions)) -> any((isinstance(action, Send) for action in actions))": "without a keeper it is None in any case"
-        },
-        "if self._noted and not self._depth:": {
-            "self._noted and (not self._depth) -> not self._depth": "without notes there are none to handle"
-        },
-    },
-    "net/link_loop LinkLoop._send": {
-        "if now_s - decided_s > StallDetector.STALL_S and not self._is_stopping:": {
-            "now_s - decided_s > StallDetector.STALL_S -> now_s - decided_s >= StallDetector.STALL_S": AT_ONE_INSTANT
-        }
     },
     "session/namesakes Namesakes.sign": {
         "if is_active and not self.is_settled(now_s) and (is_settled or run < self._run):": {
@@ -246,9 +171,6 @@ SURVIVORS: dict[str, dict[str, dict[str, str]]] = {
     "session/continuous_pose ContinuousPose.update": {
         "if (place is None and yaw is None) or not all(abs(each) < FARTHEST for each in (*(place or ()), yaw or 0.0)):": {
             "0.0 -> 1.0": "1 is within FARTHEST, too"
-        },
-        "if now_s - self._restarted_at < LEAPING_S:": {
-            "now_s - self._restarted_at < LEAPING_S -> now_s - self._restarted_at <= LEAPING_S": AT_ONE_INSTANT
         },
     },
     "session/continuous_pose ContinuousPose.shifted": {
