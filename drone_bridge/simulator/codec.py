@@ -931,15 +931,9 @@ class ClientConnection(_MessageConnection[Answer | Response | ConnectionClosed])
     _peer = "simulator"
     _kinds = RESPONSES
 
-    def __init__(
-        self,
-        *,
-        max_body_bytes: int = MAX_BODY_BYTES,
-        max_request_bytes: int = MAX_REQUEST_BYTES,
-        max_outstanding: int = MAX_OUTSTANDING,
-    ) -> None:
-        """`max_body_bytes` limits responses, `max_request_bytes` requests, both without headers."""
-        super().__init__(max_body_bytes)
+    def __init__(self, *, max_request_bytes: int = MAX_REQUEST_BYTES, max_outstanding: int = MAX_OUTSTANDING) -> None:
+        """`max_request_bytes` limits requests, without headers."""
+        super().__init__(MAX_BODY_BYTES)
         self._max_request_bytes = max_request_bytes
         self._max_outstanding = max_outstanding
         self._requests: deque[Request] = deque()

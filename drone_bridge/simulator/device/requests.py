@@ -20,7 +20,7 @@ import contextlib
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
-from enum import Enum
+from enum import Enum, IntEnum
 from typing import Any, cast
 
 from drone_bridge.motion.wxyz import IDENTITY, multiply, rotate, unit
@@ -78,9 +78,8 @@ class ServedClient:
     def __init__(self, refuse: Callable[[str], None], quirks: Quirks = Quirks.NONE) -> None:
         """`refuse` receives a sentence about a message that can't be encoded."""
         self._refuse, self.is_real = refuse, quirks is Quirks.REAL
-        self.protocol = (
-            wire.ServerConnection(max_body_bytes=wire.MAX_REQUEST_BYTES) if self.is_real else wire.ServerConnection()
-        )
+        limit = wire.MAX_REQUEST_BYTES if self.is_real else wire.MAX_BODY_BYTES
+        self.protocol = wire.ServerConnection(max_body_bytes=limit)
         self.drop_reason: str | None = None  # set to drop the client
         self._waiting: list[bytes] = []
         self._waiting_bytes = 0
@@ -169,6 +168,12 @@ def expect(context: Context, kind: ItemType, number: int, code: int = 0) -> None
         )
 
 
+def expect_one_of(known: type[IntEnum], number: int, name: str, code: int) -> None:
+    """Raise RequestRefusedError with this code unless the number is a known one. `name` begins the sentence."""
+    if number not in tuple(known):
+        raise RequestRefusedError(code, f"{name} {number} does not exist: they are 0 to {max(known)}.")
+
+
 # World.
 
 
@@ -192,8 +197,7 @@ def pause(context: Context, client: ItemOwner, request: wire.Pause) -> wire.Resp
 
 def remove(context: Context, client: ItemOwner, request: wire.Remove) -> wire.Response:
     """Remove an item and those that depend on it. Error 0: no such item; 1: no such type."""
-    if request.type not in tuple(ItemType):
-        raise RequestRefusedError(1, f"Item type {request.type} does not exist: they are 0 to {max(ItemType)}.")
+    expect_one_of(ItemType, request.type, "Item type", code=1)
     key = ItemType(request.type), request.id
     expect(context, *key)
     context.world.remove(key)
@@ -211,14 +215,14 @@ def add_entity(context: Context, client: ItemOwner, request: wire.AddEntity) -> 
 def set_entity(context: Context, client: ItemOwner, request: wire.SetEntity) -> wire.Response:
     """Set an attribute. Error 0: no such entity; 1: no such attribute."""
     expect(context, ItemType.ENTITY, request.id)
-    expect_attribute(request.attribute, code=1)
+    expect_one_of(wire.Attribute, request.attribute, "Attribute", code=1)
     context.world.scene.set_attribute(request.id, request.attribute, request.value)
     return wire.Ok()
 
 
 def get_entity(context: Context, client: ItemOwner, request: wire.GetEntity) -> wire.Response:
     """Return an attribute. Errors as for setting one."""
-    expect_attribute(request.attribute, code=1)
+    expect_one_of(wire.Attribute, request.attribute, "Attribute", code=1)
     expect(context, ItemType.ENTITY, request.id)
     return wire.EntityGot(request.attribute, context.world.scene.attribute(request.id, request.attribute))
 
@@ -249,12 +253,6 @@ def added(context: Context, kind: ItemType, item: Item) -> wire.Added:
     return wire.Added(kind, context.world.add(kind, item))
 
 
-def expect_attribute(attribute: int, code: int) -> None:
-    """Raise RequestRefusedError with this code unless entities have such an attribute."""
-    if attribute not in tuple(wire.Attribute):
-        raise RequestRefusedError(code, f"Attribute {attribute} does not exist: they are 0 to {max(wire.Attribute)}.")
-
-
 # Objects.
 
 
@@ -282,10 +280,7 @@ def add_camera(context: Context, client: ItemOwner, request: wire.AddCamera) -> 
 def set_camera(context: Context, client: ItemOwner, request: wire.SetCamera) -> wire.Response:
     """Set an attribute of a camera. Error 0: no such camera; 1: no such attribute."""
     expect(context, ItemType.CAMERA, request.id)
-    if request.attribute not in tuple(wire.CameraAttribute):
-        raise RequestRefusedError(
-            1, f"Camera attribute {request.attribute} does not exist: they are 0 to {max(wire.CameraAttribute)}."
-        )
+    expect_one_of(wire.CameraAttribute, request.attribute, "Camera attribute", code=1)
     camera, value = context.world.items.of(ItemType.CAMERA)[request.id], cast(Any, request.value)
     # In the CUAUV server, these are relative to the body frame, whereas those of CADD are relative to the model frame.
     from_frame = context.world.scene.entities[camera.request.entity].btom if context.is_real else IDENTITY
@@ -320,7 +315,7 @@ def stream_camera(context: Context, client: ItemOwner, request: wire.StreamCamer
 def stream_entity(context: Context, client: ItemOwner, request: wire.StreamEntity) -> wire.Response:
     """Add an entity stream. Error 0: no such attribute; 1: no such entity."""
     for attribute in request.attributes:
-        expect_attribute(attribute, code=0)
+        expect_one_of(wire.Attribute, attribute, "Attribute", code=0)
     expect(context, ItemType.ENTITY, request.id, code=1)
     return added(context, ItemType.ENTITY_STREAM, EntityStream(client, on(request.id), request))
 
