@@ -192,12 +192,13 @@ class EmulatedArdrone:
     texts_due: int = 0
     #: State bits of the faults that have caused an emergency.
     faults: State = NO_FAULT
+    #: Whether an emergency has stopped the motors. Read only.
+    is_emergency: bool = False
     _connection: DroneConnection = field(default_factory=DroneConnection)
     _clients: dict[Any, float] = field(default_factory=dict)
     _commanded_at: float = -math.inf
     _is_watchdog_set: bool = False
     _is_lost: bool = True
-    _is_emergency: bool = False
     _is_user_emergency: bool = False
     _has_landed_itself: bool = False
     _ids: ConfigIds | None = None
@@ -262,11 +263,6 @@ class EmulatedArdrone:
         return tuple(self._clients)
 
     @property
-    def is_emergency(self) -> bool:
-        """Whether an emergency has stopped the motors."""
-        return self._is_emergency
-
-    @property
     def state(self) -> State:
         """State bits of navdata."""
         flight, state = self.flight, _ALWAYS | self.faults
@@ -280,7 +276,7 @@ class EmulatedArdrone:
             (State.BATTERY_LOW, self.charge <= LOWEST_CHARGE),
             (State.USER_EMERGENCY, self._is_user_emergency),
             (State.WATCHDOG, self._is_watchdog_set),
-            (State.EMERGENCY, self._is_emergency),
+            (State.EMERGENCY, self.is_emergency),
         ):
             state |= bit if is_set else State(0)
         return state
@@ -308,7 +304,7 @@ class EmulatedArdrone:
         while left_s > 1e-9:
             flight.advance(min(left_s, STEP_S))
             left_s -= STEP_S
-        if flight.phase is FlightPhase.EMERGENCY and not self._is_emergency:
+        if flight.phase is FlightPhase.EMERGENCY and not self.is_emergency:
             flight.reset()
 
     def land_itself(self) -> None:
@@ -317,7 +313,7 @@ class EmulatedArdrone:
 
     def enter_emergency(self, cause: State) -> None:
         """Stop the motors because of a fault, such as a blocked propeller."""
-        self._is_emergency, self.faults = True, self.faults | cause
+        self.is_emergency, self.faults = True, self.faults | cause
         self.flight.stop()
 
     def _lose_client(self) -> None:
@@ -369,21 +365,21 @@ class EmulatedArdrone:
             self.events.append("takes off")
 
     def _may_take_off(self, before: Ref) -> bool:
-        if self._is_emergency or self.charge <= LOWEST_CHARGE:
+        if self.is_emergency or self.charge <= LOWEST_CHARGE:
             return False
         is_again = self._has_landed_itself and before.is_flying
         return self.behaviour.takes_off_again or not is_again
 
     def _toggle_emergency(self) -> None:
         flight = self.flight
-        if self._is_emergency:
-            self._is_emergency = self._is_user_emergency = False
+        if self.is_emergency:
+            self.is_emergency = self._is_user_emergency = False
             self.faults = NO_FAULT
             flight.reset()
         elif flight.is_flying or self.behaviour.emergency_on_ground:
-            self._is_emergency = self._is_user_emergency = True
+            self.is_emergency = self._is_user_emergency = True
             flight.stop()
-        self.events.append(f"emergency: {'on' if self._is_emergency else 'off'}")
+        self.events.append(f"emergency: {'on' if self.is_emergency else 'off'}")
 
     def _control(self, mode: int) -> None:
         if mode in (ControlMode.NONE, ControlMode.CLEAR_ACKNOWLEDGEMENT):

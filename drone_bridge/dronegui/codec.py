@@ -347,24 +347,20 @@ class ControllerConnection(MessageSource[Navdata]):
 
     def __init__(self) -> None:
         super().__init__()
-        self._next_seq = FIRST_SEQ
-
-    @property
-    def next_seq(self) -> int:
-        """Number of the next packet."""
-        return self._next_seq
+        #: Number of the next packet. Read only.
+        self.next_seq = FIRST_SEQ
 
     def peek(self, *controls: Controls) -> tuple[bytes, ...]:
         """Return what `send` would for each of these, without sending it."""
-        seq = self._next_seq
+        seq = self.next_seq
         try:
             return tuple(self.send(each) for each in controls)
         finally:
-            self._next_seq = seq
+            self.next_seq = seq
 
     def skip(self, count: int) -> None:
         """Skip a number of packets, which another process has sent."""
-        self._next_seq += count
+        self.next_seq += count
 
     def send(self, controls: Controls) -> bytes:
         """Return the next datagram. Raises LocalProtocolError for invalid values."""
@@ -374,8 +370,8 @@ class ControllerConnection(MessageSource[Navdata]):
             state = _CONTROLS.write(controls)
         except RefusedValueError as error:
             raise LocalProtocolError(str(error).removeprefix(".")) from error
-        datagram = _encoded({"seq": self._next_seq, "state": state})
-        self._next_seq += 1
+        datagram = _encoded({"seq": self.next_seq, "state": state})
+        self.next_seq += 1
         return datagram
 
     def receive_data(self, datagram: bytes | bytearray | memoryview) -> None:

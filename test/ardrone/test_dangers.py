@@ -285,7 +285,7 @@ def test_an_emergency_after_a_stall_is_not_pressed_again_without_navdata(talk):
 def test_an_emergency_right_after_a_stall_ignores_navdata_from_before_it(talk):
     """Another client has ended the emergency meanwhile, and flies."""
     cut_motors(talk)
-    talk.drone._is_emergency = False
+    talk.drone.is_emergency = False
     talk.put_in_the_air()
     talk.stall(1.0)
     emergency = talk.ask("emergency")
@@ -469,7 +469,7 @@ def test_lost_first_packets_do_not_leave_the_drone_deaf(any_number):
 
 def test_numbers_start_over_when_another_client_has_higher_ones(talk):
     other = OtherClient(talk)
-    other.connection._next = 1_000_000
+    other.connection.next_sequence = 1_000_000
     other.send(codec.Ref(True))
     talk.run(5.0, until=lambda: notes(talk.actions, RESTARTS))
     talk.pilot.wanted = FORWARD

@@ -69,15 +69,11 @@ class RowReader:
         self._bits = of_bits.data
         self._end = len(of_bits) - READABLE_BEYOND_END
         self._levels = Levels(of_bits, Pairs(of_bits))
-        self._at = HEAD_BITS
+        #: Bit after the last one that was read. Read only.
+        self.position = HEAD_BITS
         self._row = 0
         #: Zero bytes skipped before start codes.
         self.skipped_bytes = 0
-
-    @property
-    def position(self) -> int:
-        """Bit after the last one that was read."""
-        return self._at
 
     def read(self, rows: int, columns: int, quantizer: int) -> Levels:
         """Return the levels between the end of the head and the end of the picture. Raises RemoteProtocolError.
@@ -91,38 +87,38 @@ class RowReader:
             self._row = row
             if row:
                 self._read_start(START + row)
-                quantizer = checked_quantizer(self._bits[self._at] >> 32 - QUANTIZER_BITS, row)
-                self._at += QUANTIZER_BITS
+                quantizer = checked_quantizer(self._bits[self.position] >> 32 - QUANTIZER_BITS, row)
+                self.position += QUANTIZER_BITS
             for column in range(columns):
                 self._read_macroblock((row * columns + column) * BLOCKS, quantizer)
         self._read_start(END)
         return self._levels
 
     def _read_start(self, expected: int) -> None:
-        self._at = -(-self._at // 8) * 8
+        self.position = -(-self.position // 8) * 8
         for _ in range(_MAX_SKIPPED_BYTES + 1):
-            start = self._bits[self._at] >> 32 - START_BITS
-            if start == expected or self._bits[self._at] >> 24:
+            start = self._bits[self.position] >> 32 - START_BITS
+            if start == expected or self._bits[self.position] >> 24:
                 break
-            self._at += 8
+            self.position += 8
             self.skipped_bytes += 1
-        if self._at + START_BITS > self._end:
+        if self.position + START_BITS > self._end:
             raise RemoteProtocolError(f"A picture is truncated: its start code {expected:#x} is missing.")
         if start != expected:
             raise RemoteProtocolError(f"A picture has the start code {start:#x} instead of {expected:#x}.")
-        self._at += START_BITS
+        self.position += START_BITS
 
     def _read_macroblock(self, block: int, quantizer: int) -> None:
         self._refuse_beyond_end()
-        head = self._bits[self._at] >> 32 - MACROBLOCK_HEAD_BITS
+        head = self._bits[self.position] >> 32 - MACROBLOCK_HEAD_BITS
         if head & NOT_CODED:
-            self._at += 1
+            self.position += 1
             return
         if not head & ALWAYS:
             raise RemoteProtocolError(f"Row {self._row} of a picture has a macroblock without its marker bit.")
         if head & CHANGES_QUANTIZER:
             raise RemoteProtocolError(f"Row {self._row} of a picture changes its quantizer, which is not supported.")
-        levels, at = self._levels, self._at + MACROBLOCK_HEAD_BITS
+        levels, at = self._levels, self.position + MACROBLOCK_HEAD_BITS
         levels.quantizers += [quantizer] * BLOCKS
         for number in range(BLOCKS):
             levels.dc_positions.append(at)
@@ -130,7 +126,7 @@ class RowReader:
             if head >> number & 1:
                 levels.with_pairs.append(len(levels.coded))
                 levels.first_pairs.append(at)
-                self._at = at
+                self.position = at
                 self._refuse_beyond_end()
                 after = levels.pairs.after_block(at)
                 if after is None:
@@ -139,8 +135,8 @@ class RowReader:
                     )
                 at = after
             levels.coded.append(block + number)
-        self._at = at
+        self.position = at
 
     def _refuse_beyond_end(self) -> None:
-        if self._at >= self._end:
+        if self.position >= self._end:
             raise RemoteProtocolError(f"A picture is truncated in its row {self._row}.")

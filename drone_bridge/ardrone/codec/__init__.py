@@ -100,16 +100,12 @@ class ClientConnection(MessageSource[Navdata]):
 
     def __init__(self) -> None:
         super().__init__()
-        self._next = FIRST_SEQUENCE
+        #: Number of the next command. Read only.
+        self.next_sequence = FIRST_SEQUENCE
 
     def restart(self) -> None:
         """Number commands from 1 again: a drone then accepts them whatever it has received before."""
-        self._next = FIRST_SEQUENCE
-
-    @property
-    def next_sequence(self) -> int:
-        """Number of the next command."""
-        return self._next
+        self.next_sequence = FIRST_SEQUENCE
 
     def send(self, *commands: Command) -> bytes:
         """Return the datagram of commands. Raises LocalProtocolError, and sends none of them then."""
@@ -119,7 +115,7 @@ class ClientConnection(MessageSource[Navdata]):
 
     def peek(self, *commands: Command) -> bytes:
         """Return the datagram that `send` would return, and keep its numbers. Raises LocalProtocolError."""
-        lines = [command_text(command, self._next + place) for place, command in enumerate(commands)]
+        lines = [command_text(command, self.next_sequence + place) for place, command in enumerate(commands)]
         if not lines or sum(map(len, lines)) > MAX_LINE:
             raise LocalProtocolError(
                 f"{len(lines)} commands have {sum(map(len, lines))} of 1 to {MAX_LINE} characters."
@@ -128,8 +124,8 @@ class ClientConnection(MessageSource[Navdata]):
 
     def skip(self, count: int) -> None:
         """Leave out numbers, which were used."""
-        self._next += count
-        if self._next > MAX_SEQUENCE - MAX_LINE:
+        self.next_sequence += count
+        if self.next_sequence > MAX_SEQUENCE - MAX_LINE:
             self.restart()
 
     def receive_data(self, datagram: bytes | bytearray | memoryview) -> None:

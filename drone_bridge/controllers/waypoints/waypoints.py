@@ -77,23 +77,15 @@ class Waypoints:
                 raise ValueError(f"'{leg}' exceeds max_speed, max_climb_speed or max_turn_rate")
         self._parameters = parameters
         self._waypoints = waypoints
-        self._index = 0
+        #: Index of the current waypoint. Read only.
+        self.index = 0
         self._line_start: Vector | None = None  # where the straight line to the waypoint begins
         self._reached_s: float | None = None
         self._call = ServiceCall(waypoints[0].call)
-        self._has_begun = False
+        #: Whether anything has been commanded or called. Read only.
+        self.has_begun = False
         self._is_done = False
         self._problem = ""
-
-    @property
-    def index(self) -> int:
-        """Index of the current waypoint."""
-        return self._index
-
-    @property
-    def has_begun(self) -> bool:
-        """Whether anything has been commanded or called."""
-        return self._has_begun
 
     def answered(self, now_s: float, success: bool, message: str) -> None:
         """Continue the tour after the response to the newest call, or end it."""
@@ -112,11 +104,11 @@ class Waypoints:
             measured: pose by odometry; None: not available, or stale.
             is_flying: state that the vehicle reports; None: not reported.
         """
-        if measured is None and not self._has_begun and any(each.is_place for each in self._waypoints):
+        if measured is None and not self.has_begun and any(each.is_place for each in self._waypoints):
             # Also before earlier legs and calls, so that missing odometry is noticed on the ground.
             return TourDecision(WaypointState.WAITING, "for odometry", commands=False)
-        self._has_begun = True
-        before = self._waypoints[self._index]
+        self.has_begun = True
+        before = self._waypoints[self.index]
         if self._problem or (self._is_done and not before.is_place):
             return self._decision(commands=False)
         if before.call and self._call.is_due(now_s):
@@ -132,7 +124,7 @@ class Waypoints:
             if now_s - self._reached_s < before.duration_s:
                 break
             self._go_on(before, measured)
-            waypoint = self._waypoints[self._index]
+            waypoint = self._waypoints[self.index]
             if self._is_done or not waypoint.is_place:
                 break
         if waypoint.is_place:
@@ -157,14 +149,14 @@ class Waypoints:
 
     def _go_on(self, before: Waypoint, measured: VehiclePose | None) -> None:
         """Select the next waypoint. Without `loop`, the last one stays selected."""
-        if self._index + 1 == len(self._waypoints) and not self._parameters.loop:
+        if self.index + 1 == len(self._waypoints) and not self._parameters.loop:
             self._is_done = True
             return
         # The line starts at the waypoint, not at the edge of its tolerance.
         self._line_start = before.place(measured.position) if before.is_place and measured else None
-        self._index = (self._index + 1) % len(self._waypoints)
+        self.index = (self.index + 1) % len(self._waypoints)
         self._reached_s = None
-        self._call = ServiceCall(self._waypoints[self._index].call)
+        self._call = ServiceCall(self._waypoints[self.index].call)
 
     def _way(self, waypoint: Waypoint, measured: VehiclePose | None) -> TourDecision:
         """Return the decision on the way to a place, or while holding it."""
@@ -197,8 +189,8 @@ class Waypoints:
     def _decision(
         self, velocity: BodyVelocity = STILL, distance: float = math.nan, *, commands: bool = True
     ) -> TourDecision:
-        waypoint = self._waypoints[self._index]
-        which = f"waypoint {self._index + 1} of {len(self._waypoints)}: {waypoint}"
+        waypoint = self._waypoints[self.index]
+        which = f"waypoint {self.index + 1} of {len(self._waypoints)}: {waypoint}"
         state, reason = WaypointState.GOING, f"to {which}"
         if self._problem:
             state, reason = WaypointState.FAILED, self._problem

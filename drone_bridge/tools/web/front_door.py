@@ -147,7 +147,8 @@ class FrontDoor:
         self.on_refusal: Callable[[str], object] = lambda sentence: None
         #: Sentence for the pages when this ends, instead of that of a node.
         self.farewell = ""
-        self._loop = asyncio.new_event_loop()
+        #: Event loop of all connections. Other threads use call_soon_threadsafe().
+        self.loop = asyncio.new_event_loop()
         self._stopping = asyncio.Event()
         self._ready = threading.Event()
         self._failure: LinkError | None = None
@@ -156,11 +157,6 @@ class FrontDoor:
         self._logger = logging.getLogger("drone_bridge.web")
         self._logger.addHandler(logging.NullHandler())  # malformed requests do not belong in our log
         self._logger.propagate = False
-
-    @property
-    def loop(self) -> asyncio.AbstractEventLoop:
-        """Event loop of all connections. Other threads use call_soon_threadsafe()."""
-        return self._loop
 
     def offer(self, name: str, make: Callable[[], Any]) -> None:
         """Serve the result of `make`, called on a separate thread, as JSON under this name, to admitted clients."""
@@ -185,15 +181,15 @@ class FrontDoor:
     def close(self) -> None:
         """Close all connections and join the thread."""
         if self._thread.is_alive():
-            self._loop.call_soon_threadsafe(self._stopping.set)
+            self.loop.call_soon_threadsafe(self._stopping.set)
             self._thread.join()
 
     def _run(self) -> None:
-        asyncio.set_event_loop(self._loop)
+        asyncio.set_event_loop(self.loop)
         try:
-            self._loop.run_until_complete(self._serve())
+            self.loop.run_until_complete(self._serve())
         finally:
-            self._loop.close()
+            self.loop.close()
             self._ready.set()
 
     async def _serve(self) -> None:
@@ -272,7 +268,7 @@ class FrontDoor:
             if find:
                 return await self._answer_with_file(connection, find, name)
             if make:
-                document = await self._loop.run_in_executor(None, make)  # may wait for DDS
+                document = await self.loop.run_in_executor(None, make)  # may wait for DDS
                 return _response(HTTPStatus.OK, "application/json", json.dumps(document).encode())
             return _file(request)
         if refusal:
@@ -292,7 +288,7 @@ class FrontDoor:
     ) -> Response:
         if not self._may_change(connection):
             return _response(HTTPStatus.FORBIDDEN, "text/plain", VIEW_ONLY.encode())
-        file = await self._loop.run_in_executor(None, find, name)
+        file = await self.loop.run_in_executor(None, find, name)
         if file is None:
             return _response(HTTPStatus.NOT_FOUND, "text/plain", b"File not found.")
         return await self._send_file(connection, file, f"{name}{file.suffix}")
@@ -314,7 +310,7 @@ class FrontDoor:
                 response.headers["Content-Disposition"] = f'attachment; filename="{filename}"'
             transport.write(response.serialize())
             while left and not transport.is_closing():
-                part = await self._loop.run_in_executor(None, content.read, min(left, PART_BYTES))
+                part = await self.loop.run_in_executor(None, content.read, min(left, PART_BYTES))
                 if not part:
                     break
                 left -= len(part)
