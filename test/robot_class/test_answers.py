@@ -264,16 +264,6 @@ def test_a_second_land_gets_the_second_answer():
     assert talk.outcomes[second].sentence == "500 no"
 
 
-def test_a_landing_is_sent_at_once_and_its_repeats_wait():
-    talk = Talk(Vacuum, 0.6)
-    talk.drive()
-    talk.rank, talk.command, talk.most = Rank.LANDING, None, 0
-    talk.run(6.0)
-    lands = [at_s for at_s, packet in talk.executed if packet == b"land\n"]
-    assert 3 <= len(lands) <= 6
-    assert lands[0] <= talk.now_s - 6.0 + 4 * talk.answer_s + 0.1
-
-
 def test_a_stall_and_the_end_send_neutral_at_once():
     talk = Talk(Vacuum)
     talk.drive()

@@ -3,14 +3,14 @@
 
 import pytest
 from last_words import sent_by_end, words_of
-from limited_vehicle import LANDS_AFTER_S, LimitedVehicle
+from limited_vehicle import LANDS_AFTER_S, LimitedVehicle, landing_state
 from own_robots import Tello
 from robot_class_talk import ClientTalk, counters, data_of
 
 from drone_bridge.motion.limits import LONGEST_LANDING_S, LimitParameters
 from drone_bridge.robot_class import BodyVelocity, Delimited, Robot, Tcp, Telemetry
 from drone_bridge.robot_class.client_session import CONNECTED, GREETING, LAND_S
-from drone_bridge.session.arbiter import Arrival, Rank
+from drone_bridge.session.arbiter import Arrival
 from drone_bridge.session.clients import LOST
 from drone_bridge.session.feedback import Feedback
 from drone_bridge.session.hold_state import CALLED
@@ -63,10 +63,6 @@ class LandingTalk(ClientTalk):
         self.vehicle.report()
         assert self.session.state == CONNECTED
 
-    def state(self):
-        """Return what the limits require, and what the session does about it."""
-        return self.vehicle.arbiter.rank(self.now_s) is Rank.LANDING, self.session.landing(self.now_s)
-
 
 @pytest.fixture
 def tello():
@@ -84,14 +80,14 @@ def test_a_silent_robot_on_datagrams_lands_while_it_is_greeted_again(tello):
     landing = data_of(actions)
     assert landing.count(b"land") == pytest.approx(20.0 / LAND_S, abs=1)
     assert landing.count(b"command") == pytest.approx(20.0 / 0.5, abs=3), "it is still greeted"
-    assert tello.state() == (True, Landing.LANDS)
+    assert landing_state(tello) == (True, Landing.LANDS)
 
 
 def test_a_landing_ends_with_reports_or_after_a_minute(tello):
     assert tello.sends(1000.0).count(b"land") == pytest.approx(LONGEST_LANDING_S / LAND_S, abs=2)
     tello.hear(b"ok")
     tello.vehicle.report()
-    assert not tello.state()[0]
+    assert not landing_state(tello)[0]
     assert b"land" not in tello.sends(LANDS_AFTER_S - 0.1)
 
 
@@ -141,10 +137,10 @@ def test_a_silent_robot_lands_on_a_reopened_stream(robot, command):
     landing = talk.sends(3.5)
     assert command in landing
     assert b"hello\n" in landing
-    assert talk.state() == (True, Landing.DISCONNECTED), "the stream was closed again"
+    assert landing_state(talk) == (True, Landing.DISCONNECTED), "the stream was closed again"
     talk.connect()
     assert command in talk.sends(2.0)
-    assert talk.state() == (True, Landing.LANDS)
+    assert landing_state(talk) == (True, Landing.LANDS)
     talk.hear(b"hi\n")
     talk.vehicle.report()
     assert command not in talk.sends(1.0)

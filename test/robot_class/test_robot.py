@@ -7,6 +7,7 @@ import re
 import struct
 from functools import partial
 from types import MappingProxyType, SimpleNamespace
+from unittest.mock import Mock
 
 import pytest
 from own_robots import Create2, Pioneer, RoboMaster, Tello, pioneer
@@ -508,9 +509,7 @@ FAILING = [
 @pytest.mark.parametrize("error", [RuntimeError(), OSError(5, "no"), LookupError("?"), SystemExit(0)], ids=repr)
 @pytest.mark.parametrize("handshake", FAILING)
 def test_whatever_a_greeting_raises_the_robot_is_not_driven(handshake, error):
-    def fail():
-        raise error
-
+    fail = Mock(side_effect=error)
     talk = ClientTalk(type("Rude", (Mute,), {"name": "rude", "handshake": lambda _: handshake(fail)}))
     talk.command = BodyVelocity(0.5)
     actions = talk.connect()

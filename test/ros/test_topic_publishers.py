@@ -71,19 +71,13 @@ def test_subscribers_are_counted_once_per_period(node):
     assert node.asked == ["pose", "image"]
 
 
-def test_a_new_subscriber_is_found_after_the_period(node):
-    publishers = publishers_of(node, 0.0)
+@pytest.mark.parametrize(("period_s", "is_requested"), [(0.0, False), (60.0, True)])
+def test_a_new_subscriber_is_found_after_the_period_or_at_once_on_request(node, period_s, is_requested):
+    publishers = publishers_of(node, period_s)
     publishers.publish({"pose": 1}, Time())
     node.subscribed = {"image"}
-    publishers.publish({"image": 2}, Time())
-    assert node.published == [("pose", 1), ("image", 2)]
-
-
-def test_a_new_subscriber_is_detected_at_once_on_request(node):
-    publishers = publishers_of(node, 60.0)
-    publishers.publish({"pose": 1}, Time())
-    node.subscribed = {"image"}
-    publishers.restart()
+    if is_requested:
+        publishers.restart()
     publishers.publish({"image": 2}, Time())
     assert node.published == [("pose", 1), ("image", 2)]
 

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 from drone_bridge.motion.limits import LimitParameters, Limits
 from drone_bridge.motion.observed_motion import ObservedMotion
-from drone_bridge.session.arbiter import Arbiter
+from drone_bridge.session.arbiter import Arbiter, Rank
 from drone_bridge.session.hold_state import HoldState
 
 LAND_AFTER_S, ODOMETRY_TIMEOUT_S = 5.0, 0.5
@@ -30,3 +30,8 @@ class LimitedVehicle:
     def report(self, height=2.0):
         """Report a motion at a height, m."""
         self.observed.measured(0.0, velocity=(0.0, 0.0, 0.0), height=height)
+
+
+def landing_state(talk):
+    """Return whether the limits of a talk's vehicle require a landing, and what its session does about it."""
+    return talk.vehicle.arbiter.rank(talk.now_s) is Rank.LANDING, talk.session.landing(talk.now_s)

@@ -3,12 +3,11 @@
 
 import pytest
 from controller_talk import PERIOD_S, A, Talk
-from limited_vehicle import LANDS_AFTER_S, LimitedVehicle
+from limited_vehicle import LANDS_AFTER_S, LimitedVehicle, landing_state
 from session_talk import documents
 from telemetry_documents import HOVER
 
 from drone_bridge.motion.limits import LONGEST_LANDING_S
-from drone_bridge.session.arbiter import Rank
 from drone_bridge.session.session import FINAL_REPEATS, Landing
 from drone_bridge.session.tilt_pilot import TiltPilot
 from drone_bridge.telemetry.codec import COMMAND_TOPIC, DRONE_TOPIC, MAX_THRUST
@@ -36,10 +35,6 @@ class LandingTalk(Talk):
             self.hear(source, altimeter__altitude=height, **values)
             self.vehicle.report(height)
 
-    def state(self):
-        """Return what the limits require, and what the session does about it."""
-        return self.vehicle.arbiter.rank(self.now_s) is Rank.LANDING, self.session.landing(self.now_s)
-
 
 def moves(actions, to=A):
     """Return the commands that are not neutral."""
@@ -57,14 +52,14 @@ def test_a_silent_drone_sinks_level_until_it_must_be_on_the_ground(talk):
     assert moves(talk.run(LANDS_AFTER_S - 0.1)) == []
     landing = talk.run(0.2)
     assert moves(landing)[0] == SINKS
-    assert talk.state() == (True, Landing.LANDS)
+    assert landing_state(talk) == (True, Landing.LANDS)
     sinking = moves(talk.run(LANDING_S - 1.0))
     assert sinking == [SINKS] * len(sinking)
     assert len(sinking) == pytest.approx(25.0 * (LANDING_S - 1.0), abs=2)
     ended = documents(talk.run(100.0), A)
     assert ended[-FINAL_REPEATS:] == [HOVER] * FINAL_REPEATS
     assert set(map(str, ended[:-FINAL_REPEATS])) == {str(SINKS)}
-    assert talk.state() == (True, Landing.SILENT)
+    assert landing_state(talk) == (True, Landing.SILENT)
 
 
 def test_a_high_drone_sinks_for_a_minute_at_most(talk):
@@ -78,7 +73,7 @@ def test_telemetry_ends_a_landing(talk):
     talk.fly(0.2)
     assert talk.session.state == "connected"
     talk.fly(1.0)
-    assert not talk.state()[0]
+    assert not landing_state(talk)[0]
     assert moves(talk.run(0.5)) == []
 
 
@@ -88,14 +83,14 @@ def test_a_drone_on_the_ground_is_not_landed(talk, values):
     assert moves(talk.run(100.0)) == []
     talk.fly(0.2, **values)
     talk.run(LANDS_AFTER_S + 0.1)
-    assert talk.state() == (True, Landing.GROUNDED)
+    assert landing_state(talk) == (True, Landing.GROUNDED)
 
 
 def test_a_sender_of_a_moment_is_not_landed():
     talk = LandingTalk()
     talk.fly(1.0)
     assert moves(talk.run(LANDS_AFTER_S + 0.1)) == []
-    assert talk.state() == (True, Landing.SILENT)
+    assert landing_state(talk) == (True, Landing.SILENT)
     assert moves(talk.run(100.0)) == []
 
 
@@ -104,7 +99,7 @@ def test_a_called_drone_is_landed_instead_of_called():
     talk.take(talk.session.opened(talk.now_s))
     talk.fly(0.2)
     talk.run(LANDS_AFTER_S + 0.1)
-    assert talk.state() == (True, Landing.LANDS)
+    assert landing_state(talk) == (True, Landing.LANDS)
     assert documents(talk.run(5.0), A) == [SINKS] * 125
     calls = documents(talk.run(100.0), A)
     assert calls[-1] == HOVER
@@ -137,5 +132,5 @@ def test_a_landing_on_topics_continues_the_commands():
     talk.take(talk.session.opened(talk.now_s))
     talk.fly(3.0, DRONE_TOPIC)
     talk.run(LANDS_AFTER_S + 1.0)
-    assert talk.state() == (True, Landing.LANDS)
+    assert landing_state(talk) == (True, Landing.LANDS)
     assert all(each["thrust"] < 0.0 for each in documents(talk.run(5.0), COMMAND_TOPIC))
