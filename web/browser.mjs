@@ -51,7 +51,6 @@ const does = {
     session = await page.createCDPSession();
     await page.goto(url);
   },
-  reload: () => page.reload().then(() => true),
   evaluate: ({ code }) => page.evaluate(code),
   // Its target may not exist yet.
   wait: ({ code }) => page.waitForFunction(`(() => { try { return ${code}; } catch { return false; } })()`, { polling: 50 }).then(() => true),

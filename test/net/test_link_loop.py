@@ -5,6 +5,7 @@ import os
 import threading
 from collections import Counter
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pytest
 from patience import wait_until
@@ -325,14 +326,15 @@ def test_only_notes_with_a_sentence_wait_for_the_log(loop, stage):
     assert (stage.counts, queued) == ({"a": 1}, ["b"])
 
 
-def test_the_first_error_of_actions_counts(loop, stage):
+def test_a_failing_action_does_not_prevent_others_and_the_first_error_counts(loop, link, stage):
     def fail(message):
         raise message
 
     stage.publish_event = fail
-    loop.post(lambda now_s: [Publish(LinkError("first")), Publish(KeyError("second"))])
     with pytest.raises(LinkError):
-        loop.turn()
+        decide(loop, Publish(LinkError("1")), Publish(KeyError("2")), Send(b"neutral"), Note("counted"))
+    assert [data for data, _ in link.sent] == [b"neutral"]
+    assert stage.counts == {"counted": 1}
 
 
 def test_a_session_resumes_before_its_stall_is_logged(order, loop, session, clock):
@@ -406,18 +408,6 @@ def test_kept_work_survives_a_stall_and_the_session_gets_its_time(loop, session,
     loop.turn()
     assert names(session) == ["resume", "kept"]
     assert session.fresh_since_s == clock.time_s
-
-
-def test_a_failing_action_does_not_prevent_others(loop, link, stage):
-    def fail(message):
-        raise KeyError(message)
-
-    stage.publish_event = fail
-    loop.post(lambda now_s: [Publish("message"), Send(b"neutral"), Note("counted")])
-    with pytest.raises(KeyError):
-        loop.turn()
-    assert [data for data, _ in link.sent] == [b"neutral"]
-    assert stage.counts == {"counted": 1}
 
 
 def test_work_during_a_stall_is_the_last_posted_work_executed(loop, session, clock, stage):
@@ -520,11 +510,8 @@ def test_a_fault_at_the_end_causes_no_delay_and_keeps_the_repeats(link, stage, c
         decide(now_s)
         raise ZeroDivisionError
 
-    def fail(now_s):
-        raise ZeroDivisionError
-
     session.end = end
-    loop.post(fail, is_kept=True)
+    loop.post(Mock(side_effect=ZeroDivisionError), is_kept=True)
     loop.post(lambda now_s: asked.append("answered") or [], is_kept=True)
     loop.end()
     assert [data for data, _ in link.sent] == [b"neutral"] * 2  # the first one was not even returned
@@ -574,12 +561,8 @@ def test_a_thread_runs_until_stopped_and_executes_the_last_action(link, stage):
 
 def test_a_cancelled_opening_ends_the_loop_and_the_session(link, session, stage):
     turns, closed = [], []
-
-    def cancelled():
-        raise LinkCancelledError
-
     stage.turn_ended = turns.append
-    link.open, link.close = cancelled, lambda: closed.append(1)
+    link.open, link.close = Mock(side_effect=LinkCancelledError), lambda: closed.append(1)
     loop = LinkLoop("test", link, session, stage)
     loop.start()
     wait_until(lambda: not loop._thread.is_alive(), "the end of the loop")
@@ -599,15 +582,11 @@ def run_until(loop, condition):
 def test_a_fault_sends_neutral_and_the_session_continues(link, session, stage):
     session.answers["lost"] = [Send(b"neutral")]
     loop = LinkLoop("test", link, session, stage)
-
-    def fail(now_s):
-        raise KeyError("fault")
-
     loop.post(lambda now_s: [])  # which is dropped, as the link opens
     session.answers["opened"] = []
     loop.start()
     wait_until(lambda: link.opened, "an open link")
-    loop.post(fail, is_kept=True)
+    loop.post(Mock(side_effect=KeyError("fault")), is_kept=True)
     wait_until(lambda: link.opened == 2, "the link to be opened again")
     assert loop.stop()
     assert stage.counts["internal_errors"] == 1
@@ -806,13 +785,8 @@ def test_a_request_on_a_stream_is_decided_when_its_packet_is_sent_or_dropped(
 
 
 @pytest.mark.parametrize(("late_s", "is_sent"), [(0.1, True), (STALL_S, False)])
-def test_a_request_by_datagram_is_decided_when_it_is_sent_or_dropped(loop, link, stage, clock, late_s, is_sent):
-    def ask(now_s):
-        clock.time_s += late_s
-        return [Send(b"go", "a", request="asked")]
-
-    loop.post(ask)
-    loop.turn()
+def test_a_request_by_datagram_is_decided_when_it_is_sent_or_dropped(loop, stage, late_s, is_sent):
+    decide(loop, Send(b"go", "a", request="asked"), late_s=late_s)
     assert stage.resolved == [Outcome("asked", is_sent, "sent" if is_sent else NOT_SENT)]
 
 
@@ -820,13 +794,8 @@ def test_a_request_by_datagram_is_decided_when_it_is_sent_or_dropped(loop, link,
 def test_a_failure_decides_a_datagram_but_reports_an_earlier_message_of_a_stream(
     loop, link, stream_loop, streams, stage, is_stream
 ):
-    def fail(*_):
-        raise LinkError("broken")
-
-    link.send = streams.send = fail
-    failing = stream_loop if is_stream else loop
-    failing.post(lambda now_s: [Send(b"go", "a", request="asked")])
-    failing.turn()
+    link.send = streams.send = Mock(side_effect=LinkError("broken"))
+    decide(stream_loop if is_stream else loop, Send(b"go", "a", request="asked"))
     assert [each.is_success for each in stage.resolved] == ([] if is_stream else [False])
 
 
@@ -875,8 +844,7 @@ def kept_loop(stream_session, stage, clock):
 def done_by(loop, *actions):
     """Return what a turn with these actions does."""
     loop.link.sent.clear()
-    loop.post(lambda now_s: actions)
-    loop.turn()
+    decide(loop, *actions)
     return loop.link.sent[:]
 
 

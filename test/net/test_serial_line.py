@@ -15,6 +15,7 @@ import time
 import tty
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pytest
 
@@ -309,10 +310,7 @@ def test_programs_without_a_lock_are_excluded_except_on_pseudo_terminals(line, d
 
 
 def test_a_line_that_another_user_has_excluded_is_in_use(device, monkeypatch):
-    def busy(*_):
-        raise OSError(errno.EBUSY, os.strerror(errno.EBUSY))
-
-    monkeypatch.setattr(serial_line.os, "open", busy)
+    monkeypatch.setattr(serial_line.os, "open", Mock(side_effect=OSError(errno.EBUSY, "Device or resource busy")))
     ((error, _),) = opened(device.path, lambda link, _: link.cancel())
     assert isinstance(error, LinkInUseError)
     assert "lsof" in str(error)
@@ -322,9 +320,7 @@ def test_a_line_that_another_user_has_excluded_is_in_use(device, monkeypatch):
     ("mode", "group", "is_advised"), [(0o660, "dialout", True), (0o600, "dialout", False), (0o660, "root", False)]
 )
 def test_a_line_of_another_group_is_named_with_the_command_that_joins_it(monkeypatch, mode, group, is_advised):
-    def refuse(*_):
-        raise PermissionError(errno.EACCES, "Permission denied")
-
+    refuse = Mock(side_effect=PermissionError(errno.EACCES, "Permission denied"))
     status = SimpleNamespace(st_gid=grp.getgrnam(group).gr_gid, st_mode=mode)
     monkeypatch.setattr(serial_line.os, "open", refuse)
     monkeypatch.setattr(serial_line.os, "stat", lambda path: status)

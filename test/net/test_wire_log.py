@@ -6,6 +6,7 @@ import os
 import socket
 import threading
 import time
+from unittest.mock import Mock
 
 import pytest
 from patience import wait_until
@@ -198,11 +199,7 @@ def test_a_slow_disk_never_delays_the_link_and_ends_the_log(make_log, monkeypatc
 
 def test_a_full_disk_ends_the_log_and_keeps_written_data(begun, monkeypatch):
     log, tap = begun
-
-    def full(self, entries):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(WireLog, "_write", full)
+    monkeypatch.setattr(WireLog, "_write", Mock(side_effect=OSError(28, "No space left on device")))
     tap(SENT, os.urandom(2 * MEBIBYTE))
     wait_until(lambda: log.ends, "its end")
     tap(SENT, b"nothing waits for room any more")

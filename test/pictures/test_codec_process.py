@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from unittest.mock import Mock
 
 import pytest
 from child_processes import is_running
@@ -144,9 +145,7 @@ def test_a_child_is_late_2_s_after_a_request_until_it_replies(child, monkeypatch
 
 @pytest.mark.parametrize("step", ["memory_file", "socket.socketpair", "mmap.mmap", "subprocess.Popen"])
 def test_child_that_fails_to_start_is_reported_and_leaks_nothing(child, monkeypatch, step):
-    def fails(*_, **__):
-        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
-
+    fails = Mock(side_effect=OSError(errno.EMFILE, os.strerror(errno.EMFILE)))
     before = sorted(os.listdir("/dev/fd"))
     with monkeypatch.context() as failing:
         failing.setattr(f"{codec_process.__name__}.{step}", fails)

@@ -6,6 +6,7 @@ import pwd
 import sys
 import tempfile
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -49,10 +50,7 @@ def test_of_a_middleware_that_is_missing_those_that_there_are_are_named(tmp_path
 
 @pytest.mark.parametrize("home_of_docker", [False, True])
 def test_a_user_without_home_and_passwd_entry_gets_a_folder(tmp_path, monkeypatch, capsys, home_of_docker):
-    def nobody(_):
-        raise KeyError("getpwuid(): uid not found")
-
-    monkeypatch.setattr(pwd, "getpwuid", nobody)
+    monkeypatch.setattr(pwd, "getpwuid", Mock(side_effect=KeyError("getpwuid(): uid not found")))
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setenv("HOME", "unset by the test")
     monkeypatch.delenv("HOME")

@@ -3,6 +3,7 @@
 
 import os
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pytest
 from rclpy.lifecycle import TransitionCallbackReturn
@@ -53,10 +54,7 @@ def node(make_link, folder, **steps):
 @pytest.mark.parametrize("step", ["make_transport", "make_session", "link_begins"])
 @pytest.mark.parametrize("error", [LinkError("taken."), ValueError("wrong."), OSError("a fault")])
 def test_an_activation_that_fails_half_way_leaves_nothing_open(make_link, step, error, tmp_path):
-    def fails():
-        raise error
-
-    failing = node(make_link, tmp_path, **{step: fails})
+    failing = node(make_link, tmp_path, **{step: Mock(side_effect=error)})
     before = sorted(os.listdir("/dev/fd"))
     expected = TransitionCallbackReturn.ERROR if isinstance(error, OSError) else TransitionCallbackReturn.FAILURE
     assert ProtocolNode.on_activate(failing, None) is expected
@@ -66,12 +64,8 @@ def test_an_activation_that_fails_half_way_leaves_nothing_open(make_link, step, 
 
 def test_an_activation_that_fails_last_ends_what_runs_beside_the_link(tmp_path):
     ended = []
-
-    def fails(*_):
-        raise ValueError("a fault")
-
     failing = node(LINKS[0], tmp_path, link_ended=lambda: ended.append(1))
-    failing.parameters.publish = fails
+    failing.parameters.publish = Mock(side_effect=ValueError("a fault"))
     before = sorted(os.listdir("/dev/fd"))
     ProtocolNode.on_activate(failing, None)
     assert ended == [1]

@@ -5,6 +5,7 @@ import sys
 import threading
 import warnings
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pytest
 from patience import wait_until
@@ -76,10 +77,8 @@ def test_waiting_for_a_client_is_bounded(ros, service, monkeypatch):
 
 
 def test_other_errors_are_raised(ros, service):
-    def fail_otherwise():
-        raise rclpy_implementation.RCLError("failed to send response: out of memory")
-
-    service.failures = [fail_otherwise]
+    error = rclpy_implementation.RCLError("failed to send response: out of memory")
+    service.failures = [Mock(side_effect=error)]
     resend_if_lost(ros.node, service)
     with pytest.raises(rclpy_implementation.RCLError, match="out of memory"):
         service.send_response("answer", "header")

@@ -5,6 +5,7 @@ import functools
 import threading
 from collections import Counter
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pytest
 
@@ -51,9 +52,7 @@ def test_a_node_leaves_once_and_says_what_did_not_end(has_loop, has_log, is_flus
 
 @pytest.mark.parametrize("is_publishing", [True, False])
 def test_a_node_that_has_left_publishes_nothing_and_counts_failures(is_publishing):
-    def fail(message):
-        raise PUBLISHER_ERRORS[0]
-
+    fail = Mock(side_effect=PUBLISHER_ERRORS[0])
     node = SimpleNamespace(_is_publishing=is_publishing, report=SimpleNamespace(counts=Counter()))
     ProtocolNode.publish(node, SimpleNamespace(publish=fail), "message")
     assert node.report.counts == Counter(dropped_messages=1 if is_publishing else 0)

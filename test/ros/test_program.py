@@ -49,14 +49,9 @@ NODE = """
 
         def leave(self):
             print("left", flush=True)
-            {leaving}
 
     sys.exit(program.run(SignalledNode))
 """
-
-
-def run_node(number, leaving="pass"):
-    return run_program(NODE.format(signal=number.name, leaving=leaving))
 
 
 FAULTY_NODE = """
@@ -139,7 +134,7 @@ def test_a_failure_to_start_is_reported_in_a_sentence():
 
 @pytest.mark.parametrize("number", STOP_SIGNALS)
 def test_a_signal_while_a_node_starts_lets_it_start_and_leave(number):
-    done = run_node(number)
+    done = run_program(NODE.format(signal=number.name))
     assert done.returncode == 0
     assert done.stdout.split()[:2] == ["started", "left"]
     assert done.stderr == ""

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -99,12 +100,8 @@ def test_no_reader_removes_a_file_that_is_replaced_meanwhile(file, monkeypatch):
 
 def test_unwritable_wish_file_keeps_its_last_wishes_and_is_reported(file, held, monkeypatch):
     file.write([DRONE])
-
-    def fail(*_):
-        raise OSError(28, "No space left on device")
-
     with monkeypatch.context() as on:
-        on.setattr(wish_file.json, "dumps", fail)
+        on.setattr(wish_file.json, "dumps", Mock(side_effect=OSError(28, "No space left on device")))
         problem = file.keep([ALL])
     assert str(file.path) in problem
     assert "No space left" in problem

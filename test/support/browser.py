@@ -92,10 +92,6 @@ class Browser:
     def open(self, address, **options):
         self._ask("open", url=f"http://{address}", **options)
 
-    def reload(self):
-        """Reload the page. Later calls refer to the new one."""
-        self._ask("reload")
-
     def evaluate(self, code):
         return self._ask("evaluate", code=code)
 

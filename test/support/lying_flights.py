@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import random
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -202,7 +203,7 @@ def fly(drone: str, conditions: Conditions, duration_s: float) -> Flown:
     """Fly a drone that is commanded by tilt, as its bridge does."""
     made = TILTED[drone](conditions.gusts, conditions.seed, conditions.along_x)
     noise, loss = random.Random(conditions.seed), random.Random(conditions.seed + 9)
-    now_s, statistics = 0.0, SimpleNamespace(counts=_Counts(), record_duration=lambda name, seconds: None)
+    now_s, statistics = 0.0, SimpleNamespace(counts=Counter[str](), record_duration=lambda name, seconds: None)
     observed, hold = ObservedMotion(lambda: now_s), _Hold()
     limits: Any = Limits(LimitParameters(fence_radius=conditions.fence_radius), observed)
     arbiter: Any = Arbiter(hold, limits, lambda: 0.5, statistics)  # type: ignore[arg-type]
@@ -269,11 +270,6 @@ class _Hold:
 
     def control(self, now_s: float) -> InControl:
         return InControl.HELD_BY_PERSON if self.held else InControl.FREE
-
-
-class _Counts(dict[str, int]):
-    def __missing__(self, key: str) -> int:
-        return 0
 
 
 # Lies about the motion of tilted drones.

@@ -2,6 +2,7 @@
 """Operator that receives a drone's telemetry on a free UDP port, and commands the drone."""
 
 import json
+import select
 import socket
 
 from processes import TIMEOUT_S
@@ -36,15 +37,9 @@ class TelemetryOperator(KeepsSending):
         return document
 
     def hears_nothing_for(self, seconds):
-        self._socket.settimeout(seconds)
-        try:
+        if heard := select.select([self._socket], [], [], seconds)[0]:
             self.receive()
-        except TimeoutError:
-            return True
-        else:
-            return False
-        finally:
-            self._socket.settimeout(TIMEOUT_S)
+        return not heard
 
     def send(self, document):
         """Send a document, or raw bytes."""

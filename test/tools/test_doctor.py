@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from composition import launch
@@ -151,11 +152,8 @@ def test_topics_that_reach_other_machines_are_a_warning_with_the_remedy(monkeypa
 
 @pytest.mark.parametrize("error", [RuntimeError(), OSError(28, "No space left on device")])
 def test_a_failed_start_of_a_node_has_a_reason(monkeypatch, error):
-    def fail():
-        raise error
-
     monkeypatch.setattr(doctor, "_can_start_nodes", lambda: True)
-    monkeypatch.setattr(doctor, "_receive_from_other_process", fail)
+    monkeypatch.setattr(doctor, "_receive_from_other_process", Mock(side_effect=error))
     (finding,) = doctor.discovery()
     assert type(error).__name__ in finding.found
     assert str(error) in finding.found

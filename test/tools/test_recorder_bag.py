@@ -344,11 +344,7 @@ def test_closing_does_not_wait_for_a_disk_that_is_too_slow(tmp_path):
 
 def test_errors_other_than_the_disks_are_raised_at_the_end(tmp_path, monkeypatch):
     bag = BagWriter(tmp_path / "flight")
-
-    def broken(*message):
-        raise ZeroDivisionError
-
-    monkeypatch.setattr(bag, "write", broken)
+    monkeypatch.setattr(bag, "write", Mock(side_effect=ZeroDivisionError))
     failed = threading.Event()
     writer = BackgroundWriter(bag, failed.set, 10**6)
     writer.put(make_topic(), 1, 1, string_cdr("x"))
@@ -423,15 +419,12 @@ def test_a_disk_without_room_for_a_further_file_leaves_complete_ones(tmp_path, m
     monkeypatch.setattr("drone_bridge.tools.record.bag.MAX_FILE_BYTES", SPLIT_BYTES)
     bag, topic = BagWriter(tmp_path / "flight"), make_topic()
 
-    def fill_disk(*_):
-        raise OSError(28, "No space left on device")
-
     def write_all():
         for number in range(6):
             bag.write(topic, number, number, string_cdr("x" * 300_000))
 
     with monkeypatch.context() as patch:
-        patch.setattr(type(tmp_path), "open", fill_disk)
+        patch.setattr(type(tmp_path), "open", Mock(side_effect=OSError(28, "No space left on device")))
         with pytest.raises(OSError, match="No space") as failure:
             write_all()
     told = str(bag.abandon(failure.value))

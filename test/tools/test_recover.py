@@ -6,6 +6,7 @@ import os
 import random
 import struct
 import tracemalloc
+from unittest.mock import Mock
 
 import pytest
 from mcap.opcode import Opcode
@@ -157,12 +158,8 @@ def test_a_file_that_is_cut_in_its_end_and_ends_in_zeros_loses_no_message(tmp_pa
 def test_a_recovery_that_fails_leaves_nothing_but_what_was_there(tmp_path, monkeypatch, capsys):
     path, saved = tmp_path / "killed.mcap", tmp_path / "saved.mcap"
     write(path, is_killed=True)
-
-    def fill_disk(*_):
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
     with monkeypatch.context() as patch:
-        patch.setattr(IndexedCopy, "write", fill_disk)
+        patch.setattr(IndexedCopy, "write", Mock(side_effect=OSError(errno.ENOSPC, "No space left on device")))
         assert main(["recover", str(path), str(saved)]) == 1
     assert "No space left" in capsys.readouterr().err
     assert not saved.exists()

@@ -3,6 +3,7 @@
 
 import socket
 import threading
+from unittest.mock import Mock
 
 import pytest
 from tcp_peer import LONG_S, LOOPBACK, NO_LEAKS, FixedBackoff, Task
@@ -11,6 +12,25 @@ from drone_bridge.net import tcp
 from drone_bridge.net.connector import LinkCancelledError, UnknownHostError
 
 pytestmark = NO_LEAKS
+
+
+@pytest.fixture
+def failures_of(connector, cancellation):
+    """Return a function: failures_of(port, count=2, ...) opens a link until it has failed twice. Returns the calls."""
+
+    def made(port, *backoff, count=1, **options):
+        failures = []
+
+        def on_failure(error, delay_s):
+            failures.append((error, delay_s))
+            if len(failures) == count:
+                cancellation.cancel()
+
+        with pytest.raises(LinkCancelledError):
+            Task(connector(port, on_failure, *backoff, **options).open).result()
+        return failures
+
+    return made
 
 
 def test_connecting_waits_for_a_peer_that_starts_later(free_port, connector):
@@ -30,17 +50,9 @@ def test_connecting_waits_for_a_peer_that_starts_later(free_port, connector):
     assert all("Connection refused" in sentence and delay_s == 0.02 for sentence, delay_s in failures)
 
 
-def test_a_refused_connection_is_retried_each_second(free_port, cancellation, connector):
+def test_a_refused_connection_is_retried_each_second(free_port, failures_of):
     """So a restarted peer is soon connected."""
-    delays = []
-
-    def on_failure(_, seconds):
-        delays.append(seconds)
-        cancellation.cancel()
-
-    with pytest.raises(LinkCancelledError):
-        connector(free_port, on_failure, FixedBackoff(5.0)).open()
-    assert delays == [1.0]
+    assert [delay_s for _, delay_s in failures_of(free_port, FixedBackoff(5.0))] == [1.0]
 
 
 @pytest.mark.parametrize("order", [("127.0.0.1", "127.0.0.2"), ("127.0.0.2", "127.0.0.1")])
@@ -75,50 +87,24 @@ def resolve_to(monkeypatch, *families_and_hosts):
 @pytest.mark.parametrize(
     ("host", "port"), [("a..b", 1), ("127.0.0.1\0", 1), ("x" * 64 + ".org", 1), ("127.0.0.1", 70000)]
 )
-def test_an_invalid_address_is_reported_and_does_not_hang(cancellation, host, port, connector):
-    sentences = []
-
-    def on_failure(error, delay_s):
-        sentences.append(str(error))
-        cancellation.cancel()
-
-    with pytest.raises(LinkCancelledError):
-        Task(connector(port, on_failure, host=host).open).result()
-    assert len(sentences) == 1
-    assert sentences[0].startswith(f"{host}:{port} ")
+def test_an_invalid_address_is_reported_and_does_not_hang(failures_of, host, port):
+    ((error, _),) = failures_of(port, host=host)
+    assert str(error).startswith(f"{host}:{port} ")
 
 
-def test_an_unknown_host_name_is_reported(monkeypatch, cancellation, connector):
-    def getaddrinfo(*arguments, **options):
-        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
-
-    monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
-    errors = []
-
-    def on_failure(error, delay_s):
-        errors.append(error)
-        cancellation.cancel()
-
-    with pytest.raises(LinkCancelledError):
-        connector(8000, on_failure, host="testbed").open()
-    assert [type(error) for error in errors] == [UnknownHostError]
+def test_an_unknown_host_name_is_reported(monkeypatch, failures_of):
+    unknown = socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+    monkeypatch.setattr(socket, "getaddrinfo", Mock(side_effect=unknown))
+    assert [type(error) for error, _ in failures_of(8000, host="testbed")] == [UnknownHostError]
 
 
-def test_an_unresponsive_peer_is_retried(monkeypatch, cancellation, unresponsive_port, connector):
+def test_an_unresponsive_peer_is_retried(monkeypatch, unresponsive_port, failures_of):
     monkeypatch.setattr(tcp, "CONNECT_TIMEOUT_S", 0.05)
-    sentences = []
-
-    def on_failure(error, delay_s):
-        sentences.append(str(error))
-        if len(sentences) == 2:
-            cancellation.cancel()
-
-    with pytest.raises(LinkCancelledError):
-        connector(unresponsive_port, on_failure, FixedBackoff(0)).open()
+    sentences = [str(error) for error, _ in failures_of(unresponsive_port, FixedBackoff(0), count=2)]
     assert all(f"127.0.0.1:{unresponsive_port}" in sentence and "0.05 s" in sentence for sentence in sentences)
 
 
-def test_a_socket_connected_to_itself_is_not_taken_for_a_peer(monkeypatch, free_port, cancellation, connector):
+def test_a_socket_connected_to_itself_is_not_taken_for_a_peer(monkeypatch, free_port, failures_of):
     class Mirror(socket.socket):
         """Binds the port to which it then connects, as may happen by chance with an ephemeral port."""
 
@@ -127,12 +113,5 @@ def test_a_socket_connected_to_itself_is_not_taken_for_a_peer(monkeypatch, free_
             super().connect(address)
 
     monkeypatch.setattr(socket, "socket", Mirror)
-    sentences = []
-
-    def on_failure(error, delay_s):
-        sentences.append(str(error))
-        cancellation.cancel()
-
-    with pytest.raises(LinkCancelledError):
-        connector(free_port, on_failure).open()
-    assert [f"127.0.0.1:{free_port}" in sentence for sentence in sentences] == [True]
+    ((error, _),) = failures_of(free_port)
+    assert f"127.0.0.1:{free_port}" in str(error)

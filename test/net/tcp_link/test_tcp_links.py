@@ -43,6 +43,21 @@ def hear(link):
     return wait_until(link.receive, "something on the link", period_s=0.001)
 
 
+def read_by(client, port, size):
+    """Return what a client reads from a port, up to this size."""
+    client.settimeout(0.01)
+    got = bytearray()
+
+    def take():
+        assert port.receive() is None
+        with contextlib.suppress(TimeoutError):
+            got.extend(client.recv(1 << 20))
+        return len(got) >= size
+
+    wait_until(take, "all of it", period_s=1e-4)
+    return got
+
+
 def test_both_are_links_of_streams(port, peer):
     assert isinstance(port, StreamLink)
     assert isinstance(peer, StreamLink)
@@ -114,37 +129,16 @@ def test_a_slow_peer_of_a_bounded_protocol_is_kept(closing):
     for piece in (left, memoryview(right)):
         port.send(piece, peer)
     assert port.has_unsent(peer)
-    client.settimeout(0.01)
-    got = bytearray()
-
-    def take():
-        assert port.receive() is None
-        with contextlib.suppress(TimeoutError):
-            got.extend(client.recv(1 << 20))
-        return len(got) == 2 * size
-
-    wait_until(take, "all of it", period_s=1e-4)
-    assert got == left + right
+    assert read_by(client, port, 2 * size) == left + right
     assert not port.has_unsent(peer)
 
 
 def test_a_reading_peer_may_receive_more_than_the_limit_of_unread_data(port, connect):
     client, peer = connect()
-    client.settimeout(0.01)
-    size = MAX_UNREAD_BYTES // 2
     for number in range(5):
-        piece, got = bytes([number]) * size, b""
-
-        def take():
-            nonlocal got
-            assert port.receive() is None
-            with contextlib.suppress(TimeoutError):
-                got += client.recv(size)
-            return len(got) == size
-
+        piece = bytes([number]) * (MAX_UNREAD_BYTES // 2)
         port.send(piece, peer)
-        wait_until(take, "all of it", period_s=1e-4)
-        assert got == piece
+        assert read_by(client, port, len(piece)) == piece
 
 
 def test_data_are_read_into_the_provided_buffer(closing):
