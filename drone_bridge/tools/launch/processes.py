@@ -146,7 +146,7 @@ class _Supervisor:
     def _open_screens(self) -> None:
         def is_broken(_: OSError) -> None:
             with contextlib.suppress(RuntimeError):  # the loop has ended
-                self._loop.call_soon_threadsafe(self._output_is_broken)
+                self._loop.call_soon_threadsafe(self._stop, "the output is closed", 128 + signal.SIGPIPE)
 
         out, err = sys.stdout.fileno(), sys.stderr.fileno()
         self._stdout = Sink(lambda: out, is_broken)
@@ -247,9 +247,6 @@ class _Supervisor:
         if not self._stopping:
             drivers = [each for each in self._processes if each.is_driver]
             hold_briefly([(domain_of(each.environment), _node(each.command)) for each in drivers], self._print)
-
-    def _output_is_broken(self) -> None:
-        self._stop("the output is closed", 128 + signal.SIGPIPE)
 
     def _stop_requested(self, number: signal.Signals) -> None:
         self._requests += 1
