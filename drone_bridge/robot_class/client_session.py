@@ -257,7 +257,7 @@ class RobotClassOperatorSession(Session):
             self._end.robot.login = self._login
         for name in self._robot.keeps if self._kept else ():
             setattr(self._end.robot, name, getattr(self._kept, name))
-        if self._pose and not (self._robot.keeps and self._kept):
+        if self._pose:
             self._pose.greeted()
         self._kept = self._end.robot
         self._now_s, self.peer = now_s, self.peer if peer is None else str(peer)

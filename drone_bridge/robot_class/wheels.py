@@ -8,6 +8,7 @@ import math
 from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.motion.planar_pose import PlanarPose
 from drone_bridge.motion.vectors import Triple
+from drone_bridge.session.continuous_pose import FAR, NEAR
 
 
 class Wheels:
@@ -25,6 +26,7 @@ class Wheels:
         self._axle_m, self._m_per_count, self._max_speed = axle_m, m_per_count, max_speed
         self._range = 1 << bits
         self._counts: tuple[int, int] | None = None  # the newest ones, at the client's end
+        self._step = 0.0  # the longest one of late, m
         self.pose = PlanarPose()
         #: Ways of the left and the right wheel, m. They never wrap.
         self.ways = 0.0, 0.0
@@ -44,15 +46,15 @@ class Wheels:
     ) -> tuple[Triple, float, BodyVelocity | None]:
         """Move by what the counters have counted since the last call. Either direction, less than half of their range.
 
-        Returns position, yaw and velocity, as Telemetry begins. Velocity needs the time since then by the robot's
-        clock; None without it.
+        A leap of both to nearly 0 is a reset of the robot's board: the pose begins again. Returns position, yaw and
+        velocity, as Telemetry begins. Velocity needs the time since then by the robot's clock; None without it.
         """
         before, self._counts = self._counts or (left, right), (left, right)
-        half = self._range // 2
-        ways = [
-            self._m_per_count * ((now - then + half) % self._range - half)
-            for now, then in zip(self._counts, before, strict=True)
-        ]
+        ways = [self._way(now - then) for now, then in zip(self._counts, before, strict=True)]
+        leap = max(map(abs, ways))
+        if leap > FAR + 3 * self._step and max(abs(self._way(each)) for each in self._counts) <= NEAR:
+            self.pose, ways, leap = PlanarPose(), [0.0, 0.0], 0.0
+        self._step = max(leap, 0.9 * self._step)
         step = self.velocity(*ways)
         self.pose = self.pose.moved(1.0, step.forward, step.turn)
         self._add(*ways)
@@ -69,6 +71,11 @@ class Wheels:
         self._add(*self._ways(ahead, step.yaw))
         left, right = (round(way / self._m_per_count) % self._range for way in self.ways)
         return left, right
+
+    def _way(self, counts: int) -> float:
+        """Return the shortest way of a wheel that changes its counter by so much, m."""
+        half = self._range // 2
+        return self._m_per_count * ((counts + half) % self._range - half)
 
     def _ways(self, ahead: float, turned: float) -> tuple[float, float]:
         """Return what each wheel moves, while the robot moves ahead and turns to the left."""
