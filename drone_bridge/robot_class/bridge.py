@@ -20,6 +20,7 @@ from drone_bridge.robot_class.hang import watch_methods
 from drone_bridge.robot_class.links import client_link, login_text
 from drone_bridge.robot_class.robot import (
     AXES,
+    RANGES,
     Robot,
     clamped,
     first_link,
@@ -85,8 +86,8 @@ def parameters(robot: type[Robot]) -> Sequence[ParameterDeclaration]:
         *(camera_parameters(camera_of(video, "", video.width, video.height), most_rate=60.0) if video else ()),
         *of_links,
         *(() if robot.login is None else (ParameterDeclaration("login", "", LOGIN),)),
-        ParameterDeclaration("rate", float(robot.rate), "Rate of commands, Hz.", range=(1.0, 200.0), live=True),
-        ParameterDeclaration("link_timeout", timeout_s, silence, range=(0.2, 600.0), live=True),
+        ParameterDeclaration("rate", float(robot.rate), "Rate of commands, Hz.", range=RANGES["rate"], live=True),
+        ParameterDeclaration("link_timeout", timeout_s, silence, range=RANGES["link_timeout_s"], live=True),
         *(drone_parameters(robot.drone) if robot.drone else ()),
         *limit_parameters(
             is_drone=robot.model == "drone",

@@ -55,11 +55,11 @@ DECODE_ERRORS = (
     RecursionError,
     struct.error,
 )
-MODELS = "rover", "drone", "submarine"
 #: Fastest speed, m/s or rad/s. A larger number is one in another unit.
 FASTEST = 100.0
-#: Largest one of other numbers of a class, s or Hz.
-LARGEST = 600.0
+#: Ranges of other numbers of a class, s or Hz.
+RANGES = dict.fromkeys(("report_rate", "robot_stops_after_s"), (0.01, 600.0))
+RANGES |= {"rate": (1.0, 200.0), "link_timeout_s": (0.2, 600.0)}
 #: Field of BodyVelocity for each axis.
 AXES = {"x": "forward", "y": "left", "z": "up", "yaw": "turn"}
 STANDARD_TOPICS = ("odom", "battery_state", "height", "velocity", "imu/data", "flying", "range")
@@ -351,10 +351,9 @@ def _check(robot: type[Robot]) -> None:
     for axis, speed in robot.max_speeds.items():
         is_right = axis in AXES and is_number(speed) and 0 < speed <= FASTEST
         _refuse(not is_right, f"max_speeds has {speed!r} for {axis!r}: {possible}.")
-    for name in ("rate", "report_rate", "link_timeout_s", "robot_stops_after_s"):
-        is_right = (value := getattr(robot, name)) is None or (is_number(value) and 0 < value <= LARGEST)
-        _refuse(not is_right, f"{name} is {value!r}, and must be above 0 and up to {LARGEST:g}.")
-    _refuse(robot.model not in MODELS, f"model is {robot.model!r}: {', '.join(MODELS)} are possible.")
+    for name, (low, high) in RANGES.items():
+        is_right = (value := getattr(robot, name)) is None or (is_number(value) and low <= value <= high)
+        _refuse(not is_right, f"{name} is {value!r}, and must be from {low:g} to {high:g}.")
     _refuse(isinstance(robot.keeps, str), f"keeps is the text {robot.keeps!r}, and must be a tuple such as ('x', 'y').")
     if camera := robot.camera:
         is_known, link = camera.encoding in ("rgb8", "jpeg", "h264"), camera.link
