@@ -183,6 +183,7 @@ def test_vehicle_maxima_apply_after_limits_and_count_each_command_once():
         return BodyVelocity(3.0) if command == BodyVelocity(5.0) else RAW if command == "too much" else command
 
     vehicle = Vehicle(max_speed=5.0, within_maxima=within_maxima)
+    assert vehicle.arbiter.reduced == (BodyVelocity(), BodyVelocity())
     vehicle.command(BodyVelocity(9.0))
     for _ in range(3):
         assert vehicle.decided() == (Rank.COMMAND, BodyVelocity(3.0))
