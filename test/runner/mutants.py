@@ -147,9 +147,9 @@ def described(node, changed):
 
 
 def is_at_one_instant(change):
-    """Return whether a change of a comparison matters only while two times are equal."""
+    """Return whether a change of a comparison with the present time matters at one instant only."""
     before, _, after = change.partition(" -> ")
-    return bool(re.search(r"_s\b", before)) and before.replace("=", "") == after.replace("=", "")
+    return bool(re.search(r"\b(now|elapsed|silent)_s\b|monotonic", before)) and before.replace("=", "") == after.replace("=", "")
 
 
 def places(parent, scope=""):
