@@ -149,7 +149,8 @@ def described(node, changed):
 def is_at_one_instant(change):
     """Return whether a change of a comparison with the present time matters at one instant only."""
     before, _, after = change.partition(" -> ")
-    return bool(re.search(r"\b(now|elapsed|silent)_s\b|monotonic", before)) and before.replace("=", "") == after.replace("=", "")
+    is_of_now = re.search(r"\b(now|elapsed|silent)_s\b|monotonic", before)
+    return bool(is_of_now) and before.replace("=", "") == after.replace("=", "")
 
 
 def places(parent, scope=""):
