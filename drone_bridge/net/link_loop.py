@@ -498,7 +498,7 @@ class LinkLoop:
         outer_s, self.decided_s = self.decided_s, now_s
         self._depth += 1
         failure: Exception | None = None
-        keeper = self._keeper if any(isinstance(action, Send) for action in actions) else None
+        keeper = self._keeper if self._keeper and any(isinstance(action, Send) for action in actions) else None
         is_armed = keeper is not None and self._arm(keeper)
         for action in actions:
             if keeper:

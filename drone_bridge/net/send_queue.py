@@ -68,7 +68,7 @@ class SendQueue:
         self.pieces.append(Piece(memoryview(data), rest, since_s, until_s, is_limited, decided))
         self.size_bytes += len(data)
         self.limited += is_limited
-        if len(self.pieces) == 1:
+        if self.on_write and len(self.pieces) == 1:
             self._report()
 
     def written(self, count: int) -> None:

@@ -12,6 +12,9 @@ SAME_LAYOUT = "both processes use this layout"
 SURVIVORS: dict[str, dict[str, dict[str, str]]] = {
     "net/send_queue SendQueue.put": {
         "since_s: float = 0.0,": {"0.0 -> 1.0": "a queue whose pieces get no time drops none by age"},
+        "if self.on_write and len(self.pieces) == 1:": {
+            "self.on_write and len(self.pieces) == 1 -> len(self.pieces) == 1": "_report asks for on_write again"
+        },
     },
     "net/last_words_sender": {
         "SLOT_BYTES = 4096": {"4096 -> 8192": SAME_LAYOUT},
@@ -140,6 +143,11 @@ SURVIVORS: dict[str, dict[str, dict[str, str]]] = {
     },
     "ros/hold/hold Hold.poll_files": {
         "if self.state.is_unread:": {"self.state.is_unread -> True": "_settle looks again, under the lock"}
+    },
+    "net/link_loop LinkLoop._act": {
+        "keeper = self._keeper if self._keeper and any(isinstance(action, Send) for action in actions) else None": {
+            "self._keeper and any((isinstance(action, Send) for action in actions)) -> any((isinstance(action, Send) for action in actions))": "without a keeper it is None in any case"
+        },
     },
     "session/namesakes Namesakes.sign": {
         "if is_active and not self.is_settled(now_s) and (is_settled or run < self._run):": {
