@@ -7,14 +7,13 @@ milliseconds, and imports no part, no NumPy and no rclpy. Code for all protocols
 `operate`, `wire`, the shared parts of launch files, the page, fuzzing, the conformance tests and the generated
 reference.
 
-Another package adds a protocol by an entry point, without an edit here:
+Another package adds a robot in one class, a `robot_class.Robot`, by an entry point, without an edit here:
 
     [options.entry_points]
     drone_bridge.protocols =
-        tello = tello_bridge:KIND
+        my_robot = my_robot:MyRobot
 
-An entry point may also name a class with a KIND, such as a `robot_class.Robot`. One with the name of a class in
-`robots/` replaces it.
+One with the name of a class in `robots/` replaces it. A protocol in a folder is only found inside this package.
 
 Names that other programs use:
 
@@ -141,7 +140,7 @@ class NodeKind:
     parameters: str = ""
     """Import path of its parameter declarations; by default PARAMETERS of its module."""
     executable: str = ""
-    """Name of its executable in the package of its kind; by default <kind>_bridge."""
+    """Name of its executable; by default <kind>_bridge."""
     arguments: tuple[str, ...] = ()
     """Command-line arguments of the executable."""
 
@@ -223,8 +222,6 @@ class ProtocolKind:
     findings: str = ""
     """Import path of a function that yields what `drone-bridge doctor` reports about this machine: pairs of a finding
     and its remedy, which is empty if there is no problem. It sends the vehicle nothing."""
-    package: str = "drone_bridge"
-    """The ament package of the launch file."""
     represents: tuple[Mechanism, ...] = ()
     """Mechanisms that are tested with this kind for all others, by the promises with the marker `by_mechanism`."""
 
@@ -271,7 +268,7 @@ def load(part: str) -> Any:
 
 
 def kinds() -> Mapping[str, ProtocolKind]:
-    """Return all protocols by name: ours, those of other packages in alphabetical order, then the classes of `robots/`.
+    """Return all protocols by name: ours, classes of other packages in alphabetical order, then those of `robots/`.
 
     A name in use is skipped. An entry point that fails to load is left out with a warning, and keeps its name.
     """
@@ -279,7 +276,7 @@ def kinds() -> Mapping[str, ProtocolKind]:
 
 
 def unloadable() -> Mapping[str, str]:
-    """Return the reasons why entry points of other packages could not be loaded, by name."""
+    """Return the reasons why classes of other packages could not be loaded, by name."""
     return _loaded()[1]
 
 
@@ -301,7 +298,9 @@ def _loaded() -> tuple[Mapping[str, ProtocolKind], Mapping[str, str]]:
             kind = load(f"{entry.module}:{entry.attr}")
             kind = getattr(kind, "KIND", kind)  # of a robot_class.Robot
             if not isinstance(kind, ProtocolKind):
-                raise TypeError(f"it is {kind!r:.60} and must be a ProtocolKind")
+                raise TypeError(f"it is {kind!r:.60} and must be a robot_class.Robot")
+            if kind.bridge.executable != "robot_class_bridge":
+                raise TypeError("a protocol in a folder must be in drone_bridge; others may add robots in one class")
             if kind.name != entry.name:
                 raise ValueError(f"its name is {kind.name!r} and must be that of its entry point, {entry.name!r}")
         except BaseException as error:  # another package's module may raise any, and Ctrl-C ends a long import

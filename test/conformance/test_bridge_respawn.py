@@ -39,7 +39,7 @@ def launched(pair, tmp_path, monkeypatch):
     parameters = tmp_path / "parameters.yaml"
     parameters.write_text(json.dumps({"/**": {"ros__parameters": pair.vehicles[0].parameters}}))
     pair.command()
-    launch_file = Path(get_package_share_directory(pair.kind.package), "launch", pair.kind.launch_file)
+    launch_file = Path(get_package_share_directory("drone_bridge"), "launch", pair.kind.launch_file)
     with launch(launch_file, namespace=pair.name, params_file=parameters, **pair.kind.launch_arguments) as pair.program:
         pair.works_after(time.monotonic(), TIMEOUT_S)
         yield pair

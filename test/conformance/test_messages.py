@@ -27,7 +27,7 @@ def conversation_of(kind):
     """Return the sample conversation while tests are collected. A kind that can't make it is skipped by name."""
     try:
         return load(kind.conversation)()
-    except Exception as error:  # a description of another package may raise any exception
+    except Exception as error:  # a class of another package may raise any exception
         warnings.warn(f"The messages of {kind.name} are not tested: {type(error).__name__}: {error}", stacklevel=2)
         return ()
 

@@ -66,14 +66,11 @@ def imports_of(part):
 
 def imported(part):
     """Return the foreign modules of those."""
-    # What lies beside a file: what tests share, measurements, examples, and the package that a test installs. The log
-    # writer imports a module of drone_bridge/net without the package.
+    # What lies beside a file: what tests share, measurements and examples. The log writer imports a module of
+    # drone_bridge/net without the package.
     folders = ("test/*", "test/conformance/support", "measure", "examples", "drone_bridge/net")
     beside = [file for folder in folders for file in ROOT.glob(f"{folder}/*.py")]
-    own = (
-        {"drone_bridge"} | {path.stem for path in beside} | {path.name for path in (ROOT / "test" / "plugin").iterdir()}
-    )
-    return imports_of(part) - own - set(sys.stdlib_module_names)
+    return imports_of(part) - {"drone_bridge", *(path.stem for path in beside)} - set(sys.stdlib_module_names)
 
 
 SCRIPTS = sorted(path for path in (ROOT / "measure").glob("*.py") if "__main__" in path.read_text())

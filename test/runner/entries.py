@@ -32,9 +32,8 @@ IS_EXHAUSTIVE = re.compile(r"^pytestmark = (?:\[\s*)?pytest\.mark\.exhaustive\b"
 
 
 def test_files(*, is_all: bool) -> list[Path]:
-    """Return all files with tests, except those of the plugin's package."""
-    files = sorted(path for path in TESTS.rglob("test_*.py") if "plugin" not in path.relative_to(TESTS).parts)
-    return [path for path in files if is_all or not IS_EXHAUSTIVE.search(path.read_text())]
+    """Return all files with tests."""
+    return [path for path in sorted(TESTS.rglob("test_*.py")) if is_all or not IS_EXHAUSTIVE.search(path.read_text())]
 
 
 @functools.cache

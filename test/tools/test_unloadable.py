@@ -67,6 +67,23 @@ def test_a_class_named_otherwise_than_its_entry_point_is_refused_shortly(monkeyp
     assert failures["my_tello"].endswith(": its name is 'tello' and must be that of its entry point, 'my_tello'")
 
 
+def test_a_protocol_in_a_folder_is_refused_outside_of_this_package(monkeypatch, tmp_path):
+    (tmp_path / "kestrel_bridge.py").write_text(FOLDER)
+    monkeypatch.syspath_prepend(tmp_path)
+    entry = EntryPoint("kestrel", "kestrel_bridge:KIND", kind.ENTRY_POINTS)
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [entry])
+    with pytest.warns(UserWarning, match="kestrel"):
+        found, failures = kind._loaded.__wrapped__()
+    assert list(found) == [*kind.OWN, *kind.ROBOTS]
+    assert "a protocol in a folder must be in drone_bridge" in failures["kestrel"]
+
+
+FOLDER = """
+from dataclasses import replace
+from drone_bridge.telemetry import KIND as telemetry
+
+KIND = replace(telemetry, name="kestrel")
+"""
 MY_TELLO = """
 from drone_bridge.robot_class import Robot, Udp
 

@@ -18,7 +18,7 @@ def is_of_documents(kind):
     return not kind.is_stream and kind.connect(sent.side).send(sent.message).startswith(b"{")
 
 
-DOCUMENTS = [kind for kind in kinds().values() if kind.package == "drone_bridge" and is_of_documents(kind)]
+DOCUMENTS = [kind for kind in kinds().values() if is_of_documents(kind)]
 
 
 def rewritten(value, write):

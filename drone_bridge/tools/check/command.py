@@ -29,7 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the tests of one protocol. Return pytest's exit status."""
     parser = CommandParser(
         prog="drone-bridge check",
-        description="Test a protocol of this or another installed package: messages must survive encoding, and "
+        description="Test a protocol or a robot in one class: messages must survive encoding, and "
         "bridge and server must stop their vehicle after any fault. Starts emulators, on this machine only.",
     )
     parser.add_argument("protocol", type=known(kinds(), unloadable()), help=f"one of: {', '.join(kinds())}")

@@ -274,7 +274,7 @@ def vehicles() -> Iterator[Finding]:
 
 
 def others() -> Iterator[Finding]:
-    """Report the robots in one class and the protocols of other packages, and why one can't be loaded."""
+    """Report the robots in one class, and why one can't be loaded."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the reason is below
         found = [kind for name, kind in kinds().items() if name not in OWN]

@@ -20,10 +20,10 @@ from drone_bridge.ros.process.environment import name_profile_for_fast_dds_2
 ENDS_WITH_PARENT = (setpriv, "--pdeathsig", "KILL") if (setpriv := shutil.which("setpriv")) else ()
 
 
-def executable(name, package="drone_bridge"):
+def executable(name):
     """Return the path of an installed executable, as `ros2 run` would find it."""
-    path = Path(get_package_prefix(package), "lib", package, name)
-    assert path.is_file(), f"{package} has no executable {name}: {path} would be it"
+    path = Path(get_package_prefix("drone_bridge"), "lib", "drone_bridge", name)
+    assert path.is_file(), f"drone_bridge has no executable {name}: {path} would be it"
     return str(path)
 
 

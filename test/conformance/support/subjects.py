@@ -248,7 +248,7 @@ class Subject:
         """Start the bridge or the server of a kind."""
         node = kind.server if side == "server" else kind.bridge
         assert node, f"{kind.name} has no {side}."
-        program = executable(node.executable or f"{kind.name}_{side}", kind.package)
+        program = executable(node.executable or f"{kind.name}_{side}")
         return self._start_node(side, [program, *node.arguments], parameters, arguments)
 
     def _start_node(
