@@ -5,7 +5,9 @@ A drone that reports no motion, with or without noise, may be held by a wall or 
 No report tells these apart, and with a dead sensor, more tilt flies the drone away. Feedback may therefore use the
 *proven* wind, which has moved the drone against the command by its own reports, and LENT in addition. Three times of
 that may be used for a moment, as in a gust. What is lent is taken back after LENT_S in which the drone reports no
-motion although more is needed, and after SAID_S that is a doubt. A stronger wind blows the drone, and is proven.
+motion although more is needed, and after SAID_S that is a doubt. A stronger wind blows the drone, and is proven. Only
+a drone that is asked to move, and moves at less than half of that speed, reports no motion: one that is asked to stay,
+and stays in the wind by what was lent, answers.
 
 Vectors are complex: x + jy.
 """
@@ -37,7 +39,7 @@ class ProvenWind:
         #: Acceleration by wind that has moved the drone, m/s^2.
         self.strength = 0.0
         self._velocity = self._before = 0j  # averages over AVERAGED_S and CHANGED_S, m/s
-        self._unanswered_s = self._mean_used = 0.0
+        self._asked = self._unanswered_s = self._mean_used = 0.0  # commanded speed, m/s
         self._fastest, self._is_dead = 0.0, False  # averaged speed, m/s; whether it was stopped without ever moving
 
     @property
@@ -49,7 +51,7 @@ class ProvenWind:
         self, velocity: complex, commanded: complex, wind: complex, step_s: float, *, is_settled: bool
     ) -> None:
         """Update by a velocity, m/s, `step_s` after the last one. `wind` is the estimated acceleration, m/s^2."""
-        strength = abs(wind)
+        strength, self._asked = abs(wind), abs(commanded)
         self._velocity += (velocity - self._velocity) * -math.expm1(-step_s / AVERAGED_S)
         self._before += (self._velocity - self._before) * -math.expm1(-step_s / CHANGED_S)
         self._fastest = max(self._fastest, abs(self._velocity))
@@ -62,7 +64,8 @@ class ProvenWind:
 
     def usable(self, needed: float, step_s: float, *, is_settled: bool) -> float:
         """Return the share of the feedback, `needed` m/s^2, that may be used for the next `step_s`."""
-        is_missing = needed > self.strength + LENT and abs(self._velocity) < MOVES_M_S
+        is_asked = self._asked > MOVES_M_S and abs(self._velocity) < min(MOVES_M_S, 0.5 * self._asked)
+        is_missing = is_asked and needed > self.strength + LENT
         self._unanswered_s = max(0.0, min(SAID_S + 1.0, self._unanswered_s + (1 if is_missing else -2) * step_s))
         lasting = self.strength + (LENT if is_settled and self._unanswered_s < LENT_S else 0.0)
         used = min(needed, max(0.0, 3.0 * lasting - 2.0 * self._mean_used))

@@ -18,11 +18,11 @@ FLIGHTS = {
 }
 
 
-def flown(wind, pieces):
+def flown(wind, pieces, commanded=0.3):
     for duration_s, velocity, needed in pieces:
         for number in range(round(duration_s / STEP_S)):
             noise = 0.1 * (-1) ** number
-            wind.measured(velocity + noise, 0.3 + 0j, 0j, STEP_S, is_settled=True)
+            wind.measured(velocity + noise, complex(commanded), 0j, STEP_S, is_settled=True)
             wind.usable(needed, STEP_S, is_settled=True)
 
 
@@ -36,6 +36,28 @@ def test_a_drone_that_has_never_reported_motion_is_doubted_once_it_is_stopped(na
     assert wind.is_unanswered == is_doubted
     flown(wind, [(2.0, 0.3, 0.0)])
     assert not wind.is_unanswered
+
+
+@pytest.mark.parametrize(
+    ("commanded", "velocity", "is_doubted"), [(0.0, 0.05, False), (0.2, 0.12, False), (0.2, 0.05, True)]
+)
+def test_only_a_drone_that_is_asked_to_move_and_does_not_is_doubted(commanded, velocity, is_doubted):
+    wind = ProvenWind()
+    flown(wind, [(20.0, velocity, 0.6)], commanded)
+    assert wind.is_unanswered == is_doubted
+
+
+@pytest.mark.parametrize(("gusts", "seed"), [(0.3, 28), (0.5, 7)])
+def test_a_drone_that_is_brought_back_to_its_place_in_gusts_is_not_doubted(gusts, seed):
+    place = [0.0, 0.0]
+
+    def touch(body, now_s):
+        place[:] = body.position[:2]
+
+    back = Conditions(lambda now_s: BodyVelocity(-place[0], -place[1]), gusts=gusts, seed=seed, touch=touch)
+    flight = fly("landing drone", back, 12.0)
+    assert flight.reasons == ()
+    assert max(abs(each) for each in place) < 0.5
 
 
 def at_wall(body, now_s):
