@@ -37,9 +37,9 @@ def warn_of_other_types(node: Any, topic: str, message_type: Any, *, publishes: 
 
 
 def name_of_type(message_type: type) -> str:
-    """Return package/msg/Name."""
-    package, _, _ = message_type.__module__.partition(".")
-    return f"{package}/msg/{message_type.__name__}"
+    """Return package/msg/Name, or package/srv/Name of a service."""
+    package, kind, *_ = message_type.__module__.split(".")
+    return f"{package}/{kind}/{message_type.__name__}"
 
 
 _SETTLED_BY_PARAMETER = {name_of_type(Twist), name_of_type(TwistStamped)}

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from geometry_msgs.msg import Twist
+from std_srvs.srv import Trigger
 
 from drone_bridge.msg import HoldStatus
 from drone_bridge.robots.tello import Tello
@@ -90,6 +91,7 @@ def test_a_call_waits_longer_than_a_takeoff_takes(monkeypatch):
     waited_s, future = [], SimpleNamespace(done=lambda: True, result=lambda: "it flies")
     client = SimpleNamespace(wait_for_service=lambda timeout_s: True, call_async=lambda request: future)
     node = SimpleNamespace(create_client=lambda *_: client, destroy_client=id, resolve_topic_name=str)
+    monkeypatch.setattr(shell_node, "types_of", lambda *_: ["std_srvs/srv/Trigger"])
     monkeypatch.setattr(shell_node, "spin_until", lambda _, condition, limit_s: waited_s.append(limit_s) or condition())
-    assert shell_node.call(node, None, "/takeoff", None) == "it flies"
+    assert shell_node.call(node, Trigger, "/takeoff", None) == "it flies"
     assert waited_s[0] > max(request.timeout_s for request in Tello.requests.values())

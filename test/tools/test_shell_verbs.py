@@ -10,9 +10,10 @@ from processes import executable
 from rclpy.qos import qos_profile_sensor_data
 from ros_session import wait_until
 from std_msgs.msg import String
-from std_srvs.srv import SetBool
+from std_srvs.srv import SetBool, Trigger
 
 from drone_bridge.ros.qos import latched
+from drone_bridge.tools.shell import node as shell_node
 from drone_bridge.tools.shell.node import CommandFailedError, call
 
 
@@ -21,10 +22,6 @@ def command(start_child, monkeypatch, tmp_path):
     """command(*words) starts `drone-bridge` on a PATH without ros2."""
     monkeypatch.setenv("PATH", str(tmp_path))
     return lambda *words, **options: start_child(executable("drone-bridge"), *words, **options)
-
-
-#: For topics that nobody has: they are not waited for.
-ABSENT = {"DRONE_BRIDGE_DISCOVERY_SECONDS": "0.5"}
 
 
 def test_topics_are_listed_printed_timed_and_published(ros, command):
@@ -43,7 +40,7 @@ def test_topics_are_listed_printed_timed_and_published(ros, command):
     name = ros.node.get_fully_qualified_name()
     assert {"Type: std_msgs/msg/String", "Publisher count: 1", "Subscription count: 0"} <= set(info.lines)
     assert f"  {name}: std_msgs/msg/String, reliable, transient local" in info.lines
-    assert command("topic", "info", "/nothing", env=ABSENT).wait() == 1
+    assert command("topic", "info", "/nothing").wait() == 1
 
     nodes = command("node", "list")
     assert nodes.wait() == 0
@@ -75,7 +72,7 @@ def test_topics_are_listed_printed_timed_and_published(ros, command):
     pub = command("topic", "pub", "-r", "50", "-t", "3", "/cmd_vel", "geometry_msgs/msg/Twist", "{linear: {x: 1}}")
     assert pub.wait() == 0
     wait_until(lambda: len(received), "a message")
-    assert command("topic", "echo", "/nothing", env=ABSENT).wait() == 1
+    assert command("topic", "echo", "/nothing").wait() == 1
 
 
 @pytest.mark.parametrize("words", [("topic", "pub", "/my-bot/go", "std_msgs/Bool"), ("param", "list", "/my-bot")])
@@ -87,16 +84,55 @@ def test_a_name_that_ros_does_not_have_is_refused_with_a_sentence(command, words
     assert "is not a name in ROS: letters, digits, underscores" in refused.output
 
 
-def test_a_service_of_another_type_is_named_with_its_type():
-    client = SimpleNamespace(srv_name="/light", wait_for_service=lambda _: False)
-    graph = SimpleNamespace(
-        create_client=lambda *_: client,
-        destroy_client=lambda _: None,
-        resolve_topic_name=lambda name: name,
-        get_service_names_and_types=lambda: [("/light", ["std_srvs/srv/SetBool"])],
-    )
-    with pytest.raises(CommandFailedError, match="/light has type std_srvs/srv/SetBool"):
-        call(graph, SetBool, "/light", None)
+class Graph:
+    """ROS graph with services by node, in which a client is a name as well, and a clock that spinning advances."""
+
+    def __init__(self, monkeypatch, **served):
+        self.now_s, self._served = 0.0, {f"/{name.replace('__', '/')}": types for name, types in served.items()}
+        monkeypatch.setattr(shell_node, "time", SimpleNamespace(monotonic=lambda: self.now_s))
+        monkeypatch.setattr(shell_node.rclpy, "spin_once", self._spin_once)
+
+    def _spin_once(self, _, timeout_sec):
+        self.now_s += timeout_sec
+
+    def create_client(self, *_):
+        raise AssertionError("a client is a name in the graph, with the type that was given")
+
+    def resolve_topic_name(self, name):
+        return name
+
+    def get_name(self):
+        return "shell"
+
+    def get_node_names(self):
+        return ["shell", "bridge"]
+
+    def get_node_names_and_namespaces(self):
+        return [("shell", "/"), ("bridge", "/"), ("gone", "/")]
+
+    def get_service_names_and_types_by_node(self, name, namespace):
+        if name == "gone":
+            raise RuntimeError
+        return list(self._served.items()) if name == "bridge" else [("/shell/hold", [SET_BOOL])]
+
+
+SET_BOOL = "std_srvs/srv/SetBool"
+
+
+@pytest.mark.parametrize(
+    ("name", "error"),
+    [
+        ("/light", "/light has type std_srvs/srv/SetBool, not std_srvs/srv/Trigger.$"),
+        ("/hold", "No node serves /hold, did you mean '/d1/bridge/hold' or '/d2/bridge/hold'[?]$"),
+        ("/d1/bridge/holt", "No node serves /d1/bridge/holt, did you mean '/d1/bridge/hold'[?]$"),
+        ("/no/such", "No node serves /no/such[.]$"),
+    ],
+)
+def test_a_service_that_nobody_serves_or_of_another_type_is_named_soon(monkeypatch, name, error):
+    graph = Graph(monkeypatch, light=[SET_BOOL], d1__bridge__hold=[SET_BOOL], d2__bridge__hold=[SET_BOOL])
+    with pytest.raises(CommandFailedError, match=error):
+        call(graph, Trigger, name, None)
+    assert graph.now_s < 2.0
 
 
 @pytest.mark.exhaustive
@@ -132,6 +168,9 @@ def test_services_are_listed_and_called_and_parameters_read_and_set(ros, command
     assert command("param", "set", node, "steps", "[1, 2.5]").wait() == 0
     assert list(ros.node.get_parameter("steps").value) == [1.0, 2.5]
     assert command("param", "get", node, "height").wait() == 1
+    absent = command("param", "list", "/ros")
+    assert absent.wait() == 1
+    assert "There is no node /ros" in absent.output
 
 
 def test_ros2_is_run_where_it_is_installed(command, tmp_path):

@@ -11,12 +11,15 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any, TypeVar
 
 import rclpy
 from rclpy.node import Node
 
+from drone_bridge.programs.options import suggestion
 from drone_bridge.ros.node.program import initialize_ros, shut_down_ros
+from drone_bridge.ros.other_types import name_of_type
 from drone_bridge.ros.process.environment import discovery_problem
 from drone_bridge.tools.shared.discovery import DISCOVERY_S, QUIET_S
 from drone_bridge.tools.shared.interfaces import UnknownTypeError, import_interface
@@ -27,6 +30,8 @@ Found = TypeVar("Found")
 ANSWER_S = 10.0
 #: The same for a service that is called once, s: a takeoff or a landing takes long.
 ONCE_S = 60.0
+#: Time without a new name after which a name counts as absent, s, if there are other nodes.
+ABSENT_S = 1.0
 _LOOK_S = 0.1
 #: Exit status if something was not found, refused or invalid.
 FAILED = 1
@@ -78,8 +83,11 @@ def resolved(node: Node, name: str) -> str:
         ) from None
 
 
-def discovered(node: Node, names_and_types: Callable[[], Any]) -> list[tuple[str, list[str]]]:
-    """Return the names in the ROS graph, each with its types, once no more are discovered, or after DISCOVERY_S."""
+def discovered(node: Node, names_and_types: Callable[[], Any], wanted: str = "") -> list[tuple[str, list[str]]]:
+    """Return the names in the ROS graph, each with its types, once no more are discovered, or after DISCOVERY_S.
+
+    With a wanted name, as soon as that one is discovered, or after ABSENT_S without a new one.
+    """
     found: list[tuple[str, list[str]]] = []
     changed_s = time.monotonic()
 
@@ -88,10 +96,33 @@ def discovered(node: Node, names_and_types: Callable[[], Any]) -> list[tuple[str
         before, found = found, sorted(names_and_types())
         if found != before:
             changed_s = time.monotonic()
-        return len(node.get_node_names()) > 1 and time.monotonic() - changed_s > QUIET_S
+        others = len(node.get_node_names()) > 1
+        quiet_s = time.monotonic() - changed_s
+        if wanted:
+            return wanted in dict(found) or quiet_s > (ABSENT_S if others else QUIET_S)
+        return others and quiet_s > QUIET_S
 
     spin_until(node, is_complete, DISCOVERY_S)
     return found
+
+
+def types_of(node: Node, name: str, names_and_types: Callable[[], Any], absence: str) -> list[str]:
+    """Return the types of a name in the ROS graph. Raises CommandFailedError with `absence`, and with similar names."""
+    found = dict(discovered(node, names_and_types, name))
+    if name not in found:
+        raise CommandFailedError(f"{absence}{suggestion(name, found) or '.'}")
+    return found[name]
+
+
+def served(node: Node) -> list[tuple[str, list[str]]]:
+    """Return the services that other nodes serve, each with its types. Those that only have clients are left out."""
+    found: dict[str, set[str]] = {}
+    for name, namespace in node.get_node_names_and_namespaces():
+        with suppress(RuntimeError):  # it has just disappeared
+            for service, types in node.get_service_names_and_types_by_node(name, namespace):
+                if name != node.get_name():
+                    found.setdefault(service, set()).update(types)
+    return [(service, sorted(types)) for service, types in found.items()]
 
 
 def call(node: Node, kind: Any, service: str, request: Any, *, again_s: float = ONCE_S) -> Any:
@@ -100,11 +131,14 @@ def call(node: Node, kind: Any, service: str, request: Any, *, again_s: float = 
     The request is retried every `again_s`, since the response to a client that the server has not discovered yet is
     lost. By default it is not retried. Only idempotent requests may be.
     """
-    client: Any = node.create_client(kind, resolved(node, service))
+    name, wanted = resolved(node, service), name_of_type(kind)
+    types = types_of(node, name, lambda: served(node), f"No node serves {service}")
+    if wanted not in types:
+        raise CommandFailedError(f"{service} has type {' or '.join(types)}, not {wanted}.")
+    client: Any = node.create_client(kind, name)
     try:
         if not client.wait_for_service(ANSWER_S):
-            types = dict(node.get_service_names_and_types()).get(client.srv_name)
-            raise CommandFailedError(f"No node serves {service}." if not types else f"{service} has type {types[0]}.")
+            raise CommandFailedError(f"{service} can't be reached: its node has just ended, or hangs.")
         futures: list[Any] = []
         limit_s = max(ANSWER_S, again_s)
         end_s = time.monotonic() + limit_s

@@ -10,10 +10,12 @@ from rcl_interfaces.srv import GetParameters, ListParameters, SetParameters
 from rclpy.node import Node
 from rclpy.parameter import parameter_value_to_python
 
+from drone_bridge.programs.options import suggestion
 from drone_bridge.ros.node.parameter_values import parameter_like
 from drone_bridge.tools.command_parser import CommandParser
 from drone_bridge.tools.shell.messages import parse
-from drone_bridge.tools.shell.node import CommandFailedError, call, run
+from drone_bridge.tools.shell.node import CommandFailedError, call, resolved, run, types_of
+from drone_bridge.tools.shell.nodes import names
 
 _ask = partial(call, again_s=1.0)
 
@@ -31,12 +33,26 @@ def main(argv: Sequence[str]) -> int:
             verb.add_argument("value", help="as YAML")
     words = parser.parse_args(argv)
     serve: dict[str, Callable[[Node, Any], int]] = {"list": _list, "get": _get, "set": _set}
-    return run("param", argv, lambda node: serve[words.verb](node, words))
+
+    def serve_known(node: Node) -> int:
+        types_of(node, resolved(node, words.node), lambda: names(node), f"There is no node {words.node}")
+        return serve[words.verb](node, words)
+
+    return run("param", argv, serve_known)
+
+
+def _names(node: Node, words: Any) -> list[str]:
+    answer = _ask(node, ListParameters, f"{words.node}/list_parameters", ListParameters.Request())
+    return sorted(answer.result.names)
+
+
+def _absence(node: Node, words: Any) -> CommandFailedError:
+    hint = suggestion(words.parameter, _names(node, words)) or "."
+    return CommandFailedError(f"{words.node} has no parameter {words.parameter}{hint}")
 
 
 def _list(node: Node, words: Any) -> int:
-    answer = _ask(node, ListParameters, f"{words.node}/list_parameters", ListParameters.Request())
-    print("\n".join(sorted(answer.result.names)))
+    print("\n".join(_names(node, words)))
     return 0
 
 
@@ -44,7 +60,7 @@ def _get(node: Node, words: Any) -> int:
     request = GetParameters.Request(names=[words.parameter])
     values = _ask(node, GetParameters, f"{words.node}/get_parameters", request).values
     if not values or not values[0].type:
-        raise CommandFailedError(f"{words.node} has no parameter {words.parameter}.")
+        raise _absence(node, words)
     print(parameter_value_to_python(values[0]))
     return 0
 
@@ -63,6 +79,6 @@ def _set(node: Node, words: Any) -> int:
     (result,) = _ask(node, SetParameters, f"{words.node}/set_parameters", request).results
     if not result.successful:
         if "undeclared" in result.reason:  # rclpy does not name it
-            raise CommandFailedError(f"{words.node} has no parameter {words.parameter}.")
+            raise _absence(node, words)
         raise CommandFailedError(f"{words.node} refused: {result.reason}")
     return 0

@@ -8,7 +8,7 @@ from rclpy.node import Node
 
 from drone_bridge.tools.command_parser import CommandParser
 from drone_bridge.tools.shell.messages import as_yaml, filled
-from drone_bridge.tools.shell.node import call, discovered, imported, run
+from drone_bridge.tools.shell.node import call, discovered, imported, run, served
 
 
 def main(argv: Sequence[str]) -> int:
@@ -26,10 +26,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _list(node: Node, words: Any) -> int:
-    own = f"{node.get_fully_qualified_name()}/"
-    for name, types in discovered(node, node.get_service_names_and_types):
-        if name.startswith(own):
-            continue
+    for name, types in discovered(node, lambda: served(node)):
         print(f"{name} [{', '.join(types)}]" if words.show_types else name)
     return 0
 

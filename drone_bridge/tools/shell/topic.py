@@ -25,6 +25,7 @@ from drone_bridge.tools.shell.node import (
     resolved,
     run,
     spin_until,
+    types_of,
 )
 
 _REPORT_S = 1.0
@@ -76,11 +77,8 @@ def _list(node: Node, words: Any) -> int:
 
 def _info(node: Node, words: Any) -> int:
     topic = resolved(node, words.topic)
-    types = dict(discovered(node, node.get_topic_names_and_types)).get(topic)
-    if not types:
-        raise CommandFailedError(
-            f"No node publishes or subscribes to {topic}; `drone-bridge topic list` lists the topics."
-        )
+    types_of(node, topic, node.get_topic_names_and_types, f"No node publishes or subscribes to {topic}")
+    types = dict(discovered(node, node.get_topic_names_and_types)).get(topic, [])
     print(f"Type: {', '.join(types)}")
     for title, endpoints in (
         ("Publisher", node.get_publishers_info_by_topic(topic)),
@@ -134,9 +132,11 @@ def _hz(node: Node, words: Any) -> int:
 def _subscribe(node: Node, words: Any, take: Callable[[Any], None]) -> None:
     """Subscribe with a QoS that suits all publishers. Raises CommandFailedError without publisher and type."""
     topic = resolved(node, words.topic)
-    publishers = spin_until(node, lambda: node.get_publishers_info_by_topic(topic), DISCOVERY_S)
-    if not publishers and not words.type:
-        raise CommandFailedError(f"No node publishes {topic}; `drone-bridge topic list` lists the topics.")
+    if words.type:
+        spin_until(node, lambda: node.count_publishers(topic), DISCOVERY_S)
+    else:
+        types_of(node, topic, lambda: _published(node), f"No node publishes {topic}")
+    publishers = node.get_publishers_info_by_topic(topic)
     kind = imported("msg", words.type or publishers[0].topic_type)
     requests = TopicOffers.of(publishers).requests(_DEPTH) or [request(reliable=False, latched=False, depth=_DEPTH)]
     once = DuplicateFilter()
@@ -147,6 +147,10 @@ def _subscribe(node: Node, words: Any, take: Callable[[Any], None]) -> None:
 
     for each in requests:
         node.create_subscription(kind, topic, with_info(take_first), each, raw=True)
+
+
+def _published(node: Node) -> list[tuple[str, list[str]]]:
+    return [each for each in node.get_topic_names_and_types() if node.count_publishers(each[0])]
 
 
 def _publish(node: Node, words: Any) -> int:
