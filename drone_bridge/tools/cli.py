@@ -40,7 +40,6 @@ COMMANDS = {
     "record": Subcommand("record.command", "record topics into a bag"),
     "play": Subcommand("play.command", "play back a bag"),
     "report": Subcommand("report.command", "write a report of a bag as one HTML page", False),
-    "export": Subcommand("export.command", "write a bag's topics as tables", False),
     "recover": Subcommand("recover.command", "complete an .mcap file of a killed recorder", False),
     "run": Subcommand("run.command", "run one node, as ros2 run drone_bridge does"),
     "node": Subcommand("shell.nodes", "list nodes, as ros2 node does"),

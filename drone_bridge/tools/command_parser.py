@@ -7,7 +7,7 @@ import argparse
 EXAMPLES = (
     *("emulate robot", "operate robot", "launch robot emulate:=true view:=true", "demo landing", "info my_bag"),
     *("record my_bag --topics /odom /cmd_vel", "play my_bag --rate 2", "report my_bag", "resume /drone"),
-    *("export my_bag", "recover broken.mcap whole.mcap", "run robot_bridge --ros-args -p port:=9000", "node list"),
+    *("recover broken.mcap whole.mcap", "run robot_bridge --ros-args -p port:=9000", "node list"),
     *("topic echo /odom", "topic list -t", "topic info /odom -v", "topic hz /odom", "view my_bag", "hold /drone"),
     *("topic pub /cmd_vel geometry_msgs/msg/Twist '{linear: {x: 0.2}}'", "check robot", "new my_robot --serial"),
     *("service call /dronegui_bridge/land std_srvs/srv/Trigger", "service list -t", "wire show my_log.mcap", "doctor"),

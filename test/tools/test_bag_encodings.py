@@ -103,8 +103,8 @@ def test_a_disk_that_is_full_is_named_by_its_file_or_as_the_output(tmp_path, cap
     def fill(*file):
         raise OSError(errno.ENOSPC, "full", *file)
 
-    assert run_on_bag("export", path, lambda _: fill()) == run_on_bag("export", path, lambda _: fill("x.csv")) == 1
+    assert run_on_bag("report", path, lambda _: fill()) == run_on_bag("report", path, lambda _: fill("x.csv")) == 1
     assert capsys.readouterr().err.split(" can't")[:2] == [
-        "drone-bridge export: the output",
-        " be written: full.\ndrone-bridge export: 'x.csv'",
+        "drone-bridge report: the output",
+        " be written: full.\ndrone-bridge report: 'x.csv'",
     ]

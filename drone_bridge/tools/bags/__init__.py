@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bag reading, for the commands info, export, recover, report and view."""
+"""Bag reading, for the commands info, play, report and view."""
