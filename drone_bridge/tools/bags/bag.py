@@ -228,10 +228,18 @@ def _lacks_index(path: Path) -> bool:
     """Return whether a file is a complete MCAP file without an index."""
     if find_spec("mcap") is None or not path.is_file() or _is_unfinished(path):
         return False
-    from drone_bridge.tools.recover.indexing import has_index
+    from mcap.reader import SeekingReader
 
-    with path.open("rb") as content:
-        return content.read(len(_MAGIC)) == _MAGIC and not has_index(content)
+    from drone_bridge.tools.shared.mcap_records import UNREADABLE
+
+    summary = None
+    with path.open("rb") as content, suppress(*UNREADABLE):
+        if content.read(len(_MAGIC)) != _MAGIC:
+            return False
+        content.seek(0)
+        summary = SeekingReader(content).get_summary()
+    is_empty = summary and summary.statistics and not summary.statistics.message_count
+    return not (summary and (is_empty or (summary.channels and summary.chunk_indexes)))
 
 
 def _refuse_unfinished(files: Iterable[Path]) -> None:

@@ -43,4 +43,4 @@ def whole_records(file: IO[bytes], *, follow: bool = False) -> Iterator[bytes]:
 def parsed(record: bytes) -> Iterator[Any]:
     """Yield a record as an object of mcap, or all records of a chunk. Raises UNREADABLE."""
     with contextlib.suppress(EndOfFile):
-        yield from StreamReader(BytesIO(record), skip_magic=True).records
+        yield from StreamReader(BytesIO(record), skip_magic=True, validate_crcs=True).records
