@@ -7,6 +7,12 @@ import math
 from typing import NamedTuple
 
 
+def chord_share(turned: float) -> float:
+    """Return the share of an arc's length that its chord has, for the angle by which the arc turns, rad."""
+    half = turned / 2
+    return math.sin(half) / half if half else 1.0  # half of the smallest number is 0
+
+
 class PlanarPose(NamedTuple):
     """Position, m, and yaw, rad, 0 along x, positive to the left."""
 
@@ -17,8 +23,7 @@ class PlanarPose(NamedTuple):
     def moved(self, seconds: float, forward: float, turn: float = 0.0, left: float = 0.0) -> PlanarPose:
         """Return the pose after motion along an arc, at `forward` and `left`, m/s, and `turn`, rad/s to the left."""
         turned = turn * seconds
-        # Share of the arc that its chord has. The direction of the chord is the mean of those at both ends.
-        share = seconds * (math.sin(turned / 2) / (turned / 2) if turned else 1.0)
+        share = seconds * chord_share(turned)  # the direction of the chord is the mean of those at both ends
         cos, sin = math.cos(self.yaw + turned / 2), math.sin(self.yaw + turned / 2)
         return PlanarPose(
             self.x + share * (cos * forward - sin * left),

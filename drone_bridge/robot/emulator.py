@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+from drone_bridge.motion.planar_pose import PlanarPose
 from drone_bridge.net.connector import Cancellation
 from drone_bridge.net.link_loop import Connected, Disconnected, ReceivedData
 from drone_bridge.net.tcp_connection import StreamOptions, StreamPeer
@@ -147,12 +148,8 @@ class TrackedRobot:
         speeds = self.left.speed, self.right.speed
         self.left.advance(step_s, speeds[1])
         self.right.advance(step_s, speeds[0])
-        turned = self.turn_rate * step_s
-        # Along the chord of the arc, whose direction is halfway between the headings at its ends.
-        chord = self.speed * step_s * (math.sin(turned / 2) / (turned / 2) if turned else 1.0)
-        self.x += chord * math.cos(self.heading + turned / 2)
-        self.y += chord * math.sin(self.heading + turned / 2)
-        self.heading = math.remainder(self.heading + turned, math.tau)
+        pose = PlanarPose(self.x, self.y, self.heading)
+        self.x, self.y, self.heading = pose.moved(step_s, self.speed, self.turn_rate)
         self.charge = max(0.0, self.charge - self.current * step_s / 3600 / self.chassis.capacity)
         self.time += step_s
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 
 from drone_bridge.motion.body_velocity import BodyVelocity
-from drone_bridge.motion.planar_pose import PlanarPose
+from drone_bridge.motion.planar_pose import PlanarPose, chord_share
 from drone_bridge.motion.vectors import Triple
 from drone_bridge.session.continuous_pose import FAR, NEAR
 
@@ -67,7 +67,7 @@ class Wheels:
         there = PlanarPose(x, y, self.pose.yaw if yaw is None else yaw)
         step, self.pose = there.seen_from(self.pose), there
         half = step.yaw / 2
-        ahead = (step.x * math.cos(half) + step.y * math.sin(half)) * (half / math.sin(half) if half else 1.0)
+        ahead = (step.x * math.cos(half) + step.y * math.sin(half)) / chord_share(step.yaw)
         self._add(*self._ways(ahead, step.yaw))
         left, right = (round(way / self._m_per_count) % self._range for way in self.ways)
         return left, right

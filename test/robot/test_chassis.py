@@ -29,3 +29,12 @@ def test_the_battery_drains_with_the_load_and_an_empty_one_moves_nothing():
     empty = drive(2048, 2048, capacity=0.001)
     assert empty.charge == 0
     assert empty.speed == pytest.approx(0)
+
+
+def test_it_rests_for_minutes_after_a_turn():
+    """Its speeds decay to the smallest numbers there are."""
+    vehicle = drive(-2048, 2048, seconds=1.0)
+    vehicle.stop()
+    for _ in range(30_000):
+        vehicle.advance(0.01)
+    assert (vehicle.time, vehicle.turn_rate) == (pytest.approx(301.0), pytest.approx(0.0))
