@@ -30,10 +30,13 @@ class Wheels:
         self.pose = PlanarPose()
         #: Ways of the left and the right wheel, m. They never wrap.
         self.ways = 0.0, 0.0
+        #: Whether a bumper, a cliff or a dropped wheel is reported, so that the robot only turns and backs up.
+        self.is_blocked = False
 
     def sides(self, velocity: BodyVelocity) -> tuple[float, float]:
         """Return the speeds of the wheels, m/s. If one is above the maximum, both are reduced: the arc stays."""
-        left, right = self._ways(velocity.forward, velocity.turn)
+        ahead = min(0.0, velocity.forward) if self.is_blocked else velocity.forward
+        left, right = self._ways(ahead, velocity.turn)
         share = max(1.0, abs(left) / self._max_speed, abs(right) / self._max_speed)
         return left / share, right / share
 

@@ -88,6 +88,7 @@ class Create2(Robot):
         values = sensors(frame)
         bumpers, mv, charge, capacity, mode, right, left, *counts = (values[number] for number in NEEDED)
         charging = values.get(CHARGING, 0)
+        self.wheels.is_blocked = bumpers & 15 > 0  # at a cliff it stops by itself, and leaves its mode
         position, yaw, _ = self.wheels.counted(counts[1], counts[0])
         speeds = self.wheels.velocity(left / 1000, right / 1000)  # as requested, not measured
         extra = self.messages(MODES.get(mode, "unknown"), bumpers & 3 > 0)

@@ -61,7 +61,7 @@ class Kobuki(Robot):
     }
 
     def __init__(self) -> None:
-        self.wheels, self.ms, self.is_blocked = Wheels(AXLE_M, M_PER_COUNT, max_speed=TOP_SPEED), -1, False
+        self.wheels, self.ms = Wheels(AXLE_M, M_PER_COUNT, max_speed=TOP_SPEED), -1
         self.outputs = 0xF0  # supplies of other devices: on
 
     def handshake(self) -> Iterator[Step]:
@@ -69,7 +69,7 @@ class Kobuki(Robot):
 
     def encode_command(self, velocity: BodyVelocity) -> bytes:
         limited = self.wheels.velocity(*self.wheels.sides(velocity))
-        forward, turn = min(0.0, limited.forward) if self.is_blocked else limited.forward, limited.turn
+        forward, turn = limited.forward, limited.turn
         is_arc = abs(forward) < 32.767 * abs(turn)
         radius = round(1000 * forward / turn) if is_arc else 0
         speed = (radius + math.copysign(500 * AXLE_M, radius)) * turn if is_arc else 1000 * forward
@@ -84,7 +84,7 @@ class Kobuki(Robot):
             return None
         ms, *stops, left, right, buttons, charger, tenths = CORE_DATA.unpack(parts[CORE])
         elapsed_s, self.ms = ((ms - self.ms) % 0x10000 / 1000 if self.ms >= 0 else None), ms
-        self.is_blocked = any(stops)  # a bumper, a dropped wheel, a cliff
+        self.wheels.is_blocked = any(stops)  # a bumper, a dropped wheel, a cliff: none stops it by itself
         events = {name: UInt8(data=each) for name, each in zip(EVENTS, (*stops, buttons), strict=True)}
         charge = max(0.0, min(1.0, 0.05 + 0.95 * (tenths / 10 - EMPTY_V) / (FULL_V - EMPTY_V)))
         heading, rate = (math.radians(each / 100) for each in struct.unpack("<hh", parts[INERTIA][:4]))

@@ -9,8 +9,8 @@ from drone_bridge.robot_class import BodyVelocity, Telemetry
 from drone_bridge.robots.create2 import AXLE_M, M_PER_COUNT, NEEDED, NUMBERS, WIDE, Create2, is_safe, opcodes
 
 
-def frame(mode, right, left, numbers=NUMBERS, charging=0):
-    values = (0, 16_000, 2000, 2696, mode, 0, 0, right % 0x10000, left % 0x10000, charging)
+def frame(mode, right, left, numbers=NUMBERS, charging=0, bumpers=0):
+    values = (bumpers, 16_000, 2000, 2696, mode, 0, 0, right % 0x10000, left % 0x10000, charging)
     packets = zip(numbers, (*values, 0), strict=False)
     content = b"".join(bytes([number]) + value.to_bytes(1 + (number in WIDE), "big") for number, value in packets)
     begun = bytes([19, len(content)]) + content
@@ -22,6 +22,17 @@ def test_commands_are_those_of_the_document():
     assert robot.encode_command(BodyVelocity(0.2)) == bytes([145, 0, 200, 0, 200])
     assert robot.encode_command(BodyVelocity(turn=-1.0)) == bytes([145, 255, 256 - 118, 0, 118]), "right is backwards"
     assert robot.encode_command(BodyVelocity(0.5, turn=4.0))[1:3] == b"\x01\xf4", "a wheel's limit"
+
+
+@pytest.mark.parametrize("bumpers", [1, 2, 4, 8])
+def test_a_bumper_and_a_dropped_wheel_stop_the_way_ahead_only(bumpers):
+    robot = Create2()
+    robot.decode_report(frame(2, 0, 0, bumpers=bumpers))
+    assert robot.encode_command(BodyVelocity(0.2)) == bytes([145, 0, 0, 0, 0])
+    assert robot.encode_command(BodyVelocity(-0.2)) == bytes([145, 255, 56, 255, 56])
+    assert robot.encode_command(BodyVelocity(0.2, turn=-1.0)) == bytes([145, 255, 256 - 118, 0, 118])
+    robot.decode_report(frame(2, 0, 0))
+    assert robot.encode_command(BodyVelocity(0.2)) == bytes([145, 0, 200, 0, 200])
 
 
 def test_a_turn_is_odometry_and_the_wire_wraps():

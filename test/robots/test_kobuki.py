@@ -11,8 +11,8 @@ from drone_bridge.robots.kobuki import CORE, CORE_DATA, INERTIA, M_PER_COUNT, RE
 DOCK_IR = 3, bytes(3)
 
 
-def report(ms=0, left=0, right=0, *, bumper=0, charger=0, tenths=150, heading=0):
-    core = CORE_DATA.pack(ms, bumper, 0, 0, left, right, 0, charger, tenths)
+def report(ms=0, left=0, right=0, *, stops=(0, 0, 0), charger=0, tenths=150, heading=0):
+    core = CORE_DATA.pack(ms, *stops, left, right, 0, charger, tenths)
     return packed((CORE, core), DOCK_IR, (INERTIA, struct.pack("<hh3x", heading, 4500)), *REST)
 
 
@@ -40,11 +40,13 @@ def test_a_velocity_is_a_speed_of_the_outer_wheel_and_a_radius(velocity, speed, 
         assert (read.forward, read.turn) == pytest.approx((velocity.forward, velocity.turn), abs=0.01)
 
 
-def test_a_bumper_stops_the_way_ahead_only():
+@pytest.mark.parametrize("stops", [(2, 0, 0), (0, 1, 0), (0, 0, 4)])
+def test_a_bumper_a_dropped_wheel_and_a_cliff_stop_the_way_ahead_only(stops):
     robot = Kobuki()
-    robot.decode_report(report(bumper=2))
+    robot.decode_report(report(stops=stops))
     assert robot.encode_command(BodyVelocity(0.3)) == robot.encode_command(BodyVelocity())
-    assert robot.encode_command(BodyVelocity(-0.3)) == Kobuki().encode_command(BodyVelocity(-0.3))
+    for velocity in (BodyVelocity(-0.3), BodyVelocity(turn=1.0)):
+        assert robot.encode_command(velocity) == Kobuki().encode_command(velocity)
     robot.decode_report(report())
     assert robot.encode_command(BodyVelocity(0.3)) == Kobuki().encode_command(BodyVelocity(0.3))
 
