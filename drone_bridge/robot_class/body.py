@@ -7,7 +7,7 @@ from dataclasses import astuple
 
 from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.motion.tilted_drone import Shares, pull_of
-from drone_bridge.robot_class.robot import NEUTRALS, Command, Robot, Telemetry
+from drone_bridge.robot_class.robot import NEUTRALS, Command, Robot, Telemetry, as_commanded
 
 #: Time constant of a change of velocity.
 RESPONSE_S = 0.3
@@ -26,14 +26,23 @@ class EmulatedBody:
         self.time_s = self.x = self.y = self.z = self.heading = 0.0
         self.velocity = BodyVelocity()
         self.roll = self.pitch = 0.0
-        self._drone, self._hovers, self._battery_v = robot.drone, robot.hovers, robot.battery_v
-        self.wanted: Command = NEUTRALS[robot.drone is not None]
+        self._robot, self._drone, self._hovers, self._battery_v = robot, robot.drone, robot.hovers, robot.battery_v
+        self.wanted = NEUTRALS[robot.drone is not None]
         self._takes_off = "takeoff" in robot.requests
         self.phase = STANDS if self._takes_off else FOLLOWS
 
     @property
     def is_moving(self) -> bool:
         return any(abs(part) > STANDING for part in astuple(self.velocity))
+
+    @property
+    def wanted(self) -> Command:
+        """Command that it follows. Set it to one that `decode_command` has returned."""
+        return self._wanted
+
+    @wanted.setter
+    def wanted(self, command: Command) -> None:
+        self._wanted = as_commanded(self._robot, command)
 
     def begin_in_the_air(self) -> None:
         """Hover, as after a takeoff."""

@@ -140,6 +140,10 @@ class Robot:
     max_speeds: ClassVar[Mapping[str, float]] = {"x": 1.0, "yaw": 1.0}
     """Maximum speed of each axis of cmd_vel that it supports, of x, y, z and yaw, m/s and rad/s. Faster commands are
     clamped."""
+    served_speeds: ClassVar[Mapping[str, float]] = {}
+    """Slowest plausible speeds, by axis, for the packets of `max_speeds`, where nobody has measured these: `max_speeds`
+    are then the fastest plausible ones. So a robot moves no faster than the bridge's command, nor a vehicle at the
+    server faster than the robot of its program. `decode_command` returns these."""
     rate: ClassVar[float] = 20.0
     """Rate of commands, Hz."""
     link_timeout_s: ClassVar[float] = 3.0
@@ -351,6 +355,9 @@ def _check(robot: type[Robot]) -> None:
     for axis, speed in robot.max_speeds.items():
         is_right = axis in AXES and is_number(speed) and 0 < speed <= FASTEST
         _refuse(not is_right, f"max_speeds has {speed!r} for {axis!r}: {possible}.")
+    for axis, speed in robot.served_speeds.items():
+        is_right = axis in robot.max_speeds and is_number(speed) and 0 < speed <= robot.max_speeds[axis]
+        _refuse(not is_right, f"served_speeds has {speed!r} for {axis!r}, and must be above 0 and within max_speeds.")
     for name, (low, high) in RANGES.items():
         is_right = (value := getattr(robot, name)) is None or (is_number(value) and low <= value <= high)
         _refuse(not is_right, f"{name} is {value!r}, and must be from {low:g} to {high:g}.")
@@ -483,6 +490,14 @@ def clamped(robot: type[Robot], velocity: BodyVelocity) -> BodyVelocity:
     """Return a velocity limited to the robot's axes and maximum speeds."""
     speeds = {AXES[axis]: most for axis, most in robot.max_speeds.items()}
     return BodyVelocity(**{axis: max(-most, min(most, getattr(velocity, axis))) for axis, most in speeds.items()})
+
+
+def as_commanded(robot: type[Robot], command: CommandT) -> CommandT:
+    """Return a command at the robot's end as its client gave it: by `max_speeds`, not by `served_speeds`."""
+    if not isinstance(command, BodyVelocity):
+        return command
+    speeds = {AXES[axis]: robot.max_speeds[axis] / served for axis, served in robot.served_speeds.items()}
+    return replace(command, **{axis: share * getattr(command, axis) for axis, share in speeds.items()})
 
 
 def maxima(robot: type[Robot]) -> tuple[float, float]:

@@ -29,6 +29,7 @@ from drone_bridge.robot_class.robot import (
     Command,
     Robot,
     Telemetry,
+    as_commanded,
     encoded,
     first_link,
     framing_of,
@@ -111,7 +112,8 @@ class _Talk:
 
     def command(self, data: bytes, method: str) -> Command | None:
         """Return the last command in bytes of a method to the robot, if any. Raises _NoPacketError."""
-        return next((each for each in reversed(self.meanings(data, method)) if isinstance(each, Command)), None)
+        found = (each for each in reversed(self.meanings(data, method)) if isinstance(each, Command))
+        return next((as_commanded(type(self.client), each) for each in found), None)
 
     def report(self, telemetry: Telemetry) -> bytes:
         return self.vehicle.robot.encode_report(telemetry) or b""

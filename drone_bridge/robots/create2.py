@@ -28,7 +28,7 @@ WIDE = {19, 20, 22, 23, *range(25, 32), 33, *range(39, 45), *range(46, 52), *ran
 SIGNED = {19, 20, 23, 24, *range(39, 43), *range(54, 58)}
 GROUPS = {0: (7, 26), 1: (7, 16), 2: (17, 20), 3: (21, 26), 4: (27, 34), 5: (35, 42), 6: (7, 42), 100: (7, 58)}
 GROUPS |= {101: (43, 58), 106: (46, 51), 107: (54, 58)}
-M_PER_COUNT, AXLE_M, TOP_SPEED = math.pi * 0.072 / 508.8, 0.235, 0.5
+M_PER_COUNT, AXLE_M, TOP_SPEED = math.pi * 0.072 / 508.8, 0.235, 0.5  # by the document
 BEEP = bytes([140, 0, 1, 72, 16, 141, 0])  # define song 0, a note for a quarter of a second, and play it
 MODES = {0: "off", 1: "passive", 2: "safe", 3: "full"}
 

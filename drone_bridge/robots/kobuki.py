@@ -17,6 +17,7 @@ from drone_bridge.robot_class import BodyVelocity, Packets, Request, Robot, Seri
 DRIVE, SOUND, ASK, OUTPUTS, ASK_GAINS, CORE, DOCK_IR, INERTIA, FIRMWARE = 1, 4, 9, 12, 14, 1, 3, 4, 11  # parts
 #: Time, ms; bumpers, dropped wheels, cliffs; left and right encoder; buttons, charger, battery in 0.1 V.
 CORE_DATA = struct.Struct("<HBBBHHxxBBBx")
+#: By the maker's documents and driver.
 AXLE_M, M_PER_COUNT, TOP_SPEED, EMPTY_V, FULL_V = 0.23, 1 / 11724.41658, 0.7, 13.2, 16.5
 EVENTS = "bumper", "wheel_drop", "cliff", "buttons"
 COLOURS = "dark", "red", "green", "orange"
@@ -50,7 +51,7 @@ def set_led(end: "Kobuki", shift: int, colour: int) -> bytes:
 class Kobuki(Robot):
     name, summary = "kobuki", "a Kobuki base"
     control = Serial(115200, Packets(b"\xaa\x55", length_at=2, extra=1, checksum=lambda raw: not reduce(xor, raw[2:])))
-    max_speeds, robot_stops_after_s = {"x": TOP_SPEED, "yaw": math.radians(110)}, None
+    max_speeds, robot_stops_after_s = {"x": TOP_SPEED, "yaw": math.radians(110)}, None  # its gyro is exact up to there
     report_rate, battery_v, keeps = 50.0, (EMPTY_V, FULL_V), ("wheels", "outputs")
     topics = ("odom", "battery_state", "imu/data", "dock_ir: std_msgs/UInt8MultiArray",
               *(f"{name}: std_msgs/UInt8" for name in EVENTS))  # fmt: skip

@@ -2,7 +2,8 @@
 """Pioneer 3, by ARCOS packets over TCP or a serial line, as used by the robot, serial servers and AMRISim.
 
 A packet is FA FB, the number of following bytes, a type, a body, and a checksum. SYNC0 to SYNC2 are echoed. From then
-on, the same types are PULSE, OPEN and CLOSE. After OPEN, the robot sends its state ten times per second (SIP).
+on, the same types are PULSE, OPEN and CLOSE. After OPEN, the robot sends its state ten times per second (SIP). It stops
+by itself on a stall, which includes its bumpers. Maxima and sizes are those of the maker's parameter files.
 """
 
 import math

@@ -2,8 +2,8 @@
 """RoboMaster EP by its plain-text SDK: commands over TCP to port 40923, and its state in datagrams to our port 40924.
 
 A text ends with a semicolon, and each command is answered by ok. Axes are forward, right and clockwise, in m, m/s,
-degrees and degrees/s, as known drivers have them; not yet tried with a real robot. Without a command it drives on for
-the time that robot_stops_after_s states.
+degrees and degrees/s, as known drivers have them; not yet tried with a real robot. Maxima are those of the document.
+None states a watchdog, and the maker's own driver stops the robot by a timer of the computer.
 """
 
 import math
@@ -26,7 +26,7 @@ def is_ok(answer: bytes) -> bool:
 class RoboMaster(Robot):
     name, summary = "robomaster", "a RoboMaster EP"
     control, state = Tcp(40923, Delimited(b";")), Udp(40924, texts, listen=True)
-    max_speeds, robot_stops_after_s = {"x": 3.5, "y": 3.5, "yaw": math.radians(600)}, 0.5
+    max_speeds, robot_stops_after_s = {"x": 3.5, "y": 3.5, "yaw": math.radians(600)}, None
     topics, answered = ("odom",), True
     requests = {
         "open_gripper": Request(b"robotic_gripper open 1;"),

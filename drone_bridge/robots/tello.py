@@ -15,17 +15,21 @@ from collections.abc import Iterator
 from drone_bridge.robot_class import Answer, BodyVelocity, Camera, Request, Robot, Step, Telemetry, Udp
 
 FULL, MILLI_G = 100, 9.80665e-3
-TOO_FAR = 6553  # tof without an echo
-STILL = 15  # states without a change of the motors' time, in seconds, after which they stand
+FARTHEST = 1000  # cm: where the range of tof ends, by the SDK. It is 6553 without an echo
+STILL = 15  # states without a change of the motors' time, whose unit is 1 s, after which they stand: 1.5 s
 
 
 class Tello(Robot):
     name, summary, model = "tello", "a Tello drone", "drone"
     control, state = Udp(8889), Udp(8890, listen=True)
-    camera = Camera(
+    camera = Camera(  # focal lengths and center by a published calibration: others differ by some percent
         "h264", Udp(11111, listen=True), b"streamon", b"streamoff", 960, 720, (921.2, 919.0), (459.9, 351.2)
     )
-    max_speeds = {"x": 1.0, "y": 1.0, "z": 1.0, "yaw": 1.6}  # at rc 100, in slow mode, the default
+    # At rc 100 in slow mode, the default: bounds from above, so that it is never too fast. x, y: that mode's limit in
+    # the drone's manual; z, yaw: no document.
+    max_speeds = {"x": 4.0, "y": 4.0, "z": 2.0, "yaw": 2.0}
+    # Bounds from below. x, y: the SDK's `speed` ends there; z, yaw: no document. A published model: 1.7, 0.8, 1.43.
+    served_speeds = {"x": 1.0, "y": 1.0, "z": 0.5, "yaw": 1.0}
     topics = ("odom", "velocity", "imu/data", "height", "range", "flying", "battery_state",
               "temperature: sensor_msgs/Temperature")  # fmt: skip
     reckons, robot_stops_after_s, lands_itself, land_unattended_s = True, 15.0, True, 15.0
@@ -47,8 +51,9 @@ class Tello(Robot):
         yield b"command", lambda heard: heard.strip() == b"ok"
 
     def encode_command(self, velocity: BodyVelocity) -> bytes:
-        shares = -velocity.left, velocity.forward, velocity.up, -velocity.turn / self.max_speeds["yaw"]
-        return "rc {} {} {} {}".format(*(round(FULL * share) for share in shares)).encode()
+        speeds = {"y": -velocity.left, "x": velocity.forward, "z": velocity.up, "yaw": -velocity.turn}
+        shares = (FULL * speed / self.max_speeds[axis] for axis, speed in speeds.items())
+        return "rc {} {} {} {}".format(*(round(max(min(share, FULL), -FULL)) for share in shares)).encode()
 
     def decode_report(self, packet: bytes) -> Answer:
         text = packet.decode("ascii").strip()
@@ -69,7 +74,7 @@ class Tello(Robot):
             pitch=-pitch,
             velocity=BodyVelocity(ahead, -right, -state["vgz"] / 10),
             acceleration=(state["agx"] * MILLI_G, -state["agy"] * MILLI_G, -state["agz"] * MILLI_G),
-            height=state["tof" if state["tof"] < TOO_FAR else "h"] / 100,
+            height=state["tof" if state["tof"] <= FARTHEST else "h"] / 100,
             charge=charge,
             is_flying=self.is_flying,
             extra={"temperature": self.message(state["temph"])},
@@ -97,10 +102,11 @@ class Tello(Robot):
     def decode_command(self, packet: bytes) -> BodyVelocity | bytes:
         word, *numbers = packet.decode("ascii").split()
         if word == "rc":
-            left, forward, up, turn = (int(number) / FULL for number in numbers)
-            if max(map(abs, (left, forward, up, turn))) > 1:
+            right, ahead, up, clockwise = (int(number) / FULL for number in numbers)
+            if max(map(abs, (right, ahead, up, clockwise))) > 1:
                 raise ValueError(f"{packet[:40]!r} is out of range")
-            return BodyVelocity(forward, -left, up, turn=-turn * self.max_speeds["yaw"])
+            x, y, z, yaw = self.served_speeds.values()
+            return BodyVelocity(x * ahead, -y * right, z * up, turn=-yaw * clockwise)
         self.is_greeted |= word == "command"
         if word == "battery?":
             return b"%d" % round(FULL * self.charge)

@@ -118,7 +118,7 @@ def test_a_client_flies_the_drone_and_calls_services_through_the_relay(drone_bri
     emulator, port = emulated(drone_bridge, "tello", "--state-port", state_port)
     node("tello", "bridge", port=port, state_port=state_port)
     node("tello", "server", port=server_port, state_port=client_port)
-    plan = ("--plan", "2s forward 1, 1s", "--state-port", client_port)
+    plan = ("--plan", "2s forward 4, 1s", "--state-port", client_port)  # slower through the server: served_speeds
     operator = drone_bridge("operate", "tello", "--port", server_port, *plan)
     while operator.wait() and operator.count_lines("no node offers"):  # the service is discovered apart from topics
         operator = drone_bridge("operate", "tello", "--port", server_port, *plan)

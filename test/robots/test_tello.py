@@ -15,8 +15,24 @@ def told(text):
     return Tello().decode_state(f"{text};\r\n".encode())
 
 
-def test_right_and_clockwise_are_positive():
-    assert Tello().encode_command(BodyVelocity(0.5, 0.25, -0.1, turn=-1.6)) == b"rc -25 50 -10 100"
+def test_right_and_clockwise_are_positive_and_each_axis_is_a_bounded_share_of_its_fastest():
+    assert Tello().encode_command(BodyVelocity(2.0, 1.0, -0.2, turn=-2.0)) == b"rc -25 50 -10 100"
+    assert Tello().encode_command(BodyVelocity(50.0, -50.0, -50.0, turn=50.0)) == b"rc 100 100 -100 -100"
+    with pytest.raises(ValueError, match="NaN"):
+        Tello().encode_command(BodyVelocity(math.nan))
+
+
+@pytest.mark.parametrize("axis", ["forward", "left", "up", "turn"])
+def test_neither_a_tello_nor_a_vehicle_at_the_server_is_faster_than_commanded(axis):
+    """A published model of it has 1.7 m/s level, 0.8 m/s upwards, and 1.43 rad/s at rc 100."""
+    published = {"forward": 1.7, "left": 1.7, "up": 0.8, "turn": 1.43}[axis]
+    for share in (0.3, 1.0):
+        sent = Tello().encode_command(BodyVelocity(**{axis: share * published}))
+        number = max(abs(int(each)) for each in sent.split()[1:])
+        assert number / 100 * published <= share * published + 0.01
+        read = getattr(Tello().decode_command(sent), axis)
+        assert 0 < abs(read) <= number / 100 * published
+        assert abs(getattr(Tello().decode_command(b"rc 100 100 100 100"), axis)) <= published
 
 
 @pytest.mark.parametrize(
@@ -50,6 +66,11 @@ def test_velocity_is_along_the_heading_and_height_is_measured():
     )
     assert state.velocity.linear == pytest.approx((0.2, -0.5, -0.3))
     assert (state.height, state.charge, round(state.yaw, 3)) == (1.0, 0.87, 1.571)
+
+
+def test_without_an_echo_the_height_is_that_above_the_start():
+    state = "pitch:0;roll:0;yaw:0;vgx:0;vgy:0;vgz:0;templ:60;temph:62;tof:%d;h:70;bat:87;time:0;agx:0;agy:0;agz:-999"
+    assert [told(state % tof).height for tof in (1000, 6553, 8192)] == [10.0, 0.7, 0.7]
 
 
 def test_it_flies_while_the_motors_time_goes_on():
