@@ -32,6 +32,11 @@ def test_a_person_who_stops_and_goes_does_not(phase_s):
     assert not any(lasts([each for each in commands if each[0] < until_s], until_s) for until_s in range(60))
 
 
+def test_short_stops_that_are_rare_do_not():
+    commands = stream(20, is_zero=False, seconds=20.0) + stream(1 / 3, is_zero=True, seconds=20.0, from_s=0.013)
+    assert not any(lasts([each for each in commands if each[0] < until_s], until_s) for until_s in range(20))
+
+
 @pytest.mark.parametrize("is_zero", [True, False])
 def test_one_program_does_not(is_zero):
     assert not lasts(stream(20, is_zero=is_zero), 4.0)

@@ -19,5 +19,5 @@ def test_an_obstacle_has_a_reason_and_a_remedy(obstacle):
 
 
 def test_causes_are_named_from_the_start_of_a_commands_way():
-    found = Obstacle.COMMANDERS, Obstacle.HOLD, Obstacle.DISCONNECTED, Obstacle.INACTIVE
+    found = Obstacle.COMMANDERS, Obstacle.DISOBEYS, Obstacle.HOLD, Obstacle.DISCONNECTED, Obstacle.INACTIVE
     assert sorted(found, key=lambda each: each.rank) == list(reversed(found))
