@@ -514,7 +514,8 @@ class ProtocolNode(LifecycleNode):
         if self._leaving.locked():
             self.report.counts[UNDELIVERED] += 1  # during start or shutdown: not logged
         elif reason := self.undeliverable():
-            sentence = f"Commands on {topic} reach no vehicle: {reason}"
+            effect = "may be lost" if self.report.is_silent else "reach no vehicle"  # they are still sent
+            sentence = f"Commands on {topic} {effect}: {reason}"
             self.report.count_and_warn_ongoing(UNDELIVERED, sentence, is_usual_at_start=True)
         else:
             self.report.end_ongoing(UNDELIVERED)
