@@ -10,10 +10,14 @@ over datagrams also neutral, as a robot may obey any sender; if the limits requi
 | connected | with the last answer | neutral, then at `rate` the arbiter's command, or neutral |
 | closed | at the end | neutral and `encode_goodbye`; datagrams FINAL_REPEATS times, as they may be lost |
 
-Telemetry and answers are signs of life. Without one for `link_timeout`, a stream is closed and reconnected, and a robot
-on datagrams or a serial line is greeted again. A robot whose description decodes no reports is never silent. A packet
-for which the description raises an error is dropped. If it raises one for neutral, the robot gets its last words, a
-stream is closed, and others are greeted again.
+Telemetry and answers that are decoded are signs of life. Without one for `link_timeout`, a stream is closed and
+reconnected, and a robot on datagrams or a serial line is greeted again. A robot whose description decodes no reports is
+never silent. A packet for which the description raises an error is dropped. If it raises one for neutral, the robot
+gets its last words, a stream is closed, and others are greeted again.
+
+A robot whose class declares topics is moved, and gets requests that move it, only once one of its reports or answers
+was decoded since it was greeted: see `_is_unproven`. After a loss it gets neutral for OBEYS_S from the greeting on,
+then what is commanded. Landing, and requests that are always accepted, need neither.
 
 A robot on a stream that stops reading executes later all that its system has acknowledged meanwhile. Once it has been
 moved without a sign of life for `command_timeout`, and for three of its reports, it is sent neutral until it gives one.
@@ -31,9 +35,13 @@ Requests (`ask`) are sent once. Their outcome is the robot's answer within `time
 the robot is connected and was heard within `link_timeout`, they are refused, and so are requests from before a stall.
 To land, to cut the motors (ENDS_FLIGHT) and to end a motion is always requested, an emergency for EMERGENCY_AGE_S, also
 if a stall begins before it is sent; and once more at each further call, as datagrams get lost. A stream that has
-stalled drops an emergency then, and other requests but `land` when the caller gets the outcome. Answers without a name
-that pass the test of a step of the greeting are those of its repeats, and no outcome, for ANSWERS_S after each repeat;
-likewise those of requests that were sent more than once.
+stalled drops an emergency then, and other requests but `land` when the caller gets the outcome.
+
+An answer without a name is the outcome of the longest pending request only if it can be no other's. Such others are
+repeats of a step of the greeting, whose test it passes, video and `stop` (for ANSWERS_S), automatic landings, and
+requests that were repeated or given up (for `timeout_s`); and the last answer that came unasked, for ANSWERS_S, as some
+robots answer commands. On datagrams and lines, several pending requests have their outcomes once all are answered. If
+order does not tell until `timeout_s`, the outcome is that it is unknown.
 
 A robot that is declared to answer each packet has one outstanding. A command that is due meanwhile is skipped, and
 decided anew with the answer; further packets of a command, and requests, wait for their turn. Sent beside it at once
@@ -124,6 +132,12 @@ ANY_ERROR = (Exception, SystemExit)
 Test = Callable[[bytes], bool]
 #: Number of different errors of a description that are worded. Further ones are only counted.
 MOST_SAID = 16
+#: Number of packets whose answers are no outcome.
+MOST_OTHERS = 64
+#: Sentences: what is not moved yet, and the outcome of a request without an answer that is certainly its own.
+UNPROVEN = "{} gets neutral until a report of it is decoded: none was since it was greeted."
+UNANSWERED = "The robot did not answer, or perhaps another packet."
+UNKNOWN = "It is unknown whether it executes {}."
 #: Values in the sentences of these errors.
 _VALUES = re.compile(r"=(\[.*?\]|\(.*?\)|[^,)]*)|(, and returned | b['\"]).*")
 #: Counters.
@@ -137,8 +151,15 @@ class _UnansweredRequest(NamedTuple):
 
     request: Request
     until_s: float
-    repeats: int
-    """Number of earlier ones of the same name that were sent, and not answered."""
+
+
+class _Other(NamedTuple):
+    """Packet whose answer, if it has no name, is no outcome."""
+
+    test: Test
+    until_s: float
+    name: str
+    """Name of its request, or ""."""
 
 
 @dataclass(slots=True)
@@ -194,7 +215,9 @@ class RobotClassOperatorSession(Session):
         self._step: bytes | Callable[[], bytes] = b""
         self._other_answer = b""  # newest packet that does not answer the pending step
         self._sent_s: list[float] = []  # times at which the pending step was sent, within ANSWERS_S
-        self._repeats: list[tuple[Test, float]] = []  # tests of further answers to steps, and their timeouts
+        self._others: list[_Other] = []
+        self._unasked = Answer(""), -math.inf  # newest answer that was for nothing, and its time
+        self._held: list[Answer] = []  # answers on datagrams, until each pending request has one
         self._refused_at = -math.inf  # time at which the robot's port was reported closed
         self._asked: dict[str, _UnansweredRequest] = {}  # by name
         self._withholds = False
@@ -208,6 +231,7 @@ class RobotClassOperatorSession(Session):
         self._unread = ""
         self._is_ungreeted = False  # held, since it does not obey
         self._is_resumed = False  # greeted again since then
+        self._is_back = False  # after a loss, until it may be moved
         self._judged_from_s = math.inf
         self._final_left = 0
         self._has_last_words = has_last_words(robot)
@@ -228,6 +252,7 @@ class RobotClassOperatorSession(Session):
         self._land_s = -math.inf
         self._is_landing = False  # while the robot is greeted
         self._reported_at: float | None = None  # time of the last report
+        self._has_answered = False  # beyond the greeting; over datagrams the greeting, too
         self._gaps_s: deque[float] = deque(maxlen=GAPS)  # between reports
         self._moved_at = math.inf  # time of the first motion that was sent after the last sign of life
         self._is_neutral = True  # the last command
@@ -259,14 +284,13 @@ class RobotClassOperatorSession(Session):
             setattr(self._end.robot, name, getattr(self._kept, name))
         if self._pose:
             self._pose.greeted()
+        self._is_back = self._kept is not None
         self._kept = self._end.robot
         self._now_s, self.peer = now_s, self.peer if peer is None else str(peer)
         self._restart()
         self._arbiter.start(now_s)
         if self._pilot:
             self._pilot.restart(now_s)
-        if self._is_stream:  # an earlier stream's answers are lost
-            self._repeats = []
         self.state, self.is_proven = GREETING, not self._hears
         self.since_s, self.received_s = now_s, None
         if self._watch:
@@ -312,7 +336,9 @@ class RobotClassOperatorSession(Session):
                     self._unread = f"decode_report() returned None for {packet.data!r:.60}"
                 elif isinstance(packet.meaning, Answer):
                     self._received(now_s)
-                    if not (self._robot.answered or is_of_greeting or self._answers_repeat(packet, now_s)):
+                    is_other = is_of_greeting or (not self._robot.answered and self._answers_other(packet, now_s))
+                    self._has_answered |= not (is_other and is_stream(self._robot))
+                    if not (self._robot.answered or is_other):
                         actions += self._answered(packet.meaning, now_s)
                 actions += self._matched(packet.meaning, now_s) if is_first_link else []
         except RemoteProtocolError as error:
@@ -357,7 +383,7 @@ class RobotClassOperatorSession(Session):
                 return [*self._ended(), silence]
             if self.state == CONNECTED:
                 return [*self._unanswered("The robot is silent."), *self.connected(self._to, now_s), silence]
-        unanswered = self._unanswered("The robot did not answer.", now_s)
+        unanswered = self._unanswered(UNANSWERED, now_s)
         if self.state == GREETING:
             return [*self._greet_again(now_s), *unanswered]
         self.due_s = next_due(self.due_s, 1 / self._parameters.rate, now_s)
@@ -379,8 +405,10 @@ class RobotClassOperatorSession(Session):
         timeout_s = self._robot.all_requests[request.name].timeout_s
         if timeout_s or self._robot.answered:
             until_s = now_s + (timeout_s or EMERGENCY_AGE_S)
-            self._asked[request.name] = _UnansweredRequest(request, until_s, earlier.repeats + 1 if earlier else 0)
+            self._asked[request.name] = _UnansweredRequest(request, until_s)
             self._waiting += [request] * waits
+            if earlier:
+                self._expect_other(timeout_s, request.name)
         sent = [] if waits else self._requested(request, now_s)
         return [*sent, Outcome(earlier.request, False, f"{request.name} was called again.")] if earlier else sent
 
@@ -395,6 +423,8 @@ class RobotClassOperatorSession(Session):
         if request.name in self._asked and not ends:
             return f"{request.name} is already pending."
         moves = self._robot.all_requests[request.name].moves and not ends
+        if moves and self._is_unproven():
+            return UNPROVEN.format(self.peer)
         return Obstacle.DISOBEYS.sentence(reason=self._disobeys) if self._disobeys and moves else ""
 
     def _requested(self, request: Request, now_s: float) -> Actions:
@@ -426,7 +456,7 @@ class RobotClassOperatorSession(Session):
         self._now_s = now_s
         if self.state != CONNECTED or self._asked or self._robot.camera is None:
             return []
-        self._repeats = [*(each for each in self._repeats if now_s <= each[1]), (lambda _: True, now_s + ANSWERS_S)]
+        self._expect_other(ANSWERS_S)
         return self._sent(self._robot.camera.ask)
 
     def stall_cause(self) -> str:
@@ -443,7 +473,7 @@ class RobotClassOperatorSession(Session):
 
     def refused(self, sentence: str, now_s: float) -> Actions:
         """Forget the steps sent so far, which reached a closed port and will not be answered."""
-        self._refused_at, self._repeats = now_s, []
+        self._refused_at, self._others = now_s, []
         return super().refused(sentence, now_s)
 
     def end(self, now_s: float) -> Actions:
@@ -486,7 +516,7 @@ class RobotClassOperatorSession(Session):
         self._stops_left -= 1
         self._judged_from_s = now_s + OBEYS_S
         if any(each.timeout_s and each.packet == self._stop for each in self._robot.all_requests.values()):
-            self._repeats.append((lambda _: True, now_s + ANSWERS_S))  # its answer is no outcome
+            self._expect_other(ANSWERS_S)
         return self._sent(self._stop)
 
     def _handshake(self, now_s: float) -> Actions:
@@ -494,7 +524,7 @@ class RobotClassOperatorSession(Session):
         actions: list[Action] = []
         if self._test is not None:
             arrived_s = [sent_s for sent_s in self._sent_s if sent_s > self._refused_at]
-            self._repeats += [(self._test, sent_s + ANSWERS_S) for sent_s in arrived_s[1:]]
+            self._others += [_Other(self._test, sent_s + ANSWERS_S, "") for sent_s in arrived_s[1:]]
         self._sent_s, self._other_answer = [now_s], b""
         try:
             assert self._end
@@ -586,7 +616,7 @@ class RobotClassOperatorSession(Session):
     def _follow(self, decision: Decision[Any], now_s: float) -> Actions:
         """Send the command of a decision, and the request to land once per LAND_S."""
         withheld = self._withheld(decision, now_s)
-        command = None if withheld else decision.command
+        command = decision.command if withheld is None else None
         if self._watch:
             self._watch.commanded(command if isinstance(command, BodyVelocity) else None)
         is_driven = decision.rank is Rank.HOLD or decision.command is not None
@@ -597,7 +627,8 @@ class RobotClassOperatorSession(Session):
             self._land_s = now_s + LAND_S
             assert self._end
             land = self._sent(self._robot.all_requests[LAND].encoded(self._end.robot))
-        return [*actions, *self._in_turn(command, now_s), *withheld, *land]
+            self._expect_other(self._robot.all_requests[LAND].timeout_s, LAND)
+        return [*actions, *self._in_turn(command, now_s), *(withheld or []), *land]
 
     def _judge(self, now_s: float) -> Actions:
         """Handle the newest report of whether the robot obeys, and why not. Its motion is not sent from then on."""
@@ -609,12 +640,24 @@ class RobotClassOperatorSession(Session):
         self.disobedience = self.disobedience[0] + 1, reason
         return [*self._drive(None), Note("", Obstacle.DISOBEYS.sentence(reason=reason))]
 
-    def _answers_repeat(self, packet: Packet, now_s: float) -> bool:
-        """Return whether a packet answers a repeat of a step, which is answered once."""
-        self._repeats = [each for each in self._repeats if now_s <= each[1]]
-        for each in () if packet.meaning.name else self._repeats:
-            if _passes(each[0], packet.data):
-                self._repeats.remove(each)
+    def _expect_other(self, seconds: float, name: str = "") -> None:
+        """Record that a packet is sent whose answer, within this time, is no outcome. `name`: that of its request."""
+        self._others = [*self._others[-MOST_OTHERS:], _Other(lambda _: True, self._now_s + seconds, name)]
+
+    def _answers_other(self, packet: Packet, now_s: float) -> bool:
+        """Return whether an answer may be another packet's than the longest pending request's: then it decides nothing.
+
+        One like the last that came for nothing, within ANSWERS_S, is of those: the robot answers its commands.
+        """
+        if packet.meaning.name:
+            return False
+        if packet.meaning == self._unasked[0] and now_s <= self._unasked[1] + ANSWERS_S:
+            self._unasked = packet.meaning, now_s
+            self.outstanding.count_answer()
+            return True
+        for each in self._others:
+            if now_s <= each.until_s and each.name not in list(self._asked)[:1] and _passes(each.test, packet.data):
+                self._others.remove(each)
                 return True
         return False
 
@@ -655,20 +698,41 @@ class RobotClassOperatorSession(Session):
                     each.measured(packet.meaning, now_s)
         return [*judged, *restarted, Publish(packet), Note(REPORTS)]
 
-    def _withheld(self, decision: Decision[Any], now_s: float) -> Actions:
-        """Return the notes of a motion that is not sent, as a robot on a stream has been silent too long. Else none."""
+    def _is_unproven(self) -> bool:
+        """Return whether a robot that reports is not to be moved yet: none of its reports or answers was decoded.
+
+        Over a stream or a line, since it was greeted, whose answer shows nothing. Over datagrams, an answer to the
+        greeting is enough while no packet is rejected: a firewall may block the port of the reports of a drone, which
+        has to be flown to its landing.
+        """
+        declares = self._hears and (self._robot.standard_topics or self._robot.own_topics)
+        if not declares or self._reported_at is not None:
+            return False
+        is_rejected = bool(self._unread or self.unread) and not is_stream(self._robot)
+        return not self._has_answered or is_rejected
+
+    def _withheld(self, decision: Decision[Any], now_s: float) -> Actions | None:
+        """Return the notes of a motion that is not sent. None if it is.
+
+        It is not for OBEYS_S after the greeting of a robot that was lost, until the robot is proven, and over a stream
+        that has been silent too long.
+        """
         is_motion = decision.rank is not Rank.LANDING and decision.command not in (None, *NEUTRALS)
-        if not (is_motion and self._is_stream and self._hears):
-            return []
+        self._is_back &= self.state != CONNECTED or now_s < self._judged_from_s
+        if not is_motion or self._is_back:
+            return [] if is_motion else None
+        is_unproven = self._is_unproven()
+        if not (is_unproven or (self._is_stream and self._hears)):
+            return None
         self._moved_at = min(self._moved_at, now_s)
         limit_s = self._parameters.link_timeout
-        if self._gaps_s:
-            limit_s = max(self._parameters.command_timeout, REPORTS_MISSED * max(self._gaps_s))
+        if self._gaps_s or is_unproven:
+            limit_s = max(self._parameters.command_timeout, REPORTS_MISSED * max(self._gaps_s, default=0.0))
         if now_s - self._moved_at <= limit_s:
-            return []
+            return [] if is_unproven else None
         was_withheld, self._withholds = self._withholds, True
         silence = f"{self.peer} was moved for {limit_s:.1f} s without a report: neutral until it sends one."
-        return [Note(WITHHELD, "" if was_withheld else silence)]
+        return [Note(WITHHELD, "" if was_withheld else UNPROVEN.format(self.peer) if is_unproven else silence)]
 
     def _ended(self, *, is_gone: bool = False) -> Actions:
         """End the connection, with a final neutral unless the peer has disconnected."""
@@ -681,17 +745,31 @@ class RobotClassOperatorSession(Session):
         self._end, self.state, self.is_open, self.due_s = None, WAITING, False, math.inf
         self._stops_left = stops_left  # what was sent may be lost with the link
         self.received_s = self.since_s = self._test = None
-        return [*actions, *self._unanswered("The link to the robot was lost before its answer.")]
+        actions += self._unanswered("The link to the robot was lost before its answer.")
+        self._others = []  # answers are lost with the link
+        return actions
 
     def _answered(self, answer: Answer, now_s: float) -> Actions:
-        name = answer.name or next(iter(self._asked), "")
-        if not (pending := self._asked.pop(name, None)):
-            self.outstanding.count_answer()
-            return []
+        """Return the outcomes that an answer decides.
+
+        Without a name it is the longest pending request's. Datagrams get lost: there, several pending requests have
+        their outcomes once all are answered.
+        """
+        names, answers = [answer.name], [answer]
         if not answer.name:
-            self._repeats += [(lambda _: True, now_s + ANSWERS_S)] * pending.repeats
-        sentence = answer.reason or ("ok" if answer.is_success else "The robot refused the request.")
-        return [Outcome(pending.request, answer.is_success, sentence)]
+            names, answers = list(self._asked), [*self._held, answer]
+            self._held = answers if not self._is_stream and len(answers) < len(names) else []
+            if self._held:
+                return []
+        outcomes = []
+        for name, each in zip(names, answers, strict=False):
+            if pending := self._asked.pop(name, None):
+                sentence = each.reason or ("ok" if each.is_success else "The robot refused the request.")
+                outcomes.append(Outcome(pending.request, each.is_success, sentence))
+        if not outcomes:
+            self._unasked = answer, now_s
+            self.outstanding.count_answer()
+        return outcomes
 
     def _is_busy(self, now_s: float) -> bool:
         """Return whether an answer is outstanding, for which other packets wait."""
@@ -728,9 +806,10 @@ class RobotClassOperatorSession(Session):
         """Handle the answer to a packet, of any meaning, and send what has waited for it."""
         if not self._robot.answered:
             return []
-        self._received(now_s)
         answer = meaning if isinstance(meaning, Answer) else Answer("")
         request = self.outstanding.answered(now_s, answer.name)
+        if self.outstanding.is_doubtful:
+            answer = Answer("", False, f"{UNANSWERED} {UNKNOWN.format(request.name)}")
         is_awaited = any(each.request is request for each in self._asked.values())
         outcome = self._answered(replace(answer, name=request.name), now_s) if is_awaited else []
         if self._rest and not self._is_busy(now_s):
@@ -740,11 +819,13 @@ class RobotClassOperatorSession(Session):
         return outcome
 
     def _unanswered(self, sentence: str, now_s: float = math.inf) -> Actions:
+        """Give up the requests that had to be answered by now. A later answer to one is no outcome of another."""
         late = [name for name, pending in self._asked.items() if now_s > pending.until_s]
         self._waiting = [each for each in self._waiting if each.name not in late]
-        return [
-            Outcome(self._asked.pop(name).request, False, f"{sentence} It may still execute {name}.") for name in late
-        ]
+        for name in late:
+            self._held = []
+            self._expect_other(self._robot.all_requests[name].timeout_s, name)
+        return [Outcome(self._asked.pop(name).request, False, f"{sentence} {UNKNOWN.format(name)}") for name in late]
 
     def _neutral_of_datagrams(self) -> Actions:
         return [] if self._is_stream else self._drive(None)

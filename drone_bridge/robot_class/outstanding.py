@@ -26,25 +26,29 @@ class OutstandingPackets:
     def __init__(self, *, is_unknown: bool, is_stream: bool) -> None:
         """`is_unknown`: whether the robot may answer each command."""
         self._is_unknown, self._is_stream = is_unknown, is_stream
+        self._packets, self._late = list[_Packet](), 0  # `_late` is the number of those that were not answered in time
+        #: Whether the newest answer is that of a request, or of a packet before it that was not answered in time.
+        self.is_doubtful = False
         self.restart()
 
     def restart(self) -> None:
         """Begin a connection."""
-        self._packets: list[_Packet] = []
-        self._timeout_s, self._is_late = MAX_ANSWER_S if self._is_stream else ANSWER_S, False
+        self._late = 0 if self._is_stream else self._late + len(self._packets)
+        self._packets, self._timeout_s = [], MAX_ANSWER_S if self._is_stream else ANSWER_S
         self._window_s, self._commands, self._answers = -math.inf, 0, 0
         #: Facts of Obstacle.BEHIND if answers fell behind in the last period, else None. Thread-safe.
         self.behind: dict[str, object] | None = None
 
     def resume(self, now_s: float) -> None:
         """Resume after a stall of this process, in which answers were dropped, or wait in a stream."""
+        self._late += 0 if self._is_stream else len(self._packets)
         self._packets, self._began_s = self._packets if self._is_stream else [], now_s
 
     def is_busy(self, now_s: float) -> bool:
         """Return whether an answer is awaited. After its timeout all packets count as lost."""
         timeout_s = max((self._timeout_s, *(each.timeout_s for each in self._packets)))
         if self._packets and now_s - self._began_s >= timeout_s:
-            self._packets, self._is_late = [], True
+            self._packets, self._late = [], self._late + len(self._packets)
             self._timeout_s = min(2 * self._timeout_s, MAX_ANSWER_S)
         return bool(self._packets)
 
@@ -54,14 +58,20 @@ class OutstandingPackets:
         self._packets += [_Packet(request, timeout_s)] * number
 
     def answered(self, now_s: float, name: str = "") -> Any:
-        """Remove the packet that an answer is for, the oldest, or that of a request, and return its request or None."""
+        """Remove the packet that an answer is for, the oldest, or that of a request, and return its request or None.
+
+        Answers come in order. So those of packets that were not answered in time may be the next ones.
+        """
         fitting = (each for each in self._packets if not name or (each.request and each.request.name == name))
-        if (packet := next(fitting, None)) is None:
+        packet = next(fitting, None)
+        may_be_late, self._late = self._late > 0 and not name, max(0, self._late - 1)
+        self.is_doubtful = may_be_late and packet is not None and packet.request is not None
+        if packet is None:
             return None
         self._packets.remove(packet)
-        if not (self._is_late or packet.request):  # the first answer after a late one may be the latter's
+        if not (may_be_late or packet.request):
             self._timeout_s = max(ANSWER_S, 2 * (now_s - self._began_s))
-        self._began_s, self._is_late = now_s, False
+        self._began_s = now_s
         return packet.request
 
     def count_command(self, now_s: float) -> None:

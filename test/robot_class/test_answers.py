@@ -2,7 +2,7 @@
 """A robot that answers each packet, slowly: one is outstanding, so that it executes none late."""
 
 import pytest
-from robot_class_talk import Asked, ClientTalk, OperatorParameters, bytes_of, data_of
+from robot_class_talk import Asked, ClientTalk, OperatorParameters, bytes_of, data_of, outcomes
 
 from drone_bridge.robot_class import Answer, BodyVelocity, Delimited, Request, Robot, Tcp, Telemetry, Udp
 from drone_bridge.robot_class.outstanding import ANSWER_S, MAX_ANSWER_S, WINDOW_S, OutstandingPackets
@@ -202,6 +202,20 @@ def test_a_request_waits_and_gets_its_own_answer():
     assert talk.outcomes[request].sentence == "500 no"
     assert talk.outcomes[other].is_success
     assert talk.most == 2, "the stop of clean beside it, as a command follows"
+
+
+@pytest.mark.parametrize("robot", [Vacuum, VacuumByDatagrams])
+def test_an_answer_to_a_packet_that_counts_as_lost_is_no_outcome(robot):
+    talk = answering(robot)
+    talk.rank, talk.command = Rank.COMMAND, BodyVelocity(0.3)
+    assert b"v 0.3\n" in talk.sends(0.1)
+    talk.ask("beep")
+    assert b"beep\n" in talk.sends(ANSWER_S)
+    ((_, is_success, sentence),) = outcomes(talk.hear(b"ok\n"))
+    assert (is_success, "unknown" in sentence) == (False, True)
+    talk.hear(b"1\n")  # to the rest of the command
+    talk.ask("beep")
+    assert outcomes(talk.hear(b"ok\n")) == [("beep", True, "ok")]
 
 
 def test_a_rejected_answer_is_no_success():

@@ -12,8 +12,8 @@ from sensor_msgs.msg import Range
 from session_talk import notes, published
 from std_msgs.msg import Float32
 
-from drone_bridge.robot_class import BodyVelocity, Delimited, Robot, Tcp, Telemetry, Udp
-from drone_bridge.robot_class.client_session import CONNECTED, GREETING
+from drone_bridge.robot_class import Answer, BodyVelocity, Delimited, Robot, Tcp, Telemetry, Udp
+from drone_bridge.robot_class.client_session import CONNECTED, GREETING, WAITING, WITHHELD
 from drone_bridge.robot_class.robot import misspelt, unstoppable
 from drone_bridge.robot_class.telemetry import possible_telemetry
 from drone_bridge.session.arbiter import Rank
@@ -52,9 +52,9 @@ class Datagrams(Meter):
 DRIVE = BodyVelocity(0.5)
 
 
-def talk_of(robot, **attributes):
+def talk_of(robot, is_line=False, **attributes):
     """Return the talk of a connected robot that is driven."""
-    talk = ClientTalk(type("Mine", (robot,), {"name": "mine", **attributes}))
+    talk = ClientTalk(type("Mine", (robot,), {"name": "mine", **attributes}), is_line=is_line)
     talk.rank, talk.command = Rank.COMMAND, DRIVE
     talk.began = talk.connect()
     return talk
@@ -87,6 +87,44 @@ def test_packets_of_which_none_is_a_report_are_named_and_end_a_stream(robot, err
     assert talk.session.unread is None
 
 
+@pytest.mark.parametrize("greeting", [b"hi\n", b"ok\n"])
+@pytest.mark.parametrize("error", [None, ValueError("no checksum"), NameError("packt")], ids=repr)
+@pytest.mark.parametrize(("robot", "is_line"), [(Meter, False), (Meter, True), (Datagrams, False)])
+def test_a_robot_is_not_moved_while_none_of_its_reports_is_decoded(robot, is_line, error, greeting):
+    """However often it is greeted, and whether the answer to the greeting can be decoded. But it is landed."""
+
+    def decode(robot, packet):
+        if packet == b"bad\n" and error:
+            raise copy.copy(error)
+        return {b"bad\n": None, b"ok\n": Answer("")}.get(packet) or Telemetry(voltage=float(packet))
+
+    handshake = lambda _: iter([(b"hello\n", lambda packet: packet == greeting)])  # noqa: E731
+    requests = {"dance": b"dance\n", "land": b"land\n"}
+    talk = talk_of(robot, is_line, handshake=handshake, decode_report=decode, requests=requests)
+    actions = []
+    for _ in range(250):
+        actions += talk.connect() if talk.session.state == WAITING else []
+        actions += talk.hear(greeting) if talk.session.state == GREETING else []
+        actions += talk.hear(b"bad\n") + talk.run(0.1)
+    assert b"0.5\n" not in data_of(actions)
+    assert data_of(actions).count(b"hello\n") > 5, "after each silence"
+    assert any("neutral until a report" in each for each in notes(actions, WITHHELD))
+    assert data_of(talk.ask("dance") + talk.ask("land")) == [b"land\n"]
+    talk.rank = Rank.LANDING
+    assert b"0.5\n" in talk.sends(0.2)
+    talk.rank = Rank.COMMAND
+    talk.hear(b"12\n")
+    assert b"0.5\n" in talk.sends(1.1)
+
+
+def test_a_robot_on_datagrams_whose_reports_are_blocked_is_moved():
+    handshake = lambda _: iter([(b"hello\n", lambda packet: packet == b"ok\n")])  # noqa: E731
+    talk = talk_of(Datagrams, handshake=handshake, decode_report=lambda *_: Answer(""))
+    assert b"0.5\n" not in talk.sends(1.0)
+    talk.hear(b"ok\n")
+    assert b"0.5\n" in talk.sends(0.2)
+
+
 def test_a_robot_that_is_switched_off_is_not_said_to_send_packets():
     talk = talk_of(Datagrams, decode_report=lambda _, packet: None)
     talk.hear(b"bad\n")
@@ -107,6 +145,7 @@ def test_an_answer_in_the_greeting_need_not_be_a_report(robot):
 @pytest.mark.parametrize("error", ERRORS, ids=repr)
 def test_a_velocity_that_raises_an_error_becomes_neutral(error):
     talk = talk_of(Meter, error=error, fails=(DRIVE,))
+    talk.hear(b"12\n")
     actions = talk.run(1.0)
     assert set(data_of(actions)) == {b"0\n"}
     first, *others = notes(actions, UNENCODABLE)
@@ -119,10 +158,10 @@ def test_a_velocity_that_raises_an_error_becomes_neutral(error):
 @pytest.mark.parametrize("robot", [Meter, Datagrams])
 def test_without_neutral_the_last_words_are_sent_and_the_link_ends(robot, error):
     talk = talk_of(robot)
+    talk.hear(b"12\n")
     talk.run(0.2)
     assert talk.session.last_words()
     type(talk.session._end.robot).error, type(talk.session._end.robot).fails = error, (DRIVE, BodyVelocity())
-    talk.hear(b"12\n")
     actions = talk.run(1.0)
     assert data_of(actions)[:2] == [b"0\n", b"bye\n"]
     assert len([each for each in notes(actions, UNENCODABLE) if each.startswith("Neutral")]) == 1
@@ -150,11 +189,11 @@ def test_an_error_is_said_once_whatever_its_value_and_hides_no_other(value):
         if packet == b"bad\n":
             raise ValueError("no checksum")
         number = float(packet)
-        return Telemetry(charge=number) if value == "charge" else Telemetry((number, number))
+        return Telemetry((number, number)) if value == "place" else Telemetry(charge=number)
 
     talk = talk_of(Datagrams, decode_report=decode, error=OSError("disk"))
     type(talk.session._end.robot).fails = [BodyVelocity(0.01 * number) for number in range(2, 40)]
-    actions = []
+    actions = talk.hear(b"1\n")
     for number in range(2, 40):
         if value == "command":
             talk.command = BodyVelocity(0.01 * number)

@@ -10,7 +10,7 @@ from session_talk import notes
 from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.robot_class import Packets, Robot, Serial, Telemetry
 from drone_bridge.robot_class.bridge import RobotClassBridge
-from drone_bridge.robot_class.client_session import CONNECTED, GREETING, UNGREETED
+from drone_bridge.robot_class.client_session import CONNECTED, GREETING, OBEYS_S, UNGREETED
 from drone_bridge.session.arbiter import Rank
 from drone_bridge.session.session import Note
 
@@ -152,8 +152,9 @@ def test_a_robot_that_is_back_before_its_hold_is_not_driven(driven):
     assert not drives(driven, 1.0)
     assert driven.session.disobeys == "a wheel has dropped"
     decide(driven, Rank.HOLD)
-    driven.connect(b"hello\n")
+    driven.connect(b"hello\n", b"0.5\n")
     decide(driven, *DRIVE)
+    assert set(driven.sends(OBEYS_S - 0.05)) == {b"v 0\n"}, "neutral first, as after each loss"
     assert drives(driven), "a person has resumed it"
 
 

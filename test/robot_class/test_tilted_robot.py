@@ -125,6 +125,7 @@ def test_a_raw_command_is_sent_unchanged_and_neutral_is_zero_shares():
     actions = flight.run(0.1)
     assert {each.data for each in sent(actions)} == {NEUTRAL}
     assert ESTIMATED not in {getattr(each, "counter", "") for each in actions}
+    flight.hear(flight.end.encode_report(flight.body.telemetry()))
     flight.vehicle.arbiter.put(Arrival(Shares(0.5, 0.25, -0.25, 1.0), flight.now_s))
     (each,) = sent(flight.run(STEP_S))
     assert (each.data, each.if_sent) == (b"steer 0.5 0.25 -0.25 1", (SENT,))

@@ -77,7 +77,7 @@ STOP_PATH = {
     " _forget_commands _settle",
     "ros/node/protocol_node": "_clean_up leave publish takes_commands check_age end_subscriptions",
     "robot_class/client_session": "tick _turn _in_turn resume lost end last_words neutral_sent _final _stopped _follow"
-    " _withheld _ended _drive _left _neutral_of_datagrams expires_at",
+    " _withheld _is_unproven _ended _drive _left _neutral_of_datagrams expires_at",
 }
 #: Imported once, as children inherit it. No module of the package, which may import the changed one.
 PRELOADED = ("geometry_msgs.msg", "numpy", "rclpy.lifecycle", "sensor_msgs.msg")
