@@ -23,6 +23,7 @@ export class Recorder {
     this.#topic = `${this.stream.node}/recording`;
     this.stream.subscribe(this.#topic, ({ value }) => {
       this.#folder = value.data;
+      this.stream.dispatchEvent(new CustomEvent("recording", { detail: this.#folder }));
       this.#show();
     });
   }

@@ -14,11 +14,17 @@ export class Recordings {
   readonly element: HTMLElement;
   #where = h("p.hint");
   #list = h("div.recordings");
+  /** Folder of the bag that is being recorded; empty without one. */
+  #folder = "";
 
   constructor(private stream: Stream, private helm: Helm) {
     const reload = h("button.small", { onclick: () => void this.#load() }, "Reload");
     this.element = h("div.tab-body", {}, h("div.tab-tools", {}, this.#where, reload), h("div.scroll", { tabindex: 0 }, this.#list));
     new IntersectionObserver((entries) => entries.some((entry) => entry.isIntersecting) && void this.#load()).observe(this.element);
+    stream.addEventListener("recording", (event) => {
+      this.#folder = (event as CustomEvent<string>).detail;
+      if (this.element.checkVisibility()) void this.#load();
+    });
     helm.addEventListener("watching", (event) => this.#open((event as CustomEvent<{ recording: string; link: string }>).detail));
     helm.addEventListener("refused", () => this.#enable());
   }
@@ -28,7 +34,7 @@ export class Recordings {
     const answer = await fetch(documentAddress("recordings.json")).catch(() => undefined);
     if (!answer?.ok) return void (this.#where.textContent = "The list can't be read: no connection.");
     const { folder, recordings }: Found = await answer.json();
-    this.#where.textContent = recordings.length > 0 ? `In ${folder}, the newest first.` : `None in ${folder} yet. Press Record, or start with record:=true.`;
+    this.#where.textContent = this.#folder ? `Recording into ${this.#folder}.` : recordings.length > 0 ? `In ${folder}, the newest first.` : `None in ${folder} yet. Press Record, or start with record:=true.`;
     this.#list.replaceChildren(...recordings.map(({ name, bytes, changed_s }) => this.#row(name, bytes, changed_s)));
   }
 
@@ -42,10 +48,11 @@ export class Recordings {
         this.helm.watch(name);
       },
     }, "Watch");
+    const may = this.helm.maySteer && !this.#folder.endsWith(`/${name}`); // while it is recorded, it is incomplete
     return h("div.recording-row", { "data-recording": name },
       h("span.recording-name", { title: new Date(changedS * 1000).toLocaleString() }, name), h("span.hint", {}, size),
-      this.helm.maySteer && watch, this.helm.maySteer && h("a.button.report", { href: documentAddress(`reports/${encodeURIComponent(name)}`).href, target: "_blank", title: "Its verdict, events, track and plots, on a page of its own" }, "Report"),
-      this.helm.maySteer && h("a.button", { href: documentAddress(`recordings/${encodeURIComponent(name)}`).href, download: `${name}.mcap` }, "Download"));
+      may && watch, may && h("a.button.report", { href: documentAddress(`reports/${encodeURIComponent(name)}`).href, target: "_blank", title: "Its verdict, events, track and plots, on a page of its own" }, "Report"),
+      may && h("a.button", { href: documentAddress(`recordings/${encodeURIComponent(name)}`).href, download: `${name}.mcap` }, "Download"));
   }
 
   #open({ recording, link }: { recording: string; link: string }): void {
