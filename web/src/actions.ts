@@ -106,10 +106,10 @@ export class Actions {
     }
     try {
       const { message, success } = await this.stream.call(service, request);
-      this.say(message || `${service}: done.`);
+      this.say(outcome(lastOf(service), message, success));
       return success !== false;
     } catch (error) {
-      this.say((error as Error).message);
+      this.say(`${lastOf(service)}: ${(error as Error).message}`);
       return false;
     }
   }
@@ -122,6 +122,13 @@ export function nameOf({ action }: Emergency): string {
 
 export function questionOf({ effect }: Emergency): string {
   return `Press again: ${effect}`;
+}
+
+/** A sentence for the answer of a service: a robot's own word, such as "ok", needs one. */
+export function outcome(name: string, message: string, success?: boolean): string {
+  if (/\.$/.test(message)) return message;
+  if (success === false) return `${name} failed: ${message || "no reason was given"}.`;
+  return !message ? `${name}: done.` : message === "sent" ? `${name} was sent.` : `${name}: the vehicle answers "${message}".`;
 }
 
 function nodeOf(service: string): string {

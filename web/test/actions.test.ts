@@ -2,7 +2,7 @@
 // Buttons of a vehicle's services: one press or two, on hold, and while another person steers; switches.
 import assert from "node:assert/strict";
 import test from "node:test";
-import { Actions } from "../src/actions";
+import { Actions, outcome } from "../src/actions";
 import { Fleet } from "../src/fleet";
 import type { Helm } from "../src/helm";
 import type { Stream } from "../src/stream";
@@ -71,11 +71,16 @@ for (const [name, state, moves] of [
   });
 }
 
+test("each answer is shown as a sentence", () => {
+  assert.deepEqual([outcome("beep", "sent", true), outcome("takeoff", "ok", true), outcome("run", ""), outcome("land", "it flies", false), outcome("land", "Landed.", true)],
+    ["beep was sent.", 'takeoff: the vehicle answers "ok".', "run: done.", "land failed: it flies.", "Landed."]);
+});
+
 test("a flat trim is a button of one press, whose answer is shown", async () => {
   const { buttons, called, said } = shown({}, ["/flat_trim", "std_srvs/srv/Trigger"]);
   buttons.get("flat trim")!.dispatchEvent(new Event("click"));
   await new Promise(setImmediate);
-  assert.deepEqual([called, said], [["/flat_trim"], ["done"]]);
+  assert.deepEqual([called, said], [["/flat_trim"], ["flat trim failed: done."]]);
 });
 
 test("a vehicle in a namespace within keeps its buttons to itself", () => {
