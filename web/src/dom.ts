@@ -112,6 +112,11 @@ export function ageText(seconds: number): string {
   return seconds < 100 ? `${Math.floor(seconds)} s ago` : `${Math.floor(seconds / 60)} min ago`;
 }
 
+/** A text that goes on, without its full stop. */
+export const clause = (text: string): string => text.replace(/\.$/, "");
+/** Names as the subject of a sentence. */
+export const are = (names: string[]): string => `${names.join(" and ")} ${names.length > 1 ? "are" : "is"}`;
+
 /** Run a function at most once per frame, for any number of requests. */
 export function oncePerFrame(work: () => unknown): () => void {
   let asked = false;

@@ -5,7 +5,7 @@ import {
   BufferGeometry, Camera, Group, Line, LineBasicMaterial, Mesh, MeshBasicMaterial, Object3D, Plane, Raycaster, RingGeometry, Vector2,
   Vector3, type Matrix4, type Scene as World,
 } from "three";
-import { ageText, decimal, h, setText } from "./dom";
+import { ageText, clause, decimal, h, setText } from "./dom";
 import type { Fleet } from "./fleet";
 import type { Helm } from "./helm";
 import { opened } from "./open_forms";
@@ -171,7 +171,7 @@ export class Goals {
     } else if (this.#isArmed) setText(this.#text, "Tap the target on the ground");
     else if (goal) {
       const left = [goal.distance != null ? `${decimal(goal.distance, 1)} m` : "", goal.left_s != null ? `${decimal(goal.left_s, 0)} s` : ""].filter(Boolean).join(", ");
-      setText(this.#text, `${{ asked: "Goal", sent: "Goal", going: "On its way", done: "Arrived", refused: "Goal refused", ended: "Goal ended" }[goal.state]}: ${goal.text}${left && ` (${left} left)`}${IS_OVER.has(goal.state) ? `, ${ageText((performance.now() - this.#overMs) / 1000)}` : ""}`);
+      setText(this.#text, `${{ asked: "Goal", sent: "Goal", going: "On its way", done: "Arrived", refused: "Goal refused", ended: "Goal ended" }[goal.state]}: ${clause(goal.text)}${left && ` (${left} left)`}${IS_OVER.has(goal.state) ? `, ${ageText((performance.now() - this.#overMs) / 1000)}` : ""}`);
     }
   }
 }

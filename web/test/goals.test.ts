@@ -54,6 +54,20 @@ test("choosing another vehicle gives up a target that was tapped before", (conte
   assert.deepEqual(sent, ["/b/cmd_vel_stamped"]);
 });
 
+test("the text of a goal has one full stop at most", (context) => {
+  context.mock.timers.enable({ apis: ["setInterval", "setTimeout"] });
+  const made: Element[] = [];
+  Object.assign(globalThis, { document: { createElement: (name: string): Element => (made.push(new Element(name)), made.at(-1)!) } });
+  const goal = { state: "going", text: "Accepted.", distance: 3, left_s: null, age_s: 2 };
+  const helm = Object.assign(new EventTarget(), { vehicles: [{ topic: "/cmd_vel_stamped", name: "a", axes: ["x"], goal }] });
+  const stream = Object.assign(new EventTarget(), { topics: new Map() }) as unknown as Stream;
+  new Goals(new World(), new PerspectiveCamera(), stream, helm as unknown as Helm, new Fleet(stream, helm as unknown as Helm), () => undefined);
+  const shown = (): string | undefined => (helm.dispatchEvent(new Event("change")), made.find(({ name }) => name === "span")?.textContent);
+  assert.equal(shown(), "On its way: Accepted (3.0 m left)");
+  Object.assign(goal, { state: "done", text: "Is at the goal.", distance: null });
+  assert.equal(shown(), "Arrived: Is at the goal, 2 s ago");
+});
+
 test("a vehicle with odometry and another controller takes no goals, which its button says", () => {
   const state: [string, string] = ["drone_controller/state", "drone_bridge/msg/ControllerState"], odom: [string, string] = ["odom", "nav_msgs/msg/Odometry"];
   assert.deepEqual([[state, odom], [odom], [state]].map((topics) => otherController(new Map(topics))), ["drone_controller", undefined, undefined]);

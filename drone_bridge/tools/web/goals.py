@@ -145,8 +145,8 @@ class Goals:
             return
         del self._asked[vehicle]
         if future.exception() or not future.result().accepted:
-            why = future.exception() or "its controller refused it"
-            self._send(vehicle, {"state": "refused", "text": f"Refused: {why}"})
+            why = str(future.exception() or "its controller refused it")
+            self._send(vehicle, {"state": "refused", "text": why})
             return
         handle = future.result()
         self._handles[vehicle] = handle
