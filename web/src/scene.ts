@@ -212,7 +212,7 @@ export class Scene {
   #trails(): [string, Trail][] {
     return [...this.#bodies].map(([topic, { trail, goneMs, oldS }]) => {
       const prefix = topic.slice(0, -DESCRIPTION.length);
-      const name = this.fleet.subjects.find((subject) => subject.prefix === prefix)?.name ?? prefix.replace(/^\/|\/$/g, "");
+      const name = this.fleet.subjects.find((subject) => subject.prefix === prefix)?.name ?? (prefix.replace(/^\/|\/$/g, "") || "vehicle");
       const goneS = goneMs === undefined ? this.helm.link.ageS(Date.now()) : (performance.now() - goneMs) / 1000;
       const age = goneS > 0 ? ageText(goneS) : "";
       const seen = oldS ? `last seen${Number.isFinite(oldS) ? ` ${ageText(oldS)}` : " at the landing"}` : "";
