@@ -10,7 +10,7 @@ from drone_bridge.msg import HoldStatus
 from drone_bridge.ros.hold.wish_file import FiledWish
 from drone_bridge.tools.web.announcements import Announcements
 from drone_bridge.tools.web.helm import ASK_S, LEASE_S, MAX_AGE_S, NEUTRAL, HelmRefusedError
-from drone_bridge.tools.web.helm_desk import HELM_ENDS_WITHIN_S, HelmDesk
+from drone_bridge.tools.web.helm_desk import HELM_ENDS_WITHIN_S, HOLD_REPORTED_WITHIN_S, HelmDesk
 from drone_bridge.tools.web.stop_desk import HELM_TAKEN_S, MAX_WANTED, STOP_TIMEOUT_S, StopDesk
 from drone_bridge.tools.web.vehicles import SteeredVehicle
 from drone_bridge.tools.web.wishes import Wishes
@@ -275,7 +275,8 @@ def test_a_wish_outlives_a_restarted_bridge_that_says_that_it_is_not_held(report
 def test_a_hold_or_a_wish_that_can_t_be_kept_is_reported_on_the_page(reporting):
     reporting.report(held=True, reason="the service hold was called", problem="its disk is full")
     assert (reporting.held["why"], reporting.held["unkept"]) == ("the service hold was called", "its disk is full")
-    reporting.report(held=True)
+    reporting.report(held=True, reason="Anne pressed STOP")
+    assert reporting.held["why"] == "you pressed STOP"
     reporting.stop()
     assert reporting.held["unkept"] == ""
     reporting.keeper.problem = "the disk is full"
@@ -413,6 +414,17 @@ def test_a_resume_that_is_refused_is_reported_and_not_repeated(reporting):
     reporting.tick(HELM_ENDS_WITHIN_S)
     assert reporting.done == [("resume", TOPIC)]
     assert reporting.notices == [(ANNE, "The vehicle is still on hold: the request may be stale.")]
+
+
+def test_a_vehicle_whose_helm_ends_is_stopping_until_it_reports_a_hold_or_is_late(released):
+    assert [released.held[name] for name in ("since", "why", "is_sure")] == [None, "you left the helm", False]
+    released.tick(HOLD_REPORTED_WITHIN_S)
+    assert released.held is None
+    released.take()
+    assert released.held is None
+    released.tick(LEASE_S + 1.0)
+    released.report(held=True, reason="the helm ended")
+    assert (released.held["why"], released.held["is_sure"]) == ("you left the helm", True)
 
 
 @pytest.fixture

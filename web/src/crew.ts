@@ -57,7 +57,7 @@ export class Crew {
     if (shown !== this.#shown) {
       this.#shown = shown;
       this.element.replaceChildren(...asking.map(({ number, name }) => h("div", {},
-        h("span", {}, `${name} asks for the helm`), h("span.left"), h("button.hand-over", { onclick: () => this.#handOver(number) }, "Hand over"))),
+        h("span", {}, `${name} asks for the helm`), h("span.left"), h("button.hand-over", { onclick: () => this.helm.handOver(number) }, "Hand over"))),
         h("button.keep", { onclick: () => this.helm.keep() }, "Keep it"));
     }
     asking.forEach((each, index) => setText(this.element.children[index]!.querySelector(".left")!, this.#leftS(each) ? ` and may take it in ${this.#leftS(each)} s ` : " and may take it now "));
@@ -69,9 +69,5 @@ export class Crew {
     if (this.helm.mine) this.leave();
     else if (vehicle?.pilot === "other" && !(mine && this.#leftS(mine) === 0)) this.helm.ask(vehicle.topic);
     else if (vehicle) this.helm.take(vehicle.topic);
-  }
-
-  #handOver(number: number): void {
-    this.helm.handOver(number);
   }
 }

@@ -18,13 +18,9 @@ export class Fleet extends EventTarget {
   #chosen = "";
   /** The chosen one, as far as it is known after it has left. */
   #kept?: Subject;
-  #stream: Stream;
-  #helm: Helm;
 
-  constructor(stream: Stream, helm: Helm) {
+  constructor(private stream: Stream, private helm: Helm) {
     super();
-    this.#stream = stream;
-    this.#helm = helm;
     stream.addEventListener("graph", () => this.#look());
     helm.addEventListener("change", () => this.#look());
   }
@@ -50,14 +46,14 @@ export class Fleet extends EventTarget {
   /** Topics of the subject, or of another one, by their names below its namespace. */
   topics(prefix = this.subject.prefix): Map<string, string> {
     const topics = new Map<string, string>();
-    for (const [topic, channel] of this.#stream.topics) {
+    for (const [topic, channel] of this.stream.topics) {
       if (this.isIn(prefix, topic)) topics.set(topic.slice(prefix.length), channel.schemaName);
     }
     return topics;
   }
 
   #look(): void {
-    const subjects = this.#helm.vehicles.map((vehicle): Subject => {
+    const subjects = this.helm.vehicles.map((vehicle): Subject => {
       const prefix = vehicle.topic.slice(0, vehicle.topic.lastIndexOf("/") + 1);
       return { prefix, name: vehicle.name, vehicle };
     });
@@ -65,7 +61,7 @@ export class Fleet extends EventTarget {
     if (subjects.length === 0) {
       const prefixes = new Set<string>();
       const bridges = new Map<string, string>();
-      for (const [topic, { schemaName }] of this.#stream.topics) {
+      for (const [topic, { schemaName }] of this.stream.topics) {
         // A bridge has a topic of its own, which makes its namespace a vehicle. Others with odometry are not.
         const [, prefix = "", bridge = ""] = /^(.*\/)(\w+)_(?:bridge|server)\/\w+$/.exec(topic) ?? [];
         if (bridge && bridge !== "web") bridges.set(prefix, bridge);

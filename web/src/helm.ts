@@ -57,8 +57,8 @@ export interface Emergency {
 
 /** Hold of a vehicle, which ignores commands. */
 export interface Held {
-  /** s since 1970, by the server's clock. */
-  since: number;
+  /** s since 1970, by the server's clock; null before the vehicle has reported it. */
+  since: number | null;
   why: string;
   /** Whether the vehicle has confirmed that it is held. */
   is_sure: boolean;
@@ -136,7 +136,8 @@ export class Helm extends EventTarget {
   limit = "";
   /** At full deflection, m/s; null until the server has reported it. */
   maxSpeed: number | null = null;
-  maySteer = false;
+  /** Undefined until the server has said so. */
+  maySteer?: boolean;
   isOpen = false;
   readonly link = new LostLink();
   #socket?: WebSocket;
@@ -184,7 +185,8 @@ export class Helm extends EventTarget {
   #onClose(code: number, reason: string): void {
     this.#socket = undefined;
     if (this.isOpen) this.link.lost(Date.now(), code, reason);
-    this.isOpen = this.maySteer = false;
+    this.isOpen = false;
+    this.maySteer = undefined;
     // Last known states with their holds, but without a pilot here.
     this.vehicles = this.vehicles.map((vehicle) => ({ ...vehicle, pilot: null, pilot_name: "", asked: [] }));
     this.#token = undefined;

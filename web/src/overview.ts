@@ -5,7 +5,7 @@ import { Activity } from "./activity";
 import { cameraTopics } from "./cameras";
 import { h, setText, setValue } from "./dom";
 import type { Fleet, Subject } from "./fleet";
-import type { Helm, Vehicle } from "./helm";
+import type { Helm } from "./helm";
 import { drawPicture } from "./pictures";
 import type { Links } from "./links";
 import { Readings } from "./readings";
@@ -118,12 +118,13 @@ class Card {
     const { vehicle } = this.subject;
     const links = this.links.of(this.subject.prefix, vehicle?.node);
     const broken = links.find(({ level }) => level === "error");
-    const isHeld = Boolean(vehicle?.held);
+    const isHeld = vehicle ? vehicle.held !== null : this.#activity.isHeld;
     const isGone = !vehicle && this.helm.vehicles.length > 0;
-    const { movement, doing } = this.#activity;
+    const { movement } = this.#activity;
+    const [, activity, more] = this.#activity.doing(vehicle, isHeld, this.links.commandRate(this.subject.prefix, vehicle));
     this.#lamp.className = `lamp ${this.helm.link.text || isGone ? "stale" : broken ? "error" : isHeld ? "warn" : "ok"}`;
-    setText(this.#state, isGone ? "Gone" : broken ? `${broken.name}: ${broken.text}` : isHeld ? ["On hold", movement.toLowerCase()].filter(Boolean).join(", ") : movement || doing || "Connected");
-    setText(this.#who, [whoCommands(vehicle), movement && !isHeld && doing].filter(Boolean).join(" · "));
+    setText(this.#state, isGone ? "Gone" : broken ? `${broken.name}: ${broken.text}` : isHeld ? ["On hold", movement.toLowerCase()].filter(Boolean).join(", ") : movement || activity);
+    setText(this.#who, vehicle?.held ? summary(vehicle) : isGone ? "" : [movement && activity !== movement && activity, more].filter(Boolean).join(" · "));
     this.#resume.hidden = !isHeld || !this.helm.maySteer;
     for (const [name, element] of this.#values) {
       const reading = this.#readings.of(name);
@@ -169,11 +170,4 @@ class Card {
     }
     this.#isDrawing = false;
   }
-}
-
-function whoCommands(vehicle: Vehicle | undefined): string {
-  if (!vehicle) return "";
-  if (vehicle.held) return summary(vehicle);
-  if (vehicle.pilot) return vehicle.pilot === "you" ? "You steer" : `${vehicle.pilot_name} steers`;
-  return vehicle.commanders.length > 0 ? `${vehicle.commanders.join(" and ")} is commanding it` : "No commands";
 }

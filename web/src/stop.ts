@@ -2,7 +2,7 @@
 // STOP, for everyone and everywhere on the page, and the hold that follows until a person resumes the vehicle.
 
 import { whenFullScreenLeft } from "./browser_features";
-import { h, onPress, setText } from "./dom";
+import { are, h, onPress, setText } from "./dom";
 import type { Fleet } from "./fleet";
 import type { Held, Helm, Vehicle } from "./helm";
 import { closeNewest } from "./open_forms";
@@ -119,7 +119,7 @@ export class Stop {
     this.#resume.hidden = !this.#resumable || !this.helm.maySteer;
     this.#resumeAll.hidden = (held.length < 2 && !allStopped) || !this.helm.maySteer;
     this.banner.classList.toggle("error", isWaiting || Boolean(refusal || gone || held.some((each) => each.held?.problem)));
-    const mayNot = this.helm.maySteer || !this.helm.isOpen ? "" : "only viewers with permission to steer can resume";
+    const mayNot = this.helm.maySteer === false ? "only viewers with permission to steer can resume" : "";
     const lines: string[] = this.banner.hidden ? [""]
       : isWaiting ? ["STOP has not reached the server yet", refusal || "Retrying when connected."]
         : refusal ? ["This link is not valid", refusal]
@@ -131,7 +131,7 @@ export class Stop {
     setText(this.#text, text);
     if (meant.length > 0 && allStopped) why.push("later vehicles are stopped, too");
     if (text !== limit) why.push(limit);
-    setText(this.#why, [...why, meant.length > 0 && gone && `${gone} has disappeared without confirming STOP`].filter(Boolean).join("; "));
+    setText(this.#why, [...why, meant.length > 0 && gone && `${gone} has disappeared without confirming STOP`].filter(Boolean).join("; ").replaceAll(".;", ";"));
   }
 }
 
@@ -141,7 +141,7 @@ function clock(seconds: number): string {
 
 /** Start time of the hold; unknown if it is older than the bridge. */
 function sinceOf({ since, why }: Held): string {
-  return why === BEFORE ? "" : ` since ${clock(since)}`;
+  return why === BEFORE || since === null ? "" : ` since ${clock(since)}`;
 }
 
 /** State of a held vehicle, or why it is not held yet. */
@@ -149,7 +149,7 @@ function stateOf({ held, holds, commanders }: Vehicle): string {
   if (held!.problem) return `NOT STOPPED YET: ${held!.problem}`;
   if (!held!.is_sure) return "Stopping …";
   if (holds.length === 0) return `Stopped${sinceOf(held!)}; zero commands are sent repeatedly`;
-  return `On hold${sinceOf(held!)}, ${commanders.length > 0 ? `${commanders.join(" and ")} is ignored` : "all commands are ignored"}`;
+  return `On hold${sinceOf(held!)}, ${commanders.length > 0 ? are(commanders) : "all commands are"} ignored`;
 }
 
 function reasons({ held, holds }: Vehicle): string[] {

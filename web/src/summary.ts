@@ -9,7 +9,7 @@ import type { Fleet, Subject } from "./fleet";
 import type { Health } from "./health";
 import type { Helm } from "./helm";
 import type { Link, Links } from "./links";
-import type { Arrival, Stream } from "./stream";
+import type { Arrival, Message, Stream } from "./stream";
 
 const PERIOD_MS = 500;
 const ODOMETRY = "nav_msgs/msg/Odometry";
@@ -89,6 +89,8 @@ export class Summary {
     this.#ends = [
       ...(shown.has("odom") ? [stream.subscribe(`${prefix}odom`, (arrival) => (this.#odometry = arrival))] : []),
       stream.subscribe(`${prefix}height`, (arrival) => (this.#height = arrival)),
+      // Odometry that moves a frame has a position, however uncertain it is.
+      stream.subscribe("/tf", (arrival) => (this.#isGood ||= arrival.value.transforms.some((each: Message) => each.child_frame_id === this.#odometry?.value.child_frame_id))),
     ];
   }
 
@@ -106,10 +108,13 @@ export class Summary {
       if (goneS === 0) [position, doing].forEach((cell) => cell.age(lostS));
       return;
     }
+    const { vehicle, prefix } = this.fleet.subject;
+    const isHeld = vehicle ? this.helm.isStopped(vehicle) : this.#activity.isHeld;
     const { level, text, source } = this.health.verdict;
-    this.#cells.health.show(level, text, source);
+    if (isHeld && level === "ok") health.show("warn", "On hold", vehicle?.held?.why); // which is not reported yet
+    else health.show(level, text, source);
     if (goneS > 0) return;
-    this.#showDoing();
+    doing.show(...this.#activity.doing(vehicle, isHeld, this.links.commandRate(prefix, vehicle)));
     this.#showPosition();
   }
 
@@ -120,7 +125,7 @@ export class Summary {
     const hasVehicle = this.fleet.subjects.length > 0;
     const level = broken ? "error" : !hasVehicle || links.some((link) => link.level !== "ok") ? "warn" : "ok";
     const amount = rate < 1e6 ? `${(rate / 1e3).toFixed(0)} kB/s` : `${(rate / 1e6).toFixed(1)} MB/s`;
-    const isViewOnly = !this.helm.maySteer && hasVehicle && !this.stream.isRecording;
+    const isViewOnly = this.helm.maySteer === false && hasVehicle && !this.stream.isRecording;
     this.#cells.connection.show(level,
       broken ? (broken.name === "server" ? broken.text : `${broken.name}: ${broken.text}`) : this.stream.isRecording ? "A recording" : "Connected",
       [...links.map(described), this.#departure.text ? "no vehicle any more" : hasVehicle ? "" : "no vehicle yet", isViewOnly ? "view only" : ""].filter(Boolean).join(" · "));
@@ -137,25 +142,9 @@ export class Summary {
     const { position } = this.#cells;
     if (point) position.show("none", ["x", "y", "z"].map((axis) => `${axis} ${decimal(point[axis])}`).join(" "), `metres in ${odometry.header.frame_id || "odom"}`, this.stream.silentS(this.#odometry!));
     else if (height !== undefined) position.show("none", `${decimal(height)} m above ground`, "no horizontal position", this.stream.silentS(this.#height!));
-    else position.show("none", "Unknown", odometry ? "odometry without a known position" : "no odometry and no height");
+    else position.show("none", "Unknown", odometry ? "odometry without a known position" : this.#topics.size > 0 ? "no message yet" : "no odometry and no height");
   }
 
-  /** Commander of the vehicle, and the reason. */
-  #showDoing(): void {
-    const { doing, state, movement } = this.#activity;
-    const { vehicle } = this.fleet.subject;
-    const isHeld = vehicle ? this.helm.isStopped(vehicle) : this.#activity.isHeld;
-    const commanders = vehicle?.commanders ?? [];
-    const who = commanders.length > 0 ? commanders.join(" and ") : "no node";
-    const cell = this.#cells.doing;
-    if (isHeld) cell.show("warn", "On hold", commanders.length > 0 ? `${who} is ignored until Resume` : "until Resume");
-    else if (vehicle?.pilot) {
-      cell.show("none", vehicle.pilot === "you" ? "Steered from here" : "Steered from another page", commanders.length > 0 ? `${who} is overruled${doing && `, ${doing}`}` : "");
-    } else if (state) cell.show("none", doing, `${state.value.reason}${commanders.length > 0 ? ` (${who})` : ""}`, this.stream.silentS(state));
-    else if (commanders.length > 0) cell.show("none", movement || "Commanded", `by ${who}`);
-    else if (this.stream.isRecording) cell.show("none", movement || "Not recorded", "no controller was recorded");
-    else cell.show("none", movement || "Idle", "no commands");
-  }
 }
 
 function described({ name, ageS }: Link): string {

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """HelmDesk: gives pages the helms of vehicles, and commands these. No socket, no clock."""
 
+import math
 from collections.abc import Callable, Container, Mapping
 
 from builtin_interfaces.msg import Time
@@ -10,6 +11,9 @@ from drone_bridge.tools.web.helm import LEASE_S, NEUTRAL, Helm, Motion
 
 HELM_ENDS_WITHIN_S = HELM_ENDS_AFTER_S + 0.5
 """Maximum time that the last command from here is in force, even at a slow bridge, s."""
+
+HOLD_REPORTED_WITHIN_S = 5.0
+"""Time after the last command in which a bridge reports that its helm has ended, also on a slow machine, s."""
 
 SendCommand = Callable[[str, Motion, Time | None], None]
 """Publishes a command: topic, motion along AXES from -1 to 1, and its time, or None for now."""
@@ -53,6 +57,10 @@ class HelmDesk:
         """Return when a vehicle without a pilot is free of commands from here at the latest."""
         is_free = self.leases.pilot_of(topic) is None
         return self._commanded_s[topic] + HELM_ENDS_WITHIN_S if is_free and topic in self._commanded_s else 0.0
+
+    def is_ending(self, topic: str, now_s: float) -> bool:
+        """Return whether a vehicle is expected to report a hold, as its helm has ended."""
+        return topic in self.ended and now_s - self._commanded_s.get(topic, -math.inf) < HOLD_REPORTED_WITHIN_S
 
     def take(self, page: int, topic: str, now_s: float) -> None:
         """Give a page the helm. Raises HelmRefusedError."""
@@ -111,6 +119,9 @@ class HelmDesk:
         for lease in self.leases.expired(now_s):
             self.notify(lease.pilot, f"You have lost the helm: no command was received from you for {LEASE_S:g} s.")
             self.ended[lease.vehicle] = self.names[lease.pilot]
+            self.announce()
+        for topic in [each for each in self.ended if each in self._commanded_s and not self.is_ending(each, now_s)]:
+            del self._commanded_s[topic]
             self.announce()
 
     def _begin(self, topic: str, now_s: float) -> None:

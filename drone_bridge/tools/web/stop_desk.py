@@ -173,7 +173,7 @@ class StopDesk:
         """Return for a viewer, by name, since when and why a vehicle is held or stopped, and any problem."""
         wish, vehicle = self.wishes.get(topic), self.vehicles[topic]
         since, is_kept = self._held.get(topic, (None, False))
-        if wish is None and since is None:
+        if wish is None and since is None and not (vehicle.reporters and self._helms.is_ending(topic, now_s)):
             return None
         held = [each for each in self._statuses_of(topic).values() if each.held]
         problem = ""
@@ -186,10 +186,10 @@ class StopDesk:
         elif is_kept:
             why = "from before this launch"
         else:
-            why = next((each.reason for each in held), "")
+            why = next((each.reason for each in held), "").replace(f"{viewer} pressed", "you pressed")
         is_sure = since is not None or (wish is not None and (wish.is_reached or not vehicle.holds))
         # A restarted bridge reports that it is held since its start.
-        since = min(each for each in (since, wish.since_s if wish else None) if each is not None)
+        since = min((each for each in (since, wish.since_s if wish else None) if each is not None), default=None)
         unkept = next((each.problem for each in held if each.problem), "") or (self._keeper.problem if wish else "")
         return {"since": since, "why": why, "is_sure": is_sure, "problem": problem, "unkept": unkept}
 
