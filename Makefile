@@ -85,8 +85,8 @@ coverage: setup_tests
 	@$(ACTIVATE) && rm -rf build/coverage && DRONE_BRIDGE_COVERAGE=$(CURDIR)/build/coverage python test/runner/run.py --all
 	@$(ACTIVATE) && coverage combine --quiet build/coverage && coverage report --format=total
 
-# Kills, stalls, broken peers, several machines, many vehicles, landings, reports that lie, CPU. Prints figures, and fails only
-# if a vehicle moved without permission, or did not stop. Half an hour at most: make measure SHORT=1
+# Kills, stalls, broken peers, several machines, landings, reports that lie, CPU. Prints figures, and fails only if
+# a vehicle moved without permission, or did not stop. Half an hour at most: make measure SHORT=1
 # Some steps only: make measure STEPS='kills hosts'; python measure/run.py --list names all.
 measure: setup_tests
 	@$(ACTIVATE) && python measure/run.py $(if $(SHORT),--short) $(STEPS)
