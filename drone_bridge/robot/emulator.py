@@ -38,7 +38,7 @@ from drone_bridge.programs.options import (
 from drone_bridge.programs.program import TrajectoryFile, print_event, run_program
 from drone_bridge.robot import codec
 from drone_bridge.robot.device.control import MAX_DRIVERS, RobotControl
-from drone_bridge.robot.device.dialects import CONTROLS, FaultyRobotdControl, RobotDialect
+from drone_bridge.robot.device.dialects import EMULATED, RobotDialect
 from drone_bridge.robot.device.drivers import Instant
 from drone_bridge.robot.device.served_driver import ServedDriver
 from drone_bridge.robot.device.vehicle import HEADLIGHT, TRACKS, DrivenSubsystem
@@ -338,7 +338,7 @@ def serve(options: argparse.Namespace, cancellation: Cancellation, stack: contex
     chassis = Chassis(options.wheel_separation, options.max_wheel_speed)
     vehicle = TrackedRobot(chassis)
     robot = SimulatedRobot(vehicle, options.subsystems, appears_s=options.appear_after, is_verbose=options.verbose)
-    control = {**CONTROLS, RobotDialect.ROBOTD_1_2: FaultyRobotdControl}[options.dialect](robot, print_event)
+    control = EMULATED[options.dialect](robot, print_event)
     if options.dialect is RobotDialect.DOCUMENT:
         control.firmware = codec.FirmwareInfo("emulator", "1", codec.PROTOCOL_VERSION)
     stream = StreamOptions(expects_acknowledgements=True)

@@ -506,15 +506,6 @@ def test_robotd_stops_on_a_stale_keep_alive_and_announces_no_release():
     assert any("subsystem 9" in each for each in notes(actions, ""))
 
 
-def test_protocol_1_repeats_all_values_of_batteries():
-    talk = Talk(dialect=RobotDialect.PROTOCOL_1)
-    alice = talk.connect("alice")
-    talk.values(_0=7654)
-    talk.run(0.5)
-    assert [event.has_ids for event in alice.heard] == [False] * len(alice.heard)
-    assert len(alice.heard) >= 2
-
-
 def test_holdings_name_the_drivers_and_their_subsystems(talk, driving):
     talk.connect("bob")
     assert (talk.session.peer, talk.session.holdings) == ("alice, bob", "alice: tracks; bob: nothing")

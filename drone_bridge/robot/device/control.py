@@ -25,7 +25,7 @@ LONGEST_NAME = 255  # characters of a driver's name that fit each packet with a 
 class RobotControl:
     """Robot's side of the protocol with all drivers."""
 
-    #: Period of `send_readings`, s. None: on each new value.
+    #: Period of `send_readings` of an emulated robot, s. None: its own.
     readings_period_s: ClassVar[float | None] = None
     #: Whether the list of subsystems has the sensors of motors.
     lists_motors: ClassVar[bool] = True

@@ -241,9 +241,10 @@ class Protocol1Control(RobotControl):
         return codec.SensorInfo(batteries, codec.SensorLayout.PROTOCOL_1 if batteries else codec.SensorLayout.DOCUMENT)
 
 
-#: Classes by dialect, without faults.
-CONTROLS: dict[RobotDialect, type[RobotControl]] = {
+#: Classes by the dialects of robot_server, and of the emulator, which has the faults.
+SERVED = {RobotDialect.DOCUMENT: RobotControl, RobotDialect.ROBOTD_1_2: RobotdControl}
+EMULATED = {
     RobotDialect.DOCUMENT: RobotControl,
-    RobotDialect.ROBOTD_1_2: RobotdControl,
+    RobotDialect.ROBOTD_1_2: FaultyRobotdControl,
     RobotDialect.PROTOCOL_1: Protocol1Control,
 }

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from enum import Enum
 
 from drone_bridge.robot import codec
-from drone_bridge.robot.device.dialects import RobotDialect
+from drone_bridge.robot.device.dialects import SERVED, RobotDialect
 from drone_bridge.robot.device.vehicle import TRACKS
 from drone_bridge.robot.discovery import MAX_NAME_BYTES
 from drone_bridge.robot.server.listing import NONE, check_topics
@@ -43,7 +43,7 @@ PARAMETERS = (
         "dialect",
         RobotDialect.DOCUMENT.value,
         "Variant of the protocol towards drivers.",
-        choices=tuple(dialect.value for dialect in RobotDialect),
+        choices=tuple(dialect.value for dialect in SERVED),
     ),
     *declarations(RobotParameters),
     *declarations(SkidSteer),

@@ -33,7 +33,7 @@ from drone_bridge.parameter_fields import parameter
 from drone_bridge.robot import codec
 from drone_bridge.robot.codec import Speeds
 from drone_bridge.robot.device.control import MAX_DRIVERS
-from drone_bridge.robot.device.dialects import CONTROLS, RobotDialect
+from drone_bridge.robot.device.dialects import SERVED, RobotDialect
 from drone_bridge.robot.device.drivers import BACKLOG_S, Instant
 from drone_bridge.robot.device.served_driver import ServedDriver
 from drone_bridge.robot.device.vehicle import DrivenSubsystem
@@ -109,7 +109,7 @@ class RobotSession(Session):
             parameters: those of the node, which may change at any time.
             wall_ms: returns the time of day, ms since 1970.
             listing: the robot's parts; None while it is not connected.
-            dialect: towards its drivers.
+            dialect: towards its drivers, of SERVED.
             is_silent: whether the robot is silent.
         """
         self.state = WAITING
@@ -121,10 +121,9 @@ class RobotSession(Session):
         self._commands = DriveCommands(lambda speeds: self._out.append(Publish(speeds)))
         self._values = SensorValues()
         self._listing = listing or Listing()
-        self._control = CONTROLS[dialect](self, self._report)
+        self._control = SERVED[dialect](self, self._report)
         self._clients: Clients[ServedDriver] = Clients(MAX_DRIVERS, first_message_s=FIRST_MESSAGE_S)
         self._has_robot, self._is_silent = listing is not None, is_silent
-        self._read_s = -math.inf  # time of the last readings
         self._watch_s = -math.inf  # time of the next check for silent drivers
         self._resumed_s = -math.inf  # end of this process's last stall
 
@@ -297,7 +296,7 @@ class RobotSession(Session):
 
     def _set_due(self) -> None:
         silent_s = self._control.silent_at_s(self._parameters.command_timeout) + _AFTER_S
-        self.due_s = min(self._commands.due_s, self._readings_due_s(), silent_s)
+        self.due_s = min(self._commands.due_s, self._values.due_s(self._parameters.sensor_period), silent_s)
         if self._control.drivers:
             self.due_s = min(self.due_s, self._watch_s)
 
@@ -336,17 +335,11 @@ class RobotSession(Session):
 
     def _send_readings(self) -> None:
         now_s = self._now.steady_s
-        if now_s < self._readings_due_s():
+        if now_s < self._values.due_s(self._parameters.sensor_period):
             return
-        self._read_s = now_s
         readings = [each for each in self._values.take(now_s) if each.sensor < len(self._listing.sensors)]
         self._out += [Note(READINGS)] * len(readings)
         self._control.send_readings(readings)
-
-    def _readings_due_s(self) -> float:
-        if self._control.readings_period_s is None:
-            return self._values.due_s(self._parameters.sensor_period)
-        return self._read_s + self._control.readings_period_s if self._control.drivers else math.inf
 
     def _answer_discovery(self, source: Any, now_s: float) -> Actions:
         """Answer a discovery request, unless the robot is not connected."""
