@@ -1,27 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Response of sticks: trim, expo and limit of each axis, and the mapping of gamepad axes. Stored in the browser.
+// Response of sticks: the limit of each axis, and the mapping of gamepad axes. Stored in the browser.
 
 import type { Alarm } from "./alarm";
 import { gamepads, storage } from "./browser_features";
 import { h, setText } from "./dom";
 import type { Fleet } from "./fleet";
-import { AXES, STILL, isStill, type Axis, type Helm, type Motion } from "./helm";
+import { AXES, STILL, type Axis, type Helm, type Motion } from "./helm";
 import { STOP_BUTTON, chosenPad } from "./pad_choice";
 
 /** Direction of a positive value, by axis. */
 export const DIRECTION: Record<Axis, string> = { x: "forward", y: "left", z: "up", yaw: "turn left" };
 
-/** All in percent. */
-interface Shape {
-  /** Offset, added while an input is deflected: a released input is neutral. */
-  trim: number;
-  /** 0 is linear, 100 is cubic, which is fine near the centre. */
-  expo: number;
-  /** Value at full deflection. */
-  limit: number;
-}
-const SHAPES: [keyof Shape, number, number][] = [["trim", -20, 20], ["expo", 0, 100], ["limit", 10, 100]];
-const PLAIN: Shape = { trim: 0, expo: 0, limit: 100 };
+/** Values at full deflection, by axis, in percent. */
+type Limits = Record<string, { limit?: number }>;
+const MIN_LIMIT = 10;
+const MAX_LIMIT = 100;
 
 /** Mapping of a gamepad's axis to one of ours, and whether it is reversed. */
 type Mapping = Partial<Record<Axis, { axis: number; isReversed: boolean }>>;
@@ -42,7 +35,7 @@ const CHOSEN_PAD = "gamepad";
 export class Feel {
   readonly element: HTMLElement;
   #name = h("input", { type: "text", maxlength: 24, placeholder: "as the server numbers you", "aria-label": "Your name" });
-  #shapes = h("tbody");
+  #limits = h("tbody");
   #mapping = h("tbody");
   #pads = h("select", { "aria-label": "Gamepad that steers", onchange: () => this.#choose(this.#pads.value) });
   #choice = h("label.field", { hidden: true }, h("span", {}, "Gamepad that steers"), this.#pads);
@@ -54,8 +47,8 @@ export class Feel {
     const reset = h("button.small", { onclick: () => this.#reset() }, "Reset");
     this.element = h("div.tab-body", {}, h("div.scroll.feel", { tabindex: 0 },
       h("label.field", {}, h("span", {}, "Your name, as others see it"), this.#name),
-      h("table", {}, h("caption", {}, "Sticks, keys and gamepad, in %"), head("", "trim", "expo", "limit"), this.#shapes),
-      h("p.hint", {}, "Trim compensates drift. Expo makes a stick gentler near its centre. Limit is the value at full deflection."),
+      h("table", {}, h("caption", {}, "Sticks, keys and gamepad, in %"), head("", "limit"), this.#limits),
+      h("p.hint", {}, "Limit is the value at full deflection."),
       h("table", {}, h("caption", {}, "Gamepad"), head("", "axis", "reversed", "now"), this.#mapping),
       this.#choice, this.#pad, alarm.element, reset,
       h("p.hint", {}, "Parameters, such as limits.*: drone-bridge param in a shell. Services and topics: drone-bridge service, topic, or Foxglove at this address.")));
@@ -71,16 +64,10 @@ export class Feel {
     this.#fill();
   }
 
-  /** Apply trim, expo and limit to an input. */
-  shaped(pushed: Motion): Motion {
-    if (isStill(pushed)) return STILL;
+  /** Apply the limits to an input. */
+  limited(pushed: Motion): Motion {
     const motion = { ...STILL };
-    for (const axis of AXES) {
-      const { trim, expo, limit } = this.#shape(axis);
-      const value = pushed[axis];
-      const bent = (1 - expo / 100) * value + (expo / 100) * value ** 3;
-      motion[axis] = Math.max(-1, Math.min(1, (bent * limit + trim) / 100));
-    }
+    for (const axis of AXES) motion[axis] = Math.max(-1, Math.min(1, (pushed[axis] * this.#limit(axis)) / 100));
     return motion;
   }
 
@@ -103,11 +90,11 @@ export class Feel {
     }));
   }
 
-  #shape(axis: Axis): Shape {
-    return { ...PLAIN, ...stored<Record<string, Shape>>(this.#shapesKey)[axis] };
+  #limit(axis: Axis): number {
+    return stored<Limits>(this.#limitsKey)[axis]?.limit ?? MAX_LIMIT;
   }
 
-  get #shapesKey(): string {
+  get #limitsKey(): string {
     return `feel ${this.#node}`;
   }
 
@@ -127,7 +114,7 @@ export class Feel {
   }
 
   #reset(): void {
-    storage.remove(this.#shapesKey);
+    storage.remove(this.#limitsKey);
     const { pad } = this;
     if (pad) storage.remove(`gamepad ${pad.id}`);
     storage.remove(CHOSEN_PAD);
@@ -135,15 +122,13 @@ export class Feel {
   }
 
   #fill(): void {
-    this.#shapes.replaceChildren(...AXES.map((axis) => h("tr", {}, h("th", { scope: "row" }, DIRECTION[axis]),
-      ...SHAPES.map(([name, min, max]) => {
-        const input = h("input", { type: "number", min, max, step: 1, value: this.#shape(axis)[name], "aria-label": `${name} of ${DIRECTION[axis]}, %`, "data-feel": `${name} ${axis}` });
-        input.addEventListener("change", () => {
-          if (!input.reportValidity() || input.value === "") return;
-          store(this.#shapesKey, axis, { ...this.#shape(axis), [name]: Number(input.value) });
-        });
-        return h("td", {}, input);
-      }))));
+    this.#limits.replaceChildren(...AXES.map((axis) => {
+      const input = h("input", { type: "number", min: MIN_LIMIT, max: MAX_LIMIT, step: 1, value: this.#limit(axis), "aria-label": `limit of ${DIRECTION[axis]}, %`, "data-feel": `limit ${axis}` });
+      input.addEventListener("change", () => {
+        if (input.reportValidity() && input.value !== "") store(this.#limitsKey, axis, { limit: Number(input.value) });
+      });
+      return h("tr", {}, h("th", { scope: "row" }, DIRECTION[axis]), h("td", {}, input));
+    }));
     const { pad } = this;
     this.#shownPads = this.#padNames;
     this.#pads.replaceChildren(...gamepads().map(({ id }) => h("option", { value: id }, id)));

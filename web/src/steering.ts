@@ -109,9 +109,9 @@ export class Steering {
       if (!this.#how.isHeld) this.#forgetRefusal();
     }
     const share = Number(this.#speed.value);
-    const shaped = this.feel.shaped(pushed);
+    const limited = this.feel.limited(pushed);
     const motion = { ...STILL };
-    for (const axis of AXES) motion[axis] = this.#mustLetGo || !this.#inputs.axes.includes(axis) ? 0 : shaped[axis] * share;
+    for (const axis of AXES) motion[axis] = this.#mustLetGo || !this.#inputs.axes.includes(axis) ? 0 : limited[axis] * share;
     if (this.helm.mine) this.helm.move(motion);
     this.#inputs.show(motion);
     setText(this.#pad, this.#inputs.padText);
