@@ -8,8 +8,9 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from geometry_msgs.msg import Point32, Polygon, PolygonStamped, PoseStamped, TwistStamped
+from geometry_msgs.msg import Point, Point32, PointStamped, Polygon, PolygonStamped, PoseStamped, TwistStamped
 from nav_msgs.msg import Odometry, Path
+from sensor_msgs.msg import Range
 from std_msgs.msg import Bool, UInt32
 from tf2_msgs.msg import TFMessage
 
@@ -67,11 +68,13 @@ class World:
         self.position, self.yaw, self.path = np.zeros(3), 0.0, []
         self.speaks, self.obeys, self.running, self.awaited = True, True, [], {}
         self.clients, self.publishers = 1, {"goal_pose": 0}
-        self.odometry, self.variance = None, 0.0  # until it is taken, and of its x
+        self.messages, self.variance = {}, 0.0  # until they are taken, and of its x
+        self.ground, self.shows = -math.inf, set()  # height of the ground that stops it, and topics that show it
         subscribe = lambda node, kind, topic, heard, qos: self.heard.__setitem__(topic, heard)  # noqa: E731
         monkeypatch.setattr(module, "subscribe", subscribe)
         monkeypatch.setattr(frame_tree, "subscribe", subscribe)
-        monkeypatch.setattr(module, "TopicStream", lambda node, kind, topic: SimpleNamespace(take=self._take_odometry))
+        take = lambda topic: lambda: self.messages.pop(topic, None)  # noqa: E731
+        monkeypatch.setattr(module, "TopicStream", lambda node, kind, topic: SimpleNamespace(take=take(topic)))
         monkeypatch.setattr(module, "ActionServer", self._serve)
         monkeypatch.setattr(module.PROCESS, "running_s", lambda: math.inf)
         self.server = GoalServer(self._node(), GoalParameters(**{**FAST, **parameters}), flies=flies)
@@ -100,10 +103,6 @@ class World:
         future = SimpleNamespace(done=lambda: answer is not None, exception=lambda: None, result=lambda: answer)
         future.add_done_callback = lambda callback: callback(future)
         return future
-
-    def _take_odometry(self):
-        taken, self.odometry = self.odometry, None
-        return taken
 
     def say(self, topic, message):
         self.heard[topic](message)
@@ -135,12 +134,20 @@ class World:
             at = odometry.pose.pose.position
             at.x, at.y, at.z = self.position.tolist()
             set_quaternion(odometry.pose.pose.orientation, quaternion_from_euler(0.0, 0.0, self.yaw))
-            self.odometry = odometry
+            height = float(self.position[2]) - self.ground
+            self.messages["odom"] = odometry
+            if "height" in self.shows:
+                self.messages["height"] = PointStamped(point=Point(z=height))
+            if "range" in self.shows:
+                self.messages["range"] = Range(range=height, max_range=10.0)
+            if "flying" in self.shows:
+                self.say("flying", Bool(data=height > 0.0))
         step = self.server.step()
         if step and self.obeys:
             (x, y, z), turn = step.velocity.linear, step.velocity.turn
             cos, sin = math.cos(self.yaw), math.sin(self.yaw)
             self.position = self.position + PERIOD_S * np.array([cos * x - sin * y, sin * x + cos * y, z])
+            self.position[2] = max(self.position[2], self.ground)
             self.yaw += PERIOD_S * turn
         self.path.append(tuple(self.position))
         self._advance()
@@ -449,6 +456,7 @@ def test_a_restart_does_not_end_the_goal_after_a_replaced_one(world):
 
 
 def test_a_pose_that_begins_again_ends_no_later_goal_and_no_landing(world):
+    world.ground = 0.0
     world.say("odom_restarts", UInt32(data=0))
     world.say("odom_restarts", UInt32(data=1))
     assert world.reaches(1, 0, 1)
@@ -463,7 +471,7 @@ def test_a_pose_that_begins_again_ends_no_later_goal_and_no_landing(world):
 
 def test_a_doubted_place_ends_goals_and_refuses_others_but_no_landing(world):
     """A place that was never known, as that of wheels, is no doubt."""
-    world.variance = UNKNOWN_VARIANCE
+    world.variance, world.ground = UNKNOWN_VARIANCE, 0.0
     assert world.reaches(1, 0, 1)
     for variance in (2.0, UNKNOWN_VARIANCE, 2.0):
         world.variance = variance
@@ -536,13 +544,76 @@ def test_a_goal_without_progress_is_aborted(make_world):
 # Taking off and landing.
 
 
-def test_take_off_and_land_without_services_are_flown(world):
+GROUND_M = -2.0
+
+
+def shown(make_world, topics, height):
+    """Return the world of a drone at a height, m, above a ground that topics show, in whose flight the server began."""
+    world = make_world()
+    world.ground, world.shows = GROUND_M, set(topics.split())
+    world.position = np.array([0.0, 0.0, GROUND_M + height])
+    world.run(0.1)
+    return world, lambda: world.position[2] - GROUND_M
+
+
+@pytest.mark.parametrize("height", [0.0, 5.0])
+@pytest.mark.parametrize("topics", ["height", "range", "flying", "height flying", ""])
+def test_take_off_and_land_without_services_end_where_they_say(make_world, topics, height):
+    world, height_now = shown(make_world, topics, height)
     end, message = world.end_of(world.send("take_off", height=1.5))
+    is_known = topics not in ("", "flying") or (topics and not height)
     assert (end, message[:9]) == ("succeeded", "Hovers 1.")
-    assert world.away(0, 0, 1.5) < 0.1
-    assert world.end_of(world.send("land")) == ("succeeded", "Is at the height where it began.")
-    assert world.away(0, 0, 0) < 0.1
+    assert ("above the ground" in message) is bool(is_known)
+    assert height_now() == pytest.approx(1.5 if is_known else height + 1.5, abs=0.1)
+    assert world.end_of(world.send("land"))[0] == "succeeded"
+    assert height_now() == 0.0
     assert is_still(world.step())
+    assert world.end_of(world.send("land"))[0] == "succeeded"
+    assert world.end_of(world.send("take_off"))[0] == "succeeded"
+    assert height_now() == pytest.approx(1.0, abs=0.1)
+
+
+@pytest.mark.parametrize(
+    ("topics", "is_known"), [("height", True), ("flying", True), ("range flying", True), ("", False)]
+)
+def test_take_off_without_a_height_leaves_a_drone_where_it_flies(make_world, topics, is_known):
+    world, height_now = shown(make_world, topics, 5.0)
+    assert world.end_of(world.send("take_off"))[0] == "succeeded"
+    assert height_now() == pytest.approx(5.0 if is_known else 6.0, abs=0.1)
+
+
+@pytest.mark.parametrize("topics", ["height", "flying"])
+def test_a_landing_that_does_not_reach_the_ground_is_aborted(make_world, topics):
+    world, _ = shown(make_world, topics, 5.0)
+    world.obeys = False
+    assert world.aborts(world.send("land")).startswith("No progress for 15 s")
+    world = make_world(landing_speed=10.0)
+    assert "no ground" in world.aborts(world.send("land"))
+
+
+@pytest.mark.parametrize(
+    ("name", "topics", "height", "words"),
+    [
+        ("take_off", "flying", 0.0, "for the vehicle to fly"),
+        ("take_off", "", 0.0, "for the vehicle to be up"),
+        ("land", "flying", 1.0, "No progress"),
+        ("land", "height", 1.0, "No progress"),
+    ],
+)
+def test_a_service_that_succeeds_without_effect_ends_the_goal(make_world, name, topics, height, words):
+    world, _ = shown(make_world, topics, height)
+    service = f"/{name.replace('_', '')}"
+    world.services, world.answers = {service: TRIGGER}, {service: lambda: SimpleNamespace(success=True, message="")}
+    sent = world.send(name)
+    assert words in world.aborts(sent)
+    assert sent.error is GoalError.NO_PROGRESS
+
+
+def test_a_drone_on_the_ground_may_refuse_to_land(make_world):
+    world, _ = shown(make_world, "flying", 0.0)
+    refusal = SimpleNamespace(success=False, message="it is standing")
+    world.services, world.answers = {"/land": TRIGGER}, {"/land": lambda: refusal}
+    assert world.end_of(world.send("land")) == ("succeeded", "Has landed.")
 
 
 def test_take_off_and_land_call_the_vehicles_services(world):

@@ -25,7 +25,11 @@ from drone_bridge.parameter_fields import parameter
 
 # A vehicle is at rest if its height changes by at most STANDING_M in STANDING_S.
 STANDING_M = 0.03
-STANDING_S = 1.0
+STANDING_S, AVERAGED_S = 1.0, 0.5
+#: A vehicle that has risen by more has taken off; one that rests higher above a known ground has not landed, m.
+RISES_M, NEAR_GROUND_M = 0.2, 0.6
+#: Longest descent to an unknown ground, m: no drone is allowed to fly higher.
+DEEPEST_M = 150.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +44,9 @@ class GoalParameters:
     max_speed: float = parameter(1.0, "Speed of a goal without a speed, m/s.", 0.01, 100.0)
     max_climb_speed: float = 0.5  # up and down, m/s
     max_turn_rate: float = 0.5  # rad/s
+    takeoff_height: float = parameter(
+        1.0, "Height above the ground of take_off without a height, if no service takeoff is offered, m.", 0.1, 100.0
+    )
     landing_speed: float = 0.3  # sink rate if no service land is offered, m/s
     odometry_timeout: float = 0.5  # s, after which the vehicle stops until odometry arrives again
     patience: float = 5.0  # seconds for which a goal waits for odometry, and for a transform of its frame
@@ -207,8 +214,11 @@ class _RequiredCall:
         self._future: Any = None
         self._called_s = math.nan
 
-    def is_answered(self, now_s: float) -> bool:
-        """Call once, and return whether the response has arrived. Raises GoalFailedError on refusal or timeout."""
+    def is_answered(self, now_s: float, *, may_refuse: bool = False) -> bool:
+        """Call once, and return whether the response has arrived. Raises GoalFailedError on timeout.
+
+        Raises it on refusal, too, unless that `may_refuse` what is done already.
+        """
         if self._future is None:
             self._future, self._called_s = self._service(), now_s
         if not self._future.done():
@@ -219,9 +229,34 @@ class _RequiredCall:
             return False
         if error := self._future.exception():
             raise GoalFailedError(GoalError.REFUSED, f"The service {self._name} failed: {error}")
-        if not (response := self._future.result()).success:
+        if not (response := self._future.result()).success and not may_refuse:
             raise GoalFailedError(GoalError.REFUSED, f"The service {self._name} refused: {response.message}")
         return True
+
+
+class Ground:
+    """Height of the ground in the odometry, as far as the vehicle shows it, and whether it flies."""
+
+    def __init__(self) -> None:
+        #: m; None until `height`, `range` or a pose on the ground has shown it.
+        self.level: float | None = None
+        #: As reported; None if the vehicle does not report it.
+        self.is_flying: bool | None = None
+        self._has_height = False
+
+    def seen(self, z: float, height: float | None = None, *, stands: bool = False) -> None:
+        """Update by the z of a pose, m, its height above the ground, if reported, and whether it rests on the ground.
+
+        A pose on the ground counts if no height is reported.
+        """
+        if height is not None:
+            self.level, self._has_height = z - height, True
+        elif (stands or self.is_flying is False) and not self._has_height:
+            self.level = z
+
+    def distance(self, z: float) -> float:
+        """Return the height above the ground, m; NaN if the ground is unknown."""
+        return math.nan if self.level is None else z - self.level
 
 
 class TakeOffGuide:
@@ -229,89 +264,97 @@ class TakeOffGuide:
 
     steers = True
 
-    def __init__(
-        self,
-        parameters: GoalParameters,
-        height: float,
-        ground: float,
-        service: Service | None,
-        is_flying: Callable[[], bool | None],
-    ) -> None:
+    def __init__(self, parameters: GoalParameters, height: float, ground: Ground, service: Service | None) -> None:
         """Prepare to take off.
 
         Args:
             parameters: the parameters of goals.
-            height: m above the ground; zero: the height that the vehicle's own takeoff reaches.
-            ground: height of the ground in the odometry, m.
+            height: m above the ground, or above the place where it begins if the ground is unknown; zero: the height
+                that the vehicle's own takeoff reaches, or that at which it flies already.
+            ground: what the vehicle shows of the ground.
             service: the vehicle's service takeoff; None if it has none, or is flying already.
-            is_flying: returns the state that the vehicle reports, or None if it reports none.
         """
         self._parameters, self._height, self._ground = parameters, height, ground
         self._called = _RequiredCall(service, "takeoff", parameters.answer_time) if service else None
-        self._is_flying = is_flying
+        self._start: float | None = None  # m, z at which it began
         self._climb: FlightGuide | None = None
         self._standing = RestDetector()
 
     def step(self, now_s: float, measured: VehiclePose) -> GuideStep:
-        left = self._ground + self._height - float(measured.position[2]) if self._height > 0.0 else math.nan
+        (x, y, z), ground = measured.position.tolist(), self._ground
+        start = self._start = z if self._start is None else self._start
+        left = abs(self._height - ground.distance(z)) if self._height > 0.0 else math.nan
+        above = f"{ground.distance(z):.2f} m above the ground"
+        if ground.level is None:
+            above = f"{z - start:.2f} m above where it began, as nothing shows the height of the ground"
         if self._called and not self._called.is_answered(now_s):
             return GuideStep(distance=left, waiting_for="the answer of takeoff", commands=False)
-        if self._called and self._is_flying() is False:
+        if self._called and ground.is_flying is False:
             return GuideStep(distance=left, waiting_for="the vehicle to fly", commands=False)
-        if self._height <= 0.0:
-            is_up = not self._called or self._standing.is_seen(now_s, measured)
-            done = f"Flies {measured.position[2] - self._ground:.2f} m above the ground." if is_up else ""
+        if self._called and self._height <= 0.0:
+            is_up = self._standing.is_seen(now_s, measured) and z - start > RISES_M
+            done = f"Flies {above}." if is_up else ""
             return GuideStep(waiting_for="" if done else "the vehicle to be up", done=done, commands=False)
         if self._climb is None:
-            x, y = measured.position[:2].tolist()
-            point = Waypoint(x, y, self._ground + self._height, measured.yaw)
+            flies = ground.distance(z) > NEAR_GROUND_M if ground.is_flying is None else ground.is_flying
+            if self._height <= 0.0 and flies:
+                return GuideStep(done="Flies already.", commands=False)
+            base = start if ground.level is None else ground.level
+            point = Waypoint(x, y, base + (self._height or self._parameters.takeoff_height), measured.yaw)
             self._climb = FlightGuide(self._parameters, self._parameters.waypoints(0.0, 0.0), (point,))
         step = self._climb.step(now_s, measured)
-        above = float(measured.position[2]) - self._ground
-        return step._replace(done=f"Hovers {above:.2f} m above the ground." if step.done else "")
+        if step.done and ground.is_flying is False:
+            return step._replace(waiting_for="the vehicle to fly", done="")
+        return step._replace(done=f"Hovers {above}." if step.done else "")
 
 
 class LandGuide:
-    """Guide that lands, by the vehicle's own service, or by a descent until the height stays constant."""
+    """Guide that lands, by the vehicle's own service, or by a descent until the vehicle rests on the ground.
 
-    def __init__(
-        self, parameters: GoalParameters, ground: float, service: Service | None, is_flying: Callable[[], bool | None]
-    ) -> None:
-        """Prepare to land. Arguments as for TakeOffGuide; a descent without ground contact ends at `ground`."""
-        self._parameters, self._ground, self._is_flying = parameters, ground, is_flying
+    A vehicle that reports whether it flies has landed once it does not. Another one has landed once it rests, near the
+    ground if that is known.
+    """
+
+    def __init__(self, parameters: GoalParameters, ground: Ground, service: Service | None) -> None:
+        """Prepare to land. Arguments as for TakeOffGuide."""
+        self._parameters, self._ground = parameters, ground
         self._called = _RequiredCall(service, "land", parameters.answer_time) if service else None
         self.steers = service is None
         self._standing = RestDetector()
-        self._sinking_s: float | None = None
+        self._began: tuple[float, float] | None = None  # s and m: time and height at which the landing began
 
     def step(self, now_s: float, measured: VehiclePose) -> GuideStep:
-        above = max(0.0, float(measured.position[2]) - self._ground)
-        stands = self._standing.is_seen(now_s, measured)
-        if self._called:
-            if not self._called.is_answered(now_s):
-                return GuideStep(distance=above, waiting_for="the answer of land", commands=False)
-            is_flying = self._is_flying()
-            is_down = stands if is_flying is None else not is_flying
-            return GuideStep(distance=above, done="Has landed." if is_down else "", commands=False)
-        self._sinking_s = now_s if self._sinking_s is None else self._sinking_s
+        z, is_flying = float(measured.position[2]), self._ground.is_flying
+        above = self._ground.distance(z)
+        if self._called and not self._called.is_answered(now_s, may_refuse=is_flying is False):
+            return GuideStep(distance=above, waiting_for="the answer of land", commands=False)
+        began_s, start = self._began = self._began or (now_s, z)
+        rests = self._standing.is_seen(now_s, measured) and now_s - began_s > 2 * STANDING_S
+        if is_flying is False or (is_flying is None and rests and not above > NEAR_GROUND_M):
+            self._ground.seen(z, stands=True)
+            return GuideStep(
+                distance=0.0, done="Rests on the ground." if is_flying is None else "Has landed.", commands=self.steers
+            )
+        if start - z > DEEPEST_M:
+            raise GoalFailedError(GoalError.NO_PROGRESS, f"Has met no ground within {DEEPEST_M:g} m below the start.")
         speed = self._parameters.landing_speed
-        if above <= STANDING_M or (stands and now_s - self._sinking_s > 2 * STANDING_S):
-            return GuideStep(distance=0.0, done="Is on the ground." if stands else "Is at the height where it began.")
-        down = measured.rotation.T @ np.array([0.0, 0.0, -speed])
-        return GuideStep(BodyVelocity(*down.tolist()), distance=above, time_s=above / speed)
+        down = BodyVelocity(*(measured.rotation.T @ np.array([0.0, 0.0, -speed])).tolist())
+        return GuideStep(down, distance=above, time_s=above / speed, commands=self.steers)
 
 
 class RestDetector:
-    """Detector of vertical rest, by the height."""
+    """Detector of vertical rest, by the height, averaged over AVERAGED_S: that of a barometer is noisy."""
 
     def __init__(self) -> None:
-        self._height = math.nan
+        self._height, self._average, self._seen_s = math.nan, 0.0, math.nan
         self._settling = Debouncer(STANDING_S)
 
     def is_seen(self, now_s: float, measured: VehiclePose) -> bool:
         """Return whether the height has hardly changed for a while."""
-        height = float(measured.position[2])
-        is_same = abs(height - self._height) <= STANDING_M
+        height, step_s, self._seen_s = float(measured.position[2]), now_s - self._seen_s, now_s
+        kept = math.exp(-step_s / AVERAGED_S) if step_s >= 0.0 else 0.0  # NaN: the first one
+        self._average = height + kept * (self._average - height)
+        is_same = abs(self._average - self._height) <= STANDING_M
         if not is_same:
-            self._height = height
+            self._height = self._average
         return self._settling.has_lasted(now_s, is_same)

@@ -11,12 +11,13 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from geometry_msgs.msg import PolygonStamped, PoseStamped, TwistStamped
+from geometry_msgs.msg import PointStamped, PolygonStamped, PoseStamped, TwistStamped
 from nav_msgs.msg import Odometry
 from rclpy.action import ActionServer, CancelResponse
 from rclpy.duration import Duration
 from rclpy.node import Node
 from rclpy.task import Future
+from sensor_msgs.msg import Range
 from std_msgs.msg import Bool, UInt32
 from std_srvs.srv import Trigger
 
@@ -114,8 +115,7 @@ class GoalServer:
         self._measured: VehiclePose | None = None
         self._frame, self._received_s = "", -math.inf  # of the odometry
         self._was_located = self._is_doubted = False  # whether the variance of its x was known, and is not any more
-        self._ground: float | None = None  # m, in the odometry
-        self._is_flying: bool | None = None
+        self._ground = guides.Ground()
         self._knows_restarts = False  # whether ODOM_RESTARTS was reported
         self._has_restarted = False  # while the current goal is followed
         self._is_held, self._helm_s, self._helms = False, -math.inf, set[str]()
@@ -125,7 +125,8 @@ class GoalServer:
         self._guide: Guide | None = None  # kept after its goal was reached, to hold it
         # Of the goal: whether it came from the topic, when it last had a client, and when this was looked up, s.
         self._is_from_topic, self._attended_s, self._looked_s = False, -math.inf, -math.inf
-        self._nearest, self._nearer_s = math.inf, -math.inf  # m to go at the last progress, and its time
+        # At the last progress: m to go, time, and what was waited for.
+        self._nearest, self._nearer_s, self._waits_for = math.inf, -math.inf, ""
         self._stop_until_s = -math.inf
         #: State, and the reason for it.
         self.state = ("idle", "there is no goal")
@@ -135,6 +136,7 @@ class GoalServer:
         subscribe(node, PoseStamped, GOAL_POSE, self._on_goal_pose, 1)
         if flies:
             subscribe(node, Bool, "flying", self._on_flying, latched())
+        self._heights = [TopicStream(node, *each) for each in ((PointStamped, "height"), (Range, "range")) if flies]
         self._kinds = self._flying_kinds() if flies else self._driving_kinds()
         self._servers = [
             ActionServer(
@@ -169,15 +171,11 @@ class GoalServer:
 
     def _flying_kinds(self) -> Mapping[str, ActionKind]:
         def take_off(request: Any, _: list[Waypoint]) -> Guide:
-            service = None if self._is_flying else self._service("takeoff")
-            return guides.TakeOffGuide(
-                self._parameters, request.height, self._height_of_ground(), service, lambda: self._is_flying
-            )
+            service = None if self._ground.is_flying else self._service("takeoff")
+            return guides.TakeOffGuide(self._parameters, request.height, self._ground, service)
 
         def land(_: Any, __: list[Waypoint]) -> Guide:
-            return guides.LandGuide(
-                self._parameters, self._height_of_ground(), self._service("land"), lambda: self._is_flying
-            )
+            return guides.LandGuide(self._parameters, self._ground, self._service("land"))
 
         return {
             "take_off": ActionKind(TakeOff, lambda _: [], take_off),
@@ -203,11 +201,6 @@ class GoalServer:
         parts = found.removeprefix(f"{namespace}/").split("/")
         return found == own or (found.startswith(f"{namespace}/") and len(parts) == 2 and parts[1] == name)
 
-    def _height_of_ground(self) -> float:
-        assert self._measured
-        assert self._ground is not None
-        return float(self._measured.position[2]) if self._is_flying is False else self._ground
-
     # Subscriptions.
 
     def _on_odometry(self, message: Odometry) -> None:
@@ -219,8 +212,9 @@ class GoalServer:
         is_located = message.pose.covariance[0] < UNKNOWN_VARIANCE
         self._was_located |= is_located
         self._is_doubted = self._was_located and not is_located
-        if self._ground is None or self._is_flying is False:
-            self._ground = float(measured.position[2])
+        heights = [_height_in(each.take(), message.header.stamp.sec) for each in self._heights]
+        height = next((each for each in heights if each is not None), None)
+        self._ground.seen(float(measured.position[2]), height)
 
     def _on_held(self, message: Bool) -> None:
         self._is_held = message.data
@@ -235,7 +229,7 @@ class GoalServer:
         self._knows_restarts = True
 
     def _on_flying(self, message: Bool) -> None:
-        self._is_flying = message.data
+        self._ground.is_flying = message.data
 
     def _on_helm(self, _: TwistStamped) -> None:
         self._helm_s = time.monotonic()
@@ -425,7 +419,7 @@ class GoalServer:
             raise GoalFailedError(GoalError.HELD, f"The vehicle is held: {Obstacle.HOLD.remedy()}.")
         if guide.steers and now_s - self._helm_s < HELM_ENDS_AFTER_S:
             raise GoalFailedError(GoalError.HELD, Obstacle.HELM.sentence())
-        if isinstance(guide, guides.FlightGuide) and self._is_flying is False and self._service("takeoff"):
+        if isinstance(guide, guides.FlightGuide) and self._ground.is_flying is False and self._service("takeoff"):
             raise GoalFailedError(GoalError.REFUSED, Obstacle.GROUNDED.sentence())
 
     def _silent_s(self, now_s: float) -> float:
@@ -433,16 +427,22 @@ class GoalServer:
         return min(now_s - self._received_s, PROCESS.running_s())
 
     def _check_progress(self, step: GuideStep, now_s: float) -> None:
-        """Raise GoalFailedError if a goal makes no progress for stuck_time, unless it is waiting."""
-        is_on_its_way = self._goal is not None and step.commands and not step.waiting_for and not step.done
-        if not is_on_its_way or step.distance < self._nearest - NEARER_M:
-            self._nearest, self._nearer_s = step.distance if is_on_its_way else math.inf, now_s
-        if now_s - self._nearer_s > self._parameters.stuck_time:
-            raise GoalFailedError(
-                GoalError.NO_PROGRESS,
-                f"No progress for {self._parameters.stuck_time:g} s, {step.distance:.1f} m from the goal: a fence or "
-                "another limit of the vehicle's bridge may be in the way.",
-            )
+        """Raise GoalFailedError if a goal makes no progress for stuck_time, or waits for longer than answer_time.
+
+        Where the distance is unknown, sinking is progress: it is that of a landing.
+        """
+        assert self._measured
+        left = step.distance if math.isfinite(step.distance) else float(self._measured.position[2])
+        is_new = self._goal is None or step.done or step.waiting_for != self._waits_for
+        if is_new or left < self._nearest - NEARER_M:
+            self._nearest, self._nearer_s, self._waits_for = left, now_s, step.waiting_for
+        limit_s = self._parameters.answer_time if step.waiting_for else self._parameters.stuck_time
+        if now_s - self._nearer_s > limit_s:
+            away = f", {step.distance:.1f} m from the goal" if math.isfinite(step.distance) else ""
+            cause = "a fence or another limit of the vehicle's bridge may be in the way."
+            if step.waiting_for:
+                cause = f"it waits for {step.waiting_for}; see the diagnostics of its bridge."
+            raise GoalFailedError(GoalError.NO_PROGRESS, f"No progress for {limit_s:g} s{away}: {cause}")
 
     def _give_up(self, code: GoalError, message: str, now_s: float) -> GuideStep:
         goal, self._goal, self._guide, self._has_restarted = self._goal, None, None, False
@@ -523,6 +523,16 @@ def _problem_with_pose(stamped: PoseStamped) -> str:
     if any((q.x, q.y, q.z, q.w)) and unit_quaternion(q) is None:
         return f"The orientation is ({q.x}, {q.y}, {q.z}, {q.w}) but must have length 1, or be zero for any heading."
     return ""
+
+
+def _height_in(message: Any, second: int) -> float | None:
+    """Return the height above the ground, m, in a `height` or `range` that is about as new; None if it has none."""
+    if message is None or abs(message.header.stamp.sec - second) > 1:
+        return None
+    is_height = isinstance(message, PointStamped)
+    height: float = message.point.z if is_height else message.range
+    least, most = (-math.inf, math.inf) if is_height else (message.min_range, message.max_range or math.inf)
+    return height if least <= height < most else None
 
 
 def _are_within(values: Iterable[float], limit: float) -> bool:
