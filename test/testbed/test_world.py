@@ -7,7 +7,7 @@ from rotations import of_testbed_angles
 
 from drone_bridge.motion.wind import WindRotation
 from drone_bridge.testbed.device.drone_state import Airframe, DroneInput, DroneState
-from drone_bridge.testbed.emulator.world import SphereWorld
+from drone_bridge.testbed.emulator.world import SphereWorld, WorldFlight
 
 CALM = np.zeros(3)
 STEP = 1 / 60  # s
@@ -32,6 +32,14 @@ def test_falling_through_air_follows_the_exponential_at_any_step(step):
     assert state.velocity[1] == pytest.approx(-terminal * (1 - math.exp(-decay * time)), rel=1e-9)
     fallen = terminal * (time - (1 - math.exp(-decay * time)) / decay)
     assert state.position[1] == pytest.approx(-fallen, rel=1e-9)
+
+
+def test_the_ground_ends_a_descent_and_lets_the_drone_rise():
+    flight = WorldFlight(SphereWorld.random(0, ground=-3.0), Airframe(), STEP)
+    for thrust, height in ((0.0, -3.0), (0.0, -3.0), (20.0, 1.0)):
+        for _ in range(120):
+            flight.advance(DroneInput(thrust=thrust))
+        assert flight.state.position[1] == pytest.approx(-3.0) if thrust == 0.0 else flight.state.position[1] > height
 
 
 def test_wind_turns_the_drone_about_the_world_s_axes_whatever_its_attitude():

@@ -260,7 +260,7 @@ def _add_world(parser: ProgramParser) -> None:
         "--ground",
         type=_height,
         metavar="Y",
-        help="height of a checkerboard ground, m, which no drone hits; none: no ground, all is white (default)",
+        help="height of a checkerboard ground, m, where a descent ends; none: no ground, all is white (default)",
     )
     add_number(world, "--gusts", 0.0, "standard deviation, m/s", not_negative)
 

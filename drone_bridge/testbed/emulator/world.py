@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -39,7 +39,7 @@ class SphereWorld:
     obstacles: tuple[Sphere, ...] = ()  # hide targets from view, without collisions
     wind: Triple = (0.0, 0.0, 0.0)  # constant velocity of the air in the world frame, m/s
     wind_rotation: WindRotation = NO_ROTATION
-    ground: float | None = None  # height of a checkerboard ground, m, which stops nothing; None for white everywhere
+    ground: float | None = None  # height of a checkerboard ground, m, which ends a descent; None for white everywhere
 
     @property
     def spheres(self) -> tuple[Sphere, ...]:
@@ -264,6 +264,7 @@ class WorldFlight:
         self._step = step
         self._wind = Wind(world.wind, gusts, seed=seed)
         self._wind_rotation = world.wind_rotation
+        self._ground = -math.inf if world.ground is None else world.ground
         self._update_distance()
 
     @property
@@ -286,6 +287,9 @@ class WorldFlight:
     def advance(self, motion: DroneInput) -> None:
         rotation = self._wind_rotation.at(self.state.time + self._step / 2)
         self.state = self.state.advance(self._airframe, motion, self._wind.velocity, self._step, rotation)
+        x, y, z = self.state.position.tolist()
+        if y < self._ground:
+            self.state = replace(self.state, position=np.array([x, self._ground, z]), velocity=np.zeros(3))
         self._wind.advance(self._step)
         self.steps += 1
         self._update_distance()
