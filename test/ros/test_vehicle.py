@@ -238,4 +238,4 @@ def test_ctrl_c_ends_an_example_without_a_traceback(ros, start_child, example, t
     wait_until(lambda: ros.node.count_subscribers(topic) + ros.node.count_publishers(topic), topic)
     script.send(signal.SIGINT)
     assert script.wait() == status
-    assert set(script.lines) <= {"No node subscribes to /cmd_vel."}
+    assert script.lines == []

@@ -9,6 +9,7 @@ from std_srvs.srv import Trigger
 
 from drone_bridge.msg import HoldStatus
 from drone_bridge.robots.tello import Tello
+from drone_bridge.ros.hold import hold_services
 from drone_bridge.ros.hold.hold_services import CommandRefusals
 from drone_bridge.tools.shell import node as shell_node
 from drone_bridge.tools.shell import topic
@@ -47,6 +48,22 @@ def test_a_hanging_subscriber_does_not_block_the_publisher(monkeypatch, capsys):
     assert "No node subscribes to /told" in capsys.readouterr().err
     (timeout,) = publisher.timeouts
     assert timeout is not None
+
+
+def test_a_topic_without_subscribers_is_reported_after_the_time_of_discovery(monkeypatch):
+    now_s = [100.0]
+    monkeypatch.setattr(hold_services, "elapsed_s", lambda: now_s[0])
+    node = SimpleNamespace(
+        count_subscribers=lambda topic: 0,
+        create_subscription=lambda *_: None,
+        resolve_topic_name=lambda name: f"/{name}",
+    )
+    refusals = CommandRefusals(node, Twist, "cmd_vel")
+    said = []
+    for _ in range(6):
+        now_s[0] += 1.0
+        said.append(refusals.changes())
+    assert said == [[], [], ["No node subscribes to /cmd_vel."], [], [], []]
 
 
 def test_a_subscriber_is_named_with_its_link_and_its_hold():

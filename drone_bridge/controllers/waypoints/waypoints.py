@@ -167,11 +167,11 @@ class Waypoints:
         if self._line_start is None:
             self._line_start = position
         error = waypoint.place(position) - position
-        velocity = rotation.T @ self._velocity(error, waypoint.place(self._line_start) - self._line_start)
+        wanted = self._velocity(error, waypoint.place(self._line_start) - self._line_start)
+        forward, left, up = (rotation.T @ wanted).tolist()
         limit = self._parameters.max_turn_rate
         turn_rate = max(-limit, min(limit, self._parameters.yaw_gain * _yaw_error(waypoint, measured)))
-        turn = rotation.T @ np.array([0.0, 0.0, turn_rate])
-        return self._decision(BodyVelocity(*velocity.tolist(), *turn.tolist()), float(np.linalg.norm(error)))
+        return self._decision(BodyVelocity(forward, left, up, turn=turn_rate), float(np.linalg.norm(error)))
 
     def _velocity(self, error: Vector, line: Vector) -> Vector:
         """Return the velocity in the odometry frame, m/s, along the line and back to it."""

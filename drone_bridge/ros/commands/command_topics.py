@@ -9,7 +9,7 @@ import functools
 import math
 import operator
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import replace
+from dataclasses import astuple, replace
 from functools import partial
 from typing import Any, Generic, TypeVar
 
@@ -36,6 +36,8 @@ RawT = TypeVar("RawT")
 
 #: Smaller components of a command are rounding errors of a controller, m/s or rad/s.
 ROUNDING = 1e-6
+#: A smaller share of a command is not missed.
+NEGLIGIBLE = 0.01
 #: Nodes that command one vehicle besides a program, and are meant to: the page, and the controllers of goals.
 MEANT = frozenset({"web_bridge", "drone_controller", "rover_controller", "pad_finder"})
 #: Axes of a Twist, each with its field of BodyVelocity and its unit.
@@ -216,7 +218,8 @@ class CommandTopics(Generic[RawT]):
         rest = {axis: value for axis, field in self._unsupported.items() if (value := getattr(velocity, field))}
         if not rest:
             return velocity
-        asked = {axis: value for axis, value in rest.items() if abs(value) > ROUNDING}
+        least = max(ROUNDING, NEGLIGIBLE * max(map(abs, astuple(velocity))))
+        asked = {axis: value for axis, value in rest.items() if abs(value) > least}
         if asked:
             self._node.report.counts["commands_on_unsupported_axes"] += 1
         if not asked.keys() <= self._warned_axes:
@@ -253,7 +256,7 @@ class CommandTopics(Generic[RawT]):
         asked, followed = self.arbiter.reduced
         for axis, (field, unit) in TWIST_AXES.items():
             wanted, got = getattr(asked, field), getattr(followed, field)
-            if abs(wanted - got) > ROUNDING and axis not in self._reduced_axes:
+            if abs(wanted - got) > max(ROUNDING, NEGLIGIBLE * abs(wanted)) and axis not in self._reduced_axes:
                 self._reduced_axes.add(axis)
                 sentence = f"cmd_vel has {axis} = {wanted:g} {unit}, but the vehicle's limits or maximum allow {got:g}."
                 self._node.report.inform(f"{sentence} This is logged once.")

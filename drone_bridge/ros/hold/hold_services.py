@@ -8,6 +8,7 @@ from diagnostic_msgs.msg import DiagnosticArray
 from std_srvs.srv import SetBool
 
 from drone_bridge.msg import HoldStatus
+from drone_bridge.net.clock import elapsed_s
 from drone_bridge.ros.node.link_report import LINK_STATUS, PEER_SILENT
 from drone_bridge.ros.other_types import name_of_type
 from drone_bridge.ros.qos import latched
@@ -15,6 +16,8 @@ from drone_bridge.session.obstacles import Obstacle
 
 SERVICE_TYPE = "std_srvs/srv/SetBool"
 _ENDING = "/hold"
+#: Time within which subscribers are discovered, s.
+DISCOVERY_S = 3.0
 
 
 def node_of(service: str) -> str:
@@ -75,8 +78,10 @@ class HoldServices:
 class CommandRefusals:
     """Reasons why the subscribers of a topic do not follow it: another type, no open link, a hold, or a helm."""
 
-    def __init__(self, node: Any, message_type: type, topic: str) -> None:
+    def __init__(self, node: Any, message_type: type, topic: str, *, discovery_s: float = DISCOVERY_S) -> None:
+        """`discovery_s`: time for which a topic without subscribers is not reported, s."""
         self._node, self._topic, self._type = node, node.resolve_topic_name(topic), name_of_type(message_type)
+        self._discovered_at = elapsed_s() + discovery_s
         self._subscriptions: dict[str, Any] = {}
         self._statuses: dict[str, HoldStatus] = {}
         self._links: dict[str, str] = {}  # message of each link without a peer, else ""
@@ -91,14 +96,15 @@ class CommandRefusals:
     def changes(self) -> list[str]:
         """Return a sentence for each subscriber that has begun to refuse commands, or to follow them again.
 
-        The first one is about a topic without subscribers.
+        After the time of discovery, the first one is about a topic without subscribers.
 
         Call this periodically, about once per second: it reads the graph. The reports of newly discovered nodes arrive
         while the caller spins.
         """
         sentences: list[str] = []
         if not self._node.count_subscribers(self._topic):
-            return sentences if self._said else [self._say("", f"No node subscribes to {self._topic}.")]
+            is_early = self._said or elapsed_s() < self._discovered_at
+            return sentences if is_early else [self._say("", f"No node subscribes to {self._topic}.")]
         for name, its_type in self._subscribers():
             if its_type != self._type:
                 refusal = f"It subscribes to {self._topic} with type {its_type}, not {self._type}: no messages arrive."

@@ -159,8 +159,9 @@ def _publish(node: Node, words: Any) -> int:
     kind = imported("msg", words.type)
     message = filled(kind(), words.message)
     publisher = node.create_publisher(kind, resolved(node, words.topic), 10)
-    refusals = CommandRefusals(node, kind, publisher.topic_name)
     most = 1 if words.once else words.times
+    wait = {"discovery_s": 0.0} if most else {}  # waits for a subscriber itself
+    refusals = CommandRefusals(node, kind, publisher.topic_name, **wait)
     is_received = spin_until(node, publisher.get_subscription_count, DISCOVERY_S if most else _REPORT_S)
     if most and not is_received:
         raise CommandFailedError(" ".join(refusals.changes()) or f"No node receives {publisher.topic_name}.")
