@@ -25,8 +25,16 @@ from drone_bridge.programs.program import CANNOT_START, TrajectoryFile, print_ev
 from drone_bridge.programs.session_output import SessionOutput
 from drone_bridge.robot_class.body import EmulatedBody
 from drone_bridge.robot_class.links import robots_link
-from drone_bridge.robot_class.robot import Command, Robot, Telemetry, first_link, further_links, port_parameters
-from drone_bridge.robot_class.robot_session import RobotClassVehicleSession
+from drone_bridge.robot_class.robot import (
+    Command,
+    Robot,
+    Telemetry,
+    first_link,
+    further_links,
+    port_parameters,
+    unstoppable,
+)
+from drone_bridge.robot_class.robot_session import CLASS_ERRORS, RobotClassVehicleSession
 from drone_bridge.session.node_parameters import NodeParameters
 from drone_bridge.session.session import Note
 from drone_bridge.session.stall_detector import StallDetector
@@ -54,9 +62,9 @@ class BodyClock(Clock):
 
 
 class _World(SessionOutput):
-    """Body as used by its session. An error in a method of its class, which is printed, ends the emulator."""
+    """Body as used by its session. An error in a method of its class ends the emulator."""
 
-    has_failed = False
+    failure = ""
 
     def __init__(self, robot: type[Robot], cancellation: Cancellation) -> None:
         self._cancellation = cancellation
@@ -79,9 +87,10 @@ class _World(SessionOutput):
         self.body.wanted = message
 
     def note(self, note: Note) -> None:
-        super().note(note)
-        if note.counter == INTERNAL_ERRORS:
-            self.has_failed = True
+        if note.counter not in (INTERNAL_ERRORS, CLASS_ERRORS):
+            super().note(note)
+        elif not self.failure:
+            self.failure = note.sentence
             self._cancellation.cancel()
 
     def call_service(self, name: str, tag: Any) -> None:
@@ -94,7 +103,9 @@ class _World(SessionOutput):
 def emulate(
     robot: type[Robot], options: argparse.Namespace, cancellation: Cancellation, stack: contextlib.ExitStack
 ) -> int:
-    """Run until cancelled, or for --duration. Raises LinkError and OSError."""
+    """Run until cancelled, or for --duration. Raises LinkError, OSError, and ValueError for a class that can't work."""
+    if reason := unstoppable(robot):
+        raise ValueError(reason)
     trajectory = TrajectoryFile.wanted(options.trajectory, COLUMNS, stack)
     path: str | None = getattr(options, "pty", None)
     baud = getattr(first_link(robot), "baud", 0)
@@ -133,7 +144,9 @@ def emulate(
         if trajectory:
             trajectory.write((body.time_s, body.x, body.y, body.z, body.heading, body.velocity.forward))
     print_event(f"ended: at {body.x:.2f} {body.y:.2f} {body.z:.2f} m, heading {body.heading:.2f} rad")
-    return int(world.has_failed)
+    if world.failure:
+        print(f"{robot.name}: {world.failure.strip()}", file=sys.stderr)  # of the launch, the reason
+    return int(bool(world.failure))
 
 
 def main(robot: type[Robot], arguments: Sequence[str] | None = None) -> int:

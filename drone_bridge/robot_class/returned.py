@@ -10,10 +10,11 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from threading import get_ident
-from types import FrameType
+from types import CodeType
 from typing import Any
 
 from drone_bridge.session.obstacles import Obstacle
+from drone_bridge.wire.events import RemoteProtocolError
 
 #: Function that returns a result, perhaps converted. Raises TypeError or ValueError for a wrong one.
 Check = Callable[[Any], Any]
@@ -32,18 +33,20 @@ _KIT = Path(__file__).parent.parent
 _OURS = _KIT / "robots", *Path(__file__).parent.glob("two_wheels*.py")
 
 
-def _is_of_kit(frame: FrameType) -> bool:
-    path = Path(frame.f_code.co_filename)
+def _is_of_kit(code: CodeType) -> bool:
+    path = Path(code.co_filename)
     return path.is_relative_to(_KIT) and not any(map(path.is_relative_to, _OURS))
 
 
-class WrongResultError(TypeError):
-    """Result of a wrong type. The text names the method and what it must return."""
+class WrongResultError(RemoteProtocolError):
+    """Result of a wrong type, which no received data excuse. The text names the method and what it must return."""
 
 
 def described(error: BaseException) -> str:
     """Return an error of a description, a clause: its line, as in "my_robot.py:45, in decode_report", and its text."""
-    frames = [(each.f_code, line) for each, line in traceback.walk_tb(error.__traceback__) if not _is_of_kit(each)]
+    frames = [
+        (each.f_code, line) for each, line in traceback.walk_tb(error.__traceback__) if not _is_of_kit(each.f_code)
+    ]
     text = str(error).strip().rstrip(".")
     if type(error) is not ValueError or not text:
         text = f"{type(error).__name__}: {text}".rstrip(": ")
@@ -70,6 +73,8 @@ def slow_method(calls: int = 1) -> str:
 
 def checked(name: str, method: Callable[..., Any], check: Check, expected: str) -> Callable[..., Any]:
     """Return a method whose result is checked. Raises WrongResultError, and ValueError for sys.exit()."""
+    code = getattr(method, "__code__", None)
+    place = f" ({Path(code.co_filename).name}:{code.co_firstlineno})" if code and not _is_of_kit(code) else ""
 
     @functools.wraps(method)
     def call(*arguments: Any, **options: Any) -> Any:
@@ -85,7 +90,7 @@ def checked(name: str, method: Callable[..., Any], check: Check, expected: str) 
         try:
             return check(result)
         except (TypeError, ValueError):
-            raise WrongResultError(f"{name}() must return {expected}, and returned {result!r:.60}") from None
+            raise WrongResultError(f"{name}() must return {expected}, and returned {result!r:.60}{place}") from None
 
     return call
 

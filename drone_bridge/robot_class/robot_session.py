@@ -9,7 +9,8 @@ that requested it. Telemetry is sent at the robot's `report_rate` once the descr
 over datagrams until its client has been silent for `silence_warning`: the sender may be forged.
 
 The emulator uses it, too. A simulated robot does not detect that a connection has ended: with `is_body`, only the
-timeout, its watchdog, ends a command, and telemetry does not end.
+timeout, its watchdog, ends a command, and telemetry does not end. An error of its class is a note of CLASS_ERRORS, with
+which the emulator ends.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from typing import Any
 from drone_bridge.kind import Side
 from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.robot_class.connection import RobotClassConnection
-from drone_bridge.robot_class.returned import described, slow_method
+from drone_bridge.robot_class.returned import WrongResultError, described, slow_method
 from drone_bridge.robot_class.robot import NEUTRALS, Answer, Command, Request, Robot, Telemetry, clamped, is_stream
 from drone_bridge.session import session
 from drone_bridge.session.clients import REFUSED, Client, Clients
@@ -43,12 +44,12 @@ from drone_bridge.session.session import (
 )
 from drone_bridge.wire import NEED_DATA, ConnectionClosed, RemoteProtocolError
 from drone_bridge.wire.addresses import AllowedPeers, peer_name
-from drone_bridge.wire.counters import RateCounter
+from drone_bridge.wire.counters import Counter, RateCounter
 from drone_bridge.wire.outgoing import UNENCODABLE
 
 REPEAT_RATE = 20.0
 WAITING, SERVING, CLOSED = "waiting for a peer", "serving", "closed"
-REPORTS = RateCounter("reports")
+REPORTS, CLASS_ERRORS = RateCounter("reports"), Counter("class_errors")
 
 
 class RobotClassVehicleSession(Session):
@@ -110,9 +111,11 @@ class RobotClassVehicleSession(Session):
         if source not in self._clients:
             return actions
         client, has_sent_message = self._clients[source], False
-        client.handler.receive_data(data)
+        unread = [data]
         while True:
             try:
+                while unread:
+                    client.handler.receive_data(unread.pop())
                 while (packet := client.handler.next_event()) is not NEED_DATA:
                     assert not isinstance(packet, ConnectionClosed)
                     has_sent_message = True
@@ -121,9 +124,10 @@ class RobotClassVehicleSession(Session):
                         actions += self._execute(meaning, source, now_s)
                 break
             except Exception as error:  # of the description, if not of the client
-                if self._is_body and not isinstance(error, RemoteProtocolError):
-                    raise
-                of_client = str(error) if isinstance(error, RemoteProtocolError) else f"{described(error)}."
+                is_of_client = isinstance(error, RemoteProtocolError) and not isinstance(error, WrongResultError)
+                if self._is_body and not is_of_client:
+                    return [*actions, Note(CLASS_ERRORS, f"{described(error)}.")]
+                of_client = str(error) if is_of_client else f"{described(error)}."
                 actions.append(Note(REJECTED, of_client))
                 if self._is_stream:
                     return [*actions, *self._left(source)]  # neutral after the commands before the error
@@ -210,12 +214,12 @@ class RobotClassVehicleSession(Session):
         return self._is_stream or self._is_body or not is_silent
 
     def _packed(self, pack: Callable[[], bytes | None], to: Any, counters: tuple[str, ...] = ()) -> Actions:
-        """Send the bytes that a description encodes, if any. Raises its errors in an emulator, which ends with them."""
+        """Send the bytes that a description encodes, if any."""
         try:
             data = pack()
         except Exception as error:
             if self._is_body:
-                raise
+                return [Note(CLASS_ERRORS, f"{described(error)}.")]
             return [Note(UNENCODABLE, f"A packet can't be encoded: {described(error)}.", is_ongoing=True)]
         return [Send(data, to, if_sent=counters)] if data else []
 

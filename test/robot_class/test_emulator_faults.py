@@ -3,6 +3,7 @@
 
 import argparse
 import contextlib
+import re
 import socket
 
 import pytest
@@ -39,9 +40,14 @@ def misspelt(self, *_):
     return self.battery
 
 
-@pytest.mark.parametrize(
-    ("name", "method"), [("decode_command", later), ("encode_report", later), ("encode_report", misspelt)]
-)
+def text(*_):
+    return "12"
+
+
+FAULTS = [(name, fault) for name in ("decode_command", "encode_report") for fault in (later, text)]
+
+
+@pytest.mark.parametrize(("name", "method"), [("encode_report", misspelt), *FAULTS])
 def test_a_fault_of_the_class_ends_its_emulator_with_the_method_s_line(name, method, free_port, capsys):
     robot = type("Faulty", (Sound,), {"name": "faulty", name: method})
     options = argparse.Namespace(host="127.0.0.1", port=free_port, trajectory="", duration=60.0)
@@ -49,4 +55,7 @@ def test_a_fault_of_the_class_ends_its_emulator_with_the_method_s_line(name, met
         client = stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
         stack.enter_context(repeating(lambda _: client.sendto(b"0\n", ("127.0.0.1", free_port)), period_s=0.05))
         assert emulate(robot, options, Cancellation(), stack) == 1
-    assert f", in {method.__name__}\n" in capsys.readouterr().out
+    said = capsys.readouterr()
+    assert "Traceback" not in said.out + said.err
+    assert re.fullmatch(r"faulty: .*test_emulator_faults.py:\d+.*\n", said.err), "one sentence, with the line"
+    assert (f"Faulty.{name}() must return" if method is text else f", in {method.__name__}: ") in said.err

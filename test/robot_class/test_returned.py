@@ -35,13 +35,15 @@ def robot(**methods):
 @pytest.mark.parametrize(("name", "result"), [(name, result) for name, results in WRONG.items() for result in results])
 def test_a_wrong_result_is_named_with_its_method(name, result):
     end = robot(**{name: lambda *_: result})()
-    with pytest.raises(TypeError, match=rf"^Wrong.{name}\(\) must return .*, and returned "):
+    with pytest.raises(
+        returned.WrongResultError, match=rf"^Wrong.{name}\(\) must return .*, and returned .* \(test_returned.py:\d+\)$"
+    ):
         getattr(end, name)(*[b""] * (name not in ("encode_goodbye", "last_words")))
 
 
 def test_results_for_a_further_link_are_checked_as_well():
     state = {"state": Udp(2, listen=True)}
-    with pytest.raises(TypeError, match=r"^Wrong.decode_state\(\) must return Telemetry"):
+    with pytest.raises(returned.WrongResultError, match=r"^Wrong.decode_state\(\) must return Telemetry"):
         robot(**state, decode_state=lambda *_: {})().decode_state(b"")
     with pytest.raises(ValueError, match=r"Wrong.decode_state\(\) has called sys.exit\(2\)"):
         robot(**state, decode_state=exits)().decode_state(b"")
@@ -49,7 +51,7 @@ def test_results_for_a_further_link_are_checked_as_well():
 
 @pytest.mark.parametrize("steps", [["hello"], [("hello", len)], [(b"hello", True)], [(b"hello",)]])
 def test_a_wrong_step_of_the_handshake_is_named(steps):
-    with pytest.raises(TypeError, match=r"^Wrong.handshake\(\) must return steps"):
+    with pytest.raises(returned.WrongResultError, match=r"^Wrong.handshake\(\) must return steps"):
         list(robot(handshake=lambda _: iter(steps))().handshake())
 
 
