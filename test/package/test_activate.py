@@ -44,6 +44,27 @@ def test_a_clone_is_activated_where_it_was_built_and_by_a_link(built, shell, tmp
     assert activate(link, shell) == (str(built / ".venv"), "")
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="only there, the file is found by its descriptor")
+def test_sh_activates_from_another_folder(built, tmp_path):
+    """As cron, a Dockerfile and a Makefile run it."""
+    script = f'. "{built}/env/activate" && echo "$VIRTUAL_ENV"'
+    done = subprocess.run(["dash", "-c", script], cwd=tmp_path, capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout.strip() == str(built / ".venv")
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_a_python_that_is_not_for_this_user_is_said_to_be(built, shell, tmp_path):
+    """As in root's home. To root, only files without this permission are forbidden."""
+    clone, barred = tmp_path / "clone", tmp_path / "python3"
+    shutil.copytree(built, clone, symlinks=True)
+    barred.touch(0o600)
+    (clone / ".venv/bin/python3").unlink()
+    (clone / ".venv/bin/python3").symlink_to(barred)
+    output, error = activate(clone, shell)
+    assert output == "- -"
+    assert f"no permission for {barred}" in error
+
+
 @pytest.mark.parametrize("shell", SHELLS)
 def test_a_cd_that_prints_has_no_effect(built, shell):
     """With CDPATH, or if the user has redefined cd."""
