@@ -25,15 +25,7 @@ from drone_bridge.programs.program import CANNOT_START, TrajectoryFile, print_ev
 from drone_bridge.programs.session_output import SessionOutput
 from drone_bridge.robot_class.body import EmulatedBody
 from drone_bridge.robot_class.links import robots_link
-from drone_bridge.robot_class.robot import (
-    Command,
-    Robot,
-    Telemetry,
-    first_link,
-    further_links,
-    port_parameters,
-    unstoppable,
-)
+from drone_bridge.robot_class.robot import Command, Robot, Telemetry, first_link, further_links, port_parameters
 from drone_bridge.robot_class.robot_session import CLASS_ERRORS, RobotClassVehicleSession
 from drone_bridge.session.node_parameters import NodeParameters
 from drone_bridge.session.session import Note
@@ -103,9 +95,7 @@ class _World(SessionOutput):
 def emulate(
     robot: type[Robot], options: argparse.Namespace, cancellation: Cancellation, stack: contextlib.ExitStack
 ) -> int:
-    """Run until cancelled, or for --duration. Raises LinkError, OSError, and ValueError for a class that can't work."""
-    if reason := unstoppable(robot):
-        raise ValueError(reason)
+    """Run until cancelled, or for --duration. Raises LinkError and OSError."""
     trajectory = TrajectoryFile.wanted(options.trajectory, COLUMNS, stack)
     path: str | None = getattr(options, "pty", None)
     baud = getattr(first_link(robot), "baud", 0)

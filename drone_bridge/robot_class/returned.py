@@ -44,9 +44,8 @@ class WrongResultError(RemoteProtocolError):
 
 def described(error: BaseException) -> str:
     """Return an error of a description, a clause: its line, as in "my_robot.py:45, in decode_report", and its text."""
-    frames = [
-        (each.f_code, line) for each, line in traceback.walk_tb(error.__traceback__) if not _is_of_kit(each.f_code)
-    ]
+    walked = traceback.walk_tb(error.__traceback__)
+    frames = [(frame.f_code, line) for frame, line in walked if not _is_of_kit(frame.f_code)]
     text = str(error).strip().rstrip(".")
     if type(error) is not ValueError or not text:
         text = f"{type(error).__name__}: {text}".rstrip(": ")

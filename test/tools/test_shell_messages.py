@@ -14,7 +14,8 @@ from rcl_interfaces.msg import ParameterValue
 from sensor_msgs.msg import Image, Imu, LaserScan
 
 from drone_bridge.srv import AddCamera
-from drone_bridge.tools.shell.messages import SHOWN_ELEMENTS, as_yaml, filled
+from drone_bridge.tools.shell.messages import SHOWN_ELEMENTS, as_yaml, field_of, filled
+from drone_bridge.tools.shell.node import CommandFailedError
 
 
 def test_fields_that_are_named_are_filled_and_whole_numbers_become_floats():
@@ -82,3 +83,11 @@ def test_a_long_array_is_cut():
     shown = yaml.safe_load(as_yaml(Image(data=bytes(10_000))))["data"]
     assert len(shown) == SHOWN_ELEMENTS + 1
     assert "10000" in shown[-1]
+
+
+def test_a_field_is_printed_alone():
+    odometry = filled(Odometry(), "{pose: {pose: {position: {x: 1.5}}}}")
+    assert as_yaml(field_of(odometry, "pose.pose.position.x")) == "1.5\n"
+    assert as_yaml(field_of(odometry, "pose.pose.position")) == "x: 1.5\ny: 0.0\nz: 0.0\n"
+    with pytest.raises(CommandFailedError, match=r"pose.pos: pos is not a field; there are pose, covariance"):
+        field_of(odometry, "pose.pos")

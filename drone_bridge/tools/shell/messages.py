@@ -72,10 +72,20 @@ def _converted(value: Any, type_name: str, present: Any, where: str) -> Any:
     return value
 
 
+def field_of(message: Any, path: str) -> Any:
+    """Return a field of a message by its names with dots, or the message for "". Raises CommandFailedError."""
+    for name in filter(None, path.split(".")):
+        fields = getattr(message, "get_fields_and_field_types", dict[str, str])()
+        if name not in fields:
+            raise CommandFailedError(f"{path}: {name} is not a field; there are {', '.join(fields) or 'none'}.")
+        message = getattr(message, name)
+    return message
+
+
 def as_yaml(message: Any) -> str:
-    """Return a message as YAML. Long arrays are shortened to their beginning and the number of elements."""
+    """Return a message, or a field, as YAML. Long arrays are shortened to their beginning and number of elements."""
     text: str = yaml.safe_dump(_plain(message), sort_keys=False, allow_unicode=True, width=math.inf)
-    return text
+    return text.removesuffix("...\n")  # of a number or text alone
 
 
 def _plain(value: Any) -> Any:

@@ -18,15 +18,14 @@ def main(argv: Sequence[str]) -> int:
     return run("node", argv, _list)
 
 
-def names(node: Node) -> list[tuple[str, list[str]]]:
-    """Return the full names of the nodes, without types, for `discovered`."""
-    present = node.get_node_names_and_namespaces()
-    return [(f"{namespace.rstrip('/')}/{name}", []) for name, namespace in present if not name.startswith("_")]
-
-
 def _list(node: Node) -> int:
     own = node.get_fully_qualified_name()
-    for name, _ in discovered(node, lambda: names(node)):
+
+    def names() -> list[tuple[str, list[str]]]:
+        present = node.get_node_names_and_namespaces()
+        return [(f"{namespace.rstrip('/')}/{name}", []) for name, namespace in present if not name.startswith("_")]
+
+    for name, _ in discovered(node, names):
         if name != own:
             print(name)
     return 0

@@ -14,8 +14,7 @@ from drone_bridge.programs.options import suggestion
 from drone_bridge.ros.node.parameter_values import parameter_like
 from drone_bridge.tools.command_parser import CommandParser
 from drone_bridge.tools.shell.messages import parse
-from drone_bridge.tools.shell.node import CommandFailedError, call, resolved, run, types_of
-from drone_bridge.tools.shell.nodes import names
+from drone_bridge.tools.shell.node import CommandFailedError, call, run
 
 _ask = partial(call, again_s=1.0)
 
@@ -33,27 +32,20 @@ def main(argv: Sequence[str]) -> int:
             verb.add_argument("value", help="as YAML")
     words = parser.parse_args(argv)
     serve: dict[str, Callable[[Node, Any], int]] = {"list": _list, "get": _get, "set": _set}
-
-    def serve_known(node: Node) -> int:
-        types_of(node, resolved(node, words.node), lambda: names(node), f"There is no node {words.node}")
-        return serve[words.verb](node, words)
-
-    return run("param", argv, serve_known)
-
-
-def _names(node: Node, words: Any) -> list[str]:
-    answer = _ask(node, ListParameters, f"{words.node}/list_parameters", ListParameters.Request())
-    return sorted(answer.result.names)
-
-
-def _absence(node: Node, words: Any) -> CommandFailedError:
-    hint = suggestion(words.parameter, _names(node, words)) or "."
-    return CommandFailedError(f"{words.node} has no parameter {words.parameter}{hint}")
+    return run("param", argv, lambda node: serve[words.verb](node, words))
 
 
 def _list(node: Node, words: Any) -> int:
-    print("\n".join(_names(node, words)))
+    answer = _ask(node, ListParameters, f"{words.node}/list_parameters", ListParameters.Request())
+    print("\n".join(sorted(answer.result.names)))
     return 0
+
+
+def _absence(node: Node, words: Any) -> CommandFailedError:
+    there = _ask(node, ListParameters, f"{words.node}/list_parameters", ListParameters.Request()).result.names
+    return CommandFailedError(
+        f"{words.node} has no parameter {words.parameter}{suggestion(words.parameter, there) or '.'}"
+    )
 
 
 def _get(node: Node, words: Any) -> int:

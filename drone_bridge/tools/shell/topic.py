@@ -17,7 +17,7 @@ from drone_bridge.ros.publishers import wait_for_delivery
 from drone_bridge.tools.command_parser import CommandParser
 from drone_bridge.tools.shared.discovery import DISCOVERY_S
 from drone_bridge.tools.shared.topic_offers import DuplicateFilter, TopicOffers, request
-from drone_bridge.tools.shell.messages import as_yaml, filled
+from drone_bridge.tools.shell.messages import as_yaml, field_of, filled
 from drone_bridge.tools.shell.node import (
     CommandFailedError,
     discovered,
@@ -45,6 +45,7 @@ def main(argv: Sequence[str]) -> int:
     info.add_argument("topic")
     echo = verbs.add_parser("echo", help="print the messages of a topic")
     echo.add_argument("--once", action="store_true", help="only the first one")
+    echo.add_argument("--field", default="", help="only this field, such as pose.pose.position")
     hz = verbs.add_parser("hz", help="print the rate of a topic")
     for verb in (echo, hz):
         verb.add_argument("topic")
@@ -100,7 +101,7 @@ def _described(endpoint: TopicEndpointInfo) -> str:
 
 def _echo(node: Node, words: Any) -> int:
     received: list[Any] = []
-    _subscribe(node, words, received.append)
+    field_of(_subscribe(node, words, received.append)(), words.field)
     if not spin_until(node, lambda: received, _SILENT_S):
         topic = node.resolve_topic_name(words.topic)
         names = sorted(_described(each).partition(":")[0] for each in node.get_publishers_info_by_topic(topic))
@@ -110,7 +111,7 @@ def _echo(node: Node, words: Any) -> int:
     with contextlib.suppress(KeyboardInterrupt):
         while True:
             for message in spin_until(node, lambda: received, math.inf):
-                print(as_yaml(message), end="---\n", flush=True)
+                print(as_yaml(field_of(message, words.field)), end="---\n", flush=True)
                 if words.once:
                     return 0
             received.clear()
@@ -129,14 +130,12 @@ def _hz(node: Node, words: Any) -> int:
     return 0
 
 
-def _subscribe(node: Node, words: Any, take: Callable[[Any], None]) -> None:
-    """Subscribe with a QoS that suits all publishers. Raises CommandFailedError without publisher and type."""
+def _subscribe(node: Node, words: Any, take: Callable[[Any], None]) -> Any:
+    """Subscribe with a QoS that suits all publishers. Return the type. Raises CommandFailedError without one."""
     topic = resolved(node, words.topic)
-    if words.type:
-        spin_until(node, lambda: node.count_publishers(topic), DISCOVERY_S)
-    else:
+    if not words.type:
         types_of(node, topic, lambda: _published(node), f"No node publishes {topic}")
-    publishers = node.get_publishers_info_by_topic(topic)
+    publishers = spin_until(node, lambda: node.get_publishers_info_by_topic(topic), DISCOVERY_S)
     kind = imported("msg", words.type or publishers[0].topic_type)
     requests = TopicOffers.of(publishers).requests(_DEPTH) or [request(reliable=False, latched=False, depth=_DEPTH)]
     once = DuplicateFilter()
@@ -147,6 +146,7 @@ def _subscribe(node: Node, words: Any, take: Callable[[Any], None]) -> None:
 
     for each in requests:
         node.create_subscription(kind, topic, with_info(take_first), each, raw=True)
+    return kind
 
 
 def _published(node: Node) -> list[tuple[str, list[str]]]:
