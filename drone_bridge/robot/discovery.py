@@ -87,7 +87,20 @@ class DiscoverySearch:
         self._route, self._timeout_s, self._began_s = route, timeout_s, now_s
         self.ends_s = now_s + timeout_s
         self._queries = 0
-        self._asking = _query_socket(route)
+        #: Indices of the interfaces for requests; 0 for the route's.
+        self._interfaces = [0]
+        #: Sentence without a full stop: the route's interface has no longer its address; or "".
+        self.fallback = ""
+        try:
+            self._asking = _query_socket(route.interface)
+        except OSError as error:
+            if error.errno != errno.EADDRNOTAVAIL:
+                sentence = f"Discovery requests can't be sent through {route.interface}: {error.strerror}."
+                raise LinkError(sentence) from error
+            self._asking = _query_socket(ANY_INTERFACE)
+            self._interfaces = [index for index, name in socket.if_nameindex() if name not in ("lo", "lo0")]
+            no = f"discovery_interface {route.interface} is no address of this machine"
+            self.fallback = f"{no}: all its interfaces are used. Name a present one, or 0.0.0.0"
         #: Robots that replied, without duplicates, in the order of their replies.
         self.found: dict[FoundRobot, None] = {}
 
@@ -105,7 +118,7 @@ class DiscoverySearch:
         """Send a request if due, and return the robots found since the last call. Raises LinkError."""
         if now_s >= self.due_s:
             self._queries += 1
-            _send_request(self._asking, self._route)
+            self._send_request()
         answered = []
         for _ in range(MAX_ROBOTS):
             try:
@@ -121,32 +134,38 @@ class DiscoverySearch:
                     answered.append(robot)
         return answered
 
+    def _send_request(self) -> None:
+        """Send a request through each interface. Raises LinkError if none takes it."""
+        to, failures = (self._route.address, self._route.port), list[str]()
+        for index in self._interfaces:
+            try:
+                if index:
+                    chosen = struct.pack("=8xi", index)
+                    self._asking.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, chosen)
+                self._asking.sendto(DISCOVERY_QUERY, to)
+            except BlockingIOError:
+                pass  # the next request may fit
+            except OSError as error:
+                failures.append(str(error.strerror))
+        if len(failures) == len(self._interfaces):
+            reason = failures[-1] if failures else "there is no network"
+            raise LinkError(f"Discovery requests can't be sent to {to[0]}:{to[1]}: {reason}.")
+
     def close(self) -> None:
         self._asking.close()
 
 
-def _query_socket(route: DiscoveryRoute) -> socket.socket:
+def _query_socket(interface: str) -> socket.socket:
     asking = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     try:
         asking.setblocking(False)
-        if route.interface != ANY_INTERFACE:
-            asking.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, socket.inet_aton(route.interface))
-        asking.bind((route.interface, 0))
-    except OSError as error:
+        if interface != ANY_INTERFACE:
+            asking.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, socket.inet_aton(interface))
+        asking.bind((interface, 0))
+    except OSError:
         asking.close()
-        raise LinkError(f"Discovery requests can't be sent through {route.interface}: {error.strerror}.") from error
+        raise
     return asking
-
-
-def _send_request(requesting: socket.socket, route: DiscoveryRoute) -> None:
-    try:
-        requesting.sendto(DISCOVERY_QUERY, (route.address, route.port))
-    except BlockingIOError:
-        pass  # the next request may fit
-    except OSError as error:
-        raise LinkError(
-            f"Discovery requests can't be sent to {route.address}:{route.port}: {error.strerror}."
-        ) from error
 
 
 class DiscoveredPeer(TcpPeer):
@@ -166,6 +185,7 @@ class DiscoveredPeer(TcpPeer):
         route: DiscoveryRoute,
         timeout_s: float,
         on_other: Callable[[str, str], None] | None = None,
+        on_fallback: Callable[[str], None] = print,
         options: StreamOptions | None = None,
         wire_log: MakeTap | None = None,
         cancellation: Cancellation | None = None,
@@ -180,12 +200,13 @@ class DiscoveredPeer(TcpPeer):
             timeout_s: time to wait for replies, s.
             on_other: called with the addresses of the known robot and of another one, which is connected to next. By
                 default, no other one is connected to.
+            on_fallback: called with a sentence if the robot was found through other interfaces than the route's.
             options: see TcpPeer.
             wire_log: see TcpPeer.
             cancellation: see TcpPeer.
         """
         super().__init__(name, port, on_failure, options=options, wire_log=wire_log, cancellation=cancellation)
-        self._route, self._timeout_s, self._on_other = route, timeout_s, on_other
+        self._route, self._timeout_s, self._on_other, self._on_fallback = route, timeout_s, on_other, on_fallback
         self._known = ""  # address of the last robot that was connected to
 
     def _resolve(self) -> list[Any]:
@@ -205,8 +226,10 @@ class DiscoveredPeer(TcpPeer):
         if not addresses:
             names = ", ".join(repr(robot.name) for robot in itertools.islice(search.found, 8))
             others = f"but these did: {names}" if names else "nor any other"
-            limitation = f". {route.limitation}" if route.limitation else ""
+            limitation = "".join(f". {each}" for each in (search.fallback or route.limitation,) if each)
             raise OSError(f"no robot of this name answered at {route.address}:{route.port}, {others}{limitation}")
+        if search.fallback:
+            self._on_fallback(f"{search.fallback}.")
         address = self._known
         if address not in addresses:
             if len(addresses) > 1:
@@ -262,11 +285,8 @@ class DiscoveryResponder:
                     self._join_all = functools.partial(_join, listening, route.address, interface)
         except OSError as error:
             self.close()
-            if error.errno == errno.EADDRINUSE:
-                raise listening_error("udp", route.address, route.port, error) from error
-            raise LinkError(
-                f"Discovery can't listen on {route.address}:{route.port} through {route.interface}: {error.strerror}."
-            ) from error
+            address = route.address if error.errno == errno.EADDRINUSE else route.interface
+            raise listening_error("udp", address, route.port, error) from error
 
     def _bind(self, address: str, port: int) -> socket.socket:
         bound = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)

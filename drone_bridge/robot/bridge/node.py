@@ -88,6 +88,7 @@ class RobotBridge(ProtocolNode):
             route=self._read_route(),
             timeout_s=REPLIES_S,
             on_other=self._hold_other_robot,
+            on_fallback=self.report.warn,
             options=OPTIONS,
             wire_log=self.wire_log,
         )

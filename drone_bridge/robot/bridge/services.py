@@ -105,8 +105,8 @@ class RobotServices:
                     return
                 response.robots = [Robot(address=robot.address, name=printable(robot.name)) for robot in search.found]
                 response.success, response.message = True, f"{len(search.found)} answered."
-                if not search.found and route.limitation:
-                    response.message += f" {route.limitation}."
+                if limitation := search.fallback or (route.limitation if not search.found else ""):
+                    response.message += f" {limitation}."
             except LinkError as error:
                 response.message = str(error)
             search.close()
