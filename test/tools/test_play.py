@@ -274,6 +274,7 @@ def test_profile_serves_every_subscription_that_was_served():
     assert profile.durability.name == "TRANSIENT_LOCAL"
     assert profile.depth == 7
     assert profile_of([offer(reliable=False)]).reliability.name == "BEST_EFFORT"
+    assert profile_of([offer(latched=True, depth=1)], "tf2_msgs/msg/TFMessage").depth > 100
 
 
 class TestCommand:

@@ -23,14 +23,19 @@ def is_latched(topic: BagTopic) -> bool:
     return any(offer.durability is QosDurability.TRANSIENT_LOCAL for offer in topic.offers)
 
 
-def profile_of(offers: Sequence[Qos]) -> QoSProfile:
-    """Return a profile compatible with all subscriptions that a recorded publisher was compatible with."""
+def profile_of(offers: Sequence[Qos], type_name: str = "") -> QoSProfile:
+    """Return a profile compatible with all subscriptions that a recorded publisher was compatible with.
+
+    Of static transforms, a late subscriber needs those of all publishers, which often have depth 1 each.
+    """
     reliable = not offers or any(offer.reliability is QosReliability.RELIABLE for offer in offers)
     latched = any(offer.durability is QosDurability.TRANSIENT_LOCAL for offer in offers)
+    is_static = latched and type_name == "tf2_msgs/msg/TFMessage"
+    depth = MAX_DEPTH if is_static else sum(offer.depth for offer in offers)
     keeps_all = any(offer.history is QosHistory.KEEP_ALL for offer in offers)
     return QoSProfile(
         history=HistoryPolicy.KEEP_ALL if keeps_all else HistoryPolicy.KEEP_LAST,
-        depth=min(MAX_DEPTH, max(1, sum(offer.depth for offer in offers))) if offers else DEFAULT_DEPTH,
+        depth=min(MAX_DEPTH, max(1, depth)) if offers else DEFAULT_DEPTH,
         reliability=ReliabilityPolicy.RELIABLE if reliable else ReliabilityPolicy.BEST_EFFORT,
         durability=DurabilityPolicy.TRANSIENT_LOCAL if latched else DurabilityPolicy.VOLATILE,
     )
@@ -63,7 +68,8 @@ def make_publishers(
             continue
         name = remapped.get(topic.name, topic.name)
         try:
-            publishers[topic] = node.create_publisher(message_class, name, profile_of(topic.offers))
+            profile = profile_of(topic.offers, topic.type_name)
+            publishers[topic] = node.create_publisher(message_class, name, profile)
         except (NameValidationException, ValueError) as error:  # ValueError: a name with braces
             why = str(error).partition(":\n")[0].partition(", at ")[0]
             skip(f"'{topic.name}' is skipped: it can't be published as '{name}': {why}.")
