@@ -24,7 +24,7 @@ setup_tests:
 # A landing, live in a browser, which starts when the page is opened. The page's "land on pad" starts another one.
 # Ctrl-C ends it without an error: by bash -m, only the launch receives it, and not make.
 view: setup
-	@$(ACTIVATE) && bash -mc 'drone-bridge launch telemetry.launch.xml emulate:=true control:=true rover_pattern:=circular landing_start:=ground view:=true wait_for_viewer:=true; status=$$?; [ $$status = 130 ] || exit $$status'
+	@$(ACTIVATE) && bash $$(test -t 0 && echo -m) -c 'drone-bridge launch telemetry.launch.xml emulate:=true control:=true rover_pattern:=circular landing_start:=ground view:=true wait_for_viewer:=true; status=$$?; [ $$status = 130 ] || exit $$status'
 
 demo: setup
 	@$(ACTIVATE) && drone-bridge demo testbed && drone-bridge demo landing

@@ -24,7 +24,8 @@ def written(path, content):
 
 
 def test_all_of_a_file_is_read(tmp_path):
-    info = read_camera_info(written(tmp_path / "camera.yaml", CONTENT))
+    info = read_camera_info("file://" + written(tmp_path / "camera.yaml", CONTENT))
+    assert info == read_camera_info(str(tmp_path / "camera.yaml"))
     assert (info.width, info.height, info.distortion_model) == (320, 240, "plumb_bob")
     assert list(info.k) == CONTENT["camera_matrix"]["data"]
     assert list(info.d) == CONTENT["distortion_coefficients"]["data"]

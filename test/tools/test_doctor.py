@@ -57,7 +57,7 @@ def test_a_working_launch_is_confirmed_and_an_incompatible_node_is_named(ros, fr
         status, findings = examine()
         assert status == 0, findings
         assert findings["running"] == "ok running        /robot_bridge (tracked robot), connected\n"
-        assert "robot_bridge" not in findings[""]
+        assert "robot_bridge" not in findings.get("", "")
         ros.node.create_publisher(String, "cmd_vel", 1)
         examined = []  # the middleware reports it after a while
         wait_until(lambda: examined.append(examine()) or examined[-1][0] == 1, "a finding", period_s=0.5)

@@ -12,11 +12,11 @@ MAX_COEFFICIENTS = 14
 
 
 def read_camera_info(path: str) -> CameraInfo:
-    """Parse a calibration file, without frame and stamp. Raises ValueError with a sentence."""
+    """Parse a calibration file, a path or a file:// URL, without frame and stamp. Raises ValueError with a sentence."""
     import yaml  # slow to import; only for nodes with a calibration file
 
     try:
-        with Path(path).expanduser().open("rb") as file:
+        with Path(path.removeprefix("file://")).expanduser().open("rb") as file:
             content: Any = yaml.safe_load(file.read(MAX_FILE_BYTES))
         info = CameraInfo(width=_side(content["image_width"]), height=_side(content["image_height"]))
         info.distortion_model = model = content["distortion_model"]

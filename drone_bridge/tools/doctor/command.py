@@ -42,11 +42,7 @@ OPTIONAL = {
     "plotly": "report",
     "orjson": "fast reading of telemetry",
     "pybase64": "fast reading of telemetry",
-    "launch_ros": "ros2 launch",
-    "ros2cli": "the ros2 command",
 }
-#: Modules that PyPI does not have.
-OF_ROS = ("launch_ros", "ros2cli")
 
 _TALKER = """
 import sys, rclpy
@@ -291,8 +287,7 @@ def optional() -> Iterator[Finding]:
     there = [name for name in OPTIONAL if name not in missing]
     yield Finding("libraries", ", ".join(there) or "none of the optional ones")
     for name in missing:
-        source = "part of a ROS installation (docs/install.md)" if name in OF_ROS else install_command(name)
-        yield Finding("", f"no {name}: {OPTIONAL[name]}", source)
+        yield Finding("", f"no {name}: {OPTIONAL[name]}", install_command(name))
 
 
 def _is_installed(name: str) -> bool:

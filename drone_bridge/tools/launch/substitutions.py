@@ -170,7 +170,8 @@ def package_prefix(name: str) -> Path:
     try:
         return Path(get_package_prefix(name))
     except (PackageNotFoundError, ValueError, OSError) as error:
-        remedy = f"; to install it: {command}" if (command := apt_install(name)) else ""
+        remedy = "; without it, view:=true shows the vehicle in a browser" if name == "rviz2" else ""
+        remedy = f"; to install it: {command}" if (command := apt_install(name)) else remedy
         raise SubstitutionError(f"the package '{name}' is not installed: {error}{remedy}") from error
 
 
