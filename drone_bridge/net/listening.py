@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""listening_error: why a port can't be listened on, with the programs that use it."""
+"""listening_error: why a port can't be listened on, with the programs that use it; is_own_address."""
 
 import errno
 import socket
@@ -8,6 +8,17 @@ from functools import partial
 from drone_bridge.net.connector import LinkError, LinkInUseError, reason
 from drone_bridge.net.file_users import users_of_port
 from drone_bridge.wire.addresses import address_name
+
+
+def is_own_address(host: str) -> bool:
+    """Return whether sockets can be bound to a numeric address, or True for a name."""
+    try:
+        family, *_, address = socket.getaddrinfo(host, 0, flags=socket.AI_NUMERICHOST)[0]
+        with socket.socket(family, socket.SOCK_DGRAM) as probe:
+            probe.bind(address)
+    except OSError as error:
+        return error.errno != errno.EADDRNOTAVAIL
+    return True
 
 
 def listening_error(protocol: str, host: str, port: int, error: Exception) -> LinkError:

@@ -37,6 +37,10 @@ class Obstacle(Enum):
     )
     INACTIVE = "the bridge is not active", "its log has the reason; otherwise activate it"
     # There is no link.
+    OWN_ADDRESS = (
+        "{address}, on which it listens, is no longer an address of this machine",
+        "give the machine this address, or start again with its new one, or with 0.0.0.0 for all of them",
+    )
     PORT_IN_USE = "{address} is in use by {users}", "end that program, or choose another by {argument}"
     DENIED = (
         "{path} can't be opened: it belongs to the group {group}, and this process is not in it",

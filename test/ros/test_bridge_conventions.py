@@ -17,6 +17,7 @@ from testbed_peer import TestbedPeer, bridge
 from tf2_msgs.msg import TFMessage
 
 from drone_bridge.robot.bridge.node import RobotBridge
+from drone_bridge.robot.server.node import RobotServer
 from drone_bridge.stop_signals import LAUNCHED
 from drone_bridge.testbed.codec import AttitudeLayout
 
@@ -141,3 +142,10 @@ def test_a_report_asks_nothing_of_the_context_that_ends_its_node(ros, free_port,
     node = ros.run(RobotBridge, port=free_port)
     monkeypatch.setattr(type(node.context), "get_domain_id", lambda _: pytest.fail("it would wait"))
     node._report()
+
+
+def test_a_listener_whose_address_is_no_longer_this_machine_s_says_so(ros, monkeypatch):
+    node = ros.run(RobotServer, port=0, discovery=False)
+    monkeypatch.setattr("drone_bridge.ros.node.protocol_node.is_own_address", "0.0.0.0".__eq__)
+    node._report()
+    assert "127.0.0.1, on which it listens" in node.report.status("link", "").message

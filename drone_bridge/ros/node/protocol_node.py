@@ -48,6 +48,7 @@ from drone_bridge.net.clock import elapsed_s
 from drone_bridge.net.connector import LinkError, LinkInUseError, UnknownHostError
 from drone_bridge.net.last_words import LEAST_LIFETIME_S, LastWordsKeeper
 from drone_bridge.net.link_loop import INTERNAL_ERRORS, Intake, Link, LinkLoop
+from drone_bridge.net.listening import is_own_address
 from drone_bridge.ros.hold.hold import LOOK_S, LOOKS_PER_READ, Hold
 from drone_bridge.ros.node.autostart import Autostart
 from drone_bridge.ros.node.link_report import LinkReport
@@ -578,6 +579,9 @@ class ProtocolNode(LifecycleNode):
         self.report.update_obstacle(Obstacle.NODE_NAME, several)
         waiting = NAMES.waiting(self._domain, name)
         self.report.update_obstacle(Obstacle.WAITING, {"process": waiting, "name": name} if waiting else None)
+        values = self.parameters.values()
+        lost = values.get("role") == "listen" and not is_own_address(values["host"])
+        self.report.update_obstacle(Obstacle.OWN_ADDRESS, {"address": values["host"]} if lost else None)
         if not self.says_silence:
             self.report.notice_silence()
         if not self.is_server and not (self._loop and self._loop.session.is_heard):

@@ -10,6 +10,7 @@ from tcp_peer import LONG_S, LOOPBACK, NO_LEAKS, FixedBackoff, Task
 
 from drone_bridge.net import tcp
 from drone_bridge.net.connector import LinkCancelledError, UnknownHostError
+from drone_bridge.net.listening import is_own_address
 
 pytestmark = NO_LEAKS
 
@@ -115,3 +116,8 @@ def test_a_socket_connected_to_itself_is_not_taken_for_a_peer(monkeypatch, free_
     monkeypatch.setattr(socket, "socket", Mirror)
     ((error, _),) = failures_of(free_port)
     assert f"127.0.0.1:{free_port}" in str(error)
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "127.0.0.1", "::", "robot.local", "192.0.2.1"])
+def test_an_address_of_another_machine_is_told_from_ours_and_from_names(host):
+    assert is_own_address(host) == (host != "192.0.2.1")
