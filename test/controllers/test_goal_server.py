@@ -609,6 +609,21 @@ def test_a_service_that_succeeds_without_effect_ends_the_goal(make_world, name, 
     assert sent.error is GoalError.NO_PROGRESS
 
 
+def test_a_takeoff_that_is_sent_again_goes_on(make_world):
+    world, height_now = shown(make_world, "flying", 0.0)
+    well = SimpleNamespace(success=True, message="")
+    world.services, world.answers = {"/takeoff": TRIGGER}, {"/takeoff": lambda: well}
+    first = world.send("take_off", height=1.0)
+    world.run(0.1)
+    again = world.send("take_off", height=1.0)
+    world.run(0.1)
+    world.position[2] += 0.5
+    assert world.end_of(again)[0] == "succeeded"
+    assert first.error is GoalError.REPLACED
+    assert height_now() == pytest.approx(1.0, abs=0.1)
+    assert world.called == ["/takeoff"]
+
+
 def test_a_drone_on_the_ground_may_refuse_to_land(make_world):
     world, _ = shown(make_world, "flying", 0.0)
     refusal = SimpleNamespace(success=False, message="it is standing")

@@ -258,7 +258,8 @@ class GoalServer:
 
     def _log(self, goal: Goal, outcome: GoalOutcome) -> None:
         line = self._outcomes.admit(f"{goal.name}: {outcome.message}")
-        if line and outcome.end == "abort":  # two calls, since rclpy ties each line of code to one severity
+        is_failure = outcome.end == "abort" and outcome.code is not GoalError.REPLACED
+        if line and is_failure:  # two calls, since rclpy ties each line of code to one severity
             self._node.get_logger().warning(line)
         elif line:
             self._node.get_logger().info(line)
@@ -355,6 +356,8 @@ class GoalServer:
             return
         self._next = None
         if self._goal:
+            if (goal.name, goal.request) == (self._goal.name, self._goal.request):  # sent again by an impatient client
+                guide = self._guide
             _end(self._goal, GoalError.REPLACED, f"Replaced by another goal: {goal.name}.")
         self._goal, self._guide, self._is_from_topic = goal, guide, goal.handle is None
         self._nearest, self._has_restarted = math.inf, False
