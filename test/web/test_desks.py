@@ -9,6 +9,7 @@ import pytest
 from drone_bridge.msg import HoldStatus
 from drone_bridge.ros.hold.wish_file import FiledWish
 from drone_bridge.tools.web.announcements import Announcements
+from drone_bridge.tools.web.fleet import Fleet
 from drone_bridge.tools.web.helm import ASK_S, LEASE_S, MAX_AGE_S, NEUTRAL, HelmRefusedError
 from drone_bridge.tools.web.helm_desk import HELM_ENDS_WITHIN_S, HOLD_REPORTED_WITHIN_S, HelmDesk
 from drone_bridge.tools.web.stop_desk import HELM_TAKEN_S, MAX_WANTED, STOP_TIMEOUT_S, StopDesk
@@ -487,6 +488,14 @@ def test_who_stays_at_the_helm_is_resumed_at_once(reporting):
 
 
 # Announcements.
+
+
+def test_commanders_are_named_also_before_their_names_are_known():
+    names = ["web_bridge", "driver", "drone_bridge_topic_12", "_NODE_NAME_UNKNOWN_"]
+    publishers = [SimpleNamespace(node_name=name) for name in names]
+    node = SimpleNamespace(get_name=lambda: "web_bridge", get_publishers_info_by_topic=lambda _: publishers)
+    found = Fleet._commanders(SimpleNamespace(_node=node), TOPIC, {TOPIC: []})
+    assert found == ("a new node", "driver", "drone-bridge topic")
 
 
 def test_pages_read_the_speed_at_full_deflection_and_each_change_of_it(desks):

@@ -18,7 +18,7 @@ from drone_bridge.msg import HoldStatus, HoldWish
 from drone_bridge.ros.distributions import sequence_number, with_info
 from drone_bridge.ros.publishers import NO_EVENTS, PUBLISHER_ERRORS
 from drone_bridge.ros.qos import latched
-from drone_bridge.ros.servers.neutral_repeater import OBSERVERS
+from drone_bridge.ros.servers.neutral_repeater import OBSERVERS, UNKNOWN_NODE
 from drone_bridge.ros.streams import UNWATCHED
 from drone_bridge.tools.web.goals import goal_of
 from drone_bridge.tools.web.helm import Motion
@@ -227,7 +227,8 @@ class Fleet:
             if each.startswith(beside) and "/" not in each.removeprefix(beside)
             for publisher in self._node.get_publishers_info_by_topic(each)
         }
-        return tuple(sorted(_SHELL.sub(r"drone-bridge \1", name) for name in names - {self._node.get_name()}))
+        names = {"a new node" if name == UNKNOWN_NODE else name for name in names - {self._node.get_name()}}
+        return tuple(sorted(_SHELL.sub(r"drone-bridge \1", name) for name in names))
 
     def command(self, topic: str, motion: Motion, stamp: Time, max_speed: float, max_turn_rate: float) -> None:
         """Publish a command that was given at `stamp`, in m/s and rad/s; `motion` is from -1 to 1 along AXES."""
