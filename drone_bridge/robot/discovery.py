@@ -22,7 +22,7 @@ from typing import Any
 from drone_bridge.net.clock import elapsed_s
 from drone_bridge.net.connector import Cancellation, LinkCancelledError, LinkError, MakeTap, Selectable, wait_readable
 from drone_bridge.net.link_loop import Connected, Disconnected, FilledBuffer, ReceivedData
-from drone_bridge.net.listening import listening_error
+from drone_bridge.net.listening import is_own_address, listening_error
 from drone_bridge.net.tcp_connection import StreamOptions
 from drone_bridge.net.tcp_peer import TcpPeer
 from drone_bridge.net.tcp_port import TcpPort
@@ -140,8 +140,7 @@ class DiscoverySearch:
         for index in self._interfaces:
             try:
                 if index:
-                    chosen = struct.pack("=8xi", index)
-                    self._asking.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, chosen)
+                    self._asking.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, struct.pack("=8xi", index))
                 self._asking.sendto(DISCOVERY_QUERY, to)
             except BlockingIOError:
                 pass  # the next request may fit
@@ -226,8 +225,8 @@ class DiscoveredPeer(TcpPeer):
         if not addresses:
             names = ", ".join(repr(robot.name) for robot in itertools.islice(search.found, 8))
             others = f"but these did: {names}" if names else "nor any other"
-            limitation = "".join(f". {each}" for each in (search.fallback or route.limitation,) if each)
-            raise OSError(f"no robot of this name answered at {route.address}:{route.port}, {others}{limitation}")
+            others += f". {search.fallback or route.limitation}".rstrip(". ")
+            raise OSError(f"no robot of this name answered at {route.address}:{route.port}, {others}")
         if search.fallback:
             self._on_fallback(f"{search.fallback}.")
         address = self._known
@@ -324,7 +323,7 @@ class DiscoveryResponder:
             self.sockets[0].sendto(answer, to)
 
     def _is_served(self, address: str) -> bool:
-        return not self._is_on_loopback or is_of_this_machine(address)
+        return not self._is_on_loopback or is_own_address(address)
 
     def close(self) -> None:
         """Leave the group and stop listening."""
@@ -380,16 +379,6 @@ class RobotPort:
     def _request(self) -> ReceivedData | None:
         asker = self._responder.receive() if self._responder else None
         return ReceivedData(DISCOVERY_QUERY, asker) if asker else None
-
-
-def is_of_this_machine(address: str) -> bool:
-    """Return whether an IPv4 address belongs to this machine: only then is it its own source address."""
-    if ipaddress.IPv4Address(address).is_loopback:
-        return True
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe, contextlib.suppress(OSError):
-        probe.connect((address, DISCOVERY_PORT))  # sends no packet
-        return bool(probe.getsockname()[0] == address)
-    return False
 
 
 def _join(bound: socket.socket, group: str, interface: str) -> None:

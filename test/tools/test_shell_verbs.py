@@ -84,38 +84,6 @@ def test_a_name_that_ros_does_not_have_is_refused_with_a_sentence(command, words
     assert "is not a name in ROS: letters, digits, underscores" in refused.output
 
 
-class Graph:
-    """ROS graph with services by node, in which a client is a name as well, and a clock that spinning advances."""
-
-    def __init__(self, monkeypatch, **served):
-        self.now_s, self._served = 0.0, {f"/{name.replace('__', '/')}": types for name, types in served.items()}
-        monkeypatch.setattr(shell_node, "time", SimpleNamespace(monotonic=lambda: self.now_s))
-        monkeypatch.setattr(shell_node.rclpy, "spin_once", self._spin_once)
-
-    def _spin_once(self, _, timeout_sec):
-        self.now_s += timeout_sec
-
-    def create_client(self, *_):
-        raise AssertionError("a client is a name in the graph, with the type that was given")
-
-    def resolve_topic_name(self, name):
-        return name
-
-    def get_name(self):
-        return "shell"
-
-    def get_node_names(self):
-        return ["shell", "bridge"]
-
-    def get_node_names_and_namespaces(self):
-        return [("shell", "/"), ("bridge", "/"), ("gone", "/")]
-
-    def get_service_names_and_types_by_node(self, name, namespace):
-        if name == "gone":
-            raise RuntimeError
-        return list(self._served.items()) if name == "bridge" else [("/shell/hold", [SET_BOOL])]
-
-
 SET_BOOL = "std_srvs/srv/SetBool"
 
 
@@ -129,10 +97,20 @@ SET_BOOL = "std_srvs/srv/SetBool"
     ],
 )
 def test_a_service_that_nobody_serves_or_of_another_type_is_named_soon(monkeypatch, name, error):
-    graph = Graph(monkeypatch, light=[SET_BOOL], d1__bridge__hold=[SET_BOOL], d2__bridge__hold=[SET_BOOL])
+    now_s = [0.0]
+    monkeypatch.setattr(shell_node, "time", SimpleNamespace(monotonic=lambda: now_s[0]))
+    monkeypatch.setattr(shell_node.rclpy, "spin_once", lambda _, timeout_sec: now_s.append(now_s.pop() + timeout_sec))
+    served = {"shell": ["/shell/hold"], "bridge": ["/light", "/d1/bridge/hold", "/d2/bridge/hold"]}
+    graph = SimpleNamespace(  # with a client, whose type would be one of the name, it fails
+        resolve_topic_name=str,
+        get_name=lambda: "shell",
+        get_node_names=lambda: [*served],
+        get_node_names_and_namespaces=lambda: [(node, "/") for node in served],
+        get_service_names_and_types_by_node=lambda node, _: [(each, [SET_BOOL]) for each in served[node]],
+    )
     with pytest.raises(CommandFailedError, match=error):
         call(graph, Trigger, name, None)
-    assert graph.now_s < 2.0
+    assert now_s[0] < 2.0
 
 
 @pytest.mark.exhaustive
