@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DeadReckoning: poses of a drone that reports its level velocity, height and attitude, but no position. Pure."""
+"""DeadReckoning: poses of a vehicle that reports its level velocity, but no position. Pure."""
 
 import math
 from typing import NamedTuple
@@ -19,7 +19,7 @@ MOST_VARIANCE = 1e5
 
 
 class DeadReckonedPose(NamedTuple):
-    """Pose of the drone in odom, by dead reckoning."""
+    """Pose in odom, by dead reckoning."""
 
     x: float  # m
     y: float  # m
@@ -32,11 +32,15 @@ class DeadReckonedPose(NamedTuple):
 
 
 class DeadReckoning:
-    """Integrates velocities from x = y = 0. Height and attitude are measured."""
+    """Integrates velocities from x = y = 0. Height and attitude of a drone are measured."""
 
-    def __init__(self, drift: float = DRIFT) -> None:
-        """`drift` is the standard deviation of a place, as a share of the distance so far."""
-        self._drift, self._pose = drift, PlanarPose()
+    def __init__(self, drift: float = DRIFT, *, in_plane: bool = False) -> None:
+        """`drift` is the standard deviation of a place, as a share of the distance so far.
+
+        `in_plane`: height, roll and pitch are 0 until one is reported, and yaw is integrated until it is.
+        """
+        self._drift, self._pose, self._in_plane = drift, PlanarPose(), in_plane
+        self._reported: set[str] = set()
         self._distance = 0.0  # m
         self._gap_variance = 0.0  # m^2
         self._before_s: float | None = None
@@ -46,15 +50,14 @@ class DeadReckoning:
 
         A doubted velocity is not integrated. The motion in a longer doubt is unknown, like that in a gap.
         """
-        roll, pitch, yaw, height, velocity = (
-            measured.roll,
-            measured.pitch,
-            measured.yaw,
-            measured.height,
-            measured.level_velocity,
-        )
-        if roll is None or pitch is None or yaw is None or height is None or velocity is None:
+        values = {name: getattr(measured, name) for name in ("roll", "pitch", "yaw", "height")}
+        lacking = {name for name, value in values.items() if value is None}
+        self._reported |= values.keys() - lacking
+        velocity, turning = measured.level_velocity, measured.velocity
+        if not (velocity and turning) or lacking & (self._reported if self._in_plane else values.keys()):
             return None
+        roll, pitch, yaw, height = (value or 0.0 for value in values.values())
+        yaw, turn = (self._pose.yaw, turning.turn) if "yaw" in lacking else (yaw, 0.0)
         pose, (forward, left, _) = self._pose._replace(yaw=yaw), velocity
         if is_doubted:
             return DeadReckonedPose(pose.x, pose.y, height, roll, pitch, yaw, velocity, math.inf)
@@ -63,8 +66,8 @@ class DeadReckoning:
         if step_s > LONGEST_GAP_S:
             self._gap_variance += (GREATEST_SPEED * step_s) ** 2
         else:
-            pose = pose.moved(step_s, forward, left=left)
+            pose = pose.moved(step_s, forward, turn, left)
             self._distance += math.hypot(forward, left) * step_s
         variance = min((self._drift * self._distance) ** 2 + self._gap_variance, MOST_VARIANCE)
-        self._pose = pose
+        self._pose, yaw = pose, pose.yaw if turn else yaw
         return DeadReckonedPose(pose.x, pose.y, height, roll, pitch, yaw, velocity, variance)

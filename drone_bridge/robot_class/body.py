@@ -27,22 +27,14 @@ class EmulatedBody:
         self.velocity = BodyVelocity()
         self.roll = self.pitch = 0.0
         self._robot, self._drone, self._hovers, self._battery_v = robot, robot.drone, robot.hovers, robot.battery_v
-        self.wanted = NEUTRALS[robot.drone is not None]
+        #: Command that it follows, as `decode_command` returns it.
+        self.wanted: Command = NEUTRALS[robot.drone is not None]
         self._takes_off = "takeoff" in robot.requests
         self.phase = STANDS if self._takes_off else FOLLOWS
 
     @property
     def is_moving(self) -> bool:
         return any(abs(part) > STANDING for part in astuple(self.velocity))
-
-    @property
-    def wanted(self) -> Command:
-        """Command that it follows. Set it to one that `decode_command` has returned."""
-        return self._wanted
-
-    @wanted.setter
-    def wanted(self, command: Command) -> None:
-        self._wanted = as_commanded(self._robot, command)
 
     def begin_in_the_air(self) -> None:
         """Hover, as after a takeoff."""
@@ -59,7 +51,7 @@ class EmulatedBody:
     def step(self, seconds: float) -> None:
         """Advance the time."""
         self.time_s += seconds
-        wanted = self.wanted if self.phase == FOLLOWS else BodyVelocity()
+        wanted = as_commanded(self._robot, self.wanted) if self.phase == FOLLOWS else BodyVelocity()
         if self.phase in (RISES, LANDS):
             wanted = BodyVelocity(up=CLIMB if self.phase == RISES else -CLIMB)
         elif isinstance(wanted, Shares) and self._hovers and wanted == Shares():

@@ -33,7 +33,7 @@ from drone_bridge.robot_class.robot import (
     port_parameters,
     unstoppable,
 )
-from drone_bridge.robot_class.topics import CAMERA, REFUSED_IMAGES, RobotClassTranslation, make_rows
+from drone_bridge.robot_class.topics import CAMERA, REFUSED_IMAGES, RobotClassTranslation, UnsentTopics, make_rows
 from drone_bridge.robot_class.transports import Udp
 from drone_bridge.ros.commands.command_topics import TWIST_AXES, CommandTopics
 from drone_bridge.ros.commands.tilt_commands import TiltCommands, drone_parameters, read_drone
@@ -122,6 +122,7 @@ class RobotClassBridge(ProtocolNode):
         translation = RobotClassTranslation(names, image_of(robot), twist_variances=variances, refuse_image=refuse)
         below = [rangefinder_transform(names)] if "range" in robot.standard_topics else []
         self._topics = TopicPublishers(self, make_rows(robot), translation, below)
+        self._unsent = UnsentTopics(robot, translation)
         self._pose = None if robot.absolute_pose else make_pose(self, *maxima(robot))
         self._pictures: CameraTopics | None = None
         if (video := robot.camera) and video.link:
@@ -232,10 +233,12 @@ class RobotClassBridge(ProtocolNode):
         session = self._session if self.has_link else None
         self.report.update_obstacle(Obstacle.BEHIND, session.outstanding.behind if session else None)
         self.report.update_obstacle(Obstacle.BLOCKED, session.blocked if session else None)
+        self.report.update_obstacle(Obstacle.UNSENT, self._unsent.facts if session else None)
         self.report.update_obstacle(Obstacle.NO_REPORT, session.unread if session and session.has_peer else None)
 
     def publish_event(self, message: StatePacket) -> None:
         self._topics.publish(message, self.now())
+        self._unsent.reported(message, elapsed_s())
 
 
 def make_node(robot: type[Robot]) -> type[RobotClassBridge]:

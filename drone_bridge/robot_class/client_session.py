@@ -62,6 +62,7 @@ from typing import Any, NamedTuple
 from drone_bridge.kind import Side
 from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.motion.dead_reckoning import DeadReckoning
+from drone_bridge.motion.derived_velocity import DerivedVelocity
 from drone_bridge.robot_class.connection import Packet, RobotClassConnection, StatePacket, packets
 from drone_bridge.robot_class.outstanding import OutstandingPackets
 from drone_bridge.robot_class.returned import described, slow_method
@@ -77,6 +78,7 @@ from drone_bridge.robot_class.robot import (
     further_links,
     has_last_words,
     is_stream,
+    maxima,
     reports,
     step_bytes,
 )
@@ -207,7 +209,8 @@ class RobotClassOperatorSession(Session):
         self._pilot, self._watch = pilot, watch
         self._robot, self._arbiter, self._parameters = robot, arbiter, parameters
         self._further, self._hears = further_links(robot), reports(robot)
-        self._reckoning, self._pose = DeadReckoning() if robot.reckons else None, pose
+        self._reckoning, self._pose = DeadReckoning(in_plane=True) if robot.reckons else None, pose
+        self._derived = DerivedVelocity(*maxima(robot))
         self._end: RobotClassConnection | None = None
         self._login = login
         self._kept: Robot | None = None  # the description of the last connection, for what it keeps
@@ -675,7 +678,7 @@ class RobotClassOperatorSession(Session):
         if self._pose and self.state == GREETING:
             self._pose.greeted()  # a step of the greeting may reset it
         pose = self._reckoning.update(measured, now_s) if self._reckoning else None
-        measured = replace(measured, position=pose[:3]) if pose else measured
+        measured = replace(measured, position=pose[:3], yaw=pose.yaw) if pose else measured
         return packet if measured is packet.meaning else replace(packet, meaning=measured), restarted
 
     def _received(self, now_s: float) -> None:
@@ -696,7 +699,9 @@ class RobotClassOperatorSession(Session):
             for each in (self._feedback, self._watch):
                 if each:
                     each.measured(packet.meaning, now_s)
-        return [*judged, *restarted, Publish(packet), Note(REPORTS)]
+        velocity = self._derived.update(packet.meaning, now_s)
+        published = replace(packet, meaning=replace(packet.meaning, velocity=velocity))
+        return [*judged, *restarted, Publish(published), Note(REPORTS)]
 
     def _is_unproven(self) -> bool:
         """Return whether a robot that reports is not to be moved yet: none of its reports or answers was decoded.

@@ -172,7 +172,8 @@ class Robot:
     """Attributes that the next connection takes over, of a pose that the class counts itself, such as by wheel
     encoders."""
     reckons: ClassVar[bool] = False
-    """Whether the bridge integrates velocity to a position, for a robot that reports height and attitude as well."""
+    """Whether the bridge integrates velocity to a position, with the height and attitude that are reported. Without
+    them, in the plane."""
     camera: ClassVar[Camera | None] = None
     requests: ClassVar[Mapping[str, Request | bytes]] = {}
     """Packets sent by services of the bridge, by the services' names. The page supports takeoff and land.

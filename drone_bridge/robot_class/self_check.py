@@ -60,8 +60,8 @@ HUGE = replace(SAMPLE, position=(1e300, -1e300, 1e300), velocity=BodyVelocity(1e
 PAUSE_S = 0.05
 #: Way that is driven: its parts, each with shares of the commanded speed and turn rate, and its length, m or rad.
 WAY = ("ahead", 1, 0, 2.0), ("in a left turn", 0, 1, 1.0), ("in a left arc", 1, 1, 1.2), ("back", -1, 0, 15.0)
-#: Time between two reports there, s, and their greatest number on a part.
-STEP_S, MOST_STEPS = 0.1, 400
+#: Longest way from one report to the next there, m or rad, and their greatest number on a part.
+LONGEST_STEP, MOST_STEPS = 0.5, 2000
 #: Tolerances there, m, rad, and m/s or rad/s, and what they grow by with a part's length or with the speed.
 STRAYED = {"position": (0.2, 0.1), "yaw": (0.2, 0.0), "velocity": (0.05, 0.3)}
 #: Time that a slow robot takes for each answer, time at which it has to stop, and the step of time, s.
@@ -204,12 +204,13 @@ def _reports(robot: type[Robot], talk: _Talk) -> Iterator[str]:
 def _way(robot: type[Robot], talk: _Talk) -> Iterator[str]:
     """Drive a way at the robot's end, in virtual time, and compare it with what a new client reads."""
     told = replace(SAMPLE, position=(0.0, 0.0, 0.0), yaw=0.0, velocity=BodyVelocity(), roll=0.0, pitch=0.0, time_s=0.0)
-    pieces, heard = [talk.report(told)], list[Telemetry]()
+    pieces, heard, step_s = [talk.report(told)], list[Telemetry](), 1 / robot.report_rate
     for what, *shares, length in WAY:
-        speed, turn = (COMMANDED * most * share for most, share in zip(maxima(robot), shares, strict=True))
-        steps = math.ceil(length / STEP_S / (abs(speed) or turn or math.inf))
+        most = (min(COMMANDED * most, LONGEST_STEP / step_s) for most in maxima(robot))
+        speed, turn = (fastest * share for fastest, share in zip(most, shares, strict=True))
+        steps = math.ceil(length / step_s / (abs(speed) or turn or math.inf))
         for _ in range(min(MOST_STEPS, steps)):
-            told = _moved(told, speed, turn)
+            told = _moved(told, speed, turn, step_s)
             pieces.append(talk.report(told))
         heard, before = _heard(robot, *pieces), len(heard)
         for name, (tolerance, growing) in STRAYED.items():
@@ -225,10 +226,10 @@ def _way(robot: type[Robot], talk: _Talk) -> Iterator[str]:
                 return
 
 
-def _moved(told: Telemetry, speed: float, turn: float) -> Telemetry:
+def _moved(told: Telemetry, speed: float, turn: float, step_s: float) -> Telemetry:
     x, y, _ = told.position or (0.0, 0.0, 0.0)
-    pose = PlanarPose(x, y, told.yaw or 0.0).moved(STEP_S, speed, turn)
-    velocity, now_s = BodyVelocity(speed, turn=turn), (told.time_s or 0.0) + STEP_S
+    pose = PlanarPose(x, y, told.yaw or 0.0).moved(step_s, speed, turn)
+    velocity, now_s = BodyVelocity(speed, turn=turn), (told.time_s or 0.0) + step_s
     return replace(told, position=(pose.x, pose.y, 0.0), yaw=pose.yaw, velocity=velocity, time_s=now_s)
 
 

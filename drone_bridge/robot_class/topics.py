@@ -58,6 +58,8 @@ MAX_SIDE = 4096
 IN_BODY = "in_body"
 #: States of a battery on a charger.
 ON_CHARGER = BatteryState.POWER_SUPPLY_STATUS_CHARGING, BatteryState.POWER_SUPPLY_STATUS_FULL
+#: Time of reports after which a topic without a value is an obstacle, s.
+UNSENT_S = 5.0
 #: Counter of images that can't be converted.
 REFUSED_IMAGES = ProblemCounter("refused_images")
 
@@ -275,6 +277,25 @@ def make_rows(robot: type[Robot]) -> tuple[Topic, ...]:
     if "odom" in robot.standard_topics:
         standard.append(_TF)
     return (*standard, *_IMAGES[image_of(robot)], *(_own(*each) for each in robot.own_topics.items()))
+
+
+class UnsentTopics:
+    """Topics of a robot for which none of its reports has had a value. For one thread, except for `facts`."""
+
+    def __init__(self, robot: type[Robot], translation: RobotClassTranslation) -> None:
+        """Start without a report."""
+        declared = (*robot.standard_topics, *robot.own_topics)
+        self._rows = [row for row in make_rows(robot) if row.name in declared and row.to_ros]
+        self._translation, self._since_s = translation, math.inf
+        #: Facts about them once there have been reports for UNSENT_S, else None.
+        self.facts: dict[str, str] | None = None
+
+    def reported(self, told: StatePacket, now_s: float) -> None:
+        """Handle a report with its pose in `odom`, at a time, s."""
+        self._since_s, make = min(self._since_s, now_s), self._translation
+        self._rows = [row for row in self._rows if row.to_ros and row.to_ros(make, told, Time()) is None]
+        names = ", ".join(f"{row.name} ({row.meaning})" for row in self._rows)
+        self.facts = {"topics": names} if names and now_s - self._since_s > UNSENT_S else None
 
 
 def assemble(

@@ -59,6 +59,10 @@ class Obstacle(Enum):
     )
     BLOCKED = "{peer} answers, but none of its reports reaches UDP port {ports}", "allow it in this machine's firewall"
     NO_REPORT = "{peer} sends packets, but no report: {reason}", "let decode_report() return Telemetry for each report"
+    UNSENT = (
+        "no report has had a value for {topics}",
+        "let decode_report() return one, or leave it out of the class's topics",
+    )
     SILENT = "{peer} has been silent for {silence}", "restart it, if it stays silent"
     NO_VIDEO = "no video comes from {peer}", "{advice}"
     HANGING_PEER = "{peer} has fallen silent {number} times", "it hangs, or the network drops out: restart it"

@@ -57,3 +57,13 @@ def test_a_doubted_velocity_moves_nothing_and_a_long_doubt_is_a_gap():
 def test_a_report_without_a_required_value_gives_no_pose(lacks):
     values = {"yaw": 0.0, "velocity": BodyVelocity(), "height": 1.0, "roll": 0.0, "pitch": 0.0}
     assert DeadReckoning().update(Measurement(**{**values, lacks: None}), 0.0) is None
+
+
+def test_in_the_plane_what_was_never_reported_is_0_and_what_was_is_required():
+    reckoning = DeadReckoning(in_plane=True)
+    moving = Measurement(velocity=BodyVelocity(1.0))
+    reckoning.update(moving, 0.0)
+    assert reckoning.update(moving, 0.4)[:6] == pytest.approx((0.4, 0, 0, 0, 0, 0))
+    high = Measurement(velocity=BodyVelocity(1.0), height=2.0, yaw=math.pi / 2)
+    assert reckoning.update(high, 0.8)[:6] == pytest.approx((0.4, 0.4, 2, 0, 0, math.pi / 2))
+    assert reckoning.update(moving, 0.9) is None

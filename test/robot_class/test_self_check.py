@@ -23,6 +23,22 @@ def test_a_right_class_has_no_faults(robot):
     assert list(faults(robot)) == []
 
 
+@pytest.mark.parametrize("rate", [2.0, 10.0, 50.0])
+def test_a_class_may_count_on_its_rate_of_reports(rate):
+    class Counting(TwoWheelsSerial):
+        name, report_rate = "counting", rate
+
+        def decode_report(self, packet):
+            told = super().decode_report(packet)
+            before, self.before = getattr(self, "before", None), told and self.wheels.pose
+            if told is None or before is None:
+                return told and replace(told, velocity=None)
+            back = before.seen_from(self.before)
+            return replace(told, velocity=BodyVelocity(-back.x * rate, turn=-back.yaw * rate))
+
+    assert list(faults(Counting)) == []
+
+
 def test_a_robot_that_answers_commands_has_to_declare_it():
     undeclared = type("Undeclared", (RoboMaster,), {"name": "undeclared", "answered": None})
     (sentence,) = faults(undeclared)

@@ -15,7 +15,7 @@ def told(text):
     return Tello().decode_state(f"{text};\r\n".encode())
 
 
-def test_right_and_clockwise_are_positive_and_each_axis_is_a_bounded_share_of_its_fastest():
+def test_right_and_clockwise_are_positive_and_each_axis_is_bounded():
     assert Tello().encode_command(BodyVelocity(2.0, 1.0, -0.2, turn=-2.0)) == b"rc -25 50 -10 100"
     assert Tello().encode_command(BodyVelocity(50.0, -50.0, -50.0, turn=50.0)) == b"rc 100 100 -100 -100"
     with pytest.raises(ValueError, match="NaN"):

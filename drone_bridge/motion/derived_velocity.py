@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""DerivedVelocity: velocity of a vehicle that reports its pose only, from the way that it has moved of late. Pure."""
+
+import math
+
+from drone_bridge.motion.body_velocity import BodyVelocity
+from drone_bridge.motion.measurement import Measurement
+from drone_bridge.motion.planar_pose import PlanarPose
+
+#: Time over which the velocity is averaged, s: reports may arrive in bursts.
+AVERAGED_S = 0.3
+#: Poses that are farther apart, s, are not compared.
+LONGEST_GAP_S = 1.0
+#: Multiple of the vehicle's maxima, and what is added, m/s and rad/s, above which a pose has leapt instead.
+PLAUSIBLE, MARGIN = 2.0, 0.5
+
+
+class DerivedVelocity:
+    """Velocity of one vehicle. For one thread."""
+
+    def __init__(self, max_speed: float, max_turn_rate: float) -> None:
+        """`max_speed` and `max_turn_rate` are the vehicle's own maxima, m/s and rad/s."""
+        self._most, self._most_turn = (PLAUSIBLE * each + MARGIN for each in (max_speed, max_turn_rate))
+        self._poses: list[tuple[float, PlanarPose, float]] = []  # time, s, pose, and z, m
+
+    def update(self, measured: Measurement, now_s: float) -> BodyVelocity | None:
+        """Return the velocity at a time, s: the reported one, or the derived one. None while it is unknown."""
+        place, yaw = measured.position, measured.yaw
+        if measured.velocity is not None or place is None or yaw is None:
+            return measured.velocity
+        pose = PlanarPose(*place[:2], yaw)
+        poses = [each for each in self._poses if 0.0 < now_s - each[0] <= LONGEST_GAP_S]
+        needless = sum(now_s - each[0] >= AVERAGED_S for each in poses[1:])
+        self._poses = poses = [*poses[needless:], (now_s, pose, place[2])]
+        (before_s, before, z), turned = poses[0], math.remainder(yaw - poses[0][1].yaw, math.tau)
+        step_s = now_s - before_s
+        back = before.seen_from(pose._replace(yaw=yaw - turned / 2))  # along the chord of the arc
+        if not step_s or math.hypot(back.x, back.y) > self._most * step_s or abs(turned) > self._most_turn * step_s:
+            self._poses = poses[-1:]
+            return None
+        return BodyVelocity(-back.x / step_s, -back.y / step_s, (place[2] - z) / step_s, turn=turned / step_s)

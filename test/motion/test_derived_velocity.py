@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Velocity from poses that leap, pause and come in bursts. See also `test_odometry.py` of robots in one class."""
+
+import pytest
+
+from drone_bridge.motion.derived_velocity import DerivedVelocity
+from drone_bridge.motion.measurement import Measurement
+
+
+def forward(*poses):
+    """Return the velocities forward at these times and places along x, s and m."""
+    derived = DerivedVelocity(1.0, 1.0)
+    found = [derived.update(Measurement((x, 0.0, 0.0), 0.0), at_s) for at_s, x in poses]
+    return [velocity and pytest.approx(velocity.forward) for velocity in found]
+
+
+def test_a_leap_and_a_gap_are_no_velocity():
+    assert forward((0.0, 0.0), (0.1, 0.04), (0.2, 3.08), (0.3, 3.12)) == [None, 0.4, None, 0.4]
+    assert forward((0.0, 0.0), (0.1, 0.04), (2.0, 0.8), (2.1, 0.84)) == [None, 0.4, None, 0.4]
+    assert forward((9.0, 0.0), (9.1, 0.04), (0.0, 0.0), (0.1, 0.04)) == [None, 0.4, None, 0.4], "a clock that restarts"
+
+
+def test_reports_of_one_burst_are_one():
+    assert forward((0.0, 0.0), (0.2, 0.04), (0.2, 0.08), (0.4, 0.16)) == [None, 0.2, 0.4, 0.4]
+
+
+def test_a_vehicle_that_stops_has_stopped_within_half_a_second():
+    assert forward(*((k / 10, min(0.4, 0.04 * k)) for k in range(15)))[-1] == 0.0
