@@ -164,7 +164,8 @@ class Robot:
     """Voltage of the emulator's battery, empty and full."""
     topics: ClassVar[Iterable[str] | Mapping[str, str]] = ("odom", "battery_state")
     """Topics that its reports fill: of STANDARD_TOPICS, and its own as "name: package/Type". A mapping has the types by
-    name; those of standard ones are empty. `Telemetry.extra` has the messages of its own topics."""
+    name; those of standard ones are empty. `Telemetry.extra` has the messages of its own topics. With none, it is moved
+    without a report."""
     absolute_pose: ClassVar[bool] = False
     """Whether its pose is one on a map. Otherwise it may begin again at 0 with the robot, and `odom` then goes on from
     the last one."""
