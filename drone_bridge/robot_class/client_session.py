@@ -234,7 +234,7 @@ class RobotClassOperatorSession(Session):
         self._unread = ""
         self._is_ungreeted = False  # held, since it does not obey
         self._is_resumed = False  # greeted again since then
-        self._is_back = False  # after a loss, until it may be moved
+        self._moves_from_s = -math.inf  # after a loss
         self._judged_from_s = math.inf
         self._final_left = 0
         self._has_last_words = has_last_words(robot)
@@ -287,7 +287,7 @@ class RobotClassOperatorSession(Session):
             setattr(self._end.robot, name, getattr(self._kept, name))
         if self._pose:
             self._pose.greeted()
-        self._is_back = self._kept is not None
+        self._moves_from_s = math.inf if self._kept else -math.inf
         self._kept = self._end.robot
         self._now_s, self.peer = now_s, self.peer if peer is None else str(peer)
         self._restart()
@@ -547,6 +547,7 @@ class RobotClassOperatorSession(Session):
             if not self._is_unstoppable:
                 self._test, self.state, self.is_open = None, CONNECTED, True
                 self._judged_from_s = now_s + OBEYS_S
+                self._moves_from_s = min(self._moves_from_s, now_s + OBEYS_S)
                 self.due_s = now_s + 1 / self._parameters.rate
                 return actions
         self._greeting, self._test, self.due_s = None, None, now_s + AGAIN_S
@@ -710,8 +711,7 @@ class RobotClassOperatorSession(Session):
         greeting is enough while no packet is rejected: a firewall may block the port of the reports of a drone, which
         has to be flown to its landing.
         """
-        declares = self._hears and (self._robot.standard_topics or self._robot.own_topics)
-        if not declares or self._reported_at is not None:
+        if not (self._hears and self._robot.topics) or self._reported_at is not None:
             return False
         is_rejected = bool(self._unread or self.unread) and not is_stream(self._robot)
         return not self._has_answered or is_rejected
@@ -723,8 +723,7 @@ class RobotClassOperatorSession(Session):
         that has been silent too long.
         """
         is_motion = decision.rank is not Rank.LANDING and decision.command not in (None, *NEUTRALS)
-        self._is_back &= self.state != CONNECTED or now_s < self._judged_from_s
-        if not is_motion or self._is_back:
+        if not is_motion or now_s < self._moves_from_s:
             return [] if is_motion else None
         is_unproven = self._is_unproven()
         if not (is_unproven or (self._is_stream and self._hears)):

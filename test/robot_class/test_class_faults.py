@@ -101,11 +101,10 @@ def test_a_robot_is_not_moved_while_none_of_its_reports_is_decoded(robot, is_lin
     handshake = lambda _: iter([(b"hello\n", lambda packet: packet == greeting)])  # noqa: E731
     requests = {"dance": b"dance\n", "land": b"land\n"}
     talk = talk_of(robot, is_line, handshake=handshake, decode_report=decode, requests=requests)
-    actions = []
+    actions = talk.hear(b"bad\n")
     for _ in range(250):
         actions += talk.connect() if talk.session.state == WAITING else []
-        actions += talk.hear(greeting) if talk.session.state == GREETING else []
-        actions += talk.hear(b"bad\n") + talk.run(0.1)
+        actions += talk.hear(greeting if talk.session.state == GREETING else b"bad\n") + talk.run(0.1)
     assert b"0.5\n" not in data_of(actions)
     assert data_of(actions).count(b"hello\n") > 5, "after each silence"
     assert any("neutral until a report" in each for each in notes(actions, WITHHELD))
@@ -117,12 +116,18 @@ def test_a_robot_is_not_moved_while_none_of_its_reports_is_decoded(robot, is_lin
     assert b"0.5\n" in talk.sends(1.1)
 
 
-def test_a_robot_on_datagrams_whose_reports_are_blocked_is_moved():
+@pytest.mark.parametrize("robot", [Meter, Datagrams])
+def test_a_robot_without_reports_is_moved_once_it_has_answered_beyond_the_greeting_of_a_stream(robot):
+    """Although its reports are rejected over a stream, or blocked."""
+    decode = lambda _, packet: Answer("") if packet == b"ok\n" else None  # noqa: E731
     handshake = lambda _: iter([(b"hello\n", lambda packet: packet == b"ok\n")])  # noqa: E731
-    talk = talk_of(Datagrams, handshake=handshake, decode_report=lambda *_: Answer(""))
-    assert b"0.5\n" not in talk.sends(1.0)
+    talk = talk_of(robot, handshake=handshake, decode_report=decode)
+    assert b"0.5\n" not in talk.sends(0.4)
     talk.hear(b"ok\n")
-    assert b"0.5\n" in talk.sends(0.2)
+    assert (b"0.5\n" in talk.sends(0.2)) is (robot is Datagrams)
+    talk.hear(b"bad\n")
+    talk.hear(b"ok\n")
+    assert (b"0.5\n" in talk.sends(0.2)) is (robot is Meter)
 
 
 def test_a_robot_that_is_switched_off_is_not_said_to_send_packets():
