@@ -188,7 +188,10 @@ def known(words: Collection[str], unusable: Mapping[str, str] = MappingProxyType
 def suggestion(word: str, known: Iterable[str]) -> str:
     """Return ', did you mean ...?' if known words end alike (/hold, /d1/bridge/hold) or one is similar, else ""."""
     known, end = list(known), f"/{word.rpartition('/')[2]}"
-    alike = [each for each in known if each.endswith((end, f".{word}"))]
+    ends = {each: each[each.rfind("/") :] for each in known if "/" in each}
+    alike = [
+        each for each in known if get_close_matches(end, [ends.get(each, "")], 1, 0.8) or each.endswith(f".{word}")
+    ]
     close = get_close_matches(word, alike, 4, 0.0) or get_close_matches(word, known, 1)
     return f", did you mean {' or '.join(map(repr, close))}?" if close else ""
 

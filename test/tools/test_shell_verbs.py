@@ -92,7 +92,10 @@ SET_BOOL = "std_srvs/srv/SetBool"
     [
         ("/light", "/light has type std_srvs/srv/SetBool, not std_srvs/srv/Trigger.$"),
         ("/hold", "No node serves /hold, did you mean '/d./bridge/hold' or '/d./bridge/hold'[?]$"),
-        ("/d1/bridge/holt", "No node serves /d1/bridge/holt, did you mean '/d1/bridge/hold'[?]$"),
+        (
+            "/d1/bridge/ho_ld",
+            "No node serves /d1/bridge/ho_ld, did you mean '/d1/bridge/hold' or '/d2/bridge/hold'[?]$",
+        ),
         ("/no/such", "No node serves /no/such[.]$"),
     ],
 )
