@@ -31,7 +31,7 @@ ANSWER_S = 10.0
 #: The same for a service that is called once, s: a takeoff or a landing takes long.
 ONCE_S = 60.0
 #: Time without a new name after which a name counts as absent, s, if there are other nodes.
-ABSENT_S = 1.0
+ABSENT_S = 1.5
 _LOOK_S = 0.1
 #: Exit status if something was not found, refused or invalid.
 FAILED = 1
