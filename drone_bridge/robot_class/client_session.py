@@ -294,6 +294,8 @@ class RobotClassOperatorSession(Session):
         self._arbiter.start(now_s)
         if self._pilot:
             self._pilot.restart(now_s)
+        if self.state == WAITING:  # answers are lost with a link
+            self._others = []
         self.state, self.is_proven = GREETING, not self._hears
         self.since_s, self.received_s = now_s, None
         if self._watch:
@@ -743,15 +745,13 @@ class RobotClassOperatorSession(Session):
         actions: list[Action] = []
         stops_left = self._stops_left
         if not is_gone and (self.state == CONNECTED or not self._is_neutral):  # it may be landing while it is greeted
-            actions += [*self._stopped(-math.inf), *self._drive(None), *self._left()]
+            actions += [*self._stopped(self._now_s), *self._drive(None), *self._left()]
         if not is_gone and self._is_stream:
             actions.append(Close(self._to))
         self._end, self.state, self.is_open, self.due_s = None, WAITING, False, math.inf
         self._stops_left = stops_left  # what was sent may be lost with the link
         self.received_s = self.since_s = self._test = None
-        actions += self._unanswered("The link to the robot was lost before its answer.")
-        self._others = []  # answers are lost with the link
-        return actions
+        return [*actions, *self._unanswered("The link to the robot was lost before its answer.")]
 
     def _answered(self, answer: Answer, now_s: float) -> Actions:
         """Return the outcomes that an answer decides.
