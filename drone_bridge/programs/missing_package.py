@@ -10,6 +10,7 @@ from pathlib import Path
 DISTRIBUTIONS = {
     "cv2": "opencv-python-headless",
     "cv_bridge": "cv-bridge",
+    **dict.fromkeys(("hypothesis", "pytest"), "'drone_bridge[check]'"),
     **dict.fromkeys(("foxglove", "websockets"), "foxglove-sdk 'websockets>=15' segno"),
     "yaml": "PyYAML",
 }

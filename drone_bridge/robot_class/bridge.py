@@ -233,6 +233,11 @@ class RobotClassBridge(ProtocolNode):
         session = self._session if self.has_link else None
         self.report.update_obstacle(Obstacle.BEHIND, session.outstanding.behind if session else None)
         self.report.update_obstacle(Obstacle.BLOCKED, session.blocked if session else None)
+        faults = (session.noise, session.ungreeted) if session else (None, None)  # which the session has logged
+        for obstacle, facts in zip((Obstacle.NO_PACKET, Obstacle.UNGREETED), faults, strict=True):
+            self.report.end_condition(obstacle.key)
+            if facts:
+                self.report.begin_condition(obstacle.key, obstacle.sentence(**facts).rstrip("."))
         self.report.update_obstacle(Obstacle.UNSENT, self._unsent.facts if session else None)
         self.report.update_obstacle(Obstacle.NO_REPORT, session.unread if session and session.has_peer else None)
 

@@ -232,6 +232,9 @@ class RobotClassOperatorSession(Session):
         #: Those about a silent robot whose packets are no reports; and why the newest one is none.
         self.unread: dict[str, str] | None = None
         self._unread = ""
+        #: Those about bytes that are no packet, and about an unanswered greeting of a robot that sends packets.
+        self.noise: dict[str, str] | None = None
+        self.ungreeted: dict[str, str] | None = None
         self._is_ungreeted = False  # held, since it does not obey
         self._is_resumed = False  # greeted again since then
         self._moves_from_s = -math.inf  # after a loss
@@ -383,7 +386,7 @@ class RobotClassOperatorSession(Session):
                 ports = " and ".join(str(each.port) for each in self._further.values())
                 self.blocked = None if self.received_s is None else {"peer": self.peer, "ports": ports}
             self.unread, self._unread = {"peer": self.peer, "reason": self._unread} if self._unread else None, ""
-            silence = Note(LOST, self._unreadable(silent_s) or f"{self.peer} was silent for {silent_s:.1f} s.")
+            silence = Note(LOST, self._noise(silent_s) or f"{self.peer} was silent for {silent_s:.1f} s.")
             if self._is_stream:
                 return [*self._ended(), silence]
             if self.state == CONNECTED:
@@ -547,7 +550,7 @@ class RobotClassOperatorSession(Session):
         else:
             actions += self._drive(None)
             if not self._is_unstoppable:
-                self._test, self.state, self.is_open = None, CONNECTED, True
+                self._test, self.state, self.is_open, self.ungreeted = None, CONNECTED, True, None
                 self._judged_from_s = now_s + OBEYS_S
                 self._moves_from_s = min(self._moves_from_s, now_s + OBEYS_S)
                 self.due_s = now_s + 1 / self._parameters.rate
@@ -574,7 +577,7 @@ class RobotClassOperatorSession(Session):
         self._sent_s = [*(each for each in self._sent_s if now_s - each < ANSWERS_S), now_s]
         if self._other_answer:
             commands = [*commands, Note(UNGREETED, self._ungreeted(), is_ongoing=True)]
-        elif self._hears and (unreadable := self._unreadable(self.silent_s(now_s))):
+        elif self._hears and (unreadable := self._noise(self.silent_s(now_s))):
             commands = [*commands, Note(UNGREETED, unreadable, is_ongoing=True)]
         try:
             return [*commands, *self._sent(step_bytes(self._step))]
@@ -582,23 +585,23 @@ class RobotClassOperatorSession(Session):
             failed = self._once(UNENCODABLE, f"A step of the handshake can't be encoded: {described(error)}.")
             return [*commands, failed]
 
-    def _unreadable(self, silent_s: float) -> str:
+    def _noise(self, silent_s: float) -> str:
         """Return which bytes of the stream are no packet, and why, if there were no others for this time; else ""."""
         if self._end is None or not self._end.skipped[0]:
             return ""
         number, first, reason = self._end.skipped
-        rate = f"{number / max(silent_s, 1.0) / 1000:.1f} kB/s"
-        link = next(iter(self._robot.links))
-        return Obstacle.NO_PACKET.sentence(link=link, rate=rate, sample=f"{first.hex(' ')} ...", reason=reason)
+        rate, link = f"{number / max(silent_s, 1.0) / 1000:.1f} kB/s", next(iter(self._robot.links))
+        self.noise = {"link": link, "rate": rate, "sample": f"{first.hex(' ')} ...", "reason": reason}
+        return Obstacle.NO_PACKET.sentence(**self.noise)
 
     def _ungreeted(self) -> str:
-        """Return why the robot does not obey, or what it sends instead of the answer to the pending step."""
-        if self._report_disobeys:
-            return f"{self.peer} can't be steered yet: {self._report_disobeys}."
+        """Return what the robot sends instead of the answer to the pending step, and why it does not obey."""
         is_shown = isinstance(self._step, bytes) and not self._login  # of which a step may have any part
         step = f"{self._step!r:.60}" if is_shown else "a step"
-        answer = f"It has sent {self._other_answer!r:.80}."
-        return f"{self.peer} does not answer {step} of the handshake as expected. {answer}"
+        disobeys = self._report_disobeys
+        sent = f"it reports that {disobeys}" if disobeys else f"it has sent {self._other_answer!r:.80}"
+        self.ungreeted = {"peer": self.peer, "step": step, "sent": sent}
+        return Obstacle.UNGREETED.sentence(**self.ungreeted)
 
     def _decision(self, now_s: float) -> Decision[Any]:
         """Return the command to send now: shares for a drone that is steered by tilt."""
@@ -686,7 +689,7 @@ class RobotClassOperatorSession(Session):
 
     def _received(self, now_s: float) -> None:
         """Record that the robot is responsive."""
-        self.received_s, self._moved_at, self._withholds = now_s, math.inf, False
+        self.received_s, self._moved_at, self._withholds, self.noise = now_s, math.inf, False, None
 
     def _reported(self, packet: StatePacket, now_s: float) -> Actions:
         """Execute a report, and measure the gap to the last one. Those of one burst count as one."""

@@ -57,6 +57,10 @@ class Obstacle(Enum):
         "{link}: {rate} are no packet: {sample}: {reason}",
         "compare the baud rate and the kind of robot with those of the peer",
     )
+    UNGREETED = (
+        "{peer} does not answer {step} of the handshake as expected: {sent}",
+        "remove what it reports, or compare handshake() of its class",
+    )
     BLOCKED = "{peer} answers, but none of its reports reaches UDP port {ports}", "allow it in this machine's firewall"
     NO_REPORT = "{peer} sends packets, but no report: {reason}", "let decode_report() return Telemetry for each report"
     UNSENT = (

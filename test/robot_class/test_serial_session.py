@@ -88,7 +88,11 @@ def test_the_step_that_is_not_answered_is_named(line):
     assert "hello" in said[0]
     assert "HELLO 2.1" in said[0]
     line.hear(LIFTED)
-    assert notes(line.run(1.0), UNGREETED)[0] == "robot can't be steered yet: a wheel has dropped."
+    unanswered = "robot does not answer b'hello\\n' of the handshake as expected: it reports that a wheel has dropped"
+    assert notes(line.run(1.0), UNGREETED)[0].startswith(unanswered)
+    assert line.session.ungreeted["sent"] == "it reports that a wheel has dropped"
+    line.hear(b"hello\n")
+    assert line.session.ungreeted is None
 
 
 def drives(line, seconds=0.3):
@@ -223,4 +227,5 @@ def test_bytes_that_are_no_packet_are_named_with_their_rate(data, named, is_gree
         talk.hear(data * 20)
         said += [each.sentence for each in talk.run(0.1) if isinstance(each, Note) and each.sentence]
     assert any(data[:4].hex(" ") in each and named in each and "kB/s" in each for each in said)
+    assert named in talk.session.noise["reason"], "for diagnostics"
     assert not any("was silent" in each for each in said)

@@ -124,6 +124,7 @@ def test_the_line_that_installs_it_is_one_that_pip_takes(monkeypatch, tmp_path):
         ("cv2", "sudo apt install python3-opencv"),
         ("cv_bridge", "sudo apt install ros-jazzy-cv-bridge"),
         ("plotly", "python3 -m pip install plotly"),
+        ("pytest", "python3 -m pip install 'drone_bridge[check]'"),
     ],
 )
 def test_beside_the_ros_of_apt_it_is_installed_by_apt_if_that_has_it(monkeypatch, tmp_path, module, command):

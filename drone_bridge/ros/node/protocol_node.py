@@ -526,7 +526,8 @@ class ProtocolNode(LifecycleNode):
         if self._loop is None:
             return Obstacle.INACTIVE.sentence()
         if not self.report.is_open:
-            problem = self.report.conditions.get(Obstacle.UNREACHABLE.key)
+            causes = Obstacle.UNREACHABLE, Obstacle.NO_PACKET, Obstacle.UNGREETED
+            problem = next(filter(None, (self.report.conditions.get(each.key) for each in causes)), None)
             return f"{problem.sentence}." if problem else Obstacle.DISCONNECTED.sentence()
         if self.report.is_silent:
             return Obstacle.SILENT.sentence(peer=self.report.peer, silence=f"{self.report.silence_s:.0f} s")
