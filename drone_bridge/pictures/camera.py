@@ -267,7 +267,9 @@ class CameraTopics:
 
     def _report(self) -> None:
         source, child, is_wanted = self._source, self._child, bool(self._wanted & PICTURE_TOPICS)
-        is_silent = source is not None and not source.problem and elapsed_s() > self._received_s + SILENCE_S
+        report = self._node.report  # without a link, advice about the video would mislead
+        is_linked = source is not None and not source.problem and report.is_open and not report.is_silent
+        is_silent = is_linked and elapsed_s() > self._received_s + SILENCE_S
         refusal = self._refusal if source and is_wanted and not is_silent else ""
         # The page shows it where the picture would be, with its remedy.
         silence = Obstacle.NO_VIDEO.sentence(peer=source.peer, advice=source.advice) if source else ""
@@ -277,4 +279,4 @@ class CameraTopics:
             (UNDECODED, refusal, "no picture is published"),
             (LATE, child.problem if child else "", LATE_ADVICE),
         ):
-            self._node.report.update_condition(condition, problem.rstrip("."), advice)
+            report.update_condition(condition, problem.rstrip("."), advice)

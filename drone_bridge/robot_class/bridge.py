@@ -238,7 +238,7 @@ class RobotClassBridge(ProtocolNode):
             self.report.end_condition(obstacle.key)
             if facts:
                 self.report.begin_condition(obstacle.key, obstacle.sentence(**facts).rstrip("."))
-        self.report.update_obstacle(Obstacle.UNSENT, self._unsent.facts if session else None)
+        self.report.update_obstacle(Obstacle.UNSENT, self._unsent.facts if session and session.is_open else None)
         self.report.update_obstacle(Obstacle.NO_REPORT, session.unread if session and session.has_peer else None)
 
     def publish_event(self, message: StatePacket) -> None:

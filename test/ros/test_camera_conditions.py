@@ -24,6 +24,7 @@ def _lines():
 def _camera(lines):
     logger = SimpleNamespace(**dict.fromkeys(("info", "warning", "error"), lines.append))
     report = LinkReport(logger, "connected")
+    report._connected = "the drone"
     camera = CameraTopics.__new__(CameraTopics)
     camera._node, camera._queue = SimpleNamespace(report=report), PacketQueue()
     camera._source = SimpleNamespace(peer="the drone", advice="restart it", problem="")
@@ -45,6 +46,14 @@ def test_a_camera_without_video_names_reason_and_remedy_in_one_line(camera, line
 def test_no_video_is_no_problem_unsubscribed_or_once_it_comes(camera, wanted, received_s):
     camera._report()
     camera._wanted, camera._received_s = frozenset(wanted), received_s
+    camera._report()
+    assert Obstacle.NO_VIDEO.key not in camera._node.report.conditions
+
+
+@pytest.mark.parametrize("change", [{"_connected": None}, {"silence_limit_s": -1.0}])
+def test_a_video_without_its_link_gives_no_advice(camera, change):
+    camera._report()
+    vars(camera._node.report).update(change)
     camera._report()
     assert Obstacle.NO_VIDEO.key not in camera._node.report.conditions
 

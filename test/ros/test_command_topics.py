@@ -18,6 +18,7 @@ from drone_bridge.msg import CommandAxes, CommandRates
 from drone_bridge.ros.commands.command_ages import CLOCK_TOLERANCE_S
 from drone_bridge.ros.commands.command_streams import DROPPED, LATE_S
 from drone_bridge.ros.commands.command_topics import CommandTopics
+from drone_bridge.ros.node.limit_reports import limit_parameters
 from drone_bridge.ros.node.stall_watch import PROCESS
 from drone_bridge.session.arbiter import SINKING, Rank
 from drone_bridge.session.session import Landing
@@ -544,6 +545,15 @@ def test_a_low_battery_is_reported(make):
     node.arbiter.limits.charged(0.1, node.now_s - LOW_BATTERY_S)
     node.pass_second()
     assert "20% left (limits.low_battery)" in node.conditions["battery"]
+
+
+@pytest.mark.parametrize("is_drone", [True, False])
+def test_a_battery_at_8_percent_is_warned_of_by_default(make, is_drone):
+    declared = {each.name: each.default for each in limit_parameters(is_drone=is_drone, tells_battery=True)}
+    node = make(limits={"max_speed": 2.0, "low_battery": declared["limits.low_battery"]})
+    node.arbiter.limits.charged(0.08, node.now_s - LOW_BATTERY_S)
+    node.pass_second()
+    assert "battery" in node.conditions
 
 
 def test_limits_change_in_flight_and_what_was_observed_stays(make):

@@ -42,6 +42,8 @@ DRONE_MAX_SPEED = 2.0
 _DRONE_LANDS_AFTER_S = 5.0
 #: Default for drones whose flight only their bridge commands, s. A person who only watches the page does not command.
 LAND_UNATTENDED_S = 60.0
+#: Default of `low_battery`: most vehicles end by themselves below 10 %.
+LOW_BATTERY = 0.15
 #: How long before such a landing it is warned of, s, but at most half of that time.
 _WARNED_S = 10.0
 
@@ -58,7 +60,7 @@ def limit_parameters(
         land_unattended_s: default of `land_unattended`, s; None if it does not report whether it flies.
     """
     drones = {"max_speed": DRONE_MAX_SPEED, "land_without_odometry": _DRONE_LANDS_AFTER_S} if is_drone else {}
-    drones["land_unattended"] = float(land_unattended_s or 0.0)
+    drones |= {"land_unattended": float(land_unattended_s or 0.0), "low_battery": LOW_BATTERY}
     has = {"max_height": can_climb, "land_without_odometry": is_drone, "low_battery": tells_battery}
     has["land_on_low_battery"] = is_drone and tells_battery
     has["land_unattended"] = is_drone and land_unattended_s is not None
