@@ -28,6 +28,7 @@ PERIOD_S = 0.02
 TYPES = {"take_off": TakeOff, "land": Land, "go_to": GoTo, "follow_path": FollowPath, "navigate_to_pose": GoTo}
 FAST = {"max_speed": 3.0, "max_climb_speed": 3.0, "max_turn_rate": 3.0}
 LEFT = quaternion_from_euler(0.0, 0.0, math.pi / 2)
+WELL = SimpleNamespace(success=True, message="")
 TRIGGER, TWIST_STAMPED = ["std_srvs/srv/Trigger"], ["geometry_msgs/msg/TwistStamped"]
 
 
@@ -582,37 +583,33 @@ def test_take_off_without_a_height_leaves_a_drone_where_it_flies(make_world, top
     assert height_now() == pytest.approx(5.0 if is_known else 6.0, abs=0.1)
 
 
-@pytest.mark.parametrize("topics", ["height", "flying"])
-def test_a_landing_that_does_not_reach_the_ground_is_aborted(make_world, topics):
-    world, _ = shown(make_world, topics, 5.0)
-    world.obeys = False
-    assert world.aborts(world.send("land")).startswith("No progress for 15 s")
-    world = make_world(landing_speed=10.0)
-    assert "no ground" in world.aborts(world.send("land"))
+UP, FLIES, LANDS = "it waits for the vehicle to be up", "it waits for the vehicle to fly", "No progress for 15 s"
 
 
 @pytest.mark.parametrize(
-    ("name", "topics", "height", "words"),
+    ("name", "topics", "height", "words", "services"),
     [
-        ("take_off", "flying", 0.0, "for the vehicle to fly"),
-        ("take_off", "", 0.0, "for the vehicle to be up"),
-        ("land", "flying", 1.0, "No progress"),
-        ("land", "height", 1.0, "No progress"),
+        *(("take_off", *each, {"/takeoff": TRIGGER}) for each in (("flying", 0.0, FLIES), ("", 0.0, UP))),
+        *(("land", each, 1.0, LANDS, {"/land": TRIGGER}) for each in ("flying", "height")),
+        *(("land", each, 5.0, LANDS, {}) for each in ("flying", "height")),
     ],
 )
-def test_a_service_that_succeeds_without_effect_ends_the_goal(make_world, name, topics, height, words):
+def test_a_goal_without_effect_is_aborted(make_world, name, topics, height, words, services):
     world, _ = shown(make_world, topics, height)
-    service = f"/{name.replace('_', '')}"
-    world.services, world.answers = {service: TRIGGER}, {service: lambda: SimpleNamespace(success=True, message="")}
+    world.obeys, world.services, world.answers = False, services, dict.fromkeys(services, lambda: WELL)
     sent = world.send(name)
     assert words in world.aborts(sent)
     assert sent.error is GoalError.NO_PROGRESS
 
 
+def test_a_landing_above_no_ground_is_aborted(make_world):
+    world = make_world(landing_speed=10.0)
+    assert "no ground" in world.aborts(world.send("land"))
+
+
 def test_a_takeoff_that_is_sent_again_goes_on(make_world):
     world, height_now = shown(make_world, "flying", 0.0)
-    well = SimpleNamespace(success=True, message="")
-    world.services, world.answers = {"/takeoff": TRIGGER}, {"/takeoff": lambda: well}
+    world.services, world.answers = {"/takeoff": TRIGGER}, {"/takeoff": lambda: WELL}
     first = world.send("take_off", height=1.0)
     world.run(0.1)
     again = world.send("take_off", height=1.0)
@@ -635,11 +632,9 @@ def test_take_off_and_land_call_the_vehicles_services(world):
     world.say("flying", Bool(data=False))
     world.services = {f"/some_bridge/{name}": TRIGGER for name in ("takeoff", "land")}
     empty = SimpleNamespace(success=False, message="The battery is empty.")
-
-    well = SimpleNamespace(success=True, message="")
-    world.answers = {"/some_bridge/takeoff": lambda: empty, "/some_bridge/land": lambda: well}
+    world.answers = {"/some_bridge/takeoff": lambda: empty, "/some_bridge/land": lambda: WELL}
     assert world.aborts(world.send("take_off", height=1.0)).endswith("The battery is empty.")
-    world.answers["/some_bridge/takeoff"] = lambda: well
+    world.answers["/some_bridge/takeoff"] = lambda: WELL
     sent = world.send("take_off", height=1.0)
     assert set(world.run(1.0)[1:]) == {None}  # the vehicle rises by itself
     assert sent.feedback[-1].waiting_for == "the vehicle to fly"

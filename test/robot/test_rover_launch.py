@@ -59,6 +59,7 @@ def test_the_launch_file_drives_a_circle_and_stops_the_robot_at_the_end(ros, tmp
         composition.wait_for_line("Following the odometry")
         assert composition.stop(signal.SIGINT) in (0, INTERRUPTED)
         assert "Traceback" not in composition.output
+        assert composition.warnings() == []
     with trajectory.open() as file:
         *_, last = csv.DictReader(file)
     assert float(last["left"]) == float(last["right"]) == 0

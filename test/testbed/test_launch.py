@@ -60,6 +60,7 @@ def test_the_target_is_reached_and_all_of_it_is_recorded(tmp_path, free_port, mo
         wait_until_recorded(bag, RECORDED, more_bytes=60 * 2 * IMAGE_BYTES)
         assert composition.stop(signal.SIGINT) == INTERRUPTED, composition.output
         assert composition.leftovers() == []
+        assert composition.warnings() == []
         assert composition.count_lines("has not stopped, and gets|Traceback") == 0
     reached_s = float(reached[1])
 

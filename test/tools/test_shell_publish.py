@@ -53,17 +53,12 @@ def test_a_hanging_subscriber_does_not_block_the_publisher(monkeypatch, capsys):
 def test_a_topic_without_subscribers_is_reported_after_the_time_of_discovery(monkeypatch):
     now_s = [100.0]
     monkeypatch.setattr(hold_services, "elapsed_s", lambda: now_s[0])
-    node = SimpleNamespace(
-        count_subscribers=lambda topic: 0,
-        create_subscription=lambda *_: None,
-        resolve_topic_name=lambda name: f"/{name}",
-    )
+    node = SimpleNamespace(count_subscribers=lambda _: 0, create_subscription=lambda *_: 0, resolve_topic_name=str)
     refusals = CommandRefusals(node, Twist, "cmd_vel")
     said = []
-    for _ in range(6):
-        now_s[0] += 1.0
-        said.append(refusals.changes())
-    assert said == [[], [], ["No node subscribes to /cmd_vel."], [], [], []]
+    for now_s[0] in range(101, 107):
+        said += refusals.changes() or [""]
+    assert said == ["", "", "No node subscribes to cmd_vel.", "", "", ""]
 
 
 def test_a_subscriber_is_named_with_its_link_and_its_hold():

@@ -136,9 +136,11 @@ def serve(options: argparse.Namespace, drone: SimulatedDrone, stream: OneStream,
             print_event(str(error))
         stream.leave()
         flight = drone.flight
+        x, y, z = flight.state.position
         print_event(
             f"ended: {drone.steps} steps, {flight.state.time:.2f} simulated s, "
-            f"{time.monotonic() - started:.2f} wall s, smallest distance {flight.smallest_distance:.2f} m"
+            f"{time.monotonic() - started:.2f} wall s, smallest distance {flight.smallest_distance:.2f} m, "
+            f"at {x:.2f} {y:.2f} {z:.2f} m"
         )
         if over or options.once:
             return flight.reached_at is not None

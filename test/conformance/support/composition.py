@@ -35,6 +35,10 @@ class Composition(Process):
         """Return the process IDs of all started processes, each the leader of a group."""
         return [int(pid) for pid in re.findall(r"\[launch\] \S+ started \(pid (\d+)\)", self.output)]
 
+    def warnings(self):
+        """Return the lines with a warning, but for those about a busy machine."""
+        return [line for line in self.lines if "[WARN]" in line and not re.search("stall|has just resumed", line)]
+
     def leftovers(self):
         """Return the process groups that still have processes."""
         groups = self.pids()
