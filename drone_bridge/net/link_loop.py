@@ -6,7 +6,7 @@ session resumes. Otherwise the turn executes the work posted by other threads, h
 session if it is due. The session's actions are executed at once, in the same thread: `Send` and `Close` by the link,
 the others by a `Stage`. Notes are handled after all other actions. Their sentences are logged by a separate thread
 (`net.note_queue`), so a log that blocks never delays the link's thread, or the neutral command. Other threads only
-append to a deque, and wake the thread through a pipe. The only lock guards the closing of that pipe.
+append to a deque, and wake the thread, which waits between its turns (`net.loop_thread`).
 
 A turn begins when data arrive, when work is posted, when the session is due, and at least every StallDetector.PERIOD_S.
 A peer that floods the link delays a tick by one datagram at most.
@@ -14,12 +14,9 @@ A peer that floods the link delays a tick by one datagram at most.
 
 import contextlib
 import math
-import os
-import select
-import threading
 import traceback
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from drone_bridge.net.clock import Clock
@@ -32,8 +29,8 @@ from drone_bridge.net.connector import (
     Selectable,
 )
 from drone_bridge.net.last_words import LastWordsKeeper, Outlet
+from drone_bridge.net.loop_thread import LoopThread, Runner, Wait
 from drone_bridge.net.note_queue import NoteQueue
-from drone_bridge.net.thread_end import STOP_TIMEOUT_S, ends_within
 from drone_bridge.session.obstacles import Obstacle
 from drone_bridge.session.session import Action, Actions, Call, Close, Note, Outcome, Publish, Send, Session
 from drone_bridge.session.stall_detector import StallDetector
@@ -211,6 +208,7 @@ class LinkLoop:
         *,
         intake: Intake | None = None,
         keeper: LastWordsKeeper | None = None,
+        runner: Runner | None = None,
     ) -> None:
         """Prepare the loop; `start` starts it.
 
@@ -222,6 +220,7 @@ class LinkLoop:
             clock: time source of the session.
             intake: queue of its commands.
             keeper: keeps its last words.
+            runner: executes the turns; None: a thread.
         """
         self.link, self.session = link, session
         self._stage, self._clock, self._intake = stage, clock or Clock(), intake or Intake()
@@ -237,13 +236,8 @@ class LinkLoop:
         self._notes = NoteQueue(stage.note, f"{name} log")
         self._noted: list[Note] = []  # by the actions that are being executed
         self._depth = 0  # nesting of actions
-        self._is_stopping = self._is_closed = self._has_ended = self._was_lost = False
-        self._closing = threading.Lock()  # guards the pipe against a concurrent wake-up
-        self._woken, self._waking = os.pipe()
-        os.set_blocking(self._woken, False)
-        os.set_blocking(self._waking, False)
-        # `stop` joins it. A daemon, so that it can't keep the process alive if it hangs.
-        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._is_stopping = self._has_ended = self._was_lost = False
+        self._runner = runner or LoopThread(name)
 
     @property
     def port(self) -> int:
@@ -251,7 +245,7 @@ class LinkLoop:
 
     def start(self) -> None:
         self._notes.start()
-        self._thread.start()
+        self._runner.start(self.turns())
 
     def post(self, work: Work, *, is_kept: bool = False) -> bool:
         """Queue a callback for the loop's thread, which executes the actions that it returns. Thread-safe.
@@ -271,8 +265,7 @@ class LinkLoop:
                     self._posted.popleft()
                     self._stage.note(Note(DROPPED_WORK))
             self._posted.append(work)
-        if threading.current_thread() is not self._thread:  # which looks for posted work before it waits
-            self._wake()
+        self._runner.wake()
         return not self._has_ended or is_kept
 
     def stop(self) -> bool:
@@ -282,26 +275,23 @@ class LinkLoop:
         """
         self._is_stopping = True
         self.link.cancel()
-        self._wake()
-        if not ends_within(self._thread, STOP_TIMEOUT_S):
+        self._runner.wake()
+        if not self._runner.join():
             return False
-        with self._closing:
-            self._is_closed = True
-            os.close(self._waking)
-            os.close(self._woken)
         self._notes.finish()
         return True
 
     # For the loop's thread.
 
-    def _run(self) -> None:
+    def turns(self) -> Iterator[Wait]:
+        """Run the session until `stop`. Yields the wait after each turn."""
         try:
             self._stage.turn_ended(self.session)
             while not self._is_stopping:
                 try:
                     self.link.open()
                     self._begin()
-                    self._serve()
+                    yield from self._serve()
                 except LinkCancelledError:
                     break
                 except Exception as error:
@@ -311,7 +301,7 @@ class LinkLoop:
                         self._notes.put(_internal(error))
                     elif not isinstance(error, LinkClosedError):
                         self._notes.put(Note(LOST_LINKS, str(error)))
-                    self._pause()
+                    yield from self._pause()
         finally:
             try:
                 self.end()
@@ -330,19 +320,14 @@ class LinkLoop:
         self._act(self.session.opened(now_s), now_s)
         self._stage.turn_ended(self.session)
 
-    def _serve(self) -> None:
+    def _serve(self) -> Iterator[Wait]:
         """Run the session until `stop`. Raises LinkError if the link must be reopened."""
-        files = tuple(self.link.files())
-        poll = self._poll(*files)
         self.turn()  # connections made by `open` make no file readable
         while not self._is_stopping:
-            if files != (files := tuple(self.link.files())):  # files may be added or replaced
-                poll = self._poll(*files)
+            files = tuple(self.link.files())
             due_s = min(self.session.due_s, self._intake.due_s)
             wait_s = min(due_s - self._clock.now_s(), StallDetector.PERIOD_S)
-            ready = poll.poll(0.0 if self._posted or self._kept else max(0.0, wait_s) * 1000)
-            if (self._woken, select.POLLIN) in ready:
-                self._forget_wakes()
+            yield Wait(files, 0.0 if self._posted or self._kept else max(0.0, wait_s))
             if not self._is_stopping:
                 self.turn()
 
@@ -597,28 +582,11 @@ class LinkLoop:
         now_s = self._clock.now_s()
         self._act(self.session.unsent(action, sentence, now_s), now_s)
 
-    def _poll(self, *files: Selectable) -> select.poll:
-        poll = select.poll()
-        for number in (self._woken, *(file.fileno() for file in files)):
-            poll.register(number, select.POLLIN)
-        return poll
-
-    def _pause(self) -> None:
+    def _pause(self) -> Iterator[Wait]:
         """Wait before the link is reopened. `stop` ends the wait."""
         end_s = self._clock.now_s() + self._backoff.next_delay_s()
-        poll = self._poll()
         while not self._is_stopping and (left_s := end_s - self._clock.now_s()) > 0:
-            poll.poll(left_s * 1000)
-            self._forget_wakes()
-
-    def _wake(self) -> None:
-        with self._closing, contextlib.suppress(BlockingIOError):  # a full pipe wakes as well
-            if not self._is_closed:
-                os.write(self._waking, b"w")
-
-    def _forget_wakes(self) -> None:
-        with contextlib.suppress(BlockingIOError):
-            os.read(self._woken, 4096)
+            yield Wait((), left_s)
 
 
 def _internal(error: Exception) -> Note:

@@ -3,6 +3,7 @@
 
 import os
 import threading
+import time
 from collections import Counter
 from types import SimpleNamespace
 from unittest.mock import Mock
@@ -23,6 +24,7 @@ from drone_bridge.net.link_loop import (
     LinkLoop,
     ReceivedData,
 )
+from drone_bridge.net.loop_thread import LoopThread, Wait
 from drone_bridge.net.note_queue import MAX_WAITING, NoteQueue
 from drone_bridge.session.session import Call, Close, Note, Outcome, Publish, Send, Session
 from drone_bridge.session.stall_detector import StallDetector
@@ -185,11 +187,7 @@ def test_data_are_received_in_order_after_posted_work(loop, link, session):
     assert session.calls == [("posted", 100.0), ("receive", b"1"), ("receive", b"2")]
 
 
-def test_work_posted_by_the_loop_itself_does_not_wake_it(loop, session, monkeypatch):
-    woken = []
-    monkeypatch.setattr(loop, "_wake", lambda: woken.append(threading.current_thread()))
-    monkeypatch.setattr(loop, "_thread", threading.current_thread())
-
+def test_work_posted_by_the_loop_itself_does_not_wake_it(loop, session):
     def post_again(now_s):
         loop.post(lambda now_s: session._called("posted"))
         return []
@@ -197,10 +195,24 @@ def test_work_posted_by_the_loop_itself_does_not_wake_it(loop, session, monkeypa
     loop.post(post_again)
     loop.turn()
     loop.turn()
-    assert (names(session), woken) == (["posted"], [])
-    monkeypatch.setattr(loop, "_thread", threading.Thread())
-    loop.post(lambda now_s: [])
-    assert woken == [threading.current_thread()]
+    assert names(session) == ["posted"]
+
+
+def test_only_other_threads_wake_a_loop():
+    runner, durations_s = LoopThread("test"), []
+
+    def turns():
+        runner.wake()
+        for wait in (Wait((), 0.2), Wait((), 600.0)):
+            began_s = time.monotonic()
+            yield wait
+            durations_s.append(time.monotonic() - began_s)
+
+    runner.start(turns())
+    wait_until(lambda: durations_s, "the first wait")
+    runner.wake()
+    assert runner.join()
+    assert durations_s[0] >= 0.2
 
 
 def test_actions_are_executed_in_order(loop, link, session, stage):
@@ -520,23 +532,21 @@ def test_a_fault_at_the_end_causes_no_delay_and_keeps_the_repeats(link, stage, c
 
 
 def test_descriptors_that_a_link_opens_later_are_polled(link, session, stage):
-    loop, polled, ends = LinkLoop("test", link, session, stage), [], os.pipe()
-    make = loop._poll
-    loop._poll = lambda *files: polled.append(files) or make(*files)
-    late = SimpleNamespace(fileno=lambda: ends[0])
-    link.files = lambda: (late,) if polled else ()
-    run_until(loop, lambda: len(polled) > 1)
-    assert polled == [(), (late,)]
+    runner, ends = LoopThread("test"), os.pipe()
+    os.write(ends[1], b"x")
+    runner.wait((), 0.0)
+    began_s = time.monotonic()
+    runner.wait((SimpleNamespace(fileno=lambda: ends[0]),), 600.0)
+    assert time.monotonic() - began_s < 300.0
+    assert runner.join()
     for end in ends:
         os.close(end)
 
 
 def test_events_from_opening_a_link_are_received_before_waiting(link, session, stage):
-    loop, before_waits = LinkLoop("test", link, session, stage), []
-    loop._poll = lambda *files: SimpleNamespace(poll=lambda timeout_ms: before_waits.append(list(session.calls)) or [])
     link.waiting = [b"first"]
-    run_until(loop, lambda: before_waits)
-    assert ("receive", b"first") in before_waits[0]
+    next(LinkLoop("test", link, session, stage).turns())
+    assert ("receive", b"first") in session.calls
 
 
 def test_a_session_that_never_ends_times_out(link, session, stage, clock):
@@ -565,7 +575,6 @@ def test_a_cancelled_opening_ends_the_loop_and_the_session(link, session, stage)
     link.open, link.close = Mock(side_effect=LinkCancelledError), lambda: closed.append(1)
     loop = LinkLoop("test", link, session, stage)
     loop.start()
-    wait_until(lambda: not loop._thread.is_alive(), "the end of the loop")
     assert loop.stop()
     assert (names(session), turns, closed) == (["end"], [session, session], [1])
 
@@ -609,7 +618,7 @@ def test_a_lost_link_sends_neutral_before_reopening_and_counts_as_no_stall(link,
 
     link.open = sleepy_open
     stage.link_opened = lambda: link.waiting.extend([b"2"] if link.opened == 2 else [])
-    loop._pause = lambda: None
+    loop._pause = lambda: ()
     run_until(loop, lambda: ("receive", b"2") in session.calls)
     called = [name for name in names(session) if name != "tick"]
     assert called == ["opened", "receive", "lost", "opened", "receive", "end"]

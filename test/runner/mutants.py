@@ -71,8 +71,8 @@ NEAREST = {
 }
 #: Functions of the stop path in modules that do more, whose other parts need processes or concern no motion.
 STOP_PATH = {
-    "net/link_loop": "_run _tick _now _resume _count_words _lose _answer_all _try end _act _execute _send _arm _release"
-    " _decided _unsent",
+    "net/link_loop": "turns _tick _now _resume _count_words _lose _answer_all _try end _act _execute _send _arm"
+    " _release _decided _unsent",
     "ros/hold/hold": "is_held check admits hold poll_files report _take_helm _take_wish _serve _held _release"
     " _forget_commands _settle",
     "ros/node/protocol_node": "_clean_up leave publish takes_commands check_age end_subscriptions",
