@@ -6,13 +6,14 @@ from __future__ import annotations
 import argparse
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from drone_bridge.net.blocking import TURN_S
 from drone_bridge.net.clock import elapsed_s
 from drone_bridge.net.connector import Cancellation, LinkOutdatedError, LinkRefusedError, wait_readable
 from drone_bridge.net.link_loop import Link
+from drone_bridge.net.loop_thread import Wait
 from drone_bridge.programs.program import TrajectoryFile, print_event, print_status
 
 #: Longest stall that a vehicle catches up, s; after a longer one it continues from there.
@@ -73,6 +74,17 @@ class Emulation(ABC):
         trajectory: TrajectoryFile | None,
     ) -> None:
         """Step and receive in real time until cancelled, for --duration, or until it has ended. Raises LinkError."""
+        for files, longest_s in self.turns(links, options, cancellation, trajectory):
+            wait_readable([*files, cancellation], longest_s)
+
+    def turns(
+        self,
+        links: Sequence[Link],
+        options: argparse.Namespace,
+        cancellation: Cancellation,
+        trajectory: TrajectoryFile | None,
+    ) -> Iterator[Wait]:
+        """Yield the waits between the turns of `run`."""
         duration_s = math.inf if options.duration is None else options.duration
         due_s, status_s = elapsed_s(), STATUS_PERIOD_S
         while not (self.has_ended or cancellation.is_set) and self.time_s < duration_s:
@@ -85,15 +97,12 @@ class Emulation(ABC):
                 status_s += STATUS_PERIOD_S
                 print_status(line)
             due_s = max(due_s + self.step_s, elapsed_s() - LONGEST_CATCH_UP_S)
-            self._receive_until(due_s, links, cancellation)
-
-    def _receive_until(self, due_s: float, links: Sequence[Link], cancellation: Cancellation) -> None:
-        while not cancellation.is_set:
-            for link in links:
-                self._receive_from(link)
-            if (left_s := due_s - elapsed_s()) <= 0.0:
-                return
-            wait_readable([*(file for link in links for file in link.files()), cancellation], min(left_s, TURN_S))
+            while not cancellation.is_set:
+                for link in links:
+                    self._receive_from(link)
+                if (left_s := due_s - elapsed_s()) <= 0.0:
+                    break
+                yield Wait([file for link in links for file in link.files()], min(left_s, TURN_S))
 
     def _receive_from(self, link: Link) -> None:
         for _ in range(MAX_READ):
