@@ -11,7 +11,7 @@ export PIP_USER := 0
 # pytest rewrites the test files. Without cached bytecode, each of its workers would repeat that.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup setup_tests view demo check test test_all test_other mutants coverage lint reference docs wheels
+.PHONY: setup setup_tests view demo check test test_all test_other lives mutants coverage lint reference docs wheels
 .PHONY: shots measure clean
 
 setup:
@@ -74,6 +74,10 @@ test_other:
 	@git -C build/$(OTHER) checkout --quiet --force --detach $$(git stash create | grep . || git rev-parse HEAD)
 	@cd build/$(OTHER) && unset MAKEFLAGS && export ROS=$(OTHER) && $(MAKE) setup_tests && \
 	$(ACTIVATE) && python test/runner/run.py --all '$(or $(T),^(ros|tools|conformance|launch|web)_)'
+
+# Hours of use in virtual time, of each kind, by new seeds: make lives HOURS=8. A life again: make lives K=robot SEED=7.
+lives: setup_tests
+	@$(ACTIVATE) && python test/life/night.py --hours $(or $(HOURS),1) $(if $(SEED),--seed $(SEED)) $(if $(LIMIT),--limit $(LIMIT)) $(K)
 
 # Whether the tests of the stop path are sharp: each one-line fault put into it has to be found by the nearest pure tests,
 # or to be signed in test/runner/survivors.py. Some modules only: make mutants M='net/send_queue motion/limits'

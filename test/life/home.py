@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Home: one vehicle with its real bridge, its owner, nature, and the invariants of a life."""
+
+import math
+from collections import Counter, deque
+from types import SimpleNamespace
+
+import house
+from acts import Acts
+from intent import Intent
+from invariants import Invariants
+from nature import Nature
+from pilot import Pilot
+from user import User
+from virtual_link import CLIENT
+from virtual_ros import Graph, VirtualNode, node_of
+from virtual_time import BrokenInvariantError, Process, VirtualTime
+
+#: Time of which the wire and the log are kept, s.
+KEPT_S = 120.0
+
+
+class Home:
+    """Everything of one life, by its seed."""
+
+    def __init__(self, life, make_vehicle, *, mean_s=120.0, limit=None):
+        """Prepare a life. `limit` is the number of its acts; `mean_s` see Nature."""
+        self.life, self.graph, self.vehicle = life, Graph(life), make_vehicle(life)
+        self.network, self.acts, self.intent = self.vehicle.network, Acts(life, limit), Intent(life)
+        self.lines, self.line_counts = deque(maxlen=1000), Counter()
+        self.bridge, self.bridge_runs, self.ended_s, self.requests = None, 0, -math.inf, []
+        self.nature, self.pilot, self.user = Nature(self, mean_s), Pilot(self), User(self)
+        self.invariants = Invariants(self)
+
+    def begin(self):
+        self.vehicle.switch_on()
+        self.start_bridge()
+        self.start_controller()
+        self.invariants.begin()
+        self.acts.play(self.user.live())
+        self.acts.play(self.nature.live())
+
+    # The bridge.
+
+    def topic(self, name):
+        """Return the full name of a topic or service of the bridge."""
+        return f"/{self.vehicle.name}_bridge{name[1:]}" if name.startswith("~") else f"/{name}"
+
+    @property
+    def is_bridge_up(self):
+        return self.bridge is not None and self.bridge.process.is_alive and not self.bridge.process.is_stalled
+
+    @property
+    def bridge_up_s(self):
+        """Time since the bridge has started or resumed, s."""
+        return self.life.now_s - self.started_s if self.is_bridge_up else 0.0
+
+    def start_bridge(self):
+        self.started_s = self.life.now_s
+        process, vehicle = Process(self.life, "bridge"), self.vehicle
+        self.bridge_runs += 1
+
+        def make_transport(node):
+            node._link = vehicle.wire.end(CLIENT, *([node._connecting_failed] if vehicle.is_stream else []))
+            return node._link
+
+        def start():
+            without_pictures = dict.fromkeys(("link_begins", "link_ended"), lambda node: None)
+            own = {"make_transport": make_transport, **without_pictures}
+            make = type(vehicle.bridge.__name__, (vehicle.bridge,), own)
+            self.bridge = node_of(make, process, self.graph, self.log, parameter_overrides=vehicle.parameters)
+            self.bridge.start()
+
+        process.run(start)
+
+    def end_bridge(self):
+        """End the bridge in order."""
+        self.intent.lose_helm()
+        self.nature.bridge_disturbed_s = self.life.now_s
+        node = self.bridge
+
+        def end():
+            node.leave()
+            node.destroy_node()
+            node.process.end()
+            self.vehicle.wire.remove(CLIENT)
+
+        node.process.run(end)
+
+    def kill_bridge(self):
+        self.intent.lose_helm()
+        self.nature.bridge_disturbed_s = self.life.now_s
+        self.bridge.process.kill()
+        VirtualNode.destroy_node(self.bridge)
+        self.vehicle.wire.remove(CLIENT)
+
+    def stall_bridge(self, seconds):
+        self.intent.lose_helm()
+        self.nature.bridge_disturbed_s = self.life.now_s
+        self.bridge.process.stall(seconds)
+        self.started_s = self.life.now_s + seconds
+
+    def start_controller(self):
+        """Start the controller of goals, in the process of the user's programs."""
+        self.programs = Process(self.life, "programs")
+        if self.vehicle.controller:
+            kind, parameters = self.vehicle.controller
+            node = lambda: node_of(kind, self.programs, self.graph, self.log, parameter_overrides=parameters)  # noqa: E731
+            self.programs.run(lambda: node().start())
+
+    def stall_programs(self, seconds):
+        self.programs.stall(seconds)
+
+    def nature_s(self):
+        return self.life.now_s - self.nature.began_s
+
+    def why(self):
+        return f"told {self.vehicle.told}, vehicle on: {self.vehicle.is_on}"
+
+    def log(self, level, line):
+        """Keep a line of a node's log."""
+        if "Traceback" in line:
+            self.life.fault("no exception", line)
+        self.lines.append((self.life.lived_s, level, line))
+        self.line_counts[line[:60]] += 1
+
+    # The owner's means.
+
+    def request(self, name, flag):
+        """Call one of the vehicle's services."""
+        message, problem = self.vehicle.request(name, flag)
+        asked = SimpleNamespace(name=name, asked_s=self.life.now_s, process=self.bridge.process)
+        self.acts.say(f"   request {name} {flag}")
+
+        def answered(response):
+            if asked in self.requests:
+                self.requests.remove(asked)
+            if response:
+                self.acts.say(f"   {name}: {response.success} {response.message}")
+                if response.success and self.invariants.is_calm and (why := problem()):
+                    self.life.fault("requests are true", f"{name}: {response.message!r}, but {why}")
+
+        if self.topic(f"~/{name}") in self.graph.services:
+            self.requests.append(asked)
+        self.graph.call(self.topic(f"~/{name}"), message, answered)
+
+    def watched(self, seconds):
+        """Subscribe to what the vehicle publishes, for a time."""
+        subscriptions = []
+        for topic in [topic for topic, publishers in self.graph.publishers.items() if publishers]:
+            kept = SimpleNamespace(put=lambda message: None, is_latched=True)
+            self.graph.subscriptions[topic].append(kept)
+            subscriptions.append((topic, kept))
+        yield seconds
+        for topic, kept in subscriptions:
+            self.graph.subscriptions[topic].remove(kept)
+
+
+def live(make_vehicle, seed, hours, *, mean_s=120.0, limit=None):
+    """Live for some hours. Return the home, and the fault that has ended the life, or None."""
+    life = VirtualTime(seed)
+    with house.built(life):
+        home = Home(life, make_vehicle, mean_s=mean_s, limit=limit)
+        fault = None
+        try:
+            home.begin()
+            life.run(3600.0 * hours)
+        except BrokenInvariantError as error:
+            fault = error
+        except Exception as error:  # of anything that is tested
+            fault = BrokenInvariantError("no exception", life.lived_s, f"{type(error).__name__}: {error}")
+            fault.__cause__ = error
+        return home, fault

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Intent: what a vehicle must be told, by the acts of people and programs alone. It reads nothing of the bridge."""
+
+import math
+from dataclasses import dataclass
+
+from vehicle import ZERO
+
+CMD_VEL, STAMPED, HELM = "cmd_vel", "cmd_vel_stamped", "~/helm"
+#: Own constants of the contract: lifetime of a command, and of a silent helm, s.
+COMMAND_S, HELM_S = 0.5, 1.0
+
+
+@dataclass
+class Stream:
+    """Newest command of a topic."""
+
+    velocity: object = ZERO
+    last_s: float = -math.inf
+
+
+class Intent:
+    """Hold, helm, and the newest commands. `held` is None while it is unknown, as an act was not answered."""
+
+    def __init__(self, life):
+        self._life = life
+        self.held, self.is_helm_taken = False, False
+        self.streams = {topic: Stream() for topic in (CMD_VEL, STAMPED, HELM)}
+        #: Whether a goal may command the vehicle.
+        self.is_goal_open = False
+        self._answer, self._since_s, self._held_s = ZERO, -math.inf, math.inf
+
+    def command(self, topic, velocity):
+        """Note a valid command."""
+        if topic == CMD_VEL and self._life.now_s - self.streams[STAMPED].last_s < COMMAND_S:
+            return  # overruled
+        self.streams[topic] = Stream(velocity, self._life.now_s)
+        if topic == HELM and self.held is not None:
+            self.is_helm_taken = self.is_helm_taken or not self.held
+        self.wanted()
+
+    def hold(self, held):
+        """Note a hold, a resume, or an act without an answer."""
+        is_at_helm = self.is_helm_taken and self._life.now_s - self.streams[HELM].last_s <= HELM_S
+        self.held, self.is_helm_taken = held, not held and is_at_helm
+        if held is False:
+            for topic in (CMD_VEL, STAMPED):  # a release drops the commands from before it
+                self.streams[topic].last_s = -math.inf
+        self._since_s = self._held_s = self._life.now_s
+
+    @property
+    def held_for_s(self):
+        """How long it has certainly been held, s."""
+        return self._life.now_s - self._held_s if self.held else 0.0
+
+    @property
+    def is_helm_ending(self):
+        """Whether the helm ends about now, so that the effect of a resume is not certain."""
+        return self.is_helm_taken and abs(self._life.now_s - self.streams[HELM].last_s - HELM_S) < 0.1
+
+    def lose_helm(self):
+        """Note that the bridge may not know the helm: it has stalled, or started anew."""
+        if self.is_helm_taken:
+            self.held, self.is_helm_taken = None, False
+
+    def wanted(self):
+        """Return what the vehicle must be told, and for how long that has been so, s; None if it is not certain."""
+        if (answer := self._wanted()) != self._answer:
+            self._answer, self._since_s = answer, self._life.now_s
+        return answer, self._life.now_s - self._since_s
+
+    def _wanted(self):
+        now_s = self._life.now_s
+        age_s = {topic: now_s - each.last_s for topic, each in self.streams.items()}
+        if self.is_helm_taken and age_s[HELM] > HELM_S:
+            self.held, self.is_helm_taken, self._held_s = True, False, now_s
+        if self.held is not False:
+            return ZERO if self.held else None
+        if self.is_helm_taken:
+            return self.streams[HELM].velocity if age_s[HELM] <= COMMAND_S else ZERO
+        for topic in (STAMPED, CMD_VEL):
+            if topic == CMD_VEL and self.is_goal_open:
+                return None  # the controller commands, too
+            if age_s[topic] <= COMMAND_S:
+                return self.streams[topic].velocity
+        return ZERO

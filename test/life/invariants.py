@@ -1,0 +1,282 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Invariants: what must hold in every life, each with its name and its promise."""
+
+import math
+from collections import Counter, deque
+from types import SimpleNamespace
+from typing import NamedTuple
+
+from vehicle import ZERO
+
+#: Time until a decision is on the wire of a calm vehicle, s; and after a stop of the bridge, its own timeout besides.
+DECIDED_S, LAST_WORDS_S = 0.3, 1.0
+#: Time until a vehicle must be neutral, whatever happens to its network, unless that is cut, s.
+WORST_S = 9.0
+#: Time of a landing, s.
+LANDS_S = 25.0
+
+
+class Row(NamedTuple):
+    """Invariant: its period, s, and the function that returns what breaks it, or "" or None."""
+
+    name: str
+    promise: str
+    period_s: float
+    problem: object
+
+
+class Invariants:
+    """Judge of one life. All measurements are the wire's, the emulated body's, or the log's."""
+
+    def __init__(self, home):
+        self._home, self._life, self.checks = home, home.life, Counter()
+        self._sizes, self._logged, self._packets, self._rates = [], 0, 0, []
+        self._rest, self._odometry = None, None
+
+    def begin(self):
+        for row in ROWS:
+            self._life.every(row.period_s, lambda row=row: self._check(row))
+
+    def _check(self, row):
+        problem = row.problem(self)
+        if problem is not None:  # None: not applicable now
+            self.checks[row.name] += 1
+        if problem:
+            self._life.fault(row.name, f"{problem} ({row.promise})")
+
+    @property
+    def is_calm(self):
+        """Whether vehicle, network and bridge have been undisturbed for so long that all promises hold."""
+        return self._home.nature.calm_s > self._home.vehicle.RECONNECTS_S
+
+    # What the vehicle is told.
+
+    def neutral(self):
+        wanted, for_s = self._home.intent.wanted()
+        if wanted != ZERO:
+            return None
+        vehicle, nature = self._home.vehicle, self._home.nature
+        if vehicle.is_drone and vehicle.flies_by_goals:
+            return None
+        is_late = for_s > (DECIDED_S if self.is_calm else WORST_S)
+        if not is_late or (not self.is_calm and self._home.network.is_cut):
+            return None
+        if not self.is_calm and (nature.calm_s < 1.0 or vehicle.watchdog_s > WORST_S):
+            return None
+        return vehicle.is_moving and f"told {vehicle.told}, {for_s:.2f} s after the end of the last command"
+
+    def last_words(self):
+        home = self._home
+        nature, vehicle = home.nature, home.vehicle
+        after_s = self._life.now_s - nature.bridge_disturbed_s
+        is_alone = nature.bridge_disturbed_s - nature.disturbed_s > vehicle.RECONNECTS_S
+        if home.is_bridge_up or not is_alone or not vehicle.has_last_words or after_s < LAST_WORDS_S:
+            return None
+        return vehicle.told != ZERO and f"told {vehicle.told}, {after_s:.2f} s after the bridge has stopped"
+
+    def followed(self):
+        wanted, for_s = self._home.intent.wanted()
+        vehicle = self._home.vehicle
+        if wanted in (None, ZERO) or for_s < 1.0 or not self.is_calm or vehicle.flies_by_goals:
+            return None
+        bounded = vehicle.bounded(wanted)
+        is_same = _are_same(vehicle.told, bounded, vehicle.QUANTUM)
+        return "" if is_same else f"told {vehicle.told} for {wanted}, which is {bounded} within its maxima"
+
+    def bounded(self):
+        vehicle = self._home.vehicle
+        if not all(map(math.isfinite, vehicle.told)):
+            return f"told {vehicle.told}"
+        return vehicle.problem()
+
+    def obeys(self):
+        """The emulated body does what it is told."""
+        vehicle, body = self._home.vehicle, self._home.vehicle.body()
+        now_s = self._life.now_s
+        if body is None or not self.is_calm or now_s - vehicle.motion.changed_s < 3.0:
+            return None
+        is_same = _are_same(body, vehicle.told, vehicle.QUANTUM + 0.01)
+        return "" if is_same else f"the body moves by {body}, told {vehicle.told}"
+
+    def rests(self):
+        """A drone without a command comes to rest."""
+        home = self._home
+        wanted, for_s = home.intent.wanted()
+        if wanted != ZERO or for_s < 6.0 or not self.is_calm or not home.vehicle.is_drone:
+            return None
+        return home.vehicle.restless()
+
+    def lands(self):
+        """A drone that nobody commands lands."""
+        home, vehicle = self._home, self._home.vehicle
+        wanted, for_s = home.intent.wanted()
+        if wanted != ZERO or home.intent.held or min(for_s, home.nature.calm_s) < vehicle.unattended_s + LANDS_S:
+            return None
+        return not vehicle.stands and f"it flies, {for_s:.0f} s after the last command"
+
+    # The link and its reports.
+
+    def connected(self):
+        if not self.is_calm:
+            return None
+        return "" if self._home.bridge.report.is_open else f"{self._home.bridge.report.state!r}: {self._home.why()}"
+
+    def healthy(self):
+        """No condition without a cause, and none is missing."""
+        home = self._home
+        conditions = dict(home.bridge.report.conditions)
+        wanted, for_s = home.intent.wanted()
+        if home.bridge_up_s < 3.0:
+            return None
+        if not home.vehicle.is_on and home.nature_s() > home.vehicle.RECONNECTS_S and home.bridge.report.is_open:
+            return "" if home.bridge.report.is_silent else "connected with a vehicle that is switched off"
+        if home.intent.held_for_s > 2.0 and "hold" not in conditions:
+            return f"held, and its conditions are {conditions}"
+        quiet_s = self._life.now_s - home.user.acted_s
+        if not self.is_calm or quiet_s < 5.0 or wanted != ZERO or for_s < 5.0 or home.intent.held is not False:
+            return None
+        odd = {name: each.sentence for name, each in conditions.items() if name not in home.vehicle.conditions()}
+        return odd and f"it rests, and its conditions are {odd}"
+
+    def answered(self):
+        """Each request has an outcome."""
+        late = [
+            each for each in self._home.requests if each.process.is_alive and self._life.now_s - each.asked_s > 40.0
+        ]
+        self._home.requests = [each for each in self._home.requests if each.process.is_alive]
+        return late and f"{late[0].name} has no outcome after {self._life.now_s - late[0].asked_s:.0f} s"
+
+    # Odometry.
+
+    def odometry(self):
+        """Sample odometry at each rest, and compare the way since the last one with our own."""
+        home, vehicle = self._home, self._home.vehicle
+        wanted, for_s = home.intent.wanted()
+        if not vehicle.has_odometry:
+            return None
+        key = vehicle.runs, home.bridge_runs
+        if not self.is_calm or (self._rest and self._rest.key != key):
+            self._rest = None
+        if not self.is_calm or wanted != ZERO or for_s < 3.0 or not home.is_bridge_up:
+            self._odometry = None
+            return None
+        if self._odometry is None:
+            self._odometry = deque(maxlen=2)
+            kept = SimpleNamespace(put=self._odometry.append, is_latched=False)
+            home.graph.subscriptions["/odom"].append(kept)
+            self._life.after(0.6, lambda: home.graph.subscriptions["/odom"].remove(kept))
+            return None
+        if len(self._odometry) < 2 or self._odometry[0] is None:
+            return None
+        before, sample = self._rest, self._sample(key)
+        self._odometry[0] = None
+        self._rest = sample
+        if any(sample.speeds):
+            return f"at rest for {for_s:.1f} s, and odom moves by {sample.speeds}"
+        return self._compare(before, sample) if before else None
+
+    def _sample(self, key):
+        message, motion = self._odometry[-1], self._home.vehicle.motion
+        motion.advance()
+        at, q = message.pose.pose.position, message.pose.pose.orientation
+        twist = message.twist.twist
+        speeds = twist.linear.x, twist.linear.y, twist.angular.z
+        yaw = math.atan2(2 * (q.w * q.z + q.x * q.y), 1 - 2 * (q.y * q.y + q.z * q.z))
+        truth = motion.x, motion.y, motion.heading
+        ways = {"way": motion.way, "turned": motion.turned}
+        return SimpleNamespace(key=key, odom=(at.x, at.y, yaw), truth=truth, speeds=speeds, **ways)
+
+    def _compare(self, before, now):
+        vehicle = self._home.vehicle
+        ways = []
+        for (x0, y0, yaw0), (x1, y1, yaw1) in ((before.odom, now.odom), (before.truth, now.truth)):
+            dx, dy, cos, sin = x1 - x0, y1 - y0, math.cos(yaw0), math.sin(yaw0)
+            ways.append((cos * dx + sin * dy, cos * dy - sin * dx, yaw1 - yaw0))
+        (x, y, turn), (true_x, true_y, true_turn) = ways
+        way, turned = now.way - before.way, now.turned - before.turned
+        off, off_turn = math.hypot(x - true_x, y - true_y), abs(math.remainder(turn - true_turn, math.tau))
+        allowed_turn = vehicle.ODOM_RAD + vehicle.ODOM_SHARE * turned
+        allowed = vehicle.ODOM_M + (vehicle.ODOM_SHARE + min(2.0, allowed_turn)) * way
+        if off > allowed or off_turn > allowed_turn:
+            return f"odom moved by {ways[0]}, and the vehicle was told to move by {ways[1]}, over {way:.2f} m"
+        return ""
+
+    # Hours.
+
+    def quiet(self):
+        """Few lines of log, and fewer in a calm minute without acts."""
+        number, self._logged = sum(self._home.line_counts.values()) - self._logged, sum(self._home.line_counts.values())
+        is_idle = min(self._life.now_s - self._home.acts.newest_s, self._home.nature.calm_s) > 120.0
+        most = 1 if is_idle else 60
+        return number > most and f"{number} lines in a minute: {self._home.line_counts.most_common(3)}"
+
+    def bounded_memory(self):
+        home = self._home
+        if not home.is_bridge_up:
+            return None
+        self._sizes.append(size_of((vars(home.bridge), *home.vehicle.roots())))
+        if len(self._sizes) < 60 or len(self._sizes) % 30:
+            return None
+        early, late = max(self._sizes[5:30]), min(self._sizes[-20:])
+        return late > 1.3 * early + 30 and f"{early} elements at first, {late} after {len(self._sizes)} minutes"
+
+    def steady(self):
+        """A calm link carries no more packets per second after hours than in the beginning."""
+        packets, self._packets = self._home.vehicle.packets - self._packets, self._home.vehicle.packets
+        idle_s = min(
+            self._home.nature.calm_s - self._home.vehicle.RECONNECTS_S, self._life.now_s - self._home.user.acted_s
+        )
+        if idle_s < 60.0:
+            return None
+        self._rates.append(packets)
+        return packets > 1.5 * self._rates[0] + 20 and f"{packets} packets in a minute, and {self._rates[0]} at first"
+
+
+ROWS = (
+    Row("neutral", "without a command, or on hold, the vehicle is told to stop in time", 0.1, Invariants.neutral),
+    Row(
+        "last words",
+        "a bridge that is killed or stalls leaves a vehicle that was told to stop",
+        0.1,
+        Invariants.last_words,
+    ),
+    Row("followed", "helm before cmd_vel_stamped before cmd_vel, and within the maxima", 0.1, Invariants.followed),
+    Row("bounded", "nothing beyond the vehicle's range", 0.1, Invariants.bounded),
+    Row("obeys", "the emulated body moves as told", 0.5, Invariants.obeys),
+    Row("rests", "a drone without a command comes to rest", 0.5, Invariants.rests),
+    Row("lands", "a drone that nobody commands lands", 1.0, Invariants.lands),
+    Row("connected", "after the last disturbance, in time", 1.0, Invariants.connected),
+    Row("healthy", "conditions have causes, and causes conditions", 1.0, Invariants.healthy),
+    Row("requests are answered", "each request has an outcome", 1.0, Invariants.answered),
+    Row("odometry", "it shows the way that the vehicle was told to go, and rest", 0.3, Invariants.odometry),
+    Row("quiet", "the log has few lines", 60.0, Invariants.quiet),
+    Row("bounded memory", "nothing grows", 60.0, Invariants.bounded_memory),
+    Row("steady", "as many packets per second after hours as in the beginning", 60.0, Invariants.steady),
+)
+
+
+def _are_same(got, wanted, allowed):
+    return all(abs(one - other) <= allowed + 0.02 * abs(other) for one, other in zip(got, wanted, strict=True))
+
+
+def size_of(root, limit=200_000):
+    """Return the number of elements of all containers that objects of drone_bridge reach."""
+    seen, todo, elements = set(), [root], 0
+    while todo and len(seen) < limit:
+        each = todo.pop()
+        if id(each) in seen:
+            continue
+        seen.add(id(each))
+        if isinstance(each, dict):
+            elements += len(each)
+            todo += each.values()
+        elif isinstance(each, (list, tuple, set, frozenset, deque)):
+            elements += len(each)
+            todo += each
+        elif isinstance(each, (bytes, bytearray, str)):
+            elements += len(each) // 64
+        elif type(each).__module__.startswith("drone_bridge"):
+            todo.append(getattr(each, "__dict__", {}))
+            for kind in type(each).__mro__:
+                todo += [getattr(each, name) for name in getattr(kind, "__slots__", ()) if hasattr(each, name)]
+    return elements

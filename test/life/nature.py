@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Nature: what happens to a network, to processes and to a vehicle without anybody's intention."""
+
+import math
+
+
+class Nature:
+    """Disturbances, one at a time. `calm_s` is the time since the last one has ended."""
+
+    EVENTS = {  # noqa: RUF012
+        "cut": 3, "slow": 2, "lossy": 2, "split": 2, "stall_bridge": 3, "stall_device": 2, "restart_bridge": 2,
+        "kill_bridge": 2, "restart_device": 2, "stall_programs": 1,
+    }  # fmt: skip
+
+    def __init__(self, home, mean_s):
+        """`mean_s`: mean time between two disturbances; infinity for none."""
+        self._home, self._life, self._acts, self._rng = home, home.life, home.acts, home.acts.rng
+        self._weights = {name: weight for name, weight in self.EVENTS.items() if home.vehicle.allows(name)}
+        self._mean_s, self._network = mean_s, home.network
+        #: Times of the last disturbance, of the network or vehicle, and of a process of the bridge.
+        self.disturbed_s, self.bridge_disturbed_s = self._life.now_s, -math.inf
+        self._is_disturbing, self.began_s = False, -math.inf
+
+    @property
+    def calm_s(self):
+        return 0.0 if self._is_disturbing else self._life.now_s - self.disturbed_s
+
+    def live(self):
+        while self._mean_s < math.inf and not self._acts.have_ended:
+            yield self._rng.expovariate(1.0 / self._mean_s)
+            if self._acts.have_ended:
+                return
+            name = self._rng.choices([*self._weights], [*self._weights.values()])[0]
+            self._acts.begin("nature", name)
+            self._is_disturbing, self.began_s = True, self._life.now_s
+            yield from getattr(self, name)()
+            self._is_disturbing, self.disturbed_s = False, self._life.now_s
+
+    # The network.
+
+    def cut(self):
+        seconds = self._rng.choice((0.1, 0.5, 1.5, 5.0, 20.0))
+        self._network.cut_until_s = self._life.now_s + seconds
+        yield seconds
+
+    def slow(self):
+        yield from self._weather(delay_s=self._rng.choice((0.05, 0.2, 0.5)), jitter_s=self._rng.choice((0.01, 0.1)))
+
+    def lossy(self):
+        yield from self._weather(loss=self._rng.choice((0.02, 0.1, 0.5)), duplicates=0.02)
+
+    def split(self):
+        yield from self._weather(split=0.5)
+
+    def _weather(self, **values):
+        vars(self._network).update(values)
+        yield self._rng.uniform(1.0, 30.0)
+        self._network.calm()
+        yield 1.0
+
+    # Processes.
+
+    def stall_bridge(self):
+        seconds = self._rng.choice((0.2, 0.5, 2.0, 8.0))
+        self._home.stall_bridge(seconds)
+        yield seconds
+
+    def stall_programs(self):
+        seconds = self._rng.choice((0.5, 3.0))
+        self._home.stall_programs(seconds)
+        yield seconds
+
+    def stall_device(self):
+        seconds = self._rng.choice((0.1, 0.3, 1.0, 5.0))
+        self._home.vehicle.process.stall(seconds)
+        yield seconds
+
+    def restart_bridge(self):
+        self._home.end_bridge()
+        yield self._rng.choice((0.5, 3.0, 30.0))
+        self._home.start_bridge()
+
+    def kill_bridge(self):
+        self._home.kill_bridge()
+        yield self._rng.choice((0.5, 3.0, 30.0))
+        self._home.start_bridge()
+
+    def restart_device(self):
+        self._home.vehicle.switch_off(closes=self._rng.random() < 0.5)
+        yield self._rng.choice((0.5, 3.0, 60.0, 600.0))
+        self._home.vehicle.switch_on()

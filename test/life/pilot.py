@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pilot: a program of the user that sends goals to the real controller, and the truth about their outcomes."""
+
+from geometry_msgs.msg import PoseStamped
+from virtual_ros import ActionGoal
+
+from drone_bridge.action import GoTo, Land, TakeOff
+
+#: Time within which each goal has an outcome, s, and for which a controller still commands after its client has left.
+LONGEST_S, LEFT_S = 180.0, 3.0
+
+
+class Pilot:
+    """Client of the actions, one goal at a time."""
+
+    def __init__(self, home):
+        self._home, self._life, self._acts, self._rng = home, home.life, home.acts, home.acts.rng
+
+    def follow(self, *goals):
+        """Send goals one after another, until one fails, and leave. Return whether all have succeeded."""
+        intent, graph = self._home.intent, self._home.graph
+        intent.is_goal_open, graph.action_clients = True, 1
+        is_success = True
+        for name, fields in goals:
+            is_success = yield from self._follow_one(name, fields)
+            if not is_success:
+                break
+            yield self._rng.uniform(0.0, 5.0)
+        graph.action_clients = 0
+        yield LEFT_S
+        intent.is_goal_open = False
+        return is_success
+
+    def _follow_one(self, name, fields):
+        self._acts.say(f"   goal {name} {fields}")
+        server = self._home.graph.actions.get(f"/{name}")
+        if not server:
+            yield 1.0
+            return False
+        goal, before = ActionGoal(_request(name, fields)), self._home.vehicle.place()
+        server.send(goal)
+        began_s, cancels_s = self._life.now_s, self._rng.choice((LONGEST_S, LONGEST_S, LONGEST_S, 5.0))
+        while goal.result is None:
+            if self._life.now_s - began_s > LONGEST_S:
+                self._life.fault("goals end", f"{name} {fields} has no outcome after {LONGEST_S:g} s: {goal.feedback}")
+            goal.is_cancel_requested = self._life.now_s - began_s > cancels_s
+            yield 0.05
+        message = goal.result.message
+        self._acts.say(f"   {name}: {goal.status}: {message}")
+        self._home.invariants.checks["goals are true"] += 1
+        if goal.status == "succeeded" and (why := self._home.vehicle.untrue(name, fields, before)):
+            self._life.fault("goals are true", f"{name} {fields}: {message!r}, but {why}")
+        return goal.status == "succeeded"
+
+
+def _request(name, fields):
+    if name != "go_to":
+        return {"take_off": TakeOff, "land": Land}[name].Goal(**fields)
+    pose = PoseStamped()
+    pose.pose.position.x, pose.pose.position.y, pose.pose.position.z = map(float, fields["to"])
+    return GoTo.Goal(pose=pose)

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""RobotVehicle: the emulated tracked robot, and its truth."""
+
+import struct
+
+from house import run_emulation
+from std_srvs.srv import SetBool
+from vehicle import ZERO, Told, Vehicle
+from virtual_link import SERVER
+
+from drone_bridge.robot import emulator
+from drone_bridge.robot.bridge.node import RobotBridge
+from drone_bridge.robot.device.dialects import EMULATED
+
+#: Own constants: packet types, size of one for tracks, motor setting and speed at full speed, and separation.
+KEEP_ALIVE, UPDATE, TRACKS_SIZE, FULL, TRACK_M_S, APART_M = 0x01, 0x05, 6, 2048, 1.0, 0.5
+
+
+class RobotVehicle(Vehicle):
+    name, bridge = "robot", RobotBridge
+    watchdog_s = 2.0
+    requests = ("light",)
+
+    def __init__(self, life):
+        super().__init__(life)
+        self._streams, self.physics, self.light = {}, emulator.TrackedRobot(), None
+        self.physics.charge = life.rng.choice((1.0, 1.0, 0.01))
+
+    def start(self):
+        options = emulator.parse(["--name", "saber"])
+        robot = emulator.SimulatedRobot(self.physics)
+        self.physics.drive(0, 0)
+        self._streams = {}
+        control = EMULATED[options.dialect](robot, lambda line: None)
+        link = self.wire.end(SERVER)
+        self.emulation = emulator.RobotEmulator(robot, control, link, options)
+        run_emulation(self.process, self.emulation, link, options)
+
+    def hear(self, data, source):
+        buffer = self._streams.get(source, b"") + data
+        while len(buffer) >= 3:
+            size, kind = struct.unpack_from(">HB", buffer)
+            if len(buffer) < 3 + size:
+                break
+            payload, buffer = buffer[3 : 3 + size], buffer[3 + size :]
+            if kind == UPDATE and size == TRACKS_SIZE:
+                _, left, right = struct.unpack(">Hhh", payload)
+                left, right = (TRACK_M_S * each / FULL for each in (left, right))
+                self.tell(Told((left + right) / 2, turn=(right - left) / APART_M))
+            elif kind == UPDATE:
+                self.light = bool(payload[2])
+            elif kind == KEEP_ALIVE:
+                self.told_s = self.life.now_s
+        self._streams[source] = buffer
+
+    def forget(self, source):
+        self._streams.pop(source, None)
+        self.tell(ZERO)
+
+    def request(self, name, flag):
+        return SetBool.Request(data=flag), lambda: "" if self.light is flag else f"the light is {self.light}"
+
+    def body(self):
+        return None if self.is_empty else Told(self.physics.speed, turn=self.physics.turn_rate)
+
+    def bounded(self, asked):
+        fastest = max(1.0, (abs(asked.forward) + abs(asked.turn) * APART_M / 2) / TRACK_M_S)
+        return Told(asked.forward / fastest, turn=asked.turn / fastest)
+
+    def problem(self):
+        motors = self.physics.left, self.physics.right
+        if any(abs(each.setting) > FULL for each in motors):
+            return f"motors at {[each.setting for each in motors]}"
+        return "" if all(-50.0 < each.temperature < 200.0 for each in motors) else "a motor is hot"
+
+    @property
+    def is_empty(self):
+        return self.physics.charge == 0.0
+
+    def roots(self):
+        return (self.emulation,)

@@ -1,0 +1,235 @@
+# SPDX-License-Identifier: Apache-2.0
+"""User: ordinary activities of a vehicle's owner, and of the programs and the page that he uses."""
+
+import math
+from types import SimpleNamespace
+
+from geometry_msgs.msg import Twist, TwistStamped
+from intent import CMD_VEL, HELM, STAMPED
+from rclpy.qos import DurabilityPolicy, QoSProfile
+from std_srvs.srv import SetBool
+from vehicle import ZERO, Told
+from virtual_ros import Publisher
+
+from drone_bridge.msg import HoldWish
+from drone_bridge.ros.time import time_from_seconds
+
+RATE_HZ = 20.0
+#: Time for which the user waits for an answer, s.
+PATIENCE_S = 5.0
+
+
+class User:
+    """Acts of people. Each act ends with nothing that commands the vehicle, and no hold."""
+
+    #: Weights of the acts.
+    ACTS = {  # noqa: RUF012
+        "drive": 10, "tiny": 2, "nudge": 3, "stop": 2, "rest": 6, "hold": 5, "wish": 3, "helm": 4, "two_programs": 3,
+        "overrule": 3, "late": 2, "nonsense": 2, "request": 5, "requests": 2, "watch": 4, "walk_away": 1,
+        "fly": 12, "soar": 3, "hold_in_flight": 3,
+    }  # fmt: skip
+
+    def __init__(self, home):
+        self._home, self._life, self._acts = home, home.life, home.acts
+        self._rng, self._intent, self._vehicle = home.acts.rng, home.intent, home.vehicle
+        page = SimpleNamespace(graph=home.graph)
+        latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+        self._wishes = Publisher(page, HoldWish, home.topic("~/hold_wish"), latched)
+        self._weights = {name: weight for name, weight in self.ACTS.items() if home.vehicle.allows(name)}
+        #: Time of the last act.
+        self.acted_s = self._life.now_s
+
+    def live(self):
+        """Do one act after another."""
+        yield 5.0
+        while not self._acts.have_ended:
+            name = self._rng.choices([*self._weights], [*self._weights.values()])[0]
+            self._acts.begin("user", name)
+            yield from getattr(self, name)()
+            self.acted_s = self._life.now_s
+        while True:
+            yield from self._resumed()
+            yield 60.0
+
+    # Commands.
+
+    def velocity(self):
+        return self._vehicle.velocity(self._rng)
+
+    def stream(self, topic, velocity, seconds, *, age_s=0.0, rate=RATE_HZ, counts=True):
+        """Publish a velocity for a time. With `counts` it is valid."""
+        self._acts.say(f"   {topic} {velocity} for {seconds:.2f} s")
+        twist = Twist()
+        twist.linear.x, twist.linear.y, twist.linear.z, twist.angular.z = velocity
+        for _ in range(max(1, round(seconds * rate))):
+            message = twist
+            if topic != CMD_VEL:
+                message = TwistStamped(twist=twist)
+                message.header.stamp = time_from_seconds(1_800_000_000.0 + self._life.now_s - age_s)
+            self._home.graph.publish(self._home.topic(topic), message)
+            self.acted_s = self._life.now_s
+            if counts:
+                self._intent.command(topic, velocity)
+            yield 1.0 / rate
+
+    def drive(self):
+        for _ in range(self._rng.choice((1, 1, 3))):
+            yield from self.stream(CMD_VEL, self.velocity(), self._rng.uniform(0.5, 15.0))
+        yield self._rng.choice((0.0, 1.0, 6.0))
+
+    def tiny(self):
+        """Rounding errors of a controller."""
+        yield from self.stream(CMD_VEL, Told(self._rng.choice((5e-324, 1e-300, -1e-12, 1e-7)), turn=1e-310), 2.0)
+        yield 5.0
+
+    def nudge(self):
+        """A single command, as by `ros2 topic pub --once`."""
+        yield from self.stream(self._rng.choice((CMD_VEL, STAMPED)), self.velocity(), 0.01)
+        yield 4.0
+
+    def stop(self):
+        yield from self.stream(CMD_VEL, self.velocity(), 2.0)
+        yield from self.stream(CMD_VEL, ZERO, self._rng.uniform(0.1, 2.0))
+
+    def two_programs(self):
+        """A program drives while a forgotten one sends zeros."""
+        seconds = self._rng.uniform(1.0, 8.0)
+        self._acts.play(self.stream(CMD_VEL, ZERO, seconds, rate=self._rng.choice((3.0, 10.0))))
+        yield from self.stream(CMD_VEL, self.velocity(), seconds)
+        yield 3.0
+
+    def overrule(self):
+        """Navigation drives on cmd_vel, and a person's program on cmd_vel_stamped."""
+        seconds = self._rng.uniform(3.0, 10.0)
+        self._acts.play(self.stream(CMD_VEL, self.velocity(), seconds))
+        yield self._rng.uniform(0.0, 2.0)
+        yield from self.stream(STAMPED, self._rng.choice((ZERO, self.velocity())), seconds / 2)
+        yield seconds
+
+    def late(self):
+        """Commands that were under way for long, or come from a clock ahead."""
+        yield from self.stream(STAMPED, self.velocity(), 3.0, age_s=self._rng.choice((0.6, 3.0, -5.0)), counts=False)
+        yield 1.0
+
+    def nonsense(self):
+        bad = Told(self._rng.choice((math.nan, math.inf, -math.inf)), turn=0.3)
+        yield from self.stream(self._rng.choice((CMD_VEL, HELM)), bad, 1.0, counts=False)
+        yield 2.0
+
+    # Rests.
+
+    def rest(self):
+        yield self._rng.choice((3.0, 30.0, 90.0, 240.0))
+
+    def walk_away(self):
+        yield 3600.0
+
+    # Hold and helm.
+
+    def hold(self):
+        """Hold in the middle of a drive, which the program goes on with, and resume later."""
+        yield from self._held_drive(self._call_hold())
+
+    def wish(self):
+        """The same by STOP on the page."""
+        yield from self._held_drive(self._wish())
+
+    def helm(self):
+        """Take the helm from a program, release it, and resume."""
+        seconds = self._rng.uniform(2.0, 12.0)
+        self._acts.play(self.stream(CMD_VEL, self.velocity(), 2 * seconds))
+        yield self._rng.uniform(0.5, 2.0)
+        for _ in range(self._rng.choice((1, 2))):
+            yield from self.stream(HELM, self._rng.choice((ZERO, self.velocity())), seconds / 2)
+        yield self._rng.choice((0.6, 2.0, 20.0))
+        yield from self._resumed()
+
+    def _held_drive(self, hold):
+        held_s = self._rng.choice((1.0, 10.0, 120.0))
+        self._acts.play(self.stream(CMD_VEL, self.velocity(), held_s + 5.0))
+        yield self._rng.uniform(0.0, 3.0)
+        yield from hold
+        yield held_s
+        yield from self._resumed()
+        yield self._rng.uniform(0.0, 3.0)
+
+    def _call_hold(self):
+        while not (yield from self._set_held(True)):
+            yield 1.0
+
+    def _wish(self):
+        """Publish a wish, which the page keeps until the bridge confirms it."""
+        self._intent.hold(None)
+        self._wishes.publish(HoldWish(id=f"{self._acts.number}", reason="a person pressed STOP"))
+        yield 0.05
+        while not self._home.is_bridge_up:
+            yield 0.5
+        self._intent.hold(True)
+
+    def _resumed(self):
+        """Resume, again and again until it succeeds."""
+        while self._intent.held is not False or self._intent.is_helm_taken:
+            if not (yield from self._set_held(False)):
+                yield 1.0
+
+    def _set_held(self, held):
+        """Call the service hold. Return whether it is certain that it succeeded."""
+        self._intent.hold(None)
+
+        def answered(response):
+            if response and response.success and not self._intent.is_helm_ending:
+                self._intent.hold(held)
+
+        self._home.graph.call(self._home.topic("~/hold"), SetBool.Request(data=held), answered)
+        for _ in range(round(PATIENCE_S / 0.02)):
+            if self._intent.held is held:
+                if not held:
+                    self._wishes.publish(HoldWish())  # as the page does once it sees the resume
+                return True
+            yield 0.02
+        return False
+
+    # Goals.
+
+    def fly(self):
+        """The README's first flight, and its parts in other orders."""
+        goals = [("take_off", {"height": self._rng.choice((1.0, 1.5, 0.0))})]
+        for _ in range(self._rng.randrange(3)):
+            to = self._rng.uniform(-3, 3), self._rng.uniform(-3, 3), self._rng.uniform(0.7, 3.0)
+            goals.append(("go_to", {"to": tuple(round(each, 2) for each in to)}))
+        is_success = yield from self._home.pilot.follow(*goals, ("land", {}))
+        yield self._rng.choice((1.0, 5.0, 90.0))
+        if not is_success:
+            yield from self._home.pilot.follow(("land", {}))
+
+    def soar(self):
+        """Fly by hand, and let go."""
+        yield from self._home.pilot.follow(("take_off", {"height": 1.5}))
+        yield from self.stream(CMD_VEL, self.velocity(), self._rng.uniform(1.0, 5.0))
+        yield self._rng.choice((3.0, 8.0, 90.0))
+
+    def hold_in_flight(self):
+        """Hold during a goal, and resume."""
+        self._acts.play(self._home.pilot.follow(("take_off", {"height": 2.0}), ("go_to", {"to": (3.0, 0.0, 2.0)})))
+        yield self._rng.uniform(0.0, 12.0)
+        yield from self._rng.choice((self._call_hold, self._wish))()
+        yield self._rng.choice((2.0, 20.0))
+        yield from self._resumed()
+        yield 10.0
+
+    # Requests, and the page.
+
+    def request(self):
+        name = self._rng.choice([*self._vehicle.requests])
+        self._home.request(name, self._rng.random() < 0.5)
+        yield self._rng.uniform(0.0, 10.0)
+
+    def requests(self):
+        """Several at once, in odd moments: while it drives, and while another one is answered."""
+        self._acts.play(self.stream(CMD_VEL, self.velocity(), 3.0))
+        for _ in range(self._rng.choice((2, 5))):
+            yield from self.request()
+
+    def watch(self):
+        """Look at the page, which subscribes to the vehicle's topics."""
+        yield from self._home.watched(self._rng.choice((0.5, 3.0, 20.0)))
