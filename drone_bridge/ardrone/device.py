@@ -24,44 +24,10 @@ from typing import Any
 
 from drone_bridge.ar_drone.flight import STATES, ArDroneFlight, FlightPhase, Sticks
 from drone_bridge.ar_drone.flight_state import MAJOR_STATE_SHIFT
-from drone_bridge.ardrone import units
-from drone_bridge.ardrone.codec import (
-    NEED_DATA,
-    PROGRESSIVE,
-    Command,
-    Config,
-    ConfigIds,
-    Control,
-    ControlMode,
-    DroneConnection,
-    FlatTrim,
-    FlightState,
-    LateCommand,
-    Navdata,
-    Option,
-    Pcmd,
-    PcmdMag,
-    Ref,
-    State,
-    Tag,
-    WatchdogReset,
-    setting,
-    write_settings,
-)
+from drone_bridge.ardrone import codec, units
+from drone_bridge.ardrone.codec import navdata as blocks
 from drone_bridge.ardrone.codec.commands import SHARE
 from drone_bridge.ardrone.codec.configuration import FIRMWARE
-from drone_bridge.ardrone.codec.navdata import (
-    Magnetometer,
-    Pressure,
-    demo_option,
-    detections_option,
-    magnetometer_option,
-    physical_option,
-    pressure_option,
-    time_option,
-    ultrasound_option,
-    wifi_option,
-)
 from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.motion.measurement import Measurement
 from drone_bridge.wire.events import RemoteProtocolError
@@ -70,7 +36,7 @@ LOST_S = 2.0
 DEMO_RATE, FULL_RATE = 15.0, 200.0
 FLIES_S = 720.0
 STEP_S = 0.01
-NO_FAULT = State(0)
+NO_FAULT = codec.State(0)
 #: Longest stall of this process that the flight catches up, s; after a longer one it continues from there.
 LONGEST_STEP_S = 0.25
 LOWEST_CHARGE = 0.2
@@ -92,12 +58,12 @@ _OPTION_BYTES = {
     2: (144, 4, 48, 42, 12, 8, 84, 12, 20, 72, 52, 12, 40, 88, 104, 360, 324, 4, 36, 61, 8, 14, 71, 52, 68, 28, 4, 212),
 }
 _ALWAYS = (
-    State.ALTITUDE_CONTROL
-    | State.PIC_VERSION_OK
-    | State.COMMAND_THREAD
-    | State.NAVDATA_THREAD
-    | State.VIDEO_THREAD
-    | State.ACQUISITION_THREAD
+    codec.State.ALTITUDE_CONTROL
+    | codec.State.PIC_VERSION_OK
+    | codec.State.COMMAND_THREAD
+    | codec.State.NAVDATA_THREAD
+    | codec.State.VIDEO_THREAD
+    | codec.State.ACQUISITION_THREAD
 )
 #: Settings of firmware 2.x, whose types are those of Parrot's config_keys.h.
 _DEFAULTS: dict[str, bool | int | float | str] = {
@@ -106,7 +72,7 @@ _DEFAULTS: dict[str, bool | int | float | str] = {
     "general:drone_serial": "AR0000000000",
     "general:ardrone_name": "My ARDrone",
     "general:navdata_demo": False,
-    "general:navdata_options": 1 << Tag.DEMO | 1 << Tag.VISION_DETECT,
+    "general:navdata_options": 1 << codec.Tag.DEMO | 1 << codec.Tag.VISION_DETECT,
     "general:com_watchdog": 2,
     "general:video_enable": True,
     "general:vision_enable": True,
@@ -181,9 +147,9 @@ class EmulatedArdrone:
     is_bootstrapped: bool = False
     is_acknowledging: bool = False
     settings: dict[str, str] = field(
-        default_factory=lambda: {key: setting(key, value).value for key, value in _DEFAULTS.items()}
+        default_factory=lambda: {key: codec.setting(key, value).value for key, value in _DEFAULTS.items()}
     )
-    ref: Ref = field(default_factory=Ref)
+    ref: codec.Ref = field(default_factory=codec.Ref)
     #: Commands that counted, by their class.
     counts: dict[str, int] = field(default_factory=dict)
     #: Lines about what happened, for a log.
@@ -191,17 +157,17 @@ class EmulatedArdrone:
     #: Number of configuration texts that a client has asked for over the control port.
     texts_due: int = 0
     #: State bits of the faults that have caused an emergency.
-    faults: State = NO_FAULT
+    faults: codec.State = NO_FAULT
     #: Whether an emergency has stopped the motors. Read only.
     is_emergency: bool = False
-    _connection: DroneConnection = field(default_factory=DroneConnection)
+    _connection: codec.DroneConnection = field(default_factory=codec.DroneConnection)
     _clients: dict[Any, float] = field(default_factory=dict)
     _commanded_at: float = -math.inf
     _is_watchdog_set: bool = False
     _is_lost: bool = True
     _is_user_emergency: bool = False
     _has_landed_itself: bool = False
-    _ids: ConfigIds | None = None
+    _ids: codec.ConfigIds | None = None
     _sequence: int = 0
     _next_navdata_at: float = -math.inf
     _ticked_at: float | None = None
@@ -232,9 +198,9 @@ class EmulatedArdrone:
             except RemoteProtocolError as error:
                 self.events.append(f"refused a command: {error}")
                 continue
-            if event is NEED_DATA:
+            if event is codec.NEED_DATA:
                 return
-            if isinstance(event, LateCommand):
+            if isinstance(event, codec.LateCommand):
                 self.counts["late"] = self.counts.get("late", 0) + 1
                 continue
             self._commanded_at, self._is_lost = now_s, False
@@ -244,7 +210,8 @@ class EmulatedArdrone:
 
     def configuration(self) -> bytes:
         """Return the text of all settings, in the drone's own formats of numbers."""
-        return write_settings({key: _as_answered(self.settings[key], _DEFAULTS[key]) for key in sorted(self.settings)})
+        answered = {key: _as_answered(self.settings[key], _DEFAULTS[key]) for key in sorted(self.settings)}
+        return codec.write_settings(answered)
 
     def navdata(self, now_s: float) -> tuple[bytes, tuple[Any, ...]] | None:
         """Return a datagram that is due, and its receivers; None otherwise."""
@@ -254,7 +221,7 @@ class EmulatedArdrone:
         self._next_navdata_at = max(self._next_navdata_at + 1 / rate, now_s)
         self._sequence += 1
         options = self._options() if self.is_bootstrapped else ()
-        packet = Navdata(self.state, self._sequence, 1, options)
+        packet = codec.Navdata(self.state, self._sequence, 1, options)
         return self._connection.send(packet), tuple(self._clients)
 
     @property
@@ -263,22 +230,22 @@ class EmulatedArdrone:
         return tuple(self._clients)
 
     @property
-    def state(self) -> State:
+    def state(self) -> codec.State:
         """State bits of navdata."""
         flight, state = self.flight, _ALWAYS | self.faults
         for bit, is_set in (
-            (State.FLYING, flight.is_flying),
-            (State.START_BUTTON, self.ref.is_flying),
-            (State.COMMAND_ACKNOWLEDGED, self.is_acknowledging),
-            (State.DEMO_ONLY, self.is_bootstrapped and not self._is_full),
-            (State.BOOTSTRAP, not self.is_bootstrapped),
-            (State.COMMUNICATION_LOST, self._is_lost),
-            (State.BATTERY_LOW, self.charge <= LOWEST_CHARGE),
-            (State.USER_EMERGENCY, self._is_user_emergency),
-            (State.WATCHDOG, self._is_watchdog_set),
-            (State.EMERGENCY, self.is_emergency),
+            (codec.State.FLYING, flight.is_flying),
+            (codec.State.START_BUTTON, self.ref.is_flying),
+            (codec.State.COMMAND_ACKNOWLEDGED, self.is_acknowledging),
+            (codec.State.DEMO_ONLY, self.is_bootstrapped and not self._is_full),
+            (codec.State.BOOTSTRAP, not self.is_bootstrapped),
+            (codec.State.COMMUNICATION_LOST, self._is_lost),
+            (codec.State.BATTERY_LOW, self.charge <= LOWEST_CHARGE),
+            (codec.State.USER_EMERGENCY, self._is_user_emergency),
+            (codec.State.WATCHDOG, self._is_watchdog_set),
+            (codec.State.EMERGENCY, self.is_emergency),
         ):
-            state |= bit if is_set else State(0)
+            state |= bit if is_set else codec.State(0)
         return state
 
     @property
@@ -311,7 +278,7 @@ class EmulatedArdrone:
         """Land without a command, as with an empty battery."""
         self._land_itself("by itself")
 
-    def enter_emergency(self, cause: State) -> None:
+    def enter_emergency(self, cause: codec.State) -> None:
         """Stop the motors because of a fault, such as a blocked propeller."""
         self.is_emergency, self.faults = True, self.faults | cause
         self.flight.stop()
@@ -330,25 +297,25 @@ class EmulatedArdrone:
 
     # Commands.
 
-    def _execute(self, command: Command, now_s: float) -> None:
+    def _execute(self, command: codec.Command, now_s: float) -> None:
         ids, self._ids = self._ids, None
-        if isinstance(command, Ref):
+        if isinstance(command, codec.Ref):
             self._take_ref(command, now_s)
-        elif isinstance(command, Pcmd | PcmdMag):
+        elif isinstance(command, codec.Pcmd | codec.PcmdMag):
             self.flight.steer(_steering(command))
-        elif isinstance(command, Config):
+        elif isinstance(command, codec.Config):
             self._set(command, ids)
-        elif isinstance(command, ConfigIds):
+        elif isinstance(command, codec.ConfigIds):
             self._ids = command
-        elif isinstance(command, Control):
+        elif isinstance(command, codec.Control):
             self._control(command.mode)
-        elif isinstance(command, WatchdogReset):
+        elif isinstance(command, codec.WatchdogReset):
             self._is_watchdog_set = False
             self._connection.restart()
-        elif isinstance(command, FlatTrim) and not self.flight.is_flying:
+        elif isinstance(command, codec.FlatTrim) and not self.flight.is_flying:
             self.flight.level_error = (0.0, 0.0)
 
-    def _take_ref(self, ref: Ref, now_s: float) -> None:
+    def _take_ref(self, ref: codec.Ref, now_s: float) -> None:
         before, self.ref = self.ref, ref
         if ref.is_emergency and not before.is_emergency:
             self._toggle_emergency()
@@ -364,7 +331,7 @@ class EmulatedArdrone:
             flight.take_off()
             self.events.append("takes off")
 
-    def _may_take_off(self, before: Ref) -> bool:
+    def _may_take_off(self, before: codec.Ref) -> bool:
         if self.is_emergency or self.charge <= LOWEST_CHARGE:
             return False
         is_again = self._has_landed_itself and before.is_flying
@@ -382,12 +349,12 @@ class EmulatedArdrone:
         self.events.append(f"emergency: {'on' if self.is_emergency else 'off'}")
 
     def _control(self, mode: int) -> None:
-        if mode in (ControlMode.NONE, ControlMode.CLEAR_ACKNOWLEDGEMENT):
+        if mode in (codec.ControlMode.NONE, codec.ControlMode.CLEAR_ACKNOWLEDGEMENT):
             self.is_acknowledging = False
-        elif mode in (ControlMode.GET_CONFIGURATION, ControlMode.GET_IDS):
+        elif mode in (codec.ControlMode.GET_CONFIGURATION, codec.ControlMode.GET_IDS):
             self.texts_due, self.is_acknowledging = self.texts_due + 1, True
 
-    def _set(self, config: Config, ids: ConfigIds | None) -> None:
+    def _set(self, config: codec.Config, ids: codec.ConfigIds | None) -> None:
         key = config.key.lower()
         is_taken = self._is_writable(key, ids)
         self.is_acknowledging |= is_taken or self.behaviour.acknowledges_refused
@@ -406,7 +373,7 @@ class EmulatedArdrone:
                 self.settings[f"control:{name}"] = self.settings[f"control:{where}_{name}"]
         self._apply()
 
-    def _is_writable(self, key: str, ids: ConfigIds | None) -> bool:
+    def _is_writable(self, key: str, ids: codec.ConfigIds | None) -> bool:
         if key not in self.settings or key in _READ_ONLY:
             return False
         if ids is None or (key.startswith("custom:") and key.endswith("_id")):
@@ -458,32 +425,32 @@ class EmulatedArdrone:
     def _ctrl_state(self) -> int:
         flight = self.flight
         state, minor = STATES[flight.phase], 0
-        if state is FlightState.TAKING_OFF and flight.time < self._took_off_at + TAKE_OFF_DELAY_S:
-            state = FlightState.LANDED  # the bit FLYING comes first
-        elif state is FlightState.LANDED and self._took_off_at > -math.inf and self.behaviour.loops_when_landed:
-            state = FlightState.LOOPING
-        if state is FlightState.FLYING and flight.is_hovering:
-            state, minor = FlightState.HOVERING, LOST_COMMUNICATION if self._is_lost else 0
+        if state is codec.FlightState.TAKING_OFF and flight.time < self._took_off_at + TAKE_OFF_DELAY_S:
+            state = codec.FlightState.LANDED  # the bit FLYING comes first
+        elif state is codec.FlightState.LANDED and self._took_off_at > -math.inf and self.behaviour.loops_when_landed:
+            state = codec.FlightState.LOOPING
+        if state is codec.FlightState.FLYING and flight.is_hovering:
+            state, minor = codec.FlightState.HOVERING, LOST_COMMUNICATION if self._is_lost else 0
         return state << MAJOR_STATE_SHIFT | minor
 
-    def _options(self) -> tuple[Option, ...]:
+    def _options(self) -> tuple[codec.Option, ...]:
         """Return the options of the mode."""
         measured, height = self.measured(), round(1000 * self.flight.height)
         field = (self.flight.rotation.T @ FIELD).tolist()
         sizes = _OPTION_BYTES[self.behaviour.version]
         made = (
-            demo_option(units.demo(measured, self._ctrl_state())),
-            time_option(self.flight.time),
-            physical_option(units.physical(measured)),
-            ultrasound_option(max(height, BLIND_ZONE_MM)),
-            detections_option((), sizes[Tag.VISION_DETECT]),
-            pressure_option(Pressure(250, round(101_325 - 12 * self.flight.height))),
-            magnetometer_option(Magnetometer(units.magnetometer(field), True)),
-            wifi_option(1.0),
+            blocks.demo_option(units.demo(measured, self._ctrl_state())),
+            blocks.time_option(self.flight.time),
+            blocks.physical_option(units.physical(measured)),
+            blocks.ultrasound_option(max(height, BLIND_ZONE_MM)),
+            blocks.detections_option((), sizes[codec.Tag.VISION_DETECT]),
+            blocks.pressure_option(blocks.Pressure(250, round(101_325 - 12 * self.flight.height))),
+            blocks.magnetometer_option(blocks.Magnetometer(units.magnetometer(field), True)),
+            blocks.wifi_option(1.0),
         )
         data = dict(made)
-        mask = -1 if self._is_full else self._mask | 1 << Tag.DEMO | 1 << Tag.VISION_DETECT
-        return tuple(Option(tag, data.get(tag, bytes(size))) for tag, size in enumerate(sizes) if mask & 1 << tag)
+        mask = -1 if self._is_full else self._mask | 1 << codec.Tag.DEMO | 1 << codec.Tag.VISION_DETECT
+        return tuple(codec.Option(tag, data.get(tag, bytes(size))) for tag, size in enumerate(sizes) if mask & 1 << tag)
 
     @property
     def _mask(self) -> int:
@@ -510,9 +477,9 @@ def _as_answered(value: str, default: bool | int | float | str) -> str:
     return f"{number:.7e}" if isinstance(default, float) else f"{number:.0f}"
 
 
-def _steering(command: Pcmd | PcmdMag) -> Sticks:
+def _steering(command: codec.Pcmd | codec.PcmdMag) -> Sticks:
     """Return a command as the drone flies it: beyond a share of 1 it is clamped."""
-    if not command.flags & PROGRESSIVE:
+    if not command.flags & codec.PROGRESSIVE:
         return Sticks()
     shares = (command.roll, command.pitch, command.yaw, command.gaz)
     return Sticks(False, *(SHARE.clamped(each) for each in shares))

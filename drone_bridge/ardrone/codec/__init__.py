@@ -57,13 +57,7 @@ from drone_bridge.ardrone.codec.navdata import (
     write_navdata,
 )
 from drone_bridge.ardrone.codec.video import Frame, FrameType, PaveReader, VideoCodec, write_frame
-from drone_bridge.wire.events import (
-    NEED_DATA,
-    EventSource,
-    LocalProtocolError,
-    MessageSource,
-    NeedData,
-)
+from drone_bridge.wire.events import NEED_DATA, EventSource, LocalProtocolError, MessageSource, NeedData
 
 __all__ = [
     "ABSOLUTE", "COMBINED_YAW", "COMMANDS", "CONNECT", "CONTROL", "CONTROL_PORT", "DEFAULT_PORT", "DISCONNECT",
