@@ -23,15 +23,9 @@ from drone_bridge.ardrone.codec.configuration import FIRMWARE
 from drone_bridge.ardrone.codec.navdata import full_options
 from drone_bridge.ardrone.pictures import DroneVideo
 from drone_bridge.ardrone.ports import DronePeer
-from drone_bridge.ardrone.session.client import (
-    CONNECTED,
-    FLAT_TRIM,
-    RESET,
-    TAKE_OFF,
-    ArdroneClientParameters,
-    ArdroneClientSession,
-    MeasuredNavdata,
-)
+from drone_bridge.ardrone.session.client import CONNECTED, ArdroneClientSession, MeasuredNavdata
+from drone_bridge.ardrone.session.navdata_watch import flight_state
+from drone_bridge.ardrone.session.requests import FLAT_TRIM, RESET, TAKE_OFF, ArdroneClientParameters
 from drone_bridge.ardrone.session.settings import DroneSettings, WantedSetting
 from drone_bridge.ardrone.topics import TOPICS, ArdroneTranslation
 from drone_bridge.motion.tilted_drone import TiltedDrone
@@ -244,8 +238,8 @@ class ArdroneBridge(ArDroneNode):
         """Report the session's problems, and facts of the newest navdata, in /diagnostics."""
         super()._report_conditions()
         if session := self._session:
-            self.report.facts["flight_state"] = session.flight_state
-            if session.navdata and (quality := session.navdata.link_quality) is not None:
+            self.report.facts["flight_state"] = flight_state(session.watch.navdata)
+            if session.watch.navdata and (quality := session.watch.navdata.link_quality) is not None:
                 self.report.facts["wifi_quality"] = f"{quality:.2f}"
 
 

@@ -18,7 +18,8 @@ from collections.abc import Sequence
 from drone_bridge.ar_drone.drone import AR_DRONE
 from drone_bridge.ardrone.codec import CONTROL_PORT, DEFAULT_PORT, NAVDATA_PORT, setting
 from drone_bridge.ardrone.ports import DronePeer
-from drone_bridge.ardrone.session.client import TAKE_OFF, ArdroneClientParameters, ArdroneClientSession
+from drone_bridge.ardrone.session.client import ArdroneClientSession
+from drone_bridge.ardrone.session.requests import TAKE_OFF, ArdroneClientParameters
 from drone_bridge.ardrone.session.settings import WantedSetting as Setting
 from drone_bridge.net.connector import Cancellation
 from drone_bridge.programs.operator_options import OperatorParser
@@ -40,7 +41,7 @@ class ArdroneScriptedClient(Script):
     def finish(self) -> None:
         super().finish()
         if self._flies:
-            self.wait(LANDING_S, until=lambda: not self._session.navdata.is_airborne)
+            self.wait(LANDING_S, until=lambda: not self._session.watch.navdata.is_airborne)
 
 
 def operate(options: argparse.Namespace, cancellation: Cancellation, _: contextlib.ExitStack) -> int:

@@ -8,7 +8,10 @@ from session_talk import notes
 from drone_bridge.ar_drone.flight import FlightPhase
 from drone_bridge.ardrone import codec
 from drone_bridge.ardrone.device import EmulatedArdrone, FirmwareBehaviour
-from drone_bridge.ardrone.session.client import ASKING, CONNECTED, FIRST_PACKETS, LATE, SILENCES, TRIMS, MeasuredNavdata
+from drone_bridge.ardrone.session.client import ASKING, CONNECTED, SILENCES, MeasuredNavdata
+from drone_bridge.ardrone.session.navdata_watch import LATE
+from drone_bridge.ardrone.session.packets import FIRST_PACKETS
+from drone_bridge.ardrone.session.requests import TRIMS
 from drone_bridge.ardrone.session.settings import MOST_TRIES, WantedSetting
 from drone_bridge.motion.observed_motion import ObservedMotion
 from drone_bridge.motion.tilted_drone import Shares
@@ -43,7 +46,7 @@ def test_a_drone_that_was_just_switched_on_is_connected_and_told_the_mode(talk):
     assert talk.drone.is_bootstrapped
     assert not talk.drone.is_acknowledging
     assert not talk.drone.state & codec.State.WATCHDOG
-    assert talk.session.navdata.demo
+    assert talk.session.watch.navdata.demo
     assert talk.flights() == [False]
 
 
@@ -214,7 +217,7 @@ def test_navdata_without_a_flight_state_is_named(drone, wish, words):
     talk = Talk(drone=drone)
     talk.wishes = [wish]
     talk.open()
-    talk.run(1.0, until=lambda: talk.session.navdata)
+    talk.run(1.0, until=lambda: talk.session.watch.navdata)
     early = talk.ask("takeoff")
     talk.run(10.0)
     assert words in talk.session.problems[0]
@@ -239,7 +242,7 @@ def test_neither_silence_nor_a_stall_is_a_problem_with_navdata(talk, stall_s):
 @pytest.mark.parametrize("demo_ends_bootstrap", [True, False])
 def test_both_firmwares_leave_bootstrap_for_full_navdata(demo_ends_bootstrap):
     talk = Talk(FULL, demo_ends_bootstrap=demo_ends_bootstrap).connected()
-    assert len(talk.session.navdata.options) == 28
+    assert len(talk.session.watch.navdata.options) == 28
     talk.run(5.0)
     assert not any(talk.session.problems)
     assert not notes(talk.actions, "refused_settings")
@@ -290,7 +293,7 @@ def test_a_magnetometer_without_calibration_is_named(version, is_named):
 
 
 def test_takeoff_and_landing_are_confirmed_by_navdata(flying):
-    assert flying.session.level is True
+    assert flying.session.requests.level is True
     land = flying.ask("land")
     flying.until(FlightPhase.LANDED)
     assert land.outcome.is_success
@@ -302,8 +305,8 @@ def test_takeoff_and_landing_are_confirmed_by_navdata(flying):
 def just_switched_on():
     """Return a talk with a drone that has sent navdata, but has no settings yet."""
     talk = Talk().open()
-    talk.run(5.0, until=lambda: talk.session.navdata is not None)
-    assert talk.session.navdata.has(codec.State.BOOTSTRAP)
+    talk.run(5.0, until=lambda: talk.session.watch.navdata is not None)
+    assert talk.session.watch.navdata.has(codec.State.BOOTSTRAP)
     return talk
 
 
@@ -367,20 +370,17 @@ def test_requests_without_navdata_are_refused_but_land_is_sent(flying):
     assert "unconfirmed" in land.outcome.sentence
 
 
-def test_a_limit_lands_the_drone(flying):
+@pytest.mark.parametrize("has_navdata", [True, False])
+def test_a_limit_lands_the_drone(flying, has_navdata):
+    if not has_navdata:
+        flying.lose_navdata()
+        flying.run(1.5)
+        assert flying.session.requests.level is None
     flying.pilot.rank = Rank.LANDING
     flying.until(FlightPhase.LANDED)
     flying.pilot.rank = Rank.NEUTRAL
     flying.run(2.0)
     assert flying.drone.flight.phase is FlightPhase.LANDED
-
-
-def test_a_limit_lands_the_drone_without_navdata_too(flying):
-    flying.lose_navdata()
-    flying.run(1.5)
-    assert flying.session.level is None
-    flying.pilot.rank = Rank.LANDING
-    flying.until(FlightPhase.LANDED)
 
 
 def test_flat_trim_is_repeated_and_refused_in_the_air(talk):
@@ -394,7 +394,7 @@ def test_flat_trim_is_repeated_and_refused_in_the_air(talk):
 
 
 def test_older_navdata_is_dropped(talk):
-    old = talk.drone._connection.send(talk.session.navdata)
+    old = talk.drone._connection.send(talk.session.watch.navdata)
     talk.run(0.3)
     actions = talk.session.receive(old, codec.NAVDATA, talk.now_s)
     assert notes(actions, LATE) == [""]
@@ -427,7 +427,7 @@ def test_at_the_end_the_drone_hovers_and_keeps_its_level(flying):
 
 def test_a_heading_that_begins_again_goes_on_for_the_pilot():
     talk = Talk()
-    talk.session._pose = ContinuousPose(ObservedMotion(lambda: talk.now_s), 5.0, 1.0)
+    talk.session.watch._pose = ContinuousPose(ObservedMotion(lambda: talk.now_s), 5.0, 1.0)
     talk.drone.flight.yaw = 1.2
     talk.open().run(1.0)
     talk.drone.flight.yaw = 0.0

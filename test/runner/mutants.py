@@ -47,6 +47,7 @@ NEAREST = {
     "session/continuous_pose": ["session/test_continuous_pose.py"],
     "session/namesakes": ["session/test_namesakes.py"],
     "robot_class/outstanding": ["robot_class/test_answers.py"],
+    "ardrone/session/emergency": ["ardrone/test_emergency.py"],
     "session/hold_state": ["session/test_hold_state.py", "session/test_who_commands.py"],
     "session/arbiter": ["session/test_arbiter.py", "session/test_who_commands.py"],
     "net/link_loop": [

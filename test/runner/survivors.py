@@ -154,6 +154,11 @@ SURVIVORS: dict[str, dict[str, dict[str, str]]] = {
             "run < self._run -> run <= self._run": "an equal id is this run's own"
         }
     },
+    "ardrone/session/emergency EmergencyBit.__init__": {
+        "self._is_sent, self._released = self._before = False, RELEASE_PACKETS": {
+            "False -> True": "it is not pressed, and each press sets it"
+        }
+    },
     "robot_class/outstanding OutstandingPackets.restart": {
         "self._window_s, self._commands, self._answers = -math.inf, 0, 0": {
             "0 -> 1": "the first command begins a period",

@@ -18,9 +18,12 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from drone_bridge.ardrone.codec import Command, Config, Control, ControlMode, Navdata, State
+from drone_bridge.ardrone import codec
 from drone_bridge.ardrone.codec.configuration import FIRMWARE
 from drone_bridge.motion.tilted_drone import TiltedDrone
+from drone_bridge.session.session import Action, Note, Send
+from drone_bridge.wire.counters import problems
+from drone_bridge.wire.events import RemoteProtocolError
 
 REPEAT_S = 0.5
 READ_S = 1.0
@@ -32,15 +35,16 @@ MOST_READS = 5
 TOLERANCE = 0.01
 #: Largest plausible values of the maxima. Beyond them, or without being positive, they are not used.
 PLAUSIBLE = {"control:euler_angle_max": 0.6, "control:control_vz_max": 5000.0, "control:control_yaw": 10.0}
-CLEAR = Control(ControlMode.CLEAR_ACKNOWLEDGEMENT)
-READ = Control(ControlMode.GET_CONFIGURATION)
+CLEAR = codec.Control(codec.ControlMode.CLEAR_ACKNOWLEDGEMENT)
+READ = codec.Control(codec.ControlMode.GET_CONFIGURATION)
+(REFUSED_SETTINGS,) = problems("refused_settings")
 
 
 @dataclass(frozen=True, slots=True)
 class WantedSetting:
     """Setting to write."""
 
-    config: Config
+    config: codec.Config
     is_required: bool = False
     """Whether there is no navdata without it."""
     needs_ground: bool = False
@@ -50,22 +54,28 @@ class WantedSetting:
 class DroneSettings:
     """Settings of one drone. Times are seconds of the session's clock."""
 
-    def __init__(self) -> None:
+    def __init__(
+        self,
+        wanted: Callable[[], Sequence[WantedSetting]],
+        use: Callable[["DroneSettings"], None],
+        do: Callable[[Action], None],
+    ) -> None:
+        """Start without an answer. See ArdroneClientSession for the arguments; `do` receives actions."""
+        self._wanted, self._use, self._do = wanted, use, do
         #: Settings as the drone has answered, by `section:key`; empty until then.
         self.answered: Mapping[str, str] = {}
-        #: Sentences about settings that were not taken, for a log. The session empties it.
-        self.problems: list[str] = []
         #: Keys that were written, or given up. Thread-safe to ask.
         self.settled: set[str] = set()
         self._wishes: deque[WantedSetting] = deque()
         self._current: WantedSetting | None = None
         self._due_at, self._tries = -math.inf, 0
         self._reads_left = 0
+        self._reader = codec.ConfigurationReader()
         self._is_connected = False  # for the next request for all settings
 
-    def start(self, wishes: Sequence[WantedSetting]) -> None:
-        """Write these settings, and read all of them then."""
-        self._wishes, self._current, self._reads_left = deque(wishes), None, MOST_READS
+    def start(self) -> None:
+        """Write the wanted settings, and read all of them then."""
+        self._wishes, self._current, self._reads_left = deque(self._wanted()), None, MOST_READS
         self.settled, self._is_connected = set(), False
         self._due_at = -math.inf
 
@@ -85,9 +95,9 @@ class DroneSettings:
         """Whether the drone has not acknowledged a setting for several tries."""
         return self._tries >= 3
 
-    def commands(self, navdata: Navdata, now_s: float, connect: Callable[[], None]) -> tuple[Command, ...]:
-        """Return what to send with the next commands. `connect` makes a new connection to the control port."""
-        if navdata.has(State.COMMAND_ACKNOWLEDGED):
+    def commands(self, navdata: codec.Navdata, now_s: float) -> tuple[codec.Command, ...]:
+        """Return what to send with the next commands."""
+        if navdata.has(codec.State.COMMAND_ACKNOWLEDGED):
             if self._current:
                 if self._current.needs_ground:  # settings may have been read before it was written
                     self._reads_left = MOST_READS
@@ -97,7 +107,7 @@ class DroneSettings:
         if now_s < self._due_at:
             return ()
         if self._current and self._tries >= MOST_TRIES and not self._current.is_required:
-            self.problems.append(f"The drone does not acknowledge {self._current.config.key}: it is given up.")
+            self._warn(f"The drone does not acknowledge {self._current.config.key}: it is given up.")
             self._settle()
             self._current, self._tries = None, 0
         if self._current is None:
@@ -109,24 +119,33 @@ class DroneSettings:
             return ()
         if not self._is_connected:
             self._is_connected, self._due_at = True, now_s + CONNECT_S
-            connect()
+            self.connect(codec.CONNECT)
             return ()
         self._is_connected, self._reads_left, self._due_at = False, self._reads_left - 1, now_s + READ_S
         if not self._reads_left:
-            self.problems.append("The drone's settings can't be read back: those of its last user may be in force.")
+            self._warn("The drone's settings can't be read back: those of its last user may be in force.")
         return (READ,)
 
-    def read(self, settings: Mapping[str, str], wishes: Sequence[WantedSetting]) -> None:
-        """Compare the drone's answer with the wanted settings."""
+    def receive(self, data: bytes) -> None:
+        """Compare the drone's answer with the wanted settings. Raises RemoteProtocolError, and disconnects then."""
+        try:
+            settings = self._reader.receive(data)
+        except RemoteProtocolError:
+            self.connect(codec.DISCONNECT)
+            raise
         if not settings:
-            return  # a list of ids
-        self.answered, self._reads_left = dict(settings), 0
-        for key, value in {wish.config.key: wish.config.value for wish in wishes}.items():  # the last one of each key
+            return  # incomplete, or a list of ids
+        self.connect(codec.DISCONNECT)
+        self.answered, self._reads_left = settings, 0
+        for key, value in {
+            wish.config.key: wish.config.value for wish in self._wanted()
+        }.items():  # the last one of each
             if (given := settings.get(key)) is None or not _is_same(value, given):
-                self.problems.append(f"The drone has {key} = {given}, not {value}: its value is used.")
+                self._warn(f"The drone has {key} = {given}, not {value}: its value is used.")
         for key in PLAUSIBLE:
             if key in settings and self.number(key) is None:
-                self.problems.append(f"The drone has {key} = {settings[key]}, which can't be right: it is not used.")
+                self._warn(f"The drone has {key} = {settings[key]}, which can't be right: it is not used.")
+        self._use(self)
 
     @property
     def is_version_1(self) -> bool:
@@ -152,6 +171,14 @@ class DroneSettings:
             max_climb=climb / 1000 if climb else drone.max_climb,
             max_yaw_rate=yaw or drone.max_yaw_rate,
         )
+
+    def connect(self, data: bytes) -> None:
+        """Make a new connection to the control port by CONNECT, or end it by DISCONNECT."""
+        self._reader = codec.ConfigurationReader()
+        self._do(Send(data, codec.CONTROL))
+
+    def _warn(self, sentence: str) -> None:
+        self._do(Note(REFUSED_SETTINGS, sentence))
 
     def _settle(self) -> None:
         if self._current:

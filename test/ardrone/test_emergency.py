@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The emergency bit and the level: their rows, the tables in their docstrings, and edges as a drone sees them."""
+
+import itertools
+import random
+
+import pytest
+
+from drone_bridge.ardrone.session import emergency as bits
+from drone_bridge.ardrone.session import requests
+
+PERIOD_S = 0.033
+DOWN = {bits.RESETTING, bits.PRESSED, bits.HELD}
+#: All bits, events, what is shown, and who waits.
+SITUATIONS = [
+    {other}.union(*(row[column] for row in bits.ROWS))
+    for column, other in enumerate((bits.DOUBTED, bits.CALLED, bits.UNKNOWN, bits.NOBODY))
+]
+
+
+def rows_in(module):
+    """Return the rows of the table in a docstring, as lists of cells."""
+    rows = [line[2:-2].split(" | ") for line in module.__doc__.splitlines() if line.startswith("| ")]
+    return rows[1:]
+
+
+def test_the_docstrings_have_the_rows():
+    shown = [(*(", ".join(sorted(each)) for each in row[:4]), row.then or "as before", row.answer) for row in bits.ROWS]
+    assert [tuple(cell.strip() for cell in row) for row in rows_in(bits)] == shown
+    levels = {(level, phase): then for level, phases, then in rows_in(requests) for phase in phases.split(", ")}
+    assert levels == {(level, phase): then for level, row in requests.LEVELS.items() for phase, then in row.items()}
+
+
+def test_a_press_begins_by_a_call_and_never_ends_a_shown_emergency():
+    for bit, event, shown, waits in itertools.product(*SITUATIONS):
+        row = bits.row_of(bit, event, shown, waits)
+        if row.then == bits.RESETTING:
+            assert (bit, event) == (bits.UP, bits.RESET_CALLED)
+        elif row.then in DOWN and bit in DOWN:
+            assert row.then == bits.HELD  # for the edge of a reset, or a packet that was not sent
+            assert event == bits.CALLED if bit == bits.RESETTING else (event, waits) == (bits.UNSENT, bits.WAITS)
+        elif row.then in DOWN:
+            assert shown not in (bits.SHOWN, bits.SHOWN_BEFORE)
+            assert event == bits.CALLED or (event, shown, waits) == (bits.REPORTED, bits.NOT_SHOWN, bits.WAITS)
+
+
+class Toggled:
+    """Bit, and a drone that toggles its emergency at each edge that it gets."""
+
+    def __init__(self, seed=0):
+        self.bit, self.now_s, self.sent = bits.EmergencyBit(), 10.0, []
+        self.is_pressed = self.is_emergency = False
+        self.chance = random.Random(seed)
+
+    def call(self, event, shown=None):
+        return self.bit.on(event, self.now_s, shown or (bits.SHOWN if self.is_emergency else bits.NOT_SHOWN))
+
+    def report(self, waits=bits.WAITS):
+        self.bit.on(bits.REPORTED, self.now_s, bits.SHOWN if self.is_emergency else bits.NOT_SHOWN, waits)
+
+    def send(self, count=1, *, loses=False, fails=False):
+        for _ in range(count):
+            is_set = self.bit.in_packet(self.now_s)
+            self.now_s += PERIOD_S
+            if fails:
+                self.bit.unsent()
+                continue
+            self.sent.append((self.now_s, is_set))
+            if not loses:
+                self.is_emergency ^= is_set and not self.is_pressed
+                self.is_pressed = is_set
+        return self
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_each_press_has_an_edge_of_its_own(seed):
+    """Whatever is called, and whatever navdata shows."""
+    talk = Toggled(seed)
+    for _ in range(400):
+        event = talk.chance.choice((bits.CALLED, bits.RESET_CALLED, bits.RELEASED))
+        if talk.chance.random() < 0.1:
+            talk.call(event, talk.chance.choice((bits.SHOWN, bits.NOT_SHOWN, bits.UNKNOWN)))
+        if talk.chance.random() < 0.1:
+            talk.report(talk.chance.choice((bits.WAITS, bits.TOO_OLD)))
+        talk.send(fails=talk.chance.random() < 0.1)
+    runs = [(is_set, [time for time, _ in run]) for is_set, run in itertools.groupby(talk.sent, lambda each: each[1])]
+    assert sum(is_set for is_set, _ in runs) > 10
+    assert all(len(times) >= 3 for is_set, times in runs[1:-1] if not is_set)
+    assert all(times[-1] - times[0] < bits.PRESS_S for is_set, times in runs if is_set)
+
+
+@pytest.mark.parametrize("shows_end", [True, False])
+def test_an_emergency_right_after_a_reset_is_seen_although_a_packet_is_lost(shows_end):
+    talk = Toggled()
+    talk.is_emergency = True
+    talk.call(bits.RESET_CALLED)
+    talk.send()
+    assert not talk.is_emergency
+    if shows_end:
+        talk.report()
+    talk.call(bits.CALLED, bits.NOT_SHOWN if shows_end else bits.SHOWN)
+    talk.send(loses=True)
+    talk.send(3)
+    assert talk.is_emergency
+
+
+def test_an_emergency_withdraws_a_reset_that_was_not_pressed_yet():
+    talk = Toggled()
+    talk.call(bits.CALLED)
+    talk.send().report()
+    talk.call(bits.RESET_CALLED)
+    talk.send().report()
+    assert talk.bit.is_down
+    assert talk.call(bits.CALLED) == bits.OFF
+    assert talk.send(20).is_emergency
+
+
+def test_a_second_call_does_not_prolong_the_press():
+    talk = Toggled()
+    talk.is_emergency = True
+    talk.call(bits.RESET_CALLED)
+    talk.send().report()
+    talk.call(bits.CALLED)
+    talk.send()
+    talk.now_s += 0.3
+    talk.call(bits.CALLED)
+    talk.send(3, loses=True)
+    talk.now_s += 0.1
+    talk.send()
+    assert [is_set for _, is_set in talk.sent] == [True, False, False, False, True, False]
+
+
+@pytest.mark.parametrize(("shown", "seconds"), [(bits.NOT_SHOWN, 0.0), (bits.UNKNOWN, bits.PRESS_S)])
+def test_a_press_ends_when_the_emergency_is_shown_unless_it_was_unknown(shown, seconds):
+    talk = Toggled()
+    talk.call(bits.CALLED, shown)
+    talk.send().report()
+    assert bool(talk.call(bits.RESET_CALLED)) == bool(seconds)
+    talk.call(bits.CALLED)
+    talk.send(20)
+    assert talk.is_emergency
+    assert sum(is_set for _, is_set in talk.sent[1:]) == pytest.approx(seconds / PERIOD_S, abs=1)
+
+
+def test_what_no_packet_has_carried_is_pressed_after_a_stall():
+    talk = Toggled()
+    talk.call(bits.CALLED)
+    talk.send(fails=True)
+    assert talk.bit.is_unsent
+    talk.now_s += 1.0
+    talk.bit.stalled(bits.WAITS, talk.now_s)
+    assert (talk.bit.state, talk.send().is_emergency) == (bits.HELD, True)
+    talk.bit.stalled(bits.WAITS, talk.now_s)
+    assert talk.bit.state == bits.HELD
+    talk.now_s += bits.PRESS_S
+    talk.bit.stalled(bits.WAITS, talk.now_s)
+    assert (talk.bit.state, talk.bit.is_down) == (bits.DOUBTED, False)
