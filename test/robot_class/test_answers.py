@@ -309,6 +309,26 @@ def test_answers_that_fall_behind_are_counted_in_each_period(is_unknown, is_stre
 
 
 BEEP = Asked("beep")
+
+
+@pytest.mark.parametrize(
+    ("is_stream", "event", "answers"),
+    [
+        (True, ("restart",), [(BEEP, False)]),  # the stream before has ended
+        (True, ("resume", 0.1), [(None, False), (BEEP, False)]),
+        (False, ("restart",), [(BEEP, True)]),
+        (False, ("resume", 0.1), [(BEEP, True)]),
+        (False, ("is_busy", 9.0), [(BEEP, True)]),
+    ],
+)
+def test_an_answer_may_be_that_of_a_packet_of_before(is_stream, event, answers):
+    packets = OutstandingPackets(is_unknown=False, is_stream=is_stream)
+    packets.sent(1, 0.0)
+    getattr(packets, event[0])(*event[1:])
+    packets.sent(1, 9.0, BEEP)
+    assert [(packets.answered(9.1), packets.is_doubtful) for _ in answers] == answers
+
+
 SENT, LATE = ("sent", 1, 0.0), [("sent", 1, 0.0), ("is_busy", 1.0), ("sent", 1, 1.0)]
 
 
