@@ -118,7 +118,7 @@ def test_a_robot_is_not_moved_while_none_of_its_reports_is_decoded(robot, is_lin
 
 
 @pytest.mark.parametrize("robot", [Meter, Datagrams])
-def test_a_robot_without_reports_is_moved_once_it_has_answered_beyond_the_greeting_of_a_stream(robot):
+def test_a_silent_robot_on_a_stream_is_moved_after_an_answer_past_its_greeting(robot):
     """Although its reports are rejected over a stream, or blocked."""
     decode = lambda _, packet: Answer("") if packet == b"ok\n" else None  # noqa: E731
     handshake = lambda _: iter([(b"hello\n", lambda packet: packet == b"ok\n")])  # noqa: E731

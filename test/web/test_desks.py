@@ -417,7 +417,7 @@ def test_a_resume_that_is_refused_is_reported_and_not_repeated(reporting):
     assert reporting.notices == [(ANNE, "The vehicle is still on hold: the request may be stale.")]
 
 
-def test_a_vehicle_whose_helm_ends_is_stopping_until_it_reports_a_hold_or_is_late(released):
+def test_after_the_helm_a_vehicle_is_stopping_until_it_reports_a_hold_or_is_late(released):
     assert [released.held[name] for name in ("since", "why", "is_sure")] == [None, "you left the helm", False]
     released.tick(HOLD_REPORTED_WITHIN_S)
     assert released.held is None
