@@ -96,7 +96,7 @@ class NavdataWatch:
         self._rate_limit = RateLimit()
         self._set_up_at = -math.inf  # the newest navdata with a flight state, or the start of the connection
         self._counted: tuple[float, int, int] | None = None  # instant and number of the first one, number of others
-        self._missing = self._ceiling = ""
+        self._missing = ""
         self._published: bool | None = None  # whether it flies
 
     def connected(self, now_s: float) -> None:
@@ -136,11 +136,12 @@ class NavdataWatch:
 
     def steered(self, is_climbing: bool, ceiling: float | None) -> None:
         """Notice whether the drone's own altitude_max, mm, has stopped a climb, until it sinks."""
-        demo = self.navdata.demo if self.navdata else None
+        demo, (reports, emergency, climb, magnetometer) = self.navdata.demo if self.navdata else None, self.problems
         if ceiling is None or demo is None or demo.altitude <= ceiling - 1000 * NEAR_CEILING_M:
-            self._ceiling = ""
+            climb = ""
         elif is_climbing:
-            self._ceiling = f"the drone climbs no higher than its own altitude_max of {ceiling / 1000:g} m"
+            climb = f"the drone climbs no higher than its own altitude_max of {ceiling / 1000:g} m"
+        self.problems = reports, emergency, climb, magnetometer
 
     def set_up_problem(self, now_s: float) -> str:
         """Return why the flight state has been unknown for SETTING_UP_S, as a clause; empty otherwise."""
@@ -160,7 +161,7 @@ class NavdataWatch:
         if navdata and navdata.has(State.MAGNETOMETER_UNCALIBRATED) and not is_version_1:
             magnetometer = "the drone's magnetometer needs calibration, and its heading may drift"
         reports = known.set_up_problem or self._missing if navdata else UNHEARD.format(self._drone) if is_asking else ""
-        self.problems = reports, emergency, self._ceiling if navdata else "", magnetometer
+        self.problems = reports, emergency, self.problems[2] if navdata else "", magnetometer
 
 
 def place_of(navdata: Navdata, before: Navdata | None) -> str:
