@@ -329,6 +329,23 @@ def test_an_answer_may_be_that_of_a_packet_of_before(is_stream, event, answers):
     assert [(packets.answered(9.1), packets.is_doubtful) for _ in answers] == answers
 
 
+def test_as_many_answers_as_packets_of_before_are_in_doubt_but_named_ones():
+    packets = OutstandingPackets(is_unknown=False, is_stream=True)
+    packets.sent(2, 0.0)
+    packets.is_busy(9.0)
+    assert (packets.answered(9.1), packets.is_doubtful) == (None, False), "for nothing"
+    packets.sent(1, 9.2, BEEP)
+    assert (packets.answered(9.3, "beep"), packets.is_doubtful) == (BEEP, False)
+    packets.sent(3, 9.4)
+    packets.is_busy(99.0)
+    packets.sent(3, 99.0, BEEP)
+    packets.resume(99.5)
+    assert [packets.answered(99.6) and packets.is_doubtful for _ in range(3)] == [True] * 3
+    packets.sent(1, 99.7, BEEP)
+    packets.resume(99.8)
+    assert (packets.answered(99.9), packets.is_doubtful) == (BEEP, False)
+
+
 SENT, LATE = ("sent", 1, 0.0), [("sent", 1, 0.0), ("is_busy", 1.0), ("sent", 1, 1.0)]
 
 

@@ -159,6 +159,9 @@ SURVIVORS: dict[str, dict[str, dict[str, str]]] = {
             "False -> True": "it is not pressed, and each press sets it"
         }
     },
+    "robot_class/outstanding OutstandingPackets.__init__": {
+        "self.is_doubtful = False": {"False -> True": "an answer sets it before it is read"},
+    },
     "robot_class/outstanding OutstandingPackets.restart": {
         "self._window_s, self._commands, self._answers = -math.inf, 0, 0": {
             "0 -> 1": "the first command begins a period",
