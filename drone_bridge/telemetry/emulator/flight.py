@@ -64,13 +64,20 @@ class FlyingDrone:
         """Fly for `step` s, a few milliseconds, in air that moves with `wind` (m/s, world)."""
         self._turn(step)
         self._spin(self.command.thrust, step)
-        up = self.rotation[:, 2]
+        # In floats: this runs 200 times per second, and NumPy is slower for three numbers.
+        (sr, cr), (sp, cp), (sy, cy) = ((math.sin(each), math.cos(each)) for each in (self.roll, self.pitch, self.yaw))
+        up = cp * cr
         # The flight controller compensates tilt with thrust to keep the lift.
-        lift = (GRAVITY + THRUST_MARGIN * self.thrust) / max(float(up[2]), 0.1)
-        pull = min(lift, MAX_THRUST_TO_WEIGHT * GRAVITY) * up
-        drag = np.array([HORIZONTAL_DRAG, HORIZONTAL_DRAG, VERTICAL_DRAG])
-        self.acceleration = pull - drag * (self.velocity - wind)
-        self.acceleration[2] -= GRAVITY
+        lift = (GRAVITY + THRUST_MARGIN * self.thrust) / max(up, 0.1)
+        pull = min(lift, MAX_THRUST_TO_WEIGHT * GRAVITY)
+        x, y, z = (self.velocity - wind).tolist()
+        self.acceleration = np.array(
+            [
+                pull * (cy * sp * cr + sy * sr) - HORIZONTAL_DRAG * x,
+                pull * (sy * sp * cr - cy * sr) - HORIZONTAL_DRAG * y,
+                pull * up - VERTICAL_DRAG * z - GRAVITY,
+            ]
+        )
         self.velocity += self.acceleration * step
         self.position += self.velocity * step
 

@@ -62,6 +62,8 @@ class Rover:
     def advance(self, step: float) -> None:
         """Drive for `step` s."""
         self.time += step
+        if self.pattern is RoverPattern.STATIONARY:
+            return
         if self.pattern is RoverPattern.CIRCULAR:
             self._circle()
             return

@@ -152,7 +152,7 @@ class LandingWorld:
             self._stand()
 
     def _check_touchdown(self, height_before: float) -> None:
-        x, y = self.drone.position[:2] - self.rover.position
+        x, y = (self.drone.position[:2] - self.rover.position).tolist()
         foot_before, foot = height_before - LANDING_GEAR, float(self.drone.position[2]) - LANDING_GEAR
         above_rover = abs(x) <= ROVER_LENGTH / 2 and abs(y) <= ROVER_WIDTH / 2
         falling = self.drone.velocity[2] < 0
@@ -180,7 +180,7 @@ class LandingWorld:
             velocity = np.array([*self.rover.velocity, 0.0])
             self.drone.stand(STEP_S, np.array([x, y, PAD_HEIGHT + LANDING_GEAR]), velocity)
         else:
-            x, y = self.drone.position[:2]
+            x, y, _ = self.drone.position.tolist()
             self.drone.stand(STEP_S, np.array([x, y, LANDING_GEAR]), np.zeros(3))
 
 
