@@ -62,6 +62,7 @@ class Home:
 
         def make_transport(node):
             node._link = vehicle.wire.end(CLIENT, *([node._connecting_failed] if vehicle.is_stream else []))
+            node._link_to_gui = node._link
             return node._link
 
         def start():

@@ -12,7 +12,9 @@ from virtual_link import VirtualRunner
 from virtual_ros import ActionServer
 from virtual_time import Process
 
+from drone_bridge.ardrone.emulator import __main__ as ardrone_emulator
 from drone_bridge.controllers.goals import server as goal_server
+from drone_bridge.dronegui.emulator import __main__ as dronegui_emulator
 from drone_bridge.net import link_loop
 from drone_bridge.net.last_words import STALL_S
 from drone_bridge.net.link_loop import LinkLoop
@@ -23,6 +25,7 @@ from drone_bridge.robot_class import emulator as class_emulator
 from drone_bridge.ros.hold import hold
 from drone_bridge.ros.node import protocol_node
 from drone_bridge.ros.process import log_pipe
+from drone_bridge.simulator.emulator import server as simulator_server
 from drone_bridge.telemetry.emulator import __main__ as telemetry_emulator
 
 #: Turns of a loop per second above which it is busy without need.
@@ -130,10 +133,10 @@ def runner_of(process, link, name):
     return runner
 
 
-def run_emulation(process, emulation, link, options):
-    """Run the real loop of an emulated vehicle."""
+def run_emulation(process, emulation, links, options):
+    """Run the real loop of an emulated vehicle. What arrives on the first link wakes it."""
     never = mock.Mock(is_set=False)
-    runner_of(process, link, process.name).start(emulation.turns([link], options, never, None))
+    runner_of(process, links[0], process.name).start(emulation.turns(links, options, never, None))
 
 
 def make_loop(name, link, session, stage, clock=None, *, intake=None, keeper=None):
@@ -161,7 +164,9 @@ def built(life):
             (log_pipe, "return_keeper", quiet),
             *((each, "print_event", quiet) for each in (emulation, program, session_output)),
             *((each, "print_event", quiet) for each in (robot_emulator, class_emulator, telemetry_emulator)),
+            *((each, "print_event", quiet) for each in (ardrone_emulator, dronegui_emulator, simulator_server)),
             (emulation, "print_status", quiet),
+            (program, "_print", quiet),
         ):
             stack.enter_context(mock.patch.object(owner, name, replacement))
         stack.enter_context(life.installed())

@@ -12,6 +12,8 @@ from vehicle import ZERO
 DECIDED_S, LAST_WORDS_S = 0.3, 1.0
 #: Time until a vehicle must be neutral, whatever happens to its network, unless that is cut, s.
 WORST_S = 9.0
+#: Speed that odometry may show at first when the vehicle has stopped, m/s, and time after which it must be 0, s.
+STANDING_M_S, LONG_REST_S = 1e-3, 20.0
 #: Time of a landing, s.
 LANDS_S = 25.0
 
@@ -31,7 +33,7 @@ class Invariants:
     def __init__(self, home):
         self._home, self._life, self.checks = home, home.life, Counter()
         self._sizes, self._logged, self._packets, self._rates = [], 0, 0, []
-        self._rest, self._odometry = None, None
+        self._rest, self._odometry, self._is_long = None, None, False
 
     def begin(self):
         for row in ROWS:
@@ -56,7 +58,7 @@ class Invariants:
         if wanted != ZERO:
             return None
         vehicle, nature = self._home.vehicle, self._home.nature
-        if vehicle.is_drone and vehicle.flies_by_goals:
+        if vehicle.flies_by_goals and not vehicle.HOVERS:
             return None
         is_late = for_s > (DECIDED_S if self.is_calm else WORST_S)
         if not is_late or (not self.is_calm and self._home.network.is_cut):
@@ -102,7 +104,7 @@ class Invariants:
         """A drone without a command comes to rest."""
         home = self._home
         wanted, for_s = home.intent.wanted()
-        if wanted != ZERO or for_s < 6.0 or not self.is_calm or not home.vehicle.is_drone:
+        if wanted != ZERO or for_s < 6.0 or not self.is_calm:
             return None
         return home.vehicle.restless()
 
@@ -160,7 +162,8 @@ class Invariants:
         if not self.is_calm or wanted != ZERO or for_s < 3.0 or not home.is_bridge_up:
             self._odometry = None
             return None
-        if self._odometry is None:
+        if self._odometry is None or (for_s > LONG_REST_S) is not self._is_long:
+            self._is_long = for_s > LONG_REST_S
             self._odometry = deque(maxlen=2)
             kept = SimpleNamespace(put=self._odometry.append, is_latched=False)
             home.graph.subscriptions["/odom"].append(kept)
@@ -171,7 +174,7 @@ class Invariants:
         before, sample = self._rest, self._sample(key)
         self._odometry[0] = None
         self._rest = sample
-        if any(sample.speeds):
+        if max(map(abs, sample.speeds)) > (0.0 if self._is_long else STANDING_M_S):
             return f"at rest for {for_s:.1f} s, and odom moves by {sample.speeds}"
         return self._compare(before, sample) if before else None
 

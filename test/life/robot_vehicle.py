@@ -34,7 +34,7 @@ class RobotVehicle(Vehicle):
         control = EMULATED[options.dialect](robot, lambda line: None)
         link = self.wire.end(SERVER)
         self.emulation = emulator.RobotEmulator(robot, control, link, options)
-        run_emulation(self.process, self.emulation, link, options)
+        run_emulation(self.process, self.emulation, [link], options)
 
     def hear(self, data, source):
         buffer = self._streams.get(source, b"") + data

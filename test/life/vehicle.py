@@ -65,6 +65,8 @@ class Vehicle:
     #: Class of the bridge, its parameters, and its services: name to the bytes that the wire must have seen.
     bridge, parameters, requests = None, {}, {}
     is_stream, is_drone, flies_by_goals, has_odometry, has_last_words = True, False, False, True, True
+    #: Its own wire, if any; and whether neutral is the command to hover.
+    WIRE, HOVERS = None, False
     #: Calm time after which it is connected and drives, s, and the silence after which it stops by itself.
     RECONNECTS_S, watchdog_s = 15.0, math.inf
     #: Time without a command after which a drone lands, s, and whether it stands.
@@ -80,7 +82,7 @@ class Vehicle:
 
     def __init__(self, life):
         self.life, self.network = life, Network(life)
-        self.wire = (Streams if self.is_stream else Datagrams)(self.network, self.ports())
+        self.wire = (self.WIRE or (Streams if self.is_stream else Datagrams))(self.network, self.ports())
         self.network.tap = self._tap
         self.motion = Motion(life, self.LAG_S)
         self.told, self.told_s, self.packets = ZERO, -math.inf, 0
@@ -124,12 +126,7 @@ class Vehicle:
     #: Class and parameters of the controller of goals, if any.
     controller = None
 
-    def place(self):
-        """Return where it is, for `untrue`."""
-        self.motion.advance()
-        return self.motion.x, self.motion.y, self.motion.heading
-
-    def untrue(self, name, fields, before):
+    def untrue(self, name, fields):
         """Return why the success of a goal is not true, or ""."""
         return ""
 

@@ -150,7 +150,7 @@ class End:
 class DatagramEnd(End):
     """UDP end. `address` is the peer's; `hosts` as robots' classes want them."""
 
-    hosts = "10.0.0.1", "10.0.0.2"
+    hosts, peer_host, problem = ("10.0.0.1", "10.0.0.2"), "10.0.0.2", ""
 
     @property
     def address(self):
@@ -166,7 +166,6 @@ class DatagramEnd(End):
 class Datagrams:
     """UDP between two ends. Either may be absent."""
 
-    is_stream = False
     addresses = ("10.0.0.1", 40000), ("10.0.0.2", 8889)
 
     def __init__(self, network, names=None):
@@ -212,7 +211,8 @@ class StreamEnd(End):
 
     def __init__(self, wire, side, on_failure=lambda error, delay_s: None):
         super().__init__(wire, side)
-        self.backoff, self._on_failure, self.connection = Backoff(), on_failure, None
+        #: Open connections of the client.
+        self.backoff, self._on_failure, self.peers = Backoff(), on_failure, []
 
     def connect(self):
         """See End. The client reports failures and backs off, as RetryingLink does."""
@@ -223,7 +223,7 @@ class StreamEnd(End):
         return delay_s
 
     def receive(self):
-        if (event := super().receive()) is None and self.side == CLIENT and self.connection is None:
+        if (event := super().receive()) is None and self.side == CLIENT and not self.peers:
             raise LinkClosedError("closed")
         return event
 
@@ -232,7 +232,7 @@ class StreamEnd(End):
         decided(True)
 
     def outlet_to(self, to):
-        return self if self.connection else None
+        return self if self.peers else None
 
     def disconnect(self, peer):
         self.wire.close(self.side, peer)
@@ -249,7 +249,7 @@ class StreamEnd(End):
 class Streams:
     """TCP between a client and a server, which may be absent or unreachable."""
 
-    is_stream = True
+    CONNECTIONS = 1
 
     def __init__(self, network, names=None):
         self.network, self.life, self.ends, self.connections = network, network.life, [None, None], []
@@ -273,19 +273,21 @@ class Streams:
         """Connect the client. Return whether the server's system accepts."""
         if self.ends[SERVER] is None or self.network.is_cut:
             return False
-        connection = Connection(self.life.now_s)
         self.ends[CLIENT].clear()
-        self.connections.append(connection)
-        self.ends[CLIENT].connection = connection
-        for side in SIDES:
-            self.ends[side].put(Connected(connection))
+        for _ in range(self.CONNECTIONS):
+            connection = Connection(self.life.now_s)
+            self.connections.append(connection)
+            self.ends[CLIENT].peers.append(connection)
+            for side in SIDES:
+                self.ends[side].put(Connected(connection))
         return True
 
     def send(self, side, data, to):
         if isinstance(to, tuple):
             self._reports.send(side, data, to)
             return
-        connection = to or self.ends[side].connection
+        end = self.ends[side]
+        connection = to or (end.peers[0] if end and end.peers else None)
         if connection is None or connection.is_closed[side]:
             return
         rng, network = self.life.rng, self.network
@@ -324,7 +326,7 @@ class Streams:
             self._forget(connection, side)
 
     def _forget(self, connection, side):
-        if side == CLIENT and (end := self.ends[CLIENT]) and end.connection is connection:
-            end.connection = None
+        if side == CLIENT and (end := self.ends[CLIENT]) and connection in end.peers:
+            end.peers.remove(connection)
         if all(connection.is_closed):
             self.connections.remove(connection)

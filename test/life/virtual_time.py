@@ -128,16 +128,14 @@ class Process:
         if self.is_stalled or self._waiting:
             self._waiting.append(call)
             return
-        with self._running():
-            self._watch._ticks[0] = self.life.now_s
-            call()
+        self._watch._ticks[0] = self.life.now_s
+        self._call(call)
 
-    @contextlib.contextmanager
-    def _running(self):
+    def _call(self, call):
         before = Process.current, PROCESS.__dict__
         Process.current, PROCESS.__dict__ = self, self._watch.__dict__
         try:
-            yield
+            call()
         finally:
             Process.current, PROCESS.__dict__ = before
 
@@ -179,8 +177,7 @@ class Process:
     def _resume(self):
         if not self.is_alive:
             return
-        with self._running():
-            self._watch.running_s()  # detects the gap since the last event
+        self._call(self._watch.running_s)  # detects the gap since the last event
         waiting, self._waiting = self._waiting, deque()
         for call in waiting:
             self.run(call)

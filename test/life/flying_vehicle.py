@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""FlyingVehicle: base of emulated drones, whose truth is where their physics is."""
+
+import math
+
+from std_srvs.srv import Trigger
+from vehicle import Vehicle
+
+from drone_bridge.controllers.drone_controller import DroneController
+
+#: Largest speed of a drone at rest, in gusts, m/s; height of a landing drone that may count as down, m.
+RESTING_M_S, DOWN_M = 1.0, 0.12
+
+
+class FlyingVehicle(Vehicle):
+    """Drone with the controller of goals. A kind says where it is, in which phase, and how fast."""
+
+    is_stream, is_drone, flies_by_goals, has_odometry, has_last_words = False, True, True, False, False
+    controller = DroneController, {"behaviour": "goals"}
+    #: Error of a goal's height that its success allows, m, and the phases of the emulated drone.
+    HEIGHT_M, STANDING, LANDING = 0.5, (), ()
+
+    phase, height, speed = "", 0.0, 0.0
+
+    @property
+    def stands(self):
+        return self.phase in self.STANDING
+
+    def restless(self):
+        return not self.stands and self.speed > RESTING_M_S and f"it flies at {self.speed:.2f} m/s"
+
+    def problem(self):
+        is_near = math.isfinite(self.height) and -0.5 < self.height < 500.0
+        return "" if is_near else f"it is at {self.height} m"
+
+    def request(self, name, flag):
+        def problem():
+            is_down = self.phase in (*self.STANDING, *self.LANDING)
+            return f"it is {self.phase}" if {"takeoff": is_down, "land": not is_down}.get(name) else ""
+
+        return Trigger.Request(), problem
+
+    def untrue(self, name, fields):
+        """Return why the success of a goal is not true."""
+        if name == "land":
+            is_down = self.stands or (not self.LANDING and self.height < DOWN_M)
+            return "" if is_down else f"it is {self.phase}, at {self.height:.2f} m"
+        wanted = fields["height"] if name == "take_off" else fields["to"][2]
+        if self.stands:
+            return f"it is {self.phase}"
+        is_there = not wanted or abs(self.height - min(wanted, self.CEILING_M)) < self.HEIGHT_M
+        return "" if is_there else f"it flies at {self.height:.2f} m"
+
+    #: Height that it does not exceed, m.
+    CEILING_M = math.inf
