@@ -40,16 +40,17 @@ class FlyingVehicle(Vehicle):
 
         return Trigger.Request(), problem
 
-    def untrue(self, name, fields):
-        """Return why the success of a goal is not true."""
+    def untrue(self, name, fields, before):
         if name == "land":
             is_down = self.stands or (not self.LANDING and self.height < DOWN_M)
             return "" if is_down else f"it is {self.phase}, at {self.height:.2f} m"
         wanted = fields["height"] if name == "take_off" else fields["to"][2]
+        zeros = (0.0,) if self.KNOWS_GROUND else (0.0, before, -self.START_M)
         if self.stands:
             return f"it is {self.phase}"
-        is_there = not wanted or abs(self.height - min(wanted, self.CEILING_M)) < self.HEIGHT_M
+        heights = [min(zero + wanted, self.CEILING_M) for zero in zeros]
+        is_there = not wanted or any(abs(self.height - each) < self.HEIGHT_M for each in heights)
         return "" if is_there else f"it flies at {self.height:.2f} m"
 
-    #: Height that it does not exceed, m.
-    CEILING_M = math.inf
+    #: Height that it does not exceed, m; whether it reports where the ground is, and its height at the start if not, m.
+    CEILING_M, KNOWS_GROUND, START_M = math.inf, True, 0.0

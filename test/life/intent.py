@@ -49,6 +49,11 @@ class Intent:
         self._since_s = self._held_s = self._life.now_s
 
     @property
+    def is_commanded(self):
+        """Whether there is a command now, even of zero."""
+        return not self.held and any(self._life.now_s - each.last_s <= COMMAND_S for each in self.streams.values())
+
+    @property
     def held_for_s(self):
         """How long it has certainly been held, s."""
         return self._life.now_s - self._held_s if self.held else 0.0

@@ -58,8 +58,8 @@ class Invariants:
         if wanted != ZERO:
             return None
         vehicle, nature = self._home.vehicle, self._home.nature
-        if vehicle.flies_by_goals and not vehicle.HOVERS:
-            return None
+        if vehicle.flies_by_goals and (not vehicle.HOVERS or self._home.intent.is_commanded):
+            return None  # zero velocity is flown
         is_late = for_s > (DECIDED_S if self.is_calm else WORST_S)
         if not is_late or (not self.is_calm and self._home.network.is_cut):
             return None

@@ -37,7 +37,7 @@ class Pilot:
         if not server:
             yield 1.0
             return False
-        goal = ActionGoal(_request(name, fields))
+        goal, before = ActionGoal(_request(name, fields)), self._home.vehicle.height
         server.send(goal)
         began_s, cancels_s = self._life.now_s, self._rng.choice((LONGEST_S, LONGEST_S, LONGEST_S, 5.0))
         while goal.result is None:
@@ -48,7 +48,7 @@ class Pilot:
         message = goal.result.message
         self._acts.say(f"   {name}: {goal.status}: {message}")
         self._home.invariants.checks["goals are true"] += 1
-        if goal.status == "succeeded" and (why := self._home.vehicle.untrue(name, fields)):
+        if goal.status == "succeeded" and (why := self._home.vehicle.untrue(name, fields, before)):
             self._life.fault("goals are true", f"{name} {fields}: {message!r}, but {why}")
         return goal.status == "succeeded"
 

@@ -21,7 +21,7 @@ MAX_THRUST, MAX_RATE, GROUND_M = 25.0, 720.0, -1.0
 class TestbedVehicle(FlyingVehicle):
     __test__ = False
     name, bridge, is_stream = "testbed", TestbedBridge, True
-    RECONNECTS_S, STANDING = 10.0, ("standing",)
+    RECONNECTS_S, STANDING, KNOWS_GROUND, START_M = 10.0, ("standing",), False, GROUND_M
     parameters = {"attitude_layout": "pose"}  # noqa: RUF012
 
     def start(self):

@@ -70,7 +70,7 @@ class Vehicle:
     #: Calm time after which it is connected and drives, s, and the silence after which it stops by itself.
     RECONNECTS_S, watchdog_s = 15.0, math.inf
     #: Time without a command after which a drone lands, s, and whether it stands.
-    unattended_s, stands = math.inf, True
+    unattended_s, stands, height = math.inf, True, 0.0
     #: Lag of the emulated vehicle's velocity, s.
     LAG_S = 0.0
     #: Step of speeds on the wire, m/s or rad/s.
@@ -126,8 +126,8 @@ class Vehicle:
     #: Class and parameters of the controller of goals, if any.
     controller = None
 
-    def untrue(self, name, fields):
-        """Return why the success of a goal is not true, or ""."""
+    def untrue(self, name, fields, before):
+        """Return why the success of a goal is not true, or "". `before` was the height at its beginning."""
         return ""
 
     def restless(self):
