@@ -99,11 +99,11 @@ class ArdroneClientSession(Session):
 
     def opened(self, now_s: float) -> Actions:
         self.state, self.is_open, self.is_proven = ASKING, True, False
-        self.since_s, self.received_s = now_s, None
+        self.since_s = self.watch.due_s = now_s
+        self.received_s = None
         self._forget(now_s)
         self._restart()
         self._packets.start(now_s)
-        self.watch.due_s = now_s
         self._effects.append(Note(CONNECTIONS, f"Asking {self.peer} for navdata.", is_expected=True))
         return self.tick(now_s)
 
@@ -141,8 +141,7 @@ class ArdroneClientSession(Session):
         return super().unsent(action, sentence, now_s)
 
     def refused(self, sentence: str, now_s: float) -> Actions:
-        sentence = f"{sentence} Still asking for navdata."
-        return [Note(UNHEARD, sentence, is_ongoing=True, is_usual_at_start=True)]
+        return [Note(UNHEARD, f"{sentence} Still asking for navdata.", is_ongoing=True, is_usual_at_start=True)]
 
     def lost(self, now_s: float) -> Actions:
         self._close(WAITING, now_s)
@@ -156,10 +155,9 @@ class ArdroneClientSession(Session):
         self._final_left = FINAL_REPEATS
         self.requests.refuse("The link was closed before the drone has shown it.")
         actions = self._final(now_s)
-        if self._known(now_s).has_reported and self.requests.level:
-            sentence = f"{self.peer} hovers on. A new start of the bridge adopts it, and then land lands it."
-            return [*actions, Note("", sentence)]
-        return actions
+        hovers_on = self._known(now_s).has_reported and self.requests.level
+        sentence = f"{self.peer} hovers on. A new start of the bridge adopts it, and then land lands it."
+        return [*actions, Note("", sentence)] if hovers_on else actions
 
     def _final(self, now_s: float) -> Actions:
         self._packets.send(*self._last_commands)

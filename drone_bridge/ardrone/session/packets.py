@@ -53,8 +53,7 @@ class CommandPackets:
         self._unheard_since_s = math.inf if is_obeyed else min(self._unheard_since_s, now_s)
         if now_s - self._unheard_since_s > UNHEARD_S:
             self._unheard_since_s, self._first_left = now_s, FIRST_PACKETS
-            sentence = "The drone does not obey: numbering commands from 1 again."
-            self._do(Note(RESTARTS, sentence, is_ongoing=True))
+            self._do(Note(RESTARTS, "The drone does not obey: numbering commands from 1 again.", is_ongoing=True))
 
     def steering(self, now_s: float, rate: float, *, is_silent: bool) -> Pcmd:
         """Return the steering in the packet that is sent now, in place of the one that was due."""
