@@ -16,7 +16,8 @@ from rclpy.parameter import Parameter
 from drone_bridge.controllers.command_timer import CommandTimer
 from drone_bridge.controllers.commands import VelocityCommands
 from drone_bridge.controllers.goals.guides import GoalParameters
-from drone_bridge.controllers.goals.server import STOPPING_S, GoalServer
+from drone_bridge.controllers.goals.server import GoalServer
+from drone_bridge.controllers.goals.session import STOPPING_S
 from drone_bridge.controllers.rover_patterns import PATTERNS, Pattern, PatternLimits, PoseEstimate
 from drone_bridge.controllers.vehicle_pose import VehiclePose
 from drone_bridge.motion.body_velocity import STILL
@@ -95,7 +96,7 @@ class RoverController(Node):
             self._velocity = self._chosen_pattern()(self._estimate.pose, now_s)
         self._log_what_is_followed(self._estimate.follows_odometry(now_s))
         # A controller that publishes odometry is the only driver of its rover.
-        if not self._goals.is_idle or self._declared["pattern"] != STANDING or self._odometry_publisher:
+        if not self._goals.session.is_idle or self._declared["pattern"] != STANDING or self._odometry_publisher:
             self._followed_s = now_s
         is_idle = now_s - self._followed_s > STOPPING_S
         self._timer.set_idle(is_idle)

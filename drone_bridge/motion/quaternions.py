@@ -22,6 +22,8 @@ class MeasuredAttitude(NamedTuple):
     yaw: float | None = None  # positive turns left
 
 
+Point = tuple[float, float, float]
+Placed = tuple[Point, Quaternion]  # position, m, and rotation in a reference frame
 #: No rotation.
 IDENTITY = Quaternion(0.0, 0.0, 0.0, 1.0)
 

@@ -163,7 +163,7 @@ class World:
             if handle.end:
                 return handle.outcome
             self.step()
-        raise AssertionError(f"{handle.request} has not ended: {self.server.state}")
+        raise AssertionError(f"{handle.request} has not ended: {self.server.session.state}")
 
     def reaches(self, x, y, z=0.0, **options):
         """Send a goal, and advance until it has ended. Return whether it was reached."""
@@ -286,7 +286,7 @@ def test_a_reached_goal_is_held_while_a_client_of_any_action_is_there(world):
     world.clients = 0
     world.run(1.5)
     assert not any(world.run(5.0))
-    assert world.server.is_idle
+    assert world.server.session.is_idle
     world.clients = 1
     assert not any(world.run(5.0)), "a later client does not move it"
 
@@ -463,7 +463,7 @@ def test_a_pose_that_begins_again_ends_no_later_goal_and_no_landing(world):
     assert world.reaches(1, 0, 1)
     world.say("odom_restarts", UInt32(data=2))
     assert is_still(world.step()), "it is not held in its place any more"
-    assert world.server.state[0] == "idle"
+    assert world.server.session.state[0] == "idle"
     landing = world.send("land")
     world.run(0.2)
     world.say("odom_restarts", UInt32(data=3))

@@ -182,9 +182,11 @@ def test_codecs_and_sessions_have_no_socket_no_thread_no_clock():
     assert not found
 
 
-def test_robot_class_sessions_have_no_socket_thread_clock_or_ros():
-    pure = ("robot", "connection", "client_session", "robot_session", "body")
-    names = {name for stem in pure for name in imported_names(PACKAGE / "robot_class" / f"{stem}.py")}
+def test_sessions_of_robot_classes_and_goals_have_no_socket_thread_clock_or_ros():
+    of_classes = ("robot", "connection", "client_session", "robot_session", "body")
+    pure = [PACKAGE / "robot_class" / f"{stem}.py" for stem in of_classes]
+    pure += [PACKAGE / "controllers/goals" / f"{stem}.py" for stem in ("guides", "requests", "session", "watches")]
+    names = {name for path in pure for name in imported_names(path)}
     assert not {name for name in names if name.split(".")[0] in FORBIDDEN_IN_PROTOCOLS}
     assert not {name for name in names if name.startswith(("drone_bridge.net", "drone_bridge.ros", "rclpy"))}
 

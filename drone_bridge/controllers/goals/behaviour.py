@@ -39,11 +39,11 @@ class GoalsBehaviour(Behaviour):
         if self._is_left:
             return
         step = self._goals.step()
-        self._timer.set_idle(self._goals.is_idle)
+        self._timer.set_idle(self._goals.session.is_idle)
         if step:
             self._commands = self._commands or VelocityCommands(self._node, self._parameters)
             self._commands.publish(step.velocity)
-        self._state_publisher.publish(*self._goals.state, step.distance if step else None)
+        self._state_publisher.publish(*self._goals.session.state, step.distance if step else None)
 
 
 start = GoalsBehaviour

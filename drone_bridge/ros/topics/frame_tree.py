@@ -8,12 +8,9 @@ from rclpy.node import Node
 from rclpy.qos import QoSProfile
 from tf2_msgs.msg import TFMessage
 
-from drone_bridge.motion.quaternions import IDENTITY, Quaternion, inverse, multiplied, rotated, unit_quaternion
+from drone_bridge.motion.quaternions import IDENTITY, Placed, inverse, multiplied, rotated, unit_quaternion
 from drone_bridge.ros.qos import latched
 from drone_bridge.ros.subscriptions import subscribe
-
-Point = tuple[float, float, float]
-Placed = tuple[Point, Quaternion]  # position, m, and rotation in a reference frame
 
 _MAX_FRAMES = 10_000
 _LONGEST_CHAIN = 32
