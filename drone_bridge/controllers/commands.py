@@ -7,21 +7,25 @@ therefore serializes both methods, so that the zero is the last message.
 
 import contextlib
 import threading
+from typing import Any
 
 from rclpy.node import Node
 
 from drone_bridge.motion.body_velocity import STILL, BodyVelocity
-from drone_bridge.ros.commands.velocity_messages import as_published, cmd_vel_type, twist_from_velocity
-from drone_bridge.ros.node.parameters import DeclaredParameters
+from drone_bridge.ros.commands.cmd_vel_type import FOLLOWING_PERIOD_S, CmdVelPublisher
+from drone_bridge.ros.commands.velocity_messages import twist_from_velocity
 from drone_bridge.ros.publishers import NO_EVENTS, PUBLISHER_ERRORS, wait_for_delivery
+from drone_bridge.ros.steady_timer import steady_timer
 
 
 class VelocityCommands:
     """Publisher of velocities on cmd_vel, up to the zero that `leave` publishes. Thread-safe."""
 
-    def __init__(self, node: Node, parameters: DeclaredParameters) -> None:
-        self._node = node
-        self._publisher = node.create_publisher(cmd_vel_type(parameters), "cmd_vel", 1, event_callbacks=NO_EVENTS)
+    def __init__(self, node: Node) -> None:
+        self._publisher: Any = CmdVelPublisher(
+            node, lambda kind: node.create_publisher(kind, "cmd_vel", 1, event_callbacks=NO_EVENTS)
+        )
+        steady_timer(node, FOLLOWING_PERIOD_S, self._follow_subscribers)
         self._publishing = threading.RLock()
         self._has_left = False
 
@@ -31,7 +35,7 @@ class VelocityCommands:
         with self._publishing:
             if not self._has_left:
                 with contextlib.suppress(*PUBLISHER_ERRORS):
-                    self._publisher.publish(as_published(twist, self._publisher, self._node))
+                    self._publisher.publish(twist)
 
     def leave(self) -> None:
         """Publish zero, and stop publishing."""
@@ -40,3 +44,8 @@ class VelocityCommands:
                 self.publish()
                 wait_for_delivery(self._publisher)
             self._has_left = True
+
+    def _follow_subscribers(self) -> None:
+        with self._publishing:
+            if not self._has_left and (wanted := self._publisher.wanted()) is not self._publisher.msg_type:
+                self._publisher.change(wanted)

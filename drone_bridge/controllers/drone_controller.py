@@ -10,7 +10,6 @@ from drone_bridge.controllers.goals import behaviour as goals
 from drone_bridge.controllers.land_on_pad import behaviour as land_on_pad
 from drone_bridge.controllers.seek_target import behaviour as seek_target
 from drone_bridge.controllers.waypoints import behaviour as waypoints
-from drone_bridge.ros.node.common_parameters import STAMPED_CMD_VEL
 from drone_bridge.ros.node.parameters import DeclaredParameters, ParameterDeclaration
 from drone_bridge.ros.node.program import run
 
@@ -18,7 +17,6 @@ from drone_bridge.ros.node.program import run
 BEHAVIOURS: dict[str, Any] = {module.NAME: module for module in (seek_target, waypoints, land_on_pad, goals)}
 PARAMETERS = (
     ParameterDeclaration("behaviour", seek_target.NAME, "Active behaviour.", choices=tuple(BEHAVIOURS)),
-    STAMPED_CMD_VEL,
     *(declaration for module in BEHAVIOURS.values() for declaration in module.PARAMETERS),
 )
 

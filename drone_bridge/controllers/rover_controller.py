@@ -22,7 +22,6 @@ from drone_bridge.controllers.rover_patterns import PATTERNS, Pattern, PatternLi
 from drone_bridge.controllers.vehicle_pose import VehiclePose
 from drone_bridge.motion.body_velocity import STILL
 from drone_bridge.motion.planar_pose import PlanarPose
-from drone_bridge.ros.node.common_parameters import STAMPED_CMD_VEL
 from drone_bridge.ros.node.parameters import DeclaredParameters, ParameterDeclaration, declarations, read
 from drone_bridge.ros.node.program import run
 from drone_bridge.ros.publishers import PUBLISHER_ERRORS
@@ -39,7 +38,6 @@ PARAMETERS = (
     ParameterDeclaration("max_turn_rate", 1.5, "Maximum turn rate, rad/s.", range=(0.05, 20.0), live=True),
     ParameterDeclaration("seed", 0, "Seed of random patterns.", range=(0, 2**31 - 1)),
     ParameterDeclaration("publish_odometry", False, "Publish the position relative to the start on ~/odom."),
-    STAMPED_CMD_VEL,
     ParameterDeclaration("frame_prefix", "", "Prefix of the frames in ~/odom, for instance rover1/."),
     *declarations(GoalParameters, "goals"),
 )
@@ -57,7 +55,7 @@ class RoverController(Node):
         self._limits, self._name = PatternLimits(0.0, 0.0, 0.0), ""
         self._pattern: Pattern | None = None
         self._was_following = False
-        self._commands = VelocityCommands(self, self._declared)
+        self._commands = VelocityCommands(self)
         goals = read(GoalParameters, self._declared, "goals")
         self._goals = GoalServer(self, goals, flies=False, on_odometry=self._measure, on_goal=self._wake)
         self._followed_s = -math.inf  # when a pattern or goal was last followed, by time.monotonic

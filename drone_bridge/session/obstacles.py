@@ -95,6 +95,10 @@ class Obstacle(Enum):
         "commands of {number} nodes alternate with zero: {nodes}",
         "end all but one: a program that was left open, such as a teleop, stops the vehicle again and again",
     )
+    OTHER_TYPE = (
+        "{topic} is followed as {followed}; ignored is what is published as another type, by {ignored}",
+        "end the others, or let all publish one type",
+    )
     SELDOM = (
         "a command comes on {topic} every {gap}, and the vehicle stops after {timeout} without one (command_timeout)",
         "publish 10 or 20 per second: with `drone-bridge topic pub`, by `-r 20`",

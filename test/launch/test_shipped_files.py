@@ -12,10 +12,10 @@ from shipped import EXECUTABLES, LAUNCH_FILES, PARTS, REQUIRED, ROOT, by_name, p
 
 from drone_bridge.net.connector import PORT_ARGUMENT, LinkInUseError
 from drone_bridge.programs.options import ENDS_LAUNCH
+from drone_bridge.ros.commands.cmd_vel_type import OBSERVERS
 from drone_bridge.ros.hold.hold_file import SCOPE_VARIABLE
 from drone_bridge.ros.node.parameter_files import unaddressed
 from drone_bridge.ros.node.protocol_node import HOST_ARGUMENT, ProtocolNode, link_advice
-from drone_bridge.ros.servers.neutral_repeater import OBSERVERS
 from drone_bridge.stop_signals import LAUNCHED
 from drone_bridge.testbed.emulator.__main__ import parse
 from drone_bridge.tools.launch.arguments import declared_in, parse_assignments

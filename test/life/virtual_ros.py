@@ -387,15 +387,10 @@ class VirtualNode(Parameters, LifecycleNode):
     # The graph.
 
     def get_publishers_info_by_topic(self, topic):
-        return [
-            SimpleNamespace(
-                node_name=each._node.get_name(),
-                node_namespace="/",
-                topic_type=_type_of(each.msg_type, "msg"),
-                endpoint_gid=(id(each),),
-            )
-            for each in self.graph.publishers[topic]
-        ]
+        return list(map(_endpoint_info, self.graph.publishers[topic]))
+
+    def get_subscriptions_info_by_topic(self, topic):
+        return [_endpoint_info(each) for each in self.graph.subscriptions[topic] if isinstance(each, Subscription)]
 
     def count_publishers(self, topic):
         return len(self.graph.publishers[self.resolve_topic_name(topic)])
@@ -435,6 +430,15 @@ class VirtualNode(Parameters, LifecycleNode):
 
     def trigger_cleanup(self):
         return self.on_cleanup(None)
+
+
+def _endpoint_info(endpoint):
+    return SimpleNamespace(
+        node_name=endpoint._node.get_name(),
+        node_namespace="/",
+        topic_type=_type_of(endpoint.msg_type, "msg"),
+        endpoint_gid=(id(endpoint),),
+    )
 
 
 def _type_of(kind, folder):

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 from geometry_msgs.msg import TwistStamped
 from plain_node import PlainNode
+from rclpy.exceptions import InvalidHandle
 from std_srvs.srv import SetBool
 from twists import twist
 from waiting_messages import WaitingMessages
@@ -39,9 +40,8 @@ class CommandedNode(PlainNode):
         self.report.warn = lambda sentence, count="": (self.warned if count == REFUSED else self.logged).append(
             sentence
         )
-        self.each, self.take, self.wakes, self.on_their_way = [], {}, 0, []
+        self.each, self.take, self.types, self.wakes, self.on_their_way = [], {}, {}, 0, []
         self.waiting, self.posted, self.executor_wakes, self.intake = {}, [], 0, None
-        self.publishers = []  # of other nodes, in the graph
         self.hold = Hold(self, is_server=False, report=self.report, check_age=self.check_age, cleanup=self.cleanup)
 
     def _warn(self, sentence, count=""):
@@ -59,9 +59,6 @@ class CommandedNode(PlainNode):
     def get_fully_qualified_name(self):
         return "/bridge"
 
-    def get_namespace(self):
-        return "/"
-
     def resolve_topic_name(self, topic):
         return "/" + topic.lstrip("/")
 
@@ -75,14 +72,8 @@ class CommandedNode(PlainNode):
     def create_publisher(self, kind, topic, qos, **_):
         return SimpleNamespace(publish=self.latched.append, topic_name=topic)
 
-    def get_publishers_info_by_topic(self, topic):
-        return [each for each in self.publishers if getattr(each, "topic", topic) == topic]
-
     def create_service(self, kind, name, serve):
         self.serve = serve
-
-    def destroy_publisher(self, publisher):
-        pass
 
     def check_age(self, what):
         pass
@@ -93,12 +84,24 @@ class CommandedNode(PlainNode):
     def each_second(self, call):
         self.each.append(call)
 
+    def make_timer(self, period_s, call):
+        self.each.append(call)
+
+    def count_publishers(self, topic):
+        return len(self.get_publishers_info_by_topic(topic))
+
     def make_subscription(self, kind, topic, callback, qos):
         self.take[topic] = callback
 
     def create_subscription(self, kind, topic, callback, qos, **_):
+        if self.types.setdefault(topic, kind) is not kind:
+            raise InvalidHandle("DDS allows one type of a topic")
         self.take[topic] = callback
         return WaitingMessages(kind, qos, self.waiting.setdefault(topic, []))
+
+    def end_subscriptions(self, topic):
+        self.types.pop(topic, None)
+        self.waiting.pop(topic, None)
 
     def keep_subscription(self, subscription):
         pass

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """CommandStreams: executor and link take commands in turn. Without DDS, with a fake clock."""
 
+import threading
 from types import SimpleNamespace
 
 import pytest
@@ -201,6 +202,24 @@ def test_while_one_thread_takes_the_other_does_not_wait_for_it(node, taken):
     assert taken.streams.due_s == float("inf")
     take_over(node.now_s)
     assert taken.streams.due_s < float("inf")
+
+
+def test_a_change_of_type_waits_for_the_thread_that_takes(node, flowing):
+    """A subscription in use would be destroyed late, and DDS refuse the next one."""
+    seen = []
+
+    def change_meanwhile(message):
+        change = threading.Thread(target=flowing.streams.add, args=(TwistStamped, "cmd_vel", flowing.received.append))
+        change.start()
+        change.join(0.05)
+        seen.extend([change, node.types["cmd_vel"]])
+        return False
+
+    flowing.streams.add(Twist, "cmd_vel", change_meanwhile)
+    flowing.arrive(SECOND)
+    flowing.streams.take(node.now_s)
+    seen[0].join()
+    assert (seen[1], node.types["cmd_vel"]) == (Twist, TwistStamped)
 
 
 def test_a_stream_that_answers_frames_stays_with_the_executor(node):

@@ -5,7 +5,7 @@ from collections import Counter
 from types import SimpleNamespace
 
 import pytest
-from geometry_msgs.msg import Twist
+from geometry_msgs.msg import Twist, TwistStamped
 from ros_session import module_ros, wait_until
 from twists import twist
 
@@ -23,6 +23,7 @@ class LinkThread:
         owner = SimpleNamespace(
             create_subscription=node.create_subscription,
             keep_subscription=self.subscriptions.append,
+            end_subscriptions=lambda topic: self.end(node),
             make_guard_condition=node.create_guard_condition,
             post=self.posted.append,
             report=SimpleNamespace(counts=Counter()),
@@ -30,6 +31,10 @@ class LinkThread:
         self.streams = CommandStreams(owner, lambda: None)
         self.streams.add(Twist, topic, lambda message: self.received.append(message) or True)
         self.streams.opened()
+
+    def end(self, node):
+        while self.subscriptions:
+            node.destroy_subscription(self.subscriptions.pop())
 
     @property
     def takes(self):
@@ -86,3 +91,16 @@ def test_commands_are_taken_while_their_subscription_is_destroyed(ros, topic):
         ros.create_task(ros.node.destroy_subscription, link.subscriptions[0])
         for _ in range(100):
             link.streams.take(elapsed_s())
+
+
+def test_the_type_changes_while_the_link_s_thread_takes(ros, topic):
+    """A subscription in use would be destroyed late, and DDS refuse the next one."""
+    publisher = ros.node.create_publisher(Twist, topic, 1)
+    link = LinkThread(ros.node, topic)
+    wait_until(lambda: publisher.publish(Twist()) or link.received, "a command")
+    link.do_posted()
+    ros.node.destroy_publisher(publisher)
+    changes = []
+    for kind in [TwistStamped, Twist] * 20:
+        ros.create_task(lambda kind=kind: changes.append(link.streams.add(kind, topic, lambda message: True)))
+    wait_until(lambda: link.streams.take(elapsed_s()) or len(changes) == 40, "the changes", period_s=0.0)

@@ -39,9 +39,6 @@ class Node(PlainNode):
     def get_name(self):
         return "tello_server"
 
-    def get_namespace(self):
-        return "/"
-
     def get_subscriptions_info_by_topic(self, topic):
         names = [*self.followers, *([self.get_name()] if topic in self.heard else [])]
         return [SimpleNamespace(node_name=name, node_namespace="/") for name in names if topic == "/cmd_vel"]
@@ -211,7 +208,7 @@ def test_no_command_follows_the_neutral_one_of_a_simultaneous_hold(node, word):
 
 def test_shares_go_to_subscribers_and_velocity_followers_get_zero(node, clock, monkeypatch):
     are_taken = [False]
-    monkeypatch.setattr(velocity_publisher, "has_followers", lambda node, topic: are_taken[0])
+    monkeypatch.setattr(velocity_publisher, "followers", lambda node, topic: are_taken[0])
     commands = VelocityPublisher(node, "base_link")
     commands.publish(velocity_from_twist(FORWARD), Shares(pitch=0.5), 0.0)
     are_taken[0] = True

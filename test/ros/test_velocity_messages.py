@@ -1,18 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""cmd_vel of other nodes: its type, its frame, and reports about another type."""
+"""cmd_vel: its type, which follows other nodes, and its frame."""
 
 import math
+from functools import partial
 from types import SimpleNamespace
 
 import pytest
 from commanded_node import commanded_nodes
 from geometry_msgs.msg import Twist, TwistStamped
+from plain_node import PlainNode
+from twists import twist
 
+from drone_bridge.controllers import commands
 from drone_bridge.controllers.commands import VelocityCommands
 from drone_bridge.motion.body_velocity import BodyVelocity
+from drone_bridge.ros.commands.cmd_vel_type import CmdVelPublisher
 from drone_bridge.ros.commands.command_topics import CommandTopics
 from drone_bridge.ros.commands.velocity_messages import VelocityFrames
-from drone_bridge.ros.node.common_parameters import STAMPED_CMD_VEL
 from drone_bridge.ros.servers.neutral_repeater import NeutralRepeater
 from drone_bridge.ros.time import time_from_seconds
 
@@ -22,15 +26,29 @@ def make_node(monkeypatch, tmp_path):
     return commanded_nodes(monkeypatch, tmp_path)
 
 
-#: Type of a node's cmd_vel by its parameter, and the other one.
-TYPES = {False: ("Twist", "TwistStamped"), True: ("TwistStamped", "Twist")}
-
-
-def endpoint(number, kind):
+def endpoint(name, kind, topic="/cmd_vel"):
     """Return a publisher or subscription of another node, as in the graph."""
     return SimpleNamespace(
-        endpoint_gid=[number], topic_type=f"geometry_msgs/msg/{kind}", node_namespace="/a", node_name="other"
+        topic=topic, topic_type=f"geometry_msgs/msg/{kind.__name__}", node_namespace="/a", node_name=name
     )
+
+
+@pytest.fixture
+def bridge(make_node):
+    node = make_node()
+    topics = CommandTopics(node, on_command=node.wake)
+    topics.take_velocities()
+    node.follow(topics)
+    return node
+
+
+def change_type(bridge, kind):
+    bridge.publishers = [endpoint("teleop", kind)]
+    bridge.pass_second()
+    assert bridge.types["cmd_vel"] is kind
+
+
+FORWARD = BodyVelocity(1.0)
 
 
 def command(forward=0.0, left=0.0, turn=0.0, frame=""):
@@ -40,54 +58,179 @@ def command(forward=0.0, left=0.0, turn=0.0, frame=""):
     return message
 
 
-@pytest.mark.parametrize("is_stamped", [False, True])
-def test_a_publisher_of_the_other_type_is_told_of_once(make_node, is_stamped):
-    node = make_node(**{STAMPED_CMD_VEL.name: is_stamped})
-    CommandTopics(node).take_velocities()
-    ours, other = TYPES[is_stamped]
-    node.publishers = [endpoint(1, ours), endpoint(2, other)]
+def test_a_bridge_follows_the_type_of_its_publishers(bridge):
+    for kind, message in ((TwistStamped, command(1.0)), (Twist, twist(forward=1.0)), (TwistStamped, command(1.0))):
+        change_type(bridge, kind)
+        assert bridge.send("cmd_vel", message)[1] == FORWARD
+        assert bridge.conditions["other_type"] is None
+    bridge.publishers = []
+    bridge.pass_second()
+    assert bridge.types["cmd_vel"] is TwistStamped
+    bridge.arbiter.forget()
+    assert bridge.send("cmd_vel", command(1.0), ago_s=0.6)[1] is None  # a stamp has an age
+    assert "0.600 s old" in bridge.warned[-1]
+
+
+def test_a_command_of_the_former_type_ends_at_the_change(bridge):
+    bridge.send("cmd_vel", forward=1.0)
+    bridge.wakes = 0
+    change_type(bridge, TwistStamped)
+    assert (bridge.decided()[1], bridge.wakes) == (None, 1)
+
+
+@pytest.mark.parametrize("topic", ["~/helm", "cmd_vel_stamped"])
+def test_a_change_of_cmd_vel_ends_no_command_of_another_topic(bridge, topic):
+    bridge.send("cmd_vel", forward=2.0)
+    bridge.send(topic, command(1.0))
+    change_type(bridge, TwistStamped)
+    assert bridge.decided()[1] == FORWARD
+
+
+def test_the_link_s_thread_takes_the_other_type_and_no_message_of_the_former(bridge):
+    bridge.intake.opened()
+    bridge.send("cmd_vel", forward=1.0)
+    bridge.posted.pop()(bridge.now_s)
+    bridge.waiting["cmd_vel"].append(twist(forward=2.0))
+    change_type(bridge, TwistStamped)
+    assert bridge.decided()[1] is None
+    message = command(1.0)
+    message.header.stamp = bridge.stamp()
+    bridge.waiting["cmd_vel"].append(message)
+    assert bridge.decided()[1] == FORWARD
+
+
+def test_while_held_the_type_changes_and_nothing_moves(bridge):
+    bridge.call_hold(True)
+    change_type(bridge, TwistStamped)
+    assert bridge.send("cmd_vel", command(1.0))[1] is None
+    bridge.call_hold(False)
+    assert bridge.send("cmd_vel", command(1.0))[1] == FORWARD
+
+
+@pytest.mark.parametrize("topic", ["/cmd_vel", "/cmd_vel_stamped"])
+def test_publishers_of_another_type_are_an_obstacle(bridge, topic):
+    ours, other = (Twist, TwistStamped) if topic == "/cmd_vel" else (TwistStamped, Twist)
+    bridge.publishers = [endpoint("teleop", ours, topic), endpoint("navigation", other, topic)]
+    bridge.pass_second()
+    reason = bridge.conditions["other_type"]
+    assert f"{topic} is followed as geometry_msgs/msg/{ours.__name__};" in reason
+    assert f"/a/navigation (geometry_msgs/msg/{other.__name__})" in reason
+    assert "teleop" not in reason
+    bridge.publishers.pop()
+    bridge.pass_second()
+    assert bridge.conditions["other_type"] is None
+
+
+@pytest.mark.parametrize("name", ["drone_controller", "tello_server"])
+def test_our_publishers_that_follow_a_bridge_keep_no_other_type_away(bridge, name):
+    bridge.publishers = [endpoint(name, Twist), endpoint("teleop", TwistStamped)]
+    if name == "tello_server":
+        bridge.publishers.append(endpoint(name, Twist, f"/a/{name}/hold_status"))
+    bridge.pass_second()
+    assert (bridge.types["cmd_vel"], bridge.conditions["other_type"]) == (TwistStamped, None)
+
+
+class Graph(PlainNode):
+    """Node among subscribers, with what it has sent by type, its timers and its log."""
+
+    def __init__(self):
+        super().__init__()
+        self.sent, self.timers, self.logged, self.types = [], [], [], {}
+
+    def create_publisher(self, kind, topic, qos, **_):
+        return SimpleNamespace(msg_type=kind, topic_name=f"/{topic}", publish=self.sent.append)
+
+    def make_publisher(self, kind, topic, qos):
+        assert self.types.get(f"/{topic}", kind) is kind  # DDS allows one type of a topic
+        return self.create_publisher(kind, topic, qos)
+
+    def create_subscription(self, kind, topic, callback, qos):
+        self.types[topic] = kind
+
+    def end_subscriptions(self, topic):
+        del self.types[topic]
+
+    def count_publishers(self, topic):
+        return 2 * (topic == "/cmd_vel")
+
+    def when_activated(self, call):
+        self.activate = call
+
+    def publish(self, publisher, message, decided_s=0.0):
+        publisher.publish(message)
+
+    def make_timer(self, period_s, call):
+        self.timers.append(call)
+
+    def get_name(self):
+        return "ours"
+
+    def get_logger(self):
+        return SimpleNamespace(warning=self.logged.append)
+
+    def get_clock(self):
+        return SimpleNamespace(now=lambda: SimpleNamespace(to_msg=lambda: time_from_seconds(5.0)))
+
+
+@pytest.fixture(params=["controller", "server"])
+def publishing(request, monkeypatch):
+    """Return a node that publishes cmd_vel, and a function that returns what it publishes in the next second."""
+    node = Graph()
+    monkeypatch.setattr(commands, "steady_timer", Graph.make_timer)
+    if request.param == "controller":
+        publish = partial(VelocityCommands(node).publish, BodyVelocity(1.0, turn=0.5))
+    else:
+        publisher = CmdVelPublisher(node, lambda kind: node.make_publisher(kind, "cmd_vel", 1))
+        repeater = NeutralRepeater(node, (publisher,), lambda: (publisher, Twist()))
+        publish = partial(repeater.publish, publisher, twist(forward=1.0, left_turn=0.5), 0.0)
+
+    def next_sent():
+        for each in node.timers:
+            each()
+        publish()
+        return node.sent[-1]
+
+    return node, next_sent
+
+
+def test_a_publisher_follows_the_type_of_its_subscribers(publishing):
+    node, next_sent = publishing
+    assert isinstance(next_sent(), Twist)
+    for kind in (TwistStamped, Twist, TwistStamped):
+        node.subscribers = [endpoint("vehicle", kind), endpoint("recorder", Twist), endpoint("_ros2cli_1", Twist)]
+        message = next_sent()
+        assert type(message) is kind
+        velocity = message.twist if kind is TwistStamped else message
+        assert (velocity.linear.x, velocity.angular.z) == (1.0, 0.5)
+        assert kind is Twist or message.header.stamp.sec == 5
+    assert node.logged == []
+
+
+def test_a_publisher_reports_subscribers_of_two_types_once(publishing):
+    node, next_sent = publishing
+    node.subscribers = [endpoint("vehicle", Twist), endpoint("other", TwistStamped)]
     for _ in range(3):
-        node.pass_second()
+        assert isinstance(next_sent(), Twist)
     (line,) = node.logged
-    assert "/a/other publishes /cmd_vel " in line
-    assert f"geometry_msgs/msg/{other}," in line
-    assert f"geometry_msgs/msg/{ours}:" in line
-    assert STAMPED_CMD_VEL.name in line
-    node.publishers = []
-    node.pass_second()
-    node.publishers = [endpoint(3, other)]
-    node.pass_second()
-    assert node.logged == [line, line]  # another one
+    assert "/cmd_vel is published as geometry_msgs/msg/Twist," in line
+    assert "/a/other (geometry_msgs/msg/TwistStamped)" in line
 
 
-@pytest.mark.parametrize("is_stamped", [False, True])
-def test_a_server_tells_of_a_vehicle_that_takes_the_other_type(make_node, is_stamped):
-    node = make_node()
-    kind = TwistStamped if is_stamped else Twist
-    publisher = node.make_publisher(kind, "cmd_vel", 1)
-    ours, other = TYPES[is_stamped]
-    node.get_subscriptions_info_by_topic = lambda topic: [endpoint(1, ours), endpoint(2, other)]
-    NeutralRepeater(node, (publisher,), lambda: (publisher, kind()))
-    node.pass_second()
-    (line,) = node.logged
-    assert "subscribes to /cmd_vel " in line
-    assert f"geometry_msgs/msg/{other}," in line
-    assert f"geometry_msgs/msg/{ours}:" in line
-
-
-@pytest.mark.parametrize("is_stamped", [False, True])
-def test_a_controller_publishes_the_type(is_stamped):
-    sent = []
-    node = SimpleNamespace(
-        create_publisher=lambda kind, topic, qos, **_: SimpleNamespace(msg_type=kind, publish=sent.append),
-        get_clock=lambda: SimpleNamespace(now=lambda: SimpleNamespace(to_msg=lambda: time_from_seconds(5.0))),
-    )
-    VelocityCommands(node, {STAMPED_CMD_VEL.name: is_stamped}).publish(BodyVelocity(1.0, turn=0.5))
-    (message,) = sent
-    assert type(message).__name__ == TYPES[is_stamped][0]
-    twist = message.twist if is_stamped else message
-    assert (twist.linear.x, twist.angular.z) == (1.0, 0.5)
-    assert not is_stamped or message.header.stamp.sec == 5
+@pytest.mark.parametrize("own", [True, False])
+def test_a_server_listens_to_other_publishers_with_their_type(own):
+    node = Graph()
+    publisher = CmdVelPublisher(node, lambda kind: node.make_publisher(kind, "cmd_vel" if own else "other", 1))
+    NeutralRepeater(node, (publisher,), lambda: None)
+    node.activate()
+    (tick,) = node.timers
+    if own:
+        tick()
+        assert node.types == {"/cmd_vel": Twist}
+        node.subscribers = [endpoint("vehicle", TwistStamped)]
+    else:
+        node.publishers = [endpoint("teleop", TwistStamped)]
+    tick()
+    assert node.types == {"/cmd_vel": TwistStamped}
 
 
 @pytest.mark.parametrize("frame", ["odom", "map"])

@@ -7,7 +7,6 @@ from types import SimpleNamespace
 
 from rclpy.task import Future
 
-from drone_bridge.ros.node.common_parameters import STAMPED_CMD_VEL
 from drone_bridge.session.hold_state import CALLED, HoldState
 
 
@@ -56,9 +55,10 @@ class PlainNode:
     """Node that records `published` (topic, message) pairs, and service requests in `called`."""
 
     def __init__(self, **parameters):
-        self.parameters = {STAMPED_CMD_VEL.name: False, "command_timeout": 0.5, "neutral_time": 60.0, **parameters}
+        self.parameters = {"command_timeout": 0.5, "neutral_time": 60.0, **parameters}
         self.hold = PlainHold()
         self.published, self.called = [], []
+        self.publishers, self.subscribers = [], []  # of other nodes, in the graph
         self.cleanup = contextlib.ExitStack()
         self.report = SimpleNamespace(
             counts=Counter(),
@@ -89,8 +89,23 @@ class PlainNode:
     def make_publisher(self, message_type, topic, qos):
         return SimpleNamespace(topic_name=f"/{topic}", msg_type=message_type)
 
+    def destroy_publisher(self, publisher):
+        pass
+
+    def end_subscriptions(self, topic):
+        pass
+
     def publish(self, publisher, message, decided_s=0.0):
         self.published.append((publisher.topic_name, message))
+
+    def get_publishers_info_by_topic(self, topic):
+        return [each for each in self.publishers if getattr(each, "topic", topic) == topic]
+
+    def get_subscriptions_info_by_topic(self, topic):
+        return self.subscribers
+
+    def get_namespace(self):
+        return "/"
 
     # Services.
 

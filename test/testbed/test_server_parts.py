@@ -11,7 +11,7 @@ from builtin_interfaces.msg import Time
 from sensor_msgs.msg import Image, Imu
 
 from drone_bridge.msg import DroneProperties
-from drone_bridge.ros.servers.neutral_repeater import has_followers
+from drone_bridge.ros.commands.cmd_vel_type import followers
 from drone_bridge.ros.time import nanoseconds_of, time_from_seconds
 from drone_bridge.ros.topics.images import rgb8_pixels, set_data
 from drone_bridge.testbed import topics as translate
@@ -384,7 +384,7 @@ def test_observers_and_the_server_do_not_count_as_subscribers(names, are_followe
         resolve_topic_name="/ns/{}".format,
         get_subscriptions_info_by_topic=lambda topic: endpoints if topic == "/ns/cmd_vel" else [],
     )
-    assert has_followers(node, "cmd_vel") == are_followers
+    assert bool(followers(node, "cmd_vel")) == are_followers
 
 
 BOTH = (RATES, VELOCITY)

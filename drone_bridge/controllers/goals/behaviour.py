@@ -22,7 +22,7 @@ class GoalsBehaviour(Behaviour):
         goals = read(GoalParameters, parameters, NAME)
         self._goals = GoalServer(node, goals, flies=True, on_goal=lambda: self._timer.set_idle(False))
         self._is_left = False
-        self._node, self._parameters = node, parameters
+        self._node = node
         self._commands: VelocityCommands | None = None  # created for the first goal
         self._state_publisher = StatePublisher(node, NAME, logs_reasons=True)
         self._timer = CommandTimer(node, self._on_timer)
@@ -41,7 +41,7 @@ class GoalsBehaviour(Behaviour):
         step = self._goals.step()
         self._timer.set_idle(self._goals.session.is_idle)
         if step:
-            self._commands = self._commands or VelocityCommands(self._node, self._parameters)
+            self._commands = self._commands or VelocityCommands(self._node)
             self._commands.publish(step.velocity)
         self._state_publisher.publish(*self._goals.session.state, step.distance if step else None)
 

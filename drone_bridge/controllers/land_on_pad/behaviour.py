@@ -130,7 +130,7 @@ class LandOnPadBehaviour(Behaviour):
         self._landed: bool | None = None  # None: not reported yet
         self._sighting: PadSighting | None = None
         self._measured_s = -math.inf  # when the last complete set of one stamp was received
-        self._commands = VelocityCommands(node, parameters)
+        self._commands = VelocityCommands(node)
         self._state_publisher = StatePublisher(node, NAME)
         self._state_publisher.stamp = Time()
         use_camera = parameters[f"{NAME}.use_camera"]

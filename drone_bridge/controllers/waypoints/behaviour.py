@@ -57,7 +57,7 @@ class WaypointsBehaviour(Behaviour):
         self._measured_s = -math.inf
         self._is_flying: bool | None = None
         self._is_left = False
-        self._commands = VelocityCommands(node, parameters)
+        self._commands = VelocityCommands(node)
         self._state_publisher = StatePublisher(node, NAME, logs_reasons=True)
         # Only for services in use, since a client alone makes a service appear in the graph.
         called = sorted({point.call for point in points if point.call})

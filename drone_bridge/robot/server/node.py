@@ -30,7 +30,8 @@ from drone_bridge.robot.session.listing import Listing
 from drone_bridge.robot.session.robot import LISTENING, RobotParameters, RobotSession
 from drone_bridge.robot.topics import RobotTranslation
 from drone_bridge.robot.units import SkidSteer
-from drone_bridge.ros.commands.velocity_messages import cmd_vel_type, twist_from_velocity
+from drone_bridge.ros.commands.cmd_vel_type import CmdVelPublisher
+from drone_bridge.ros.commands.velocity_messages import twist_from_velocity
 from drone_bridge.ros.node.parameters import read
 from drone_bridge.ros.node.program import run
 from drone_bridge.ros.node.protocol_node import COMMANDS, ProtocolNode
@@ -56,7 +57,8 @@ class RobotServer(ProtocolNode):
     def set_up(self) -> None:
         get = self.parameters.__getitem__
         self._skid_steer = read(SkidSteer, self.parameters)
-        publisher = self._commands = self.make_publisher(cmd_vel_type(self.parameters), "cmd_vel", 10)
+        publisher: Any = CmdVelPublisher(self, lambda kind: self.make_publisher(kind, "cmd_vel", 10))
+        self._commands = publisher
         self._repeater = NeutralRepeater(self, (publisher,), lambda: (publisher, Twist()))
         is_listed = get("lists_from") == ListSource.TOPICS.value
         self._is_posted = False  # whether a call of `_deliver_pending` is pending

@@ -49,8 +49,10 @@ class CommandAges:
             )
         return None
 
-    def refusal(self, stamp: Time) -> str | None:
-        """Return the reason to refuse a new command, or None. `stamp` is from `stamp_of`."""
+    def refusal(self, message: Any) -> str | None:
+        """Return the reason to refuse a new command, or None."""
+        if (stamp := self.stamp_of(message)) is None:
+            return None
         allowed_s = self._node.parameters["command_timeout"]
         age_s = seconds_between(self._now(), stamp)
         if self._are_by_machines and age_s < -CLOCK_TOLERANCE_S:

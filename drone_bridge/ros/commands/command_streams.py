@@ -59,7 +59,7 @@ class CommandStreams(Intake):
         """
         self._node, self._on_command, self._period_s = node, on_command, period_s
         self._group = PolledCallbackGroup(is_polled=False)
-        self._streams: list[tuple[Any, Receive, Receive]] = []
+        self._streams: dict[str, tuple[list[Any], Receive, Receive]] = {}
         self._taking = threading.Lock()
         self._has_link = self._must_drop = False
         self._taken_s = self._commanded_s = -math.inf
@@ -71,8 +71,9 @@ class CommandStreams(Intake):
     def add(
         self, message_type: type, topic: str, receive: Receive, receive_late: Receive = lambda message: False
     ) -> None:
-        """Subscribe to a topic. Publishers that offer a weaker QoS than an override requests are received as well.
+        """Subscribe to a topic, instead of the former subscriptions to it, which may have had another type.
 
+        Publishers that offer a weaker QoS than an override requests are received as well.
         `receive_late` is called with messages that are dropped because they were taken late.
         """
 
@@ -88,8 +89,11 @@ class CommandStreams(Intake):
                 if self._has_link:
                     self._node.post(self._take_over)
 
-        subscriptions = subscribe_to_stream(self._node, message_type, topic, self._group, take)
-        self._streams += [(subscription, receive, receive_late) for subscription in subscriptions]
+        with self._taking:
+            # One that the link's thread uses would be destroyed too late: DDS allows one type of a topic.
+            self._node.end_subscriptions(topic)
+            subscriptions = subscribe_to_stream(self._node, message_type, topic, self._group, take)
+            self._streams[topic] = subscriptions, receive, receive_late
 
     def drop_waiting(self) -> None:
         """Drop the messages that wait now, before the next take."""
@@ -127,12 +131,11 @@ class CommandStreams(Intake):
             is_late = now_s - self._taken_s > LATE_S or self._must_drop
             self._taken_s, self._must_drop = now_s, False
             is_command = False
-            for subscription, receive, receive_late in self._streams:
-                if (message := newest_of(subscription)) is None:
-                    continue
-                if is_late:
-                    self._node.report.counts[DROPPED] += 1
-                is_command |= (receive_late if is_late else receive)(message)
+            for subscriptions, receive, receive_late in self._streams.values():
+                for message in filter(None, map(newest_of, subscriptions)):
+                    if is_late:
+                        self._node.report.counts[DROPPED] += 1
+                    is_command |= (receive_late if is_late else receive)(message)
             if is_command:
                 self._commanded_s = now_s
             return is_command

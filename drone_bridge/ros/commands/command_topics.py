@@ -5,41 +5,37 @@ Streams (`cmd_vel`, `cmd_vel_stamped`, raw commands) are taken by the executor o
 `CommandStreams`. Only the executor handles the helm, since that locks the hold, writes its file and publishes.
 """
 
-import functools
-import math
-import operator
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection
 from dataclasses import astuple, replace
 from functools import partial
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic
 
 from builtin_interfaces.msg import Time
-from geometry_msgs.msg import TwistStamped
+from geometry_msgs.msg import Twist, TwistStamped
 
 from drone_bridge.motion.body_velocity import STILL, BodyVelocity
 from drone_bridge.net.clock import elapsed_s
+from drone_bridge.ros.commands.cmd_vel_type import BRIDGE_PERIOD_S, CONTROLLERS, followed_type, independent
 from drone_bridge.ros.commands.command_ages import CommandAges
 from drone_bridge.ros.commands.command_streams import PERIOD_S, CommandStreams
-from drone_bridge.ros.commands.velocity_messages import cmd_vel_type, velocity_frames
+from drone_bridge.ros.commands.command_topic import CommandTopic, RawT, Refusal, has_only_zeros, non_finite_field
+from drone_bridge.ros.commands.velocity_messages import velocity_frames
 from drone_bridge.ros.node.limit_reports import LimitReports, read_limits
 from drone_bridge.ros.node.protocol_node import COMMANDS, REFUSED_COMMANDS, ProtocolNode
 from drone_bridge.ros.node.stall_watch import StaleStreamFilter
-from drone_bridge.ros.other_types import warn_of_other_types
 from drone_bridge.ros.qos import stream
 from drone_bridge.ros.time import stamp_numbers
+from drone_bridge.ros.type_names import endpoints_by_type, name_of_type
 from drone_bridge.session.alternation import Alternation
 from drone_bridge.session.arbiter import Arbiter, Arrival
-from drone_bridge.session.command_gaps import CommandGaps
 from drone_bridge.session.obstacles import Obstacle
-
-RawT = TypeVar("RawT")
 
 #: Smaller components of a command are rounding errors of a controller, m/s or rad/s.
 ROUNDING = 1e-6
 #: A smaller share of a command is not missed.
 NEGLIGIBLE = 0.01
 #: Nodes that command one vehicle besides a program, and are meant to: the page, and the controllers of goals.
-MEANT = frozenset({"web_bridge", "drone_controller", "rover_controller", "pad_finder"})
+MEANT = CONTROLLERS | {"web_bridge", "pad_finder"}
 #: Axes of a Twist, each with its field of BodyVelocity and its unit.
 TWIST_AXES = {
     "linear.x": ("forward", "m/s"),
@@ -100,7 +96,7 @@ class CommandTopics(Generic[RawT]):
         self._reduced_axes: set[str] = set()
         node.hold.when_set(self._forget)
         self._alternation = Alternation()  # of all topics: a later one may be overruled
-        self._gaps: dict[str, CommandGaps] = {}  # by topic
+        self._topics: dict[str, CommandTopic[RawT]] = {}  # without the helm
         node.each_second(self._report_commanders)
         node.each_second(self._report_gaps)
         node.each_second(self._report_reduction)
@@ -116,12 +112,11 @@ class CommandTopics(Generic[RawT]):
         self._follows = ", ".join(follows)
         parameters = self._node.parameters
         read = velocity_frames(parameters, lambda: self._node.observed.yaw).in_body
-        cmd_vel = cmd_vel_type(parameters)
         # The helm comes first, so that the executor serves it first.
         self.take("~/helm", TwistStamped, read, is_helm=True)
-        self.take("cmd_vel", cmd_vel, read)
+        self.take("cmd_vel", Twist, read)
         self.take("cmd_vel_stamped", TwistStamped, read, overrules=True)
-        warn_of_other_types(self._node, "cmd_vel", cmd_vel, publishes=False)
+        self._node.make_timer(BRIDGE_PERIOD_S, self._follow_publishers)
 
     def take(
         self,
@@ -139,75 +134,98 @@ class CommandTopics(Generic[RawT]):
         followed. A zero velocity that was taken late, or may be stale after a stall, ends the command from before.
         """
         is_stamped = "header" in message_type.get_fields_and_field_types()  # type: ignore[attr-defined]
-        ages = CommandAges(self._node, topic, self._now)
-        gaps = CommandGaps()
-        if not is_helm:
-            self._gaps[self._node.resolve_topic_name(topic)] = gaps
-
-        def receive(message: Any) -> bool:
-            stamp = ages.stamp_of(message) if is_stamped else None
-            refusal = _non_finite_field(message)
-            if not refusal and (refusal := self._settling.refusal()) and stops(message):
-                return True
-            refusal = refusal or (stamp and ages.refusal(stamp))
-            if not refusal:
-                try:
-                    command = read(message)
-                except ValueError as error:
-                    refusal = str(error)
-            if refusal:
-                sentence = f"A command on {topic} was refused: {refusal}"
-                self._report(partial(self._node.report.count_and_warn, REFUSED_COMMANDS, sentence))
-                return False
-            now_s = elapsed_s()
-            is_zero = command == STILL if isinstance(command, BodyVelocity) else _is_zero(message)
-            if not is_helm and self._node.hold.state.is_free:
-                self._alternation.received(is_zero, now_s)
-            if not self._is_admitted(topic, now_s, overrules=overrules, is_helm=is_helm):
-                return False
-            gaps.received(is_zero, now_s)
-            self._report(partial(self._node.undelivered, topic))
-            if isinstance(command, BodyVelocity):
-                command = self._supported(command)
-            if is_helm and not self._holds_zero and command == STILL:
-                self._forget()  # a centred stick: the neutral command holds this vehicle best
-                return False
-            self.arbiter.put(Arrival(command, now_s, stamp_numbers(stamp) if stamp else None, is_helm=is_helm))
-            return True
-
-        def stops(message: Any) -> bool:
-            """End the newest command by a message that may be stale. Return whether the message is zero and may do so.
-
-            That needs the precedence of the newest command.
-            """
-            is_first = is_helm or (self._node.hold.state.is_free and (overrules or self.arbiter.admits(elapsed_s())))
-            try:
-                if not is_first or read(message) != STILL:
-                    return False
-            except ValueError:
-                return False
-            self.arbiter.forget()
-            return True
-
-        def receive_from_helm(message: Any) -> None:
-            if receive(message):
-                self._on_command()
-
+        ages = CommandAges(self._node, topic, self._now) if is_stamped else None
+        refusals: list[Refusal] = [non_finite_field, self._settling.refusal]
+        if ages:
+            refusals.append(ages.refusal)
+        full_name = self._node.resolve_topic_name(topic)
+        source = CommandTopic(topic, message_type, full_name, read, refusals, ages, overrules, is_helm)
         if is_helm:
-            self._node.make_subscription(message_type, topic, receive_from_helm, stream())
+            self._node.make_subscription(message_type, topic, partial(self._receive_from_helm, source), stream())
         else:
-            self._streams.add(message_type, topic, receive, stops)
+            self._streams.add(message_type, topic, partial(self._receive, source), partial(self._stop, source))
+            self._topics[topic] = source
 
-    def _is_admitted(self, topic: str, now_s: float, *, overrules: bool, is_helm: bool) -> bool:
+    def _follow_publishers(self) -> None:
+        """Subscribe to cmd_vel with the type of its publishers, and report those of another type on any topic."""
+        ignored = []
+        for topic in tuple(self._topics.values()):
+            found = self._node.get_publishers_info_by_topic(topic.full_name)
+            found = independent(self._node, found, topic.message_type)
+            present = topic.message_type
+            if topic.name == "cmd_vel" and (wanted := followed_type(present, found)) is not present:
+                self._change_type(topic, wanted)
+                present = wanted
+            if others := endpoints_by_type(each for each in found if each.topic_type != name_of_type(present)):
+                ignored.append({"topic": topic.full_name, "followed": name_of_type(present), "ignored": others})
+        self._node.report.update_obstacle(Obstacle.OTHER_TYPE, ignored[0] if ignored else None)
+
+    def _change_type(self, topic: CommandTopic[RawT], wanted: type[Any]) -> None:
+        """Subscribe with another type. A command of the former type ends."""
+        self.take(topic.name, wanted, topic.read)
+        if self.arbiter.newest is topic.newest:
+            self.arbiter.forget()
+            self._on_command()  # so that the neutral command is sent now
+        self._node.report.inform(f"{topic.full_name} is published as {name_of_type(wanted)}, and followed as that.")
+
+    def _receive(self, topic: CommandTopic[RawT], message: Any) -> bool:
+        """Handle a message. Return whether it is a command that is followed."""
+        try:
+            for refusal in topic.refusals:
+                if reason := refusal(message):
+                    if refusal == self._settling.refusal and self._stop(topic, message):
+                        return True
+                    raise ValueError(reason)
+            command = topic.read(message)
+        except ValueError as error:
+            sentence = f"A command on {topic.name} was refused: {error}"
+            self._report(partial(self._node.report.count_and_warn, REFUSED_COMMANDS, sentence))
+            return False
+        now_s = elapsed_s()
+        is_zero = command == STILL if isinstance(command, BodyVelocity) else has_only_zeros(message)
+        if not topic.is_helm and self._node.hold.state.is_free:
+            self._alternation.received(is_zero, now_s)
+        if not self._is_admitted(topic, now_s):
+            return False
+        topic.gaps.received(is_zero, now_s)
+        self._report(partial(self._node.undelivered, topic.name))
+        if isinstance(command, BodyVelocity):
+            command = self._supported(command)
+        if topic.is_helm and not self._holds_zero and command == STILL:
+            self._forget()  # a centred stick: the neutral command holds this vehicle best
+            return False
+        stamp = topic.ages.stamp_of(message) if topic.ages else None
+        topic.newest = Arrival(command, now_s, stamp_numbers(stamp) if stamp else None, is_helm=topic.is_helm)
+        self.arbiter.put(topic.newest)
+        return True
+
+    def _receive_from_helm(self, helm: CommandTopic[RawT], message: Any) -> None:
+        if self._receive(helm, message):
+            self._on_command()
+
+    def _stop(self, topic: CommandTopic[RawT], message: Any) -> bool:
+        """End the newest command by a message that may be stale. Return whether the message is zero and may do so.
+
+        That needs the precedence of the newest command.
+        """
+        is_first = topic.is_helm or (
+            self._node.hold.state.is_free and (topic.overrules or self.arbiter.admits(elapsed_s()))
+        )
+        if not is_first or not topic.is_zero_velocity(message):
+            return False
+        self.arbiter.forget()
+        return True
+
+    def _is_admitted(self, topic: CommandTopic[RawT], now_s: float) -> bool:
         """Return whether a valid command is followed, by the hold and the precedence of its topic. Counts it."""
         counts, hold = self._node.report.counts, self._node.hold
-        if is_helm:
-            if not hold.admits(topic, is_helm=True):
+        if topic.is_helm:
+            if not hold.admits(topic.name, is_helm=True):
                 return False
         elif not hold.state.is_free:
-            self._report(partial(hold.admits, topic))
+            self._report(partial(hold.admits, topic.name))
             return False
-        elif not self.arbiter.admits(now_s, overrules=overrules):
+        elif not self.arbiter.admits(now_s, overrules=topic.overrules):
             counts["overruled_commands"] += 1
             return False
         counts[COMMANDS] += 1
@@ -235,19 +253,20 @@ class CommandTopics(Generic[RawT]):
     def _report_commanders(self) -> None:
         """Report programs that stop each other's motion. On Jazzy, a message does not name its publisher."""
         nodes: dict[str, str] = {}
-        for topic in self._gaps if self._alternation.lasts(elapsed_s()) else ():
-            found = self._node.get_publishers_info_by_topic(topic)
+        for topic in tuple(self._topics.values()) if self._alternation.lasts(elapsed_s()) else ():
+            found = self._node.get_publishers_info_by_topic(topic.full_name)
             names = [f"{each.node_namespace.rstrip('/')}/{each.node_name}" for each in found]
-            nodes |= {each: f"{each} on {topic}" for each in names if each.rpartition("/")[2] not in MEANT}
+            nodes |= {each: f"{each} on {topic.full_name}" for each in names if each.rpartition("/")[2] not in MEANT}
         facts = {"number": len(nodes), "nodes": " and ".join(map(nodes.__getitem__, sorted(nodes)))}
         self._node.report.update_obstacle(Obstacle.COMMANDERS, facts if len(nodes) > 1 else None)
 
     def _report_gaps(self) -> None:
         """Report commands that come so seldom that the vehicle stops after each of them."""
         timeout_s, now_s = self._node.parameters["command_timeout"], elapsed_s()
-        found = {topic: gap_s for topic, gaps in self._gaps.items() if (gap_s := gaps.beyond(timeout_s, now_s))}
         facts = [
-            {"topic": each, "gap": f"{gap_s:.1f} s", "timeout": f"{timeout_s:g} s"} for each, gap_s in found.items()
+            {"topic": topic.full_name, "gap": f"{gap_s:.1f} s", "timeout": f"{timeout_s:g} s"}
+            for topic in tuple(self._topics.values())
+            if (gap_s := topic.gaps.beyond(timeout_s, now_s))
         ]
         self._node.report.update_obstacle(Obstacle.SELDOM, facts[0] if facts else None)
 
@@ -265,29 +284,3 @@ class CommandTopics(Generic[RawT]):
         self._streams.drop_waiting()
         self.arbiter.forget()
         self._on_command()  # so that the neutral command is sent now
-
-
-def _non_finite_field(message: Any) -> str | None:
-    for name, get in _float_getters(message.__class__):
-        if not math.isfinite(value := get(message)):
-            return f"{name} is {value} but must be a finite number."
-    return None
-
-
-def _is_zero(message: Any) -> bool:
-    return not any(get(message) for _, get in _float_getters(message.__class__))
-
-
-@functools.cache
-def _float_getters(message_type: type) -> tuple[tuple[str, Callable[[Any], float]], ...]:
-    """Return name, such as angular.x, and getter of each float. Cached: the search is slower than a command."""
-
-    def names(message: Any, prefix: str) -> Iterable[str]:
-        for name in message.get_fields_and_field_types():
-            value = getattr(message, name)
-            if isinstance(value, float):
-                yield f"{prefix}{name}"
-            elif hasattr(value, "get_fields_and_field_types"):
-                yield from names(value, f"{prefix}{name}.")
-
-    return tuple((name, operator.attrgetter(name)) for name in names(message_type(), ""))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""VelocityFrames: transforms commanded velocities to body axes. Velocities as messages, and the type of `cmd_vel`."""
+"""VelocityFrames: transforms commanded velocities to body axes. Velocities as messages."""
 
 import math
 from collections.abc import Callable, Collection
@@ -10,15 +10,8 @@ from rclpy.node import Node
 
 from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.motion.vectors import Triple
-from drone_bridge.ros.node.common_parameters import STAMPED_CMD_VEL
 from drone_bridge.ros.node.parameters import DeclaredParameters, read
 from drone_bridge.ros.topics.frames import FrameNames
-
-
-def cmd_vel_type(parameters: DeclaredParameters) -> type[Any]:
-    """Return the type of `cmd_vel` for the node's parameters."""
-    message_type: type[Any] = TwistStamped if parameters[STAMPED_CMD_VEL.name] else Twist
-    return message_type
 
 
 def velocity_from_twist(twist: Twist) -> BodyVelocity:

@@ -10,8 +10,8 @@ from std_srvs.srv import SetBool
 from drone_bridge.msg import HoldStatus
 from drone_bridge.net.clock import elapsed_s
 from drone_bridge.ros.node.link_report import LINK_STATUS, PEER_SILENT
-from drone_bridge.ros.other_types import name_of_type
 from drone_bridge.ros.qos import latched
+from drone_bridge.ros.type_names import name_of_type
 from drone_bridge.session.obstacles import Obstacle
 
 SERVICE_TYPE = "std_srvs/srv/SetBool"

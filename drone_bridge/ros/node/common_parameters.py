@@ -49,13 +49,6 @@ COMMAND_OUTPUT = ParameterDeclaration(
     choices=("auto", CMD_VEL),
 )
 
-#: Parameter of subscribers and publishers of cmd_vel. Nav2 has the same one.
-STAMPED_CMD_VEL = ParameterDeclaration(
-    "enable_stamped_cmd_vel",
-    False,
-    "Whether cmd_vel is a TwistStamped, as Nav2 publishes it by default since Kilted, instead of a Twist.",
-)
-
 #: Parameter of drones without a position of their own.
 DRONE_ODOMETRY = ParameterDeclaration(
     "publish_odometry", True, "Publish odom: integrated velocities with measured height and attitude."
@@ -166,7 +159,6 @@ def common_parameters(
             range=(0.01, 60.0),
             live=True,
         ),
-        STAMPED_CMD_VEL,
         ParameterDeclaration(
             "silence_warning",
             silence_warning_s,

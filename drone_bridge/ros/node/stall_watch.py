@@ -117,8 +117,8 @@ class StaleStreamFilter:
         self._looked_s = watch.clock()
         self._settled_s = -math.inf
 
-    def refusal(self) -> str | None:
-        """Return why a new command is refused, or None."""
+    def refusal(self, _: object = None) -> str | None:
+        """Return why a new command is refused, whatever it is, or None."""
         now_s = self._watch.clock()  # first: the next query detects a stall right after it
         running_s = self._watch.running_s()
         if running_s <= now_s - self._looked_s:

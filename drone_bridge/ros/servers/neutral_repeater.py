@@ -21,27 +21,15 @@ from rclpy.qos import qos_profile_sensor_data
 
 from drone_bridge.motion.tilted_drone import Shares
 from drone_bridge.msg import CommandAxes, CommandRates
+from drone_bridge.ros.commands.cmd_vel_type import CmdVelPublisher, followed_type, followers
 from drone_bridge.ros.commands.command_axes import shares_from_axes
 from drone_bridge.ros.commands.velocity_messages import as_published
 from drone_bridge.ros.node.protocol_node import ProtocolNode
-from drone_bridge.ros.other_types import warn_of_other_types
 
 #: Longer than the usual command_timeout: between repeats, a vehicle's own watchdog applies its own neutral.
 PERIOD_S = 1.0
 #: Topics that may command a vehicle, each with its type.
 COMMAND_TOPICS = {"cmd_vel": Twist, "cmd_vel_stamped": TwistStamped, "cmd_rates": CommandRates, "cmd_axes": CommandAxes}
-#: Nodes that only observe. So do nodes with hidden names, such as that of ros2 topic echo.
-OBSERVERS = frozenset({"recorder", "rosbag2_recorder", "web_bridge", "foxglove_bridge"})
-#: Node name of an endpoint whose participant has not been discovered yet.
-UNKNOWN_NODE = "_NODE_NAME_UNKNOWN_"
-
-
-def has_followers(node: ProtocolNode, topic: str) -> bool:
-    """Return whether a topic has subscribers other than observers and the node itself."""
-    own = node.get_name(), node.get_namespace()
-    subscriptions = node.get_subscriptions_info_by_topic(node.resolve_topic_name(topic))
-    names = {each.node_name for each in subscriptions if (each.node_name, each.node_namespace) != own} - OBSERVERS
-    return any(not name.startswith("_") or name == UNKNOWN_NODE for name in names)
 
 
 def is_neutral(message: Any) -> bool:
@@ -62,7 +50,7 @@ class NeutralRepeater:
     def __init__(
         self,
         node: ProtocolNode,
-        publishers: "tuple[Publisher[Any], ...]",
+        publishers: tuple[Any, ...],
         neutral: "Callable[[], tuple[Publisher[Any], Any] | None]",
     ) -> None:
         """Start the timer of the repeats, without publishing.
@@ -85,11 +73,10 @@ class NeutralRepeater:
         self._moved: deque[tuple[float, Any]] = deque(maxlen=100)
         folder = publishers[0].topic_name.rpartition("/")[0]
         self._own = {publisher.topic_name for publisher in publishers}
+        self._following: list[Any] = [each for each in publishers if isinstance(each, CmdVelPublisher)]
         others = {f"{folder}/{name}": kind for name, kind in COMMAND_TOPICS.items()}
         self._topics = {**others, **{publisher.topic_name: publisher.msg_type for publisher in publishers}}
         self._subscribed: set[str] = set()  # subscribed topics
-        for publisher in publishers:
-            warn_of_other_types(node, publisher.topic_name, publisher.msg_type, publishes=True)
         node.hold.when_set(self.publish_neutral)
         node.when_activated(self._begin)
         node.make_timer(PERIOD_S, self._tick)
@@ -149,6 +136,7 @@ class NeutralRepeater:
 
     def _tick(self) -> None:
         """Publish the neutral command if due. In the executor."""
+        self._follow_subscribers()
         with self._lock:  # a concurrent neutral command must not be dropped
             age_s = self.age_s
             if age_s is not None and age_s > self._node.parameters["neutral_time"] and not self._node.hold.is_held:
@@ -160,8 +148,9 @@ class NeutralRepeater:
         # Subscribe to topics with other publishers before the next repeat.
         new = {topic for topic in self._topics if count(topic) > (topic in self._own)} - self._subscribed
         for topic in new:
+            kind = followed_type(self._topics[topic], self._node.get_publishers_info_by_topic(topic))
             self._node.keep_subscription(
-                self._node.create_subscription(self._topics[topic], topic, self._take, qos_profile_sensor_data)
+                self._node.create_subscription(kind, topic, self._take, qos_profile_sensor_data)
             )
         self._subscribed |= new
         if self._unknown_since_s is not None:
@@ -171,7 +160,7 @@ class NeutralRepeater:
 
     def _decide(self, *, has_new: bool) -> None:
         """Make neutral the newest command if no other one is, see above. `has_new`: topics were just subscribed to."""
-        is_followed = any(has_followers(self._node, topic) for topic in self._own)
+        is_followed = any(followers(self._node, topic) for topic in self._own)
         with self._lock:
             now_s, since_s = time.monotonic(), self._unknown_since_s
             if since_s is None:
@@ -193,6 +182,14 @@ class NeutralRepeater:
             )
             if not is_neutral(message) and not is_own:
                 self._since_s = self._unknown_since_s = None
+
+    def _follow_subscribers(self) -> None:
+        for publisher in self._following:
+            if (wanted := publisher.wanted()) is not publisher.msg_type:
+                self._end_listening()  # there is one type for all endpoints of a node
+                self._topics[publisher.topic_name] = wanted
+                with self._lock:
+                    publisher.change(wanted)
 
     def _end_listening(self) -> None:
         for topic in self._subscribed:

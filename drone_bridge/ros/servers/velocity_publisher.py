@@ -11,11 +11,12 @@ from drone_bridge.motion.body_velocity import STILL, BodyVelocity
 from drone_bridge.motion.tilted_drone import Shares
 from drone_bridge.msg import CommandAxes
 from drone_bridge.net.clock import elapsed_s
+from drone_bridge.ros.commands.cmd_vel_type import CmdVelPublisher, followers
 from drone_bridge.ros.commands.command_axes import axes_from_shares
-from drone_bridge.ros.commands.velocity_messages import cmd_vel_type, twist_from_velocity
+from drone_bridge.ros.commands.velocity_messages import twist_from_velocity
 from drone_bridge.ros.node.protocol_node import COMMANDS, ProtocolNode
 from drone_bridge.ros.publishers import wait_for_delivery
-from drone_bridge.ros.servers.neutral_repeater import NeutralRepeater, has_followers
+from drone_bridge.ros.servers.neutral_repeater import NeutralRepeater
 
 _DEPTH = 10
 #: Period of the checks for subscribers of cmd_axes, s.
@@ -33,8 +34,8 @@ class VelocityPublisher:
         """`axes_frame_id` is the frame of the shares, or None if the operator does not command shares."""
         self._node = node
         self._axes_frame_id = axes_frame_id
-        self._publisher = node.make_publisher(cmd_vel_type(node.parameters), "cmd_vel", _DEPTH)
-        self._publishers: tuple[Publisher[Any], ...] = (self._publisher,)
+        self._publisher: Any = CmdVelPublisher(node, lambda kind: node.make_publisher(kind, "cmd_vel", _DEPTH))
+        self._publishers: tuple[Any, ...] = (self._publisher,)
         if axes_frame_id is not None:
             self._publishers += (node.make_publisher(CommandAxes, "cmd_axes", _DEPTH),)
         self._repeater = NeutralRepeater(node, self._publishers, self._neutral)
@@ -73,7 +74,7 @@ class VelocityPublisher:
             self._are_shares_taken = are_taken
 
     def _has_takers(self) -> bool:
-        return self._axes_frame_id is not None and has_followers(self._node, "cmd_axes")
+        return self._axes_frame_id is not None and bool(followers(self._node, "cmd_axes"))
 
     def _neutral(self) -> "tuple[Publisher[Any], Any]":
         """Return the neutral command, with its publisher. In the executor, also before the first `publish`."""

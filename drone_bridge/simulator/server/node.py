@@ -16,7 +16,8 @@ from geometry_msgs.msg import Twist
 from drone_bridge.net.link_loop import Link, Work
 from drone_bridge.net.tcp_connection import StreamOptions
 from drone_bridge.net.tcp_port import TcpPort
-from drone_bridge.ros.commands.velocity_messages import cmd_vel_type, twist_from_velocity
+from drone_bridge.ros.commands.cmd_vel_type import CmdVelPublisher
+from drone_bridge.ros.commands.velocity_messages import twist_from_velocity
 from drone_bridge.ros.node.program import run
 from drone_bridge.ros.node.protocol_node import COMMANDS, ProtocolNode
 from drone_bridge.ros.node.simulated_time import is_time_simulated
@@ -74,7 +75,8 @@ class SimulatorServer(ProtocolNode):
     def set_up(self) -> None:
         get = self.parameters.__getitem__
         self._translation = SimulatorTranslation(FrameNames())
-        publisher = self._commands = self.make_publisher(cmd_vel_type(self.parameters), "cmd_vel", 1)
+        publisher: Any = CmdVelPublisher(self, lambda kind: self.make_publisher(kind, "cmd_vel", 1))
+        self._commands = publisher
         self._repeater = NeutralRepeater(self, (publisher,), lambda: (publisher, Twist()))
         self.hold.when_set(self._hold_changed)
         self._make_caller(get("bridge"))

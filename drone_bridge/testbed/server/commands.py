@@ -12,11 +12,12 @@ from drone_bridge.motion.flight_control import RatesAndThrust
 from drone_bridge.motion.quaternions import Quaternion
 from drone_bridge.msg import CommandRates
 from drone_bridge.net.clock import elapsed_s
-from drone_bridge.ros.commands.velocity_messages import cmd_vel_type, twist_from_velocity
+from drone_bridge.ros.commands.cmd_vel_type import CmdVelPublisher, followers
+from drone_bridge.ros.commands.velocity_messages import twist_from_velocity
 from drone_bridge.ros.node.protocol_node import ProtocolNode
 from drone_bridge.ros.publishers import wait_for_delivery
 from drone_bridge.ros.qos import newest
-from drone_bridge.ros.servers.neutral_repeater import NeutralRepeater, has_followers
+from drone_bridge.ros.servers.neutral_repeater import NeutralRepeater
 from drone_bridge.ros.time import time_from_nanoseconds
 from drone_bridge.ros.topics.frames import FrameNames
 from drone_bridge.testbed import topics as translate
@@ -50,8 +51,11 @@ class CommandPublisher:
         choice = get("command_output")
         #: Selected topic.
         self.choice = OutputChoice((RATES, VELOCITY) if choice == translate.AUTO else (choice,))
-        types = {RATES: CommandRates, VELOCITY: cmd_vel_type(node.parameters)}
-        self._publishers = {topic: node.make_publisher(types[topic], topic, newest()) for topic in self.choice.allowed}
+        make: dict[str, Any] = {
+            RATES: lambda: node.make_publisher(CommandRates, RATES, newest()),
+            VELOCITY: lambda: CmdVelPublisher(node, lambda kind: node.make_publisher(kind, VELOCITY, newest())),
+        }
+        self._publishers = {topic: make[topic]() for topic in self.choice.allowed}
         self._attitude: tuple[Quaternion, float] | None = None  # the newest one, and its time of arrival
         self._levelling = Levelling()
         self._neutral_frame: SynchronizedFrame | None = None  # which the neutral command answers
@@ -66,7 +70,7 @@ class CommandPublisher:
 
     def update_output(self, *, is_flying: bool) -> bool:
         """Select the topic by its subscribers; return whether it has any. For the executor."""
-        subscribed = [topic for topic in self.choice.allowed if has_followers(self._node, topic)]
+        subscribed = [topic for topic in self.choice.allowed if followers(self._node, topic)]
         self.choice.update(subscribed, is_flying=is_flying)
         return bool(subscribed)
 

@@ -17,8 +17,9 @@ from rclpy.node import Node, TopicEndpointInfo
 from rclpy.qos import DurabilityPolicy, QoSCompatibility, QoSProfile, qos_check_compatible, qos_profile_sensor_data
 
 from drone_bridge.kind import ProtocolKind, kinds, load
+from drone_bridge.ros.commands.cmd_vel_type import OBSERVERS
 from drone_bridge.ros.node.link_report import LINK_STATUS
-from drone_bridge.ros.servers.neutral_repeater import COMMAND_TOPICS, OBSERVERS
+from drone_bridge.ros.servers.neutral_repeater import COMMAND_TOPICS
 from drone_bridge.ros.topics.table import Topic
 from drone_bridge.tools.shared.discovery import DISCOVERY_S, QUIET_S
 from drone_bridge.tools.shell.node import spin_until

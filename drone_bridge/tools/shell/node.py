@@ -19,8 +19,8 @@ from rclpy.node import Node
 
 from drone_bridge.programs.options import suggestion
 from drone_bridge.ros.node.program import initialize_ros, shut_down_ros
-from drone_bridge.ros.other_types import name_of_type
 from drone_bridge.ros.process.environment import discovery_problem
+from drone_bridge.ros.type_names import name_of_type
 from drone_bridge.tools.shared.discovery import DISCOVERY_S, QUIET_S
 from drone_bridge.tools.shared.interfaces import UnknownTypeError, import_interface
 

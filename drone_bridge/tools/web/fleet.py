@@ -15,10 +15,10 @@ from std_msgs.msg import Bool
 from std_srvs.srv import SetBool
 
 from drone_bridge.msg import HoldStatus, HoldWish
+from drone_bridge.ros.commands.cmd_vel_type import OBSERVERS, UNKNOWN_NODE
 from drone_bridge.ros.distributions import sequence_number, with_info
 from drone_bridge.ros.publishers import NO_EVENTS, PUBLISHER_ERRORS
 from drone_bridge.ros.qos import latched
-from drone_bridge.ros.servers.neutral_repeater import OBSERVERS, UNKNOWN_NODE
 from drone_bridge.ros.streams import UNWATCHED
 from drone_bridge.tools.web.goals import goal_of
 from drone_bridge.tools.web.helm import Motion

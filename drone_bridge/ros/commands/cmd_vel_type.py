@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""CmdVelPublisher: publisher of cmd_vel with the type of its subscribers, Twist or TwistStamped.
+
+A DDS participant can have a topic with one type at a time. A bridge therefore subscribes to `cmd_vel` with the type of
+its publishers, and our own publishers have the type of their subscribers: Twist, until somebody else needs the other.
+"""
+
+from collections.abc import Callable, Collection, Iterable
+from typing import Any
+
+from geometry_msgs.msg import Twist, TwistStamped
+from rclpy.node import Node
+
+from drone_bridge.ros.commands.velocity_messages import as_published
+from drone_bridge.ros.type_names import endpoints_by_type, name_of_type
+
+#: Period in which publishers follow their subscribers, s. Bridges follow their publishers in another one, so that two
+#: that follow each other agree.
+FOLLOWING_PERIOD_S, BRIDGE_PERIOD_S = 1.0, 1.1
+#: Nodes that only observe. So do nodes with hidden names, such as that of ros2 topic echo.
+OBSERVERS = frozenset({"recorder", "rosbag2_recorder", "web_bridge", "foxglove_bridge"})
+#: Node name of an endpoint whose participant has not been discovered yet.
+UNKNOWN_NODE = "_NODE_NAME_UNKNOWN_"
+#: Our controllers of goals, which publish the type of their subscribers, and follow a bridge.
+CONTROLLERS = frozenset({"drone_controller", "rover_controller"})
+
+
+def followed_type(present: type[Any], endpoints: Iterable[Any]) -> type[Any]:
+    """Return the type of a topic of velocities for the endpoints of other nodes: the present one while any has it."""
+    found = {each.topic_type for each in endpoints}
+    other: type[Any] = Twist if present is TwistStamped else TwistStamped
+    return other if name_of_type(other) in found and name_of_type(present) not in found else present
+
+
+def independent(node: Node, publishers: Collection[Any], present: type[Any]) -> list[Any]:
+    """Return the publishers whose type does not follow that of this node: neither our controllers nor our servers."""
+    if all(each.topic_type == name_of_type(present) for each in publishers):
+        return list(publishers)  # as usual
+    return [
+        each
+        for each in publishers
+        if each.node_name not in CONTROLLERS
+        and not node.count_publishers(f"{each.node_namespace.rstrip('/')}/{each.node_name}/hold_status")
+    ]
+
+
+def followers(node: Node, topic: str) -> list[Any]:
+    """Return the subscriptions to a topic of other nodes than observers and the node itself."""
+    own = node.get_name(), node.get_namespace()
+    found = [
+        each
+        for each in node.get_subscriptions_info_by_topic(node.resolve_topic_name(topic))
+        if (each.node_name, each.node_namespace) != own and each.node_name not in OBSERVERS
+    ]
+    return [each for each in found if not each.node_name.startswith("_") or each.node_name == UNKNOWN_NODE]
+
+
+class CmdVelPublisher:
+    """Publisher of cmd_vel. Not thread-safe: its owner has a lock. `follow` is for the executor."""
+
+    def __init__(self, node: Node, create: Callable[[type], Any]) -> None:
+        """`create` creates the node's publisher with a type."""
+        self._node, self._create = node, create
+        self._publisher: Any = create(Twist)
+        self._has_warned = False
+
+    def __getattr__(self, name: str) -> Any:
+        """Return the rest of rclpy's present publisher."""
+        return getattr(self._publisher, name)
+
+    def wanted(self) -> type[Any]:
+        """Return the type of the subscribers. Logs, once, which of them get nothing, as they have different types."""
+        found = followers(self._node, self.topic_name)
+        wanted = followed_type(self.msg_type, found)
+        ignored = endpoints_by_type(each for each in found if each.topic_type != name_of_type(wanted))
+        if ignored and not self._has_warned:
+            self._node.get_logger().warning(
+                f"{self.topic_name} is published as {name_of_type(wanted)}, so subscribers with another type get "
+                f"nothing: {ignored}. This is logged once."
+            )
+        self._has_warned = bool(ignored)
+        return wanted
+
+    def change(self, message_type: type[Any]) -> None:
+        """Publish with another type. This node must have no other endpoint of the topic."""
+        self._node.destroy_publisher(self._publisher)
+        self._publisher = self._create(message_type)
+
+    def publish(self, message: Twist | TwistStamped) -> None:
+        """Publish a velocity, converted to the present type."""
+        self._publisher.publish(as_published(message, self._publisher, self._node))
