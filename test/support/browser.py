@@ -41,9 +41,10 @@ def install():
 
 
 class Browser:
-    """Browser with one page at a time."""
+    """Browser with one page at a time. `before`: words before its command, to run it on another machine."""
 
-    def __init__(self):
+    def __init__(self, before=()):
+        self._before = before
         environment = dict(os.environ)
         if ctypes.util.find_library("nss3") is None:  # then it brings its own, when it believes to be where it must
             environment["AWS_EXECUTION_ENV"] = "AWS_Lambda_nodejs20.x"
@@ -57,7 +58,7 @@ class Browser:
     def _launch(self, environment):
         """Return the browser's process ID, or None if it has crashed."""
         self._child = subprocess.Popen(
-            [*UNPRIVILEGED, NODE, ROOT / "web" / "browser.mjs"],
+            [*self._before, *UNPRIVILEGED, NODE, ROOT / "web" / "browser.mjs"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""README's commands, as printed."""
+
+import re
+import time
+
+import pytest
+from patience import wait_until
+from repository import ROOT
+from shell import Shell
+from web_page import press_twice, take_the_helm
+from witnesses import TOUCHDOWN, end, flight, page_of, shows, topics, wait_for, way
+
+#: What README calls use for minutes.
+MINUTES_S = 180
+
+
+def test_make_view_shows_a_landing_on_the_moving_rover():
+    with Shell() as shell:
+        view = shell.start("make view")
+        with page_of(shell, view) as page:
+            assert view.wait_for_line(TOUCHDOWN).groups() == ("rover", "good")
+            shows(page, "[Ll]anded")
+        view.ctrl_c(statuses=(0,))
+
+
+def test_make_demo_writes_bags_and_reports():
+    with Shell() as shell:
+        said = shell.run("make demo")
+        assert "make view" in said
+        demo = shell.path(ROOT, "demo")
+        assert re.search(TOUCHDOWN, (demo / "landing" / "log.txt").read_text())[2] == "good"
+        for folder, topic in ((demo, "/left/image_raw"), (demo / "landing", "/camera/image_raw/compressed")):
+            counts = topics(folder / "bag")
+            assert min(counts[name] for name in (topic, "/imu/data", "/odom")) > 50
+            assert "plotly" in (folder / "report.html").read_text()
+
+
+def test_your_robot_is_driven_by_a_program_until_ctrl_c():
+    with Shell() as shell:
+        robot = shell.start("drone-bridge emulate robot --host 192.168.1.5 --trajectory way.csv")
+        launch = shell.start("drone-bridge launch robot.launch.xml robot_host:=192.168.1.5 view:=true")
+        launch.wait_for_line("granted subsystem 0")
+        assert re.search(r"^ok running +/robot_bridge .* connected$", shell.run("drone-bridge doctor"), re.MULTILINE)
+        driver, file = shell.start("python examples/drive.py"), shell.path(ROOT, "way.csv")
+        wait_for(file, lambda row: row["x"] > 0.3, "a drive")
+        driver.ctrl_c(statuses=(0,))
+        time.sleep(1.0)
+        stands_at = flight(file)[-1]["x"]
+        with page_of(shell, launch) as page:
+            shows(page, r"x 0\.\d+")
+        launch.ctrl_c()
+        assert end(robot.ctrl_c(statuses=(0,)))[:2] == pytest.approx((stands_at, 0.0), abs=0.01)
+
+
+def test_an_ar_drone_in_its_network_is_flown_from_the_page():
+    with Shell() as shell:
+        drone = shell.start("drone-bridge emulate ardrone --host 192.168.1.1 --trajectory flight.csv")
+        launch, file = shell.start("drone-bridge launch ardrone.launch.xml view:=true"), shell.path(ROOT, "flight.csv")
+        with page_of(shell, launch) as page:
+            take_the_helm(page)
+            press_twice(page, "[data-call$=takeoff]")
+            wait_for(file, lambda row: row["z"] > 0.5, "a takeoff")
+            press_twice(page, "[data-call$=land]")
+            wait_for(file, lambda row: row["z"] < 0.05, "a landing")
+        launch.ctrl_c()
+        assert "landed" in drone.ctrl_c(statuses=(0,))
+
+
+def test_a_simulation_that_waits_for_telemetry_is_kept_in_its_place():
+    with Shell() as shell:
+        drone = shell.start("drone-bridge emulate telemetry --role listen --trajectory flight.csv")
+        launch = shell.start("drone-bridge launch telemetry.launch.xml telemetry_role:=connect view:=true")
+        file = shell.path(ROOT, "flight.csv")
+        with page_of(shell, launch) as page:
+            shows(page, r"z [45]\.")
+            wait_until(lambda: len(flight(file)) > 250, "a flight of seconds", period_s=0.5)
+        launch.ctrl_c()
+        assert int(re.search(r"(\d+) commands", drone.ctrl_c(statuses=(0,)))[1]) > 50
+        rows = flight(file)
+        assert max(way_of(row, rows[0]) for row in rows) < 0.5
+
+
+def way_of(row, first):
+    return max(abs(row[axis] - first[axis]) for axis in "xyz")
+
+
+@pytest.mark.parametrize("seconds", [5, pytest.param(MINUTES_S, marks=pytest.mark.exhaustive)])
+def test_an_emulated_robot_drives_and_stays_for_minutes(seconds):
+    with Shell() as shell:
+        launch = shell.start("drone-bridge launch robot.launch.xml emulate:=true view:=true")
+        launch.wait_for_line("granted subsystem 0")
+        with page_of(shell, launch) as page:
+            turn = (
+                "drone-bridge topic pub -r 20 /cmd_vel geometry_msgs/msg/Twist '{linear: {x: 0.2}, angular: {z: 0.5}}'"
+            )
+            driver = shell.start(turn)
+            shows(page, r"x 0\.[1-9]")
+            driver.ctrl_c()
+            time.sleep(seconds)
+            assert page.evaluate("!/launch has ended/.test(document.body.innerText)")
+        said = launch.ctrl_c()
+        assert not re.search(r"ERROR|died|ended.*\n[^^]*\^C", said)
+        assert way(said) > 0.1
+
+
+def test_ten_lines_fly_and_land():
+    with Shell() as shell:
+        start = end(shell.run("drone-bridge emulate telemetry --duration 0.2"))
+        launch = shell.start("drone-bridge launch telemetry.launch.xml emulate:=true goals:=true")
+        launch.wait_for_line("Connected")
+        shell.run("python examples/fly.py")
+        said = launch.ctrl_c()
+        assert re.search(TOUCHDOWN, said)[1] == "ground"
+        x, y, z = end(said)
+        assert "on ground" in said
+        assert z < 0.2
+        assert (x - start[0], y - start[1]) == pytest.approx((2.0, 2.0), abs=0.4)
+
+
+def test_a_new_robot_is_written(tmp_path):
+    with Shell() as shell:
+        said = shell.run("drone-bridge new my_robot", folder=tmp_path)
+        assert sorted(file.name for file in (tmp_path / "my_robot").iterdir()) == [
+            *("README.md", "build_my_robot.py", "my_robot.py", "pyproject.toml", "test_my_robot.py")
+        ]
+        assert "pip install -e my_robot" in said
