@@ -326,19 +326,21 @@ class Vehicle:
             has_settled = time.monotonic() > found_s + _SETTLED_S
             return has_settled and len(calls) == len(self._holds.found) and all(call.done() for call in calls.values())
 
-        if patience_s > _DISCOVERY_S:
+        discovers_first = patience_s > _DISCOVERY_S
+        if discovers_first:
             self._finds(self._holds.find, lambda: any(count_services(self._node, each) for each in self._holds.all()))
-        if not (self._holds.found or patience_s <= _DISCOVERY_S) or not _waits(is_answered, patience_s):
-            silent = sorted(name for name in self._holds.found if name not in calls or not calls[name].done())
-            if silent:
-                still = "not" if is_held else "still"
-                has_not = f"{', '.join(silent)} has not answered for {patience_s:g} s"
-                raise VehicleError(f"{has_not}: {self._name[0].lower()}{self._name[1:]} may {still} be held.")
-            if not calls:
-                nodes = (node_of(name) for name in self._holds.all() if count_services(self._node, name))
-                there = ", ".join(sorted(nodes)[:_MOST_NAMED]) or "none"
-                isolation = f" {discovery_problem()}" if there == "none" else ""
-                raise VehicleError(f"{self._name} has no node that can be held; in this domain: {there}.{isolation}")
+        if (self._holds.found or not discovers_first) and _waits(is_answered, patience_s):
+            return calls
+        silent = sorted(name for name in self._holds.found if name not in calls or not calls[name].done())
+        if silent:
+            still = "not" if is_held else "still"
+            has_not = f"{', '.join(silent)} has not answered for {patience_s:g} s"
+            raise VehicleError(f"{has_not}: {self._name[0].lower()}{self._name[1:]} may {still} be held.")
+        if not calls:
+            nodes = (node_of(name) for name in self._holds.all() if count_services(self._node, name))
+            there = ", ".join(sorted(nodes)[:_MOST_NAMED]) or "none"
+            isolation = f" {discovery_problem()}" if there == "none" else ""
+            raise VehicleError(f"{self._name} has no node that can be held; in this domain: {there}.{isolation}")
         return calls
 
     def _answers(self, calls: dict[str, Any]) -> str:

@@ -86,10 +86,9 @@ PARAMETERS = (
         ParameterDeclaration(
             f"target.{name}",
             "",
-            f"Service or topic for {name}. If empty, {'target.reset, or ' * (name == EMERGENCY)}the service "
+            f"Service or topic for {name}. If empty, {'target.reset, or ' if name == EMERGENCY else ''}the service "
             f"dronegui_bridge/{name}{', a std_srvs/SetBool' if name == HOVER else f' or the topic {name}'}."
-            + " If it does not exist, reset is called."
-            * (name == EMERGENCY),
+            + (" If it does not exist, reset is called." if name == EMERGENCY else ""),
         )
         for name in TARGETS
     ),

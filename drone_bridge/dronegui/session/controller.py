@@ -778,8 +778,8 @@ class DroneGuiControllerSession(Session):
                     navdata += f", so it is unknown whether the drone flies: {self.advice}"
             if watch.has_drone_state(now_s) and watch.state is FlightState.DEFAULT:
                 emergency = "the drone's motors are off, as after an emergency. Call reset when it is on the ground"
-        other = f"{self._other_controller}. The drone hovers until hover is called with false" * self._is_overruled
-        return navdata, emergency, other
+        other = f"{self._other_controller}. The drone hovers until hover is called with false"
+        return navdata, emergency, other if self._is_overruled else ""
 
     @property
     def advice(self) -> str:

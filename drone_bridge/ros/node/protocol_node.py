@@ -229,9 +229,10 @@ class ProtocolNode(LifecycleNode):
     def advise(self, error: Exception) -> None:
         """Add the argument that chooses another port or serial line to an error of one in use."""
         if isinstance(error, LinkInUseError):
-            launched = (self._protocol_name + "_server" * self.is_server) * bool(os.environ.get(LAUNCHED))
-            error.advise(self.parameters.values(), "its parameter {}", launched)
-            error.argument += ", or set role: connect" * (self.parameters.values().get("role") == "listen")
+            launched = f"{self._protocol_name}_server" if self.is_server else self._protocol_name
+            error.advise(self.parameters.values(), "its parameter {}", launched if os.environ.get(LAUNCHED) else "")
+            if self.parameters.values().get("role") == "listen":
+                error.argument += ", or set role: connect"
 
     @log_failure
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
