@@ -31,6 +31,10 @@ class Obstacle(Enum):
         "end it, or give it a name or a namespace of its own; if it was killed, or is out of reach, restart this one",
     )
     CLOCK = "/clock is published by {nodes}", "set publish_clock to false in all nodes but one"
+    SECOND_ODOMETRY = (
+        "{topic} is published by {nodes}",
+        "let one of them use another topic; beside a filter (EKF), set publish_tf:=false, too",
+    )
     NO_TIME = (
         "use_sim_time is true and no time comes on /clock: all stamps are 0",
         "play with --clock, start the simulation, or set use_sim_time to false",

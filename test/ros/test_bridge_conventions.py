@@ -149,3 +149,19 @@ def test_a_listener_whose_address_is_no_longer_this_machine_s_says_so(ros, monke
     monkeypatch.setattr("drone_bridge.ros.node.protocol_node.is_own_address", "0.0.0.0".__eq__)
     node._report()
     assert "127.0.0.1, on which it listens" in node.report.status("link", "").message
+
+
+@pytest.mark.parametrize("publishes_odometry", [True, False])
+def test_a_second_publisher_of_a_bridge_s_odometry_is_named(ros, free_port, publishes_odometry):
+    node = ros.run(RobotBridge, port=free_port, publish_odometry=publishes_odometry)
+    topic = node.resolve_topic_name("odom")
+    other = [ros.node.create_publisher(Odometry, "odom", 1) for _ in range(1 if publishes_odometry else 2)]
+    wait_until(lambda: node.count_publishers(topic) == 2, "both publishers")
+    node._report()
+    message = node.report.status("link", "").message
+    assert ("/odom is published by " in message and f"/{ros.node.get_name()}" in message) is publishes_odometry
+    for each in other:
+        ros.node.destroy_publisher(each)
+    wait_until(lambda: node.count_publishers(topic) == publishes_odometry, "one publisher")
+    node._report()
+    assert "/odom is published" not in node.report.status("link", "").message

@@ -579,6 +579,9 @@ class ProtocolNode(LifecycleNode):
         name, number = self.get_fully_qualified_name(), self._namesakes.count(elapsed_s())
         several = {"number": number, "name": name} if number > 1 else None
         self.report.update_obstacle(Obstacle.NODE_NAME, several)
+        odometry = clock_conflict(self, self.resolve_topic_name("odom"))
+        is_ours = self.is_server or (odometry and name in str(odometry["nodes"]).split(" and "))
+        self.report.update_obstacle(Obstacle.SECOND_ODOMETRY, odometry if is_ours else None)
         waiting = NAMES.waiting(self._domain, name)
         self.report.update_obstacle(Obstacle.WAITING, {"process": waiting, "name": name} if waiting else None)
         values = self.parameters.values()

@@ -38,14 +38,15 @@ class TimeWatch:
         return {} if self._missed > REPORTS else None
 
 
-def clock_conflict(node: Node) -> dict[str, object] | None:
+def clock_conflict(node: Node, topic: str = CLOCK_TOPIC) -> dict[str, object] | None:
     """Return the facts of Obstacle.CLOCK if /clock has several publishers, of which `node` may be one; or None.
 
-    Call this only for nodes that follow or publish /clock: the query of DDS takes 0.1 ms.
+    So for another topic that should have one publisher. Call this only for nodes that use the topic: the query of DDS
+    takes 0.1 ms.
     """
-    infos = node.get_publishers_info_by_topic(CLOCK_TOPIC)
-    names = sorted(f"{info.node_namespace.rstrip('/')}/{info.node_name}" for info in infos)
-    return {"nodes": " and ".join(names)} if len(names) > 1 else None
+    infos = node.get_publishers_info_by_topic(topic)
+    names = sorted({f"{info.node_namespace.rstrip('/')}/{info.node_name}" for info in infos})
+    return {"nodes": " and ".join(names), "topic": topic} if len(names) > 1 else None
 
 
 def time_parameters(whose: str) -> tuple[ParameterDeclaration, ...]:
