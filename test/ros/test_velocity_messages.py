@@ -14,7 +14,7 @@ from twists import twist
 from drone_bridge.controllers import commands
 from drone_bridge.controllers.commands import VelocityCommands
 from drone_bridge.motion.body_velocity import BodyVelocity
-from drone_bridge.ros.commands.cmd_vel_type import CmdVelPublisher
+from drone_bridge.ros.commands.cmd_vel_type import UNKNOWN_NODE, CmdVelPublisher
 from drone_bridge.ros.commands.command_topics import CommandTopics
 from drone_bridge.ros.commands.velocity_messages import VelocityFrames
 from drone_bridge.ros.servers.neutral_repeater import NeutralRepeater
@@ -110,7 +110,10 @@ def test_while_held_the_type_changes_and_nothing_moves(bridge):
 @pytest.mark.parametrize("topic", ["/cmd_vel", "/cmd_vel_stamped"])
 def test_publishers_of_another_type_are_an_obstacle(bridge, topic):
     ours, other = (Twist, TwistStamped) if topic == "/cmd_vel" else (TwistStamped, Twist)
-    bridge.publishers = [endpoint("teleop", ours, topic), endpoint("navigation", other, topic)]
+    bridge.publishers = [endpoint("teleop", ours, topic), endpoint(UNKNOWN_NODE, other, topic)]
+    bridge.pass_second()
+    assert bridge.conditions["other_type"] is None  # its name comes in the next moment
+    bridge.publishers[1:] = [endpoint("navigation", other, topic)]
     bridge.pass_second()
     reason = bridge.conditions["other_type"]
     assert f"{topic} is followed as geometry_msgs/msg/{ours.__name__};" in reason

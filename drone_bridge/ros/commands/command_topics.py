@@ -15,7 +15,13 @@ from geometry_msgs.msg import Twist, TwistStamped
 
 from drone_bridge.motion.body_velocity import STILL, BodyVelocity
 from drone_bridge.net.clock import elapsed_s
-from drone_bridge.ros.commands.cmd_vel_type import BRIDGE_PERIOD_S, CONTROLLERS, followed_type, independent
+from drone_bridge.ros.commands.cmd_vel_type import (
+    BRIDGE_PERIOD_S,
+    CONTROLLERS,
+    UNKNOWN_NODE,
+    followed_type,
+    independent,
+)
 from drone_bridge.ros.commands.command_ages import CommandAges
 from drone_bridge.ros.commands.command_streams import PERIOD_S, CommandStreams
 from drone_bridge.ros.commands.command_topic import CommandTopic, RawT, Refusal, has_only_zeros, non_finite_field
@@ -156,7 +162,10 @@ class CommandTopics(Generic[RawT]):
             if topic.name == "cmd_vel" and (wanted := followed_type(present, found)) is not present:
                 self._change_type(topic, wanted)
                 present = wanted
-            if others := endpoints_by_type(each for each in found if each.topic_type != name_of_type(present)):
+            others = endpoints_by_type(
+                each for each in found if each.topic_type != name_of_type(present) and each.node_name != UNKNOWN_NODE
+            )
+            if others:
                 ignored.append({"topic": topic.full_name, "followed": name_of_type(present), "ignored": others})
         self._node.report.update_obstacle(Obstacle.OTHER_TYPE, ignored[0] if ignored else None)
 
