@@ -32,6 +32,7 @@ class Intent:
 
     def command(self, topic, velocity):
         """Note a valid command."""
+        self.wanted()  # until now
         if topic == CMD_VEL and self._life.now_s - self.streams[STAMPED].last_s < COMMAND_S:
             return  # overruled
         self.streams[topic] = Stream(velocity, self._life.now_s)

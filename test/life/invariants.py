@@ -14,6 +14,10 @@ DECIDED_S, LAST_WORDS_S = 0.3, 1.0
 WORST_S = 9.0
 #: Speed that odometry may show at first when the vehicle has stopped, m/s, and time after which it must be 0, s.
 STANDING_M_S, LONG_REST_S = 1e-3, 20.0
+#: Time after which a peer that was silent several times counts as well, s.
+HEARD_WELL_S = 90.0
+#: Distance beyond a fence, and from a goal, that is allowed, m.
+BEYOND_M, AT_GOAL_M = 0.3, 0.3
 #: Time of a landing, s.
 LANDS_S = 25.0
 
@@ -53,6 +57,15 @@ class Invariants:
 
     # What the vehicle is told.
 
+    def fenced(self):
+        """A vehicle whose odometry was never disturbed stays in its fence."""
+        home, motion = self._home, self._home.vehicle.motion
+        if not home.vehicle.fence_m or not home.vehicle.has_odometry or home.nature.began_s > -math.inf:
+            return None
+        motion.advance()
+        away = math.hypot(motion.x, motion.y)
+        return away > home.vehicle.fence_m + BEYOND_M and f"{away:.2f} m from the start"
+
     def neutral(self):
         wanted, for_s = self._home.intent.wanted()
         if wanted != ZERO:
@@ -79,9 +92,9 @@ class Invariants:
     def followed(self):
         wanted, for_s = self._home.intent.wanted()
         vehicle = self._home.vehicle
-        if wanted in (None, ZERO) or for_s < 1.0 or not self.is_calm or vehicle.flies_by_goals:
+        if wanted in (None, ZERO) or for_s < 1.0 or not self.is_calm or vehicle.flies_by_goals or vehicle.fence_m:
             return None
-        bounded = vehicle.bounded(wanted)
+        bounded = vehicle.limited(wanted)
         is_same = _are_same(vehicle.told, bounded, vehicle.QUANTUM)
         return "" if is_same else f"told {vehicle.told} for {wanted}, which is {bounded} within its maxima"
 
@@ -121,7 +134,10 @@ class Invariants:
     def connected(self):
         if not self.is_calm:
             return None
-        return "" if self._home.bridge.report.is_open else f"{self._home.bridge.report.state!r}: {self._home.why()}"
+        report = self._home.bridge.report
+        return (
+            "" if report.is_open and not report.is_silent else f"{self._home.bridge.report.state!r}: {self._home.why()}"
+        )
 
     def healthy(self):
         """No condition without a cause, and none is missing."""
@@ -137,7 +153,8 @@ class Invariants:
         quiet_s = self._life.now_s - home.user.acted_s
         if not self.is_calm or quiet_s < 5.0 or wanted != ZERO or for_s < 5.0 or home.intent.held is not False:
             return None
-        odd = {name: each.sentence for name, each in conditions.items() if name not in home.vehicle.conditions()}
+        known = *home.vehicle.conditions(), *(("hanging_peer",) if home.nature.calm_s < HEARD_WELL_S else ())
+        odd = {name: each.sentence for name, each in conditions.items() if name not in known}
         return odd and f"it rests, and its conditions are {odd}"
 
     def answered(self):
@@ -176,6 +193,9 @@ class Invariants:
         self._rest = sample
         if max(map(abs, sample.speeds)) > (0.0 if self._is_long else STANDING_M_S):
             return f"at rest for {for_s:.1f} s, and odom moves by {sample.speeds}"
+        goal, home.pilot.reached = home.pilot.reached, None
+        if goal and math.dist(goal, sample.odom[:2]) > AT_GOAL_M:
+            return f"at {sample.odom}, after the goal {goal} was reached"
         return self._compare(before, sample) if before else None
 
     def _sample(self, key):
@@ -244,6 +264,7 @@ ROWS = (
         Invariants.last_words,
     ),
     Row("followed", "helm before cmd_vel_stamped before cmd_vel, and within the maxima", 0.1, Invariants.followed),
+    Row("fenced", "the vehicle stays in its fence", 0.5, Invariants.fenced),
     Row("bounded", "nothing beyond the vehicle's range", 0.1, Invariants.bounded),
     Row("obeys", "the emulated body moves as told", 0.5, Invariants.obeys),
     Row("rests", "a drone without a command comes to rest", 0.5, Invariants.rests),

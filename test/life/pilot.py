@@ -15,6 +15,8 @@ class Pilot:
 
     def __init__(self, home):
         self._home, self._life, self._acts, self._rng = home, home.life, home.acts, home.acts.rng
+        #: Place of the goal that was reached and not left, in odom.
+        self.reached = None
 
     def follow(self, *goals):
         """Send goals one after another, until one fails, and leave. Return whether all have succeeded."""
@@ -50,7 +52,9 @@ class Pilot:
         self._home.invariants.checks["goals are true"] += 1
         if goal.status == "succeeded" and (why := self._home.vehicle.untrue(name, fields, before)):
             self._life.fault("goals are true", f"{name} {fields}: {message!r}, but {why}")
-        return goal.status == "succeeded"
+        is_success = goal.status == "succeeded"
+        self.reached = fields["to"][:2] if is_success and name == "go_to" else None
+        return is_success
 
 
 def _request(name, fields):

@@ -26,7 +26,7 @@ class User:
     ACTS = {  # noqa: RUF012
         "drive": 10, "tiny": 2, "nudge": 3, "stop": 2, "rest": 6, "hold": 5, "wish": 3, "helm": 4, "two_programs": 3,
         "overrule": 3, "late": 2, "nonsense": 2, "request": 5, "requests": 2, "watch": 4, "walk_away": 1,
-        "fly": 12, "soar": 3, "hold_in_flight": 3,
+        "fly": 12, "soar": 3, "hold_in_flight": 3, "go": 5,
     }  # fmt: skip
 
     def __init__(self, home):
@@ -59,6 +59,7 @@ class User:
     def stream(self, topic, velocity, seconds, *, age_s=0.0, rate=RATE_HZ, counts=True):
         """Publish a velocity for a time. With `counts` it is valid."""
         self._acts.say(f"   {topic} {velocity} for {seconds:.2f} s")
+        self._home.pilot.reached = None
         twist = Twist()
         twist.linear.x, twist.linear.y, twist.linear.z, twist.angular.z = velocity
         for _ in range(max(1, round(seconds * rate))):
@@ -201,6 +202,12 @@ class User:
         yield self._rng.choice((1.0, 5.0, 90.0))
         if not is_success:
             yield from self._home.pilot.follow(("land", {}))
+
+    def go(self):
+        """Send a rover somewhere, and let it rest there."""
+        to = round(self._rng.uniform(-3, 3), 2), round(self._rng.uniform(-3, 3), 2), 0.0
+        yield from self._home.pilot.follow(("go_to", {"to": to}))
+        yield 5.0
 
     def soar(self):
         """Fly by hand, and let go."""

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from virtual_link import SERVER, Datagrams, Network, Streams
 from virtual_time import Process
 
+from drone_bridge.controllers.rover_controller import RoverController
 from drone_bridge.net.link_loop import Connected, Disconnected, ReceivedData
 
 
@@ -89,6 +90,11 @@ class Vehicle:
         #: Times and texts of what arrived.
         self.wire_log = deque(maxlen=10_000)
         self.is_on, self.process, self.runs = False, None, 0
+        #: Limits of this life, m/s and m; 0: none.
+        self.max_m_s, self.fence_m = life.rng.choice(((0.0, 0.0), (0.0, 0.0), (0.4, 0.0), (0.0, 6.0)))
+        if not self.flies_by_goals:
+            limits = {"limits.max_speed": self.max_m_s, "limits.fence_radius": self.fence_m}
+            self.parameters = {**self.parameters, **{name: value for name, value in limits.items() if value}}
 
     # For the kinds.
 
@@ -124,7 +130,7 @@ class Vehicle:
         """Return the velocity of the emulated body; None if it need not be as told."""
 
     #: Class and parameters of the controller of goals, if any.
-    controller = None
+    controller = RoverController, {}
 
     def untrue(self, name, fields, before):
         """Return why the success of a goal is not true, or "". `before` was the height at its beginning."""
@@ -140,9 +146,14 @@ class Vehicle:
 
     def allows(self, act):
         """Return whether an act of User makes sense."""
-        if act in ("fly", "soar", "hold_in_flight"):
-            return self.is_drone
+        if act in ("fly", "soar", "hold_in_flight", "go"):
+            return self.is_drone is (act != "go")
         return self.requests or not act.startswith("request")
+
+    def limited(self, asked):
+        """Return a velocity within the limits, and then within the maxima."""
+        share = min(1.0, self.max_m_s / (math.hypot(*asked[:3]) or 1.0)) if self.max_m_s else 1.0
+        return self.bounded(Told(*(share * each for each in asked[:3]), asked.turn))
 
     def bounded(self, asked):
         """Return what a calm vehicle must be told for a velocity that is asked of the bridge."""
