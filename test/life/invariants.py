@@ -18,6 +18,8 @@ STANDING_M_S, LONG_REST_S = 1e-3, 20.0
 HEARD_WELL_S = 90.0
 #: Distance beyond a fence, and from a goal, that is allowed, m.
 BEYOND_M, AT_GOAL_M = 0.3, 0.3
+#: Time until a stop is acknowledged, s.
+STOP_ROUND_TRIP_S = 0.012
 #: Time of a landing, s.
 LANDS_S = 25.0
 
@@ -206,7 +208,7 @@ class Invariants:
         speeds = twist.linear.x, twist.linear.y, twist.angular.z
         yaw = math.atan2(2 * (q.w * q.z + q.x * q.y), 1 - 2 * (q.y * q.y + q.z * q.z))
         truth = motion.x, motion.y, motion.heading
-        ways = {"way": motion.way, "turned": motion.turned}
+        ways = {"way": motion.way, "turned": motion.turned, "stops": motion.stops}
         return SimpleNamespace(key=key, odom=(at.x, at.y, yaw), truth=truth, speeds=speeds, **ways)
 
     def _compare(self, before, now):
@@ -218,8 +220,9 @@ class Invariants:
         (x, y, turn), (true_x, true_y, true_turn) = ways
         way, turned = now.way - before.way, now.turned - before.turned
         off, off_turn = math.hypot(x - true_x, y - true_y), abs(math.remainder(turn - true_turn, math.tau))
-        allowed_turn = vehicle.ODOM_RAD + vehicle.ODOM_SHARE * turned
-        allowed = vehicle.ODOM_M + (vehicle.ODOM_SHARE + min(2.0, allowed_turn)) * way
+        late = STOP_ROUND_TRIP_S * (now.stops - before.stops)  # a stop counts once it is acknowledged
+        allowed_turn = vehicle.ODOM_RAD + vehicle.ODOM_SHARE * turned + 2.0 * late
+        allowed = vehicle.ODOM_M + late + (vehicle.ODOM_SHARE + min(2.0, allowed_turn)) * way
         if off > allowed or off_turn > allowed_turn:
             return f"odom moved by {ways[0]}, and the vehicle was told to move by {ways[1]}, over {way:.2f} m"
         return ""

@@ -32,13 +32,14 @@ class Motion:
     def __init__(self, life, lag_s=0.0):
         self._life, self._lag_s, self._then_s = life, lag_s, life.now_s
         self.x = self.y = self.heading = self.way = self.turned = 0.0
-        self._told, self._speeds, self.changed_s = ZERO, [0.0, 0.0, 0.0], life.now_s
+        self._told, self._speeds, self.changed_s, self.stops = ZERO, [0.0, 0.0, 0.0], life.now_s, 0
 
     def tell(self, told):
         """Move until now as told before, and then as told now."""
         self.advance()
         if told != self._told:
             self._told, self.changed_s = told, self._life.now_s
+            self.stops += told == ZERO
 
     def advance(self):
         seconds, self._then_s = self._life.now_s - self._then_s, self._life.now_s
