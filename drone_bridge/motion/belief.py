@@ -16,12 +16,12 @@ SETTLED_TIMES = 3.0
 class Belief:
     """Trust in one quantity, which is believed at first. Pure; call `judge` for each measurement."""
 
-    def __init__(self) -> None:
+    def __init__(self, agreement_s: float = AGREEMENT_S) -> None:
         #: Reason for the doubt, a sentence without a full stop; empty while the quantity is believed.
         self.reason = ""
         self._contradicted_s = self._agreed_s = 0.0
         self._believed_s = math.inf
-        self._needed_s = AGREEMENT_S
+        self._needed_s = self._agreement_s = agreement_s
 
     @property
     def is_relapse_likely(self) -> bool:
@@ -40,7 +40,7 @@ class Belief:
             self._agreed_s = 0.0
             self._contradicted_s += step_s
             if not self.reason and self._contradicted_s > DOUBT_S:
-                needed_s = 2 * self._needed_s if self.is_relapse_likely else AGREEMENT_S
+                needed_s = 2 * self._needed_s if self.is_relapse_likely else self._agreement_s
                 self._needed_s = min(needed_s, LONGEST_AGREEMENT_S)
                 self.reason = problem
             return

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""JudgedPosition: plausibility check of a measured position, by the thrust, drag and wind of the body. Pure."""
+"""JudgedPosition: plausibility check of a measured position, by the thrust and drag of the body. Pure."""
 
 import math
 from collections.abc import Sequence
@@ -10,6 +10,8 @@ from drone_bridge.motion.judged_speed import JudgedSpeed
 
 #: A position farther than this from the predicted one is refused, m.
 JUMP_M = 1.0
+#: No wind changes by more, m/s: a drone by thrust, with less drag, tilts farther than any wind asks for.
+MOST_WIND_M_S = 10.0
 #: Time over which positions give a velocity, s; longer reduces the effect of their errors.
 WINDOW_S = 0.1
 #: A position may not repeat to the last digit for longer, s, once tilt has pulled the drone meanwhile, m/s^2.
@@ -28,7 +30,7 @@ class JudgedPosition:
 
     def __init__(self, decay: float) -> None:
         """`decay` is the decay rate of the speed by drag, 1/s."""
-        self._jumps, self._speed, self._decay = Belief(), JudgedSpeed(decay), decay
+        self._jumps, self._speed, self._decay = Belief(), JudgedSpeed(decay, MOST_WIND_M_S), decay
         self.begin()
 
     def begin(self) -> None:
@@ -54,11 +56,6 @@ class JudgedPosition:
     def velocity(self) -> complex:
         """Last believed horizontal velocity, x + jy, m/s."""
         return self._speed.velocity
-
-    @property
-    def wind(self) -> complex:
-        """Last believed acceleration by wind, x + jy, m/s^2."""
-        return self._speed.wind
 
     def believed(
         self, measured: Sequence[float], predicted: Sequence[float], pull: complex, step_s: float

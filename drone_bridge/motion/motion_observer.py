@@ -1,33 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""MotionObserver: plausibility check of the motion reported by a tilt-controlled drone. Pure, with time as an input.
+"""MotionObserver: refuses motion that no healthy drone that is commanded by tilt reports. Pure, with time as an input.
 
-Theory of operation:
+Each quantity has a Belief. It is *believed*, or *doubted* once it has contradicted for DOUBT_S, until it has agreed for
+AGREEMENT_S, or longer after a relapse. A single measurement can be *refused*.
 
-Reports are believed only if a body with the drone's tilt, drag and wind can move like that. Four quantities are judged,
-each by its Belief. A quantity is *believed*, or *doubted* once it has contradicted the model for DOUBT_S, until it has
-agreed for AGREEMENT_S, or longer after a relapse. A single measurement can be *refused*; the model's value then
-replaces it.
+| quantity | contradiction |
+|---|---|
+| speed (JudgedSpeed) | a leap; repeated to the last digit while the tilt changes; growing against the tilt, as one of \
+the wrong sign does |
+| height, heading (JudgedLevel) | a leap, unless it persists: then it is a new level |
+| vertical speed | the height changes otherwise |
+| time (JudgedDelay) | the reported tilt follows the commanded one, more than LATE_S later |
 
-| quantity | model | contradiction |
-|---|---|---|
-| speed (JudgedSpeed) | acceleration by the reported tilt, drag, slowly changing wind | a jump; a velocity that does \
-not follow from the tilt, such as one of the wrong sign or unit; one that is repeated to the last digit |
-| height, heading (JudgedLevel) | the commanded rate | a jump, unless it persists: then it is a new level; no movement \
-in spite of a command |
-| time | the reported tilt follows the commanded one | it follows more than LATE_S later |
+Gusts, walls, hands, ceilings, lost reports, and simulators that pause or run slowly cause none of these. If the tilt is
+not reported, the commanded one replaces it.
 
-Four situations resemble wrong measurements. *Gusts* accelerate a drone independently of its tilt. They change over
-seconds, and their recent strength sets the allowed difference between model and measurement. *A wall* stops a drone:
-ProvenWind bounds the tilt, and reports it. *A hand* carries the drone. Its tilt then differs from the commanded one, as
-in autonomous hover, and any movement is plausible; `held_up_in` bounds the tilt meanwhile. *A simulator* may pause, or
-run at SLOWEST_TIME. In a step longer than LONGEST_STEP_S, a drone may therefore not have moved, and delays are not
-judged for EFFECT_S afterwards.
-
-The tilt is compared with the commands of the last seconds, at each of DELAYS_S. Either it follows them within LATE_S,
-or with a longer delay, or something else tilts the drone. If the tilt is not reported, the commanded one replaces it.
-
-A doubted speed is not used for control: the tilt is bounded, and the model's velocity is used. A doubted height or
-heading is not held. Neither triggers a landing.
+A doubted speed is not used for control: the drone goes back to level, and flies gently by what is commanded. A doubted
+height or heading is not held. Neither triggers a landing.
 """
 
 from __future__ import annotations
@@ -39,41 +28,25 @@ from typing import NamedTuple
 
 from drone_bridge.motion.belief import LONGEST_STEP_S, Belief
 from drone_bridge.motion.body_velocity import BodyVelocity
-from drone_bridge.motion.judged_level import MEMORY_S, JudgedLevel
+from drone_bridge.motion.judged_delay import KEPT_EVERY_S, JudgedDelay
+from drone_bridge.motion.judged_level import JudgedLevel
 from drone_bridge.motion.judged_speed import JudgedSpeed
 from drone_bridge.motion.tilted_drone import GRAVITY, Motion, Shares, TiltedDrone, direction_of, pull_of
 
 #: A longer gap between measurements restarts the observer, s.
 LONGEST_GAP_S = 1.0
-#: Jumps, and commanded movements that must show, of height, m, and heading, rad.
-HEIGHT_JUMP_M, LEAST_CLIMB_M = 0.2, 0.4
-YAW_JUMP_RAD, LEAST_TURN_RAD = 0.15, 0.5
-#: Allowed difference between the climb by height and by vertical speed, m; and the slowest simulation, in simulated
-#: seconds per second.
-CLIMBS_APART_M, SLOWEST_TIME = 0.6, 0.5
-#: Largest usable delay of measurements, s; and the delays between commands and tilt that are compared, s.
-LATE_S = 0.45
-DELAYS_S = tuple(0.1 * number for number in range(31))
-KEPT_EVERY_S = 0.03
-#: Time within which a command takes effect, unless measurements are late, s.
-EFFECT_S = 0.6
+#: Leaps of height, m, and heading, rad, beyond what twice the fastest rates explain; and movements that must show.
+HEIGHT_LEAP_M, LEAST_CLIMB_M = 0.3, 0.2
+YAW_LEAP_RAD, LEAST_TURN_RAD = 0.3, 0.25
+#: Allowed difference between the climb by height and by vertical speed, m; the time over which they are compared, s;
+#: and the slowest simulation, in simulated seconds per second.
+CLIMBS_APART_M, MEMORY_S, SLOWEST_TIME = 0.6, 3.0, 0.5
 #: A velocity is frozen if it repeats for longer, s, while the acceleration by tilt changes by this, m/s^2. If it has
 #: changed by less than FINE_M_S, m/s, before, it is not rounded, and half of that is enough for twice the time. If it
 #: is rounded, the tilt must also have bent the course of the velocity by more than its least change.
 FROZEN_S, FROZEN_PULL, FINE_M_S = 0.4, 0.3, 0.01
 #: Reports are clamped to this, m and m/s, since squares of larger numbers may overflow.
 BEYOND_ALL = 1e6
-#: Time over which tilts are compared, s.
-COMPARED_S = 0.6
-#: Time constant of a lasting difference of tilts, such as a tilted trim, s.
-OFFSET_S = 3.0
-#: Share of the time that counts as agreement while no delay could show.
-QUIET_SHARE = 0.25
-#: How long a drone counts as carried after its tilt differed from the commanded one, s.
-STRANGE_S = 2.0
-#: Differences of tilts, as shares of the full tilt: the least that reveals a delay; the largest of equal tilts; the
-#: least of different ones. And the largest ratio of mean squares, with and without a delay, that proves the delay.
-TELLING_SHARE, SAME_SHARE, STRANGE_SHARE, BETTER_SHARE = 0.1, 0.2, 0.35, 0.3
 
 
 class Trust(NamedTuple):
@@ -86,31 +59,19 @@ class Trust(NamedTuple):
     is_settled: bool = True  # false for a while after a doubt of the speed or the time
 
 
-class _TimedCommand(NamedTuple):
-    """Command at a time."""
-
-    at_s: float
-    pull: complex | None  # by the lagged tilt, forward + j left, m/s^2; None in autonomous hover
-    climb: float  # m/s
-    yaw_rate: float  # rad/s
-
-
 class MotionObserver:
     """Observer of one drone. Call `commanded` for each command, and `observe` for each measurement."""
 
     def __init__(self, drone: TiltedDrone) -> None:
         self._drone = drone
-        self._full_pull = GRAVITY * math.tan(drone.max_tilt)
         self.restart()
 
     def restart(self) -> None:
         """Reset for another drone."""
         self.speed = JudgedSpeed(self._drone.drag)
-        self.height = JudgedLevel("height", HEIGHT_JUMP_M, LEAST_CLIMB_M)
-        self.heading = JudgedLevel("heading", YAW_JUMP_RAD, LEAST_TURN_RAD)
-        self._time, self._climb = Belief(), Belief()
-        self._history: deque[_TimedCommand] = deque(maxlen=128)
-        self._newest = _NOTHING
+        self.height = JudgedLevel("height", HEIGHT_LEAP_M, LEAST_CLIMB_M, 2.0 * self._drone.max_climb)
+        self.heading = JudgedLevel("heading", YAW_LEAP_RAD, LEAST_TURN_RAD, 2.0 * self._drone.max_yaw_rate)
+        self._climb, self._delay = Belief(), JudgedDelay(GRAVITY * math.tan(self._drone.max_tilt))
         self._finest = math.inf  # least change of a component of the velocity, m/s
         self._pulls: deque[tuple[float, complex]] = deque(maxlen=128)  # with times, since the velocity repeats
         self.begin()
@@ -118,17 +79,15 @@ class MotionObserver:
     def begin(self) -> None:
         """Restart with the next measurement. Doubts stay."""
         self._measured_s: float | None = None
+        self._commanded, self._commanded_s = 0j, -math.inf  # pull by the commanded tilt, m/s^2
+        self._rates = 0.0, 0.0  # commanded climb, m/s, and turn, rad/s
         self._yaw = 0.0  # last reported, continuous, rad
         self._pull = 0j  # m/s^2
-        self._strange_until_s = -math.inf  # until then its tilt counts as not commanded
         self._repeated: tuple[float, float] | None = None  # velocity
         self._repeated_since_s = self._tilted = 0.0
         self._pulled = 0j
         self._climbed_m = 0.0, 0.0  # by vertical speed and by height, in the last MEMORY_S
-        self._compared_from_s = -math.inf  # from then on, the tilt is compared with commands
-        self._errors = [0.0] * len(DELAYS_S)  # mean squares without the mean, (m/s^2)^2
-        self._offsets = [0j] * len(DELAYS_S)  # means of the differences, m/s^2
-        for judged in (self.speed, self.height, self.heading):
+        for judged in (self.speed, self.height, self.heading, self._delay):
             judged.begin()
 
     # Beliefs.
@@ -136,31 +95,23 @@ class MotionObserver:
     @property
     def reasons(self) -> list[str]:
         """Reasons for doubts, as sentences without a full stop; empty while all measurements are believed."""
-        beliefs = (self.speed.belief, self._time, self.height.belief, self._climb, self.heading.belief)
+        beliefs = (self.speed.belief, self._delay.belief, self.height.belief, self._climb, self.heading.belief)
         return [belief.reason for belief in beliefs if belief.reason]
 
     @property
     def trust(self) -> Trust:
-        is_in_time = not self._time.reason
+        is_in_time, speed = not self._delay.belief.reason, self.speed.belief
+        height = is_in_time and self.height.is_followed
         return Trust(
-            is_in_time and not self.speed.belief.reason,
-            is_in_time and self.height.is_followed,
-            is_in_time and self.height.is_followed and not self._climb.reason,
+            is_in_time and not speed.reason,
+            height,
+            height and not self._climb.reason,
             is_in_time and self.heading.is_followed,
-            self.speed.belief.is_settled and self._time.is_settled,
+            speed.is_settled and self._delay.belief.is_settled,
         )
 
-    @property
-    def held_up_in(self) -> float | None:
-        """Acceleration by wind, m/s^2, while a hand carries the drone, or its reports are late.
-
-        None otherwise.
-        """
-        is_strange = self._measured_s is not None and self._measured_s < self._strange_until_s
-        return abs(self.speed.wind) if is_strange else None
-
     def believed(self, motion: Motion) -> Motion:
-        """Return the motion that was just observed, without jumps. The model's velocity replaces a refused one."""
+        """Return the motion that was just observed, without leaps. The last velocity replaces a refused one."""
         velocity = complex(motion.forward, motion.left)
         if self.speed.is_refused:
             velocity = self.speed.velocity / direction_of(self.heading.value)
@@ -171,20 +122,16 @@ class MotionObserver:
     # Inputs.
 
     def commanded(self, shares: Shares | None, wanted: BodyVelocity | Shares | None, now_s: float) -> None:
-        """Update the model by a sent command. `shares` is None in autonomous hover; `wanted` is None for a stop."""
-        pull, before, drone = None, self._newest, self._drone
-        climb = yaw_rate = 0.0
+        """Record sent shares. None: the drone hovers by itself. `wanted` is what they fly; None for a stop."""
+        self._rates = 0.0, 0.0
         if isinstance(wanted, BodyVelocity):
-            climb, yaw_rate = wanted.up, wanted.turn
+            self._rates = wanted.up, wanted.turn
         elif wanted is not None:
-            climb, yaw_rate = wanted.thrust * drone.max_climb, wanted.yaw * drone.max_yaw_rate
-        if shares is not None:
-            kept = math.exp(-max(now_s - before.at_s, 0.0) / drone.tilt_lag)
-            full = pull_of(shares.roll * drone.max_tilt, shares.pitch * drone.max_tilt)
-            pull = full + kept * ((self._pull if before.pull is None else before.pull) - full)
-        self._newest = _TimedCommand(now_s, pull, climb, yaw_rate)
-        if not self._history or now_s - self._history[-1].at_s > KEPT_EVERY_S:
-            self._history.append(self._newest)
+            self._rates = wanted.thrust * self._drone.max_climb, wanted.yaw * self._drone.max_yaw_rate
+        kept, drone = math.exp(-max(now_s - self._commanded_s, 0.0) / self._drone.tilt_lag), self._drone
+        full = pull_of(shares.roll * drone.max_tilt, shares.pitch * drone.max_tilt) if shares else 0j
+        self._commanded, self._commanded_s = full + kept * (self._commanded - full), now_s
+        self._delay.commanded(self._commanded if shares else None, now_s)
 
     def observe(self, motion: Motion, now_s: float) -> None:
         """Judge a new measurement."""
@@ -192,51 +139,20 @@ class MotionObserver:
             self.begin()
             self._measured_s, self._yaw = now_s, motion.yaw
         step_s, self._measured_s = max(now_s - self._measured_s, 1e-3), now_s
-        before, now, (late,) = self._pull, self._newest, self._commanded_at(now_s - EFFECT_S)
-        self._pull = (now.pull or 0j) if motion.pull is None else motion.pull
-        is_free = self._compare_tilts(now_s, step_s, is_reported=motion.pull is not None)
+        before, self._pull = self._pull, self._commanded if motion.pull is None else motion.pull
         motion = motion._replace(**{name: _bounded(getattr(motion, name)) for name in ("forward", "left", "height")})
+        self._delay.observe(motion.pull, now_s, step_s)
         self._yaw += math.remainder(motion.yaw - self._yaw, math.tau)
-        self.heading.observe(self._yaw, now.yaw_rate, late.yaw_rate, step_s, is_free=is_free)
-        is_first, height = not self.height.is_known, self.height.value
-        self.height.observe(motion.height, now.climb, late.climb, step_s, is_free=is_free)
-        if not is_first:
-            self._compare_climbs(motion.up, self.height.value - height, step_s)
+        self.heading.observe(self._yaw, self._rates[1], step_s)
+        height = self.height.value if self.height.is_known else motion.height
+        self.height.observe(motion.height, self._rates[0], step_s)
+        self._compare_climbs(motion.up, self.height.value - height, step_s)
         direction = direction_of(self.heading.value)
         velocity = complex(motion.forward, motion.left) * direction
         pull, is_frozen = 0.5 * (before + self._pull) * direction, self._is_frozen(motion, now_s)
-        self.speed.observe(velocity, pull, step_s, is_free=is_free, is_frozen=is_frozen)
+        self.speed.observe(velocity, pull, step_s, is_frozen=is_frozen)
 
     # Judgement.
-
-    def _compare_tilts(self, now_s: float, step_s: float, *, is_reported: bool) -> bool:
-        """Judge the delay of the tilt. Return True if the tilt does not follow commands: something else moves it."""
-        if not is_reported or self._newest.pull is None:
-            self._strange_until_s = -math.inf
-            self._time.judge("", step_s)  # nothing can be compared: a doubt has to end
-            return self._newest.pull is None
-        if step_s > LONGEST_STEP_S:  # a simulator may have paused: the next tilts are by commands before that
-            self._compared_from_s = now_s + EFFECT_S
-        if now_s < self._compared_from_s:
-            return now_s < self._strange_until_s
-        commands = self._commanded_at(*(now_s - delay_s for delay_s in DELAYS_S))
-        differences = [None if each.pull is None else self._pull - each.pull for each in commands]
-        worst = max((each for each in differences if each is not None), key=abs, default=0j)  # if a command is unknown
-        share, slowly = -math.expm1(-step_s / COMPARED_S), -math.expm1(-step_s / OFFSET_S)
-        for number, each in enumerate(differences):
-            missed = worst if each is None else each
-            self._offsets[number] += slowly * (missed - self._offsets[number])  # a tilted trim is not a delay
-            self._errors[number] += share * (abs(missed - self._offsets[number]) ** 2 - self._errors[number])
-        in_time = min(error for error, delay_s in zip(self._errors, DELAYS_S, strict=True) if delay_s < LATE_S)
-        least, full = min(self._errors), self._full_pull**2
-        is_told = in_time > TELLING_SHARE**2 * full and least < SAME_SHARE**2 * full
-        late_s = DELAYS_S[self._errors.index(least)]
-        is_late = is_told and least < BETTER_SHARE * in_time
-        shows = max(self._errors) > TELLING_SHARE**2 * full  # so that a delay would show
-        step_s *= 1.0 if is_late or shows or not self._time.reason else QUIET_SHARE
-        self._time.judge(f"its reports are late, by some {late_s:.1f} s" if is_late else "", step_s)
-        self._strange_until_s = now_s + STRANGE_S if in_time > STRANGE_SHARE**2 * full else self._strange_until_s
-        return now_s < self._strange_until_s
 
     def _is_frozen(self, motion: Motion, now_s: float) -> bool:
         """Return whether a velocity is repeated to the last digit although the tilt changes, which is impossible."""
@@ -285,19 +201,6 @@ class MotionObserver:
         self._climb.judge(
             "its own vertical speed can't be right: its height changes otherwise" if is_apart else "", step_s
         )
-
-    def _commanded_at(self, *times_s: float) -> list[_TimedCommand]:
-        """Return the commands at times, the latest first; _NOTHING for one that is unknown."""
-        earlier, found = reversed((_NOTHING, *self._history)), []
-        command = next(earlier)
-        for at_s in times_s:
-            while command.at_s > at_s:
-                command = next(earlier)
-            found.append(command)
-        return found
-
-
-_NOTHING = _TimedCommand(-math.inf, None, 0.0, 0.0)
 
 
 def _bounded(value: float) -> float:

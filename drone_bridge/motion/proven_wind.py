@@ -5,9 +5,9 @@ A drone that reports no motion, with or without noise, may be held by a wall or 
 No report tells these apart, and with a dead sensor, more tilt flies the drone away. Feedback may therefore use the
 *proven* wind, which has moved the drone against the command by its own reports, and LENT in addition. Three times of
 that may be used for a moment, as in a gust. What is lent is taken back after LENT_S in which the drone reports no
-motion although more is needed, and after SAID_S that is a doubt. A stronger wind blows the drone, and is proven. Only
-a drone that is asked to move, and moves at less than half of that speed, reports no motion: one that is asked to stay,
-and stays in the wind by what was lent, answers.
+motion although more is needed, and as much again, so that a wind that just held it blows it, and is proven. After
+SAID_S that is a doubt. Only a drone that is asked to move, and is slower than UNMOVED_M_S, reports no motion: one that
+is asked to stay, and stays in the wind by what was lent, answers.
 
 Vectors are complex: x + jy.
 """
@@ -18,7 +18,7 @@ import math
 LENT, LENT_S = 0.3, 2.0
 #: Time until a missing response is reported, s. If the drone is stopped, it is reported after UNMOVED_S, unless the
 #: averaged velocity was ever faster than UNMOVED_M_S: a drone that has flown to a wall has moved, or was blown.
-SAID_S, UNMOVED_S, UNMOVED_M_S = 5.0, 2.0, 0.08
+SAID_S, UNMOVED_S, UNMOVED_M_S = 8.0, 2.0, 0.08
 #: Time over which the used feedback is averaged, and in which a proof fades, s.
 MEAN_S, FADING_S = 2.0, 10.0
 #: Growth of the proof, m/s^3; and its limit while a relapse of a doubt is likely, m/s^2: a speed of the wrong sign
@@ -55,6 +55,8 @@ class ProvenWind:
         self._velocity += (velocity - self._velocity) * -math.expm1(-step_s / AVERAGED_S)
         self._before += (self._velocity - self._before) * -math.expm1(-step_s / CHANGED_S)
         self._fastest = max(self._fastest, abs(self._velocity))
+        if abs(self._velocity) > UNMOVED_M_S:  # it answers, though wind may keep it slow
+            self._unanswered_s = 0.0
         has_changed = abs(self._velocity - self._before) > CHANGED_M_S
         blown = ((self._velocity - commanded) * wind.conjugate()).real
         if has_changed and abs(self._velocity) > MOVES_M_S and blown > BLOWN_M_S * strength:
@@ -64,10 +66,11 @@ class ProvenWind:
 
     def usable(self, needed: float, step_s: float, *, is_settled: bool) -> float:
         """Return the share of the feedback, `needed` m/s^2, that may be used for the next `step_s`."""
-        is_asked = self._asked > MOVES_M_S and abs(self._velocity) < min(MOVES_M_S, 0.5 * self._asked)
+        is_asked = self._asked > MOVES_M_S and abs(self._velocity) < UNMOVED_M_S
         is_missing = is_asked and needed > self.strength + LENT
         self._unanswered_s = max(0.0, min(SAID_S + 1.0, self._unanswered_s + (1 if is_missing else -2) * step_s))
-        lasting = self.strength + (LENT if is_settled and self._unanswered_s < LENT_S else 0.0)
+        lent = LENT * is_settled if self._unanswered_s < LENT_S else -LENT  # so that a wind that holds it shows
+        lasting = max(0.0, self.strength + lent)
         used = min(needed, max(0.0, 3.0 * lasting - 2.0 * self._mean_used))
         self._mean_used += (used - self._mean_used) * -math.expm1(-step_s / MEAN_S)
         return used / max(needed, 1e-9)

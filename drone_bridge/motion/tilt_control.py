@@ -142,17 +142,13 @@ class TiltControl:
         """Whether the drone has reported no motion for some time although it is tilted."""
         return self._wind.is_unanswered
 
-    def command(
-        self, wanted: BodyVelocity, step_s: float, *, is_blind: bool = False, held_up_in: float | None = None
-    ) -> Shares:
+    def command(self, wanted: BodyVelocity, step_s: float, *, is_blind: bool = False) -> Shares:
         """Return the command until the next call, `step_s` after the previous one.
 
         Args:
             wanted: the velocity to fly, within the drone's maxima.
             step_s: time since the last call, s.
             is_blind: whether measurements have stopped; the height is then not held.
-            held_up_in: acceleration by wind (m/s^2) while a hand carries the drone, else None. Little tilt beyond that
-                wind is then used, since more would not help.
         """
         step_s = min(step_s, LONGEST_STEP_S)
         self._since_measured_s += step_s
@@ -171,9 +167,8 @@ class TiltControl:
             feedback, self._is_bounded = share * feedback, share < 1.0
         else:
             self._wind.doubted(step_s)
-        wind = held_up_in if trust.speed else abs(self._now.disturbance)
-        if wind is not None:
-            most = min(most, math.tan(self.drone.max_tilt * BLIND_TILT_SHARE) * GRAVITY + wind)
+            gentle = math.tan(self.drone.max_tilt * BLIND_TILT_SHARE) * GRAVITY
+            most = min(most, gentle + abs(self._now.disturbance))
         pull = _limited(needed + feedback, most)
         self._commanded.append((pull, step_s))
         tilt, full = pull * math.atan(abs(pull) / GRAVITY) / max(abs(pull), 1e-9), self.drone.max_tilt

@@ -212,9 +212,8 @@ class VelocityControl:
         if believed is not None:
             self._correct(step_s, believed)
         elif self._judged.reasons and not was_doubted:
-            velocity, wind = self._judged.velocity, self._judged.wind
-            self._velocity = [velocity.real, velocity.imag, self._velocity[2]]
-            self._disturbance = [wind.real, wind.imag, 0.0]
+            velocity = self._judged.velocity
+            self._velocity, self._disturbance = [velocity.real, velocity.imag, self._velocity[2]], [0.0, 0.0, 0.0]
         elif was_doubted:
             kept = math.exp(-step_s / _WIND_MEMORY_S)
             self._disturbance = [kept * each for each in self._disturbance]

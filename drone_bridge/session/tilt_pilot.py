@@ -148,11 +148,11 @@ class TiltPilot:
                 self._control.measure(newest[0], trust)
             is_believed = trust.speed and not self._is_stuck
             if self._was_believed and not is_believed:
-                self._control.set_estimate(self._observer.speed.velocity, self._observer.speed.wind)
+                self._control.set_estimate(self._observer.speed.velocity, 0j)
             self._was_believed = is_believed
             if self._is_on_ground:
                 self._control.restart()
-            shares = self._control.command(wanted, step_s, is_blind=is_stale, held_up_in=self._observer.held_up_in)
+            shares = self._control.command(wanted, step_s, is_blind=is_stale)
             if self._is_on_ground and wanted.up < 0.0 and not self._hovers:
                 shares = Shares(thrust=-1.0)  # so that it stops its motors
             self.is_estimating = is_stale and not self._is_on_ground

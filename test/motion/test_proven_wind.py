@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """ProvenWind: which drone is doubted when it is stopped. Gusts and walls of an emulated drone: lying_flights."""
 
+import math
+
 import pytest
 from lying_flights import LIES, Conditions, fly
 
@@ -47,15 +49,28 @@ def test_only_a_drone_that_is_asked_to_move_and_does_not_is_doubted(commanded, v
     assert wind.is_unanswered == is_doubted
 
 
-@pytest.mark.parametrize(("gusts", "seed"), [(0.3, 28), (0.5, 7)])
-def test_a_drone_that_is_brought_back_to_its_place_in_gusts_is_not_doubted(gusts, seed):
+@pytest.mark.parametrize(
+    ("drone", "wind", "gusts", "seed", "seconds"),
+    [
+        ("landing drone", 0.0, 0.3, 28, 12.0),
+        ("landing drone", 0.0, 0.5, 7, 12.0),
+        ("landing drone", 0.58, 0.3, 2, 25.0),
+        ("AR.Drone", 0.58, 0.3, 2, 25.0),
+        ("AR.Drone", 0.58, 0.3, 11, 25.0),
+        ("AR.Drone", 0.58, 0.3, 26, 25.0),
+    ],
+)
+def test_a_drone_that_is_brought_back_to_its_place_in_wind_is_not_doubted(drone, wind, gusts, seed, seconds):
     place = [0.0, 0.0]
 
     def touch(body, now_s):
         place[:] = body.position[:2]
 
-    back = Conditions(lambda now_s: BodyVelocity(-place[0], -place[1]), gusts=gusts, seed=seed, touch=touch)
-    flight = fly("landing drone", back, 12.0)
+    def back(now_s):
+        return BodyVelocity(*(-each * min(1.0, 0.3 / max(math.hypot(*place), 1e-9)) for each in place))
+
+    conditions = Conditions(back, gusts=gusts, along_x=lambda now_s: wind, seed=seed, touch=touch)
+    flight = fly(drone, conditions, seconds)
     assert flight.reasons == ()
     assert max(abs(each) for each in place) < 0.5
 
