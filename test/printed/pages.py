@@ -94,12 +94,18 @@ def printed():
     return found
 
 
+def cells(heading):
+    """Return the cells of each row below a heading of the table."""
+    section = re.split(rf"^## {heading}.*$", TABLE.read_text(), flags=re.MULTILINE)[1].partition("\n## ")[0]
+    rows = re.findall(r"^\| `.*\|$", section, re.MULTILINE)
+    return [[each.strip().strip("`") for each in row[1:-1].split(" |")] for row in rows]
+
+
 def rows():
     """Return the file and the name of the test that runs each command of the table. A row without one has neither."""
     found = {}
-    for line in TABLE.read_text().splitlines():
+    for line in TABLE.read_text().partition("\n## README's sentences")[0].splitlines():
         if match := re.fullmatch(r"\| `(.+?)` \|(?: (test_\w+\.py)::(test_\w+) \|)?.*", line):
             command, *test = match.groups(default="")
-            assert command not in found, f"two rows: {command}"
             found[command] = tuple(test)
     return found

@@ -7,7 +7,7 @@ import re
 from itertools import chain
 
 import pytest
-from pages import PAGES, plain, printed, rows
+from pages import PAGES, cells, plain, printed, rows
 from repository import ROOT, TESTS
 
 from drone_bridge.kind import kinds
@@ -34,6 +34,11 @@ def test_each_printed_command_has_a_row():
 
 def test_each_row_is_printed():
     assert [command for command in ROWS if command not in PRINTED] == []
+
+
+def test_what_is_typed_beside_another_command_is_in_its_row():
+    beside = {row[1] for row in cells("Each night: typed beside")}
+    assert {command for command, *_ in cells("Typed there, beside another one")} <= beside
 
 
 @pytest.mark.parametrize("file", sorted({file for file, _ in ROWS.values() if file}))
@@ -91,3 +96,16 @@ def test_options_are_those_of_the_command(command, capsys, monkeypatch):
         cli.main([word if word in COMMANDS or word in kinds() else "create2" for word in verbs] + ["--help"])
     text = capsys.readouterr().out
     assert [option for option in re.findall(r" (--[a-z-]+)", command) if option not in text] == []
+
+
+def test_each_sentence_of_readme_about_what_you_get_and_safety_has_a_test():
+    page = (ROOT / "README.md").read_text().partition("## What you get")[2].partition("\nThis is no")[0]
+    text = re.sub(r"\[([^\]]*)\]\([^)]*\)|[*`]", r"\1", page)
+    sentences = [each for line in re.findall("^- (.*)$", text, re.MULTILINE) for each in re.split(r"(?<=\w\.) ", line)]
+    promises = cells("README's sentences")
+    for sentence in sentences:
+        assert any(sentence.startswith(beginning) for beginning, *_ in promises), f"no row for: {sentence}"
+    for beginning, tests, _ in promises:
+        assert any(sentence.startswith(beginning) for sentence in sentences), f"README does not say: {beginning}"
+        for file, name in re.findall(r"([\w/]+\.py)::(\w+)", tests):
+            assert f"def {name}(" in (TESTS / file).read_text(), f"{file} has no {name}"

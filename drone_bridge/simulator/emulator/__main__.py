@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Emulated underwater simulator: rigid bodies in water, one world for several clients over TCP.
 
-    python3 -m drone_bridge.simulator.emulator --scene buoys --running
+    python3 -m drone_bridge.simulator.emulator --scene buoys
 
 It starts paused, as specified. It is no `Emulation` but runs on asyncio, since it reads the lengths of its clients'
 queues, half-closes connections, and by a quirk writes into closed ones. It prints a line for each event: listening,
