@@ -33,7 +33,12 @@ class ControllerNode:
 
     def create_publisher(self, kind, topic, qos, **options):
         messages = self.published.setdefault(topic, [])
-        return SimpleNamespace(msg_type=kind, publish=messages.append, wait_for_all_acked=lambda timeout: True)
+        return SimpleNamespace(
+            topic_name=topic, msg_type=kind, publish=messages.append, wait_for_all_acked=lambda timeout: True
+        )
+
+    def destroy_publisher(self, publisher):
+        pass
 
     def create_timer(self, period_s, call, callback_group, clock):
         self._timers.append([self._clock[0] + period_s, period_s, call])
@@ -47,6 +52,12 @@ class ControllerNode:
 
     def get_subscriptions_info_by_topic(self, topic):
         return []
+
+    def get_name(self):
+        return "drone_controller"
+
+    def get_namespace(self):
+        return "/"
 
     def resolve_topic_name(self, name):
         return f"/{name}"
