@@ -47,8 +47,6 @@ def test_your_robot_is_driven_by_a_program_until_ctrl_c():
         driver.ctrl_c(statuses=(0,))
         time.sleep(1.0)
         stands_at = flight(file)[-1]["x"]
-        with page_of(shell, launch) as page:
-            shows(page, r"x 0\.\d+")
         launch.ctrl_c()
         assert end(robot.ctrl_c(statuses=(0,)))[:2] == pytest.approx((stands_at, 0.0), abs=0.01)
 
@@ -72,9 +70,8 @@ def test_a_simulation_that_waits_for_telemetry_is_kept_in_its_place():
         drone = shell.start("drone-bridge emulate telemetry --role listen --trajectory flight.csv")
         launch = shell.start("drone-bridge launch telemetry.launch.xml telemetry_role:=connect view:=true")
         file = shell.path(ROOT, "flight.csv")
-        with page_of(shell, launch) as page:
-            shows(page, r"z [45]\.")
-            wait_until(lambda: len(flight(file)) > 250, "a flight of seconds", period_s=0.5)
+        launch.wait_for_line("Open in a browser")
+        wait_until(lambda: len(flight(file)) > 250, "a flight of seconds", period_s=0.5)
         launch.ctrl_c()
         assert int(re.search(r"(\d+) commands", drone.ctrl_c(statuses=(0,)))[1]) > 50
         rows = flight(file)
