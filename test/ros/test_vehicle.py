@@ -60,6 +60,7 @@ def test_one_script_moves_whatever_has_odometry(name, tmp_path, capsys):
         assert pose.yaw == pytest.approx(YAW, abs=0.15)
         if flies:
             vehicle.land()
+            wait_until(lambda: place_of(trajectory)[2] < 0.02, "the emulated drone on the ground", timeout_s=2.0)
     assert flies == (name != "robot")
 
 
