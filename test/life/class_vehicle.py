@@ -181,7 +181,6 @@ class PioneerVehicle(ClassVehicle):
 class RoboMasterVehicle(ClassVehicle):
     robot, watchdog_s = RoboMaster, 0.5
     SERVICES = {name: f"robotic_gripper {name[:-8]} 1;".encode() for name in ("open_gripper", "close_gripper")}  # noqa: RUF012
-    axes = ("forward", "left", "turn")
 
     def size_of(self, data):
         return data.find(b";") + 1

@@ -16,9 +16,6 @@ from virtual_link import CLIENT
 from virtual_ros import Graph, VirtualNode, node_of
 from virtual_time import BrokenInvariantError, Process, VirtualTime
 
-#: Time of which the wire and the log are kept, s.
-KEPT_S = 120.0
-
 
 class Home:
     """Everything of one life, by its seed."""

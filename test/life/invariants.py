@@ -127,7 +127,8 @@ class Invariants:
         """A drone that nobody commands lands."""
         home, vehicle = self._home, self._home.vehicle
         wanted, for_s = home.intent.wanted()
-        if wanted != ZERO or home.intent.held or min(for_s, home.nature.calm_s) < vehicle.unattended_s + LANDS_S:
+        idle_s = min(for_s, home.nature.calm_s, self._life.now_s - home.acts.newest_s)
+        if wanted != ZERO or home.intent.held or idle_s < vehicle.unattended_s + LANDS_S:
             return None
         return not vehicle.stands and f"it flies, {for_s:.0f} s after the last command"
 

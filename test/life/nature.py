@@ -3,6 +3,9 @@
 
 import math
 
+#: Number of looks for a command, every half a second.
+IN_MOTION_LOOKS = 120
+
 
 class Nature:
     """Disturbances, one at a time. `calm_s` is the time since the last one has ended."""
@@ -11,6 +14,9 @@ class Nature:
         "cut": 3, "slow": 2, "lossy": 2, "split": 2, "stall_bridge": 3, "stall_device": 2, "restart_bridge": 2,
         "kill_bridge": 2, "restart_device": 2, "stall_programs": 1,
     }  # fmt: skip
+
+    #: Those that mostly happen while it is commanded.
+    IN_MOTION = "stall_bridge", "kill_bridge", "restart_bridge", "stall_device", "cut"
 
     def __init__(self, home, mean_s):
         """`mean_s`: mean time between two disturbances; infinity for none."""
@@ -31,6 +37,10 @@ class Nature:
             if self._acts.have_ended:
                 return
             name = self._rng.choices([*self._weights], [*self._weights.values()])[0]
+            for _ in range(IN_MOTION_LOOKS if name in self.IN_MOTION and self._rng.random() < 0.7 else 0):
+                if self._home.intent.is_commanded:
+                    break
+                yield 0.5
             self._acts.begin("nature", name)
             self._is_disturbing, self.began_s = True, self._life.now_s
             yield from getattr(self, name)()

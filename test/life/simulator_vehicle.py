@@ -32,9 +32,10 @@ class VirtualEventLoop(asyncio.BaseEventLoop):
         pass
 
     def forget(self):
-        """Report no tasks that the end of the life leaves behind."""
+        """End what the life leaves behind."""
         for task in asyncio.all_tasks(self):
-            task._log_destroy_pending = False
+            task.cancel()
+        self.run_due()
 
     def run_due(self):
         """Run what is due, and schedule the rest."""

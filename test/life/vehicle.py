@@ -79,8 +79,8 @@ class Vehicle:
     QUANTUM = 0.01
     #: Share and offset by which odometry may differ from the truth over a drive.
     ODOM_SHARE, ODOM_M, ODOM_RAD = 0.03, 0.06, 0.06
-    #: Values of a user's velocities, and the axes that the vehicle has.
-    speeds, turns, axes = (-1.5, -0.7, 0.1, 0.3, 1.0), (-2.0, -0.2, 0.05, 0.5, 1.7), ("forward", "turn")
+    #: Values of a user's velocities.
+    speeds, turns = (-1.5, -0.7, 0.1, 0.3, 1.0), (-2.0, -0.2, 0.05, 0.5, 1.7)
 
     def __init__(self, life):
         self.life, self.network = life, Network(life)

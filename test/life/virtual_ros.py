@@ -28,12 +28,6 @@ class Graph:
         self.subscriptions, self.publishers = defaultdict(list), defaultdict(list)
         self.services, self.actions, self.action_clients = {}, {}, 0
 
-    def subscribe(self, topic, call):
-        """Call with each message of a topic, outside of any node."""
-        self.subscriptions[topic].append(SimpleNamespace(put=call, is_latched=True))
-        for publisher in self.publishers[topic]:
-            publisher.repeat_to(self.subscriptions[topic][-1])
-
     def publish(self, topic, message):
         """Publish from a program outside of any node."""
         for each in tuple(self.subscriptions[topic]):
