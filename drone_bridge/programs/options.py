@@ -225,6 +225,12 @@ def probability(text: str) -> float:
     return value
 
 
+def add_sizes(parser: Any, sizes: Mapping[str, float]) -> None:
+    """Add an option for each size of a robot, with its default by the name of its parameter."""
+    for name, size in sizes.items():
+        add_number(parser, f"--{name.replace('_', '-')}", size, "size of the robot as built", positive)
+
+
 def add_ports(parser: Any, ports: Mapping[str, int], whose: str) -> None:
     """Add an option for each port, with its default by the name of its parameter."""
     for name, number in ports.items():

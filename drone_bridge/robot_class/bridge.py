@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
 from drone_bridge.net.clock import elapsed_s
 from drone_bridge.net.link_loop import Link
@@ -21,6 +21,7 @@ from drone_bridge.robot_class.links import client_link, login_text
 from drone_bridge.robot_class.robot import (
     AXES,
     RANGES,
+    SIZES,
     Robot,
     clamped,
     first_link,
@@ -31,6 +32,7 @@ from drone_bridge.robot_class.robot import (
     maxima,
     misspelt,
     port_parameters,
+    sized,
     unstoppable,
 )
 from drone_bridge.robot_class.topics import CAMERA, REFUSED_IMAGES, RobotClassTranslation, UnsentTopics, make_rows
@@ -38,7 +40,7 @@ from drone_bridge.robot_class.transports import Udp
 from drone_bridge.ros.commands.command_topics import TWIST_AXES, CommandTopics
 from drone_bridge.ros.commands.tilt_commands import TiltCommands, drone_parameters, read_drone
 from drone_bridge.ros.node.autostart import IncorrigibleError
-from drone_bridge.ros.node.common_parameters import common_parameters, frame_parameters
+from drone_bridge.ros.node.common_parameters import common_parameters, frame_parameters, size_parameters
 from drone_bridge.ros.node.doubt_reports import report_doubts
 from drone_bridge.ros.node.limit_reports import limit_parameters
 from drone_bridge.ros.node.parameters import ParameterDeclaration, read
@@ -85,6 +87,7 @@ def parameters(robot: type[Robot]) -> Sequence[ParameterDeclaration]:
         ),
         *(camera_parameters(camera_of(video, "", video.width, video.height), most_rate=60.0) if video else ()),
         *of_links,
+        *size_parameters(robot.sizes, SIZES),
         *(() if robot.login is None else (ParameterDeclaration("login", "", LOGIN),)),
         ParameterDeclaration("rate", float(robot.rate), "Rate of commands, Hz.", range=RANGES["rate"], live=True),
         ParameterDeclaration("link_timeout", timeout_s, silence, range=RANGES["link_timeout_s"], live=True),
@@ -103,14 +106,14 @@ def parameters(robot: type[Robot]) -> Sequence[ParameterDeclaration]:
 class RobotClassBridge(ProtocolNode):
     """Topics and parameters of one Robot, its link, and the session of a client."""
 
-    robot: ClassVar[type[Robot]]
+    robot: type[Robot]
 
     def __init__(self, **options: Any) -> None:
         super().__init__(f"{self.robot.name}_bridge", parameters(self.robot), **options)
 
     def set_up(self) -> None:
         watch_methods(self)
-        robot = self.robot
+        self.robot = robot = sized(type(self).robot, self.parameters.__getitem__)
         self.get_logger().info(f"The robot {robot.name} is described by {robot.KIND.module}.")
         for sentence in misspelt(robot):
             self.get_logger().warning(sentence)

@@ -20,12 +20,12 @@ from drone_bridge.net.clock import Clock, elapsed_s
 from drone_bridge.net.connector import Cancellation
 from drone_bridge.net.link_loop import INTERNAL_ERRORS, Link, LinkLoop
 from drone_bridge.net.serial_line import PseudoTerminal
-from drone_bridge.programs.options import ProgramParser, add_ports, add_run, port
+from drone_bridge.programs.options import ProgramParser, add_ports, add_run, add_sizes, port
 from drone_bridge.programs.program import CANNOT_START, TrajectoryFile, print_event, run_program
 from drone_bridge.programs.session_output import SessionOutput
 from drone_bridge.robot_class.body import EmulatedBody
 from drone_bridge.robot_class.links import robots_link
-from drone_bridge.robot_class.robot import Command, Robot, Telemetry, first_link, further_links, port_parameters
+from drone_bridge.robot_class.robot import Command, Robot, Telemetry, first_link, further_links, port_parameters, sized
 from drone_bridge.robot_class.robot_session import CLASS_ERRORS, RobotClassVehicleSession
 from drone_bridge.session.node_parameters import NodeParameters
 from drone_bridge.session.session import Note
@@ -97,6 +97,7 @@ def emulate(
 ) -> int:
     """Run until cancelled, or for --duration. Raises LinkError and OSError."""
     trajectory = TrajectoryFile.wanted(options.trajectory, COLUMNS, stack)
+    robot = sized(robot, partial(getattr, options))
     path: str | None = getattr(options, "pty", None)
     baud = getattr(first_link(robot), "baud", 0)
     link: Link = PseudoTerminal(path, baud) if path else robots_link(robot, options.host, options.port)
@@ -146,6 +147,7 @@ def main(robot: type[Robot], arguments: Sequence[str] | None = None) -> int:
     link.add_argument("--host", default="127.0.0.1", help="address to listen on (%(default)s)")
     link.add_argument("--port", type=port, default=first_link(robot).port, help="0: a free one (%(default)s)")
     add_ports(link, port_parameters(robot), "of the client")
+    add_sizes(link, robot.sizes)
     if robot.KIND.is_stream and not further_links(robot):
         link.add_argument("--pty", metavar="PATH", help="instead, a pseudo-terminal with this link, as a serial line")
     if "takeoff" in robot.requests:

@@ -10,12 +10,12 @@ from functools import partial
 
 from drone_bridge.net.connector import Cancellation
 from drone_bridge.programs.operator_options import OperatorParser
-from drone_bridge.programs.options import add_ports
+from drone_bridge.programs.options import add_ports, add_sizes
 from drone_bridge.programs.program import print_retry, run_program
 from drone_bridge.programs.script import PlannedCommands, Script
 from drone_bridge.robot_class.client_session import OperatorParameters, RobotClassOperatorSession
 from drone_bridge.robot_class.links import client_link, login_text
-from drone_bridge.robot_class.robot import Robot, first_link, further_links, is_stream, port_parameters
+from drone_bridge.robot_class.robot import Robot, first_link, further_links, is_stream, port_parameters, sized
 from drone_bridge.session.tilt_pilot import TiltPilot
 from drone_bridge.wire.addresses import address_name
 
@@ -24,6 +24,7 @@ def operate(
     robot: type[Robot], options: argparse.Namespace, cancellation: Cancellation, stack: contextlib.ExitStack
 ) -> int:
     """Follow the plan. Raises LinkError and ValueError."""
+    robot = sized(robot, partial(getattr, options))
     host, number, serial = options.host, options.port, options.serial
     ports = {name: getattr(options, f"{name}_port") for name in further_links(robot)}
     link = client_link(robot, host, number, print_retry, ports=ports, serial=serial)
@@ -45,6 +46,7 @@ def main(robot: type[Robot], arguments: Sequence[str] | None = None) -> int:
         robot.name, f"Client of {robot.summary} that follows a plan.", first_link(robot).port, "the robot"
     )
     add_ports(parser.link, port_parameters(robot), "of ours")
+    add_sizes(parser.link, robot.sizes)
     parser.set_defaults(serial="", login="")
     if robot.login is not None:
         parser.link.add_argument("--login", help="environment variable or file with the login")

@@ -60,6 +60,8 @@ FASTEST = 100.0
 #: Ranges of other numbers of a class, s or Hz.
 RANGES = dict.fromkeys(("report_rate", "robot_stops_after_s"), (0.01, 600.0))
 RANGES |= {"rate": (1.0, 200.0), "link_timeout_s": (0.2, 600.0)}
+#: Range of `sizes`.
+SIZES = 1e-6, 1e6
 #: Field of BodyVelocity for each axis.
 AXES = {"x": "forward", "y": "left", "z": "up", "yaw": "turn"}
 STANDARD_TOPICS = ("odom", "battery_state", "height", "velocity", "imu/data", "flying", "range")
@@ -182,6 +184,9 @@ class Robot:
     All but land and emergency are refused while the robot is not connected, or silent. These two are sent again if they
     are called again before their answer.
     """
+    sizes: ClassVar[Mapping[str, float]] = {}
+    """Numbers in which builds of the robot differ, such as `wheel_radius`, with defaults. They are parameters of its
+    nodes and options of its programs; `self.sizes` has the values that are set."""
     login: str | None = None
     """Login, such as a password. If a class has "" here, it is the text of the file or environment variable that the
     bridge's parameter `login` names, from before the handshake of a client's end."""
@@ -350,7 +355,7 @@ def _request(name: str, given: Request | bytes) -> Request:
 
 def _check(robot: type[Robot]) -> None:
     """Raise ValueError for a name that ROS refuses, unknown axes, numbers out of range, and a wrong camera."""
-    for name in (robot.name, *robot.requests):
+    for name in (robot.name, *robot.requests, *robot.sizes):
         is_name = re.fullmatch("[A-Za-z][A-Za-z0-9_]*", str(name))
         _refuse(not is_name, f"name is {name!r}: letters, digits and underscores are possible, a letter first.")
     possible = f"{', '.join(AXES)} are possible, above 0 and up to {FASTEST:g} m/s or rad/s"
@@ -360,6 +365,9 @@ def _check(robot: type[Robot]) -> None:
     for axis, speed in robot.served_speeds.items():
         is_right = axis in robot.max_speeds and is_number(speed) and 0 < speed <= robot.max_speeds[axis]
         _refuse(not is_right, f"served_speeds has {speed!r} for {axis!r}, and must be above 0 and within max_speeds.")
+    for name, size in robot.sizes.items():
+        is_right = is_number(size) and SIZES[0] <= size <= SIZES[1]
+        _refuse(not is_right, f"sizes has {size!r} for {name!r}, and must be from {SIZES[0]:g} to {SIZES[1]:g}.")
     for name, (low, high) in RANGES.items():
         is_right = (value := getattr(robot, name)) is None or (is_number(value) and low <= value <= high)
         _refuse(not is_right, f"{name} is {value!r}, and must be from {low:g} to {high:g}.")
@@ -458,6 +466,13 @@ def has_last_words(robot: type[Robot]) -> bool:
         return encoded(end, None) == encoded(asked, None)
     except Exception:
         return False
+
+
+def sized(robot: type[Robot], value: Callable[[str], Any]) -> type[Robot]:
+    """Return a robot with other `sizes`, given the value of a parameter or an option by its name."""
+    sizes = {name: value(name) for name in robot.sizes}
+    of_class = {"__module__": robot.__module__, "__qualname__": robot.__qualname__}
+    return robot if sizes == robot.sizes else type(robot.__name__, (robot,), of_class | {"sizes": sizes})
 
 
 def step_bytes(step: bytes | Callable[[], bytes]) -> bytes:

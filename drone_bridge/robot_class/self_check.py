@@ -116,7 +116,12 @@ class _Talk:
         return next((as_commanded(type(self.client), each) for each in found), None)
 
     def report(self, telemetry: Telemetry) -> bytes:
-        return self.vehicle.robot.encode_report(telemetry) or b""
+        """Return a report, or the answers to a neutral command of a client that polls."""
+        report = self.vehicle.robot.encode_report(telemetry)
+        if report is None and type(self.client).answered:
+            neutral = self.meanings(encoded(self.client, None), "encode_command()")
+            report = b"".join(each for each in neutral if isinstance(each, bytes))
+        return report or b""
 
 
 def _commands(robot: type[Robot], talk: _Talk) -> Iterator[str]:

@@ -5,14 +5,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
 from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.motion.tilted_drone import Shares
 from drone_bridge.net.link_loop import Link
 from drone_bridge.robot_class.hang import watch_methods
 from drone_bridge.robot_class.links import robots_link
-from drone_bridge.robot_class.robot import Command, Robot, Telemetry, first_link, further_links, image_of, is_stream
+from drone_bridge.robot_class.robot import (
+    SIZES,
+    Command,
+    Robot,
+    Telemetry,
+    first_link,
+    further_links,
+    image_of,
+    is_stream,
+    sized,
+)
 from drone_bridge.robot_class.robot_session import RobotClassVehicleSession
 from drone_bridge.robot_class.topics import REFUSED_IMAGES, RobotClassTranslation, assemble, make_rows
 from drone_bridge.ros.commands.command_axes import FullScale, velocity_from_shares
@@ -24,6 +34,7 @@ from drone_bridge.ros.node.common_parameters import (
     full_scale_parameters,
     read_allowed_peers,
     read_group,
+    size_parameters,
 )
 from drone_bridge.ros.node.parameters import ParameterDeclaration
 from drone_bridge.ros.node.protocol_node import ProtocolNode
@@ -47,6 +58,7 @@ def parameters(robot: type[Robot]) -> Sequence[ParameterDeclaration]:
         SOURCE_TIMEOUT,
         *(full_scale_parameters(FullScale._fields) if robot.drone else ()),
         NEUTRAL_TIME,
+        *size_parameters(robot.sizes, SIZES),
         *(() if is_stream(robot) else (ALLOWED_PEERS,)),
         *(
             ParameterDeclaration(f"{name}_port", link.port, "Port of the client for reports.", range=(1, 65535))
@@ -62,7 +74,7 @@ def parameters(robot: type[Robot]) -> Sequence[ParameterDeclaration]:
 class RobotClassServer(ProtocolNode):
     """Server of one Robot."""
 
-    robot: ClassVar[type[Robot]]
+    robot: type[Robot]
     is_server = True
     open_state = "serving"
 
@@ -71,6 +83,7 @@ class RobotClassServer(ProtocolNode):
 
     def set_up(self) -> None:
         watch_methods(self)
+        self.robot = sized(type(self).robot, self.parameters.__getitem__)
         self.get_logger().info(f"The robot {self.robot.name} is described by {self.robot.KIND.module}.")
         get = self.parameters.__getitem__
         self._allowed_peers = read_allowed_peers(self.parameters) if not is_stream(self.robot) else None

@@ -34,13 +34,14 @@ class Delimited:
 
 @dataclass(frozen=True, slots=True)
 class Packets:
-    """Framing of packets that begin with the same bytes and have their length. After a broken one, the next is sought.
+    """Framing of packets that begin with the same bytes, and have their length or all one size.
 
-    Its other bytes are skipped, as a line may lose some, and a reader may begin anywhere.
+    After a broken one, the next is sought. Its other bytes are skipped, as a line may lose some, and a reader may begin
+    anywhere.
     """
 
     start: bytes
-    length_at: int
+    length_at: int = 0
     """Place of the length."""
     checksum: Callable[[bytes], bool] | None = None
     """Function that returns whether a whole packet is valid."""
@@ -48,22 +49,24 @@ class Packets:
     """Number of bytes after the length that it does not count."""
     length: Literal["B", "<H", ">H"] = "B"
     """Format of the length: a byte, or two with the lower (<H) or the higher one (>H) first."""
+    size: int = 0
+    """Size of packets without a length."""
 
     def __call__(self, data: bytes) -> int:
-        start, begin = self.start, self.length_at + _WIDTHS[self.length]
+        start, begin = self.start, self.size or self.length_at + _WIDTHS[self.length]
         if data[: len(start)] != start[: len(data)]:
             return -self._to_next(data)
         if len(data) < begin:
             return 0
         counted = int.from_bytes(data[self.length_at : begin], "big" if self.length == ">H" else "little")
-        size = begin + self.extra + counted
+        size = self.size or begin + self.extra + counted
         if len(data) >= size and self.checksum and not self.checksum(data[:size]):
             return -self._to_next(data)
         return size
 
     def fault(self, data: bytes) -> str:
         """Return why bytes are no packet, a clause."""
-        begin = self.length_at + _WIDTHS[self.length]
+        begin = self.size or self.length_at + _WIDTHS[self.length]
         if not data.startswith(self.start):
             return f"it does not begin with {self.start!r}"
         unchecked = replace(self, checksum=None)(data) if len(data) >= begin else 0

@@ -2,7 +2,7 @@
 """Common parameters of bridges and servers. See docs/bridges.md."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
 from drone_bridge.net.disk_space import DEFAULT_MB
@@ -116,6 +116,12 @@ def full_scale_parameters(axes: Sequence[str]) -> tuple[ParameterDeclaration, ..
         )
         for axis in axes
     )
+
+
+def size_parameters(sizes: Mapping[str, float], limits: tuple[float, float]) -> tuple[ParameterDeclaration, ...]:
+    """Return the parameters for sizes of a robot by their names, with their defaults."""
+    meaning = "Size of the robot as built, in m if it is a length."
+    return tuple(ParameterDeclaration(name, float(size), meaning, range=limits) for name, size in sizes.items())
 
 
 def read_group(parameters: DeclaredParameters, prefix: str, kind: type[GroupT]) -> GroupT:
