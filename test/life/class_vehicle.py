@@ -16,9 +16,11 @@ from virtual_time import Process
 from drone_bridge.net.connector import Cancellation
 from drone_bridge.robot_class import emulator
 from drone_bridge.robot_class.bridge import make_node
-from drone_bridge.robot_class.robot import further_links, is_stream
+from drone_bridge.robot_class.robot import further_links, is_stream, sized
 from drone_bridge.robot_class.robot_session import RobotClassVehicleSession
+from drone_bridge.robots.arduino import Arduino
 from drone_bridge.robots.create2 import Create2
+from drone_bridge.robots.hoverboard import Hoverboard
 from drone_bridge.robots.kobuki import Kobuki
 from drone_bridge.robots.pioneer import Pioneer
 from drone_bridge.robots.robomaster import RoboMaster
@@ -33,7 +35,7 @@ class ClassVehicle(Vehicle):
     def __init_subclass__(cls):
         if robot := cls.robot:
             cls.name, cls.bridge, cls.is_stream = robot.name, make_node(robot), is_stream(robot)
-            cls.requests = tuple(cls.SERVICES)
+            cls.requests, cls.robot = tuple(cls.SERVICES), sized(robot, cls.parameters.get)
 
     def __init__(self, life):
         super().__init__(life)
@@ -197,3 +199,35 @@ class RoboMasterVehicle(ClassVehicle):
 
     def bounded(self, asked):
         return asked
+
+
+class ArduinoVehicle(ClassVehicle):
+    robot, watchdog_s = Arduino, 2.0
+    parameters = {"wheel_separation": 0.5, "wheel_radius": 0.04, "enc_counts_per_rev": 2400.0}  # noqa: RUF012
+
+    def size_of(self, data):
+        return data.find(b"\r") + 1
+
+    def decoded(self, packet):
+        left, right = (int(each) / 2400 * math.tau * 0.04 / 0.033 for each in packet.split()[1:] or (0, 0))
+        return Told((left + right) / 2, turn=(right - left) / 0.5) if packet.startswith(b"m") else None
+
+    def bounded(self, asked):
+        return self.two_wheels(asked, 0.5, 0.5, 2 * 0.5 / 0.35)
+
+
+class HoverboardVehicle(ClassVehicle):
+    robot, watchdog_s, QUANTUM, turns = Hoverboard, 0.8, 0.02, (-2.0, -0.3, 0.5, 1.7)  # it measures no slower ones
+    parameters = {"wheel_separation": 0.6, "wheel_radius": 0.1}  # noqa: RUF012
+
+    def size_of(self, data):
+        return 8 * (len(data) >= 8)
+
+    def decoded(self, packet):
+        start, steer, speed, checksum = struct.unpack("<HhhH", packet)
+        is_valid = (start, start ^ (steer ^ speed) & 0xFFFF) == (0xABCD, checksum)
+        left, right = ((2 * speed + each) // 2 * math.tau * 0.1 / 60 for each in (steer, -steer))
+        return Told((left + right) / 2, turn=(right - left) / 0.6) if is_valid else None
+
+    def bounded(self, asked):
+        return self.two_wheels(asked, 0.6, 1.0, 2 * 1.0 / 0.32)

@@ -2,7 +2,7 @@
 """KINDS: the vehicles that have lives, by name."""
 
 from ar_drone_vehicles import ArdroneVehicle, DroneguiVehicle
-from class_vehicle import Create2Vehicle, KobukiVehicle, PioneerVehicle, RoboMasterVehicle
+from class_vehicle import ClassVehicle
 from robot_vehicle import RobotVehicle
 from simulator_vehicle import SimulatorVehicle
 from telemetry_vehicle import TelemetryVehicle
@@ -13,6 +13,6 @@ KINDS = {
     each.name: each
     for each in (
         RobotVehicle, TelemetryVehicle, TestbedVehicle, SimulatorVehicle, ArdroneVehicle, DroneguiVehicle, TelloVehicle,
-        Create2Vehicle, KobukiVehicle, PioneerVehicle, RoboMasterVehicle,
+        *ClassVehicle.__subclasses__(),
     )
 }  # fmt: skip

@@ -7,6 +7,7 @@ from own_robots import Create2, Kobuki, Pioneer
 from drone_bridge.kind import Side
 from drone_bridge.robot_class.connection import SAMPLE, RobotClassConnection, StatePacket
 from drone_bridge.robots.create2 import NUMBERS
+from drone_bridge.robots.hoverboard import Hoverboard
 
 
 def read(robot, data):
@@ -15,7 +16,7 @@ def read(robot, data):
     return [each for each in connection.events() if isinstance(each, StatePacket)]
 
 
-@pytest.mark.parametrize("robot", [Create2, Kobuki, Pioneer])
+@pytest.mark.parametrize("robot", [Create2, Hoverboard, Kobuki, Pioneer])
 def test_a_report_with_a_wrong_bit_is_not_read(robot):
     end = robot()
     end.is_open, end.is_streaming, end.streamed = True, True, bytes(NUMBERS)
