@@ -113,6 +113,9 @@ class User:
         yield 1.0
 
     def nonsense(self):
+        """Commands that are refused. The newest message replaces one that waits, so they do not meet valid ones."""
+        while self._intent.is_commanded:
+            yield 0.5
         bad = Told(self._rng.choice((math.nan, math.inf, -math.inf)), turn=0.3)
         yield from self.stream(self._rng.choice((CMD_VEL, HELM)), bad, 1.0, counts=False)
         yield 2.0
