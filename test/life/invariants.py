@@ -20,6 +20,8 @@ HEARD_WELL_S = 90.0
 BEYOND_M, AT_GOAL_M = 0.3, 0.3
 #: Time until a stop is acknowledged, s.
 STOP_ROUND_TRIP_S = 0.012
+#: Velocity that a drone follows in any wind, m/s.
+LEAST_M_S = 0.5
 #: Time of a landing, s.
 LANDS_S = 25.0
 
@@ -40,6 +42,7 @@ class Invariants:
         self._home, self._life, self.checks = home, home.life, Counter()
         self._sizes, self._logged, self._packets, self._rates = [], 0, 0, []
         self._rest, self._odometry, self._is_long = None, None, False
+        self._restarts = None, 0
 
     def begin(self):
         for row in ROWS:
@@ -94,11 +97,20 @@ class Invariants:
     def followed(self):
         wanted, for_s = self._home.intent.wanted()
         vehicle = self._home.vehicle
-        if wanted in (None, ZERO) or for_s < 1.0 or not self.is_calm or vehicle.flies_by_goals or vehicle.fence_m:
+        if wanted in (None, ZERO) or for_s < 1.0 or not self.is_calm or vehicle.flies_by_goals:
             return None
         bounded = vehicle.limited(wanted)
+        if vehicle.fence_m and not self._is_deep_inside(math.hypot(*bounded[:2])):
+            return None
         is_same = _are_same(vehicle.told, bounded, vehicle.QUANTUM)
         return "" if is_same else f"told {vehicle.told} for {wanted}, which is {bounded} within its maxima"
+
+    def _is_deep_inside(self, speed):
+        """Return whether a vehicle whose odometry was never disturbed has no reason yet to brake before its fence."""
+        home, motion = self._home, self._home.vehicle.motion
+        motion.advance()
+        left_m = home.vehicle.fence_m - math.hypot(motion.x, motion.y) - BEYOND_M
+        return home.nature.began_s == -math.inf and left_m > speed + speed**2
 
     def bounded(self):
         vehicle = self._home.vehicle
@@ -122,6 +134,17 @@ class Invariants:
         if wanted != ZERO or for_s < 6.0 or not self.is_calm:
             return None
         return home.vehicle.restless()
+
+    def moves(self):
+        """A drone that flies moves while it is commanded to."""
+        vehicle = self._home.vehicle
+        wanted, for_s = self._home.intent.wanted()
+        if wanted is None or not vehicle.flies_by_goals or vehicle.phase in (*vehicle.STANDING, *vehicle.LANDING):
+            return None
+        asked = math.hypot(*wanted[:2])
+        if asked < LEAST_M_S or for_s < 3.0 or not self.is_calm:
+            return None
+        return vehicle.speed < 0.2 * asked and f"told to fly at {asked:.2f} m/s, it flies at {vehicle.speed:.2f} m/s"
 
     def lands(self):
         """A drone that nobody commands lands."""
@@ -201,6 +224,13 @@ class Invariants:
             return f"at {sample.odom}, after the goal {goal} was reached"
         return self._compare(before, sample) if before else None
 
+    def continuous(self):
+        """Odometry goes on while vehicle and bridge do."""
+        home, bridge = self._home, self._home.bridge
+        key, number = (home.vehicle.runs, home.bridge_runs), bridge.report.counts["pose_restarts"]
+        before, self._restarts = self._restarts, (key, number)
+        return self.is_calm and before[0] == key and number > before[1] and f"it has begun {number} times again"
+
     def _sample(self, key):
         message, motion = self._odometry[-1], self._home.vehicle.motion
         motion.advance()
@@ -242,9 +272,9 @@ class Invariants:
         if not home.is_bridge_up:
             return None
         self._sizes.append(size_of((vars(home.bridge), *home.vehicle.roots())))
-        if len(self._sizes) < 60 or len(self._sizes) % 30:
+        if len(self._sizes) < 30 or len(self._sizes) % 10:
             return None
-        early, late = max(self._sizes[5:30]), min(self._sizes[-20:])
+        early, late = max(self._sizes[5:15]), min(self._sizes[-10:])
         return late > 1.3 * early + 30 and f"{early} elements at first, {late} after {len(self._sizes)} minutes"
 
     def steady(self):
@@ -272,11 +302,13 @@ ROWS = (
     Row("bounded", "nothing beyond the vehicle's range", 0.1, Invariants.bounded),
     Row("obeys", "the emulated body moves as told", 0.5, Invariants.obeys),
     Row("rests", "a drone without a command comes to rest", 0.5, Invariants.rests),
+    Row("moves", "a drone that flies follows a velocity", 0.5, Invariants.moves),
     Row("lands", "a drone that nobody commands lands", 1.0, Invariants.lands),
     Row("connected", "after the last disturbance, in time", 1.0, Invariants.connected),
     Row("healthy", "conditions have causes, and causes conditions", 1.0, Invariants.healthy),
     Row("requests are answered", "each request has an outcome", 1.0, Invariants.answered),
     Row("odometry", "it shows the way that the vehicle was told to go, and rest", 0.3, Invariants.odometry),
+    Row("continuous", "the pose begins again only with the vehicle", 1.0, Invariants.continuous),
     Row("quiet", "the log has few lines", 60.0, Invariants.quiet),
     Row("bounded memory", "nothing grows", 60.0, Invariants.bounded_memory),
     Row("steady", "as many packets per second after hours as in the beginning", 60.0, Invariants.steady),

@@ -41,6 +41,7 @@ class Pilot:
             return False
         goal, before = ActionGoal(_request(name, fields)), self._home.vehicle.height
         server.send(goal)
+        is_fair, runs = self._is_fair(), self._home.bridge_runs if self._home.bridge_up_s > 5.0 else 0
         began_s, cancels_s = self._life.now_s, self._rng.choice((LONGEST_S, LONGEST_S, LONGEST_S, 5.0))
         while goal.result is None:
             if self._life.now_s - began_s > LONGEST_S:
@@ -53,8 +54,19 @@ class Pilot:
         if goal.status == "succeeded" and (why := self._home.vehicle.untrue(name, fields, before)):
             self._life.fault("goals are true", f"{name} {fields}: {message!r}, but {why}")
         is_success = goal.status == "succeeded"
+        if is_success and name == "go_to" and runs not in (0, self._home.bridge_runs):
+            self._life.fault("goals are true", f"{name} {fields}: {message!r}, but its bridge was started anew")
+        is_calm = self._home.nature.calm_s - (self._life.now_s - began_s) > self._home.vehicle.RECONNECTS_S
+        is_calm = is_calm and self._home.intent.held is False and not goal.is_cancel_requested
+        if name == "take_off" and is_fair and is_calm and not is_success:
+            self._life.fault("goals succeed", f"{name} {fields}: {message!r}")
         self.reached = fields["to"][:2] if is_success and name == "go_to" else None
         return is_success
+
+    def _is_fair(self):
+        """Return whether a drone may take off."""
+        vehicle = self._home.vehicle
+        return vehicle.is_drone and vehicle.stands and vehicle.phase != "emergency" and self._home.intent.held is False
 
 
 def _request(name, fields):

@@ -222,8 +222,15 @@ class User:
         """Hold during a goal, and resume."""
         self._acts.play(self._home.pilot.follow(("take_off", {"height": 2.0}), ("go_to", {"to": (3.0, 0.0, 2.0)})))
         yield self._rng.uniform(0.0, 12.0)
-        yield from self._rng.choice((self._call_hold, self._wish))()
-        yield self._rng.choice((2.0, 20.0))
+        by = self._rng.choice((self._call_hold, self._wish))
+        yield from by()
+        yield 2.0
+        flies = not self._vehicle.stands and self._vehicle.phase not in self._vehicle.LANDING
+        held_s = self._rng.choice((0.0, 20.0, 90.0))
+        yield held_s
+        is_calm = self._home.nature.calm_s > held_s + self._vehicle.RECONNECTS_S
+        if by == self._wish and flies and is_calm and self._vehicle.stands:
+            self._life.fault("held", "a drone that a person held in the air has landed")
         yield from self._resumed()
         yield 10.0
 
