@@ -34,7 +34,7 @@ class JudgedDelay:
         self.begin()
 
     def begin(self) -> None:
-        """Restart with the next measurement."""
+        """Restart with the next measurement. Commands from before it, as on the ground, may not have been followed."""
         self._from_s = -math.inf  # from then on, tilts are compared
         self._errors = [0.0] * len(DELAYS_S)  # mean squares without the mean, (m/s^2)^2
         self._offsets = [0j] * len(DELAYS_S)  # means of the differences, m/s^2
@@ -46,6 +46,9 @@ class JudgedDelay:
 
     def observe(self, pull: complex | None, now_s: float, step_s: float) -> None:
         """Judge a report by its tilt; None if it has none."""
+        if self._from_s == -math.inf:
+            self._from_s = now_s
+            self._history.clear()
         if pull is None or not self._history or self._history[-1][1] is None:
             self.belief.judge("", step_s)  # nothing can be compared: a doubt has to end
             return

@@ -15,8 +15,8 @@ class Pilot:
 
     def __init__(self, home):
         self._home, self._life, self._acts, self._rng = home, home.life, home.acts, home.acts.rng
-        #: Place of the goal that was reached and not left, in odom.
-        self.reached = None
+        #: Place of the goal that was reached and not left, in odom; and times after which it may cancel one, s.
+        self.reached, self.cancels_s = None, (LONGEST_S, LONGEST_S, LONGEST_S, 5.0)
 
     def follow(self, *goals):
         """Send goals one after another, until one fails, and leave. Return whether all have succeeded."""
@@ -42,7 +42,7 @@ class Pilot:
         goal, before = ActionGoal(_request(name, fields)), self._home.vehicle.height
         server.send(goal)
         is_fair, runs = self._is_fair(), self._home.bridge_runs if self._home.bridge_up_s > 5.0 else 0
-        began_s, cancels_s = self._life.now_s, self._rng.choice((LONGEST_S, LONGEST_S, LONGEST_S, 5.0))
+        began_s, cancels_s = self._life.now_s, self._rng.choice(self.cancels_s)
         while goal.result is None:
             if self._life.now_s - began_s > LONGEST_S:
                 self._life.fault("goals end", f"{name} {fields} has no outcome after {LONGEST_S:g} s: {goal.feedback}")

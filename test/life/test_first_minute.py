@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The first minute of each kind: it is flown or driven, and stops. Nothing of that is worth a warning."""
+
+import math
+
+import house
+import pytest
+from home import Home
+from intent import CMD_VEL, STAMPED
+from kinds import KINDS
+from pilot import LONGEST_S
+from record import told
+from vehicle import Told
+from virtual_time import VirtualTime
+
+#: Velocities, and the time of each, s.
+WAY = (Told(0.3), 3.0), (Told(0.2, turn=0.3), 2.0), (Told(turn=-0.5), 1.0)
+#: Warnings that are meant: of a robot without a watchdog, and of an AR.Drone without its control port, as here.
+MEANT = "has no watchdog", "settings can't be read back"
+FLIGHT, LANDING = (("take_off", {"height": 1.0}), ("go_to", {"to": (1.0, 0.5, 1.5)})), ("land", {})
+
+
+def minute(home, successes):
+    """Fly or send it somewhere, command it on both topics, and leave it."""
+    follow, allows = home.pilot.follow, home.vehicle.allows
+    yield 3.0
+    if allows("fly"):
+        successes.append((yield from follow(*FLIGHT, LANDING)))
+        successes.append((yield from follow(FLIGHT[0])))
+    for topic in (CMD_VEL, STAMPED):
+        for velocity, seconds in WAY:
+            yield from home.user.stream(topic, velocity, seconds)
+    yield 2.0
+    if allows("fly") or allows("go"):
+        successes.append((yield from follow(LANDING if allows("fly") else ("go_to", {"to": (1.0, 0.5, 0.0)}))))
+    successes.append(True)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_first_minute_has_no_warning(kind):
+    life, successes = VirtualTime(1), []
+    with house.built(life):
+        home = Home(life, KINDS[kind], mean_s=math.inf, limit=0)
+        home.pilot.cancels_s = (LONGEST_S,)
+        home.begin()
+        home.acts.play(minute(home, successes))
+        life.run(120.0)
+        assert successes, told(home)
+        assert all(successes), told(home)
+        warnings = [line for _, level, line in home.lines if level != "info"]
+        assert not [line for line in warnings if not any(each in line for each in MEANT)]
