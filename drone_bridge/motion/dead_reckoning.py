@@ -4,6 +4,7 @@
 import math
 from typing import NamedTuple
 
+from drone_bridge.motion.derived_velocity import DerivedVelocity
 from drone_bridge.motion.measurement import Measurement
 from drone_bridge.motion.planar_pose import PlanarPose
 from drone_bridge.motion.vectors import Triple
@@ -14,6 +15,8 @@ DRIFT = 0.1
 LONGEST_GAP_S = 0.5
 #: Assumed maximum speed in such a gap, m/s.
 GREATEST_SPEED = 5.0
+#: Turn rate above which a heading leaps, rad/s.
+FASTEST_TURN = 10.0
 #: Largest variance of a place that is known at all, m^2.
 MOST_VARIANCE = 1e5
 
@@ -29,6 +32,7 @@ class DeadReckonedPose(NamedTuple):
     yaw: float  # rad
     velocity: Triple  # m/s, along level axes
     variance: float  # m^2, of x and of y, by drift only; infinite while the velocity is doubted
+    turn: float | None = None  # rad/s, reported or from the last headings; None while the velocity is doubted
 
 
 class DeadReckoning:
@@ -44,6 +48,7 @@ class DeadReckoning:
         self._distance = 0.0  # m
         self._gap_variance = 0.0  # m^2
         self._before_s: float | None = None
+        self._derived = DerivedVelocity(GREATEST_SPEED, FASTEST_TURN)
 
     def update(self, measured: Measurement, now_s: float, *, is_doubted: bool = False) -> DeadReckonedPose | None:
         """Return the pose at a time, s of any one clock, None if the report lacks a required value.
@@ -70,4 +75,5 @@ class DeadReckoning:
             self._distance += math.hypot(forward, left) * step_s
         variance = min((self._drift * self._distance) ** 2 + self._gap_variance, MOST_VARIANCE)
         self._pose, yaw = pose, pose.yaw if turn else yaw
-        return DeadReckonedPose(pose.x, pose.y, height, roll, pitch, yaw, velocity, variance)
+        derived = self._derived.update(measured, now_s) or turning
+        return DeadReckonedPose(pose.x, pose.y, height, roll, pitch, yaw, velocity, variance, derived.turn)

@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DerivedVelocity: velocity of a vehicle that reports its pose only, from the way that it has moved of late. Pure."""
+"""DerivedVelocity: velocity of a vehicle that reports its pose only, from the way that it has moved of late. Pure.
+
+So is the turn rate of one whose velocity never has any.
+"""
 
 import math
+from dataclasses import replace
 
 from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.motion.measurement import Measurement
@@ -21,13 +25,16 @@ class DerivedVelocity:
     def __init__(self, max_speed: float, max_turn_rate: float) -> None:
         """`max_speed` and `max_turn_rate` are the vehicle's own maxima, m/s and rad/s."""
         self._most, self._most_turn = (PLAUSIBLE * each + MARGIN for each in (max_speed, max_turn_rate))
+        self._turns = False  # whether a reported velocity has had a turn rate
         self._poses: list[tuple[float, PlanarPose, float]] = []  # time, s, pose, and z, m
 
     def update(self, measured: Measurement, now_s: float) -> BodyVelocity | None:
         """Return the velocity at a time, s: the reported one, or the derived one. None while it is unknown."""
-        place, yaw = measured.position, measured.yaw
-        if measured.velocity is not None or place is None or yaw is None:
-            return measured.velocity
+        reported, yaw = measured.velocity, measured.yaw
+        place = measured.position or ((0.0, 0.0, 0.0) if reported else None)
+        self._turns |= reported is not None and reported.turn != 0.0
+        if self._turns or place is None or yaw is None:
+            return reported
         pose = PlanarPose(*place[:2], yaw)
         poses = [each for each in self._poses if 0.0 < now_s - each[0] <= LONGEST_GAP_S]
         needless = sum(now_s - each[0] >= AVERAGED_S for each in poses[1:])
@@ -37,5 +44,8 @@ class DerivedVelocity:
         back = before.seen_from(pose._replace(yaw=yaw - turned / 2))  # along the chord of the arc
         if not step_s or math.hypot(back.x, back.y) > self._most * step_s or abs(turned) > self._most_turn * step_s:
             self._poses = poses[-1:]
-            return None
-        return BodyVelocity(-back.x / step_s, -back.y / step_s, (place[2] - z) / step_s, turn=turned / step_s)
+            return reported
+        turn = turned / step_s
+        if reported:
+            return replace(reported, turn=turn)
+        return BodyVelocity(-back.x / step_s, -back.y / step_s, (place[2] - z) / step_s, turn=turn)

@@ -18,8 +18,10 @@ from sensor_msgs.msg import CameraInfo, CompressedImage, Image, Imu
 from std_msgs.msg import Header
 from tf2_msgs.msg import TFMessage
 
+from drone_bridge.motion.body_velocity import STILL
+from drone_bridge.motion.derived_velocity import DerivedVelocity
 from drone_bridge.motion.flight_control import RatesAndThrust
-from drone_bridge.motion.quaternions import unit_quaternion
+from drone_bridge.motion.quaternions import quaternion_from_euler, rotated_back, unit_quaternion
 from drone_bridge.msg import CommandRates, DroneProperties
 from drone_bridge.ros.node.parameters import ParameterDeclaration
 from drone_bridge.ros.node.simulated_time import CLOCK_TOPIC
@@ -43,8 +45,13 @@ UNKNOWN_ANGLE_VARIANCE = math.pi**2 / 3  # rad^2
 ANGLE_DEVIATION = 0.001
 #: JPEG quality of images that are compressed here, 1 to 100.
 JPEG_QUALITY = 80
-#: Positions on the wire are exact, and velocities are not transmitted.
-ODOMETRY_COVARIANCES = OdometryCovariances([EXACT_VARIANCE] * AXES, [UNKNOWN_VARIANCE] * AXES)
+#: Positions on the wire are exact. Velocities are not transmitted, but derived from them, once there are several.
+ODOMETRY_COVARIANCES, WITHOUT_VELOCITY = (
+    OdometryCovariances([EXACT_VARIANCE] * AXES, [known] * 3 + [UNKNOWN_VARIANCE] * 2 + [known])
+    for known in (0.1, UNKNOWN_VARIANCE)
+)
+#: Speed, m/s, and turn rate, rad/s, far above those of drones, above which a position leaps.
+FASTEST, FASTEST_TURN = 50.0, 10.0
 #: Maximum deviation of a quaternion's length from 1.
 _LENGTH_TOLERANCE = 0.01
 #: Decimals of radians. Smaller differences are rounding errors, which would appear in the wire's floats.
@@ -229,7 +236,6 @@ class TestbedTranslation:
         """
         self.unit, self._names, self._refuse_image, self._time_unit_s = unit, names, refuse_image, time_unit_s
         self._odometry = Odometry(header=Header(frame_id=names.odom), child_frame_id=names.base_link)
-        ODOMETRY_COVARIANCES.fill(self._odometry)
         self.forget()
 
     def forget(self) -> None:
@@ -238,10 +244,12 @@ class TestbedTranslation:
         self._infos: dict[str, CameraInfo] = {}
         self._images: dict[str, Rgb8Image] = {}
         self._encoders: dict[str, JpegEncoder] = {}
+        self._derived = DerivedVelocity(FASTEST, FASTEST_TURN)
         self._imu: Imu | None = None  # its covariances are the same for all frames of this drone
 
     def drone_properties(self, constants: Constants, stamp: Time) -> DroneProperties:
-        """Return the announced drone. The following frames belong to it."""
+        """Return the announced drone. The following frames belong to it, and to one simulation."""
+        self._derived = DerivedVelocity(FASTEST, FASTEST_TURN)
         if constants != self._constants:
             self.forget()
             self._constants, size = constants, (constants.width, constants.height)
@@ -271,13 +279,18 @@ class TestbedTranslation:
         return self._imu
 
     def odometry(self, frame: SensorFrame, stamp: Time) -> Odometry | None:
-        """Return the pose in odom; None if the wire has no positions."""
+        """Return pose and derived velocity; None if the wire has no positions."""
         measured, message = units.measurement(frame, self.unit), self._odometry
         if measured.position is None:
             return None
         message.header.stamp = stamp
         set_vector(message.pose.pose.position, measured.position)
         set_quaternion(message.pose.pose.orientation, units.orientation(measured))
+        velocity, twist = self._derived.update(measured, seconds_of(stamp)), message.twist.twist
+        (ODOMETRY_COVARIANCES if velocity else WITHOUT_VELOCITY).fill(message)
+        known, tilt = velocity or STILL, quaternion_from_euler(measured.roll or 0.0, measured.pitch or 0.0, 0.0)
+        set_vector(twist.linear, rotated_back(tilt, *known.linear))
+        twist.angular.z = known.turn
         return message
 
     def transforms(self, frame: SensorFrame, stamp: Time) -> TFMessage | None:

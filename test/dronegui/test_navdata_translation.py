@@ -103,6 +103,14 @@ def walk(*steps, **demo):
     return [dead_reckoning.update(measured, now_s) for now_s in steps][-1]
 
 
+def test_odometry_turns_as_the_heading_does():
+    dead_reckoning = DeadReckoning()
+    for tenths in range(10):
+        measured = units.measurement(Demo(**LEVEL | {"psi": -2000.0 * tenths}))  # thousandths of a degree, + right
+        twist = TRANSLATION.odometry(dead_reckoning.update(measured, tenths / 10), STAMP).twist
+    assert (twist.twist.angular.z, twist.covariance[-1] < 1.0) == (pytest.approx(math.radians(20.0)), True)
+
+
 # From ROS messages.
 
 

@@ -3,6 +3,7 @@
 
 import pytest
 
+from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.motion.derived_velocity import DerivedVelocity
 from drone_bridge.motion.measurement import Measurement
 
@@ -26,3 +27,14 @@ def test_reports_of_one_burst_are_one():
 
 def test_a_vehicle_that_stops_has_stopped_within_half_a_second():
     assert forward(*((k / 10, min(0.4, 0.04 * k)) for k in range(15)))[-1] == 0.0
+
+
+@pytest.mark.parametrize(
+    ("position", "reported", "turn"), [((1.0, 1.0, 0.0), 0.0, 0.5), (None, 0.0, 0.5), (None, 0.2, 0.2)]
+)
+def test_a_velocity_that_never_turns_has_the_turn_rate_of_the_heading(position, reported, turn):
+    derived = DerivedVelocity(1.0, 1.0)
+    for k in range(10):
+        told = Measurement(position, 0.05 * k, BodyVelocity(0.3, turn=reported))
+        found = derived.update(told, k / 10)
+    assert (found.forward, found.turn) == (0.3, pytest.approx(turn))

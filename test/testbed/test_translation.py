@@ -219,3 +219,18 @@ def test_drone_properties_are_in_si_units_with_gravity_downwards(gravity):
 def test_a_time_of_the_wire_is_the_nearest_stamp_there_is(seconds, expected):
     stamp = time_from_seconds(seconds)
     assert (stamp.sec, stamp.nanosec) == expected
+
+
+def test_odometry_has_the_velocity_of_a_circle():
+    """Left-hand circle of 2 m at 1 m/s in the world's own axes, x right and z back, with the nose 10 degrees down."""
+    translation = TestbedTranslation(RADIANS, NAMES)
+    for k in range(100):
+        turned_by = 0.5 * k / 30
+        place = 2.0 * math.cos(turned_by), 5.0, -2.0 * math.sin(turned_by)
+        frame = replace(FRAME, pitch=math.radians(10), roll=0.0, yaw=-turned_by, position=place)
+        message = translation.odometry(frame, time_from_seconds(100.0 + k / 30))
+        assert (message.twist.covariance[0] == 1e6) == (k == 0)
+    twist = message.twist.twist
+    ahead, up = math.cos(math.radians(10)), math.sin(math.radians(10))
+    assert (twist.linear.x, twist.linear.y, twist.linear.z) == pytest.approx((ahead, 0.0, up), abs=0.01)
+    assert twist.angular.z == pytest.approx(0.5, abs=0.01)

@@ -13,6 +13,7 @@ from drone_bridge.ros.topics.transforms import set_quaternion, set_vector
 # Variances of x and y are initial values, to which drift is added.
 POSE_VARIANCES = (1e-4, 1e-4, 1e-2, 3e-4, 3e-4, 3e-2)  # 1 cm, 10 cm, 1 and 10 degrees
 TWIST_VARIANCES = (1e-2, 1e-2, *[UNKNOWN_VARIANCE] * 4)
+TURN_VARIANCE = 0.1  # once it is known
 ODOMETRY_COVARIANCES = OdometryCovariances(POSE_VARIANCES, TWIST_VARIANCES)
 
 
@@ -25,6 +26,8 @@ def reckoned_odometry(pose: DeadReckonedPose, stamp: Time, names: FrameNames) ->
     tilt = quaternion_from_euler(pose.roll, pose.pitch, 0.0)
     set_vector(message.twist.twist.linear, rotated_back(tilt, *pose.velocity))
     ODOMETRY_COVARIANCES.fill(message)
+    if pose.turn is not None:
+        message.twist.twist.angular.z, message.twist.covariance[-1] = pose.turn, TURN_VARIANCE
     for diagonal in (0, AXES + 1):
         message.pose.covariance[diagonal] = min(POSE_VARIANCES[0] + pose.variance, UNKNOWN_VARIANCE)
     return message
