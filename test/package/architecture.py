@@ -27,6 +27,8 @@ PROTOCOLS = OWN
 
 
 def part_of(path):
-    """Return the kit, or the part of a protocol's folder."""
+    """Return the kit, or the part of a protocol's folder: of its bridge's end, or of the vehicle's end below it."""
     names = path.relative_to(PACKAGE).with_suffix("").parts
-    return names[1] if names[0] in PROTOCOLS else names[0]
+    if names[0] not in PROTOCOLS:
+        return names[0]
+    return "/".join(names[1:3]) if names[1] == "vehicle" else names[1]

@@ -28,6 +28,9 @@ ALLOWED = {
     "tools": ALL_KITS,
     "vehicle": {"ros", "motion", "action"},
 }
+#: Kits that a node may import.
+NODE_KITS = ALL_KITS - {"programs"}
+#: Parts of the bridge's end, and of the vehicle's end below it, which the bridge's end never imports.
 PARTS = {
     "__init__": ({"kind"}, ()),
     "sample_conversation": ({"kind", "wire"}, ("codec",)),
@@ -35,26 +38,41 @@ PARTS = {
     "units": ({"wire", "motion", "parameter_fields"}, ("codec",)),
     "device": ({"wire", "motion"}, ("codec", "units")),
     "discovery": ({"wire", "net"}, ("codec",)),
-    "findings": ({"net"}, ("codec",)),
     "pictures": ({"wire", "net", "session", "pictures", "ros"}, ("codec", "ports")),
     "ports": ({"wire", "net"}, ("codec",)),
-    "emulator": (
-        {"wire", "net", "motion", "vision", "programs"},
-        ("codec", "device", "discovery", "ports", "units"),
-    ),
+    "topics": ({"wire", "motion", "pictures", "ros", "msg", "srv"}, ("codec", "pictures", "units")),
+    "session": ({"wire", "motion", "session", "parameter_fields"}, ("codec", "device", "units")),
+    "bridge": (NODE_KITS, ("codec", "device", "discovery", "pictures", "ports", "session", "topics", "units")),
+    "findings": ({"net"}, ("codec",)),
+    "emulator": ({"wire", "net", "motion", "vision", "programs"}, ("codec", "device", "discovery", "ports", "units")),
     "operator": (
         {"wire", "net", "session", "motion", "vision", "programs"},
         ("codec", "device", "discovery", "ports", "session", "units"),
     ),
-    "topics": ({"wire", "motion", "pictures", "ros", "msg", "srv"}, ("codec", "pictures", "units")),
-    "session": ({"wire", "motion", "session", "parameter_fields"}, ("codec", "device", "units")),
-    "bridge": (
-        ALL_KITS - {"programs"},
-        ("codec", "device", "discovery", "pictures", "ports", "session", "topics", "units"),
+    "server": (NODE_KITS, ("codec", "device", "discovery", "pictures", "ports", "session", "topics", "units")),
+    "vehicle/__init__": (set(), ()),
+    "vehicle/device": ({"wire", "motion"}, ("codec", "units")),
+    "vehicle/findings": ({"net"}, ("codec",)),
+    "vehicle/pictures": ({"wire", "net", "session", "pictures", "ros"}, ("codec", "pictures", "ports")),
+    "vehicle/topics": ({"wire", "motion", "ros", "srv"}, ("codec", "topics", "units")),
+    "vehicle/session": (
+        {"wire", "motion", "session", "parameter_fields"},
+        ("codec", "device", "session", "units", "vehicle/device"),
     ),
-    "server": (
-        ALL_KITS - {"programs"},
-        ("codec", "device", "discovery", "pictures", "ports", "session", "topics", "units"),
+    "vehicle/emulator": (
+        {"wire", "net", "motion", "vision", "programs"},
+        ("codec", "device", "discovery", "ports", "units", "vehicle/device"),
+    ),
+    "vehicle/operator": (
+        {"wire", "net", "session", "motion", "vision", "programs"},
+        ("codec", "device", "discovery", "ports", "session", "units", "vehicle/device"),
+    ),
+    "vehicle/server": (
+        NODE_KITS,
+        (
+            *("codec", "device", "discovery", "pictures", "ports", "session", "topics", "units"),
+            *("vehicle/device", "vehicle/pictures", "vehicle/session", "vehicle/topics"),
+        ),
     ),
 }
 # Modules that may depend on protocols.
@@ -103,8 +121,8 @@ PRIVATE_FOLDER = re.compile(rb"(?<![\w.})~-])/(?:home|root|work|Users|tmp/w)/\w"
 def allowed_prefixes(path):
     names = path.relative_to(PACKAGE).with_suffix("").parts
     if names[0] in PROTOCOLS:
-        kits, parts = PARTS[names[1]]
-        own = (f"drone_bridge.{names[0]}.{part}." for part in (names[1], *parts))
+        kits, parts = PARTS[part_of(path)]
+        own = (f"drone_bridge.{names[0]}.{part.replace('/', '.')}." for part in (part_of(path), *parts))
         families = {family for family, protocols in FAMILIES.items() if names[0] in protocols}
         return tuple(f"drone_bridge.{name}." for name in kits | families) + tuple(own)
     allowed = ALLOWED[names[0]] | KNOWN.get("/".join(names[:2]), set())
@@ -175,7 +193,7 @@ def test_codecs_and_sessions_have_no_socket_no_thread_no_clock():
     found = {
         (path.name, name)
         for path in MODULES
-        if part_of(path) in ("wire", "codec", "units", "session") or "uvlc" in path.parts
+        if part_of(path).removeprefix("vehicle/") in ("wire", "codec", "units", "session") or "uvlc" in path.parts
         for name in imported_names(path)
         if name.split(".")[0] in FORBIDDEN_IN_PROTOCOLS
     }
@@ -193,7 +211,7 @@ def test_sessions_of_robot_classes_and_goals_have_no_socket_thread_clock_or_ros(
 
 def test_nodes_have_no_clock_thread_or_lock():
     """Sessions decide what is sent when, and run in the loop of the kit."""
-    parts = ("bridge", "server", "topics", "sample_conversation")
+    parts = ("bridge", "server", "vehicle/server", "topics", "sample_conversation")
     nodes = [path for path in MODULES if path.relative_to(PACKAGE).parts[0] in PROTOCOLS and part_of(path) in parts]
     assert {part_of(path) for path in nodes} >= {"bridge", "server"}
     found = {(path.relative_to(PACKAGE).as_posix(), name) for path in nodes for name in imported_names(path)}
@@ -236,7 +254,7 @@ def test_no_node_assigns_a_private_attribute_of_its_base():
 
 def test_reports_reach_limits_and_pilot_in_sessions():
     """There, no subscriber, message or publication that fails can lose a report that steers: session/feedback.py."""
-    parts = {"bridge", "server", "topics"}
+    parts = {"bridge", "vehicle/server", "topics"}
     nodes = [path for path in MODULES if not parts.isdisjoint((part_of(path), path.stem))]
     assert "robot_class/bridge.py" in {path.relative_to(PACKAGE).as_posix() for path in nodes}
     feeding = re.compile(r"\.(measured|stands|doubted|charged)\(")
@@ -260,7 +278,11 @@ def sends_of_codecs(path):
 
 def test_bridges_and_servers_encode_what_they_send_in_one_place():
     """There, computed values are clamped to the wire's range, so that our own errors end no link."""
-    nodes = [path for path in MODULES if part_of(path) in ("bridge", "server") or path.stem.startswith("datagram_")]
+    nodes = [
+        path
+        for path in MODULES
+        if part_of(path) in ("bridge", "server", "vehicle/server") or path.stem.startswith("datagram_")
+    ]
     assert len(nodes) > 20
     found = {path.relative_to(PACKAGE).as_posix() for path in nodes if sends_of_codecs(path)}
     assert found == CALLERS_ANSWER
