@@ -90,13 +90,13 @@ _FUNCTIONS = {
     "conversation": "connection:conversation",
     "commands": "connection:commands",
     "faults": "self_check:faults",
-    "emulate": "emulator:main",
-    "operate": "operator:main",
+    "emulate": "vehicle.emulator:main",
+    "operate": "vehicle.operator:main",
 }
 _RESULTS = {
     "bridge": "bridge:make_node",
     "bridge_parameters": "bridge:parameters",
-    "server": "server:make_node",
-    "server_parameters": "server:parameters",
+    "server": "vehicle.server:make_node",
+    "server_parameters": "vehicle.server:parameters",
     "table": "topics:make_table",
 }

@@ -14,10 +14,10 @@ from virtual_link import SERVER
 from virtual_time import Process
 
 from drone_bridge.net.connector import Cancellation
-from drone_bridge.robot_class import emulator
 from drone_bridge.robot_class.bridge import make_node
 from drone_bridge.robot_class.robot import further_links, is_stream, sized
-from drone_bridge.robot_class.robot_session import RobotClassVehicleSession
+from drone_bridge.robot_class.vehicle import emulator
+from drone_bridge.robot_class.vehicle.robot_session import RobotClassVehicleSession
 from drone_bridge.robots.arduino import Arduino
 from drone_bridge.robots.create2 import Create2
 from drone_bridge.robots.hoverboard import Hoverboard

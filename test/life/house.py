@@ -21,7 +21,7 @@ from drone_bridge.net.link_loop import LinkLoop
 from drone_bridge.net.note_queue import NoteQueue
 from drone_bridge.programs import emulation, program, session_output
 from drone_bridge.robot import emulator as robot_emulator
-from drone_bridge.robot_class import emulator as class_emulator
+from drone_bridge.robot_class.vehicle import emulator as class_emulator
 from drone_bridge.ros.hold import hold
 from drone_bridge.ros.node import protocol_node
 from drone_bridge.ros.process import log_pipe

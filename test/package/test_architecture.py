@@ -201,7 +201,7 @@ def test_codecs_and_sessions_have_no_socket_no_thread_no_clock():
 
 
 def test_sessions_of_robot_classes_and_goals_have_no_socket_thread_clock_or_ros():
-    of_classes = ("robot", "connection", "client_session", "robot_session", "body")
+    of_classes = ("robot", "connection", "client_session", "vehicle/robot_session", "vehicle/body")
     pure = [PACKAGE / "robot_class" / f"{stem}.py" for stem in of_classes]
     pure += [PACKAGE / "controllers/goals" / f"{stem}.py" for stem in ("guides", "requests", "session", "watches")]
     names = {name for path in pure for name in imported_names(path)}

@@ -6,8 +6,8 @@ import socket
 import pytest
 from own_robots import Tello
 
-from drone_bridge.robot_class.body import EmulatedBody
-from drone_bridge.robot_class.emulated_video import DATAGRAM_BYTES, EmulatedVideo
+from drone_bridge.robot_class.vehicle.body import EmulatedBody
+from drone_bridge.robot_class.vehicle.emulated_video import DATAGRAM_BYTES, EmulatedVideo
 from drone_bridge.vision.h264 import H264Decoder
 from drone_bridge.vision.h264_pictures import H264Pictures
 

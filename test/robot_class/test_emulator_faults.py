@@ -11,7 +11,7 @@ from ros_session import repeating
 
 from drone_bridge.net.connector import Cancellation
 from drone_bridge.robot_class import BodyVelocity, Delimited, Robot, Telemetry, Udp
-from drone_bridge.robot_class.emulator import emulate
+from drone_bridge.robot_class.vehicle.emulator import emulate
 
 
 class Sound(Robot):

@@ -29,13 +29,13 @@ from drone_bridge.robot_class import (
     Telemetry,
     TiltedDrone,
     Udp,
-    emulator,
 )
-from drone_bridge.robot_class.body import BATTERY_S, FOLLOWS, HOVER_HEIGHT, LANDS, EmulatedBody
 from drone_bridge.robot_class.client_session import CONNECTED, GREETING, UNGREETED, WAITING, WITHHELD
 from drone_bridge.robot_class.connection import Packet, RobotClassConnection, StatePacket
 from drone_bridge.robot_class.links import login_text
-from drone_bridge.robot_class.robot_session import SERVING, RobotClassVehicleSession
+from drone_bridge.robot_class.vehicle import emulator
+from drone_bridge.robot_class.vehicle.body import BATTERY_S, FOLLOWS, HOVER_HEIGHT, LANDS, EmulatedBody
+from drone_bridge.robot_class.vehicle.robot_session import SERVING, RobotClassVehicleSession
 from drone_bridge.session.arbiter import Rank
 from drone_bridge.session.clients import LOST
 from drone_bridge.session.session import (

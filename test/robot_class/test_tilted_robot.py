@@ -12,11 +12,11 @@ from drone_bridge.kind import Side
 from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.motion.limits import LimitParameters
 from drone_bridge.robot_class import Robot, Shares, Telemetry, TiltedDrone, Udp
-from drone_bridge.robot_class.body import EmulatedBody
 from drone_bridge.robot_class.client_session import SENT
 from drone_bridge.robot_class.connection import commands, conversation
 from drone_bridge.robot_class.robot import has_last_words
-from drone_bridge.robot_class.robot_session import RobotClassVehicleSession
+from drone_bridge.robot_class.vehicle.body import EmulatedBody
+from drone_bridge.robot_class.vehicle.robot_session import RobotClassVehicleSession
 from drone_bridge.session.arbiter import Arrival
 from drone_bridge.session.feedback import Feedback
 from drone_bridge.session.node_parameters import NodeParameters

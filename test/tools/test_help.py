@@ -9,7 +9,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from drone_bridge.robot_class import emulator
+from drone_bridge.robot_class.vehicle import emulator
 from drone_bridge.tools import cli
 from drone_bridge.tools.cli import COMMANDS, main
 from drone_bridge.tools.command_parser import EXAMPLES

@@ -16,9 +16,9 @@ from drone_bridge.motion.matrices import rotation_from_angles
 from drone_bridge.net.clock import elapsed_s
 from drone_bridge.net.connector import Cancellation
 from drone_bridge.net.datagram_sockets import bound_socket
-from drone_bridge.robot_class.body import EmulatedBody
 from drone_bridge.robot_class.camera import camera_of
 from drone_bridge.robot_class.transports import Camera
+from drone_bridge.robot_class.vehicle.body import EmulatedBody
 from drone_bridge.vision.floor_view import FloorView
 
 RATE, BITS_PER_S, DATAGRAM_BYTES = 30, 2_000_000, 1460

@@ -23,8 +23,8 @@ from drone_bridge.robot_class.robot import (
     is_stream,
     sized,
 )
-from drone_bridge.robot_class.robot_session import RobotClassVehicleSession
 from drone_bridge.robot_class.topics import REFUSED_IMAGES, RobotClassTranslation, assemble, make_rows
+from drone_bridge.robot_class.vehicle.robot_session import RobotClassVehicleSession
 from drone_bridge.ros.commands.command_axes import FullScale, velocity_from_shares
 from drone_bridge.ros.node.common_parameters import (
     ALLOWED_PEERS,

@@ -23,10 +23,10 @@ from drone_bridge.net.serial_line import PseudoTerminal
 from drone_bridge.programs.options import ProgramParser, add_ports, add_run, add_sizes, port
 from drone_bridge.programs.program import CANNOT_START, TrajectoryFile, print_event, run_program
 from drone_bridge.programs.session_output import SessionOutput
-from drone_bridge.robot_class.body import EmulatedBody
 from drone_bridge.robot_class.links import robots_link
 from drone_bridge.robot_class.robot import Command, Robot, Telemetry, first_link, further_links, port_parameters, sized
-from drone_bridge.robot_class.robot_session import CLASS_ERRORS, RobotClassVehicleSession
+from drone_bridge.robot_class.vehicle.body import EmulatedBody
+from drone_bridge.robot_class.vehicle.robot_session import CLASS_ERRORS, RobotClassVehicleSession
 from drone_bridge.session.node_parameters import NodeParameters
 from drone_bridge.session.session import Note
 from drone_bridge.session.stall_detector import StallDetector
@@ -115,7 +115,7 @@ def emulate(
     stack.callback(world.loop.stop)
     if robot.camera and robot.camera.link:
         try:
-            from drone_bridge.robot_class.emulated_video import EmulatedVideo
+            from drone_bridge.robot_class.vehicle.emulated_video import EmulatedVideo
 
             viewer = partial(getattr, world.session, "viewer")
             video = EmulatedVideo(robot.camera, body, options.host, options.camera_port, viewer)
