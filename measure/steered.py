@@ -15,8 +15,8 @@ from drone_bridge.motion.matrices import Vector
 from drone_bridge.motion.quaternions import euler_from_quaternion
 from drone_bridge.motion.wxyz import WxyzQuaternion
 from drone_bridge.robot.codec import SkidSteerUpdate
-from drone_bridge.robot.emulator import TrackedRobot
 from drone_bridge.robot.units import SkidSteer
+from drone_bridge.robot.vehicle.emulator import TrackedRobot
 from drone_bridge.simulator import units
 from drone_bridge.simulator.codec import VEHICLE, Attribute, SetEntity
 from drone_bridge.simulator.device.world import World as SimulatorWorld

@@ -20,7 +20,7 @@ from drone_bridge.net.last_words import STALL_S
 from drone_bridge.net.link_loop import LinkLoop
 from drone_bridge.net.note_queue import NoteQueue
 from drone_bridge.programs import emulation, program, session_output
-from drone_bridge.robot import emulator as robot_emulator
+from drone_bridge.robot.vehicle import emulator as robot_emulator
 from drone_bridge.robot_class.vehicle import emulator as class_emulator
 from drone_bridge.ros.hold import hold
 from drone_bridge.ros.node import protocol_node

@@ -8,9 +8,9 @@ from std_srvs.srv import SetBool
 from vehicle import ZERO, Told, Vehicle
 from virtual_link import SERVER
 
-from drone_bridge.robot import emulator
 from drone_bridge.robot.bridge.node import RobotBridge
-from drone_bridge.robot.device.dialects import EMULATED
+from drone_bridge.robot.vehicle import emulator
+from drone_bridge.robot.vehicle.device.dialects import EMULATED
 
 #: Own constants: packet types, size of one for tracks, motor setting and speed at full speed, and separation.
 KEEP_ALIVE, UPDATE, TRACKS_SIZE, FULL, TRACK_M_S, APART_M = 0x01, 0x05, 6, 2048, 1.0, 0.5

@@ -15,7 +15,7 @@ import setuptools
 import yaml
 from repository import ROOT
 
-from drone_bridge.robot.device.control import FIRMWARE
+from drone_bridge.robot.vehicle.device.control import FIRMWARE
 
 WITHOUT_ROS = (
     *("wire", "net", "motion", "vision", "programs", "tools/bags", "tools/report", "tools/wire"),

@@ -14,7 +14,7 @@ from drone_bridge.msg import SensorValue
 from drone_bridge.robot import codec
 from drone_bridge.srv import Bind, Discover, Unbind
 
-EMULATOR = (sys.executable, "-m", "drone_bridge.robot.emulator", "--port", 0, "--silence-timeout", 0)
+EMULATOR = (sys.executable, "-m", "drone_bridge.robot.vehicle.emulator", "--port", 0, "--silence-timeout", 0)
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 
 import pytest
 
-from drone_bridge.robot.emulator import Chassis, TrackedRobot
+from drone_bridge.robot.vehicle.emulator import Chassis, TrackedRobot
 
 
 def drive(left, right, seconds=20.0, **chassis):

@@ -4,11 +4,11 @@
 import pytest
 
 from drone_bridge.robot import codec
-from drone_bridge.robot.device.control import RobotControl
-from drone_bridge.robot.device.dialects import FaultyRobotdControl, Protocol1Control, RobotdControl
-from drone_bridge.robot.device.drivers import Instant
-from drone_bridge.robot.device.served_driver import ServedDriver
-from drone_bridge.robot.emulator import SUBSYSTEMS, SimulatedRobot, TrackedRobot
+from drone_bridge.robot.vehicle.device.control import RobotControl
+from drone_bridge.robot.vehicle.device.dialects import FaultyRobotdControl, Protocol1Control, RobotdControl
+from drone_bridge.robot.vehicle.device.drivers import Instant
+from drone_bridge.robot.vehicle.device.served_driver import ServedDriver
+from drone_bridge.robot.vehicle.emulator import SUBSYSTEMS, SimulatedRobot, TrackedRobot
 from drone_bridge.wire.events import DisconnectPeerError
 
 TRACKS, LIGHT = 0, 1

@@ -9,13 +9,13 @@ from builtin_interfaces.msg import Time
 
 from drone_bridge.robot import codec
 from drone_bridge.robot.codec import STOPPED, Speeds
-from drone_bridge.robot.server import sources
-from drone_bridge.robot.server.listing import check_topics, light_topics, listing_from_parameters
-from drone_bridge.robot.server.parameters import PARAMETERS
-from drone_bridge.robot.server.sources import ListedParts, SensorSubscriptions
-from drone_bridge.robot.session.drive_commands import LEAST_GAP_S, DriveCommands
-from drone_bridge.robot.session.listing import Listing
 from drone_bridge.robot.topics import RobotTranslation, SensorSource
+from drone_bridge.robot.vehicle.server import sources
+from drone_bridge.robot.vehicle.server.listing import check_topics, light_topics, listing_from_parameters
+from drone_bridge.robot.vehicle.server.parameters import PARAMETERS
+from drone_bridge.robot.vehicle.server.sources import ListedParts, SensorSubscriptions
+from drone_bridge.robot.vehicle.session.drive_commands import LEAST_GAP_S, DriveCommands
+from drone_bridge.robot.vehicle.session.listing import Listing
 
 # Drive commands.
 

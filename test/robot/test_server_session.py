@@ -6,13 +6,13 @@ from session_talk import SessionTalk, notes, published
 
 from drone_bridge.robot import codec
 from drone_bridge.robot.codec import STOPPED, Speeds
-from drone_bridge.robot.device.control import MAX_DRIVERS
-from drone_bridge.robot.device.dialects import RobotDialect
-from drone_bridge.robot.device.drivers import BACKLOG_S
-from drone_bridge.robot.device.vehicle import DrivenSubsystem
-from drone_bridge.robot.session.drive_commands import STOPS
-from drone_bridge.robot.session.listing import Listing
-from drone_bridge.robot.session.robot import (
+from drone_bridge.robot.vehicle.device.control import MAX_DRIVERS
+from drone_bridge.robot.vehicle.device.dialects import RobotDialect
+from drone_bridge.robot.vehicle.device.drivers import BACKLOG_S
+from drone_bridge.robot.vehicle.device.vehicle import DrivenSubsystem
+from drone_bridge.robot.vehicle.session.drive_commands import STOPS
+from drone_bridge.robot.vehicle.session.listing import Listing
+from drone_bridge.robot.vehicle.session.robot import (
     DROPPED_DRIVERS,
     FIRST_MESSAGE_S,
     ROBOT_GONE,
@@ -21,7 +21,7 @@ from drone_bridge.robot.session.robot import (
     RobotParameters,
     RobotSession,
 )
-from drone_bridge.robot.session.sensor_values import GATHER_S
+from drone_bridge.robot.vehicle.session.sensor_values import GATHER_S
 from drone_bridge.session.session import AFTER_STALLS, Close, Send
 
 LIGHT, TRACKS = 0, 1

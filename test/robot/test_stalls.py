@@ -7,14 +7,14 @@ import pytest
 
 from drone_bridge.robot import codec
 from drone_bridge.robot.codec import STOPPED, Speeds
-from drone_bridge.robot.device.dialects import Protocol1Control, RobotdControl
-from drone_bridge.robot.device.drivers import Instant
-from drone_bridge.robot.device.served_driver import ServedDriver
-from drone_bridge.robot.device.vehicle import TRACKS
-from drone_bridge.robot.emulator import SimulatedRobot, TrackedRobot
 from drone_bridge.robot.session.connected_driver import BYTE_PERIOD_S, ConnectedDriver, DriverParameters
 from drone_bridge.robot.session.desired import DesiredSubsystems
 from drone_bridge.robot.session.keep_alives import KEEP_ALIVE_PERIOD_S, LATE_S
+from drone_bridge.robot.vehicle.device.dialects import Protocol1Control, RobotdControl
+from drone_bridge.robot.vehicle.device.drivers import Instant
+from drone_bridge.robot.vehicle.device.served_driver import ServedDriver
+from drone_bridge.robot.vehicle.device.vehicle import TRACKS
+from drone_bridge.robot.vehicle.emulator import SimulatedRobot, TrackedRobot
 
 STEP_S = 0.001
 COMMANDS_PER_S = 50

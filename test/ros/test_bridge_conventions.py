@@ -17,7 +17,7 @@ from testbed_peer import TestbedPeer, bridge
 from tf2_msgs.msg import TFMessage
 
 from drone_bridge.robot.bridge.node import RobotBridge
-from drone_bridge.robot.server.node import RobotServer
+from drone_bridge.robot.vehicle.server.node import RobotServer
 from drone_bridge.stop_signals import LAUNCHED
 from drone_bridge.testbed.codec import AttitudeLayout
 

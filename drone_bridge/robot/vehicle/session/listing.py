@@ -4,7 +4,7 @@
 from dataclasses import dataclass
 
 from drone_bridge.robot import codec
-from drone_bridge.robot.device.vehicle import DrivenSubsystem
+from drone_bridge.robot.vehicle.device.vehicle import DrivenSubsystem
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,8 @@ from datetime import datetime
 from typing import ClassVar
 
 from drone_bridge.robot import codec
-from drone_bridge.robot.device.drivers import BACKLOG_S, Driver, Instant
-from drone_bridge.robot.device.vehicle import RobotVehicle
+from drone_bridge.robot.vehicle.device.drivers import BACKLOG_S, Driver, Instant
+from drone_bridge.robot.vehicle.device.vehicle import RobotVehicle
 
 MAX_DRIVERS = 16
 FIRMWARE = codec.FirmwareInfo("drone_bridge", "0.3.0", codec.PROTOCOL_VERSION)

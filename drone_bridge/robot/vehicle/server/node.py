@@ -20,16 +20,16 @@ from drone_bridge.net.link_loop import Link
 from drone_bridge.net.tcp_connection import StreamOptions
 from drone_bridge.net.tcp_port import TcpPort
 from drone_bridge.robot.codec import DISCOVERY_GROUP, LightUpdate, Speeds
-from drone_bridge.robot.device.dialects import RobotDialect
 from drone_bridge.robot.discovery import DiscoveryResponder, DiscoveryRoute, RobotPort
-from drone_bridge.robot.server.listing import LIGHT_TOPIC, NONE, light_topics, listing_from_parameters
-from drone_bridge.robot.server.log_lines import LogLines
-from drone_bridge.robot.server.parameters import PARAMETERS, ListSource
-from drone_bridge.robot.server.sources import ListedParts, SensorSubscriptions
-from drone_bridge.robot.session.listing import Listing
-from drone_bridge.robot.session.robot import LISTENING, RobotParameters, RobotSession
 from drone_bridge.robot.topics import RobotTranslation
 from drone_bridge.robot.units import SkidSteer
+from drone_bridge.robot.vehicle.device.dialects import RobotDialect
+from drone_bridge.robot.vehicle.server.listing import LIGHT_TOPIC, NONE, light_topics, listing_from_parameters
+from drone_bridge.robot.vehicle.server.log_lines import LogLines
+from drone_bridge.robot.vehicle.server.parameters import PARAMETERS, ListSource
+from drone_bridge.robot.vehicle.server.sources import ListedParts, SensorSubscriptions
+from drone_bridge.robot.vehicle.session.listing import Listing
+from drone_bridge.robot.vehicle.session.robot import LISTENING, RobotParameters, RobotSession
 from drone_bridge.ros.commands.cmd_vel_type import CmdVelPublisher
 from drone_bridge.ros.commands.velocity_messages import twist_from_velocity
 from drone_bridge.ros.node.parameters import read

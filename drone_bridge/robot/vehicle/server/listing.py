@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 
 from drone_bridge.msg import SubsystemArray
 from drone_bridge.robot import codec
-from drone_bridge.robot.device.vehicle import DrivenSubsystem
-from drone_bridge.robot.session.listing import Listing
 from drone_bridge.robot.topics import LONGEST_NAME, MAX_SENSORS, TOPIC_OF_TYPE, ListedSubsystem, SensorSource
+from drone_bridge.robot.vehicle.device.vehicle import DrivenSubsystem
+from drone_bridge.robot.vehicle.session.listing import Listing
 from drone_bridge.ros.topics.topic_names import topic_token
 
 NONE = "none"

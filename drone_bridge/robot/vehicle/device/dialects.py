@@ -25,8 +25,8 @@ from enum import Enum
 from typing import ClassVar
 
 from drone_bridge.robot import codec
-from drone_bridge.robot.device.control import MAX_DRIVERS, RobotControl
-from drone_bridge.robot.device.drivers import Driver, Instant
+from drone_bridge.robot.vehicle.device.control import MAX_DRIVERS, RobotControl
+from drone_bridge.robot.vehicle.device.drivers import Driver, Instant
 from drone_bridge.wire.events import DisconnectPeerError
 
 OLDEST_KEEP_ALIVE_S = 2.0  # by the robot's clock; an older one stops the motors

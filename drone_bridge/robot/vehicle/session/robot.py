@@ -32,14 +32,14 @@ from typing import Any
 from drone_bridge.parameter_fields import parameter
 from drone_bridge.robot import codec
 from drone_bridge.robot.codec import Speeds
-from drone_bridge.robot.device.control import MAX_DRIVERS
-from drone_bridge.robot.device.dialects import SERVED, RobotDialect
-from drone_bridge.robot.device.drivers import BACKLOG_S, Instant
-from drone_bridge.robot.device.served_driver import ServedDriver
-from drone_bridge.robot.device.vehicle import DrivenSubsystem
-from drone_bridge.robot.session.drive_commands import DriveCommands
-from drone_bridge.robot.session.listing import Listing
-from drone_bridge.robot.session.sensor_values import SensorValues
+from drone_bridge.robot.vehicle.device.control import MAX_DRIVERS
+from drone_bridge.robot.vehicle.device.dialects import SERVED, RobotDialect
+from drone_bridge.robot.vehicle.device.drivers import BACKLOG_S, Instant
+from drone_bridge.robot.vehicle.device.served_driver import ServedDriver
+from drone_bridge.robot.vehicle.device.vehicle import DrivenSubsystem
+from drone_bridge.robot.vehicle.session.drive_commands import DriveCommands
+from drone_bridge.robot.vehicle.session.listing import Listing
+from drone_bridge.robot.vehicle.session.sensor_values import SensorValues
 from drone_bridge.session.clients import Clients
 from drone_bridge.session.node_parameters import ServerParameters
 from drone_bridge.session.session import (

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """RobotEmulator: simulated tracked robot, with discovery over UDP, control over TCP, and several drivers at once.
 
-    python3 -m drone_bridge.robot.emulator --name saber
+    python3 -m drone_bridge.robot.vehicle.emulator --name saber
 
 Runs in real time. It prints a line for each event: listening, connections, binds, motor stops with their reason, and
 the final position.
@@ -37,13 +37,13 @@ from drone_bridge.programs.options import (
 )
 from drone_bridge.programs.program import TrajectoryFile, print_event, run_program
 from drone_bridge.robot import codec
-from drone_bridge.robot.device.control import MAX_DRIVERS, RobotControl
-from drone_bridge.robot.device.dialects import EMULATED, RobotDialect
-from drone_bridge.robot.device.drivers import Instant
-from drone_bridge.robot.device.served_driver import ServedDriver
-from drone_bridge.robot.device.vehicle import HEADLIGHT, TRACKS, DrivenSubsystem
 from drone_bridge.robot.discovery import MAX_NAME_BYTES, DiscoveryResponder, DiscoveryRoute, RobotPort
 from drone_bridge.robot.units import SkidSteer
+from drone_bridge.robot.vehicle.device.control import MAX_DRIVERS, RobotControl
+from drone_bridge.robot.vehicle.device.dialects import EMULATED, RobotDialect
+from drone_bridge.robot.vehicle.device.drivers import Instant
+from drone_bridge.robot.vehicle.device.served_driver import ServedDriver
+from drone_bridge.robot.vehicle.device.vehicle import HEADLIGHT, TRACKS, DrivenSubsystem
 from drone_bridge.wire.addresses import address_name, peer_name
 from drone_bridge.wire.events import DisconnectPeerError, RemoteProtocolError
 

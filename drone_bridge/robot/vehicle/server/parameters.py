@@ -5,13 +5,13 @@ from collections.abc import Sequence
 from enum import Enum
 
 from drone_bridge.robot import codec
-from drone_bridge.robot.device.dialects import SERVED, RobotDialect
-from drone_bridge.robot.device.vehicle import TRACKS
 from drone_bridge.robot.discovery import MAX_NAME_BYTES
-from drone_bridge.robot.server.listing import NONE, check_topics
-from drone_bridge.robot.session.robot import RobotParameters
 from drone_bridge.robot.topics import DISCOVERY_UDP_PORT
 from drone_bridge.robot.units import SkidSteer
+from drone_bridge.robot.vehicle.device.dialects import SERVED, RobotDialect
+from drone_bridge.robot.vehicle.device.vehicle import TRACKS
+from drone_bridge.robot.vehicle.server.listing import NONE, check_topics
+from drone_bridge.robot.vehicle.session.robot import RobotParameters
 from drone_bridge.ros.node.common_parameters import NEUTRAL_TIME, common_parameters
 from drone_bridge.ros.node.parameters import ParameterDeclaration, declarations
 

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 from drone_bridge.robot import codec
-from drone_bridge.robot.device.control import RobotControl
-from drone_bridge.robot.device.drivers import Driver, Instant
+from drone_bridge.robot.vehicle.device.control import RobotControl
+from drone_bridge.robot.vehicle.device.drivers import Driver, Instant
 from drone_bridge.wire.outgoing import encoded
 
 

@@ -7,9 +7,9 @@ from functools import partial
 from typing import Any
 
 from drone_bridge.msg import SensorArray, SubsystemArray
-from drone_bridge.robot.server.listing import drivable_subsystems, is_robot_connected
-from drone_bridge.robot.session.listing import Listing
 from drone_bridge.robot.topics import MAX_SENSORS, TABLE, TOPIC_OF_TYPE, RobotTranslation, SensorSource
+from drone_bridge.robot.vehicle.server.listing import drivable_subsystems, is_robot_connected
+from drone_bridge.robot.vehicle.session.listing import Listing
 from drone_bridge.ros.node.protocol_node import ProtocolNode
 from drone_bridge.ros.servers.bridge_watch import BridgeWatch, publishing_nodes
 from drone_bridge.ros.subscriptions import subscribe
