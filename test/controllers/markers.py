@@ -4,7 +4,7 @@
 import cv2
 import numpy as np
 
-from drone_bridge.telemetry.emulator.scene import PAD_SIDE, draw_pad
+from drone_bridge.telemetry.vehicle.emulator.scene import PAD_SIDE, draw_pad
 
 
 def photograph_of_pad(height, ahead=0.0, left=0.0, focal=277.0):

@@ -20,10 +20,10 @@ from drone_bridge.msg import HoldStatus
 from drone_bridge.ros.time import time_from_seconds
 from drone_bridge.ros.topics.jpeg_images import JpegDecoder
 from drone_bridge.ros.topics.transforms import set_quaternion
-from drone_bridge.telemetry.emulator.rover import RoverPattern
-from drone_bridge.telemetry.emulator.world import FlightSetup, LandingFlight
 from drone_bridge.telemetry.topics import LandingFrameNames, TelemetryTranslation
 from drone_bridge.telemetry.units import Units
+from drone_bridge.telemetry.vehicle.emulator.rover import RoverPattern
+from drone_bridge.telemetry.vehicle.emulator.world import FlightSetup, LandingFlight
 
 STILL = Twist()
 PERIOD_S = 0.02

@@ -20,7 +20,7 @@ from drone_bridge.controllers.land_on_pad.pilot import (
     StampedMeasurements,
 )
 from drone_bridge.telemetry.codec import PERIOD_S
-from drone_bridge.telemetry.emulator.scene import PAD_HEIGHT
+from drone_bridge.telemetry.vehicle.emulator.scene import PAD_HEIGHT
 
 LEVEL = np.eye(3)
 

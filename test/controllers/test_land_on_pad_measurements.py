@@ -13,9 +13,9 @@ from drone_bridge.motion.quaternions import quaternion_from_euler
 from drone_bridge.msg import LandingPad
 from drone_bridge.ros.time import time_from_seconds
 from drone_bridge.ros.topics.transforms import set_quaternion
-from drone_bridge.telemetry.emulator.world import FlightSetup, LandingFlight
 from drone_bridge.telemetry.topics import LandingFrameNames, TelemetryTranslation
 from drone_bridge.telemetry.units import Units
+from drone_bridge.telemetry.vehicle.emulator.world import FlightSetup, LandingFlight
 
 SPOILERS = {
     "velocity has nan": lambda messages: setattr(messages["velocity"].twist.twist.linear, "x", math.nan),

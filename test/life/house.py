@@ -26,7 +26,7 @@ from drone_bridge.ros.hold import hold
 from drone_bridge.ros.node import protocol_node
 from drone_bridge.ros.process import log_pipe
 from drone_bridge.simulator.emulator import server as simulator_server
-from drone_bridge.telemetry.emulator import __main__ as telemetry_emulator
+from drone_bridge.telemetry.vehicle.emulator import __main__ as telemetry_emulator
 
 #: Turns of a loop per second above which it is busy without need.
 MAX_TURNS_PER_S = 3000

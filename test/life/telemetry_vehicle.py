@@ -10,7 +10,7 @@ from vehicle import Told
 from virtual_link import SERVER
 
 from drone_bridge.telemetry.bridge import TelemetryBridge
-from drone_bridge.telemetry.emulator import __main__ as emulator
+from drone_bridge.telemetry.vehicle.emulator import __main__ as emulator
 
 #: Own constant: height of the drone's centre above its gear, m.
 GEAR_M = 0.1

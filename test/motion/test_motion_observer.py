@@ -23,7 +23,7 @@ from drone_bridge.motion.tilted_drone import GRAVITY, Motion, Shares, TiltedDron
 from drone_bridge.motion.wind import Wind
 from drone_bridge.session.arbiter import Decision, Rank
 from drone_bridge.session.tilt_pilot import TiltPilot
-from drone_bridge.telemetry.emulator import flight as landing_emulator
+from drone_bridge.telemetry.vehicle.emulator import flight as landing_emulator
 
 STEP_S = 0.05
 VEHICLES = (GuiDrone, LandingDrone)

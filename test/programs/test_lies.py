@@ -14,8 +14,8 @@ from drone_bridge.dronegui.emulator.navdata import blocks
 from drone_bridge.motion.limits import LimitParameters, Limits
 from drone_bridge.motion.observed_motion import ObservedMotion
 from drone_bridge.programs.lies import JUMP_EVERY, SAG, SAG_EVERY, SAG_REPORTS, FaultyReports
-from drone_bridge.telemetry.emulator.__main__ import lying as lying_telemetry
-from drone_bridge.telemetry.emulator.world import FlightSetup, LandingFlight
+from drone_bridge.telemetry.vehicle.emulator.__main__ import lying as lying_telemetry
+from drone_bridge.telemetry.vehicle.emulator.world import FlightSetup, LandingFlight
 from drone_bridge.testbed.codec import SensorFrame
 from drone_bridge.testbed.emulator.__main__ import lying as lying_frame
 

@@ -36,8 +36,8 @@ from drone_bridge.session.feedback import Feedback
 from drone_bridge.session.hold_state import InControl
 from drone_bridge.session.tilt_pilot import TiltPilot
 from drone_bridge.telemetry.codec import DroneCommand
-from drone_bridge.telemetry.emulator.flight import FlyingDrone
 from drone_bridge.telemetry.units import LANDING_DRONE
+from drone_bridge.telemetry.vehicle.emulator.flight import FlyingDrone
 
 STEP_S = 0.01
 #: Duration of a lie, and of the honest flight after it.

@@ -12,9 +12,9 @@ from drone_bridge.motion.matrices import rotation_from_angles
 from drone_bridge.session.arbiter import Decision, Rank
 from drone_bridge.session.tilt_pilot import TiltPilot
 from drone_bridge.telemetry.codec import PERIOD_S
-from drone_bridge.telemetry.emulator.rover import RoverPattern
-from drone_bridge.telemetry.emulator.world import FlightSetup, LandingFlight
 from drone_bridge.telemetry.units import LANDING_DRONE, Units
+from drone_bridge.telemetry.vehicle.emulator.rover import RoverPattern
+from drone_bridge.telemetry.vehicle.emulator.world import FlightSetup, LandingFlight
 
 PATTERNS = ("stationary", "linear", "circular", "square", "random")
 

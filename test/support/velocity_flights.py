@@ -30,8 +30,8 @@ from drone_bridge.session.arbiter import Decision, Rank
 from drone_bridge.session.tilt_pilot import TiltPilot
 from drone_bridge.telemetry import codec as telemetry
 from drone_bridge.telemetry.codec import PERIOD_S
-from drone_bridge.telemetry.emulator.world import FlightSetup, LandingFlight
 from drone_bridge.telemetry.units import LANDING_DRONE, Units
+from drone_bridge.telemetry.vehicle.emulator.world import FlightSetup, LandingFlight
 from drone_bridge.wire.outgoing import encoded
 
 STEP_S = 0.01

@@ -23,8 +23,8 @@ from drone_bridge.telemetry.codec import (
     DroneTelemetry,
     RoverTelemetry,
 )
-from drone_bridge.telemetry.emulator.world import FlightSetup, LandingFlight
 from drone_bridge.telemetry.units import Units
+from drone_bridge.telemetry.vehicle.emulator.world import FlightSetup, LandingFlight
 
 B, ELSEWHERE = ("127.0.0.1", 6000), ("192.0.2.1", 5000)
 FORWARD = DroneCommand(pitch=0.25)

@@ -14,7 +14,7 @@ from drone_bridge.session.operator_command import OPERATORS_LOST
 from drone_bridge.session.session import AFTER_STALLS, SETTLING_S
 from drone_bridge.telemetry.codec import DRONE_TOPIC, ROVER_TOPIC, Camera, DroneCommand, RoverTelemetry, Vector
 from drone_bridge.telemetry.sample_conversation import JPEG, conversation
-from drone_bridge.telemetry.session import drone
+from drone_bridge.telemetry.vehicle.session import drone
 from drone_bridge.wire.addresses import AllowedPeers
 
 PERIOD_S = 0.04

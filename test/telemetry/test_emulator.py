@@ -7,7 +7,7 @@ from telemetry_operator import TelemetryOperator
 
 from drone_bridge.telemetry.codec import ControllerConnection, DroneCommand
 
-MODULE = "drone_bridge.telemetry.emulator"
+MODULE = "drone_bridge.telemetry.vehicle.emulator"
 
 
 class Bridge(TelemetryOperator):

@@ -7,8 +7,14 @@ import numpy as np
 import pytest
 
 from drone_bridge.telemetry.codec import DroneCommand
-from drone_bridge.telemetry.emulator.flight import GRAVITY, HORIZONTAL_DRAG, THRUST_MARGIN, VERTICAL_DRAG, FlyingDrone
-from drone_bridge.telemetry.emulator.world import STEP_S
+from drone_bridge.telemetry.vehicle.emulator.flight import (
+    GRAVITY,
+    HORIZONTAL_DRAG,
+    THRUST_MARGIN,
+    VERTICAL_DRAG,
+    FlyingDrone,
+)
+from drone_bridge.telemetry.vehicle.emulator.world import STEP_S
 
 STILL = np.zeros(3)
 START = (1.0, -2.0, 5.0)

@@ -4,7 +4,7 @@
 import numpy as np
 import pytest
 
-from drone_bridge.telemetry.emulator.rover import SILENCE_S, Rover, RoverPattern
+from drone_bridge.telemetry.vehicle.emulator.rover import SILENCE_S, Rover, RoverPattern
 
 STEP_S = 0.005
 SPEED = 0.5  # m/s

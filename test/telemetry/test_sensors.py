@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from drone_bridge.telemetry.codec import DroneCommand
-from drone_bridge.telemetry.emulator.flight import GRAVITY, FlyingDrone
-from drone_bridge.telemetry.emulator.scene import CAMERA, PAD_HEIGHT
-from drone_bridge.telemetry.emulator.sensors import Sensors
-from drone_bridge.telemetry.emulator.world import STEP_S
+from drone_bridge.telemetry.vehicle.emulator.flight import GRAVITY, FlyingDrone
+from drone_bridge.telemetry.vehicle.emulator.scene import CAMERA, PAD_HEIGHT
+from drone_bridge.telemetry.vehicle.emulator.sensors import Sensors
+from drone_bridge.telemetry.vehicle.emulator.world import STEP_S
 
 STILL = np.zeros(3)
 

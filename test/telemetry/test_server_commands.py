@@ -8,7 +8,7 @@ import pytest
 from std_msgs.msg import String
 from telemetry_documents import HOVER
 
-from drone_bridge.telemetry.server import TelemetryServer
+from drone_bridge.telemetry.vehicle.server import TelemetryServer
 
 FORWARD = {**HOVER, "pitch": 0.5}
 

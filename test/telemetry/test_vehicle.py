@@ -10,10 +10,16 @@ import pytest
 from pad_flight import PadFlight
 
 from drone_bridge.telemetry import codec
-from drone_bridge.telemetry.emulator.__main__ import STAYS_S, Watch
-from drone_bridge.telemetry.emulator.rover import ROVER_Z, RoverPattern
-from drone_bridge.telemetry.emulator.scene import PAD_HEIGHT
-from drone_bridge.telemetry.emulator.world import LANDING_GEAR, PERIOD_S, FlightSetup, LandingFlight, LandingPhase
+from drone_bridge.telemetry.vehicle.emulator.__main__ import STAYS_S, Watch
+from drone_bridge.telemetry.vehicle.emulator.rover import ROVER_Z, RoverPattern
+from drone_bridge.telemetry.vehicle.emulator.scene import PAD_HEIGHT
+from drone_bridge.telemetry.vehicle.emulator.world import (
+    LANDING_GEAR,
+    PERIOD_S,
+    FlightSetup,
+    LandingFlight,
+    LandingPhase,
+)
 from drone_bridge.vision.marker_detector import MarkerDetector
 from drone_bridge.vision.markers import MarkerParameters
 

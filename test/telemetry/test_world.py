@@ -9,10 +9,10 @@ import pytest
 
 from drone_bridge.motion.wind import Wind
 from drone_bridge.telemetry.codec import DroneCommand
-from drone_bridge.telemetry.emulator.flight import FlyingDrone
-from drone_bridge.telemetry.emulator.rover import Rover, RoverPattern
-from drone_bridge.telemetry.emulator.scene import PAD_HEIGHT, ROVER_LENGTH
-from drone_bridge.telemetry.emulator.world import (
+from drone_bridge.telemetry.vehicle.emulator.flight import FlyingDrone
+from drone_bridge.telemetry.vehicle.emulator.rover import Rover, RoverPattern
+from drone_bridge.telemetry.vehicle.emulator.scene import PAD_HEIGHT, ROVER_LENGTH
+from drone_bridge.telemetry.vehicle.emulator.world import (
     LANDING_GEAR,
     MAX_POSITION_ERROR,
     MAX_RELATIVE_SPEED,

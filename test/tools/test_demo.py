@@ -9,7 +9,7 @@ import pytest
 import yaml
 from repository import ROOT
 
-from drone_bridge.telemetry.emulator.world import Touchdown
+from drone_bridge.telemetry.vehicle.emulator.world import Touchdown
 from drone_bridge.tools.cli import REFUSED
 from drone_bridge.tools.demo import composition
 from drone_bridge.tools.demo.command import Demonstration, main

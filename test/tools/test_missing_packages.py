@@ -30,7 +30,7 @@ NEEDED = {
     "drone-bridge wire bag": {"mcap": "mcap"},
     "drone-bridge play bag": {"rosbags": "rosbags"},
     "drone-bridge report bag": {"rosbags": "rosbags"},
-    "-m drone_bridge.telemetry.emulator": {"cv2": "opencv-python-headless"},
+    "-m drone_bridge.telemetry.vehicle.emulator": {"cv2": "opencv-python-headless"},
 }
 #: What these can't do without when they have read a bag with an image.
 NEEDED_FOR_A_BAG = {"drone-bridge report": {"plotly": "plotly", "cv2": "opencv-python-headless"}}

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from drone_bridge.motion.matrices import rotation_from_angles
-from drone_bridge.telemetry.emulator.scene import CAMERA, JPEG_QUALITY, MARKERS, PAD_HEIGHT, LandingScene
+from drone_bridge.telemetry.vehicle.emulator.scene import CAMERA, JPEG_QUALITY, MARKERS, PAD_HEIGHT, LandingScene
 from drone_bridge.vision.drawn_marker import draw_marker
 from drone_bridge.vision.jpegs import jpeg_of_rgb
 from drone_bridge.vision.marker_detector import MarkerDetector

@@ -17,9 +17,9 @@ from drone_bridge.motion.matrices import Triple, Vector
 from drone_bridge.motion.wind import Wind
 from drone_bridge.telemetry.codec import IMAGE_EVERY, PERIOD_S, DroneCommand, DroneTelemetry, RoverTelemetry
 from drone_bridge.telemetry.codec import Vector as WireVector
-from drone_bridge.telemetry.emulator.flight import FlyingDrone
-from drone_bridge.telemetry.emulator.rover import ROVER_Z, Rover, RoverPattern
-from drone_bridge.telemetry.emulator.scene import (
+from drone_bridge.telemetry.vehicle.emulator.flight import FlyingDrone
+from drone_bridge.telemetry.vehicle.emulator.rover import ROVER_Z, Rover, RoverPattern
+from drone_bridge.telemetry.vehicle.emulator.scene import (
     CAMERA,
     JPEG_QUALITY,
     PAD_HEIGHT,
@@ -27,7 +27,7 @@ from drone_bridge.telemetry.emulator.scene import (
     ROVER_WIDTH,
     LandingScene,
 )
-from drone_bridge.telemetry.emulator.sensors import Sensors
+from drone_bridge.telemetry.vehicle.emulator.sensors import Sensors
 from drone_bridge.vision.jpegs import jpeg_of_rgb
 
 #: Distance of the landing gear below the middle of the drone, where the camera and all sensors are, m.

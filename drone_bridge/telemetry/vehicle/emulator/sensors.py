@@ -14,8 +14,8 @@ from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.motion.matrices import Matrix, Vector
 from drone_bridge.motion.measurement import Measurement
 from drone_bridge.telemetry.codec import Camera, DroneTelemetry, LandingPad
-from drone_bridge.telemetry.emulator.flight import GRAVITY, FlyingDrone
 from drone_bridge.telemetry.units import Units
+from drone_bridge.telemetry.vehicle.emulator.flight import GRAVITY, FlyingDrone
 from drone_bridge.vision.drawn_camera import DrawnCamera
 
 # Standard deviations of the noise.

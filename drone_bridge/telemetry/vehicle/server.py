@@ -55,7 +55,6 @@ from drone_bridge.telemetry.codec import (
     RoverConnection,
     RoverTelemetry,
 )
-from drone_bridge.telemetry.session.drone import CONNECTED, TelemetryDroneParameters, TelemetryDroneSession
 from drone_bridge.telemetry.topics import (
     DEFAULT_FOV,
     OPPOSITE_SIGNS,
@@ -65,6 +64,7 @@ from drone_bridge.telemetry.topics import (
     TelemetryTranslation,
 )
 from drone_bridge.telemetry.units import Units
+from drone_bridge.telemetry.vehicle.session.drone import CONNECTED, TelemetryDroneParameters, TelemetryDroneSession
 from drone_bridge.wire.addresses import address_name
 from drone_bridge.wire.counters import ProblemCounter
 from drone_bridge.wire.events import RemoteProtocolError

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Telemetry emulator: a drone without GPS above a rover with a landing pad, which broadcasts its telemetry.
 
-    python3 -m drone_bridge.telemetry.emulator --rover circular --seed 3 --until-landed
+    python3 -m drone_bridge.telemetry.vehicle.emulator --rover circular --seed 3 --until-landed
 
 A Broadcast sends telemetry over UDP to its bridge, or with `--role listen` to its last sender, and receives commands. A
 Watch decides when the flight ends. The program prints one line per event: its destination, its commander, each
@@ -26,7 +26,7 @@ try:
 except ModuleNotFoundError as error:
     if __name__ != "__main__":  # __name__ is different if the module is imported
         raise
-    print(explain_missing("drone_bridge.telemetry.emulator", error), file=sys.stderr)
+    print(explain_missing("drone_bridge.telemetry.vehicle.emulator", error), file=sys.stderr)
     sys.exit(2)
 
 from drone_bridge.net.clock import elapsed_s
@@ -60,9 +60,9 @@ from drone_bridge.telemetry.codec import (
     Vector,
 )
 from drone_bridge.telemetry.device import Audience
-from drone_bridge.telemetry.emulator.rover import RoverPattern
-from drone_bridge.telemetry.emulator.scene import PAD_HEIGHT
-from drone_bridge.telemetry.emulator.world import (
+from drone_bridge.telemetry.vehicle.emulator.rover import RoverPattern
+from drone_bridge.telemetry.vehicle.emulator.scene import PAD_HEIGHT
+from drone_bridge.telemetry.vehicle.emulator.world import (
     COLUMNS,
     LANDING_GEAR,
     FlightSetup,
