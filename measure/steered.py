@@ -19,8 +19,8 @@ from drone_bridge.robot.units import SkidSteer
 from drone_bridge.robot.vehicle.emulator import TrackedRobot
 from drone_bridge.simulator import units
 from drone_bridge.simulator.codec import VEHICLE, Attribute, SetEntity
-from drone_bridge.simulator.device.world import World as SimulatorWorld
-from drone_bridge.simulator.emulator.scene import SimulatedScene, add_default_environment
+from drone_bridge.simulator.vehicle.device.world import World as SimulatorWorld
+from drone_bridge.simulator.vehicle.emulator.scene import SimulatedScene, add_default_environment
 from drone_bridge.testbed.codec import REPLY, AngleUnit, MotionParameters, pack_reply
 from drone_bridge.testbed.device.drone_state import Airframe
 from drone_bridge.testbed.device.drone_state import DroneInput as TestbedMotion

@@ -25,7 +25,7 @@ from drone_bridge.robot_class.vehicle import emulator as class_emulator
 from drone_bridge.ros.hold import hold
 from drone_bridge.ros.node import protocol_node
 from drone_bridge.ros.process import log_pipe
-from drone_bridge.simulator.emulator import server as simulator_server
+from drone_bridge.simulator.vehicle.emulator import server as simulator_server
 from drone_bridge.telemetry.vehicle.emulator import __main__ as telemetry_emulator
 
 #: Turns of a loop per second above which it is busy without need.

@@ -14,7 +14,7 @@ from virtual_link import SERVER, Streams
 from drone_bridge.net.link_loop import Connected, Disconnected
 from drone_bridge.simulator.bridge.node import SimulatorBridge
 from drone_bridge.simulator.codec import VEHICLE
-from drone_bridge.simulator.emulator import __main__ as emulator
+from drone_bridge.simulator.vehicle.emulator import __main__ as emulator
 
 
 class VirtualEventLoop(asyncio.BaseEventLoop):

@@ -9,10 +9,10 @@ from processes import Process
 def test_a_client_of_a_fast_simulator_goes_by_simulated_time(tmp_path):
     path = tmp_path / "swum.csv"
     emulator = ("--port", "0", "--speed", "4", "--trajectory", str(path))
-    with Process.module("drone_bridge.simulator.emulator", *emulator) as simulator:
+    with Process.module("drone_bridge.simulator.vehicle.emulator", *emulator) as simulator:
         port = simulator.wait_for_line(r"listening on \S+:(\d+)")[1]
         with Process.module(
-            "drone_bridge.simulator.operator", "--port", port, "--plan", "8s forward 0.5, 8s"
+            "drone_bridge.simulator.vehicle.operator", "--port", port, "--plan", "8s forward 0.5, 8s"
         ) as operator:
             operator.wait_for_line("simulated time: 4 s")
             assert operator.wait() == 0

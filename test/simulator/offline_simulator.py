@@ -4,9 +4,9 @@
 import random
 
 from drone_bridge.simulator.codec import AddEntity, Error, frame
-from drone_bridge.simulator.device.requests import Context, answer
-from drone_bridge.simulator.device.world import RunControl, Timing, World
-from drone_bridge.simulator.emulator.scene import SimulatedScene, add_default_environment
+from drone_bridge.simulator.vehicle.device.requests import Context, answer
+from drone_bridge.simulator.vehicle.device.world import RunControl, Timing, World
+from drone_bridge.simulator.vehicle.emulator.scene import SimulatedScene, add_default_environment
 
 LEVEL = (1.0, 0.0, 0.0, 0.0)
 

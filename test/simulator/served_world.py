@@ -8,12 +8,12 @@ from session_talk import SessionTalk
 from drone_bridge.motion.wxyz import IDENTITY
 from drone_bridge.session.session import Answer, Call, Close, Note, Publish, Send
 from drone_bridge.simulator import codec as sim
-from drone_bridge.simulator.session.forwarding import Follow, Forwarder, SimulatorParameters
-from drone_bridge.simulator.session.mirrored_scene import ConfiguredEntity
-from drone_bridge.simulator.session.simulator import SimulatorSession
-from drone_bridge.simulator.session.velocity_commands import VelocityCommand
-from drone_bridge.simulator.topics import service_calls
 from drone_bridge.simulator.topics.services import SERVICES
+from drone_bridge.simulator.vehicle.session.forwarding import Follow, Forwarder, SimulatorParameters
+from drone_bridge.simulator.vehicle.session.mirrored_scene import ConfiguredEntity
+from drone_bridge.simulator.vehicle.session.simulator import SimulatorSession
+from drone_bridge.simulator.vehicle.session.velocity_commands import VelocityCommand
+from drone_bridge.simulator.vehicle.topics import service_calls
 
 VEHICLE = 0
 NOWHERE = (0.0, 0.0, 0.0)

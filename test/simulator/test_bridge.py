@@ -14,7 +14,7 @@ from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.codec import Attribute
 
 VEHICLE = 0
-EMULATOR = (sys.executable, "-m", "drone_bridge.simulator.emulator", "--port", 0)
+EMULATOR = (sys.executable, "-m", "drone_bridge.simulator.vehicle.emulator", "--port", 0)
 BRIDGE = {"request_timeout": 20.0, "body_to_model": [1.0, 0.0, 0.0, 0.0]}
 
 

@@ -11,7 +11,7 @@ from simulator_client import SimulatorClient
 
 from drone_bridge.simulator import codec as sim
 
-COMMAND = (sys.executable, "-m", "drone_bridge.simulator.emulator", "--port", 0)
+COMMAND = (sys.executable, "-m", "drone_bridge.simulator.vehicle.emulator", "--port", 0)
 X, V, A, Q, W, CORPOREAL = sim.Attribute
 VEHICLE = 0
 

@@ -9,11 +9,11 @@ from served_world import VEHICLE, ServedWorld
 from drone_bridge import srv
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.codec import Attribute, CameraAttribute
-from drone_bridge.simulator.device.world import INVALID, UNSUPPORTED
-from drone_bridge.simulator.session.forwarding import Follow
 from drone_bridge.simulator.session.heading import BODY_TO_MODEL_KEY, decode_rotation
-from drone_bridge.simulator.session.mirrored_scene import UNKNOWN_STATE
 from drone_bridge.simulator.topics import attribute_message
+from drone_bridge.simulator.vehicle.device.world import INVALID, UNSUPPORTED
+from drone_bridge.simulator.vehicle.session.forwarding import Follow
+from drone_bridge.simulator.vehicle.session.mirrored_scene import UNKNOWN_STATE
 from drone_bridge.wire.outgoing import UNENCODABLE
 
 BUOY, MISSING = 3, 99

@@ -13,10 +13,10 @@ from drone_bridge.ros.commands.velocity_messages import twist_from_velocity, vel
 from drone_bridge.ros.topics.frames import FrameNames
 from drone_bridge.simulator import units
 from drone_bridge.simulator.codec import Attribute
-from drone_bridge.simulator.device.world import RequestRefusedError
-from drone_bridge.simulator.server.sources import PairedSource
-from drone_bridge.simulator.session.mirrored_scene import MirroredEntity, MirroredScene
 from drone_bridge.simulator.topics import SimulatorTranslation, entity_state, wire_state
+from drone_bridge.simulator.vehicle.device.world import RequestRefusedError
+from drone_bridge.simulator.vehicle.server.sources import PairedSource
+from drone_bridge.simulator.vehicle.session.mirrored_scene import MirroredEntity, MirroredScene
 
 
 def random_vector(source):

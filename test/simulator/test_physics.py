@@ -10,7 +10,7 @@ import pytest
 
 from drone_bridge.motion.wxyz import dot, rotate, unit
 from drone_bridge.simulator import codec as wire
-from drone_bridge.simulator.emulator.physics import (
+from drone_bridge.simulator.vehicle.emulator.physics import (
     Body,
     Buoyancy,
     DragPlane,

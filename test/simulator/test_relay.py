@@ -13,7 +13,7 @@ from drone_bridge.simulator.codec import Attribute
 
 VEHICLE = 0
 ALL = tuple(Attribute)
-EMULATOR = (sys.executable, "-m", "drone_bridge.simulator.emulator", "--port", 0, "--scene", "buoys")
+EMULATOR = (sys.executable, "-m", "drone_bridge.simulator.vehicle.emulator", "--port", 0, "--scene", "buoys")
 #: With a known body_to_model, since learning it turns the vehicle for a moment.
 BRIDGE = {"body_to_model": [1.0, 0.0, 0.0, 0.0], "request_timeout": 20.0, "rate": 100.0}
 SERVER = {"source_timeout": 30.0, "request_timeout": 30.0, "command_timeout": 30.0}

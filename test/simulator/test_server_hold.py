@@ -10,7 +10,7 @@ from simulator_requests import requests_of
 
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.codec import Attribute, ItemType
-from drone_bridge.simulator.session.forwarding import HELD
+from drone_bridge.simulator.vehicle.session.forwarding import HELD
 
 NOWHERE, AHEAD, PUSH = (0.0, 0.0, 0.0), (1.0, 0.0, 0.0), (5.0, 0.0, 0.0)
 TURNED = (0.5, 0.5, 0.5, 0.5)

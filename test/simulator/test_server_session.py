@@ -15,19 +15,19 @@ from drone_bridge.session.clients import FIRST_MESSAGE_S, KEEPS_PLACE_S, LOST, R
 from drone_bridge.session.session import AFTER_STALLS, SETTLING_S, Call, Close, Send
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.codec import Attribute, ItemType
-from drone_bridge.simulator.device.requests import MAX_UNREAD_BYTES
-from drone_bridge.simulator.session.forwarding import MAY_BE_STALE, REFUSED_COMMANDS, UNSTEERED
-from drone_bridge.simulator.session.mirrored_scene import UNKNOWN_STATE, ConfiguredEntity
-from drone_bridge.simulator.session.simulator import (
+from drone_bridge.simulator.topics import state_at
+from drone_bridge.simulator.topics.services import state_fields
+from drone_bridge.simulator.vehicle.device.requests import MAX_UNREAD_BYTES
+from drone_bridge.simulator.vehicle.session.forwarding import MAY_BE_STALE, REFUSED_COMMANDS, UNSTEERED
+from drone_bridge.simulator.vehicle.session.mirrored_scene import UNKNOWN_STATE, ConfiguredEntity
+from drone_bridge.simulator.vehicle.session.simulator import (
     CHUNK_BYTES,
     MAX_AHEAD_BYTES,
     MAX_CLIENTS,
     MAX_PER_TURN,
     WATCH_PERIOD_S,
 )
-from drone_bridge.simulator.session.velocity_commands import NEUTRAL, STANDING
-from drone_bridge.simulator.topics import state_at
-from drone_bridge.simulator.topics.services import state_fields
+from drone_bridge.simulator.vehicle.session.velocity_commands import NEUTRAL, STANDING
 
 BUOY = 3
 LEVEL = (1.0, 0.0, 0.0, 0.0)

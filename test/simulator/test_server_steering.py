@@ -13,9 +13,9 @@ from drone_bridge.motion.quaternions import IDENTITY
 from drone_bridge.motion.wxyz import conjugate, rotate
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.codec import Attribute
-from drone_bridge.simulator.session.velocity_commands import NEUTRAL
 from drone_bridge.simulator.topics import state_at
 from drone_bridge.simulator.topics.services import state_fields
+from drone_bridge.simulator.vehicle.session.velocity_commands import NEUTRAL
 
 TIMEOUT_S = 0.5  # command_timeout
 V, W = Attribute.VELOCITY, Attribute.ANGULAR_VELOCITY

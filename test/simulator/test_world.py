@@ -8,9 +8,9 @@ import pytest
 from offline_simulator import LEVEL, OfflineSimulator, RecordingClient, entity
 
 from drone_bridge.simulator import codec as sim
-from drone_bridge.simulator.device.requests import Quirks, ServedClient
-from drone_bridge.simulator.device.world import FULL, INVALID, MAX_ITEMS, MAX_SPIES, UNSUPPORTED
-from drone_bridge.simulator.emulator.scene import SCENES
+from drone_bridge.simulator.vehicle.device.requests import Quirks, ServedClient
+from drone_bridge.simulator.vehicle.device.world import FULL, INVALID, MAX_ITEMS, MAX_SPIES, UNSUPPORTED
+from drone_bridge.simulator.vehicle.emulator.scene import SCENES
 from drone_bridge.wire.events import DisconnectPeerError, RemoteProtocolError
 
 ZERO = (0.0, 0.0, 0.0)

@@ -7,7 +7,7 @@ import pytest
 from offline_simulator import LEVEL, OfflineSimulator, entity
 
 from drone_bridge.simulator import codec as sim
-from drone_bridge.simulator.device.world import INVALID
+from drone_bridge.simulator.vehicle.device.world import INVALID
 
 ZERO = (0.0, 0.0, 0.0)
 VEHICLE = 0

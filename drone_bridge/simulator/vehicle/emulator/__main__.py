@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Emulated underwater simulator: rigid bodies in water, one world for several clients over TCP.
 
-    python3 -m drone_bridge.simulator.emulator --scene buoys
+    python3 -m drone_bridge.simulator.vehicle.emulator --scene buoys
 
 It starts paused, as specified. It is no `Emulation` but runs on asyncio, since it reads the lengths of its clients'
 queues, half-closes connections, and by a quirk writes into closed ones. It prints a line for each event: listening,
@@ -32,10 +32,10 @@ from drone_bridge.programs.options import (
 )
 from drone_bridge.programs.program import TrajectoryFile, cancelled_or_after, print_event, run_program
 from drone_bridge.simulator.codec import DEFAULT_PORT, VEHICLE
-from drone_bridge.simulator.device.requests import Context, Quirks
-from drone_bridge.simulator.device.world import RunControl, Timing, World
-from drone_bridge.simulator.emulator.scene import SCENES, SimulatedScene, add_default_environment
-from drone_bridge.simulator.emulator.server import COLUMNS, Server
+from drone_bridge.simulator.vehicle.device.requests import Context, Quirks
+from drone_bridge.simulator.vehicle.device.world import RunControl, Timing, World
+from drone_bridge.simulator.vehicle.emulator.scene import SCENES, SimulatedScene, add_default_environment
+from drone_bridge.simulator.vehicle.emulator.server import COLUMNS, Server
 from drone_bridge.wire.addresses import address_name
 
 BACKLOG = 100

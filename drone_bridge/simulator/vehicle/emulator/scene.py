@@ -11,8 +11,8 @@ from typing import Any, cast
 from drone_bridge.motion.wxyz import IDENTITY, Vector, WxyzQuaternion, conjugate, multiply, rotate, unit
 from drone_bridge.simulator import codec as wire
 from drone_bridge.simulator.codec import VEHICLE, AddEntity, Attribute, AttributeValue
-from drone_bridge.simulator.device.world import World
-from drone_bridge.simulator.emulator.physics import (
+from drone_bridge.simulator.vehicle.device.world import World
+from drone_bridge.simulator.vehicle.emulator.physics import (
     GRAVITY,
     Body,
     Buoyancy,

@@ -10,8 +10,8 @@ import socket
 
 from drone_bridge.programs.program import TrajectoryFile, print_event
 from drone_bridge.simulator.codec import VEHICLE, Completed, Error, Request, Response, Run
-from drone_bridge.simulator.device.requests import Context, Quirks, ServedClient, answer
-from drone_bridge.simulator.emulator.scene import SimulatedScene
+from drone_bridge.simulator.vehicle.device.requests import Context, Quirks, ServedClient, answer
+from drone_bridge.simulator.vehicle.emulator.scene import SimulatedScene
 from drone_bridge.wire.addresses import address_name
 from drone_bridge.wire.events import DisconnectPeerError, RemoteProtocolError
 

@@ -26,7 +26,7 @@ from typing import Any, cast
 from drone_bridge.motion.wxyz import IDENTITY, multiply, rotate, unit
 from drone_bridge.simulator import codec as wire
 from drone_bridge.simulator.codec import ItemType
-from drone_bridge.simulator.device.world import (
+from drone_bridge.simulator.vehicle.device.world import (
     INVALID,
     UNSUPPORTED,
     CameraStream,

@@ -4,7 +4,7 @@
 from drone_bridge.ros.node.common_parameters import NEUTRAL_TIME, SOURCE_TIMEOUT, common_parameters
 from drone_bridge.ros.node.parameters import ParameterDeclaration, declarations
 from drone_bridge.simulator.codec import DEFAULT_PORT
-from drone_bridge.simulator.session.forwarding import SimulatorParameters
+from drone_bridge.simulator.vehicle.session.forwarding import SimulatorParameters
 
 PARAMETERS = (
     *common_parameters(DEFAULT_PORT, "The port to listen on for clients.", ("listen",), 60.0),

@@ -30,8 +30,9 @@ from drone_bridge.session.node_parameters import ServerParameters
 from drone_bridge.session.session import AFTER_STALLS, Action, Answer, Note, Publish
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.codec import VEHICLE, Attribute, Error, ItemType, Request, Response
-from drone_bridge.simulator.device.requests import NO_ENTITY, NO_EXTENDED, Context, answer, not_finite
-from drone_bridge.simulator.device.world import (
+from drone_bridge.simulator.session.heading import BODY_TO_MODEL_KEY, encode_rotation
+from drone_bridge.simulator.vehicle.device.requests import NO_ENTITY, NO_EXTENDED, Context, answer, not_finite
+from drone_bridge.simulator.vehicle.device.world import (
     INVALID,
     Item,
     ItemOwner,
@@ -41,9 +42,13 @@ from drone_bridge.simulator.device.world import (
     Timing,
     World,
 )
-from drone_bridge.simulator.session.heading import BODY_TO_MODEL_KEY, encode_rotation
-from drone_bridge.simulator.session.mirrored_scene import UNKNOWN_STATE, ConfiguredEntity, MirroredEntity, MirroredScene
-from drone_bridge.simulator.session.velocity_commands import STEERED, ClientVelocityCommands
+from drone_bridge.simulator.vehicle.session.mirrored_scene import (
+    UNKNOWN_STATE,
+    ConfiguredEntity,
+    MirroredEntity,
+    MirroredScene,
+)
+from drone_bridge.simulator.vehicle.session.velocity_commands import STEERED, ClientVelocityCommands
 from drone_bridge.wire.counters import problems
 
 HELD = "The vehicle is on hold."

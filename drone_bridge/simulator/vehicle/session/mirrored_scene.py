@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, cast
 
 from drone_bridge.motion.wxyz import IDENTITY, Vector, WxyzQuaternion
 from drone_bridge.simulator.codec import AddEntity, Attribute, AttributeValue
-from drone_bridge.simulator.device.world import RequestRefusedError, Scene
+from drone_bridge.simulator.vehicle.device.world import RequestRefusedError, Scene
 
 #: Error for a listed entity without a state.
 UNKNOWN_STATE = "The state of this entity is unknown."

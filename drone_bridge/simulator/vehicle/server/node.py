@@ -30,23 +30,23 @@ from drone_bridge.ros.topics.frames import FrameNames
 from drone_bridge.ros.topics.table import Topic
 from drone_bridge.session.session import Action, Actions, Answer
 from drone_bridge.simulator import units
-from drone_bridge.simulator.server.parameters import PARAMETERS
-from drone_bridge.simulator.server.sources import Sources
-from drone_bridge.simulator.session.forwarding import Follow, Forwarder, Question, SimulatorParameters
-from drone_bridge.simulator.session.mirrored_scene import ConfiguredEntity
-from drone_bridge.simulator.session.simulator import CHUNK_BYTES, LISTENING, MAX_CLIENTS, SimulatorSession
-from drone_bridge.simulator.session.velocity_commands import NEUTRAL, VelocityCommand
 from drone_bridge.simulator.topics import (
     EVENTS,
     SIMULATION_STARTED,
     EntityState,
     SimulatorTranslation,
-    service_calls,
     wire_state,
     within_maxima,
 )
 from drone_bridge.simulator.topics.parameter_lines import EntityLine, read_entity_lines
 from drone_bridge.simulator.topics.services import SERVICES
+from drone_bridge.simulator.vehicle.server.parameters import PARAMETERS
+from drone_bridge.simulator.vehicle.server.sources import Sources
+from drone_bridge.simulator.vehicle.session.forwarding import Follow, Forwarder, Question, SimulatorParameters
+from drone_bridge.simulator.vehicle.session.mirrored_scene import ConfiguredEntity
+from drone_bridge.simulator.vehicle.session.simulator import CHUNK_BYTES, LISTENING, MAX_CLIENTS, SimulatorSession
+from drone_bridge.simulator.vehicle.session.velocity_commands import NEUTRAL, VelocityCommand
+from drone_bridge.simulator.vehicle.topics import service_calls
 from drone_bridge.wire.addresses import address_name
 
 #: Capacity of the queue of topic messages for the session. On overflow, the oldest are dropped.

@@ -37,11 +37,11 @@ from drone_bridge.session.clients import LOST, Clients
 from drone_bridge.session.session import CONNECTIONS, Action, Actions, Answer, Call, Close, Note, Send, Session
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.codec import ItemType
-from drone_bridge.simulator.device.requests import ServedClient
-from drone_bridge.simulator.device.world import RequestRefusedError
-from drone_bridge.simulator.session.forwarding import ForwardedItem, Forwarder, Question, ServiceProcedure
 from drone_bridge.simulator.session.heading import LONGEST_WAIT_S
-from drone_bridge.simulator.session.mirrored_scene import State
+from drone_bridge.simulator.vehicle.device.requests import ServedClient
+from drone_bridge.simulator.vehicle.device.world import RequestRefusedError
+from drone_bridge.simulator.vehicle.session.forwarding import ForwardedItem, Forwarder, Question, ServiceProcedure
+from drone_bridge.simulator.vehicle.session.mirrored_scene import State
 from drone_bridge.wire.counters import rates
 from drone_bridge.wire.events import DisconnectPeerError, RemoteProtocolError
 from drone_bridge.wire.outgoing import UNENCODABLE
