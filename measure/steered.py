@@ -22,10 +22,10 @@ from drone_bridge.simulator.codec import VEHICLE, Attribute, SetEntity
 from drone_bridge.simulator.vehicle.device.world import World as SimulatorWorld
 from drone_bridge.simulator.vehicle.emulator.scene import SimulatedScene, add_default_environment
 from drone_bridge.testbed.codec import REPLY, AngleUnit, MotionParameters, pack_reply
-from drone_bridge.testbed.device.drone_state import Airframe
-from drone_bridge.testbed.device.drone_state import DroneInput as TestbedMotion
-from drone_bridge.testbed.emulator.world import Sphere, SphereWorld
-from drone_bridge.testbed.emulator.world import WorldFlight as TestbedEmulator
+from drone_bridge.testbed.vehicle.device.drone_state import Airframe
+from drone_bridge.testbed.vehicle.device.drone_state import DroneInput as TestbedMotion
+from drone_bridge.testbed.vehicle.emulator.world import Sphere, SphereWorld
+from drone_bridge.testbed.vehicle.emulator.world import WorldFlight as TestbedEmulator
 
 
 class TestbedDrone:

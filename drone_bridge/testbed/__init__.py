@@ -26,11 +26,11 @@ KIND = ProtocolKind(
     recorded="drone_bridge.testbed.sample_conversation:RecordedTestbed",
     topics="drone_bridge.testbed.topics:TABLE",
     bridge=NodeKind("drone_bridge.testbed.bridge.node:TestbedBridge"),
-    server=NodeKind("drone_bridge.testbed.server.node:TestbedServer"),
+    server=NodeKind("drone_bridge.testbed.vehicle.server.node:TestbedServer"),
     emulator=Program(
         "testbed",
         "a drone with two cameras in a seeded world",
-        "drone_bridge.testbed.emulator.__main__:main",
+        "drone_bridge.testbed.vehicle.emulator.__main__:main",
         agreed={"host": "host", "port": "port"},
         apart={"realtime": True},
         agree=_emulator_options,
@@ -38,7 +38,7 @@ KIND = ProtocolKind(
     operator=Program(
         "testbed",
         "an autopilot that flies by body rates and thrust",
-        "drone_bridge.testbed.operator:main",
+        "drone_bridge.testbed.vehicle.operator:main",
         agreed={"host": "host", "port": "port"},
     ),
     launch_file="testbed.launch.xml",

@@ -8,8 +8,8 @@ from sensor_msgs.msg import CameraInfo, Image, Imu
 
 from drone_bridge.msg import DroneProperties
 from drone_bridge.ros.time import time_from_seconds
-from drone_bridge.testbed.device.drone_state import DroneState
-from drone_bridge.testbed.emulator.world import RED, Sphere, StereoCamera
+from drone_bridge.testbed.vehicle.device.drone_state import DroneState
+from drone_bridge.testbed.vehicle.emulator.world import RED, Sphere, StereoCamera
 
 WIDTH, HEIGHT, ANGLE_OF_VIEW, BASELINE = 64, 48, 90.0, 0.25  # pixels, degrees, m
 CAMERA = StereoCamera(WIDTH, HEIGHT, ANGLE_OF_VIEW, ANGLE_OF_VIEW, BASELINE)

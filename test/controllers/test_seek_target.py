@@ -17,8 +17,8 @@ from drone_bridge.motion.flight_control import DroneModel, RatesAndThrust, hover
 from drone_bridge.motion.matrices import angles_from_rotation, rotation_from_vector
 from drone_bridge.motion.quaternions import MeasuredAttitude
 from drone_bridge.motion.wind import WindRotation
-from drone_bridge.testbed.device.drone_state import Airframe, DroneInput, DroneState
-from drone_bridge.testbed.emulator.world import (
+from drone_bridge.testbed.vehicle.device.drone_state import Airframe, DroneInput, DroneState
+from drone_bridge.testbed.vehicle.emulator.world import (
     GREY,
     REACHED_WITHIN_M,
     RED,

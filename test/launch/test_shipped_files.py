@@ -17,7 +17,7 @@ from drone_bridge.ros.hold.hold_file import SCOPE_VARIABLE
 from drone_bridge.ros.node.parameter_files import unaddressed
 from drone_bridge.ros.node.protocol_node import HOST_ARGUMENT, ProtocolNode, link_advice
 from drone_bridge.stop_signals import LAUNCHED
-from drone_bridge.testbed.emulator.__main__ import parse
+from drone_bridge.testbed.vehicle.emulator.__main__ import parse
 from drone_bridge.tools.launch.arguments import declared_in, parse_assignments
 from drone_bridge.tools.launch.evaluate import evaluate
 from drone_bridge.tools.launch.parse import LaunchFileError, load

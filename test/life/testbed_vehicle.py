@@ -12,7 +12,7 @@ from virtual_link import SERVER
 from drone_bridge.net.link_loop import Connected, ReceivedData
 from drone_bridge.testbed.bridge.node import TestbedBridge
 from drone_bridge.testbed.codec import MotionParameters, TestbedConnection
-from drone_bridge.testbed.emulator import __main__ as emulator
+from drone_bridge.testbed.vehicle.emulator import __main__ as emulator
 
 #: Own constants: maxima of thrust, N, and of rates, degrees/s; the ground below the start, m.
 MAX_THRUST, MAX_RATE, GROUND_M = 25.0, 720.0, -1.0

@@ -15,7 +15,7 @@ from drone_bridge.motion.flight_control import DroneModel, RatesAndThrust, hover
 from drone_bridge.motion.quaternions import MeasuredAttitude
 from drone_bridge.motion.velocity_control import VelocityControl
 from drone_bridge.motion.wind import WindRotation
-from drone_bridge.testbed.device.drone_state import DroneState
+from drone_bridge.testbed.vehicle.device.drone_state import DroneState
 
 SPEED_TOLERANCE = 0.02  # m/s, in calm air
 GUSTY_TOLERANCE = 0.1  # m/s, where positions are measured

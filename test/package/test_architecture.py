@@ -263,7 +263,7 @@ def test_reports_reach_limits_and_pilot_in_sessions():
 
 #: Calls of a codec's `send` past a session's `encode`, by file: why their errors end no link.
 CALLERS_ANSWER = {
-    "testbed/server/properties.py",  # a trial, which says what is wrong with the drone's properties
+    "testbed/vehicle/server/properties.py",  # a trial, which says what is wrong with the drone's properties
 }
 
 

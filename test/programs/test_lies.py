@@ -17,7 +17,7 @@ from drone_bridge.programs.lies import JUMP_EVERY, SAG, SAG_EVERY, SAG_REPORTS, 
 from drone_bridge.telemetry.vehicle.emulator.__main__ import lying as lying_telemetry
 from drone_bridge.telemetry.vehicle.emulator.world import FlightSetup, LandingFlight
 from drone_bridge.testbed.codec import SensorFrame
-from drone_bridge.testbed.emulator.__main__ import lying as lying_frame
+from drone_bridge.testbed.vehicle.emulator.__main__ import lying as lying_frame
 
 
 @pytest.mark.parametrize(

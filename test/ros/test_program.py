@@ -405,5 +405,5 @@ def test_executables_open_closed_files_first_and_nodes_import_rclpy_next(tmp_pat
     environment = "from drone_bridge.ros.process.environment import complete_environment"
     files = "from drone_bridge.standard_files import open_closed_files"
     assert imported("testbed_bridge") == [files, environment, "import rclpy.node", ours]
-    assert imported("testbed_emulator") == [files, "from drone_bridge.testbed.emulator.__main__ import main"]
+    assert imported("testbed_emulator") == [files, "from drone_bridge.testbed.vehicle.emulator.__main__ import main"]
     assert imported("drone-bridge") == [files, "from drone_bridge.tools.cli import main"]

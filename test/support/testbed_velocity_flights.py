@@ -17,8 +17,8 @@ from drone_bridge.motion.flight_control import RatesAndThrust
 from drone_bridge.motion.matrices import Triple
 from drone_bridge.motion.wind import NO_ROTATION, Wind, WindRotation
 from drone_bridge.testbed.codec import AngleUnit, Constants, MotionParameters, SensorFrame
-from drone_bridge.testbed.device.drone_state import Airframe, DroneInput, DroneState
 from drone_bridge.testbed.session.flight import TestbedFlight
+from drone_bridge.testbed.vehicle.device.drone_state import Airframe, DroneInput, DroneState
 
 CONSTANTS = Constants(90.0, 90.0, 1, 1, 0.25, 1.0, 9.81, 0.2, 25.0, 720.0, 720.0, 720.0)
 STEP_S = 1 / 60

@@ -10,12 +10,12 @@ from plain_node import PlainNode
 
 from drone_bridge.motion.quaternions import quaternion_from_euler
 from drone_bridge.testbed.codec import AngleUnit, Constants, MotionParameters, SensorFrame
-from drone_bridge.testbed.device.modelled_flight import LevelVelocity
-from drone_bridge.testbed.server import commands
-from drone_bridge.testbed.server.commands import CommandPublisher
-from drone_bridge.testbed.session.framed_drone import FramedDrone, RatesAnswer
-from drone_bridge.testbed.session.frames import FrameSynchronizer
-from drone_bridge.testbed.session.output_choice import RATES, VELOCITY
+from drone_bridge.testbed.vehicle.device.modelled_flight import LevelVelocity
+from drone_bridge.testbed.vehicle.server import commands
+from drone_bridge.testbed.vehicle.server.commands import CommandPublisher
+from drone_bridge.testbed.vehicle.session.framed_drone import FramedDrone, RatesAnswer
+from drone_bridge.testbed.vehicle.session.frames import FrameSynchronizer
+from drone_bridge.testbed.vehicle.session.output_choice import RATES, VELOCITY
 
 CONSTANTS = Constants(120.0, 90.0, 2, 1, 0.25, 1.5, 9.8125, 0.25, 50.0, 720.0, 720.0, 720.0)
 HOVER_N = CONSTANTS.weight * CONSTANTS.gravity

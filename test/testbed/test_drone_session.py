@@ -20,11 +20,11 @@ from drone_bridge.testbed.codec import (
     SensorFrame,
     pack_reply,
 )
-from drone_bridge.testbed.device.modelled_flight import LevelVelocity
-from drone_bridge.testbed.session import drone
-from drone_bridge.testbed.session.framed_drone import BLACK, FramedDrone, RatesAnswer
-from drone_bridge.testbed.session.frames import ATTITUDE_TIMEOUT_S, FrameSynchronizer
-from drone_bridge.testbed.session.output_choice import RATES, VELOCITY, OutputChoice
+from drone_bridge.testbed.vehicle.device.modelled_flight import LevelVelocity
+from drone_bridge.testbed.vehicle.session import drone
+from drone_bridge.testbed.vehicle.session.framed_drone import BLACK, FramedDrone, RatesAnswer
+from drone_bridge.testbed.vehicle.session.frames import ATTITUDE_TIMEOUT_S, FrameSynchronizer
+from drone_bridge.testbed.vehicle.session.output_choice import RATES, VELOCITY, OutputChoice
 
 CONSTANTS = Constants(120.0, 90.0, 2, 1, 0.25, 1.0, 9.8125, 0.25, 25.0, 720.0, 720.0, 720.0)
 OTHER = Constants(120.0, 90.0, 2, 1, 0.25, 2.0, 9.8125, 0.25, 25.0, 720.0, 720.0, 720.0)

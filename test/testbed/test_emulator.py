@@ -9,9 +9,9 @@ from processes import Process
 from testbed_autopilot import AutopilotPeer
 
 from drone_bridge.testbed.codec import ConnectionClosed, MotionParameters
-from drone_bridge.testbed.emulator.__main__ import parse, stream_options
+from drone_bridge.testbed.vehicle.emulator.__main__ import parse, stream_options
 
-EMULATOR = ("drone_bridge.testbed.emulator", "--port", 0, "--width", "20", "--height", "10")
+EMULATOR = ("drone_bridge.testbed.vehicle.emulator", "--port", 0, "--width", "20", "--height", "10")
 HOVER = MotionParameters(0, 0, 0, 9.81)
 
 

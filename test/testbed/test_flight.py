@@ -14,7 +14,7 @@ from drone_bridge.motion.flight_control import RatesAndThrust
 from drone_bridge.motion.velocity_control import MAX_CLIMB_SPEED
 from drone_bridge.motion.wind import Wind
 from drone_bridge.testbed.codec import AngleUnit
-from drone_bridge.testbed.device.drone_state import Airframe, DroneInput, DroneState
+from drone_bridge.testbed.vehicle.device.drone_state import Airframe, DroneInput, DroneState
 
 FORWARD = BodyVelocity(forward=1.0)
 LAYOUTS = ["pitch_yaw", "pitch_roll", "pose"]

@@ -13,10 +13,10 @@ from quadrotor import Quadrotor
 
 from drone_bridge.programs.plan import parse_plan
 from drone_bridge.testbed.codec import AngleUnit, AttitudeLayout, Constants, MotionParameters, SensorFrame
-from drone_bridge.testbed.device import modelled_flight
-from drone_bridge.testbed.device.drone_state import Airframe, DroneInput, DroneState
-from drone_bridge.testbed.device.modelled_flight import MAX_LEAD, ModelledFlight
-from drone_bridge.testbed.operator import TestbedPilot
+from drone_bridge.testbed.vehicle.device import modelled_flight
+from drone_bridge.testbed.vehicle.device.drone_state import Airframe, DroneInput, DroneState
+from drone_bridge.testbed.vehicle.device.modelled_flight import MAX_LEAD, ModelledFlight
+from drone_bridge.testbed.vehicle.operator import TestbedPilot
 
 CONSTANTS = Constants(120.0, 90.0, 4, 4, 0.0, 1.5, 9.81, 0.2, 25.0, 720.0, 720.0, 720.0)
 MAX_SPEED = 5.0

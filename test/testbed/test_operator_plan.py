@@ -7,9 +7,9 @@ import threading
 import pytest
 from testbed_trajectory import motion_between, rows_of
 
-from drone_bridge.testbed import operator
 from drone_bridge.testbed.codec import AttitudeLayout
-from drone_bridge.testbed.emulator import __main__ as emulator
+from drone_bridge.testbed.vehicle import operator
+from drone_bridge.testbed.vehicle.emulator import __main__ as emulator
 
 PLAN = "3s forward 0.5, 2s turn 0.5, 3s up 0.4, 3s left 0.5, 1s"
 

@@ -17,13 +17,13 @@ from drone_bridge.ros.topics.images import rgb8_pixels, set_data
 from drone_bridge.testbed import topics as translate
 from drone_bridge.testbed import units
 from drone_bridge.testbed.codec import AngleUnit, AttitudeLayout, Constants, SensorFrame
-from drone_bridge.testbed.device.modelled_flight import ModelledFlight
-from drone_bridge.testbed.server.node import TestbedServer, read_pixels
-from drone_bridge.testbed.server.properties import read_properties
-from drone_bridge.testbed.session.framed_drone import FramedDrone
-from drone_bridge.testbed.session.frames import ATTITUDE_TIMEOUT_S, FrameSynchronizer
-from drone_bridge.testbed.session.levelling import Levelling
-from drone_bridge.testbed.session.output_choice import RATES, VELOCITY, OutputChoice
+from drone_bridge.testbed.vehicle.device.modelled_flight import ModelledFlight
+from drone_bridge.testbed.vehicle.server.node import TestbedServer, read_pixels
+from drone_bridge.testbed.vehicle.server.properties import read_properties
+from drone_bridge.testbed.vehicle.session.framed_drone import FramedDrone
+from drone_bridge.testbed.vehicle.session.frames import ATTITUDE_TIMEOUT_S, FrameSynchronizer
+from drone_bridge.testbed.vehicle.session.levelling import Levelling
+from drone_bridge.testbed.vehicle.session.output_choice import RATES, VELOCITY, OutputChoice
 
 LONG_S = 1.0
 CONSTANTS = Constants(120.0, 90.0, 2, 1, 0.25, 1.0, 9.8125, 0.25, 25.0, 720.0, 720.0, 720.0)

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from rotations import of_testbed_angles
 
-from drone_bridge.testbed.device.drone_state import DroneState
-from drone_bridge.testbed.emulator.world import RED, Sphere, StereoCamera
+from drone_bridge.testbed.vehicle.device.drone_state import DroneState
+from drone_bridge.testbed.vehicle.emulator.world import RED, Sphere, StereoCamera
 
 
 def at(position=(0, 0, 0), heading=0.0, pitch=0.0, roll=0.0):

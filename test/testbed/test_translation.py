@@ -19,9 +19,9 @@ from drone_bridge.ros.topics.transforms import transform
 from drone_bridge.testbed import topics as translate
 from drone_bridge.testbed import units
 from drone_bridge.testbed.codec import AngleUnit, Constants, MotionParameters, SensorFrame
-from drone_bridge.testbed.device.drone_state import Airframe, DroneInput, DroneState
-from drone_bridge.testbed.emulator.world import RED, Sphere, StereoCamera
 from drone_bridge.testbed.topics import StereoFrameNames, TestbedTranslation
+from drone_bridge.testbed.vehicle.device.drone_state import Airframe, DroneInput, DroneState
+from drone_bridge.testbed.vehicle.emulator.world import RED, Sphere, StereoCamera
 
 DEGREES, RADIANS = AngleUnit.DEGREES, AngleUnit.RADIANS
 CONSTANTS = Constants(120.0, 90.0, 320, 240, 0.25, 1.5, 9.81, 0.2, 25.0, 720.0, 360.0, 180.0)

@@ -6,8 +6,8 @@ import pytest
 from rotations import of_testbed_angles
 
 from drone_bridge.motion.wind import WindRotation
-from drone_bridge.testbed.device.drone_state import Airframe, DroneInput, DroneState
-from drone_bridge.testbed.emulator.world import SphereWorld, WorldFlight
+from drone_bridge.testbed.vehicle.device.drone_state import Airframe, DroneInput, DroneState
+from drone_bridge.testbed.vehicle.emulator.world import SphereWorld, WorldFlight
 
 CALM = np.zeros(3)
 STEP = 1 / 60  # s

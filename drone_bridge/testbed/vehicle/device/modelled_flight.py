@@ -28,7 +28,7 @@ import numpy as np
 
 from drone_bridge.motion.matrices import Matrix, Vector, limited
 from drone_bridge.testbed.codec import AngleUnit, AttitudeLayout, Constants, MotionParameters, SensorFrame
-from drone_bridge.testbed.device.drone_state import Airframe, DroneInput, DroneState, degrees_per_unit
+from drone_bridge.testbed.vehicle.device.drone_state import Airframe, DroneInput, DroneState, degrees_per_unit
 
 #: Limits of the modelled flight, for any reply of the autopilot: speed up and down, m/s; tilt off the vertical, rad,
 #: less than a quarter turn; yaw rate, rad/s.

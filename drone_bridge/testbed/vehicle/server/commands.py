@@ -23,12 +23,12 @@ from drone_bridge.ros.topics.frames import FrameNames
 from drone_bridge.testbed import topics as translate
 from drone_bridge.testbed import units
 from drone_bridge.testbed.codec import AngleUnit
-from drone_bridge.testbed.device.modelled_flight import LevelVelocity
-from drone_bridge.testbed.server.parameters import LOCKSTEP
-from drone_bridge.testbed.session.framed_drone import FramedDrone, RatesAnswer
-from drone_bridge.testbed.session.frames import SynchronizedFrame
-from drone_bridge.testbed.session.levelling import Levelling
-from drone_bridge.testbed.session.output_choice import RATES, VELOCITY, OutputChoice
+from drone_bridge.testbed.vehicle.device.modelled_flight import LevelVelocity
+from drone_bridge.testbed.vehicle.server.parameters import LOCKSTEP
+from drone_bridge.testbed.vehicle.session.framed_drone import FramedDrone, RatesAnswer
+from drone_bridge.testbed.vehicle.session.frames import SynchronizedFrame
+from drone_bridge.testbed.vehicle.session.levelling import Levelling
+from drone_bridge.testbed.vehicle.session.output_choice import RATES, VELOCITY, OutputChoice
 
 _LEVELLING_PERIOD_S = 0.02
 #: Maximum age of an attitude that is used for levelling.

@@ -13,8 +13,8 @@ from drone_bridge.ros.qos import latched
 from drone_bridge.testbed import topics as translate
 from drone_bridge.testbed import units
 from drone_bridge.testbed.codec import AngleUnit, AttitudeLayout, Constants, TestbedConnection
-from drone_bridge.testbed.server.parameters import DRONE, SIDES_OF, assumed_drone
 from drone_bridge.testbed.topics import SIDES
+from drone_bridge.testbed.vehicle.server.parameters import DRONE, SIDES_OF, assumed_drone
 from drone_bridge.wire.events import LocalProtocolError
 
 _CHECK_PERIOD_S = 0.1

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Testbed operator: an autopilot that flies a plan by body rates and thrust, also against testbed_server.
 
-    python3 -m drone_bridge.testbed.operator --plan '4s forward 0.5, 3s turn 0.5'
+    python3 -m drone_bridge.testbed.vehicle.operator --plan '4s forward 0.5, 3s turn 0.5'
 
 It ignores the images. Its position comes from the wire if available, else from the announced model of motion.
 """

@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from drone_bridge.testbed.codec import Constants, ImageBytes, MotionParameters, SensorFrame, within_maxima
-from drone_bridge.testbed.device.modelled_flight import LevelVelocity, ModelledFlight
-from drone_bridge.testbed.session.frames import LEFT, NANOSECONDS, RIGHT, FrameSynchronizer, SynchronizedFrame
+from drone_bridge.testbed.vehicle.device.modelled_flight import LevelVelocity, ModelledFlight
+from drone_bridge.testbed.vehicle.session.frames import LEFT, NANOSECONDS, RIGHT, FrameSynchronizer, SynchronizedFrame
 
 #: Image of a drone without cameras.
 BLACK = "black"

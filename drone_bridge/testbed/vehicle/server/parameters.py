@@ -8,8 +8,8 @@ from sensor_msgs.msg import Imu
 
 from drone_bridge.ros.node.common_parameters import NEUTRAL_TIME, SOURCE_TIMEOUT, common_parameters
 from drone_bridge.ros.node.parameters import DeclaredParameters, ParameterDeclaration
-from drone_bridge.testbed.session.output_choice import RATES, VELOCITY
 from drone_bridge.testbed.topics import ANGLE_UNIT, AUTO, SIDES, attitude_layout
+from drone_bridge.testbed.vehicle.session.output_choice import RATES, VELOCITY
 
 CHOICES = (AUTO, RATES, VELOCITY)
 LOCKSTEP = "lockstep"

@@ -14,7 +14,7 @@ from drone_bridge.motion.matrices import Triple, Vector
 from drone_bridge.motion.wind import NO_ROTATION, Wind, WindRotation
 from drone_bridge.programs.program import TrajectoryFile, print_event
 from drone_bridge.testbed.codec import AngleUnit, Constants, MotionParameters, SensorFrame
-from drone_bridge.testbed.device.drone_state import Airframe, DroneInput, DroneState
+from drone_bridge.testbed.vehicle.device.drone_state import Airframe, DroneInput, DroneState
 
 Colour = tuple[int, int, int]  # red, green, blue, 0 to 255
 

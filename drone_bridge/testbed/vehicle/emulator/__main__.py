@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Testbed emulator: a drone in a seeded world, flown over TCP by one autopilot at a time.
 
-    python3 -m drone_bridge.testbed.emulator --seed 3 --until-reached
+    python3 -m drone_bridge.testbed.vehicle.emulator --seed 3 --until-reached
 
 It runs in strict lockstep: simulated time advances only when the autopilot has replied. It is therefore no `Emulation`,
 which steps in real time. It prints one line per event: its address, connections, the target reached, and the result of
@@ -45,8 +45,8 @@ from drone_bridge.testbed.codec import (
     SizeLimits,
     TestbedConnection,
 )
-from drone_bridge.testbed.device.drone_state import Airframe
-from drone_bridge.testbed.emulator.world import COLUMNS, SimulatedDrone, SphereWorld, StereoCamera
+from drone_bridge.testbed.vehicle.device.drone_state import Airframe
+from drone_bridge.testbed.vehicle.emulator.world import COLUMNS, SimulatedDrone, SphereWorld, StereoCamera
 from drone_bridge.wire.events import ProtocolError
 
 #: Typical constants of real testbeds: camera separation, m; thrust, N; rates about each axis, degrees/s, not enforced.

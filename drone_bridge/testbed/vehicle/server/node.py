@@ -23,15 +23,22 @@ from drone_bridge.session.node_parameters import ServerParameters
 from drone_bridge.session.session import Actions
 from drone_bridge.testbed import topics as translate
 from drone_bridge.testbed.codec import AngleUnit, AttitudeLayout, Constants, SizeLimits
-from drone_bridge.testbed.device.modelled_flight import LevelVelocity
-from drone_bridge.testbed.server.commands import CommandPublisher
-from drone_bridge.testbed.server.parameters import ATTITUDE_TOPICS, DEPTHS, LOCKSTEP, MAX_SPEED, PARAMETERS, SIDES_OF
-from drone_bridge.testbed.server.properties import PropertiesSource, read_properties
-from drone_bridge.testbed.session.drone import NeutralCommand, OutputSwitched, ServerSetup, TestbedDroneSession
-from drone_bridge.testbed.session.framed_drone import BLACK, FramedDrone, RatesAnswer
-from drone_bridge.testbed.session.frames import ATTITUDE, LEFT, FrameSynchronizer
-from drone_bridge.testbed.session.output_choice import RATES
 from drone_bridge.testbed.topics import SIDES
+from drone_bridge.testbed.vehicle.device.modelled_flight import LevelVelocity
+from drone_bridge.testbed.vehicle.server.commands import CommandPublisher
+from drone_bridge.testbed.vehicle.server.parameters import (
+    ATTITUDE_TOPICS,
+    DEPTHS,
+    LOCKSTEP,
+    MAX_SPEED,
+    PARAMETERS,
+    SIDES_OF,
+)
+from drone_bridge.testbed.vehicle.server.properties import PropertiesSource, read_properties
+from drone_bridge.testbed.vehicle.session.drone import NeutralCommand, OutputSwitched, ServerSetup, TestbedDroneSession
+from drone_bridge.testbed.vehicle.session.framed_drone import BLACK, FramedDrone, RatesAnswer
+from drone_bridge.testbed.vehicle.session.frames import ATTITUDE, LEFT, FrameSynchronizer
+from drone_bridge.testbed.vehicle.session.output_choice import RATES
 from drone_bridge.vision.image_error import ImageError
 
 _SUBSCRIBER_CHECK_PERIOD_S = 0.5

@@ -56,10 +56,10 @@ from drone_bridge.testbed.codec import (
     MotionParameters,
     TestbedConnection,
 )
-from drone_bridge.testbed.device.modelled_flight import ModelledFlight
-from drone_bridge.testbed.session.framed_drone import FramedDrone
-from drone_bridge.testbed.session.frames import ATTITUDE_TIMEOUT_S, LEFT
-from drone_bridge.testbed.session.output_choice import OutputChoice
+from drone_bridge.testbed.vehicle.device.modelled_flight import ModelledFlight
+from drone_bridge.testbed.vehicle.session.framed_drone import FramedDrone
+from drone_bridge.testbed.vehicle.session.frames import ATTITUDE_TIMEOUT_S, LEFT
+from drone_bridge.testbed.vehicle.session.output_choice import OutputChoice
 from drone_bridge.wire.counters import RateCounter, problems
 from drone_bridge.wire.events import LocalProtocolError, RemoteProtocolError
 
