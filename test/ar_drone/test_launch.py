@@ -52,7 +52,7 @@ def test_a_program_for_the_gui_flies_the_drone_without_a_gui(ros):
     options = ("--port", given["programs_port"], "--navdata-port", given["programs_navdata_port"])
     with launch("ardrone.launch.xml", emulate=True, **given) as composition:
         composition.wait_for_line("sends navdata")
-        with Process.module("drone_bridge.dronegui.operator", *options, "--plan", "2s forward 0.3") as operator:
+        with Process.module("drone_bridge.dronegui.vehicle.operator", *options, "--plan", "2s forward 0.3") as operator:
             composition.wait_for_line("taking off -> flying")
             composition.wait_for_line("landing -> landed")
             assert operator.wait() == 0

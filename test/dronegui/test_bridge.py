@@ -23,7 +23,7 @@ def bridge(start_child):
     """Bridge with an emulated GUI and its drone."""
     port = free_port()
     ports = ("--port", "0", "--navdata-source-port", "0", "--navdata-port", port, "--no-video")
-    gui = start_child("drone_bridge.dronegui.emulator", *ports, "--bootstrapped", make=Process.module)
+    gui = start_child("drone_bridge.dronegui.vehicle.emulator", *ports, "--bootstrapped", make=Process.module)
     parameters = {"port": when_listening(gui).port, "navdata_port": port, "video_port": 0, "press_time": 0.05}
     parameters |= {"navdata_timeout": 30.0, "confirm_timeout": 30.0}  # for a drone that is delayed by a busy machine
     names = {"frame_prefix": "d1/", "odom_frame": "start"}

@@ -15,7 +15,9 @@ from drone_bridge.ar_drone.uvlc import decode
 def test_a_flight_from_take_off_to_landing(start_child, closing, tmp_path):
     path, operator = tmp_path / "flight.csv", closing(DroneGuiOperator())
     navdata = ("--navdata-source-port", "0", "--navdata-port", operator.navdata_port, "--bootstrapped")
-    with Process.module("drone_bridge.dronegui.emulator", "--port", "0", *navdata, "--trajectory", path) as drone:
+    with Process.module(
+        "drone_bridge.dronegui.vehicle.emulator", "--port", "0", *navdata, "--trajectory", path
+    ) as drone:
         when_listening(drone)
         operator.call(drone.port)
         operator.demo()  # without any packet
@@ -50,7 +52,7 @@ def screen(udp_socket):
 
 def test_a_signal_switches_the_cameras(start_child, screen):
     ports = ("--port", "0", "--video-source-port", "0", "--video-port", screen.getsockname()[1])
-    with Process.module("drone_bridge.dronegui.emulator", *ports) as drone:
+    with Process.module("drone_bridge.dronegui.vehicle.emulator", *ports) as drone:
         when_listening(drone)
         for camera in (FRONT, DOWN, FRONT):
             while decode(screen.recv(1 << 16)).width != camera.width:

@@ -8,9 +8,9 @@ import pytest
 from session_talk import SessionTalk, documents, notes, published
 
 from drone_bridge.dronegui.codec import MAX_FEATURES, Controls, Demo, Feature, FlightState, OtherNavdata, VisionDetect
-from drone_bridge.dronegui.device import CONTROLLER_TIMEOUT_S, GuiDialect
-from drone_bridge.dronegui.session.flying import DOUBTFUL, FlyingState
-from drone_bridge.dronegui.session.gui import (
+from drone_bridge.dronegui.vehicle.device import CONTROLLER_TIMEOUT_S, GuiDialect
+from drone_bridge.dronegui.vehicle.session.flying import DOUBTFUL, FlyingState
+from drone_bridge.dronegui.vehicle.session.gui import (
     HOVER,
     HOVER_RETRY_S,
     LATE,

@@ -21,7 +21,11 @@ def test_it_presses_nothing_that_could_bring_a_flying_drone_down(ports, is_known
     navdata = ("--navdata-source-port", "0", "--navdata-port", navdata_port, "--no-video")
     with (
         Process.module(
-            "drone_bridge.dronegui.emulator", *navdata, "--port", port, *(["--bootstrapped"] if is_known else [])
+            "drone_bridge.dronegui.vehicle.emulator",
+            *navdata,
+            "--port",
+            port,
+            *(["--bootstrapped"] if is_known else []),
         ) as drone,
         socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as another,
     ):
@@ -30,7 +34,7 @@ def test_it_presses_nothing_that_could_bring_a_flying_drone_down(ports, is_known
         another.sendto(b'{"seq": 2, "state": {"take_off": false}}', ("127.0.0.1", port))
         drone.wait_for_line("^taking off -> flying")
         options = ("--port", port, "--navdata-port", navdata_port)
-        with Process.module("drone_bridge.dronegui.operator", *options, "--plan", "1s forward 2") as operator:
+        with Process.module("drone_bridge.dronegui.vehicle.operator", *options, "--plan", "1s forward 2") as operator:
             assert operator.wait() == 2
             operator.wait_for_line("takeoff: .*" + ("flying" if is_known else "unknown"))
             assert operator.count_lines("^presses") == 0
@@ -42,7 +46,7 @@ def test_a_signal_leaves_the_drone_hovering(ports):
         gui.bind(("127.0.0.1", port))
         gui.settimeout(60)
         options = (*("--port", port, "--navdata-port", navdata_port), *("--in-the-air", "--plan", "60s forward 1"))
-        with Process.module("drone_bridge.dronegui.operator", *options) as operator:
+        with Process.module("drone_bridge.dronegui.vehicle.operator", *options) as operator:
             while b'"hover":false' not in gui.recv(65535):
                 pass
             assert operator.stop() == 0

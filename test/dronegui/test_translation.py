@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 from drone_bridge.dronegui import units
 from drone_bridge.dronegui.codec import Controls
-from drone_bridge.dronegui.server import DroneGuiServer
+from drone_bridge.dronegui.vehicle.server import DroneGuiServer
 from drone_bridge.motion.body_velocity import STILL, BodyVelocity
 from drone_bridge.motion.tilt_control import Shares
 from drone_bridge.ros.commands.command_axes import FullScale, velocity_from_shares

@@ -9,10 +9,10 @@ from test_controller_session import GUI, Talk, outcome
 
 from drone_bridge.ar_drone.flight import STEP_RATE, ArDroneFlight, FlightPhase
 from drone_bridge.dronegui.codec import Controls, FlightState
-from drone_bridge.dronegui.device import Gui, GuiDialect
-from drone_bridge.dronegui.emulator.navdata import blocks
 from drone_bridge.dronegui.session.controller import OVERRULED
 from drone_bridge.dronegui.session.follow_watch import FollowWatch
+from drone_bridge.dronegui.vehicle.device import Gui, GuiDialect
+from drone_bridge.dronegui.vehicle.emulator.navdata import blocks
 from drone_bridge.motion.tilted_drone import Shares
 from drone_bridge.session.arbiter import Rank
 from drone_bridge.session.session import Send

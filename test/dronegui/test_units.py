@@ -11,7 +11,7 @@ from drone_bridge.ar_drone.flight import ArDroneFlight, FlightPhase
 from drone_bridge.ar_drone.flight_state import MAJOR_STATE_SHIFT, STEERED, FlightState
 from drone_bridge.dronegui import units
 from drone_bridge.dronegui.codec import ControllerConnection, Controls, Demo
-from drone_bridge.dronegui.emulator.navdata import blocks
+from drone_bridge.dronegui.vehicle.emulator.navdata import blocks
 from drone_bridge.motion.tilted_drone import GRAVITY, Shares
 
 LEVEL = {"phi": 0.0, "theta": 0.0, "psi": 0.0, "altitude": 1000.0, "vx": 0.0, "vy": 0.0, "vz": 0.0}

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from drone_bridge.dronegui.device import BOOTSTRAP_S, CONTROLLER_TIMEOUT_S, MAX_CONTROLLERS, Gui, GuiDialect
+from drone_bridge.dronegui.vehicle.device import BOOTSTRAP_S, CONTROLLER_TIMEOUT_S, MAX_CONTROLLERS, Gui, GuiDialect
 from drone_bridge.wire.events import RemoteProtocolError
 
 ONE = ("192.0.2.1", 40000)

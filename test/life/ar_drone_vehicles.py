@@ -17,7 +17,7 @@ from drone_bridge.ardrone.codec import CONTROL, NAVDATA
 from drone_bridge.ardrone.device import EmulatedArdrone, FirmwareBehaviour
 from drone_bridge.ardrone.emulator import __main__ as ardrone
 from drone_bridge.dronegui.bridge import DroneGuiBridge
-from drone_bridge.dronegui.emulator import __main__ as dronegui
+from drone_bridge.dronegui.vehicle.emulator import __main__ as dronegui
 from drone_bridge.net.link_loop import ReceivedData
 
 PCMD = re.compile(rb"AT\*PCMD(?:_MAG)?=\d+,(-?\d+),(-?\d+),(-?\d+),(-?\d+),(-?\d+)")

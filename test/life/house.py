@@ -14,7 +14,7 @@ from virtual_time import Process
 
 from drone_bridge.ardrone.emulator import __main__ as ardrone_emulator
 from drone_bridge.controllers.goals import server as goal_server
-from drone_bridge.dronegui.emulator import __main__ as dronegui_emulator
+from drone_bridge.dronegui.vehicle.emulator import __main__ as dronegui_emulator
 from drone_bridge.net import link_loop
 from drone_bridge.net.last_words import STALL_S
 from drone_bridge.net.link_loop import LinkLoop

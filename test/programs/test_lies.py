@@ -8,9 +8,9 @@ import pytest
 
 from drone_bridge.ar_drone.flight import ArDroneFlight
 from drone_bridge.dronegui.codec import Demo
-from drone_bridge.dronegui.device import NAVDATA_RATE
-from drone_bridge.dronegui.emulator.__main__ import parse as parse_dronegui
-from drone_bridge.dronegui.emulator.navdata import blocks
+from drone_bridge.dronegui.vehicle.device import NAVDATA_RATE
+from drone_bridge.dronegui.vehicle.emulator.__main__ import parse as parse_dronegui
+from drone_bridge.dronegui.vehicle.emulator.navdata import blocks
 from drone_bridge.motion.limits import LimitParameters, Limits
 from drone_bridge.motion.observed_motion import ObservedMotion
 from drone_bridge.programs.lies import JUMP_EVERY, SAG, SAG_EVERY, SAG_REPORTS, FaultyReports

@@ -23,7 +23,7 @@ from drone_bridge.ar_drone.drone import AR_DRONE
 from drone_bridge.ar_drone.flight import ArDroneFlight, FlightPhase
 from drone_bridge.dronegui import units
 from drone_bridge.dronegui.codec import Controls, Demo
-from drone_bridge.dronegui.emulator.navdata import blocks
+from drone_bridge.dronegui.vehicle.emulator.navdata import blocks
 from drone_bridge.motion.body_velocity import STILL, BodyVelocity
 from drone_bridge.motion.limits import LimitParameters, Limits
 from drone_bridge.motion.matrices import Vector

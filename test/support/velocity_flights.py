@@ -21,8 +21,8 @@ from drone_bridge.ar_drone.drone import AR_DRONE
 from drone_bridge.ar_drone.flight import ArDroneFlight, FlightPhase
 from drone_bridge.dronegui import units
 from drone_bridge.dronegui.codec import ControllerConnection, ControlPacket, Controls, Demo, ReceiverConnection
-from drone_bridge.dronegui.emulator.navdata import blocks
 from drone_bridge.dronegui.session.controller import HOVER
+from drone_bridge.dronegui.vehicle.emulator.navdata import blocks
 from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.motion.matrices import Vector
 from drone_bridge.motion.tilted_drone import Motion, Shares, TiltedDrone

@@ -11,7 +11,7 @@ from drone_bridge.ar_drone.cameras import CAMERAS, DOWN, FRONT
 from drone_bridge.ar_drone.drone import PICTURE_UNITS
 from drone_bridge.ar_drone.flight import ArDroneFlight
 from drone_bridge.ar_drone.uvlc import SIZES
-from drone_bridge.dronegui.emulator.navdata import blocks
+from drone_bridge.dronegui.vehicle.emulator.navdata import blocks
 from drone_bridge.vision.floor_view import CAMERA_HEIGHT, SKY, FloorView
 
 view = functools.cache(lambda camera: FloorView(camera, 0))

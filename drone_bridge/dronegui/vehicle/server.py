@@ -25,11 +25,12 @@ from drone_bridge.dronegui.codec import (
     Demo,
     FlightState,
 )
-from drone_bridge.dronegui.device import NAVDATA_RATE, GuiDialect
-from drone_bridge.dronegui.pictures.gui_video import GUI_VIDEO_PARAMETERS, GuiVideo
 from drone_bridge.dronegui.ports import PortWithOutlet
-from drone_bridge.dronegui.session.flying import FlyingState
-from drone_bridge.dronegui.session.gui import (
+from drone_bridge.dronegui.topics import DETECTIONS_TOPIC, NAVDATA_TOPIC, TABLE, TOPICS, assembled_demo, navdata_facts
+from drone_bridge.dronegui.vehicle.device import NAVDATA_RATE, GuiDialect
+from drone_bridge.dronegui.vehicle.pictures.gui_video import GUI_VIDEO_PARAMETERS, GuiVideo
+from drone_bridge.dronegui.vehicle.session.flying import FlyingState
+from drone_bridge.dronegui.vehicle.session.gui import (
     HOVER,
     REJECTED_MESSAGES,
     RESET,
@@ -38,7 +39,6 @@ from drone_bridge.dronegui.session.gui import (
     GuiParameters,
     GuiSession,
 )
-from drone_bridge.dronegui.topics import DETECTIONS_TOPIC, NAVDATA_TOPIC, TABLE, TOPICS, assembled_demo, navdata_facts
 from drone_bridge.net.clock import elapsed_s
 from drone_bridge.ros.commands.command_axes import FullScale, velocity_from_shares
 from drone_bridge.ros.node.common_parameters import (

@@ -36,8 +36,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from drone_bridge.dronegui.codec import FIRST_SEQ, ControlPacket, Controls, Demo, FlightState, Navdata, VisionDetect
-from drone_bridge.dronegui.device import MAX_CONTROLLERS, Gui, GuiDialect
-from drone_bridge.dronegui.session.flying import FlyingState
+from drone_bridge.dronegui.vehicle.device import MAX_CONTROLLERS, Gui, GuiDialect
+from drone_bridge.dronegui.vehicle.session.flying import FlyingState
 from drone_bridge.parameter_fields import parameter
 from drone_bridge.session import clients
 from drone_bridge.session.node_parameters import NodeParameters

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Dronegui emulator: a simulated drone behind its control GUI, which receives control packets over UDP.
 
-    python3 -m drone_bridge.dronegui.emulator --trajectory flight.csv
+    python3 -m drone_bridge.dronegui.vehicle.emulator --trajectory flight.csv
 
 Like the original, it does not acknowledge packets, accepts any sender, and keeps the last command in force forever.
 After a press of reset, the drone's navdata goes to all senders of packets. The GUI's user has more actions: "Stream
@@ -37,10 +37,10 @@ from drone_bridge.dronegui.codec import (
     Controls,
     Navdata,
 )
-from drone_bridge.dronegui.device import Gui, GuiDialect
-from drone_bridge.dronegui.emulator.navdata import blocks
-from drone_bridge.dronegui.emulator.video import ControllersOutlet
 from drone_bridge.dronegui.ports import PortWithOutlet, open_outlet
+from drone_bridge.dronegui.vehicle.device import Gui, GuiDialect
+from drone_bridge.dronegui.vehicle.emulator.navdata import blocks
+from drone_bridge.dronegui.vehicle.emulator.video import ControllersOutlet
 from drone_bridge.net.connector import Cancellation, LinkError
 from drone_bridge.net.link_loop import ReceivedData
 from drone_bridge.programs.bad_network import BadNetwork
@@ -187,7 +187,7 @@ def open_video(options: argparse.Namespace, stack: contextlib.ExitStack) -> Vide
     try:
         from drone_bridge.ar_drone.drawn_pictures import DrawnPictures  # the flight itself needs no OpenCV
     except ModuleNotFoundError as error:
-        print_event(f"video is disabled: {explain_missing('drone_bridge.dronegui.emulator', error)}")
+        print_event(f"video is disabled: {explain_missing('drone_bridge.dronegui.vehicle.emulator', error)}")
         return None
     outlet, problem = open_outlet(options.host, options.video_source_port, "Video")
     if problem:
