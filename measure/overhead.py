@@ -137,7 +137,14 @@ def ardrone() -> Iterator[dict[str, int]]:
     """Run the emulator of an AR.Drone in flight, and yield its ports."""
     ports = {name: free_port() for name in ("port", "navdata_port", "control_port", "video_port")}
     options = [f"--{name.replace('_', '-')}={number}" for name, number in ports.items()]
-    command = [sys.executable, "-m", "drone_bridge.ardrone.emulator", "--bootstrapped", "--in-the-air", *options]
+    command = [
+        sys.executable,
+        "-m",
+        "drone_bridge.ardrone.vehicle.emulator",
+        "--bootstrapped",
+        "--in-the-air",
+        *options,
+    ]
     with started(command):
         yield ports
 

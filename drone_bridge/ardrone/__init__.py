@@ -24,7 +24,7 @@ KIND = ProtocolKind(
     emulator=Program(
         "ardrone",
         "an AR.Drone 1 or 2",
-        "drone_bridge.ardrone.emulator.__main__:main",
+        "drone_bridge.ardrone.vehicle.emulator.__main__:main",
         agreed={
             "host": "host",
             "port": "port",
@@ -37,13 +37,13 @@ KIND = ProtocolKind(
     operator=Program(
         "ardrone",
         "a client of an AR.Drone",
-        "drone_bridge.ardrone.operator:main",
+        "drone_bridge.ardrone.vehicle.operator:main",
         agreed={"host": "host", "port": "port", "navdata_port": "navdata-port", "control_port": "control-port"},
         at_once={"in-the-air": True},
     ),
     emergencies={"emergency": CUT_MOTORS},
     launch_file="ardrone.launch.xml",
     watchdog_s=0.25,  # of the emulated drone; real ones have 0.05 to 0.25 s
-    findings="drone_bridge.ardrone.findings:findings",
+    findings="drone_bridge.ardrone.vehicle.findings:findings",
     controller=NodeKind("drone_bridge.controllers.drone_controller:DroneController"),
 )

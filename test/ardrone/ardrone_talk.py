@@ -9,10 +9,10 @@ from drone_bridge.ar_drone.flight import FlightPhase
 from drone_bridge.ar_drone.flight_state import FlyingReport
 from drone_bridge.ardrone.codec import COMMANDS, CONNECT, CONTROL, NAVDATA, WAKE_UP, ClientConnection, setting
 from drone_bridge.ardrone.codec.commands import lines_of, read_line
-from drone_bridge.ardrone.device import EmulatedArdrone, FirmwareBehaviour
 from drone_bridge.ardrone.session.client import ArdroneClientSession
 from drone_bridge.ardrone.session.requests import ArdroneClientParameters
 from drone_bridge.ardrone.session.settings import WantedSetting
+from drone_bridge.ardrone.vehicle.device import EmulatedArdrone, FirmwareBehaviour
 from drone_bridge.motion.observed_motion import ObservedMotion
 from drone_bridge.session.arbiter import Rank
 from drone_bridge.session.feedback import Feedback

@@ -18,7 +18,7 @@ PATIENT = {"navdata_timeout": 30.0, "confirm_timeout": 30.0}
 def test_full_navdata_becomes_topics_and_cmd_vel_flies(ros, start_child):
     ports = dict(zip(NAMES, free_ports(4), strict=True))
     options = [word for name, port in ports.items() for word in (f"--{name.replace('_', '-')}", port)]
-    drone = start_child("drone_bridge.ardrone.emulator", *options, make=Process.module)
+    drone = start_child("drone_bridge.ardrone.vehicle.emulator", *options, make=Process.module)
     drone.wait_for_line("listening on")
     parameters = {"host": "127.0.0.1", **ports, **PATIENT, "navdata": "full", "drone.max_tilt": 0.3}
     topics = {"imu/data": Imu, "range": Range, "odom": Odometry, "fluid_pressure": FluidPressure}

@@ -28,7 +28,7 @@ def start(start_child):
     def started(*options, env=None, **parameters):
         ports = dict(zip(NAMES, free_ports(len(NAMES)), strict=True))
         words = [word for name, port in ports.items() for word in (f"--{name.replace('_', '-')}", port)]
-        drone = Process.module("drone_bridge.ardrone.emulator", *words, *options)
+        drone = Process.module("drone_bridge.ardrone.vehicle.emulator", *words, *options)
         running.append(drone.__enter__())
         drone.wait_for_line("listening on")
         patient = {"navdata_timeout": 30.0, "confirm_timeout": 30.0}

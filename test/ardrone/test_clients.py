@@ -26,7 +26,7 @@ def flown(start_child):
 
     def fly(*command, options=()):
         host = f"127.0.0.{2 + place.number()}"
-        with Process.module("drone_bridge.ardrone.emulator", "--host", host, *options) as drone:
+        with Process.module("drone_bridge.ardrone.vehicle.emulator", "--host", host, *options) as drone:
             drone.wait_for_line("listening on")
             with Process(*command, host) as client:
                 drone.wait_for_line("^taking off -> flying")

@@ -12,10 +12,10 @@ from drone_bridge.ar_drone.flight import FlightPhase
 from drone_bridge.ar_drone.flight_state import MAJOR_STATE_SHIFT
 from drone_bridge.ardrone import codec
 from drone_bridge.ardrone.codec.navdata import demo_option, write_navdata
-from drone_bridge.ardrone.device import EmulatedArdrone, FirmwareBehaviour
 from drone_bridge.ardrone.session.emergency import PRESS_S
 from drone_bridge.ardrone.session.packets import RESTARTS
 from drone_bridge.ardrone.session.settings import WantedSetting
+from drone_bridge.ardrone.vehicle.device import EmulatedArdrone, FirmwareBehaviour
 from drone_bridge.motion.tilted_drone import Shares
 from drone_bridge.net.link_loop import OUTDATED
 from drone_bridge.session.session import EMERGENCY_AGE_S, Send

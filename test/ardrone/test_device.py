@@ -26,7 +26,7 @@ from drone_bridge.ardrone.codec import (
     setting,
 )
 from drone_bridge.ardrone.codec.navdata import read_navdata
-from drone_bridge.ardrone.device import LOST_S, EmulatedArdrone, FirmwareBehaviour
+from drone_bridge.ardrone.vehicle.device import LOST_S, EmulatedArdrone, FirmwareBehaviour
 from drone_bridge.motion.tilted_drone import Shares
 
 STEP_S = 0.02

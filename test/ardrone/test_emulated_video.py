@@ -16,7 +16,7 @@ from drone_bridge.ar_drone.drawn_pictures import DrawnPictures
 from drone_bridge.ar_drone.flight import ArDroneFlight
 from drone_bridge.ar_drone.video_sender import VideoSender
 from drone_bridge.ardrone.codec import WAKE_UP, FrameType, PaveReader
-from drone_bridge.ardrone.emulator.video import GROUP, CapturedFrames, DatagramOutlet, DrawnFrames, StreamOutlet
+from drone_bridge.ardrone.vehicle.emulator.video import GROUP, CapturedFrames, DatagramOutlet, DrawnFrames, StreamOutlet
 from drone_bridge.net.connector import LinkError
 from drone_bridge.vision.floor_view import FloorView
 from drone_bridge.vision.h264 import H264Decoder

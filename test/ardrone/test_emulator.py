@@ -11,7 +11,7 @@ from ports import free_port
 from processes import Process
 
 from drone_bridge.ardrone.codec import PROGRESSIVE, WAKE_UP, ClientConnection, Pcmd, Ref
-from drone_bridge.ardrone.emulator.ftp import VersionServer
+from drone_bridge.ardrone.vehicle.emulator.ftp import VersionServer
 
 
 class PlainClient:
@@ -19,7 +19,7 @@ class PlainClient:
         self.ports = [free_port() for _ in range(4)]
         names = ("--port", "--navdata-port", "--control-port", "--video-port")
         pairs = [word for pair in zip(names, map(str, self.ports), strict=True) for word in pair]
-        self.process = Process.module("drone_bridge.ardrone.emulator", *pairs, *options)
+        self.process = Process.module("drone_bridge.ardrone.vehicle.emulator", *pairs, *options)
         self.connection = ClientConnection()
 
     def __enter__(self):

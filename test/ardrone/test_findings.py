@@ -5,7 +5,7 @@ import socket
 
 import pytest
 
-from drone_bridge.ardrone.findings import findings
+from drone_bridge.ardrone.vehicle.findings import findings
 from drone_bridge.kind import kinds
 from drone_bridge.tools.doctor import command as doctor
 
@@ -112,7 +112,7 @@ def test_a_system_without_proc_reports_nothing(tmp_path):
 
 def test_doctor_reports_it_with_a_mark(machine, monkeypatch):
     reported = machine([WIFI], (None, ("0.0.0.0", 5554), ANY))
-    monkeypatch.setattr("drone_bridge.ardrone.findings.findings", lambda: iter(reported))
+    monkeypatch.setattr("drone_bridge.ardrone.vehicle.findings.findings", lambda: iter(reported))
     first, second = doctor.vehicles()
     assert str(first).startswith(f"ok {kinds()['ardrone'].title} ")
     assert str(second).startswith("!  AR.Drone ")

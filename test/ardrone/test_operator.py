@@ -14,11 +14,11 @@ def ports():
 
 
 def emulator(ports, *options):
-    return Process.module("drone_bridge.ardrone.emulator", *ports, "--video-port", "0", *options)
+    return Process.module("drone_bridge.ardrone.vehicle.emulator", *ports, "--video-port", "0", *options)
 
 
 def operator(ports, plan, *options):
-    return Process.module("drone_bridge.ardrone.operator", *ports, "--plan", plan, *options)
+    return Process.module("drone_bridge.ardrone.vehicle.operator", *ports, "--plan", plan, *options)
 
 
 def test_it_takes_off_flies_its_plan_and_lands(ports):

@@ -7,12 +7,12 @@ from session_talk import notes
 
 from drone_bridge.ar_drone.flight import FlightPhase
 from drone_bridge.ardrone import codec
-from drone_bridge.ardrone.device import EmulatedArdrone, FirmwareBehaviour
 from drone_bridge.ardrone.session.client import ASKING, CONNECTED, SILENCES, MeasuredNavdata
 from drone_bridge.ardrone.session.navdata_watch import LATE
 from drone_bridge.ardrone.session.packets import FIRST_PACKETS
 from drone_bridge.ardrone.session.requests import TRIMS
 from drone_bridge.ardrone.session.settings import MOST_TRIES, WantedSetting
+from drone_bridge.ardrone.vehicle.device import EmulatedArdrone, FirmwareBehaviour
 from drone_bridge.motion.observed_motion import ObservedMotion
 from drone_bridge.motion.tilted_drone import Shares
 from drone_bridge.session.arbiter import Rank

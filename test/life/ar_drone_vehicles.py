@@ -14,8 +14,8 @@ from virtual_link import CLIENT, SERVER, DatagramEnd, Datagrams
 
 from drone_bridge.ardrone.bridge import ArdroneBridge
 from drone_bridge.ardrone.codec import CONTROL, NAVDATA
-from drone_bridge.ardrone.device import EmulatedArdrone, FirmwareBehaviour
-from drone_bridge.ardrone.emulator import __main__ as ardrone
+from drone_bridge.ardrone.vehicle.device import EmulatedArdrone, FirmwareBehaviour
+from drone_bridge.ardrone.vehicle.emulator import __main__ as ardrone
 from drone_bridge.dronegui.bridge import DroneGuiBridge
 from drone_bridge.dronegui.vehicle.emulator import __main__ as dronegui
 from drone_bridge.net.link_loop import ReceivedData

@@ -12,7 +12,7 @@ from virtual_link import VirtualRunner
 from virtual_ros import ActionServer
 from virtual_time import Process
 
-from drone_bridge.ardrone.emulator import __main__ as ardrone_emulator
+from drone_bridge.ardrone.vehicle.emulator import __main__ as ardrone_emulator
 from drone_bridge.controllers.goals import server as goal_server
 from drone_bridge.dronegui.vehicle.emulator import __main__ as dronegui_emulator
 from drone_bridge.net import link_loop

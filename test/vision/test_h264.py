@@ -6,7 +6,7 @@ import pytest
 from repository import CAPTURES
 
 from drone_bridge.ardrone.codec import FrameType, PaveReader
-from drone_bridge.ardrone.emulator.ipcm_h264 import IpcmEncoder
+from drone_bridge.ardrone.vehicle.emulator.ipcm_h264 import IpcmEncoder
 from drone_bridge.vision.h264 import H264Decoder
 
 av = pytest.importorskip("av", reason="PyAV is not installed")

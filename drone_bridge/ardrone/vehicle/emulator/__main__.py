@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ardrone emulator: a simulated AR.Drone, which listens on the ports of a real one.
 
-    python3 -m drone_bridge.ardrone.emulator --trajectory flight.csv
+    python3 -m drone_bridge.ardrone.vehicle.emulator --trajectory flight.csv
 
 Like the original, it accepts commands of any client, sends navdata to the client that has asked last, and starts
 without the settings of any client. What firmwares do differently is an option. It prints one line per change, and the
@@ -25,8 +25,8 @@ from drone_bridge.ar_drone.flight import COLUMNS, STEP_RATE, ArDroneFlight, Flig
 from drone_bridge.ar_drone.video_sender import VideoSender
 from drone_bridge.ardrone.codec import CONTROL_PORT, DEFAULT_PORT, NAVDATA_PORT, VIDEO_PORT, State
 from drone_bridge.ardrone.codec.configuration import FIRMWARE
-from drone_bridge.ardrone.device import EmulatedArdrone, FirmwareBehaviour
-from drone_bridge.ardrone.emulator.ftp import VersionServer
+from drone_bridge.ardrone.vehicle.device import EmulatedArdrone, FirmwareBehaviour
+from drone_bridge.ardrone.vehicle.emulator.ftp import VersionServer
 from drone_bridge.net.connector import Cancellation, LinkError
 from drone_bridge.net.datagram_link import DatagramPort
 from drone_bridge.net.tcp import listening_socket
@@ -179,9 +179,9 @@ def open_video(options: argparse.Namespace, stack: contextlib.ExitStack) -> Vide
     """Start the camera, which the stack stops; return None without OpenCV. Raises LinkError and OSError."""
     try:
         from drone_bridge.ar_drone.drawn_pictures import DrawnPictures
-        from drone_bridge.ardrone.emulator import video as of  # the flight itself needs no OpenCV
+        from drone_bridge.ardrone.vehicle.emulator import video as of  # the flight itself needs no OpenCV
     except ModuleNotFoundError as error:
-        print_event(f"video is disabled: {explain_missing('drone_bridge.ardrone.emulator', error)}")
+        print_event(f"video is disabled: {explain_missing('drone_bridge.ardrone.vehicle.emulator', error)}")
         return None
     host, port_number, seed = options.host, options.video_port, options.seed
     if options.drone == 1:

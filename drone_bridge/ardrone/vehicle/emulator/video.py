@@ -17,7 +17,7 @@ from drone_bridge.ar_drone.cameras import DOWN_2, FRONT_2
 from drone_bridge.ar_drone.drawn_pictures import DRAWN_RATE
 from drone_bridge.ar_drone.flight import View
 from drone_bridge.ardrone.codec import Frame, FrameType, PaveReader, VideoCodec, write_frame
-from drone_bridge.ardrone.emulator.ipcm_h264 import IpcmEncoder
+from drone_bridge.ardrone.vehicle.emulator.ipcm_h264 import IpcmEncoder
 from drone_bridge.net.connector import LinkError
 from drone_bridge.net.datagram_link import DatagramPort
 from drone_bridge.net.tcp import listening_socket
