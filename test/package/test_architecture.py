@@ -43,13 +43,6 @@ PARTS = {
     "topics": ({"wire", "motion", "pictures", "ros", "msg", "srv"}, ("codec", "pictures", "units")),
     "session": ({"wire", "motion", "session", "parameter_fields"}, ("codec", "device", "units")),
     "bridge": (NODE_KITS, ("codec", "device", "discovery", "pictures", "ports", "session", "topics", "units")),
-    "findings": ({"net"}, ("codec",)),
-    "emulator": ({"wire", "net", "motion", "vision", "programs"}, ("codec", "device", "discovery", "ports", "units")),
-    "operator": (
-        {"wire", "net", "session", "motion", "vision", "programs"},
-        ("codec", "device", "discovery", "ports", "session", "units"),
-    ),
-    "server": (NODE_KITS, ("codec", "device", "discovery", "pictures", "ports", "session", "topics", "units")),
     "vehicle/__init__": (set(), ()),
     "vehicle/device": ({"wire", "motion"}, ("codec", "units")),
     "vehicle/findings": ({"net"}, ("codec",)),
@@ -137,8 +130,7 @@ def imported_names(path):
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}: imports are absolute"
             yield node.module
-            if node.module == "drone_bridge":
-                yield from (f"drone_bridge.{alias.name}" for alias in node.names)
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
 def source_files():
@@ -189,6 +181,21 @@ def test_a_class_name_means_one_class():
     assert {name: found for name, found in modules.items() if len(found) > 1}.keys() == DOUBLES.keys()
 
 
+def test_a_bridge_never_imports_the_vehicles_end():
+    """Neither by itself, nor by what it imports; the same for a robot in one class."""
+    own = {
+        ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
+        for path in MODULES
+        if path.relative_to(PACKAGE).parts[0] in (*PROTOCOLS, "robot_class")
+    }
+    imports = {name: own.keys() & set(imported_names(path)) for name, path in own.items()}
+    reached = {name for name in own if name.split(".")[2:3] == ["bridge"]}
+    assert len({name.split(".")[1] for name in reached}) == len(PROTOCOLS) + 1
+    while further := set().union(*(imports[name] for name in reached)) - reached:
+        reached |= further
+    assert not {name for name in reached if name.split(".")[2:3] == ["vehicle"]}
+
+
 def test_codecs_and_sessions_have_no_socket_no_thread_no_clock():
     found = {
         (path.name, name)
@@ -211,9 +218,9 @@ def test_sessions_of_robot_classes_and_goals_have_no_socket_thread_clock_or_ros(
 
 def test_nodes_have_no_clock_thread_or_lock():
     """Sessions decide what is sent when, and run in the loop of the kit."""
-    parts = ("bridge", "server", "vehicle/server", "topics", "sample_conversation")
+    parts = ("bridge", "vehicle/server", "topics", "sample_conversation")
     nodes = [path for path in MODULES if path.relative_to(PACKAGE).parts[0] in PROTOCOLS and part_of(path) in parts]
-    assert {part_of(path) for path in nodes} >= {"bridge", "server"}
+    assert {part_of(path) for path in nodes} >= {"bridge", "vehicle/server"}
     found = {(path.relative_to(PACKAGE).as_posix(), name) for path in nodes for name in imported_names(path)}
     assert not {each for each in found if each[1] in ("time", "threading", "asyncio", "socket", "select")}
 
@@ -223,9 +230,8 @@ def test_rooms_of_processes_need_no_ros():
     names = {name for path in paths for name in imported_names(path)}
     assert paths
     assert not {name for name in names if name.startswith("rclpy")}
-    assert {name for name in names if name.startswith("drone_bridge.ros")} <= {
-        f"drone_bridge.ros.process{name}" for name in ("", *(f".{path.stem}" for path in paths))
-    }
+    others = {name for name in names if name.startswith("drone_bridge.ros.")}
+    assert not {name for name in others if not name.startswith("drone_bridge.ros.process")}
 
 
 def test_few_modules_of_ros_are_in_no_room():
@@ -279,9 +285,7 @@ def sends_of_codecs(path):
 def test_bridges_and_servers_encode_what_they_send_in_one_place():
     """There, computed values are clamped to the wire's range, so that our own errors end no link."""
     nodes = [
-        path
-        for path in MODULES
-        if part_of(path) in ("bridge", "server", "vehicle/server") or path.stem.startswith("datagram_")
+        path for path in MODULES if part_of(path) in ("bridge", "vehicle/server") or path.stem.startswith("datagram_")
     ]
     assert len(nodes) > 20
     found = {path.relative_to(PACKAGE).as_posix() for path in nodes if sends_of_codecs(path)}
