@@ -89,7 +89,7 @@ _SIDES = {"client": Side.OPERATOR, "robots_end": Side.VEHICLE}
 _FUNCTIONS = {
     "conversation": "connection:conversation",
     "commands": "connection:commands",
-    "faults": "self_check:faults",
+    "faults": "topics:faults",
     "emulate": "vehicle.emulator:main",
     "operate": "vehicle.operator:main",
 }

@@ -43,7 +43,7 @@ from drone_bridge.robot_class.robot import (
 )
 from drone_bridge.robot_class.transports import Framing, Packets
 from drone_bridge.session.arbiter import Decision, Rank
-from drone_bridge.session.session import Send
+from drone_bridge.session.session import Publish, Send
 from drone_bridge.wire import NEED_DATA, RemoteProtocolError
 
 #: Share of a maximum that is commanded.
@@ -296,10 +296,7 @@ def _answers(robot: type[Robot], talk: _Talk) -> Iterator[str]:
         if robot.answered:
             yield ".answered is True, but decode_command returns no answer to a command."
         return
-    plan, command = SimpleNamespace(start=lambda now_s: None), sample_command(robot)
-    plan.decide = lambda now_s: Decision(Rank.COMMAND, command if now_s < STOP_S else None)
-    parameters = OperatorParameters(rate=robot.rate, link_timeout=math.inf, command_timeout=math.inf)
-    session: Any = RobotClassOperatorSession(robot, plan, parameters, "")
+    session = _session(robot, sample_command(robot))
     end, framing = RobotClassConnection(robot, Side.VEHICLE), framing_of(first_link(robot), to_robot=True)
     queue: deque[bytes] = deque()
     free_s = moved_s = 0.0
@@ -320,6 +317,23 @@ def _answers(robot: type[Robot], talk: _Talk) -> Iterator[str]:
     if moved_s > STOP_S + 2 * ANSWER_S + 0.5:
         late = f"{moved_s - STOP_S:.1f} s after the last one, or more, if each answer takes {ANSWER_S} s"
         yield f" answers commands, and executes them {late}: declare answered = True."
+
+
+def _session(robot: type[Robot], command: Command | None) -> Any:
+    """Return a session that sends a command until STOP_S, and neutral afterwards."""
+    plan = SimpleNamespace(start=lambda now_s: None)
+    plan.decide = lambda now_s: Decision(Rank.COMMAND, command if now_s < STOP_S else None)
+    parameters = OperatorParameters(rate=robot.rate, link_timeout=math.inf, command_timeout=math.inf)
+    return RobotClassOperatorSession(robot, plan, parameters, "")
+
+
+def reports(robot: type[Robot], seconds: int) -> Iterator[tuple[StatePacket, float]]:
+    """Yield what a bridge publishes of a report each second, with its time, s."""
+    session, talk, link = _session(robot, None), _Talk(robot), next(iter(further_links(robot)), "")
+    session.connected("" if is_stream(robot) else None, 0.0)
+    for now_s in range(seconds):
+        actions = session.receive(talk.report(SAMPLE), link, now_s)
+        yield from ((each.message, now_s) for each in actions if isinstance(each, Publish))
 
 
 def samples(robot: type[Robot]) -> Iterator[StatePacket]:

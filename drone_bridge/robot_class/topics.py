@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import importlib
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -28,9 +28,9 @@ from drone_bridge.motion.quaternions import (
 )
 from drone_bridge.motion.vectors import Triple
 from drone_bridge.pictures.topics import H264_ROW, PICTURE_ROWS
+from drone_bridge.robot_class import self_check
 from drone_bridge.robot_class.connection import StatePacket
 from drone_bridge.robot_class.robot import Robot, Telemetry, image_of
-from drone_bridge.robot_class.self_check import samples
 from drone_bridge.robot_class.telemetry import possible_telemetry
 from drone_bridge.ros.qos import newest
 from drone_bridge.ros.topics.covariances import (
@@ -298,6 +298,18 @@ class UnsentTopics:
         self.facts = {"topics": names} if names and now_s - self._since_s > UNSENT_S else None
 
 
+def faults(robot: type[Robot]) -> Iterator[str]:
+    """Yield what is wrong with a robot, see `self_check`; or else the topics for which no report has a value."""
+    if found := list(self_check.faults(robot)):
+        yield from found
+        return
+    unsent = UnsentTopics(robot, RobotClassTranslation(DroneFrameNames(), image_of(robot)))
+    for told, now_s in self_check.reports(robot, math.ceil(UNSENT_S) + 2):
+        unsent.reported(told, now_s)
+    if unsent.facts:
+        yield f"{robot.__name__}.topics has {unsent.facts['topics']}, for which no report has a value."
+
+
 def assemble(
     robot: type[Robot], translation: RobotClassTranslation, value: Callable[[str], Any], stamp: Time
 ) -> StatePacket:
@@ -327,5 +339,5 @@ def make_table(robot: type[Robot]) -> TopicTable:
         (*make_rows(robot), *(replace(row, name=f"{CAMERA}{row.name}") for row in pictures)),
         lambda: RobotClassTranslation(DroneFrameNames(), image_of(robot)),
         {StatePacket: partial(assemble, robot)},
-        samples=partial(samples, robot),
+        samples=partial(self_check.samples, robot),
     )

@@ -10,7 +10,7 @@ import pytest
 from own_robots import Create2, Kobuki, Pioneer, RoboMaster, Tello
 
 from drone_bridge.robot_class import BodyVelocity, Request, Robot, Serial, Telemetry, Wheels
-from drone_bridge.robot_class.self_check import faults
+from drone_bridge.robot_class.topics import faults
 from drone_bridge.robot_class.two_wheels import TwoWheels
 from drone_bridge.robot_class.two_wheels_serial import AXLE_M, M_PER_COUNT, TwoWheelsSerial
 from drone_bridge.robots.kobuki import DRIVE, packed
@@ -108,6 +108,7 @@ def broken_decode(end, packet):
         ("decode_report() depends on the time",
          {"decode_report": lambda _, packet: Telemetry((1.0, -2.0, 0.0), 0.5, time_s=time.monotonic())}),
         ("which decode_report reads as no Telemetry", {"decode_report": lambda _, packet: None}),
+        (".topics has flying (", {"topics": ("odom", "flying")}),
     ],
 )  # fmt: skip
 def test_a_fault_is_named_with_its_method(sentence, methods):
