@@ -33,7 +33,7 @@ def node(make_link, folder, **steps):
         _return_keeper=lambda: None,
         link_begins=lambda: None,
         link_ended=lambda: None,
-        _check_namesakes=lambda: None,
+        _check_duplicates=lambda: None,
         _sign=lambda: None,
         report=SimpleNamespace(start_link=lambda: None),
         observed=SimpleNamespace(restart=lambda: None),

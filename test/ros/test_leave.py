@@ -14,7 +14,7 @@ from drone_bridge.net.clock import elapsed_s
 from drone_bridge.net.connector import LinkError
 from drone_bridge.ros.node.protocol_node import ProtocolNode
 from drone_bridge.ros.publishers import PUBLISHER_ERRORS
-from drone_bridge.session.namesakes import Namesakes
+from drone_bridge.session.duplicate_nodes import DuplicateNodes
 from drone_bridge.session.obstacles import Obstacle
 
 
@@ -69,20 +69,20 @@ def test_what_configure_registered_is_undone_at_cleanup():
 def test_a_new_node_gives_way_until_the_other_one_of_its_name_has_left():
     done = []
     node = SimpleNamespace(
-        _namesakes=Namesakes("b", elapsed_s()), has_link=True, get_fully_qualified_name=lambda: "/robot_bridge"
+        _duplicates=DuplicateNodes("b", elapsed_s()), has_link=True, get_fully_qualified_name=lambda: "/robot_bridge"
     )
     for name in ("trigger_deactivate", "trigger_cleanup", "start"):
         setattr(node, name, functools.partial(done.append, name))
-    ProtocolNode._follow_namesake(node, HoldStatus(run="b", is_active=True, is_settled=True))
-    ProtocolNode._follow_namesake(node, HoldStatus(run="c", is_active=True))
-    ProtocolNode._check_namesakes(node)
+    ProtocolNode._follow_duplicate(node, HoldStatus(run="b", is_active=True, is_settled=True))
+    ProtocolNode._follow_duplicate(node, HoldStatus(run="c", is_active=True))
+    ProtocolNode._check_duplicates(node)
     assert not done
-    ProtocolNode._follow_namesake(node, HoldStatus(run="a", is_active=True))
+    ProtocolNode._follow_duplicate(node, HoldStatus(run="a", is_active=True))
     assert done == ["trigger_deactivate", "trigger_cleanup", "start"]
     with pytest.raises(LinkError, match="/robot_bridge"):
-        ProtocolNode._check_namesakes(node)
+        ProtocolNode._check_duplicates(node)
     node.has_link = False
-    ProtocolNode._follow_namesake(node, HoldStatus(run="a", is_active=True))
-    ProtocolNode._follow_namesake(node, HoldStatus(run="a", is_settled=True))
-    ProtocolNode._check_namesakes(node)
+    ProtocolNode._follow_duplicate(node, HoldStatus(run="a", is_active=True))
+    ProtocolNode._follow_duplicate(node, HoldStatus(run="a", is_settled=True))
+    ProtocolNode._check_duplicates(node)
     assert len(done) == 3

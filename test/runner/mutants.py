@@ -45,7 +45,7 @@ NEAREST = {
     "motion/limits": ["motion/test_limits.py", "session/test_feedback.py", "session/test_who_commands.py"],
     "session/report_watch": ["session/test_report_watch.py"],
     "session/continuous_pose": ["session/test_continuous_pose.py"],
-    "session/namesakes": ["session/test_namesakes.py"],
+    "session/duplicate_nodes": ["session/test_duplicate_nodes.py"],
     "robot_class/outstanding": ["robot_class/test_answers.py"],
     "ardrone/session/emergency": ["ardrone/test_emergency.py"],
     "session/hold_state": ["session/test_hold_state.py", "session/test_who_commands.py"],

@@ -120,7 +120,7 @@ class Hold:
         return str(self._status.run)
 
     def sign(self, *, is_active: bool, is_settled: bool) -> None:
-        """Publish the state as a sign of life, see `session.namesakes`. Thread-safe."""
+        """Publish the state as a sign of life, see `session.duplicate_nodes`. Thread-safe."""
         with self._lock:
             self._status.is_active, self._status.is_settled = is_active, is_settled
             self._publish()

@@ -65,7 +65,7 @@ from drone_bridge.ros.steady_timer import steady_timer
 from drone_bridge.ros.subscriptions import subscribe
 from drone_bridge.ros.ticker import Ticker
 from drone_bridge.ros.time import time_from_nanoseconds
-from drone_bridge.session.namesakes import Namesakes
+from drone_bridge.session.duplicate_nodes import DuplicateNodes
 from drone_bridge.session.obstacles import Obstacle
 from drone_bridge.session.session import (
     AFTER_STALLS,
@@ -167,8 +167,8 @@ class ProtocolNode(LifecycleNode):
         self.hold = Hold(
             self, is_server=self.is_server, report=self.report, check_age=self.check_age, cleanup=self.cleanup
         )
-        self._namesakes = Namesakes(self.hold.run, elapsed_s())
-        self.create_subscription(HoldStatus, "~/hold_status", self._follow_namesake, latched())
+        self._duplicates = DuplicateNodes(self.hold.run, elapsed_s())
+        self.create_subscription(HoldStatus, "~/hold_status", self._follow_duplicate, latched())
         self._wish_looks = 0
         self._wish_ticker = Ticker(f"{name} wishes", LOOK_S, self._look_for_wishes, self._log_error)
         #: Motion of the vehicle, by its own reports.
@@ -237,7 +237,7 @@ class ProtocolNode(LifecycleNode):
     @log_failure
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Read the parameters, create publishers and subscriptions, and start reporting."""
-        self._check_namesakes()
+        self._check_duplicates()
         self._is_time_simulated = is_time_simulated(self)
         self.observed = ObservedMotion(elapsed_s, self._settled_at)
         self.report.start_over(self.parameters[self.silence_parameter])
@@ -257,7 +257,7 @@ class ProtocolNode(LifecycleNode):
     @log_failure
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Open the link, and keep it open."""
-        self._check_namesakes()
+        self._check_duplicates()
         with contextlib.ExitStack() as opened:  # closed if a later step fails, or each retry would leave it behind
             if log := self._open_wire_log():
                 self.wire_log = log
@@ -356,19 +356,19 @@ class ProtocolNode(LifecycleNode):
     # Other nodes of this name.
 
     def _sign(self) -> None:
-        self.hold.sign(is_active=self.has_link, is_settled=self._namesakes.is_settled(elapsed_s()))
+        self.hold.sign(is_active=self.has_link, is_settled=self._duplicates.is_settled(elapsed_s()))
 
-    def _follow_namesake(self, sign: HoldStatus) -> None:
+    def _follow_duplicate(self, sign: HoldStatus) -> None:
         """Record a sign of life of another run of this node's name, and give way to it if this one has just started."""
         states = {"is_active": sign.is_active, "is_settled": sign.is_settled}
-        if self._namesakes.sign(sign.run, elapsed_s(), **states) and self.has_link:
+        if self._duplicates.sign(sign.run, elapsed_s(), **states) and self.has_link:
             self.trigger_deactivate()
             self.trigger_cleanup()
             self.start()
 
-    def _check_namesakes(self) -> None:
+    def _check_duplicates(self) -> None:
         """Raise LinkError with a sentence while another run of this node's name has precedence."""
-        if self._namesakes.first:
+        if self._duplicates.first:
             raise LinkError(Obstacle.GAVE_WAY.sentence(name=self.get_fully_qualified_name()))
 
     def _open_wire_log(self) -> "WireLog | None":
@@ -576,7 +576,7 @@ class ProtocolNode(LifecycleNode):
         conflict = clock_conflict(self) if self._is_time_simulated or self._publishes_clock else None
         self.report.update_obstacle(Obstacle.CLOCK, conflict)
         self.report.update_obstacle(Obstacle.NO_TIME, self._time_watch.facts(self._publishes_clock))
-        name, number = self.get_fully_qualified_name(), self._namesakes.count(elapsed_s())
+        name, number = self.get_fully_qualified_name(), self._duplicates.count(elapsed_s())
         several = {"number": number, "name": name} if number > 1 else None
         self.report.update_obstacle(Obstacle.NODE_NAME, several)
         odometry = clock_conflict(self, self.resolve_topic_name("odom"))

@@ -26,7 +26,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from drone_bridge.ros.hold.wish_file import EVERY_VEHICLE, FiledWish
-from drone_bridge.session.namesakes import MAX_RUNS
+from drone_bridge.session.duplicate_nodes import MAX_RUNS
 
 #: How long a run counts after its last report, s.
 RUN_S = 3.0

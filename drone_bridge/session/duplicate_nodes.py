@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Namesakes: other runs of a node's full name on the network, by their signs of life, and which one gives way. Pure.
+"""DuplicateNodes: other runs of a node's full name on the network, by their signs of life, and which one gives way. Pure.
 
 Two bridges of one name drive two vehicles by the same commands. On one machine the later one waits for the lock of the
 name. Across machines each run publishes `~/hold_status` every second, and decides by those of the others:
@@ -18,7 +18,7 @@ SETTLED_S = SIGN_S = 3.0
 MAX_RUNS = 16
 
 
-class Namesakes:
+class DuplicateNodes:
     """Other runs of one node's name. For one thread, but `count` and `first` for any."""
 
     def __init__(self, run: str, now_s: float) -> None:
