@@ -23,7 +23,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from drone_bridge.msg import ControllerState
 from drone_bridge.tools.shared.interfaces import message_text
-from drone_bridge.tools.web.front_door import MAX_WAITING
+from drone_bridge.tools.web.gateway import MAX_WAITING
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 BEST_EFFORT = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)

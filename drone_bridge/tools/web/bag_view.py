@@ -39,7 +39,7 @@ from drone_bridge.tools.play.publishers import is_latched
 from drone_bridge.tools.shared.interfaces import BULKY_TYPES, ENCODING, UnknownTypeError, message_text
 from drone_bridge.tools.web.access import Access
 from drone_bridge.tools.web.address import hidden_host, links, open_in_browser, qr_code
-from drone_bridge.tools.web.front_door import FrontDoor
+from drone_bridge.tools.web.gateway import Gateway
 from drone_bridge.tools.web.pilots import Pilots
 from drone_bridge.tools.web.relay import Relay
 
@@ -114,7 +114,7 @@ class RecordingView(ServerListener):
         self._events: list[Event] | None = None
         self._history: dict[str, dict[int, tuple[int, bytes]]] | None = None
         self._reading = threading.Lock()
-        self._door = FrontDoor(access, port, self.relay, Pilots())
+        self._door = Gateway(access, port, self.relay, Pilots())
         self._door.farewell = "This recording is not played any more."
         self._door.offer("events.json", self._events_document)
         for topic in self._feeds:

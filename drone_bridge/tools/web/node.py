@@ -31,7 +31,7 @@ from drone_bridge.tools.web.bag_list import Recordings
 from drone_bridge.tools.web.calls import Calls
 from drone_bridge.tools.web.clients import ViewerRequests
 from drone_bridge.tools.web.fleet import Fleet
-from drone_bridge.tools.web.front_door import FrontDoor
+from drone_bridge.tools.web.gateway import Gateway
 from drone_bridge.tools.web.goals import Goals, Place
 from drone_bridge.tools.web.graph import Graph
 from drone_bridge.tools.web.helm import Motion
@@ -89,7 +89,7 @@ class WebBridge(Node):
         foxglove.set_log_level("ERROR")  # errors of viewers don't belong in our log
         context = foxglove.Context()
         self._requests = ViewerRequests(self, self._inbox)
-        host = hidden_host()  # only the front door connects to it
+        host = hidden_host()  # only the gateway connects to it
         self._foxglove = foxglove.start_server(
             name=self.get_fully_qualified_name(),  # the page finds the services of this node by it
             host=host,
@@ -125,7 +125,7 @@ class WebBridge(Node):
         self._faults = LogLimiter()
         self._goals = Goals(self, lambda topic, state: self._tell(board.set_goal, topic, state, elapsed_s()))
         self._shown = frozenset[str]()
-        self._door = FrontDoor(self._access, get("port"), self._relay, self._pilots)
+        self._door = Gateway(self._access, get("port"), self._relay, self._pilots)
         self._door.on_refusal, self._refusals = self._on_refusal, OngoingLogLimiter()
         self._door.offer("recordings.json", self._recordings.document)
         self._door.offer_files("recordings", self._recordings.file)

@@ -3,7 +3,7 @@
 
 The executor's thread adds messages, and the event loop sends them. Their bytes are stored once for all viewers, and
 sent in fragments: a slow viewer has its own copy of only one fragment. A viewer that reads nothing does not answer
-pings, and is disconnected by the front door.
+pings, and is disconnected by the gateway.
 """
 
 import struct

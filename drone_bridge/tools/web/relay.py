@@ -19,7 +19,7 @@ from websockets.frames import CloseCode
 from websockets.protocol import State
 
 from drone_bridge.tools.web.access import MAX_VIEWERS, VIEW_ONLY
-from drone_bridge.tools.web.front_door import FOXGLOVE_SUBPROTOCOL
+from drone_bridge.tools.web.gateway import FOXGLOVE_SUBPROTOCOL
 from drone_bridge.tools.web.messages import messages_from
 from drone_bridge.tools.web.outbox import Outbox
 from drone_bridge.wire.json_numbers import whole_number

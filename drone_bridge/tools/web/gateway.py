@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""FrontDoor: the single address for viewers: the page, the Foxglove stream and the helm, by the rules of `access`.
+"""Gateway: the single address for viewers: the page, the Foxglove stream and the helm, by the rules of `access`.
 
 A thread of its own runs the event loop with all connections. Other threads only open and close it, or post to its loop.
 JSON documents are created on further threads, because that may wait for DDS or a disk.
@@ -129,7 +129,7 @@ class _CountedConnection(ServerConnection):
         self._request_due.cancel()
 
 
-class FrontDoor:
+class Gateway:
     """Thread with an event loop that serves the address."""
 
     def __init__(self, access: Access, port: int, viewer: Handler, pilots: Pilots) -> None:
@@ -153,7 +153,7 @@ class FrontDoor:
         self._ready = threading.Event()
         self._failure: LinkError | None = None
         self._pilots = pilots
-        self._thread = threading.Thread(target=self._run, name="front door", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="gateway", daemon=True)
         self._logger = logging.getLogger("drone_bridge.web")
         self._logger.addHandler(logging.NullHandler())  # malformed requests do not belong in our log
         self._logger.propagate = False

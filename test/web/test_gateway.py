@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Admission at the front door with many connections, without a socket."""
+"""Admission at the gateway with many connections, without a socket."""
 
 import contextlib
 import http.client
@@ -14,7 +14,7 @@ pytest.importorskip("websockets.asyncio.server", reason="Ubuntu's websockets may
 from patience import TIMEOUT_S, wait_until
 
 from drone_bridge.net.connector import LinkError
-from drone_bridge.tools.web import front_door
+from drone_bridge.tools.web import gateway
 from drone_bridge.tools.web.access import Access
 from drone_bridge.tools.web.pilots import MAX_PILOTS, MAX_STOPPERS, Pilots
 
@@ -22,10 +22,10 @@ from drone_bridge.tools.web.pilots import MAX_PILOTS, MAX_STOPPERS, Pilots
 @pytest.fixture
 def connect(monkeypatch):
     """Open a connection, and admit it as a page if requested."""
-    kind = front_door._CountedConnection
+    kind = gateway._CountedConnection
     monkeypatch.setattr(kind, "open_ones", 0)
     monkeypatch.setattr(kind, "waiting", {})
-    monkeypatch.setattr(front_door.ServerConnection, "connection_made", lambda *_: None)
+    monkeypatch.setattr(gateway.ServerConnection, "connection_made", lambda *_: None)
 
     def open_one(*, is_page):
         connection = object.__new__(kind)
@@ -43,13 +43,13 @@ def test_whoever_may_stop_comes_in_though_all_who_may_steer_are_there(connect):
 
 
 def test_who_is_not_let_in_makes_room_for_who_comes_next(connect):
-    aborts = [connect(is_page=False) for _ in range(front_door.MAX_WAITING)]
+    aborts = [connect(is_page=False) for _ in range(gateway.MAX_WAITING)]
     assert not connect(is_page=True).called
     assert [abort.called for abort in aborts] == [True] + [False] * (len(aborts) - 1)
 
 
 def door_at(port, host="127.0.0.1"):
-    return front_door.FrontDoor(Access.of(host, steer=False), port, Mock(), Pilots())
+    return gateway.Gateway(Access.of(host, steer=False), port, Mock(), Pilots())
 
 
 @contextlib.contextmanager
@@ -66,12 +66,12 @@ def test_where_the_port_is_taken_the_next_free_one_is_listened_on():
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with opened(port) as (_, other):
-            assert port < other < port + front_door.PORTS_TRIED
+            assert port < other < port + gateway.PORTS_TRIED
 
 
 def test_no_message_waits_for_the_acknowledgement_of_an_earlier_one(monkeypatch):
     waiting = {}
-    monkeypatch.setattr(front_door._CountedConnection, "waiting", waiting)
+    monkeypatch.setattr(gateway._CountedConnection, "waiting", waiting)
     with opened() as (_, port), socket.create_connection(("127.0.0.1", port)):
         wait_until(lambda: any(hasattr(each, "transport") for each in waiting), "the accepted connection")
         (connection,) = waiting
@@ -117,7 +117,7 @@ def handshake(port, upgrade="websocket", header=""):
         viewer.sendall(
             f"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: Upgrade\r\nUpgrade: {upgrade}\r\n{header}"
             "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n"
-            f"Sec-WebSocket-Protocol: {front_door.HELM_SUBPROTOCOL}\r\n\r\n".encode()
+            f"Sec-WebSocket-Protocol: {gateway.HELM_SUBPROTOCOL}\r\n\r\n".encode()
         )
         return viewer.recv(1000)
 
@@ -148,7 +148,7 @@ def test_a_method_other_than_get_is_refused(method, status, is_split):
 
 
 def test_a_request_has_to_come_in_time_and_its_answer_may_take_longer(monkeypatch):
-    monkeypatch.setattr(front_door, "REQUEST_TIMEOUT_S", 2.0)
+    monkeypatch.setattr(gateway, "REQUEST_TIMEOUT_S", 2.0)
     is_asked, may_answer = threading.Event(), threading.Event()
     with opened() as (door, port), socket.create_connection(("127.0.0.1", port), TIMEOUT_S) as reader:
         door.offer("history/ünï.json", lambda: is_asked.set() or may_answer.wait(TIMEOUT_S))
@@ -178,7 +178,7 @@ def test_the_end_waits_for_no_answer_that_is_not_ready():
 
 
 def test_the_rest_of_a_refused_request_is_read_so_that_its_response_arrives():
-    connection = object.__new__(front_door._CountedConnection)
+    connection = object.__new__(gateway._CountedConnection)
     connection.transport = Mock()
     connection.data_received(b"PO")
     connection.data_received(b"ST / HTTP/1.1\r\n\r\n")
