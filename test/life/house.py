@@ -48,8 +48,8 @@ class VirtualTicker:
         return not self._has_ended
 
 
-class VirtualFileKeeper:
-    """See ros.hold.file_keeper: writes at once."""
+class VirtualFileWriter:
+    """See ros.hold.file_writer: writes at once."""
 
     problem = ""
 
@@ -156,7 +156,7 @@ def built(life):
             (protocol_node, "LinkLoop", make_loop),
             (class_emulator, "LinkLoop", make_loop),
             (protocol_node, "Ticker", VirtualTicker),
-            (hold, "FileKeeper", VirtualFileKeeper),
+            (hold, "FileWriter", VirtualFileWriter),
             (link_loop, "NoteQueue", SilentQueue),
             (goal_server, "ActionServer", ActionServer),
             (threading, "Timer", lambda *_: mock.Mock()),

@@ -31,11 +31,11 @@ class Desks:
 
     def __init__(self):
         self.now_s, self.done, self.wishes, self.answers, self.notices, self.filed = 100.0, [], [], [], [], []
-        self.keeper = SimpleNamespace(problem="", keep=self.filed.append)
+        self.writer = SimpleNamespace(problem="", keep=self.filed.append)
         wishes = Wishes()
         self.helms = HelmDesk(wishes, self._command, lambda *notice: self.notices.append(notice), self._announce)
         self.helms.names |= {ANNE: "Anne", BEN: "Ben"}
-        self.stops = StopDesk(self.helms, wishes, self._ask, self._wish, self.keeper)
+        self.stops = StopDesk(self.helms, wishes, self._ask, self._wish, self.writer)
         self.announcements = Announcements(self.helms, self.stops)
         self.see(DRONE)
 
@@ -280,7 +280,7 @@ def test_a_hold_or_a_wish_that_can_t_be_kept_is_reported_on_the_page(reporting):
     assert reporting.held["why"] == "you pressed STOP"
     reporting.stop()
     assert reporting.held["unkept"] == ""
-    reporting.keeper.problem = "the disk is full"
+    reporting.writer.problem = "the disk is full"
     reporting.tick(STOP_TIMEOUT_S + 0.1)
     assert reporting.held["unkept"] == "the disk is full"
     assert "the disk is full" in reporting.told["all_stopped"]

@@ -60,7 +60,7 @@ class Server:
     def __init__(self):
         self.loop, self.tasks = asyncio.new_event_loop(), []
         self.done, self.shown, self.goals, self.faults, self.sleeps = [], [], [], [], []
-        self.keeper = SimpleNamespace(problem="", keep=lambda _: None, wait=lambda _: self.is_written)
+        self.writer = SimpleNamespace(problem="", keep=lambda _: None, wait=lambda _: self.is_written)
         self.is_written, self.is_broken = True, False
         self.pilots = pilots.Pilots(
             send_command=self._command,
@@ -68,7 +68,7 @@ class Server:
             set_goal=lambda topic, place: self.goals.append(topic),
             show=self.shown.append,
             on_fault=self.faults.append,
-            keeper=self.keeper,
+            writer=self.writer,
         )
         self.see(DRONE)
         self.page = self.open()

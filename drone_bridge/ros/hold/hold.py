@@ -26,7 +26,7 @@ from std_srvs.srv import SetBool
 
 from drone_bridge.msg import HoldStatus, HoldWish
 from drone_bridge.net.clock import elapsed_s
-from drone_bridge.ros.hold.file_keeper import FileKeeper
+from drone_bridge.ros.hold.file_writer import FileWriter
 from drone_bridge.ros.hold.hold_file import HoldFile
 from drone_bridge.ros.hold.wish_file import EVERY_NODE, EVERY_VEHICLE, WishFiles
 from drone_bridge.ros.node.link_report import LinkReport
@@ -77,7 +77,7 @@ class Hold:
         self._node, self._report, self._check_age, self._cleanup = node, report, check_age, cleanup
         domain, name = node.context.get_domain_id(), node.get_fully_qualified_name()
         self._file = HoldFile(domain, name)
-        self._keeper = FileKeeper(self._file.keep, self._unkept)
+        self._keeper = FileWriter(self._file.keep, self._unkept)
         self._wish_files = WishFiles(domain)
         self._names = {EVERY_NODE, name, node.get_namespace()}  # in wishes
         if not is_server:
@@ -297,7 +297,7 @@ class Hold:
         self.report()
 
     def _unkept(self, problem: str) -> None:
-        """Report a new problem with the file, or its end. Called in the keeper's thread."""
+        """Report a new problem with the file, or its end. Called in the writer's thread."""
         if problem:
             self._node.get_logger().warning(problem)
         with self._lock:

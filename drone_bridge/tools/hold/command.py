@@ -11,7 +11,7 @@ import time
 import uuid
 from collections.abc import Sequence
 
-from drone_bridge.ros.hold.file_keeper import FileKeeper
+from drone_bridge.ros.hold.file_writer import FileWriter
 from drone_bridge.ros.hold.wish_file import EVERY_NODE, FILE_TIMEOUT_S, FiledWish, WishFile
 from drone_bridge.ros.process.environment import domain_of
 from drone_bridge.stop_signals import handle_stop_signals, ignore_stop_signals
@@ -26,7 +26,7 @@ def hold(argv: Sequence[str]) -> int:
     """Hold the vehicles named in `argv`, or all. Returns the exit status."""
     wanted = _parsed(argv, "hold", "Hold vehicles: they stay neutral and ignore commands until a person resumes them.")
     handle_stop_signals(_interrupt)
-    file = FileKeeper(WishFile(domain_of(os.environ)).keep, lambda sentence: print(sentence, file=sys.stderr))
+    file = FileWriter(WishFile(domain_of(os.environ)).keep, lambda sentence: print(sentence, file=sys.stderr))
     names = [f"/{each.strip('/')}" for each in wanted] or [EVERY_NODE]
     file.keep([FiledWish(name, uuid.uuid4().hex, REASON) for name in names])  # also for nodes that start meanwhile
     wished_s = time.monotonic()

@@ -17,7 +17,7 @@ from std_msgs.msg import Bool
 from drone_bridge.msg import HoldStatus
 from drone_bridge.net.clock import elapsed_s
 from drone_bridge.net.connector import LinkError
-from drone_bridge.ros.hold.file_keeper import FileKeeper
+from drone_bridge.ros.hold.file_writer import FileWriter
 from drone_bridge.ros.hold.wish_file import FILE_TIMEOUT_S, WishFile
 from drone_bridge.ros.node.log_limiter import LogLimiter, OngoingLogLimiter
 from drone_bridge.ros.node.parameters import DeclaredParameters, ParameterDeclaration
@@ -106,7 +106,7 @@ class WebBridge(Node):
         self._was_viewed: bool | None = None
         self._relay = Relay(host, self._foxglove.port, self._subscribed, self._inbox.done)
         self._graph = Graph(self, context, self._relay.publish, self._relay.withdraw)
-        self._wish_file = FileKeeper(WishFile(self.context.get_domain_id()).keep, self._on_wish_file)
+        self._wish_file = FileWriter(WishFile(self.context.get_domain_id()).keep, self._on_wish_file)
         self._recordings = Recordings(get("host"))
         self._pilots = Pilots(
             send_command=self._command,
@@ -118,7 +118,7 @@ class WebBridge(Node):
             play=lambda name, answer: self._recordings.play(name, functools.partial(self._tell, answer)),
             now=self._now,
             on_fault=self._on_fault,
-            keeper=self._wish_file,
+            writer=self._wish_file,
         )
         board = self._pilots.announcements
         self._landings = Landings(self, lambda topic, place: self._tell(board.set_below, topic, place))

@@ -33,7 +33,7 @@ from websockets.exceptions import ConnectionClosed
 from websockets.frames import CloseCode
 
 from drone_bridge.net.clock import elapsed_s
-from drone_bridge.ros.hold.file_keeper import FileKeeper
+from drone_bridge.ros.hold.file_writer import FileWriter
 from drone_bridge.ros.hold.wish_file import FILE_TIMEOUT_S
 from drone_bridge.tools.web.access import MAX_VIEWERS, VIEW_ONLY
 from drone_bridge.tools.web.announcements import Announcements
@@ -41,7 +41,7 @@ from drone_bridge.tools.web.goals import Place
 from drone_bridge.tools.web.helm import TOKEN_PERIOD_S, HelmRefusedError
 from drone_bridge.tools.web.helm_desk import HelmDesk, SendCommand
 from drone_bridge.tools.web.messages import messages_from
-from drone_bridge.tools.web.stop_desk import AskToHold, SendWish, StopDesk, WishKeeper
+from drone_bridge.tools.web.stop_desk import AskToHold, SendWish, StopDesk, WishWriter
 from drone_bridge.tools.web.wishes import Wishes
 from drone_bridge.wire.json_numbers import whole_number
 
@@ -112,7 +112,7 @@ class Pilots:
         play: Play = _ignore,
         now: Callable[[], Time] = Time,
         on_fault: Callable[[str], None] = _ignore,
-        keeper: WishKeeper | None = None,
+        writer: WishWriter | None = None,
     ) -> None:
         """Prepare.
 
@@ -126,14 +126,14 @@ class Pilots:
             play: see `Play`.
             now: returns the ROS time for stamps.
             on_fault: gets the traceback of an internal error.
-            keeper: writer of the wish file; None for no file.
+            writer: writer of the wish file; None for no file.
         """
         self._set_goal, self._show_topics, self._play = set_goal, show, play
         self._now, self._on_fault = now, on_fault
-        self._keeper = keeper or FileKeeper(lambda _: "", lambda _: None)
+        self._writer = writer or FileWriter(lambda _: "", lambda _: None)
         wishes = Wishes()
         self._helms = helms = HelmDesk(wishes, send_command, self._notify, self.announce)
-        self.stops = StopDesk(helms, wishes, ask_to_hold, send_wish, self._keeper)
+        self.stops = StopDesk(helms, wishes, ask_to_hold, send_wish, self._writer)
         self.announcements = Announcements(self._helms, self.stops)
         self._followed: dict[str, Callable[[PagePilot, dict[str, Any]], None]] = {
             "steer": self._steer,
@@ -297,7 +297,7 @@ class Pilots:
         """Acknowledge the newest STOP once the wish file is written, but after FILE_TIMEOUT_S at the latest."""
         while pilot.stop_number is not None:
             limit_s = elapsed_s() + FILE_TIMEOUT_S
-            while not self._keeper.wait(0.0) and elapsed_s() < limit_s:
+            while not self._writer.wait(0.0) and elapsed_s() < limit_s:
                 await asyncio.sleep(FILE_PERIOD_S)
             number = pilot.stop_number
             await _send(pilot.connection, json.dumps({"op": "stopped", "number": number}))

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from drone_bridge.msg import HoldStatus
-from drone_bridge.ros.hold.file_keeper import FileKeeper
+from drone_bridge.ros.hold.file_writer import FileWriter
 from drone_bridge.ros.hold.wish_file import FiledWish
 from drone_bridge.session.hold_state import NOT_REQUESTED
 from drone_bridge.tools.web.helm import NEUTRAL
@@ -31,7 +31,7 @@ AskToHold = Callable[[str, bool, Callable[[str], None]], None]
 """Holds or releases a vehicle. A problem, or an empty string, is reported to the callable."""
 SendWish = Callable[[str, str, str], None]
 """Publishes the wish to hold the vehicle of a node: its full name, the id of the wish or "", and the reason."""
-WishKeeper = FileKeeper[Sequence[FiledWish]]
+WishWriter = FileWriter[Sequence[FiledWish]]
 """Writer of the wish file."""
 
 
@@ -39,10 +39,10 @@ class StopDesk:
     """Wanted and reported holds. Times are in seconds, of one clock that is never set and counts suspension."""
 
     def __init__(
-        self, helms: HelmDesk, wishes: Wishes, ask_to_hold: AskToHold, send_wish: SendWish, keeper: WishKeeper
+        self, helms: HelmDesk, wishes: Wishes, ask_to_hold: AskToHold, send_wish: SendWish, writer: WishWriter
     ) -> None:
         """Prepare."""
-        self._helms, self._ask_to_hold, self._send_wish, self._keeper = helms, ask_to_hold, send_wish, keeper
+        self._helms, self._ask_to_hold, self._send_wish, self._writer = helms, ask_to_hold, send_wish, writer
         self.wishes = wishes
         self.vehicles: dict[str, SteeredVehicle] = {}
         self.statuses: dict[str, HoldStatus] = {}
@@ -156,7 +156,7 @@ class StopDesk:
 
     def all_stopped(self, viewer: str) -> str | None:
         """Return for a viewer, by name, who wants all vehicles held, and any problem; None without such a wish."""
-        by, problem = self.wishes.all_by, f"; {self._keeper.problem}" if self._keeper.problem else ""
+        by, problem = self.wishes.all_by, f"; {self._writer.problem}" if self._writer.problem else ""
         return None if by is None else f"{'you' if by == viewer else by} pressed STOP all{problem}"
 
     def unanswered(self) -> list[dict[str, str]]:
@@ -190,7 +190,7 @@ class StopDesk:
         is_sure = since is not None or (wish is not None and (wish.is_reached or not vehicle.holds))
         # A restarted bridge reports that it is held since its start.
         since = min((each for each in (since, wish.since_s if wish else None) if each is not None), default=None)
-        unkept = next((each.problem for each in held if each.problem), "") or (self._keeper.problem if wish else "")
+        unkept = next((each.problem for each in held if each.problem), "") or (self._writer.problem if wish else "")
         return {"since": since, "why": why, "is_sure": is_sure, "problem": problem, "unkept": unkept}
 
     def _may_be_vehicle(self, topic: str) -> bool:
@@ -220,7 +220,7 @@ class StopDesk:
         """Write the wish file, if the wishes have changed."""
         if (filed := self.wishes.filed()) != self._filed:
             self._filed = filed
-            self._keeper.keep(filed)
+            self._writer.keep(filed)
 
     def _confirm(self, topic: str, wish: Wish, problem: str) -> None:
         before = wish.problem, wish.is_reached

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""FileKeeper: writes the newest value to a file in a separate thread, since the disk may be slow.
+"""FileWriter: writes the newest value to a file in a separate thread, since the disk may be slow.
 
 The thread exists only while writing. Its result is in `problem`, a sentence.
 """
@@ -11,7 +11,7 @@ from typing import Generic, TypeVar
 ValueT = TypeVar("ValueT")
 
 
-class FileKeeper(Generic[ValueT]):
+class FileWriter(Generic[ValueT]):
     """Background writer of the newest value. Thread-safe."""
 
     def __init__(self, write: Callable[[ValueT], str], on_problem: Callable[[str], None]) -> None:
@@ -19,7 +19,7 @@ class FileKeeper(Generic[ValueT]):
 
         Args:
             write: writes a value, and returns a sentence about an error, or an empty string.
-            on_problem: called in the keeper's thread when `problem` changes; empty once writing works again.
+            on_problem: called in the writer's thread when `problem` changes; empty once writing works again.
         """
         #: Why the last write failed; empty if it succeeded.
         self.problem = ""
@@ -36,7 +36,7 @@ class FileKeeper(Generic[ValueT]):
             self._newest = [value]
             self._written.clear()
             if self._thread is None:
-                self._thread = threading.Thread(target=self._write_all, name="file keeper", daemon=True)
+                self._thread = threading.Thread(target=self._write_all, name="file writer", daemon=True)
                 self._thread.start()
 
     def wait(self, timeout_s: float) -> bool:
