@@ -46,7 +46,7 @@ from drone_bridge.simulator.session.heading import (
     VehicleState,
     decode_rotation,
 )
-from drone_bridge.simulator.session.item_keeper import ItemKeeper
+from drone_bridge.simulator.session.item_requester import ItemRequester
 from drone_bridge.simulator.session.simulation import Simulation
 from drone_bridge.simulator.session.streams import Streams
 from drone_bridge.wire.events import RemoteProtocolError
@@ -113,7 +113,7 @@ class ConnectedClient:
         self.exchange, self.simulation, self.entities = exchange, simulation, simulation.entities
         self.vehicle = self.entities.vehicle
         self.heading = Heading(exchange, self.entities, source.uniform(0.0, LONGEST_JITTER_S))
-        self.keeper = ItemKeeper(exchange, simulation)
+        self.requester = ItemRequester(exchange, simulation)
         self.streams = Streams(exchange, simulation, self.heading, feedback)
         #: Number of completed runs, and of pauses requested here.
         self.completed_runs = self.pauses = 0
@@ -292,7 +292,7 @@ class ConnectedClient:
 
         SPY precedes requests that change the world, since real servers disconnect on it.
         """
-        exchange, keeper = self.exchange, self.keeper
+        exchange, requester = self.exchange, self.requester
         if self._item_events == SPY and isinstance((yield from exchange.ask(sim.Spy()))[0], sim.Error):
             self._item_events = POLL
         self.has_begun = True
@@ -308,20 +308,20 @@ class ConnectedClient:
         is_new = self._recognize(mark)
         self._apply_vehicle_state(rotation, state, is_new=is_new)
         exchange.publish(ConnectionStarted(is_new))
-        sent = keeper.send_missing()
+        sent = requester.send_missing()
         has_vehicle = isinstance(state[0], sim.EntityGot)
         self.heading.is_settled = self.entities.is_heading_known or not has_vehicle
         # Once this is answered, so are all requests for streams.
         (answer,) = yield from exchange.wait_for(exchange.send(sim.Reassure(), channel=exchange.streams))
         self.is_proven = isinstance(answer, sim.Ok)
         self.heading.watched_since_s = exchange.now_s
-        yield from keeper.await_answers(sent)
-        yield from keeper.renew_camera_streams()
+        yield from requester.await_answers(sent)
+        yield from requester.renew_camera_streams()
         (listed,) = yield from exchange.wait_for(listing)
         if isinstance(listed, sim.EntitiesListed):
             self._known = set(listed.ids[:MAX_ENTITIES])
         for entity in sorted(self._known):
-            yield from keeper.restore(entity)  # it may have been added, unreported, after the request
+            yield from requester.restore(entity)  # it may have been added, unreported, after the request
         if self._item_events == POLL:
             self._poll_due_s = exchange.now_s + POLL_PERIOD_S
         exchange.publish(DiagnosticValue("item_events", self._item_events))
@@ -404,15 +404,15 @@ class ConnectedClient:
                 if event.id == self.vehicle:
                     self.heading.attitude = None
                     self.exchange.note(MISSING_VEHICLE, f"Entity {event.id}, the vehicle, was removed. {_NO_EFFECT}")
-            yield from self.keeper.forget(event.type, event.id)
+            yield from self.requester.forget(event.type, event.id)
         elif is_entity:
             if len(self._known) < MAX_ENTITIES:
                 self._known.add(event.id)
-            yield from self.keeper.restore(event.id)
+            yield from self.requester.restore(event.id)
 
     def removed(self, kind: int, number: int) -> Procedure[None]:
         """Forget an item that was removed at our request."""
         if kind == ItemType.ENTITY and number in self._known:
             yield from self._handle_spied(sim.Spied(False, kind, number))
         else:
-            yield from self.keeper.forget(kind, number, is_ours=True)
+            yield from self.requester.forget(kind, number, is_ours=True)

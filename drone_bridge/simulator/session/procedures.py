@@ -75,7 +75,7 @@ def remove(client: ConnectedClient, request: sim.Remove) -> Procedure[None]:
 
 def add(client: ConnectedClient, item: DesiredItem) -> Procedure[int]:
     """Add a desired item. Return its ID."""
-    return (yield from client.keeper.add(item)).id
+    return (yield from client.requester.add(item)).id
 
 
 def list_entities(client: ConnectedClient) -> Procedure[tuple[tuple[int, ...], list[str]]]:
@@ -98,7 +98,7 @@ def spawn(
     if name or is_streamed:
         client.simulation.name(entity, name)
     try:
-        yield from client.keeper.restore(entity)  # from parameters, or requested before it existed
+        yield from client.requester.restore(entity)  # from parameters, or requested before it existed
         if is_streamed and not _stream_of(client, entity):
             yield from _publish(client, entity, period)
     except (*REFUSALS, EndedError) as error:
@@ -125,13 +125,13 @@ def _publish(client: ConnectedClient, entity: int, period: int) -> Procedure[int
         raise ValueError(f"The states of entity {entity} are already published.")
     client.entities.publish(entity)
     client.exchange.publish(client.simulation.scene)
-    return (yield from client.keeper.add(DesiredEntityStream(entity, period))).id
+    return (yield from client.requester.add(DesiredEntityStream(entity, period))).id
 
 
 def _stream_of(client: ConnectedClient, entity: int) -> DesiredEntityStream | None:
     """Return the desired stream of an entity's states."""
     streams = (
-        item for item in client.keeper.items if isinstance(item, DesiredEntityStream) and item.attributes == STREAMED
+        item for item in client.requester.items if isinstance(item, DesiredEntityStream) and item.attributes == STREAMED
     )
     return next((stream for stream in streams if stream.entity == entity), None)
 
@@ -186,20 +186,20 @@ def add_camera(
     client: ConnectedClient, name: str, request: sim.AddCamera, targets: tuple[int, ...], period: int
 ) -> Procedure[int]:
     """Add a camera and streams of its targets. Return its ID."""
-    items = client.keeper.items
+    items = client.requester.items
     items.check_room(1 + len(targets))
     camera = DesiredCamera(client.simulation.camera_name(name), request)
-    added = yield from client.keeper.add(camera)
+    added = yield from client.requester.add(camera)
     for target in targets:
         items.add(DesiredCameraStream(camera, target, period))
-    yield from client.keeper.renew_camera_streams()
+    yield from client.requester.renew_camera_streams()
     return added.id
 
 
 def set_camera(client: ConnectedClient, camera: int, changes: Iterable[sim.SetCamera]) -> Procedure[None]:
     """Set attributes of a camera that was added here: the CUAUV server crashes on CSET of a nonexistent one."""
     made = _some(changes)
-    ours = client.keeper.items.find(ItemType.CAMERA, camera)
+    ours = client.requester.items.find(ItemType.CAMERA, camera)
     if not isinstance(ours, DesiredCamera):
         raise ValueError(f"Camera {camera} was not added by this bridge, which can change only its own cameras.")
     # That server interprets the pose about the principal axes, although that of CADD is about the model.
@@ -210,7 +210,7 @@ def set_camera(client: ConnectedClient, camera: int, changes: Iterable[sim.SetCa
     yield from client.exchange.request_all(*(in_body(change, body_to_model) for change in made))
     for change in made:
         ours.change(change)
-    client.keeper.place(ours)
+    client.requester.place(ours)
 
 
 def in_body(change: sim.SetCamera, body_to_model: BodyToModel) -> sim.SetCamera:
@@ -225,6 +225,6 @@ def in_body(change: sim.SetCamera, body_to_model: BodyToModel) -> sim.SetCamera:
 
 def stream_camera(client: ConnectedClient, camera: int, target: int, period: int) -> Procedure[int]:
     """Publish an entity's position in the image. Return the stream's ID."""
-    ours = client.keeper.items.find(ItemType.CAMERA, camera)
+    ours = client.requester.items.find(ItemType.CAMERA, camera)
     stream = DesiredCameraStream(ours if isinstance(ours, DesiredCamera) else camera, target, period)
-    return (yield from client.keeper.add(stream)).id
+    return (yield from client.requester.add(stream)).id

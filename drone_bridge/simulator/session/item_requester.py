@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ItemKeeper: requests desired items from the simulator, and requests them again when they are gone. Pure.
+"""ItemRequester: requests desired items from the simulator, and requests them again when they are gone. Pure.
 
 | items | requested |
 |---|---|
@@ -19,7 +19,7 @@ from drone_bridge.simulator.session.exchange import REFUSED_ITEMS, Exchange, Pen
 from drone_bridge.simulator.session.simulation import Simulation
 
 
-class ItemKeeper:
+class ItemRequester:
     """Desired items on one set of connections."""
 
     def __init__(self, exchange: Exchange, simulation: Simulation) -> None:
