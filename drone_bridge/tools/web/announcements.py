@@ -4,16 +4,16 @@
 from dataclasses import asdict
 from typing import Any
 
-from drone_bridge.tools.web.helm_desk import HelmDesk
+from drone_bridge.tools.web.helm_leases import HelmLeases
 from drone_bridge.tools.web.landings import PadPlace
-from drone_bridge.tools.web.stop_desk import StopDesk
+from drone_bridge.tools.web.stop_requests import StopRequests
 from drone_bridge.tools.web.vehicles import AXES, SteeredVehicle
 
 
 class Announcements:
     """State of all vehicles, for each page."""
 
-    def __init__(self, helms: HelmDesk, stops: StopDesk) -> None:
+    def __init__(self, helms: HelmLeases, stops: StopRequests) -> None:
         self._helms, self._stops = helms, stops
         self._goals: dict[str, tuple[dict[str, Any], float]] = {}  # by vehicle, with the time of the last change
         self._below: dict[str, PadPlace | None] = {}

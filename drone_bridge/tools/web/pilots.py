@@ -13,7 +13,7 @@ those that a person sees on the page, none while it is hidden. Requests between 
 is {"op": "watching", "recording": "bag_...", "link": "http://..."}. Requests of MOVING may have the newest "token",
 too: they are then refused if a stalled connection delivers them late.
 
-`HelmDesk` decides who steers, `StopDesk` what is stopped, and `Announcements` what a page reads.
+`HelmLeases` decides who steers, `StopRequests` what is stopped, and `Announcements` what a page reads.
 """
 
 import asyncio
@@ -39,9 +39,9 @@ from drone_bridge.tools.web.access import MAX_VIEWERS, VIEW_ONLY
 from drone_bridge.tools.web.announcements import Announcements
 from drone_bridge.tools.web.goals import Place
 from drone_bridge.tools.web.helm import TOKEN_PERIOD_S, HelmRefusedError
-from drone_bridge.tools.web.helm_desk import HelmDesk, SendCommand
+from drone_bridge.tools.web.helm_leases import HelmLeases, SendCommand
 from drone_bridge.tools.web.messages import messages_from
-from drone_bridge.tools.web.stop_desk import AskToHold, SendWish, StopDesk, WishWriter
+from drone_bridge.tools.web.stop_requests import AskToHold, SendWish, StopRequests, WishWriter
 from drone_bridge.tools.web.wishes import Wishes
 from drone_bridge.wire.json_numbers import whole_number
 
@@ -132,8 +132,8 @@ class Pilots:
         self._now, self._on_fault = now, on_fault
         self._writer = writer or FileWriter(lambda _: "", lambda _: None)
         wishes = Wishes()
-        self._helms = helms = HelmDesk(wishes, send_command, self._notify, self.announce)
-        self.stops = StopDesk(helms, wishes, ask_to_hold, send_wish, self._writer)
+        self._helms = helms = HelmLeases(wishes, send_command, self._notify, self.announce)
+        self.stops = StopRequests(helms, wishes, ask_to_hold, send_wish, self._writer)
         self.announcements = Announcements(self._helms, self.stops)
         self._followed: dict[str, Callable[[PagePilot, dict[str, Any]], None]] = {
             "steer": self._steer,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Desks for helms and for STOP, and what pages read about them. No socket, and a fake clock."""
+"""Leases of helms, STOP, and what pages read about them. No socket, and a fake clock."""
 
 from dataclasses import replace
 from types import SimpleNamespace
@@ -11,8 +11,8 @@ from drone_bridge.ros.hold.wish_file import FiledWish
 from drone_bridge.tools.web.announcements import Announcements
 from drone_bridge.tools.web.fleet import Fleet
 from drone_bridge.tools.web.helm import ASK_S, LEASE_S, MAX_AGE_S, NEUTRAL, HelmRefusedError
-from drone_bridge.tools.web.helm_desk import HELM_ENDS_WITHIN_S, HOLD_REPORTED_WITHIN_S, HelmDesk
-from drone_bridge.tools.web.stop_desk import HELM_TAKEN_S, MAX_WANTED, STOP_TIMEOUT_S, StopDesk
+from drone_bridge.tools.web.helm_leases import HELM_ENDS_WITHIN_S, HOLD_REPORTED_WITHIN_S, HelmLeases
+from drone_bridge.tools.web.stop_requests import HELM_TAKEN_S, MAX_WANTED, STOP_TIMEOUT_S, StopRequests
 from drone_bridge.tools.web.vehicles import SteeredVehicle
 from drone_bridge.tools.web.wishes import Wishes
 
@@ -26,16 +26,16 @@ ANNE, BEN = 1, 2
 FORWARD = (1.0, 0.0, 0.0, 0.0)
 
 
-class Desks:
-    """Desks with two pages. `done` has their requests to vehicles, `told` what Anne's page has read."""
+class Pages:
+    """Pages with two pages. `done` has their requests to vehicles, `told` what Anne's page has read."""
 
     def __init__(self):
         self.now_s, self.done, self.wishes, self.answers, self.notices, self.filed = 100.0, [], [], [], [], []
         self.writer = SimpleNamespace(problem="", keep=self.filed.append)
         wishes = Wishes()
-        self.helms = HelmDesk(wishes, self._command, lambda *notice: self.notices.append(notice), self._announce)
+        self.helms = HelmLeases(wishes, self._command, lambda *notice: self.notices.append(notice), self._announce)
         self.helms.names |= {ANNE: "Anne", BEN: "Ben"}
-        self.stops = StopDesk(self.helms, wishes, self._ask, self._wish, self.writer)
+        self.stops = StopRequests(self.helms, wishes, self._ask, self._wish, self.writer)
         self.announcements = Announcements(self.helms, self.stops)
         self.see(DRONE)
 
@@ -97,14 +97,14 @@ class Desks:
 
 
 @pytest.fixture
-def desks():
-    return Desks()
+def pages():
+    return Pages()
 
 
 @pytest.fixture
-def reporting(desks):
-    desks.see(REPORTING)
-    return desks
+def reporting(pages):
+    pages.see(REPORTING)
+    return pages
 
 
 # Helms.
@@ -113,125 +113,125 @@ def reporting(desks):
 @pytest.mark.parametrize(
     "way",
     [
-        pytest.param(lambda desks: desks.steer(), id="neutral"),
-        pytest.param(lambda desks: desks.helms.release(ANNE, desks.now_s), id="release"),
-        pytest.param(lambda desks: desks.helms.leave(ANNE, desks.now_s), id="leave"),
-        pytest.param(lambda desks: desks.tick(0.01), id="silence"),
-        pytest.param(lambda desks: desks.tick(LEASE_S + 1.0), id="suspension"),
+        pytest.param(lambda pages: pages.steer(), id="neutral"),
+        pytest.param(lambda pages: pages.helms.release(ANNE, pages.now_s), id="release"),
+        pytest.param(lambda pages: pages.helms.leave(ANNE, pages.now_s), id="leave"),
+        pytest.param(lambda pages: pages.tick(0.01), id="silence"),
+        pytest.param(lambda pages: pages.tick(LEASE_S + 1.0), id="suspension"),
     ],
 )
-def test_the_vehicle_stops_when_the_pilot_lets_go_or_is_lost(desks, way):
-    desks.take()
-    desks.steer(x=1)
-    desks.tick(MAX_AGE_S)
-    assert desks.take_done() == ["neutral", FORWARD]
-    way(desks)
-    assert desks.take_done() == ["neutral"]
+def test_the_vehicle_stops_when_the_pilot_lets_go_or_is_lost(pages, way):
+    pages.take()
+    pages.steer(x=1)
+    pages.tick(MAX_AGE_S)
+    assert pages.take_done() == ["neutral", FORWARD]
+    way(pages)
+    assert pages.take_done() == ["neutral"]
 
 
-def test_a_silent_pilot_is_replaced_by_neutral_until_the_lease_ends(desks):
-    desks.take()
+def test_a_silent_pilot_is_replaced_by_neutral_until_the_lease_ends(pages):
+    pages.take()
     for seconds in (MAX_AGE_S + 0.1, 0.1, LEASE_S):
-        desks.tick(seconds)
-    assert desks.take_done() == ["neutral"] * 4
-    assert (desks.drone["pilot"], [page for page, _ in desks.notices]) == (None, [ANNE])
-    desks.tick()
-    assert desks.done == []
-    desks.stops.set_held(TOPIC, 10**9)
-    assert desks.held["why"] == "you left the helm"
+        pages.tick(seconds)
+    assert pages.take_done() == ["neutral"] * 4
+    assert (pages.drone["pilot"], [page for page, _ in pages.notices]) == (None, [ANNE])
+    pages.tick()
+    assert pages.done == []
+    pages.stops.set_held(TOPIC, 10**9)
+    assert pages.held["why"] == "you left the helm"
 
 
-def test_a_pilot_who_steers_all_the_time_is_not_replaced(desks):
-    desks.take()
+def test_a_pilot_who_steers_all_the_time_is_not_replaced(pages):
+    pages.take()
     for _ in range(30):
-        desks.steer(x=1)
-        desks.tick(MAX_AGE_S - 0.01)
-    assert desks.done == ["neutral", *[FORWARD] * 30]
+        pages.steer(x=1)
+        pages.tick(MAX_AGE_S - 0.01)
+    assert pages.done == ["neutral", *[FORWARD] * 30]
 
 
-def test_a_refused_command_is_replaced_by_neutral(desks):
-    desks.take()
+def test_a_refused_command_is_replaced_by_neutral(pages):
+    pages.take()
     with pytest.raises(HelmRefusedError):
-        desks.steer(x="fast")
-    assert desks.done == ["neutral"] * 2
+        pages.steer(x="fast")
+    assert pages.done == ["neutral"] * 2
 
 
-def test_pages_read_who_steers_and_who_asks_and_the_pilots_answer(desks):
-    desks.take(BEN)
-    assert (desks.drone["pilot"], desks.drone["pilot_name"]) == ("other", "Ben")
-    desks.helms.ask(ANNE, TOPIC, desks.now_s)
-    assert desks.drone["asked"] == [{"number": ANNE, "name": "Anne", "is_you": True, "left_s": ASK_S}]
-    desks.helms.keep(BEN, desks.now_s)
-    assert (desks.drone["asked"], desks.notices) == ([], [(ANNE, "Ben keeps the helm.")])
-    desks.now_s += ASK_S
-    desks.helms.ask(ANNE, TOPIC, desks.now_s)
-    desks.helms.hand_over(BEN, ANNE, desks.now_s)
-    assert (desks.drone["pilot"], desks.done) == ("you", ["neutral"] * 2)
-    desks.helms.ask(BEN, TOPIC, desks.now_s)
-    desks.helms.leave(BEN, desks.now_s)
-    desks.see(DRONE)
-    assert desks.drone["asked"] == []
-    desks.helms.names[BEN] = "Ben"
-    desks.helms.ask(BEN, TOPIC, desks.now_s)
-    desks.now_s += ASK_S
-    desks.take(BEN)
-    assert (desks.drone["pilot"], desks.notices[-1][0]) == ("other", ANNE)
+def test_pages_read_who_steers_and_who_asks_and_the_pilots_answer(pages):
+    pages.take(BEN)
+    assert (pages.drone["pilot"], pages.drone["pilot_name"]) == ("other", "Ben")
+    pages.helms.ask(ANNE, TOPIC, pages.now_s)
+    assert pages.drone["asked"] == [{"number": ANNE, "name": "Anne", "is_you": True, "left_s": ASK_S}]
+    pages.helms.keep(BEN, pages.now_s)
+    assert (pages.drone["asked"], pages.notices) == ([], [(ANNE, "Ben keeps the helm.")])
+    pages.now_s += ASK_S
+    pages.helms.ask(ANNE, TOPIC, pages.now_s)
+    pages.helms.hand_over(BEN, ANNE, pages.now_s)
+    assert (pages.drone["pilot"], pages.done) == ("you", ["neutral"] * 2)
+    pages.helms.ask(BEN, TOPIC, pages.now_s)
+    pages.helms.leave(BEN, pages.now_s)
+    pages.see(DRONE)
+    assert pages.drone["asked"] == []
+    pages.helms.names[BEN] = "Ben"
+    pages.helms.ask(BEN, TOPIC, pages.now_s)
+    pages.now_s += ASK_S
+    pages.take(BEN)
+    assert (pages.drone["pilot"], pages.notices[-1][0]) == ("other", ANNE)
 
 
-def test_a_pilot_whose_vehicle_has_disappeared_is_at_no_helm(desks):
-    desks.take()
-    desks.see()
-    desks.see(DRONE)
-    assert desks.drone["pilot"] is None
+def test_a_pilot_whose_vehicle_has_disappeared_is_at_no_helm(pages):
+    pages.take()
+    pages.see()
+    pages.see(DRONE)
+    assert pages.drone["pilot"] is None
 
 
-def test_a_vehicle_held_since_a_helm_ended_follows_a_new_one_but_not_later(desks):
-    desks.stops.set_held(TOPIC, 5 * 10**9)
-    desks.take()
-    desks.steer(x=1)
-    assert desks.done[-1] == FORWARD
-    desks.resume(TOPIC)
+def test_a_vehicle_held_since_a_helm_ended_follows_a_new_one_but_not_later(pages):
+    pages.stops.set_held(TOPIC, 5 * 10**9)
+    pages.take()
+    pages.steer(x=1)
+    assert pages.done[-1] == FORWARD
+    pages.resume(TOPIC)
     with pytest.raises(HelmRefusedError, match="Release the stick"):
-        desks.steer(x=1)
-    desks.steer()
-    desks.now_s += HELM_TAKEN_S + 0.1
+        pages.steer(x=1)
+    pages.steer()
+    pages.now_s += HELM_TAKEN_S + 0.1
     for since_ns, reason in ((5 * 10**9, "on hold"), (None, "Release the stick")):
-        desks.stops.set_held(TOPIC, since_ns)
+        pages.stops.set_held(TOPIC, since_ns)
         with pytest.raises(HelmRefusedError, match=reason):
-            desks.steer(x=1)
+            pages.steer(x=1)
 
 
 # STOP.
 
 
 @pytest.mark.parametrize("topics", [[], [TOPIC]])
-def test_stop_unanswered_within_a_second_is_a_problem_until_answered(desks, topics):
-    desks.stop(*topics)
-    desks.tick(STOP_TIMEOUT_S)
-    assert desks.held["problem"] == ""
-    desks.tick()
-    assert desks.held["problem"] == "no confirmation yet"
-    desks.answers[-1]("the link is down")
-    assert (desks.held["problem"], desks.held["is_sure"]) == ("the link is down", False)
-    desks.answers[-1]("")
-    assert (desks.held["problem"], desks.held["is_sure"]) == ("", True)
+def test_stop_unanswered_within_a_second_is_a_problem_until_answered(pages, topics):
+    pages.stop(*topics)
+    pages.tick(STOP_TIMEOUT_S)
+    assert pages.held["problem"] == ""
+    pages.tick()
+    assert pages.held["problem"] == "no confirmation yet"
+    pages.answers[-1]("the link is down")
+    assert (pages.held["problem"], pages.held["is_sure"]) == ("the link is down", False)
+    pages.answers[-1]("")
+    assert (pages.held["problem"], pages.held["is_sure"]) == ("", True)
 
 
 @pytest.mark.parametrize(
     ("vehicle", "done", "done_later"), [(DRONE, ["neutral", ("hold", TOPIC)], []), (FOREIGN, ["neutral"], ["neutral"])]
 )
-def test_vehicle_without_reports_gets_neutral_and_repeated_calls(desks, vehicle, done, done_later):
-    desks.see(vehicle)
-    desks.stop(TOPIC)
-    desks.tick()
-    assert desks.take_done() == done * 2
-    for answer in desks.answers:
+def test_vehicle_without_reports_gets_neutral_and_repeated_calls(pages, vehicle, done, done_later):
+    pages.see(vehicle)
+    pages.stop(TOPIC)
+    pages.tick()
+    assert pages.take_done() == done * 2
+    for answer in pages.answers:
         answer("")
-    desks.tick()
-    assert desks.done == done_later
+    pages.tick()
+    assert pages.done == done_later
     for since_ns in (10**9, None):  # released elsewhere
-        desks.stops.set_held(TOPIC, since_ns)
-    assert (desks.held is None, TOPIC in desks.stops.wishes) == (vehicle is DRONE, vehicle is not DRONE)
+        pages.stops.set_held(TOPIC, since_ns)
+    assert (pages.held is None, TOPIC in pages.stops.wishes) == (vehicle is DRONE, vehicle is not DRONE)
 
 
 def test_wish_is_published_and_filed_until_reported_and_ends_with_a_resume(reporting):
@@ -286,126 +286,126 @@ def test_a_hold_or_a_wish_that_can_t_be_kept_is_reported_on_the_page(reporting):
     assert "the disk is full" in reporting.told["all_stopped"]
 
 
-def test_vehicle_not_yet_found_by_a_new_server_is_stopped_once_found(desks):
-    desks.see()
-    assert not desks.stop("/no_vehicle", f"/{'long' * 99}/cmd_vel_stamped")
-    assert desks.stop("/no_vehicle", "/new/cmd_vel_stamped")
-    desks.see(replace(REPORTING, topic="/new/cmd_vel_stamped"))
-    assert desks.done == [("wish", NODE)]
+def test_vehicle_not_yet_found_by_a_new_server_is_stopped_once_found(pages):
+    pages.see()
+    assert not pages.stop("/no_vehicle", f"/{'long' * 99}/cmd_vel_stamped")
+    assert pages.stop("/no_vehicle", "/new/cmd_vel_stamped")
+    pages.see(replace(REPORTING, topic="/new/cmd_vel_stamped"))
+    assert pages.done == [("wish", NODE)]
 
 
-def test_vehicles_that_never_were_are_bounded_and_those_that_were_stopped(desks):
-    desks.see()
-    desks.stop(*(f"/{number}/cmd_vel_stamped" for number in range(2 * MAX_WANTED)))
-    desks.stop(TOPIC)
-    desks.see(REPORTING)
-    assert (len(desks.told["unanswered"]), desks.done) == (MAX_WANTED, [("wish", NODE)])
+def test_vehicles_that_never_were_are_bounded_and_those_that_were_stopped(pages):
+    pages.see()
+    pages.stop(*(f"/{number}/cmd_vel_stamped" for number in range(2 * MAX_WANTED)))
+    pages.stop(TOPIC)
+    pages.see(REPORTING)
+    assert (len(pages.told["unanswered"]), pages.done) == (MAX_WANTED, [("wish", NODE)])
 
 
-def test_vehicles_that_were_are_bounded_and_a_stopped_one_is_stopped_on_return(desks):
-    desks.stop(TOPIC)
+def test_vehicles_that_were_are_bounded_and_a_stopped_one_is_stopped_on_return(pages):
+    pages.stop(TOPIC)
     for number in range(3 * MAX_WANTED):
-        desks.see(replace(DRONE, topic=f"/made_up_{number}/cmd_vel_stamped"))
-    assert len(desks.stops._seen) <= MAX_WANTED + 1
-    desks.done.clear()
-    desks.see(REPORTING)
-    assert desks.done == [("wish", NODE)]
+        pages.see(replace(DRONE, topic=f"/made_up_{number}/cmd_vel_stamped"))
+    assert len(pages.stops._seen) <= MAX_WANTED + 1
+    pages.done.clear()
+    pages.see(REPORTING)
+    assert pages.done == [("wish", NODE)]
 
 
-def test_stop_all_includes_vehicles_that_come_later_until_all_are_resumed(desks):
+def test_stop_all_includes_vehicles_that_come_later_until_all_are_resumed(pages):
     def held_after_return():
-        desks.see()
-        desks.see(REPORTING, ROVER)
-        return [each["held"] and each["held"]["why"] for each in desks.told["vehicles"]]
+        pages.see()
+        pages.see(REPORTING, ROVER)
+        return [each["held"] and each["held"]["why"] for each in pages.told["vehicles"]]
 
-    desks.see()
-    desks.stop()
+    pages.see()
+    pages.stop()
     assert held_after_return() == ["you pressed STOP"] * 2
-    assert desks.take_done() == [("wish", NODE), "neutral", ("hold", ROVER.topic)]
-    desks.resume(TOPIC)
+    assert pages.take_done() == [("wish", NODE), "neutral", ("hold", ROVER.topic)]
+    pages.resume(TOPIC)
     assert held_after_return() == [None, "you pressed STOP"]
-    assert desks.told["all_stopped"] == "you pressed STOP all"
-    desks.resume()
-    assert (held_after_return(), desks.told["all_stopped"]) == ([None, None], None)
-    desks.see()
-    desks.stop()
+    assert pages.told["all_stopped"] == "you pressed STOP all"
+    pages.resume()
+    assert (held_after_return(), pages.told["all_stopped"]) == ([None, None], None)
+    pages.see()
+    pages.stop()
     assert held_after_return() == ["you pressed STOP"] * 2
 
 
-def test_the_end_of_a_wish_for_all_is_read_though_no_vehicle_is_there(desks):
-    desks.see()
-    desks.stop()
-    desks.resume()
-    assert desks.told["all_stopped"] is None
+def test_the_end_of_a_wish_for_all_is_read_though_no_vehicle_is_there(pages):
+    pages.see()
+    pages.stop()
+    pages.resume()
+    assert pages.told["all_stopped"] is None
 
 
-def test_vehicle_lost_without_an_answer_is_named_and_stopped_on_return(desks):
-    desks.stop()
-    assert desks.told["unanswered"] == []
-    desks.see()
-    assert desks.told["unanswered"] == GONE
-    desks.now_s += 60.0
-    desks.see(DRONE)
-    assert (desks.told["unanswered"], desks.held["problem"]) == ([], "no confirmation yet")
-    assert desks.done == ["neutral", ("hold", TOPIC)] * 2
+def test_vehicle_lost_without_an_answer_is_named_and_stopped_on_return(pages):
+    pages.stop()
+    assert pages.told["unanswered"] == []
+    pages.see()
+    assert pages.told["unanswered"] == GONE
+    pages.now_s += 60.0
+    pages.see(DRONE)
+    assert (pages.told["unanswered"], pages.held["problem"]) == ([], "no confirmation yet")
+    assert pages.done == ["neutral", ("hold", TOPIC)] * 2
 
 
 @pytest.mark.parametrize("vehicle", [DRONE, FOREIGN])
-def test_a_vehicle_that_has_answered_or_has_no_hold_may_go(desks, vehicle):
-    desks.see()
-    desks.stop()
-    desks.see(vehicle)
-    for answer in desks.answers:
+def test_a_vehicle_that_has_answered_or_has_no_hold_may_go(pages, vehicle):
+    pages.see()
+    pages.stop()
+    pages.see(vehicle)
+    for answer in pages.answers:
         answer("")
-    desks.see()
-    assert desks.told["unanswered"] == []
+    pages.see()
+    assert pages.told["unanswered"] == []
 
 
-def test_a_page_reads_since_when_and_why_a_vehicle_is_held(desks):
+def test_a_page_reads_since_when_and_why_a_vehicle_is_held(pages):
     def held():
-        return [desks.held[name] for name in ("since", "why")]
+        return [pages.held[name] for name in ("since", "why")]
 
-    desks.stops.set_held(TOPIC, 5 * 10**9, is_kept=True)
+    pages.stops.set_held(TOPIC, 5 * 10**9, is_kept=True)
     assert held() == [5.0, "from before this launch"]
-    desks.stops.set_held(TOPIC, None)
-    assert desks.held is None
-    desks.take(BEN)
-    desks.helms.release(BEN, desks.now_s)
-    desks.stops.set_held(TOPIC, 6 * 10**9)
+    pages.stops.set_held(TOPIC, None)
+    assert pages.held is None
+    pages.take(BEN)
+    pages.helms.release(BEN, pages.now_s)
+    pages.stops.set_held(TOPIC, 6 * 10**9)
     assert held() == [6.0, "Ben left the helm"]
-    desks.take(BEN)
+    pages.take(BEN)
     assert held() == [6.0, ""]
-    desks.helms.release(BEN, desks.now_s)
-    desks.stops.set_held(TOPIC, None)
-    desks.stops.set_held(TOPIC, 7 * 10**9)
+    pages.helms.release(BEN, pages.now_s)
+    pages.stops.set_held(TOPIC, None)
+    pages.stops.set_held(TOPIC, 7 * 10**9)
     assert held() == [7.0, ""]
-    desks.see()
-    desks.see(DRONE)
-    assert desks.held is None
-    desks.stop()
-    desks.stops.set_held(TOPIC, 300 * 10**9, is_kept=True)  # its bridge was restarted
+    pages.see()
+    pages.see(DRONE)
+    assert pages.held is None
+    pages.stop()
+    pages.stops.set_held(TOPIC, 300 * 10**9, is_kept=True)  # its bridge was restarted
     assert held() == [50.0, "you pressed STOP"]
 
 
 # Resume.
 
 
-def test_resume_ends_the_stop_of_a_vehicle_that_is_gone(desks):
-    desks.stop()
-    desks.see()
-    desks.resume(TOPIC)
-    assert desks.told["unanswered"] == []
-    desks.see(DRONE)
-    assert desks.held is None
+def test_resume_ends_the_stop_of_a_vehicle_that_is_gone(pages):
+    pages.stop()
+    pages.see()
+    pages.resume(TOPIC)
+    assert pages.told["unanswered"] == []
+    pages.see(DRONE)
+    assert pages.held is None
 
 
-def test_resume_without_a_vehicle_ends_the_hold_of_all(desks):
-    desks.see(REPORTING, ROVER)
-    desks.stop(TOPIC)
-    desks.stops.set_held(ROVER.topic, 10**9)
-    desks.take_done()
-    desks.resume()
-    assert desks.done == [("no wish", NODE), ("resume", TOPIC), ("resume", ROVER.topic)]
+def test_resume_without_a_vehicle_ends_the_hold_of_all(pages):
+    pages.see(REPORTING, ROVER)
+    pages.stop(TOPIC)
+    pages.stops.set_held(ROVER.topic, 10**9)
+    pages.take_done()
+    pages.resume()
+    assert pages.done == [("no wish", NODE), ("resume", TOPIC), ("resume", ROVER.topic)]
 
 
 def test_a_resume_that_is_refused_is_reported_and_not_repeated(reporting):
@@ -430,7 +430,7 @@ def test_after_the_helm_a_vehicle_is_stopping_until_it_reports_a_hold_or_is_late
 
 @pytest.fixture
 def released(reporting):
-    """Desks whose pilot has just released the helm: its end at the bridge would hold the vehicle again."""
+    """Pages whose pilot has just released the helm: its end at the bridge would hold the vehicle again."""
     reporting.take()
     reporting.helms.release(ANNE, reporting.now_s)
     reporting.take_done()
@@ -498,15 +498,15 @@ def test_commanders_are_named_also_before_their_names_are_known():
     assert found == ("a new node", "driver", "drone-bridge topic")
 
 
-def test_pages_read_the_speed_at_full_deflection_and_each_change_of_it(desks):
+def test_pages_read_the_speed_at_full_deflection_and_each_change_of_it(pages):
     for speed_m_s in (1.0, 0.4):
-        desks.announcements.set_max_speed(speed_m_s)
-        assert desks.told["max_speed"] == speed_m_s
+        pages.announcements.set_max_speed(speed_m_s)
+        assert pages.told["max_speed"] == speed_m_s
 
 
-def test_the_end_of_a_goal_has_its_age_also_for_a_page_that_opens_later(desks):
-    desks.announcements.set_goal(TOPIC, {"by": "Anne", "state": "asked"}, desks.now_s)
-    desks.announcements.set_goal(TOPIC, {"state": "done"}, desks.now_s)
-    desks.now_s += 3600.0
-    goal = desks.announcements.for_page(BEN, desks.now_s)["vehicles"][0]["goal"]
+def test_the_end_of_a_goal_has_its_age_also_for_a_page_that_opens_later(pages):
+    pages.announcements.set_goal(TOPIC, {"by": "Anne", "state": "asked"}, pages.now_s)
+    pages.announcements.set_goal(TOPIC, {"state": "done"}, pages.now_s)
+    pages.now_s += 3600.0
+    goal = pages.announcements.for_page(BEN, pages.now_s)["vehicles"][0]["goal"]
     assert (goal["by"], goal["state"], goal["age_s"]) == ("Anne", "done", 3600.0)

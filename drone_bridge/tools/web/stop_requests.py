@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""StopDesk: STOP and Resume for all vehicles. No socket, no clock.
+"""StopRequests: STOP and Resume for all vehicles. No socket, no clock.
 
 STOP is a state: `Wishes` stores wanted holds until a person resumes them, and `resend` publishes each wish until its
 nodes report it. A bridge that restarts reads it earlier, from a file (`wish_file`). Other vehicles, without such
@@ -16,7 +16,7 @@ from drone_bridge.ros.hold.file_writer import FileWriter
 from drone_bridge.ros.hold.wish_file import FiledWish
 from drone_bridge.session.hold_state import NOT_REQUESTED
 from drone_bridge.tools.web.helm import NEUTRAL
-from drone_bridge.tools.web.helm_desk import HelmDesk
+from drone_bridge.tools.web.helm_leases import HelmLeases
 from drone_bridge.tools.web.vehicles import COMMAND_TOPIC, SteeredVehicle
 from drone_bridge.tools.web.wishes import Report, Wish, Wishes
 
@@ -35,11 +35,11 @@ WishWriter = FileWriter[Sequence[FiledWish]]
 """Writer of the wish file."""
 
 
-class StopDesk:
+class StopRequests:
     """Wanted and reported holds. Times are in seconds, of one clock that is never set and counts suspension."""
 
     def __init__(
-        self, helms: HelmDesk, wishes: Wishes, ask_to_hold: AskToHold, send_wish: SendWish, writer: WishWriter
+        self, helms: HelmLeases, wishes: Wishes, ask_to_hold: AskToHold, send_wish: SendWish, writer: WishWriter
     ) -> None:
         """Prepare."""
         self._helms, self._ask_to_hold, self._send_wish, self._writer = helms, ask_to_hold, send_wish, writer

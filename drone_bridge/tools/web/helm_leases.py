@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""HelmDesk: gives pages the helms of vehicles, and commands these. No socket, no clock."""
+"""HelmLeases: gives pages the helms of vehicles, and commands these. No socket, no clock."""
 
 import math
 from collections.abc import Callable, Container, Mapping
@@ -21,7 +21,7 @@ Notify = Callable[[int, str], None]
 """Sends a sentence to a page, by its number."""
 
 
-class HelmDesk:
+class HelmLeases:
     """Pages at the helms of vehicles. Times are in seconds, of one clock that is never set and counts suspension."""
 
     def __init__(
