@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DuplicateNodes: other runs of a node's full name on the network, by their signs of life, and which one gives way. Pure.
+"""DuplicateNodes: other runs of a node's full name on the network, by their signs of life; which gives way. Pure.
 
 Two bridges of one name drive two vehicles by the same commands. On one machine the later one waits for the lock of the
 name. Across machines each run publishes `~/hold_status` every second, and decides by those of the others:

@@ -393,7 +393,7 @@ def test_a_zero_of_others_is_a_command(make):
 def test_a_bridge_killed_during_a_helm_restarts_on_hold(make):
     node = make()
     node.send(HELM, up=1.0)
-    assert node.hold._keeper.wait(10.0)
+    assert node.hold._writer.wait(10.0)
     back = make()
     assert back.decided() == (Rank.HOLD, None)
     assert "still holds" in back.logged[0]

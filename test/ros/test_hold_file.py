@@ -298,7 +298,7 @@ def test_each_run_has_an_id_and_reports_a_hold_that_it_has_inherited():
     first = Node()
     first.wish("7")
     assert not first.statuses[-1].is_inherited
-    first.hold._keeper.wait(10.0)
+    first.hold._writer.wait(10.0)
     second = Node()
     assert (second.statuses[-1].held, second.statuses[-1].is_inherited, second.statuses[-1].wish) == (True, True, "")
     assert second.statuses[-1].run != first.statuses[-1].run
@@ -321,7 +321,7 @@ def test_a_slow_disk_delays_only_the_response(monkeypatch):
     assert "still being written" in node.call(False)
     node.call(True)
     may_write.set()
-    assert node.hold._keeper.wait(10.0)
+    assert node.hold._writer.wait(10.0)
     assert Node().hold.is_held
 
 
@@ -335,7 +335,7 @@ def test_no_helm_ends_the_hold_of_a_wish_whatever_its_reason(reason):
 
 def test_a_response_does_not_wait_for_a_file_without_a_writer():
     node = Node()
-    assert node.hold._keeper.wait(0.0)
+    assert node.hold._writer.wait(0.0)
     assert node.call(False) == "The vehicle follows commands."
 
 
@@ -421,7 +421,7 @@ def test_an_absent_file_releases_no_hold_that_a_person_has_requested(unreadable,
         node.call(True)
     else:
         node.hold._read = lambda: (node.call(True) and "", "")
-    node.hold._keeper.wait(10.0)
+    node.hold._writer.wait(10.0)
     unreadable.rmdir()
     node.hold.poll_files()
     assert node.hold.is_held
@@ -473,7 +473,7 @@ def test_a_wish_in_a_file_holds_from_the_first_moment(wish_file, name):
     assert node.hold.is_held
     status = node.statuses[-1]
     assert (status.held, status.wish, status.reason, status.is_inherited) == (True, "7", "Anne pressed STOP", False)
-    node.hold._keeper.wait(10.0)
+    node.hold._writer.wait(10.0)
     assert kept() == "Anne pressed STOP"
 
 
@@ -520,7 +520,7 @@ def test_between_reads_a_look_reads_files_if_the_folder_has_changed(wish_file, h
     node, folder = Node(), home / "held"
     for time_s, name, is_held in ((100, "/d1", True), (100, "/d1/bridge", False), (101, "/d2", True)):
         node.call(False)
-        node.hold._keeper.wait(10.0)
+        node.hold._writer.wait(10.0)
         os.utime(folder, (99, 99))
         node.hold.poll_files()
         wish_file.write([FiledWish(name, str(time_s), ""), FiledWish("/d1", f"{time_s}{name}", "")])

@@ -27,7 +27,7 @@ FORWARD = (1.0, 0.0, 0.0, 0.0)
 
 
 class Pages:
-    """Pages with two pages. `done` has their requests to vehicles, `told` what Anne's page has read."""
+    """Two pages. `done` has their requests to vehicles, `told` what Anne's page has read."""
 
     def __init__(self):
         self.now_s, self.done, self.wishes, self.answers, self.notices, self.filed = 100.0, [], [], [], [], []

@@ -77,7 +77,7 @@ class Hold:
         self._node, self._report, self._check_age, self._cleanup = node, report, check_age, cleanup
         domain, name = node.context.get_domain_id(), node.get_fully_qualified_name()
         self._file = HoldFile(domain, name)
-        self._keeper = FileWriter(self._file.keep, self._unkept)
+        self._writer = FileWriter(self._file.keep, self._unkept)
         self._wish_files = WishFiles(domain)
         self._names = {EVERY_NODE, name, node.get_namespace()}  # in wishes
         if not is_server:
@@ -173,7 +173,7 @@ class Hold:
 
     def finish(self) -> None:
         """Wait until the file is written, for FILE_TIMEOUT_S at most. Call this before the process ends."""
-        self._keeper.wait(FILE_TIMEOUT_S)
+        self._writer.wait(FILE_TIMEOUT_S)
 
     def report(self) -> None:
         """Detect the end of a helm, and report. Call this periodically, not in the link's thread."""
@@ -193,7 +193,7 @@ class Hold:
         """Take the helm by a command, or keep it. Return whether the command is followed."""
         with self._lock:
             if self.state.steer(elapsed_s()):
-                self._keeper.keep(AT_HELM)  # in case the bridge is killed meanwhile
+                self._writer.keep(AT_HELM)  # in case the bridge is killed meanwhile
                 self._report.inform("A person is at the helm: other commands are refused.")
                 self._forget_commands()
                 self._publish()
@@ -227,16 +227,16 @@ class Hold:
             if request.data:
                 if self.state.hold(CALLED):
                     self._held()
-                elif self._keeper.problem:
-                    self._keeper.keep(self.state.now[0])
+                elif self._writer.problem:
+                    self._writer.keep(self.state.now[0])
             else:
                 self._release()
-        kept = "" if self._keeper.wait(FILE_TIMEOUT_S) else f"{self._file.path} is still being written."
+        kept = "" if self._writer.wait(FILE_TIMEOUT_S) else f"{self._file.path} is still being written."
         if request.data:
-            kept = self._keeper.problem or kept or f"{self._file.path} keeps that."
+            kept = self._writer.problem or kept or f"{self._file.path} keeps that."
             response.message = f"The vehicle is held: {_ADVICE}. {kept}"
         else:
-            response.message = f"The vehicle follows commands. {self._keeper.problem or kept}".rstrip()
+            response.message = f"The vehicle follows commands. {self._writer.problem or kept}".rstrip()
         response.success = True
         self.report()
         return response
@@ -245,7 +245,7 @@ class Hold:
         """Drop commands, publish and store a hold that has just begun."""
         self._forget_commands()
         self._publish()
-        self._keeper.keep(self.state.now[0])
+        self._writer.keep(self.state.now[0])
 
     def _release(self) -> None:
         if not self.is_held:
@@ -253,7 +253,7 @@ class Hold:
         self._forget_commands()
         self.state.release(elapsed_s())
         self._status.releases += 1
-        self._keeper.keep("" if self.state.is_free else AT_HELM)
+        self._writer.keep("" if self.state.is_free else AT_HELM)
         self._refused_for = ""
         self._publish()
 
@@ -266,7 +266,7 @@ class Hold:
         status, reason = self._status, self.state.now[0]
         if bool(reason) != status.held:
             status.since, status.is_inherited = _now(), False
-        status.held, status.reason, status.problem = bool(reason), reason, self._keeper.problem
+        status.held, status.reason, status.problem = bool(reason), reason, self._writer.problem
         status.by_person = bool(reason) and reason not in BY_MACHINE
         status.helm = "" if reason or self.state.is_free else STEERED
         with contextlib.suppress(*PUBLISHER_ERRORS):
