@@ -4,14 +4,14 @@
 import contextlib
 from types import SimpleNamespace
 
-from drone_bridge.ros.node.protocol_node import ProtocolNode
+from drone_bridge.ros.node.configured_node import ConfiguredNode
 
 
 class Node:
-    """A ProtocolNode as far as its subscriptions are concerned."""
+    """A ConfiguredNode as far as its subscriptions are concerned."""
 
-    keep_subscription, end_subscriptions = ProtocolNode.keep_subscription, ProtocolNode.end_subscriptions
-    _clean_up = ProtocolNode._clean_up
+    keep_subscription, end_subscriptions = ConfiguredNode.keep_subscription, ConfiguredNode.end_subscriptions
+    clean_up = ConfiguredNode.clean_up
 
     def __init__(self):
         self.cleanup, self._kept_subscriptions, self.destroyed = contextlib.ExitStack(), [], []
@@ -38,6 +38,6 @@ def test_each_is_destroyed_once():
         node.keep_subscription(SimpleNamespace(topic_name=topic))
     node.end_subscriptions("video")
     assert node.destroyed == ["/video", "/video"]
-    node._clean_up()
-    node._clean_up()
+    node.clean_up()
+    node.clean_up()
     assert node.destroyed == ["/video", "/video", "/odom"]

@@ -62,7 +62,7 @@ def test_what_configure_registered_is_undone_at_cleanup():
     done = []
     node = SimpleNamespace(cleanup=SimpleNamespace(close=lambda: done.append("cleanup")), _kept_subscriptions=["odom"])
     node.destroy_subscription = done.append
-    ProtocolNode._clean_up(node)
+    ProtocolNode.clean_up(node)
     assert done == ["cleanup", "odom"]
 
 

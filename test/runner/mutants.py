@@ -58,7 +58,8 @@ NEAREST = {
         "robot_class/test_links.py",
     ],
     "ros/hold/hold": ["ros/test_command_topics.py", "ros/test_hold_file.py", "ros/test_wish_file.py"],
-    "ros/node/protocol_node": ["ros/test_stall_watch.py", "ros/test_kept_subscriptions.py", "ros/test_leave.py"],
+    "ros/node/configured_node": ["ros/test_kept_subscriptions.py"],
+    "ros/node/protocol_node": ["ros/test_stall_watch.py", "ros/test_leave.py"],
     "robot_class/client_session": [
         "robot_class/test_robot.py",
         "robot_class/test_last_words.py",
@@ -76,7 +77,8 @@ STOP_PATH = {
     " _release _decided _unsent",
     "ros/hold/hold": "is_held check admits hold poll_files report _take_helm _take_wish _serve _held _release"
     " _forget_commands _settle",
-    "ros/node/protocol_node": "_clean_up leave publish takes_commands check_age end_subscriptions",
+    "ros/node/configured_node": "clean_up end_subscriptions",
+    "ros/node/protocol_node": "leave publish takes_commands check_age",
     "robot_class/client_session": "tick _turn _in_turn resume lost end last_words neutral_sent _final _stopped _follow"
     " _withheld _is_unproven _ended _drive _left _neutral_of_datagrams expires_at",
 }

@@ -18,7 +18,6 @@ call `leave`. A lock is therefore held while the link is started or ended.
 """
 
 import contextlib
-import copy
 import functools
 import math
 import os
@@ -32,15 +31,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from builtin_interfaces.msg import Time
 from rcl_interfaces.msg import SetParametersResult
-from rclpy.callback_groups import CallbackGroup
-from rclpy.client import Client
-from rclpy.guard_condition import GuardCondition
-from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
+from rclpy.lifecycle import LifecycleState, TransitionCallbackReturn
 from rclpy.parameter import Parameter
 from rclpy.publisher import Publisher
-from rclpy.qos import QoSProfile
-from rclpy.qos_overriding_options import QoSOverridingOptions
-from rclpy.timer import Timer
 
 from drone_bridge.motion.observed_motion import ObservedMotion
 from drone_bridge.msg import HoldStatus
@@ -51,6 +44,7 @@ from drone_bridge.net.link_loop import INTERNAL_ERRORS, Intake, Link, LinkLoop
 from drone_bridge.net.listening import is_own_address
 from drone_bridge.ros.hold.hold import LOOK_S, LOOKS_PER_READ, Hold
 from drone_bridge.ros.node.autostart import Autostart
+from drone_bridge.ros.node.configured_node import ConfiguredNode
 from drone_bridge.ros.node.link_report import LinkReport
 from drone_bridge.ros.node.parameters import UNCONFIGURED, DeclaredParameters, ParameterDeclaration, has_value
 from drone_bridge.ros.node.simulated_time import TimeWatch, clock_conflict, is_time_simulated
@@ -58,11 +52,8 @@ from drone_bridge.ros.node.stall_watch import PROCESS, STALL_S
 from drone_bridge.ros.node.status_publisher import StatusPublisher
 from drone_bridge.ros.process import log_pipe
 from drone_bridge.ros.process.name_lock import NAMES, NameTakenError
-from drone_bridge.ros.publishers import NO_EVENTS, PUBLISHER_ERRORS
+from drone_bridge.ros.publishers import PUBLISHER_ERRORS
 from drone_bridge.ros.qos import latched
-from drone_bridge.ros.service_responses import resend_if_lost
-from drone_bridge.ros.steady_timer import steady_timer
-from drone_bridge.ros.subscriptions import subscribe
 from drone_bridge.ros.ticker import Ticker
 from drone_bridge.ros.time import time_from_nanoseconds
 from drone_bridge.session.duplicate_nodes import DuplicateNodes
@@ -129,7 +120,7 @@ def log_failure(transition: Transition) -> Transition:
     return guarded
 
 
-class ProtocolNode(LifecycleNode):
+class ProtocolNode(ConfiguredNode):
     """Base class for bridges and servers."""
 
     #: Parameter with the silence of a connected peer, s, after which it is a warning.
@@ -147,9 +138,6 @@ class ProtocolNode(LifecycleNode):
 
     def __init__(self, name: str, declarations: Iterable[ParameterDeclaration], **options: Any) -> None:
         """Create the node. The options are rclpy's, such as `namespace` and `parameter_overrides`."""
-        #: Callbacks that undo configure, in reverse order.
-        self.cleanup = contextlib.ExitStack()
-        self._kept_subscriptions: list[Any] = []
         self._wish_ticker: Ticker | None = None
         super().__init__(name, **options)
         self._domain = self.context.get_domain_id()  # not asked again: Kilted's context is locked while it ends us
@@ -246,7 +234,7 @@ class ProtocolNode(LifecycleNode):
         try:
             self.set_up()
         except ValueError:
-            self._clean_up()
+            self.clean_up()
             raise
         self._publishes_clock = "publish_clock" in self.parameters and self.parameters["publish_clock"]
         self._configured_hardware_id = self.hardware_id()
@@ -312,15 +300,9 @@ class ProtocolNode(LifecycleNode):
     def _undo(self, state: str) -> TransitionCallbackReturn:
         """Undo activate and configure, even if incomplete. `state` is the next state."""
         self.leave()
-        self._clean_up()
+        self.clean_up()
         self.parameters.freeze(state)
         return TransitionCallbackReturn.SUCCESS
-
-    def _clean_up(self) -> None:
-        """Undo `set_up`, even if incomplete."""
-        self.cleanup.close()
-        while self._kept_subscriptions:
-            self.destroy_subscription(self._kept_subscriptions.pop())
 
     def leave(self) -> None:
         """Send the neutral command and close the link. Thread-safe and idempotent."""
@@ -342,7 +324,7 @@ class ProtocolNode(LifecycleNode):
     def destroy_node(self) -> None:
         if self._wish_ticker:  # otherwise the constructor has failed
             self._wish_ticker.stop()
-        self._clean_up()
+        self.clean_up()
         super().destroy_node()  # type: ignore[no-untyped-call, unused-ignore] # Jazzy
         # It keeps rcl's node, and so others see this one until Python collects its garbage.
         self._state_machine.destroy_when_not_in_use()
@@ -606,79 +588,12 @@ class ProtocolNode(LifecycleNode):
         # A vehicle may be switched on later, but an unknown name is a mistake or a network failure.
         self.report.warn_ongoing(key, sentence, is_usual_at_start=not isinstance(error, UnknownHostError))
 
-    def _ticker_failed(self, trace: str) -> None:
+    def ticker_failed(self, trace: str) -> None:
+        """Count and log an error of a function of `make_ticker`."""
         if self.context.ok():  # otherwise a shutdown of ROS is the cause
             self.report.count_and_warn(INTERNAL_ERRORS, trace)
 
-    # Publishers, subscriptions, services and timers, which are destroyed at cleanup.
-
-    def make_publisher(self, message_type: type, topic: str, qos: QoSProfile | int) -> "Publisher[Any]":
-        """Create a publisher whose QoS can be overridden by parameters."""
-        options = QoSOverridingOptions.with_default_policies()
-        publisher: Publisher[Any] = self.create_publisher(
-            message_type,
-            topic,
-            copy.copy(qos),  # an override modifies the profile, which may be shared
-            event_callbacks=NO_EVENTS,
-            qos_overriding_options=options,
-        )
-        self.cleanup.callback(self.destroy_publisher, publisher)
-        return publisher
-
-    def make_subscription(
-        self,
-        message_type: type,
-        topic: str,
-        callback: Callable[[Any], Any],
-        depth: QoSProfile | int,
-        callback_group: CallbackGroup | None = None,
-    ) -> None:
-        """Create a subscription whose QoS can be overridden by parameters. It also receives from weaker publishers."""
-        options = QoSOverridingOptions.with_default_policies()
-        group, keep = callback_group, self.keep_subscription
-        subscribe(self, message_type, topic, callback, depth, callback_group=group, overridable=options, keep=keep)
-
-    def keep_subscription(self, subscription: Any) -> None:
-        """Register a subscription to be destroyed at cleanup, unless `end_subscriptions` does that before."""
-        self._kept_subscriptions.append(subscription)
-
-    def end_subscriptions(self, topic: str) -> None:
-        """Destroy the subscriptions to a topic, including those of `make_subscription`. For the executor."""
-        name = self.resolve_topic_name(topic)
-        for subscription in tuple(self._kept_subscriptions):
-            if subscription.topic_name == name:
-                self._kept_subscriptions.remove(subscription)
-                self.destroy_subscription(subscription)
-
-    def make_client(self, service_type: type, name: str) -> "Client[Any, Any]":
-        client: Client[Any, Any] = self.create_client(service_type, name)
-        self.cleanup.callback(self.destroy_client, client)
-        return client
-
-    def make_guard_condition(self, callback: Callable[[], None]) -> GuardCondition:
-        """Create a guard condition. Any thread may trigger it; the callback runs in the executor."""
-        guard = self.create_guard_condition(callback)
-        self.cleanup.callback(self.destroy_guard_condition, guard)
-        return guard
-
-    def make_timer(self, period_s: float, callback: Callable[[], None]) -> Timer:
-        """Create a timer of real time, independent of simulated time."""
-        timer = steady_timer(self, period_s, callback)
-        self.cleanup.callback(self.destroy_timer, timer)
-        return timer
-
-    def make_ticker(self, name: str, period_s: float, call: Callable[[], None]) -> None:
-        """Call a function periodically in a separate thread, cheaper than a timer. It must not block."""
-        ticker = Ticker(f"{self.get_name()} {name}", period_s, call, self._ticker_failed)
-        self.cleanup.callback(ticker.stop)
-
-    # Overridden methods of rclpy's node.
-
-    def create_service(self, *what: Any, **options: Any) -> Any:
-        """Create a service that loses no response, at any time. See `service_responses`."""
-        service = super().create_service(*what, **options)
-        resend_if_lost(self, service)
-        return service
+    # Overridden method of rclpy's node.
 
     def set_parameters_atomically(self, parameter_list: "list[Parameter[Any]]") -> SetParametersResult:
         """Set parameters. Those that already have the value are ignored, even if they can't be changed now.
