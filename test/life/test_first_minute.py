@@ -2,6 +2,7 @@
 """The first minute of each kind: it is flown or driven, and stops. Nothing of that is worth a warning."""
 
 import math
+from types import SimpleNamespace
 
 import house
 import pytest
@@ -10,6 +11,7 @@ from intent import CMD_VEL, STAMPED
 from kinds import KINDS
 from pilot import LONGEST_S
 from record import told
+from std_srvs.srv import SetBool
 from vehicle import Told
 from virtual_time import VirtualTime
 
@@ -49,3 +51,17 @@ def test_first_minute_has_no_warning(kind):
         assert all(successes), told(home)
         warnings = [line for _, level, line in home.lines if level != "info"]
         assert not [line for line in warnings if not any(each in line for each in MEANT)]
+
+
+def test_diagnostics_show_a_hold_and_a_resume_at_once():
+    life, shown = VirtualTime(1), []
+    with house.built(life):
+        home = Home(life, KINDS["robot"], mean_s=math.inf, limit=0)
+        home.begin()
+        seen = SimpleNamespace(put=lambda message: shown.append(message.status[0].message), is_latched=False)
+        home.graph.subscriptions["/diagnostics"].append(seen)
+        life.run(5.3)
+        for held in (True, False, True, False):
+            home.graph.call(home.topic("~/hold"), SetBool.Request(data=held), lambda response: None)
+            life.run(0.05)
+            assert ("holding" in shown[-1]) is held

@@ -56,6 +56,9 @@ _ADVICE = "run `drone-bridge resume`, or press Resume on the page, to let it fol
 class Hold:
     """Hold of a node's vehicle. Changed in the executor, safe to read from any thread without a lock."""
 
+    #: Called after a hold or a resume was reported, in the thread that has found it.
+    changed: Callable[[], None] = staticmethod(lambda: None)
+
     def __init__(
         self,
         node: Node,
@@ -180,14 +183,15 @@ class Hold:
         with self._lock:
             if self.state.end_helm(elapsed_s()):
                 self._held()
-        reason = self.state.reason(elapsed_s())
-        if not reason:
+        before, self._held_for = self._held_for, self.state.reason(elapsed_s())
+        if not self._held_for:
             self._report.end_condition(HELD)
         else:
-            self._report.begin_condition(HELD, f"holding: {reason}")
-            if reason != self._held_for:
-                self._report.warn(f"holding: {reason}: {_ADVICE}.", HELD)
-        self._held_for = reason
+            self._report.begin_condition(HELD, f"holding: {self._held_for}")
+            if self._held_for != before:
+                self._report.warn(f"holding: {self._held_for}: {_ADVICE}.", HELD)
+        if self._held_for != before:
+            self.changed()
 
     def _take_helm(self) -> bool:
         """Take the helm by a command, or keep it. Return whether the command is followed."""

@@ -238,6 +238,7 @@ class ProtocolNode(ConfiguredNode):
             raise
         self._publishes_clock = "publish_clock" in self.parameters and self.parameters["publish_clock"]
         self._configured_hardware_id = self.hardware_id()
+        self.hold.changed = self._publish_status
         self.make_ticker("report", REPORT_PERIOD_S, self._report)
         self.parameters.freeze("configured")
         return super().on_configure(state)
@@ -576,6 +577,9 @@ class ProtocolNode(ConfiguredNode):
         self.hold.report()
         for call in tuple(self._each_second):
             call()
+        self._publish_status()
+
+    def _publish_status(self) -> None:
         if self._status.is_wanted:
             self._status.publish(self.report.status(self._status.name, self._configured_hardware_id))
         else:
