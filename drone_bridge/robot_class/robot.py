@@ -427,15 +427,23 @@ _RETURNS: dict[str, tuple[returned.Check, str]] = {
 }
 
 
+def uncreatable(robot: type[Robot]) -> str:
+    """Return why a robot can't be created, a sentence, or ""."""
+    try:
+        robot()
+    except Exception as error:
+        return f"{robot.__name__} can't be created: {returned.described(error)}."
+    return ""
+
+
 def unstoppable(robot: type[Robot]) -> str:
     """Return why a robot could not be stopped, a sentence, or "". After a motion, its neutral command is no packet.
 
     Or its last words are no packets, or it lacks what it `keeps`.
     """
-    try:
-        end = robot()
-    except Exception as error:
-        return f"{robot.__name__} can't be created: {returned.described(error)}."
+    if reason := uncreatable(robot):
+        return reason
+    end = robot()
     for name in robot.keeps:
         if not hasattr(end, name):
             return f"{robot.__name__}.keeps has {name!r}, but __init__() creates no attribute of this name."

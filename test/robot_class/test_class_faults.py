@@ -16,6 +16,7 @@ from drone_bridge.robot_class import Answer, BodyVelocity, Delimited, Robot, Tcp
 from drone_bridge.robot_class.client_session import CONNECTED, GREETING, WAITING, WITHHELD
 from drone_bridge.robot_class.robot import misspelt, unstoppable
 from drone_bridge.robot_class.telemetry import possible_telemetry
+from drone_bridge.robot_class.vehicle import emulator, operator
 from drone_bridge.session.arbiter import Rank
 from drone_bridge.wire.outgoing import UNENCODABLE
 
@@ -213,12 +214,15 @@ def test_an_error_is_said_once_whatever_its_value_and_hides_no_other(value):
     assert "no checksum" in last
 
 
-def test_a_class_that_can_t_be_created_is_named_with_its_line():
+@pytest.mark.parametrize("main", [unstoppable, emulator.main, operator.main])
+def test_a_class_that_can_t_be_created_is_named_with_its_line(main, capfd):
     def fail(_):
         raise OSError("no camera")
 
-    reason = unstoppable(type("Mine", (Meter,), {"name": "mine", "__init__": fail}))
-    assert re.search(r"Mine can't be created: test_class_faults.py:\d+, in fail: OSError: no camera", reason)
+    mine = type("Mine", (Meter,), {"name": "mine", "__init__": fail})
+    reason = main(mine) if main is unstoppable else (main(mine, ["--port", "41231"]), capfd.readouterr().err)[1]
+    assert re.search(r"Mine can't be created: test_class_faults.py:\d+, in fail: OSError: no camera\.\n?$", reason)
+    assert "Traceback" not in reason
 
 
 WRONG = [

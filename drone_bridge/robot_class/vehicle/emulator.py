@@ -24,7 +24,16 @@ from drone_bridge.programs.options import ProgramParser, add_ports, add_run, add
 from drone_bridge.programs.program import CANNOT_START, TrajectoryFile, print_event, run_program
 from drone_bridge.programs.session_output import SessionOutput
 from drone_bridge.robot_class.links import robots_link
-from drone_bridge.robot_class.robot import Command, Robot, Telemetry, first_link, further_links, port_parameters, sized
+from drone_bridge.robot_class.robot import (
+    Command,
+    Robot,
+    Telemetry,
+    first_link,
+    further_links,
+    port_parameters,
+    sized,
+    uncreatable,
+)
 from drone_bridge.robot_class.vehicle.body import EmulatedBody
 from drone_bridge.robot_class.vehicle.robot_session import CLASS_ERRORS, RobotClassVehicleSession
 from drone_bridge.session.node_parameters import NodeParameters
@@ -98,6 +107,8 @@ def emulate(
     """Run until cancelled, or for --duration. Raises LinkError and OSError."""
     trajectory = TrajectoryFile.wanted(options.trajectory, COLUMNS, stack)
     robot = sized(robot, partial(getattr, options))
+    if reason := uncreatable(robot):
+        raise ValueError(reason)
     path: str | None = getattr(options, "pty", None)
     baud = getattr(first_link(robot), "baud", 0)
     link: Link = PseudoTerminal(path, baud) if path else robots_link(robot, options.host, options.port)

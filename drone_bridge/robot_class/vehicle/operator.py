@@ -15,7 +15,15 @@ from drone_bridge.programs.program import print_retry, run_program
 from drone_bridge.programs.script import PlannedCommands, Script
 from drone_bridge.robot_class.client_session import OperatorParameters, RobotClassOperatorSession
 from drone_bridge.robot_class.links import client_link, login_text
-from drone_bridge.robot_class.robot import Robot, first_link, further_links, is_stream, port_parameters, sized
+from drone_bridge.robot_class.robot import (
+    Robot,
+    first_link,
+    further_links,
+    is_stream,
+    port_parameters,
+    sized,
+    unstoppable,
+)
 from drone_bridge.session.tilt_pilot import TiltPilot
 from drone_bridge.wire.addresses import address_name
 
@@ -25,6 +33,8 @@ def operate(
 ) -> int:
     """Follow the plan. Raises LinkError and ValueError."""
     robot = sized(robot, partial(getattr, options))
+    if reason := unstoppable(robot):
+        raise ValueError(reason)
     host, number, serial = options.host, options.port, options.serial
     ports = {name: getattr(options, f"{name}_port") for name in further_links(robot)}
     link = client_link(robot, host, number, print_retry, ports=ports, serial=serial)

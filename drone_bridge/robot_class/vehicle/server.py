@@ -22,10 +22,12 @@ from drone_bridge.robot_class.robot import (
     image_of,
     is_stream,
     sized,
+    uncreatable,
 )
 from drone_bridge.robot_class.topics import REFUSED_IMAGES, RobotClassTranslation, assemble, make_rows
 from drone_bridge.robot_class.vehicle.robot_session import RobotClassVehicleSession
 from drone_bridge.ros.commands.command_axes import FullScale, velocity_from_shares
+from drone_bridge.ros.node.autostart import IncorrigibleError
 from drone_bridge.ros.node.common_parameters import (
     ALLOWED_PEERS,
     NEUTRAL_TIME,
@@ -85,6 +87,8 @@ class RobotClassServer(ProtocolNode):
         watch_methods(self)
         self.robot = sized(type(self).robot, self.parameters.__getitem__)
         self.get_logger().info(f"The robot {self.robot.name} is described by {self.robot.KIND.module}.")
+        if reason := uncreatable(self.robot):
+            raise IncorrigibleError(reason)
         get = self.parameters.__getitem__
         self._allowed_peers = read_allowed_peers(self.parameters) if not is_stream(self.robot) else None
         names, refuse_image = DroneFrameNames(get("frame_prefix")), partial(self.report.count_and_warn, REFUSED_IMAGES)
