@@ -58,6 +58,8 @@ class Measurement:
     """Whether the vehicle is in the air and follows commands."""
     is_charging: bool | None = None
     """Whether the battery is on a charger."""
+    scan: tuple[float, ...] | None = None
+    """Distances along the rays of a turn of a lidar, m, from its first ray to the left. inf: nothing within reach."""
     imu_yaw: float | None = None
     """Heading of an IMU that drifts apart from `yaw`, rad, for `imu/data`."""
     disobeys: str = ""

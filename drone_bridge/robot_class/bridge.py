@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
+from drone_bridge.motion.quaternions import quaternion_from_euler
 from drone_bridge.net.clock import elapsed_s
 from drone_bridge.net.link_loop import Link
 from drone_bridge.pictures.camera import CameraTopics, camera_parameters
@@ -50,7 +51,7 @@ from drone_bridge.ros.node.request_services import PendingRequest, RequestServic
 from drone_bridge.ros.topics.covariances import twist_covariance_parameter
 from drone_bridge.ros.topics.frames import DroneFrameNames
 from drone_bridge.ros.topics.topic_publishers import TopicPublishers
-from drone_bridge.ros.topics.transforms import rangefinder_transform
+from drone_bridge.ros.topics.transforms import rangefinder_transform, transform
 from drone_bridge.ros.topics.wheel_odometry import TWIST_VARIANCES
 from drone_bridge.session.feedback import Feedback
 from drone_bridge.session.obstacles import Obstacle
@@ -122,9 +123,14 @@ class RobotClassBridge(ProtocolNode):
         names = read(DroneFrameNames, self.parameters)
         variances = self.parameters["twist_covariance_diagonal"] if reports_velocity(robot) else TWIST_VARIANCES
         refuse = partial(self.report.count_and_warn, REFUSED_IMAGES)
-        translation = RobotClassTranslation(names, image_of(robot), twist_variances=variances, refuse_image=refuse)
-        below = [rangefinder_transform(names)] if "range" in robot.standard_topics else []
-        self._topics = TopicPublishers(self, make_rows(robot), translation, below)
+        translation = RobotClassTranslation(
+            names, image_of(robot), lidar=robot.lidar, twist_variances=variances, refuse_image=refuse
+        )
+        sensors = [rangefinder_transform(names)] if "range" in robot.standard_topics else []
+        if lidar := robot.lidar:
+            heading = quaternion_from_euler(0.0, 0.0, lidar.yaw)
+            sensors.append(transform(names.base_link, names.laser, lidar.mount, heading))
+        self._topics = TopicPublishers(self, make_rows(robot), translation, sensors)
         self._unsent = UnsentTopics(robot, translation)
         self._pose = None if robot.absolute_pose else make_pose(self, *maxima(robot))
         self._pictures: CameraTopics | None = None

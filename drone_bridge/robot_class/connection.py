@@ -10,8 +10,9 @@ serial line and datagrams.
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from drone_bridge.kind import Sent, Side
@@ -32,6 +33,7 @@ from drone_bridge.robot_class.robot import (
     further_links,
     image_of,
     is_stream,
+    rays_of,
     sample_command,
     step_bytes,
 )
@@ -206,7 +208,7 @@ class RobotClassConnection(EventSource[Packet | ConnectionClosed]):
             decode = getattr(self.robot, f"decode_{link}", self.robot.decode_report)
             meaning = decode(data)
             if isinstance(meaning, Telemetry):
-                telemetry, left_out = possible_telemetry(meaning, self.robot.own_topics)
+                telemetry, left_out = possible_telemetry(meaning, self.robot.own_topics, rays_of(type(self.robot)))
                 if left_out:
                     self.left_out = tuple(f"{decode.__qualname__}() {each}" for each in left_out)
                 return StatePacket(data, telemetry)
@@ -277,7 +279,7 @@ def conversation(robot: type[Robot]) -> Sequence[Sent]:
         add(Side.OPERATOR, step if isinstance(step, bytes) else step_bytes(step[0]))
     add(Side.OPERATOR, encoded(client, sample_command(robot)))
     with contextlib.suppress(*(DECODE_ERRORS if further_links(robot) else ())):  # these may have another framing
-        add(Side.VEHICLE, its_end.encode_report(SAMPLE) or b"")
+        add(Side.VEHICLE, its_end.encode_report(sample(robot)) or b"")
     if robot.camera and robot.camera.ask:
         add(Side.OPERATOR, robot.camera.ask)
     for name, request in robot.all_requests.items():
@@ -303,3 +305,11 @@ SAMPLE = Telemetry(
     imu_yaw=0.75,
     is_flying=True,
 )
+
+
+def sample(robot: type[Robot]) -> Telemetry:
+    """Return meanings of a robot's packet, with a scan whose distances differ, if it has a lidar."""
+    if not (lidar := robot.lidar):
+        return SAMPLE
+    reach = (lidar.range_max - lidar.range_min) / lidar.rays
+    return replace(SAMPLE, scan=(math.inf, *(lidar.range_min + reach * each for each in range(1, lidar.rays))))

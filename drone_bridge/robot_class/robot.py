@@ -40,7 +40,7 @@ from drone_bridge.motion.measurement import Measurement
 from drone_bridge.motion.tilted_drone import Shares, TiltedDrone
 from drone_bridge.robot_class import returned
 from drone_bridge.robot_class.parts import Parts
-from drone_bridge.robot_class.transports import Camera, Delimited, Framing, Link, Packets, Serial, Udp
+from drone_bridge.robot_class.transports import Camera, Delimited, Framing, Lidar, Link, Packets, Serial, Udp
 from drone_bridge.session.session import ENDS_FLIGHT
 from drone_bridge.wire.json_numbers import is_number
 
@@ -64,7 +64,7 @@ RANGES |= {"rate": (1.0, 200.0), "link_timeout_s": (0.2, 600.0)}
 SIZES = 1e-6, 1e6
 #: Field of BodyVelocity for each axis.
 AXES = {"x": "forward", "y": "left", "z": "up", "yaw": "turn"}
-STANDARD_TOPICS = ("odom", "battery_state", "height", "velocity", "imu/data", "flying", "range")
+STANDARD_TOPICS = ("odom", "battery_state", "height", "velocity", "imu/data", "flying", "range", "scan")
 
 
 #: Report of a robot. A number that is not finite counts as not reported.
@@ -178,6 +178,8 @@ class Robot:
     """Whether the bridge integrates velocity to a position, with the height and attitude that are reported. Without
     them, in the plane."""
     camera: ClassVar[Camera | None] = None
+    lidar: ClassVar[Lidar | None] = None
+    """Lidar of `topics` with scan."""
     requests: ClassVar[Mapping[str, Request | bytes]] = {}
     """Packets sent by services of the bridge, by the services' names. The page supports takeoff and land.
 
@@ -372,6 +374,10 @@ def _check(robot: type[Robot]) -> None:
         is_right = (value := getattr(robot, name)) is None or (is_number(value) and low <= value <= high)
         _refuse(not is_right, f"{name} is {value!r}, and must be from {low:g} to {high:g}.")
     _refuse(isinstance(robot.keeps, str), f"keeps is the text {robot.keeps!r}, and must be a tuple such as ('x', 'y').")
+    lidar = robot.lidar
+    _refuse(("scan" in robot.standard_topics) != bool(lidar), "topics must have scan if it has a lidar, and only then.")
+    is_right = not lidar or (0 <= lidar.range_min < lidar.range_max and min(lidar.rays, lidar.scan_s) > 0)
+    _refuse(not is_right, f"lidar is {lidar}: its reach, rays and scan_s must be above 0, and range_max > range_min.")
     if camera := robot.camera:
         is_known, link = camera.encoding in ("rgb8", "jpeg", "h264"), camera.link
         _refuse(not is_known, f"camera has encoding {camera.encoding!r}, and may have rgb8, jpeg or h264.")
@@ -552,6 +558,11 @@ def reports(robot: type[Robot]) -> bool:
 def further_links(robot: type[Robot]) -> dict[str, Link]:
     """Return the ports of ours to which a robot sends reports, by their links' names."""
     return dict(tuple(robot.links.items())[1:])
+
+
+def rays_of(robot: type[Robot]) -> int:
+    """Return the number of rays of its lidar, 0 without one."""
+    return robot.lidar.rays if robot.lidar else 0
 
 
 def image_of(robot: type[Robot]) -> str:

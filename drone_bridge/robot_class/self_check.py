@@ -20,7 +20,7 @@ from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.motion.planar_pose import PlanarPose
 from drone_bridge.motion.tilted_drone import Shares
 from drone_bridge.robot_class.client_session import OperatorParameters, RobotClassOperatorSession
-from drone_bridge.robot_class.connection import SAMPLE, Packet, RobotClassConnection, StatePacket, packets
+from drone_bridge.robot_class.connection import SAMPLE, Packet, RobotClassConnection, StatePacket, packets, sample
 from drone_bridge.robot_class.returned import described
 from drone_bridge.robot_class.robot import (
     AXES,
@@ -52,7 +52,7 @@ COMMANDED = 0.5
 TOLERANCE, ROUNDED = 0.05, 0.1
 #: Fastest of the commands that show the steps of the wire, in thousandths of a maximum.
 SLOW = 100
-REPORTED = "position", "yaw", "velocity", "voltage", "charge", "height", "roll", "pitch", "rates", "imu_yaw"
+REPORTED = "position", "yaw", "velocity", "voltage", "charge", "height", "roll", "pitch", "rates", "imu_yaw", "scan"
 #: Reports with a broken byte, and good ones after each, some of which have to be read.
 BROKEN, GOOD = 100, 50
 HUGE = replace(SAMPLE, position=(1e300, -1e300, 1e300), velocity=BodyVelocity(1e300), voltage=1e300, height=1e300)
@@ -98,7 +98,7 @@ class _Talk:
         for step in self.client.handshake():
             data, test = (step, None) if isinstance(step, bytes) else (step_bytes(step[0]), step[1])
             answers = [each for each in self.meanings(data, "handshake()") if isinstance(each, bytes)]
-            if test and not any(map(test, answers)) and (report := self.report(SAMPLE)):
+            if test and not any(map(test, answers)) and (report := self.report(sample(robot))):
                 test(report)
 
     def meanings(self, data: bytes, method: str) -> list[Any]:
@@ -183,7 +183,7 @@ def _commanded(robot: type[Robot], axis: str, share: float) -> Command:
 
 def _reports(robot: type[Robot], talk: _Talk) -> Iterator[str]:
     """Compare a report with what the client reads, at once and later. A huge one is encoded, or refused."""
-    if not (report := talk.report(SAMPLE)):
+    if not (report := talk.report(told := sample(robot))):
         return
     link = next(iter(further_links(robot)), next(iter(robot.links)))
     _split(framing_of(robot.links[link], to_robot=False), report, "encode_report()", link)
@@ -195,10 +195,11 @@ def _reports(robot: type[Robot], talk: _Talk) -> Iterator[str]:
     if refused or not heard:
         return
     for name in REPORTED:
-        here, there = (_numbers(getattr(each, name)) for each in (SAMPLE, heard[0]))
-        pairs = zip(here, there, strict=False)
-        if any(other and abs(one - other) > TOLERANCE * abs(one) + ROUNDED for one, other in pairs):
-            yield f".encode_report() of {name} {here} is read as {there}: a sign or unit of one of both is wrong."
+        here, *others = (_numbers(getattr(each, name)) for each in (told, *heard))
+        there = next(filter(None, others), ())
+        if any(other and not _are_close(one, other) for one, other in zip(here, there, strict=False)):
+            wrong = "a sign or unit of one of both is wrong"
+            yield f".encode_report() of {name} {here!s:.60} is read as {there!s:.60}: {wrong}."
     reports = report, talk.report(replace(SAMPLE, position=(1.5, -1.0, 0.0)))
     if _heard(robot, *reports) != _heard(robot, *reports, pause_s=PAUSE_S):
         yield ".decode_report() depends on the time between two reports. Use a time of the robot, or leave that out."
@@ -246,6 +247,10 @@ def _read(heard: list[Telemetry], begin: int, name: str) -> tuple[float, ...]:
     if is_mean:
         return tuple(sum(column) / len(rows) for column in zip(*rows, strict=True))
     return tuple(last - first for first, last in zip(rows[0], rows[-1], strict=True)) if rows else ()
+
+
+def _are_close(one: float, other: float) -> bool:
+    return one == other or abs(one - other) <= TOLERANCE * min(abs(one), abs(other)) + ROUNDED
 
 
 def _numbers(value: Any) -> tuple[float, ...]:
@@ -332,13 +337,13 @@ def reports(robot: type[Robot], seconds: int) -> Iterator[tuple[StatePacket, flo
     session, talk, link = _session(robot, None), _Talk(robot), next(iter(further_links(robot)), "")
     session.connected("" if is_stream(robot) else None, 0.0)
     for now_s in range(seconds):
-        actions = session.receive(talk.report(SAMPLE), link, now_s)
+        actions = session.receive(talk.report(sample(robot)), link, now_s)
         yield from ((each.message, now_s) for each in actions if isinstance(each, Publish))
 
 
 def samples(robot: type[Robot]) -> Iterator[StatePacket]:
     """Yield a report as a client reads it, over a further link if there is one."""
-    return (StatePacket(b"", each) for each in _heard(robot, _Talk(robot).report(SAMPLE)))
+    return (StatePacket(b"", each) for each in _heard(robot, _Talk(robot).report(sample(robot))))
 
 
 def _resync(robot: type[Robot], talk: _Talk) -> Iterator[str]:

@@ -19,11 +19,13 @@ FULL = 1.1
 LONGEST_TEXT = 100
 
 
-def possible_telemetry(telemetry: Measurement, own_topics: Mapping[str, str]) -> tuple[Measurement, list[str]]:
+def possible_telemetry(
+    telemetry: Measurement, own_topics: Mapping[str, str], rays: int = 0
+) -> tuple[Measurement, list[str]]:
     """Return telemetry with float numbers, and why values were left out, as in "has charge=12, which must be ...".
 
     A charge or voltage that is not finite counts as not reported. `own_topics` are the types of the messages in
-    `extra` by topic.
+    `extra` by topic, and `rays` is the number of distances of a scan.
     """
     changed: dict[str, Any] = {}
     left_out = []
@@ -37,6 +39,9 @@ def possible_telemetry(telemetry: Measurement, own_topics: Mapping[str, str]) ->
                 except (TypeError, ValueError, AttributeError, OverflowError):
                     changed[name] = None
                     left_out.append(f"has {name}={value!r:.60}, which must be {expected}")
+    if len(scan := changed.get("scan") or ()) not in (0, rays):
+        changed["scan"] = None
+        left_out.append(f"has a scan of {len(scan)} distances, and its lidar has {rays} rays")
     messages = telemetry.extra if isinstance(telemetry.extra, Mapping) else {}
     changed["extra"] = {name: each for name, each in messages.items() if _type_name(each) == own_topics.get(name)}
     for name, message in messages.items():
@@ -70,6 +75,13 @@ def _within(low: float, high: float, most: float = math.inf) -> Callable[[Any], 
 def _vector(value: Any) -> tuple[float, float, float] | None:
     x, y, z = (_number(each) for each in value)
     return None if x is None or y is None or z is None else (x, y, z)
+
+
+def _scan(value: Any) -> tuple[float, ...]:
+    distances = tuple(map(float, value))
+    if any(each < 0 for each in distances):
+        raise ValueError
+    return distances
 
 
 def _velocity(value: Any) -> BodyVelocity | None:
@@ -109,6 +121,7 @@ _FIELDS: Mapping[str, tuple[Callable[[Any], Any], str]] = {
     "roll pitch": (_within(-math.tau, math.tau), "an angle in radians"),
     "position rates acceleration": (_vector, "three numbers"),
     "velocity": (_velocity, f"a BodyVelocity of at most {FASTEST:g} m/s and rad/s"),
+    "scan": (_scan, "distances, from 0"),
     "image": (_image, "bytes or a Picture"),
     "is_flying is_charging": (_truth, "True or False"),
     "disobeys": (_text, "a text"),

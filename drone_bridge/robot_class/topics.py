@@ -13,7 +13,7 @@ from typing import Any
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Twist, TwistWithCovarianceStamped
 from nav_msgs.msg import Odometry
-from sensor_msgs.msg import BatteryState, CompressedImage, Image, Range
+from sensor_msgs.msg import BatteryState, CompressedImage, Image, LaserScan, Range
 from std_msgs.msg import Bool
 from tf2_msgs.msg import TFMessage
 
@@ -30,8 +30,10 @@ from drone_bridge.motion.vectors import Triple
 from drone_bridge.pictures.topics import H264_ROW, PICTURE_ROWS
 from drone_bridge.robot_class import self_check
 from drone_bridge.robot_class.connection import StatePacket
-from drone_bridge.robot_class.robot import Robot, Telemetry, image_of
+from drone_bridge.robot_class.robot import Robot, Telemetry, image_of, rays_of
+from drone_bridge.robot_class.scans import distances_of, laser_scan
 from drone_bridge.robot_class.telemetry import possible_telemetry
+from drone_bridge.robot_class.transports import Lidar
 from drone_bridge.ros.qos import newest
 from drone_bridge.ros.topics.covariances import (
     UNKNOWN_VARIANCE,
@@ -72,6 +74,7 @@ class RobotClassTranslation(MeasuredMessages[StatePacket]):
         names: DroneFrameNames,
         image: str,
         *,
+        lidar: Lidar | None = None,
         twist_variances: Sequence[float] = TWIST_VARIANCES,
         refuse_image: Callable[[str], None] = lambda sentence: None,
     ) -> None:
@@ -80,11 +83,12 @@ class RobotClassTranslation(MeasuredMessages[StatePacket]):
         Args:
             names: names of the frames.
             image: encoding of the images in the reports; empty for none.
+            lidar: the robot's lidar, if it has one.
             twist_variances: six variances of a reported velocity, (m/s)^2 and (rad/s)^2.
             refuse_image: receives a sentence about each unconvertible image.
         """
         super().__init__(names)
-        self._refuse_image = refuse_image
+        self._refuse_image, self._lidar = refuse_image, lidar
         self._covariances = OdometryCovariances(POSE_VARIANCES, twist_variances)
         self._twist_covariance = covariance_from_diagonal(twist_variances)
         self._without_velocity = OdometryCovariances(POSE_VARIANCES, [UNKNOWN_VARIANCE] * 6)
@@ -161,6 +165,14 @@ class RobotClassTranslation(MeasuredMessages[StatePacket]):
         message = Range(radiation_type=Range.INFRARED, range=height, max_range=math.inf)
         message.header.stamp, message.header.frame_id = stamp, self.names.altimeter
         return message
+
+    def scan(self, told: StatePacket, stamp: Time) -> LaserScan | None:
+        distances = told.meaning.scan
+        return laser_scan(self._lidar, distances, self.names.laser, stamp) if self._lidar and distances else None
+
+    def wire_scan(self, message: LaserScan) -> dict[str, Any]:
+        distances = distances_of(self._lidar, message) if self._lidar else None
+        return {"scan": distances} if distances else {}
 
     def flying(self, told: StatePacket, _: Time) -> Bool | None:
         return None if told.meaning.is_flying is None else Bool(data=told.meaning.is_flying)
@@ -257,6 +269,7 @@ _STANDARD = {
             "flying", Bool, StatePacket, _T.flying, _T.wire_flying, meaning="whether it is in the air; latched"
         ),
         _row("range", _T.range, None, "its height above the ground, measured downwards"),
+        _row("scan", _T.scan, _T.wire_scan, "distances by its lidar, counter-clockwise; inf: nothing within reach"),
     )
 }
 _TF = _row("/tf", _T.transform, if_parameter="publish_tf")
@@ -303,7 +316,7 @@ def faults(robot: type[Robot]) -> Iterator[str]:
     if found := list(self_check.faults(robot)):
         yield from found
         return
-    unsent = UnsentTopics(robot, RobotClassTranslation(DroneFrameNames(), image_of(robot)))
+    unsent = UnsentTopics(robot, RobotClassTranslation(DroneFrameNames(), image_of(robot), lidar=robot.lidar))
     for told, now_s in self_check.reports(robot, math.ceil(UNSENT_S) + 2):
         unsent.reported(told, now_s)
     if unsent.facts:
@@ -329,7 +342,7 @@ def assemble(
     if not (fields or extra) and (robot.standard_topics or robot.own_topics):
         raise MissingTopicError(" or ".join((*robot.standard_topics, *robot.own_topics)))
     telemetry = Telemetry(**_levelled(fields), extra=extra, time_s=stamp.sec + stamp.nanosec / 1e9)
-    return StatePacket(b"", possible_telemetry(telemetry, robot.own_topics)[0])
+    return StatePacket(b"", possible_telemetry(telemetry, robot.own_topics, rays_of(robot))[0])
 
 
 def make_table(robot: type[Robot]) -> TopicTable:
@@ -337,7 +350,7 @@ def make_table(robot: type[Robot]) -> TopicTable:
     pictures = (H264_ROW, *PICTURE_ROWS) if robot.camera and robot.camera.link else ()
     return TopicTable(
         (*make_rows(robot), *(replace(row, name=f"{CAMERA}{row.name}") for row in pictures)),
-        lambda: RobotClassTranslation(DroneFrameNames(), image_of(robot)),
+        lambda: RobotClassTranslation(DroneFrameNames(), image_of(robot), lidar=robot.lidar),
         {StatePacket: partial(assemble, robot)},
         samples=partial(self_check.samples, robot),
     )

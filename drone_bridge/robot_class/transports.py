@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Packets: framing of a Robot's binary packets. Further framings, and the links of a Robot: Udp, Tcp, Serial, Camera.
+"""Packets: framing of a Robot's binary packets. Further framings, the links of a Robot, and Camera and Lidar.
 
 A class names its links. The first one carries its commands, and `host`, `port`, `serial` and `baud` are its parameters.
 Others receive what the robot sends of its own accord to a port of ours.
@@ -7,6 +7,7 @@ Others receive what the robot sends of its own accord to a port of ours.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -118,6 +119,26 @@ class Serial:
 
 #: A link of a Robot.
 Link = Udp | Tcp | Serial
+
+
+@dataclass(frozen=True, slots=True)
+class Lidar:
+    """Lidar that turns in its plane, whose rays are of `Telemetry.scan`."""
+
+    range_min: float
+    range_max: float
+    """Shortest and longest distance that it measures, m."""
+    scan_s: float
+    """Time of a turn, s, from the first ray of a scan to that of the next one."""
+    rays: int = 360
+    """Number of rays of each scan."""
+    angle_min: float = 0.0
+    """Direction of the first ray in its frame `laser`, rad: 0 is forward. Further ones are to the left of it."""
+    increment: float = math.tau / 360
+    """Angle from each ray to the next, rad."""
+    mount: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    yaw: float = 0.0
+    """Place, m, and heading, rad, of this frame in `base_link`."""
 
 
 @dataclass(frozen=True, slots=True)

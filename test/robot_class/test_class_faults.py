@@ -249,6 +249,9 @@ WRONG = [
     ({"extra": {"far": Range()}}, "extra['far'], which is none of its topics: near"),
     ({"extra": {"near": Float32()}}, "has std_msgs/Float32 for its topic near, which must be sensor_msgs/Range"),
     ({"extra": [Range()]}, "extra"),
+    ({"scan": (1.0, -1.0)}, "has scan=(1.0, -1.0), which must be distances"),
+    ({"scan": 1.0}, "scan"),
+    ({"scan": (1.0,)}, "has a scan of 1 distances, and its lidar has 0 rays"),
 ]
 
 

@@ -21,7 +21,7 @@ from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.motion.dead_reckoning import DeadReckoning
 from drone_bridge.motion.measurement import Measurement
 from drone_bridge.pictures.topics import CameraPicture, CameraTranslation, VideoPacket
-from drone_bridge.robot_class import Camera, Picture, Robot, Telemetry, Udp
+from drone_bridge.robot_class import Camera, Lidar, Picture, Robot, Telemetry, Udp
 from drone_bridge.robot_class.connection import StatePacket
 from drone_bridge.robot_class.robot import STANDARD_TOPICS
 from drone_bridge.ros.topics.frames import DroneFrameNames
@@ -39,6 +39,7 @@ class WithJpegs(Robot):
 
     name, control = "robot_with_jpegs", Udp(1)
     model, topics, camera = "drone", STANDARD_TOPICS, Camera("jpeg")
+    lidar = Lidar(0.1, 5.0, 0.2, rays=1)
 
 
 class WithPixels(Robot):
@@ -56,7 +57,7 @@ def jpeg():
 
 def further(name):
     """Return wire messages that the sample conversation of a protocol lacks."""
-    told = Telemetry((1.0, 2.0, 3.0), 0.5, BodyVelocity(1.0), 12.0, 0.5, 3.0, jpeg(), roll=0.1, pitch=0.1)
+    told = Telemetry((1.0, 2.0, 3.0), 0.5, BodyVelocity(1.0), 12.0, 0.5, 3.0, jpeg(), roll=0.1, pitch=0.1, scan=(1.0,))
     if name == "testbed":
         return [SensorFrame(bytes(6), bytes(6), 0.0, 0.0, yaw=0.0, position=(1.0, 2.0, 3.0))]
     if name == "dronegui":

@@ -15,6 +15,7 @@ import type { Fleet } from "./fleet";
 import { Goals } from "./goals";
 import type { Helm } from "./helm";
 import { whenRestarted } from "./restarts";
+import { Scans } from "./scans";
 import { GRID_M, SceneKey } from "./scene_key";
 import type { Stream } from "./stream";
 import { Trail } from "./trail";
@@ -109,6 +110,7 @@ export class Scene {
   #isVisible = true;
   #follow: HTMLInputElement;
   #goals: Goals;
+  #scans: Scans;
   #levelPose = new Matrix4();
   #levelEnds: (() => void)[] = [];
   #levelPrefix = "";
@@ -121,6 +123,7 @@ export class Scene {
 
   constructor(private stream: Stream, private fleet: Fleet, private helm: Helm, say: (text: string) => void) {
     this.#transforms = new Transforms(stream);
+    this.#scans = new Scans(this.#world, stream, this.#transforms);
     this.#goals = new Goals(this.#world, this.#camera, stream, helm, fleet, say);
     this.#follow = h("input", { type: "checkbox", checked: true });
     const reset = h("button.small", { onclick: () => this.#lookFromBehind(), title: "View from behind the vehicle" }, "Reset view");
@@ -375,6 +378,7 @@ export class Scene {
       if (body.goneMs === undefined && (!isTop || body !== chosen)) body.trail.add(body.object.position, performance.now());
     }
     this.#placeMarks(root, lift);
+    this.element.dataset["scanned"] = String(this.#scans.place(root, lift));
     this.#goals.place(root, chosen?.object, (frame) => (frame === root || frame === "" ? new Matrix4() : this.#transforms.toRoot(frame, root)));
     this.#target.visible = this.#targetDistance !== undefined && chosen !== undefined && chosen.object.visible;
     if (this.#target.visible) {

@@ -6,8 +6,10 @@ import math
 from dataclasses import astuple
 
 from drone_bridge.motion.body_velocity import BodyVelocity
+from drone_bridge.motion.planar_pose import PlanarPose
 from drone_bridge.motion.tilted_drone import Shares, pull_of
 from drone_bridge.robot_class.robot import NEUTRALS, Command, Robot, Telemetry, as_commanded
+from drone_bridge.robot_class.vehicle.room import EmulatedLidar
 
 #: Time constant of a change of velocity.
 RESPONSE_S = 0.3
@@ -31,6 +33,7 @@ class EmulatedBody:
         self.wanted: Command = NEUTRALS[robot.drone is not None]
         self._takes_off = "takeoff" in robot.requests
         self.phase = STANDS if self._takes_off else FOLLOWS
+        self._lidar = EmulatedLidar(robot.lidar) if robot.lidar else None
 
     @property
     def is_moving(self) -> bool:
@@ -72,6 +75,8 @@ class EmulatedBody:
             self.phase = FOLLOWS
         elif self.phase == LANDS and self.z <= 0.0:
             self.phase, self.velocity = STANDS, BodyVelocity()
+        if self._lidar:
+            self._lidar.turn(self.time_s, PlanarPose(self.x, self.y, self.heading))
 
     def _tilt(self, shares: Shares, seconds: float) -> None:
         """Follow shares by the model of the drone. The velocity is level, so it turns with the heading."""
@@ -106,4 +111,5 @@ class EmulatedBody:
             is_flying=is_flying,
             is_charging=False,
             time_s=self.time_s,
+            scan=self._lidar.scan if self._lidar else None,
         )

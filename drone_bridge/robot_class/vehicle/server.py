@@ -92,7 +92,9 @@ class RobotClassServer(ProtocolNode):
         get = self.parameters.__getitem__
         self._allowed_peers = read_allowed_peers(self.parameters) if not is_stream(self.robot) else None
         names, refuse_image = DroneFrameNames(get("frame_prefix")), partial(self.report.count_and_warn, REFUSED_IMAGES)
-        self._translation = RobotClassTranslation(names, image_of(self.robot), refuse_image=refuse_image)
+        self._translation = RobotClassTranslation(
+            names, image_of(self.robot), lidar=self.robot.lidar, refuse_image=refuse_image
+        )
         self._sources = TopicSubscriptions(self, make_rows(self.robot), self._translation)
         self._velocities = VelocityPublisher(self, names.base_link if self.robot.drone else None)
         targets = {name: get(f"target.{name}") for name in self.robot.requests}

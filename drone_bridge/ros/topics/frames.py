@@ -48,7 +48,7 @@ class FrameNames:
 
 
 class DroneFrameNames(FrameNames):
-    """tf frames of a drone with one camera and a rangefinder."""
+    """tf frames of a drone with one camera, a rangefinder and a lidar."""
 
     __slots__ = ()
 
@@ -56,6 +56,11 @@ class DroneFrameNames(FrameNames):
     def altimeter(self) -> str:
         """Rangefinder frame, whose x axis points down."""
         return f"{self.frame_prefix}altimeter_link"
+
+    @property
+    def laser(self) -> str:
+        """Lidar frame."""
+        return f"{self.frame_prefix}laser"
 
     @property
     def footprint(self) -> str:
