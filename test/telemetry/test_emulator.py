@@ -65,8 +65,8 @@ def test_with_a_socket_for_each_document_ports_differ(emulate, bridge):
 
 
 def test_a_bad_landing_does_not_end_it_and_its_exit_status_is_1(emulate, bridge):
-    drone = emulate("--until-landed", "--height", "2", "--speed", "5", "--no-images")
-    bridge.receive()
+    drone = emulate("--until-landed", "--height", "2", "--speed", "5", "--no-images", "--lie", "velocity-zero")
+    assert bridge.receive().velocity == (0.0, 0.0, 0.0)
     bridge.command(thrust=-1.0)
     drone.wait_for_line("^touchdown on the ground at .* vertical speed 2.* bad$")
     bridge.command(thrust=1.0)

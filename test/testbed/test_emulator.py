@@ -3,13 +3,14 @@
 
 import csv
 import math
+from types import SimpleNamespace
 
 import pytest
 from processes import Process
 from testbed_autopilot import AutopilotPeer
 
-from drone_bridge.testbed.codec import ConnectionClosed, MotionParameters
-from drone_bridge.testbed.vehicle.emulator.__main__ import parse, stream_options
+from drone_bridge.testbed.codec import ConnectionClosed, MotionParameters, SensorFrame
+from drone_bridge.testbed.vehicle.emulator.__main__ import parse, sensed, stream_options
 
 EMULATOR = ("drone_bridge.testbed.vehicle.emulator", "--port", 0, "--width", "20", "--height", "10")
 HOVER = MotionParameters(0, 0, 0, 9.81)
@@ -21,6 +22,12 @@ def test_split_answer_is_acknowledged_at_once_unless_default_sockets(has_default
     options = stream_options(parse(["--default-sockets"] * has_default_sockets))
     assert options.acknowledges_at_once is not has_default_sockets
     assert options.waits_for_acknowledgements is has_default_sockets
+
+
+def test_one_of_ten_positions_jumps():
+    frame, lie = SensorFrame(b"", b"", 2.0, 0.0, 0.0, 0.0, (1.0, 2.0, 3.0)), parse(["--lie", "position-jumps"]).lie
+    places = [sensed(SimpleNamespace(sense=lambda: frame, steps=step), lie).position for step in range(1, 21)]
+    assert [place == (1.0, 2.0, 3.0) for place in places] == [*[True] * 9, False] * 2
 
 
 @pytest.fixture

@@ -35,7 +35,6 @@ from drone_bridge.dronegui.codec import (
     DEFAULT_VIDEO_SOURCE_PORT,
     ControlPacket,
     Controls,
-    Navdata,
 )
 from drone_bridge.dronegui.ports import PortWithOutlet, open_outlet
 from drone_bridge.dronegui.vehicle.device import Gui, GuiDialect
@@ -45,7 +44,6 @@ from drone_bridge.net.connector import Cancellation, LinkError
 from drone_bridge.net.link_loop import ReceivedData
 from drone_bridge.programs.bad_network import BadNetwork
 from drone_bridge.programs.emulation import Emulation
-from drone_bridge.programs.lies import ALTITUDE, BATTERY, HEADING, LATE, NOISE, VELOCITY, FaultyReports, add_lies
 from drone_bridge.programs.missing_package import explain_missing
 from drone_bridge.programs.options import (
     ProgramParser,
@@ -85,7 +83,7 @@ class GuiProgram(Emulation):
         self.is_down = options.camera == DOWN.name
         self._network: BadNetwork[ReceivedData] = BadNetwork(options.loss, options.reorder, options.seed)
         self._gui = self._started()
-        self._navdata_number, self._lies = 0, FaultyReports[list[Navdata]](dict(options.lie))
+        self._navdata_number = 0
         self._sender, self._phase = "", flight.phase
         self._reports = LimitedReports()
         self._was_hearing = self._was_reset = False
@@ -168,7 +166,7 @@ class GuiProgram(Emulation):
         self._was_hearing = is_hearing
         if not self._gui.navdata_is_due(self._flight.time):
             return
-        datagrams = [self._gui.navdata(block) for block in blocks(self._flight, self._navdata_number, self._lies)]
+        datagrams = [self._gui.navdata(block) for block in blocks(self._flight, self._navdata_number)]
         self._navdata_number += 1
         for datagram in datagrams:
             for address in self._gui.receivers(self._flight.time):
@@ -254,7 +252,6 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     add_number(video, "--video-port", DEFAULT_VIDEO_PORT, "port of the controllers' hosts; 0 disables video", port)
     add_number(video, "--video-source-port", DEFAULT_VIDEO_SOURCE_PORT, SOURCE_PORT, port)
     drone = parser.add_argument_group("drone")
-    add_lies(drone, (*VELOCITY, *ALTITUDE, *HEADING, *BATTERY), (LATE, NOISE))
     add_number(drone, "--gusts", 0.0, "standard deviation, m/s", not_negative)
     add_run(parser, seed_of="gusts, ground, losses and reordering", duration="seconds")
     return parser.parse_args(arguments)

@@ -19,7 +19,6 @@ from drone_bridge.dronegui.codec import (
     VisionDetect,
 )
 from drone_bridge.motion.vectors import turned
-from drone_bridge.programs.lies import FaultyReports
 from drone_bridge.vision.seen_tag import seen_tag
 
 FULL_BATTERY_FLIES_S = 720.0
@@ -27,27 +26,26 @@ FULL_BATTERY_FLIES_S = 720.0
 DETECTION_EVERY = 5
 
 
-def blocks(flight: ArDroneFlight, number: int, lies: FaultyReports[list[Navdata]] | None = None) -> list[Navdata]:
+def blocks(flight: ArDroneFlight, number: int) -> list[Navdata]:
     """Return the blocks that the drone sends together; `number` counts these groups."""
-    result: list[Navdata] = [_demo(flight, number, lies or FaultyReports())]
+    result: list[Navdata] = [_demo(flight, number)]
     if number % DETECTION_EVERY == 0:
         result += [_detection(flight), OtherNavdata("iphoneangles", {"enable": 1, "ax": 0.0, "ay": 0.0, "az": 1.0})]
     result.append(OtherNavdata("checksum", {"checksum": number}))
-    return lies.delayed(result, flight.time) if lies else result
+    return result
 
 
-def _demo(flight: ArDroneFlight, number: int, lies: FaultyReports[list[Navdata]]) -> Demo:
-    lies.count()
+def _demo(flight: ArDroneFlight, number: int) -> Demo:
     state = STATES[flight.phase]
     if state is FlightState.FLYING and flight.is_hovering:
         state = FlightState.HOVERING
-    vx, vy, vz = (lies.velocity(each) for each in flight.velocity.tolist())
+    vx, vy, vz = flight.velocity.tolist()
     forward, left, _ = turned((vx, vy, vz), -flight.yaw)
     return Demo(
         ctrl_state=state << MAJOR_STATE_SHIFT,
-        vbat_flying_percentage=math.floor(100 * lies.charge(max(0.0, 1 - flight.flown_s / FULL_BATTERY_FLIES_S))),
-        **units.angles(flight.roll, flight.pitch, flight.yaw + math.radians(lies.heading_degrees)),
-        **units.altitude(lies.height(flight.height)),
+        vbat_flying_percentage=math.floor(100 * max(0.0, 1 - flight.flown_s / FULL_BATTERY_FLIES_S)),
+        **units.angles(flight.roll, flight.pitch, flight.yaw),
+        **units.altitude(flight.height),
         **units.velocity(forward, left, 0.0),  # the drone does not measure its vertical speed
         num_frames=number,
     )

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import math
 import socket
 import sys
 from collections.abc import Iterator, Sequence
@@ -34,7 +33,6 @@ from drone_bridge.net.connector import Cancellation, LinkCancelledError, LinkRef
 from drone_bridge.net.datagram_link import DatagramPeer, DatagramPort
 from drone_bridge.programs.bad_network import BadNetwork
 from drone_bridge.programs.emulation import Emulation
-from drone_bridge.programs.lies import ALTITUDE, HEADING, LATE, NOISE, VELOCITY, FaultyReports, add_lies
 from drone_bridge.programs.options import (
     ProgramParser,
     add_address,
@@ -77,21 +75,6 @@ from drone_bridge.wire.events import RemoteProtocolError
 SILENT_S = 5.0
 
 
-def lying(telemetry: DroneTelemetry, lies: FaultyReports[DroneTelemetry]) -> DroneTelemetry:
-    """Return telemetry with the selected fault."""
-    lies.count()
-    altimeter, orientation = telemetry.altimeter, telemetry.imu.orientation
-    altitude = lies.height(altimeter.altitude)
-    yaw = math.remainder(orientation.yaw + math.radians(lies.heading_degrees), math.tau)
-    reported = replace(
-        telemetry,
-        velocity=Vector(*(lies.velocity(each) for each in telemetry.velocity)),
-        altimeter=replace(altimeter, altitude=altitude),
-        imu=replace(telemetry.imu, orientation=orientation._replace(yaw=yaw)),
-    )
-    return replace(lies.delayed(reported, telemetry.timestamp or 0.0), timestamp=telemetry.timestamp)
-
-
 #: Time for which a drone must stand after a good touchdown to count as landed; its telemetry reports that within it.
 STAYS_S = 1.0
 
@@ -124,7 +107,6 @@ class Broadcast(Emulation):
     ) -> None:
         """Prepare to send on an open link."""
         self.step_s = PERIOD_S / options.speed
-        self._lies = FaultyReports[DroneTelemetry](dict(options.lie))
         self._network: BadNetwork[bytes] = BadNetwork(options.loss, options.reorder, options.seed)
         self.sent = self.commands = self.refused = 0
         self._flight, self._link, self._watch, self._options = flight, link, watch, options
@@ -143,7 +125,9 @@ class Broadcast(Emulation):
 
     def step(self, now_s: float) -> None:
         frame = self._flight.frames
-        telemetry = lying(self._flight.advance(), self._lies)
+        telemetry = self._flight.advance()
+        if self._options.lie:
+            telemetry = replace(telemetry, velocity=Vector(0.0, 0.0, 0.0))
         for document in self._documents(frame, telemetry):
             for arriving in self._network.carry(document):
                 self._send(arriving)
@@ -279,7 +263,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     add_number(rover, "--rover-amplitude", 2.0, "of the pattern, m")
     add_flag(rover, "--publish-rover", "also send the rover's telemetry")
     drone = parser.add_argument_group("drone")
-    add_lies(drone, (*VELOCITY, *ALTITUDE, *HEADING), (LATE, NOISE))
+    drone.add_argument("--lie", choices=("velocity-zero",), help="report a wrong measurement (none)")
     add_word(drone, "--start", ("air", "ground"), "start position")
     add_number(drone, "--height", 5.0, "height of a start in the air, m")
     drone.add_argument("--wind", type=triple, metavar="'X Y Z'", default=(0.0, 0.0, 0.0), help="m/s (none)")

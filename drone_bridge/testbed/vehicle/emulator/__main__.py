@@ -21,7 +21,6 @@ from dataclasses import replace
 from drone_bridge.motion.wind import NO_ROTATION, WindRotation
 from drone_bridge.net.connector import Cancellation, LinkCancelledError, LinkError
 from drone_bridge.net.tcp_connection import StreamOptions
-from drone_bridge.programs.lies import NOISE, FaultyReports, add_lies
 from drone_bridge.programs.one_stream import OneStream, make_link
 from drone_bridge.programs.options import (
     ProgramParser,
@@ -53,27 +52,16 @@ from drone_bridge.wire.events import ProtocolError
 SEPARATION, MAX_THRUST, MAX_RATE = 0.25, 25.0, 720.0
 
 
-#: Faults of the time: in milliseconds, frozen from this many seconds on, or running for this many hours already.
-TIME_IN_MS, TIME_STANDS, TIME_HOURS = "time-ms", "time-stands", "time-hours"
-#: Faults of positions: one in ten is wrong by 50 m, or all are 0.
-POSITION_JUMPS, POSITION_ZERO = "position-jumps", "position-zero"
-JUMP_M = 50.0
+#: Fault of positions: one in so many is wrong, by so much, m.
+POSITION_JUMPS, JUMP_EVERY, JUMP_M = "position-jumps", 10, 50.0
 
 
-def lying(frame: SensorFrame, lies: FaultyReports[SensorFrame]) -> SensorFrame:
-    """Return a frame with the selected fault."""
-    lies.count()
-    kinds, time_s, position = lies.kinds, frame.time, frame.position
-    time_s = min(time_s, kinds.get(TIME_STANDS, math.inf)) + 3600.0 * kinds.get(TIME_HOURS, 0.0)
-    time_s *= 1000.0 if TIME_IN_MS in kinds else 1.0
-    if position is not None and POSITION_ZERO in kinds:
-        position = (0.0, 0.0, 0.0)
-    elif position is not None and POSITION_JUMPS in kinds and lies.is_jump:
-        position = (position[0] + JUMP_M, *position[1:])
-    if position is not None:
-        x, y, z = position
-        position = (lies.noisy(x), lies.noisy(y), lies.noisy(z))
-    return replace(frame, time=time_s, position=position)
+def sensed(drone: SimulatedDrone, lie: str | None) -> SensorFrame:
+    """Return the next frame, perhaps with a fault."""
+    frame = drone.sense()
+    if not lie or frame.position is None or drone.steps % JUMP_EVERY:
+        return frame
+    return replace(frame, position=(frame.position[0] + JUMP_M, *frame.position[1:]))
 
 
 def converse(options: argparse.Namespace, drone: SimulatedDrone, stream: OneStream, cancellation: Cancellation) -> bool:
@@ -84,10 +72,9 @@ def converse(options: argparse.Namespace, drone: SimulatedDrone, stream: OneStre
     connection = TestbedConnection(options.layout)
     most_steps = math.inf if options.duration is None else round(options.duration * options.rate)
     stream.send(connection.send(drone.constants))
-    lies = FaultyReports[SensorFrame](dict(options.lie))
     due_s = time.monotonic()
     while drone.steps < most_steps and not (options.until_reached and drone.flight.reached_at is not None):
-        pieces = connection.send_in_pieces(lying(drone.sense(), lies))
+        pieces = connection.send_in_pieces(sensed(drone, options.lie))
         stream.send(*(pieces if options.default_sockets else [b"".join(pieces)]))
         while (event := connection.next_event()) is NEED_DATA:
             if data := stream.receive():
@@ -245,9 +232,8 @@ def _add_camera(parser: ProgramParser) -> None:
 
 
 def _add_world(parser: ProgramParser) -> None:
-    lies = parser.add_argument_group("lies")
-    add_lies(lies, (TIME_IN_MS, POSITION_JUMPS, POSITION_ZERO), (TIME_STANDS, TIME_HOURS, NOISE))
     world = parser.add_argument_group("world")
+    world.add_argument("--lie", choices=(POSITION_JUMPS,), help="report a wrong measurement (none)")
     add_number(world, "--obstacles", 0, "number of grey spheres that may hide the target", count)
     for flag, meaning in (("--target", "centre of the target, m"), ("--wind", "m/s")):
         world.add_argument(flag, type=triple, metavar="'X Y Z'", help=f"{meaning}, instead of a random one")
