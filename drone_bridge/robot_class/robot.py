@@ -108,13 +108,29 @@ class Answer:
     reason: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Move:
+    """Way along the body's axes, and a turn, from the pose in which it begins. `encode_answer` answers its end."""
+
+    forward: float = 0.0
+    left: float = 0.0
+    up: float = 0.0
+    """Along x, y and z, m."""
+    turn: float = 0.0
+    """To the left, rad. It may be several turns."""
+    speed: float = 1.0
+    """Along the way, m/s."""
+    turn_speed: float = 1.0
+    """Of the turn, rad/s."""
+
+
 #: Command of a robot, or of a drone that is steered by tilt.
 Command = BodyVelocity | Shares
 CommandT = TypeVar("CommandT", bound=Command)
 #: Neutral commands.
 NEUTRALS = (BodyVelocity(), Shares())
 #: Meaning of a packet at the robot's end.
-Meaning = Command | Request | bytes | None
+Meaning = Command | Move | Request | bytes | None
 #: Step of a handshake: bytes, or bytes and the test of the packet that answers them. A function in place of the bytes
 #: returns them anew for each repeat, such as with another number.
 Step = bytes | tuple[bytes | Callable[[], bytes], Callable[[bytes], bool]]
@@ -251,7 +267,7 @@ class Robot:
     # The robot's end.
 
     def decode_command(self, packet: bytes) -> Meaning | tuple[Meaning, ...]:
-        """Decode a client's packet: to a command, to a request, to the packet that answers it, or to several of them.
+        """Decode a client's packet: to a command, a Move, a request, the packet that answers it, or several of them.
 
         None: nothing. The packets of `requests` do not come here. Any of DECODE_ERRORS rejects the packet. A stream is
         then closed.
@@ -259,7 +275,7 @@ class Robot:
         raise NotImplementedError(f"{type(self).__name__} has no decode_command().")
 
     def encode_answer(self, answer: Answer) -> bytes:
-        """Return the packet that answers a request. Empty: none."""
+        """Return the packet that answers a request, or a Move, whose name is empty. Empty: none."""
         return b""
 
     def encode_report(self, telemetry: Telemetry) -> bytes | None:
@@ -426,8 +442,8 @@ _RETURNS: dict[str, tuple[returned.Check, str]] = {
     "last_words": (returned.two_packets, "two packets: neutral, and the last bytes"),
     "decode_report": (returned.one_of(Telemetry, Answer, type(None)), "Telemetry, an Answer, or None"),
     "decode_command": (
-        returned.several(BodyVelocity, Shares, Request, bytes, type(None)),
-        "a command, one of its requests, bytes, None, or a tuple of them",
+        returned.several(BodyVelocity, Shares, Move, Request, bytes, type(None)),
+        "a command, a Move, one of its requests, bytes, None, or a tuple of them",
     ),
     "encode_report": (returned.one_of(bytes, type(None)), "bytes, or None"),
 }
@@ -523,11 +539,12 @@ def clamped(robot: type[Robot], velocity: BodyVelocity) -> BodyVelocity:
     return BodyVelocity(**{axis: max(-most, min(most, getattr(velocity, axis))) for axis, most in speeds.items()})
 
 
-def as_commanded(robot: type[Robot], command: CommandT) -> CommandT:
-    """Return a command at the robot's end as its client gave it: by `max_speeds`, not by `served_speeds`."""
+def as_commanded(robot: type[Robot], command: CommandT, *, is_back: bool = False) -> CommandT:
+    """Return a command at the robot's end as its client gave it: by `max_speeds`, not by `served_speeds`. Or back."""
     if not isinstance(command, BodyVelocity):
         return command
-    speeds = {AXES[axis]: robot.max_speeds[axis] / served for axis, served in robot.served_speeds.items()}
+    pairs = ((axis, robot.max_speeds[axis], served) for axis, served in robot.served_speeds.items())
+    speeds = {AXES[axis]: served / most if is_back else most / served for axis, most, served in pairs}
     return replace(command, **{axis: share * getattr(command, axis) for axis, share in speeds.items()})
 
 

@@ -15,6 +15,8 @@ from drone_bridge.robot_class import BodyVelocity, Packets, Request, Robot, Seri
 
 START, SAFE, FULL, POWER, CLEAN, DRIVE_ARC, DOCK, DRIVE, DRIVE_PWM = 128, 131, 132, 133, 135, 137, 143, 145, 146
 QUERY, STREAM, QUERY_LIST, PAUSE, STOP = 142, 148, 149, 150, 173
+#: Commands after which it is in passive mode.
+PASSIVE = START, POWER, 134, CLEAN, 136, DOCK
 #: Bytes of each command, without those of variable size.
 SIZES = dict.fromkeys((7, START, 130, SAFE, FULL, POWER, 134, CLEAN, 136, DOCK, STOP), 1)
 SIZES |= {129: 2, DRIVE_ARC: 5, 138: 2, 139: 4, 141: 2, QUERY: 2, 144: 4, DRIVE: 5, DRIVE_PWM: 5, 147: 2, PAUSE: 2}
@@ -67,7 +69,11 @@ class Create2(Robot):
     keeps = ("wheels",)
     topics = "odom", "battery_state", "mode: std_msgs/String", "bumper: std_msgs/Bool"
     stop = bytes([SAFE])
-    requests = {"dock": bytes([DOCK]), "clean": bytes([CLEAN]), "beep": Request(BEEP, moves=False)}
+    requests = {
+        "dock": Request(lambda end: bytes([DOCK])),  # a function: at the robot's end, they change its mode
+        "clean": Request(lambda end: bytes([CLEAN])),
+        "beep": Request(BEEP, moves=False),
+    }
 
     def __init__(self) -> None:
         self.wheels, self.mode = Wheels(AXLE_M, M_PER_COUNT, max_speed=TOP_SPEED), 0
@@ -105,17 +111,18 @@ class Create2(Robot):
 
     # The robot's end.
 
-    def decode_command(self, packet: bytes) -> BodyVelocity | bytes | None:
+    def decode_command(self, packet: bytes) -> BodyVelocity | bytes | tuple[BodyVelocity, Request] | None:
         code = packet[0]
-        self.mode = {START: 1, SAFE: 2, FULL: 3, POWER: 1, STOP: 0}.get(code, self.mode)
+        self.mode = {**dict.fromkeys(PASSIVE, 1), SAFE: 2, FULL: 3, STOP: 0}.get(code, self.mode)
         if code == STREAM:
             self.streamed = packet[2:]
         if code in (STREAM, PAUSE):
             self.is_streaming = packet[1] > 0
         if code in (QUERY, QUERY_LIST):
             return b"".join(map(self.sensor, packet[1 if code == QUERY else 2 :]))
-        if code in (POWER, STOP):
-            return BodyVelocity()
+        if code in (*PASSIVE, STOP):
+            name = {DOCK: "dock", CLEAN: "clean"}.get(code)
+            return (BodyVelocity(), self.all_requests[name]) if name else BodyVelocity()
         if code not in (DRIVE_ARC, DRIVE, DRIVE_PWM) or self.mode < 2:
             return None
         first, second = struct.unpack(">hh", packet[1:])

@@ -3,14 +3,26 @@
 
 A text ends with a semicolon, and each command is answered by ok. Axes are forward, right and clockwise, in m, m/s,
 degrees and degrees/s, as known drivers have them; not yet tried with a real robot. Maxima are those of the document.
-None states a watchdog, and the maker's own driver stops the robot by a timer of the computer.
+None states a watchdog, and the maker's own driver stops the robot by a timer of the computer. Programs also drive by
+ways and wheels, and query the chassis. Its end answers error to all else, such as its gimbal.
 """
 
 import math
 from collections.abc import Iterator
 
-from drone_bridge.robot_class import Answer, BodyVelocity, Delimited, Request, Robot, Step, Tcp, Telemetry, Udp
+from drone_bridge.robot_class import Answer, BodyVelocity, Delimited, Move, Request, Robot, Step, Tcp, Telemetry, Udp
 
+LIMITS = {  # by the document: m/s, m, degrees/s, degrees and rpm
+    "chassis speed": {"x": 3.5, "y": 3.5, "z": 600.0},
+    "chassis move": {"x": 5.0, "y": 5.0, "z": 1800.0, "vxy": 3.5, "vz": 600.0},
+    "chassis wheel": dict.fromkeys(("w1", "w2", "w3", "w4"), 1000.0),
+}
+#: Signs of the wheels, right ones first, in the way ahead, to the left, and in a turn. By a published simulation: m/s
+#: of a wheel for 1 rpm, and half of its wheelbase and track, m.
+MIXES, M_S, REACH_M = ((1, 1, 1, 1), (1, -1, -1, 1), (1, -1, 1, -1)), math.tau * 0.05 / 60, 0.2
+MODES = "chassis_lead", "free"
+PERIODS = {"1": 10, "5": 2, "10": 1}  # reports between pushes, by their frequency, Hz
+STILL = 0.01  # m/s and degrees/s
 PUSH = b"chassis push position on pfreq 10 attitude on afreq 10;"
 
 
@@ -35,7 +47,8 @@ class RoboMaster(Robot):
 
     def __init__(self) -> None:
         self.position, self.yaw = (0.0, 0.0), 0.0
-        self.is_pushing = False
+        self.told, self.pushed = {"robot mode": "free"}, dict[str, int]()  # at the robot's end: answers, and pushes
+        self.reports = 0
 
     def handshake(self) -> Iterator[Step]:
         yield b"command;", is_ok
@@ -61,22 +74,71 @@ class RoboMaster(Robot):
 
     # The robot's end.
 
-    def decode_command(self, packet: bytes) -> tuple[BodyVelocity | bytes, ...]:
+    def decode_command(self, packet: bytes) -> tuple[BodyVelocity | Move | bytes, ...]:
         words = packet.decode("ascii").strip("; \n").split()
-        if words[:2] == ["chassis", "speed"] and words[-1] != "?":
-            x, y, z = (float(words[words.index(axis) + 1]) for axis in "xyz")
-            return BodyVelocity(x, -y, turn=-math.radians(z)), b"ok;"
-        self.is_pushing |= words[:2] == ["chassis", "push"]
         if not words or not words[0].replace("_", "").isalpha():
             raise ValueError(f"unknown command {packet[:40]!r}")
-        answer = b"error;" if words[-1] == "?" else b"ok;"  # it answers no questions
-        return (BodyVelocity(), answer) if words == ["quit"] else (answer,)
+        try:
+            return self.obey(" ".join(words[:2]), words[2:])
+        except (LookupError, ValueError):  # not executed
+            return (b"error;",)
+
+    def obey(self, what: str, words: list[str]) -> tuple[BodyVelocity | Move | bytes, ...]:
+        if what == "quit":
+            self.pushed = {}
+            return BodyVelocity(), b"ok;"
+        if words == ["?"]:
+            return (f"{self.told[what]};".encode(),)
+        if what == "robot mode":
+            self.told[what] = MODES[MODES.index(words[0])]
+        elif what == "chassis push":
+            self.push(dict(zip(words[::2], words[1::2], strict=True)))
+        elif what != "command":
+            return self.move(what, {name: float(text) for name, text in zip(words[::2], words[1::2], strict=True)})
+        return (b"ok;",)
+
+    def move(self, what: str, n: dict[str, float]) -> tuple[BodyVelocity | Move | bytes, ...]:
+        limits = LIMITS[what]
+        if not all(abs(number) <= limits[name] for name, number in n.items()):
+            raise ValueError(f"{n} is out of range")
+        if what == "chassis wheel":
+            ahead, left, turn = (sum(sign * n[f"w{w}"] for w, sign in enumerate(mix, 1)) / 4 for mix in MIXES)
+            return BodyVelocity(M_S * ahead, M_S * left, turn=M_S * turn / REACH_M), b"ok;"
+        x, y, turn = n.get("x", 0.0), -n.get("y", 0.0), -math.radians(n.get("z", 0.0))
+        if what == "chassis speed":
+            return BodyVelocity(x, y, turn=turn), b"ok;"
+        speeds = n.get("vxy", 0.5), math.radians(n.get("vz", 30.0))
+        return (Move(x, y, 0.0, turn, *speeds) if min(speeds) > 0 else b"error;",)
+
+    def push(self, given: dict[str, str]) -> None:
+        pushed, of_all = self.pushed.copy(), given.pop("freq", "")
+        for name in ("position", "attitude", "status"):
+            rate = of_all or given.pop(f"{name[0]}freq", "")
+            if switch := given.pop(name, "on" if of_all or (rate and pushed.get(name)) else ""):
+                pushed[name] = {"on": PERIODS[rate or "5"], "off": 0}[switch]
+        if given:
+            raise LookupError(f"no {given}")
+        self.pushed = pushed
 
     def encode_answer(self, answer: Answer) -> bytes:
         return b"ok;" if answer.is_success else b"error;"
 
     def encode_report(self, t: Telemetry) -> bytes | None:
-        if not self.is_pushing or not t.position:
+        if not t.position:
             return None
-        x, y, yaw = t.position[0], -t.position[1], -math.degrees(t.yaw or 0.0)
-        return b"chassis push position %.3f %.3f ; attitude 0.000 0.000 %.3f ;" % (x, y, yaw)
+        x, y, yaw, v = t.position[0], -t.position[1], -math.degrees(t.yaw or 0.0), t.velocity or BodyVelocity()
+        speeds = v.forward, -v.left, -math.degrees(v.turn)
+        of_wheels = (v.forward + left * v.left + turn * REACH_M * v.turn for _, left, turn in zip(*MIXES, strict=True))
+        place, self.reports = f"{x:.3f} {y:.3f}", self.reports + 1
+        self.told |= {
+            "chassis position": f"{place} {yaw:.3f}",
+            "chassis attitude": f"0.000 0.000 {yaw:.3f}",
+            "chassis status": f"{max(map(abs, speeds)) < STILL:d}{10 * ' 0'}",  # whether it is at rest
+            "chassis speed": " ".join(
+                (*(f"{each:.3f}" for each in speeds), *(f"{m_s / M_S:.0f}" for m_s in of_wheels))
+            ),
+        }
+        pushed = self.told | {"chassis position": place}
+        due = (name for name, period in self.pushed.items() if period and self.reports % period == 0)
+        text = " ".join(f"{name} {pushed[f'chassis {name}']} ;" for name in due)
+        return f"chassis push {text}".encode() if text else None

@@ -6,16 +6,23 @@ command for 15 s, a Tello lands. Commands are positive right, forward, up and cl
 right and down, and angles positive with the nose up, the right side down, and clockwise. Contrary to the document,
 speeds are in dm/s, and accelerations in 0.001 g. Speeds are taken to be along the axes of the drone when it was
 switched on. If yours are along its body, set `is_world = False`: a capture of a flight that turns by 90 degrees, and
-then flies forward, shows it.
+then flies forward, shows it. Programs also fly steps, such as `forward 50`, and query values. Its end refuses flips,
+curves and mission pads.
 """
 
 import math
 from collections.abc import Iterator
 
-from drone_bridge.robot_class import Answer, BodyVelocity, Camera, Request, Robot, Step, Telemetry, Udp
+from drone_bridge.robot_class import Answer, BodyVelocity, Camera, Move, Request, Robot, Step, Telemetry, Udp
 
 FULL, MILLI_G = 100, 9.80665e-3
 FARTHEST = 1000  # cm: where the range of tof ends, by the SDK. It is 6553 without an echo
+#: Words of steps, by axis. Answers of the drone's end, by the SDK.
+STEPS = ("forward", "back"), ("left", "right"), ("up", "down")
+ANSWERS = {"speed?": "{speed}", "battery?": "{bat}", "time?": "{time}", "height?": "{h}", "temp?": "{templ}~{temph}C",
+           "attitude?": "pitch:{pitch};roll:{roll};yaw:{yaw};", "baro?": "{baro}", "tof?": "{tof}0mm", "wifi?": "90",
+           "acceleration?": "agx:{agx};agy:{agy};agz:{agz};", "sdk?": "20", "sn?": "drone_bridge",
+           **dict.fromkeys(("command", "streamon", "streamoff"), "ok")}  # fmt: skip
 STILL = 15  # states without a change of the motors' time, whose unit is 1 s, after which they stand: 1.5 s
 
 
@@ -44,7 +51,7 @@ class Tello(Robot):
         self.motors_s: float | None = None
         self.is_flying: bool | None = None
         self.still = self.flown = 0
-        self.charge = 1.0
+        self.told, self.speed = dict[str, int](), FULL  # at the drone's end: its state, and speed of steps, cm/s
         self.with_charge = ""  # once reported
 
     def handshake(self) -> Iterator[Step]:
@@ -99,7 +106,7 @@ class Tello(Robot):
 
     # The drone's end.
 
-    def decode_command(self, packet: bytes) -> BodyVelocity | bytes:
+    def decode_command(self, packet: bytes) -> BodyVelocity | Move | bytes | tuple[BodyVelocity, bytes]:
         word, *numbers = packet.decode("ascii").split()
         if word == "rc":
             right, ahead, up, clockwise = (int(number) / FULL for number in numbers)
@@ -108,23 +115,38 @@ class Tello(Robot):
             x, y, z, yaw = self.served_speeds.values()
             return BodyVelocity(x * ahead, -y * right, z * up, turn=-yaw * clockwise)
         self.is_greeted |= word == "command"
-        if word == "battery?":
-            return b"%d" % round(FULL * self.charge)
-        return b"ok" if word in ("command", "streamon", "streamoff") else b"error"
+        try:
+            if word in ANSWERS:
+                return ANSWERS[word].format(speed=self.speed, **self.told).encode()
+            return (BodyVelocity(), b"ok") if word == "stop" else self.step(word, *map(int, numbers))
+        except (LookupError, TypeError, ValueError):
+            return b"error"
+
+    def step(self, word: str, first: int, *others: int) -> Move | bytes:
+        if word in ("cw", "ccw") and 1 <= first <= 3600:
+            return Move(turn=math.radians(first if word == "ccw" else -first), turn_speed=self.served_speeds["yaw"])
+        if word == "speed" and 10 <= first <= FULL:
+            self.speed = first
+            return b"ok"
+        size = max(0, first)
+        way = (first,) if word == "go" else (*(size * ((word == a) - (word == b)) for a, b in STEPS), self.speed)
+        x, y, z, speed = (*way, *others)
+        is_possible = 20 <= max(map(abs, (x, y, z))) <= 500 and 10 <= speed <= FULL
+        return Move(x / 100, y / 100, z / 100, speed=speed / 100) if is_possible else b"error"
 
     def encode_answer(self, answer: Answer) -> bytes:
         return b"ok" if answer.is_success else f"error {answer.reason}".encode("ascii", "replace")
 
     def encode_report(self, t: Telemetry) -> bytes | None:
-        self.charge, self.flown = t.charge or 0.0, self.flown + bool(t.is_flying)
-        if not self.is_greeted:
-            return None
+        self.flown += bool(t.is_flying)
         v, yaw, height = t.velocity or BodyVelocity(), -(t.yaw or 0.0), 100 * (t.height or 0.0)
         vgx, vgy = self.turned(10 * v.forward, -10 * v.left, yaw)
         x, y, z = t.acceleration or (0.0, 0.0, 9.80665)
-        angles = {"pitch": -(t.pitch or 0.0), "roll": t.roll or 0.0, "yaw": yaw}
-        state = {name: math.degrees(angle) for name, angle in angles.items()}
+        pitch, roll = -math.degrees(t.pitch or 0.0), math.degrees(t.roll or 0.0)
+        state = {"pitch": pitch, "roll": roll, "yaw": math.degrees(yaw)}
         state |= {"vgx": vgx, "vgy": vgy, "vgz": -10 * v.up, "templ": 60, "temph": 62, "tof": height, "h": height}
-        state |= {"bat": 100 * self.charge, "baro": 0, "time": self.flown // 10}
+        state |= {"bat": 100 * (t.charge or 0.0), "baro": 0, "time": self.flown // 10}
         state |= {"agx": x / MILLI_G, "agy": -y / MILLI_G, "agz": -z / MILLI_G}
-        return "".join(f"{name}:{round(value)};" for name, value in state.items()).encode() + b"\r\n"
+        self.told = {name: round(value) for name, value in state.items()}
+        text = "".join(f"{name}:{value};" for name, value in self.told.items())
+        return f"{text}\r\n".encode() if self.is_greeted else None

@@ -59,8 +59,7 @@ class ClassVehicle(Vehicle):
         Process.current.every(emulator.STEP_S, self._step)
 
     def _step(self):
-        self.world.land_if_silent()
-        self.world.body.step(emulator.STEP_S)
+        self.world.step(emulator.STEP_S)
 
     def hear(self, data, source):
         buffer = self._buffers.get(source, b"") + data if self.is_stream else data

@@ -1037,7 +1037,7 @@ def test_an_emulated_drone_that_lands_itself_does_so_without_commands():
     world.body.begin_in_the_air()
     for world.clock.latest_s, received_s, phase in ((14.0, 10.0, FOLLOWS), (24.0, None, FOLLOWS), (26.0, None, LANDS)):
         world.session.received_s = received_s
-        world.land_if_silent()
+        world.step(0.02)
         assert world.body.phase == phase
 
 

@@ -51,6 +51,17 @@ def test_on_its_charger_it_is_not_greeted(mode, expected):
     assert is_safe(frame(mode, 0, 0)) is expected
 
 
+@pytest.mark.parametrize("request_", [b"\x8f", b"\x87"])
+def test_to_dock_or_clean_it_stops_and_leaves_safe_mode(request_):
+    robot = Create2()
+    robot.decode_command(bytes([131]))
+    name = {b"\x8f": "dock", b"\x87": "clean"}[request_]
+    assert robot.all_requests[name].encoded(robot) == request_
+    assert robot.decode_command(request_) == (BodyVelocity(), robot.all_requests[name])
+    assert robot.decode_command(bytes([142, 35])) == b"\x01", "passive"
+    assert robot.decode_command(bytes([145, 0, 200, 0, 200])) is None
+
+
 @pytest.mark.parametrize(("charging", "is_charging"), [(0, False), (1, True), (2, True), (3, True), (4, False)])
 def test_on_its_charger_it_says_so(charging, is_charging):
     report = Create2().decode_report(frame(1, 0, 0, charging=charging))

@@ -5,7 +5,7 @@ import math
 
 import pytest
 
-from drone_bridge.robot_class import BodyVelocity
+from drone_bridge.robot_class import BodyVelocity, Telemetry
 from drone_bridge.robots.tello import STILL, Tello
 
 REST = "vgx:0;vgy:0;vgz:0;templ:43;temph:46;tof:10;h:0;bat:83;baro:150.12;time:0"
@@ -51,6 +51,17 @@ def test_the_specific_force_of_a_drone_at_rest_is_up_by_its_own_attitude(text):
     size = math.hypot(*state.acceleration)
     assert size == pytest.approx(9.81, rel=0.16)
     assert sum(one * other for one, other in zip(up, state.acceleration, strict=True)) / size > math.cos(0.07)
+
+
+def test_queries_are_answered_as_clients_read_them():
+    """Their formats: those that djitellopy 2.5.0 and easytello 0.0.7 parse."""
+    tello = Tello()
+    assert tello.decode_command(b"height?") == b"error", "before its first state"
+    tello.encode_report(Telemetry(yaw=-math.pi / 2, charge=0.87, height=1.2))
+    assert tello.decode_command(b"speed 30") == b"ok"
+    told = {"battery": "87", "speed": "30", "height": "120", "time": "0", "temp": "60~62C", "tof": "1200mm",
+            "baro": "0", "attitude": "pitch:0;roll:0;yaw:90;", "acceleration": "agx:0;agy:0;agz:-1000;"}  # fmt: skip
+    assert {name: tello.decode_command(f"{name}?".encode()).decode() for name in told} == told
 
 
 def test_accelerations_are_in_thousandths_of_g():

@@ -10,14 +10,23 @@ from drone_bridge.motion.planar_pose import PlanarPose
 from drone_bridge.motion.tilted_drone import Shares, pull_of
 from drone_bridge.robot_class.robot import NEUTRALS, Command, Robot, Telemetry, as_commanded
 from drone_bridge.robot_class.vehicle.room import EmulatedLidar
+from drone_bridge.session.session import EMERGENCY, LAND
 
 #: Time constant of a change of velocity.
 RESPONSE_S = 0.3
 #: Speed below which the body counts as at rest, m/s or rad/s.
 STANDING = 0.01
-HOVER_HEIGHT, CLIMB = 1.0, 0.8  # of a takeoff: m, m/s
+HOVER_HEIGHT = 1.0  # of a takeoff, m
 BATTERY_S = 3600.0
-STANDS, RISES, FOLLOWS, LANDS = "standing", "rising", "following", "landing"
+STANDS, RISES, FOLLOWS, LANDS, FALLS = "standing", "rising", "following", "landing", "falling"
+#: Vertical speeds, m/s: a takeoff lasts 3 to 5 s, as that of a Tello.
+VERTICAL = {RISES: 0.3, LANDS: -0.8, FALLS: -3.0}
+#: Phases in which requests are accepted, those that they begin, and those in which they are done.
+PHASES = {
+    "takeoff": ((STANDS,), RISES, FOLLOWS),
+    LAND: ((RISES, FOLLOWS, LANDS), LANDS, STANDS),
+    EMERGENCY: ((RISES, FOLLOWS, LANDS, FALLS), FALLS, STANDS),
+}
 
 
 class EmulatedBody:
@@ -31,8 +40,8 @@ class EmulatedBody:
         self._robot, self._drone, self._hovers, self._battery_v = robot, robot.drone, robot.hovers, robot.battery_v
         #: Command that it follows, as `decode_command` returns it.
         self.wanted: Command = NEUTRALS[robot.drone is not None]
-        self._takes_off = "takeoff" in robot.requests
-        self.phase = STANDS if self._takes_off else FOLLOWS
+        self._phases = PHASES if "takeoff" in robot.requests else {}
+        self.phase = STANDS if self._phases else FOLLOWS
         self._lidar = EmulatedLidar(robot.lidar) if robot.lidar else None
 
     @property
@@ -44,19 +53,25 @@ class EmulatedBody:
         self.z, self.phase = HOVER_HEIGHT, FOLLOWS
 
     def request(self, name: str) -> str:
-        """Take off or land. Other requests have no effect on a body. Return the reason of a refusal, or ""."""
-        allowed, during = {"takeoff": (STANDS, RISES), "land": (FOLLOWS, LANDS)}.get(name, (self.phase, self.phase))
-        if self._takes_off and self.phase != allowed:
+        """Take off, land or cut the motors. Other requests have no effect. Return the reason of a refusal, or ""."""
+        allowed, during, _ = self._phases.get(name, (None, "", ""))
+        if allowed and self.phase in allowed:
+            self.phase = during
+        elif allowed and name != EMERGENCY:
             return f"it is {self.phase}"
-        self.phase = during if self._takes_off else self.phase
         return ""
+
+    def outcome(self, name: str) -> str | None:
+        """Return "" once an accepted request is done, the reason if it failed, and None while it lasts."""
+        _, during, done = self._phases.get(name, ((), "", self.phase))
+        return None if self.phase == during else "" if self.phase == done else f"it is {self.phase}"
 
     def step(self, seconds: float) -> None:
         """Advance the time."""
         self.time_s += seconds
         wanted = as_commanded(self._robot, self.wanted) if self.phase == FOLLOWS else BodyVelocity()
-        if self.phase in (RISES, LANDS):
-            wanted = BodyVelocity(up=CLIMB if self.phase == RISES else -CLIMB)
+        if self.phase in VERTICAL:
+            wanted = BodyVelocity(up=VERTICAL[self.phase])
         elif isinstance(wanted, Shares) and self._hovers and wanted == Shares():
             wanted = BodyVelocity()
         if isinstance(wanted, Shares):
@@ -73,7 +88,7 @@ class EmulatedBody:
         self.heading = math.remainder(self.heading + seconds * self.velocity.turn, math.tau)
         if self.phase == RISES and self.z >= HOVER_HEIGHT:
             self.phase = FOLLOWS
-        elif self.phase == LANDS and self.z <= 0.0:
+        elif self.phase in (LANDS, FALLS) and self.z <= 0.0:
             self.phase, self.velocity = STANDS, BodyVelocity()
         if self._lidar:
             self._lidar.turn(self.time_s, PlanarPose(self.x, self.y, self.heading))
@@ -97,7 +112,7 @@ class EmulatedBody:
         charge = max(0.0, 1.0 - self.time_s / BATTERY_S)
         empty_v, full_v = self._battery_v
         place, rates = (self.x, self.y, self.z), (0.0, 0.0, self.velocity.turn)
-        is_flying = self.phase != STANDS if self._takes_off else None
+        is_flying = self.phase not in (STANDS, FALLS) if self._phases else None
         return Telemetry(
             place,
             self.heading,

@@ -74,15 +74,27 @@ class _World(SessionOutput):
         self.clock, self._received_s = BodyClock(), 0.0
         self.parameters = NodeParameters(robot.robot_stops_after_s or math.inf, SILENCE_S)
         self.session: RobotClassVehicleSession
+        self._called: list[tuple[str, Any, str]] = []  # requests that are not answered yet, and why if refused
 
     def telemetry(self) -> Telemetry:
         return self.body.telemetry()
 
-    def land_if_silent(self) -> None:
-        """Land a robot that `lands_itself` and was sent nothing for the time of its watchdog."""
+    def step(self, seconds: float) -> None:
+        """Advance the body, and answer the requests that are done. A robot that `lands_itself` lands if it is silent.
+
+        It is after the time of its watchdog without a packet.
+        """
         self._received_s = max(self._received_s, self.session.received_s or 0.0)
         if self._robot.lands_itself and self.clock.latest_s - self._received_s > self.parameters.command_timeout:
             self.body.request("land")
+        self.body.step(seconds)
+        for called in [*self._called]:
+            name, tag, refusal = called
+            if (reason := refusal or self.body.outcome(name)) is not None:
+                self._called.remove(called)
+                print_event(f"{name}: {reason or 'ok'}")
+                if self.loop:
+                    self.loop.post(partial(self.session.answered, tag, not reason, reason), is_kept=True)
 
     def publish_event(self, message: Command) -> None:
         self.body.wanted = message
@@ -95,10 +107,7 @@ class _World(SessionOutput):
             self._cancellation.cancel()
 
     def call_service(self, name: str, tag: Any) -> None:
-        reason = self.body.request(name)
-        print_event(f"{name}: {reason or 'ok'}")
-        if self.loop:
-            self.loop.post(partial(self.session.answered, tag, not reason, reason), is_kept=True)
+        self._called.append((name, tag, self.body.request(name)))
 
 
 def emulate(
@@ -131,14 +140,14 @@ def emulate(
             viewer = partial(getattr, world.session, "viewer")
             video = EmulatedVideo(robot.camera, body, options.host, options.camera_port, viewer)
             stack.callback(video.close)
+            world.session.has_video = True
         except ImportError as error:
             print_event(f"no video: {error}")
     steps, due_s, was_moving = 0, elapsed_s(), False
     while not cancellation.wait(max(0.0, due_s - elapsed_s())):
         if options.duration is not None and steps * STEP_S >= options.duration:
             break
-        world.land_if_silent()
-        body.step(STEP_S)
+        world.step(STEP_S)
         steps, due_s = steps + 1, max(due_s + STEP_S, elapsed_s() - STEP_S)
         if body.is_moving is not was_moving:
             was_moving = body.is_moving

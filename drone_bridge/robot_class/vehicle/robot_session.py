@@ -5,8 +5,10 @@ There is a place for one client. Over TCP, another one is refused, unless the fi
 `silence_warning`. Over datagrams, any sender is the client. A velocity is published at once, and repeated for
 `command_timeout`. After that, or when its client disconnects, neutral is published. A robot that never stops by itself
 keeps a velocity while its client sends anything. A request is called as a service, and its answer is sent to the client
-that requested it. Telemetry is sent at the robot's `report_rate` once the description provides it,
-over datagrams until its client has been silent for `silence_warning`: the sender may be forged.
+that requested it. A Move is executed by the odometry of telemetry. It is answered when it ends, or another command, a
+request that moves the robot, or a stall ends it. Another Move is refused meanwhile. Telemetry is sent at the robot's
+`report_rate` once the description provides it, over datagrams until its client has been silent for `silence_warning`:
+the sender may be forged.
 
 The emulator uses it, too. A simulated robot does not detect that a connection has ended: with `is_body`, only the
 timeout, its watchdog, ends a command, and telemetry does not end. An error of its class is a note of CLASS_ERRORS, with
@@ -22,9 +24,11 @@ from typing import Any
 
 from drone_bridge.kind import Side
 from drone_bridge.motion.body_velocity import BodyVelocity
+from drone_bridge.robot_class import Answer, Move, Request, Robot, Telemetry
 from drone_bridge.robot_class.connection import RobotClassConnection
 from drone_bridge.robot_class.returned import WrongResultError, described, slow_method
-from drone_bridge.robot_class.robot import NEUTRALS, Answer, Command, Request, Robot, Telemetry, clamped, is_stream
+from drone_bridge.robot_class.robot import NEUTRALS, Command, clamped, is_stream
+from drone_bridge.robot_class.vehicle.moves import MoveInProgress
 from drone_bridge.session import session
 from drone_bridge.session.clients import REFUSED, Client, Clients
 from drone_bridge.session.node_parameters import NodeParameters
@@ -49,6 +53,7 @@ from drone_bridge.wire.outgoing import UNENCODABLE
 
 REPEAT_RATE = 20.0
 WAITING, SERVING, CLOSED = "waiting for a peer", "serving", "closed"
+OTHER_COMMAND = "another command came"
 REPORTS, CLASS_ERRORS = RateCounter("reports"), Counter("class_errors")
 
 
@@ -80,6 +85,8 @@ class RobotClassVehicleSession(Session):
         self.state = WAITING
         #: Host of the client, if it has asked for the video of the robot's camera; else empty.
         self.viewer = ""
+        #: Whether there is video for a viewer.
+        self.has_video = False
         self._robot, self._telemetry, self._report_port = robot, telemetry, report_port
         self._parameters = parameters
         self._allowed, self._is_body = allowed_peers, is_body
@@ -89,6 +96,7 @@ class RobotClassVehicleSession(Session):
             NEUTRALS[robot.drone is not None], lambda: parameters.command_timeout, REPEAT_RATE
         )
         self._tell_s = -math.inf
+        self._move: MoveInProgress | None = None
 
     def connected(self, peer: Any, now_s: float) -> Actions:
         refusal, loser, reason = self._clients.admit(peer, now_s)
@@ -119,9 +127,11 @@ class RobotClassVehicleSession(Session):
                 while (packet := client.handler.next_event()) is not NEED_DATA:
                     assert not isinstance(packet, ConnectionClosed)
                     has_sent_message = True
-                    self._see(packet.data, source)
-                    for meaning in packet.meaning:
+                    is_refused = self._see(packet.data, source)
+                    for meaning in () if is_refused else packet.meaning:
                         actions += self._execute(meaning, source, now_s)
+                    if is_refused:
+                        actions += self.answered((source, ""), False, "there is no video", now_s)
                 break
             except Exception as error:  # of the description, if not of the client
                 is_of_client = isinstance(error, RemoteProtocolError) and not isinstance(error, WrongResultError)
@@ -150,7 +160,7 @@ class RobotClassVehicleSession(Session):
         return self._left(peer, sentence, is_gone=True) if peer in self._clients else []
 
     def tick(self, now_s: float) -> Actions:
-        actions = list(self._command.tick(self.peer, now_s))
+        actions = [*self._continue(now_s), *self._command.tick(self.peer, now_s)]
         for client, failing in self._clients.overdue(now_s) if self._is_stream else ():
             actions += self._left(client.peer, f"{_name(client.peer)} {failing}.")
         if now_s >= self._tell_s:
@@ -168,10 +178,10 @@ class RobotClassVehicleSession(Session):
     def resume(self, now_s: float) -> Actions:
         super().resume(now_s)
         self._clients.resume(now_s)
-        return self._command.resume(self.peer, now_s)
+        return [*self._move_ended("the process was stalled", now_s), *self._command.resume(self.peer, now_s)]
 
     def lost(self, now_s: float) -> Actions:
-        return self._command.end()
+        return [*self._move_ended("the link was lost", now_s), *self._command.end()]
 
     def end(self, now_s: float) -> Actions:
         actions = list(self._command.end())
@@ -181,32 +191,50 @@ class RobotClassVehicleSession(Session):
         return actions
 
     def _execute(self, meaning: Any, source: Any, now_s: float) -> Actions:
-        if isinstance(meaning, bytes):
-            self._keep(now_s)
-            return [Send(meaning, source)]
+        if isinstance(meaning, Move):
+            return self._begin(meaning, source, now_s)
         if isinstance(meaning, Request):
             if now_s < self.settled_s and meaning.name not in self._robot.always_accepted:
                 refused = self.answered((source, meaning.name), False, session.MAY_HAVE_WAITED, now_s)
                 return [Note(AFTER_STALLS, session.MAY_HAVE_WAITED), *refused]
-            return [Call(meaning.name, (source, meaning.name))]
+            ended = self._move_ended(OTHER_COMMAND, now_s) if meaning.moves else []
+            return [*ended, Call(meaning.name, (source, meaning.name))]
         if isinstance(meaning, Command):
             if now_s < self.settled_s and meaning not in NEUTRALS:
                 return [Note(AFTER_STALLS)]
             command = clamped(self._robot, meaning) if isinstance(meaning, BodyVelocity) else meaning
-            return self._command.command(command, now_s)
-        self._keep(now_s)
-        return []
-
-    def _keep(self, now_s: float) -> None:
-        """Keep the command of a robot that never stops by itself: its client is there."""
-        if self._robot.robot_stops_after_s is None:
+            return [*self._move_ended(OTHER_COMMAND, now_s), *self._command.command(command, now_s)]
+        if self._robot.robot_stops_after_s is None:  # its client is there
             self._command.keep(now_s)
+        return [Send(meaning, source)] if meaning else []
 
-    def _see(self, data: bytes, source: Any) -> None:
-        """Notice the packets that begin and end the video of the camera."""
+    def _begin(self, move: Move, source: Any, now_s: float) -> Actions:
+        if self._move or now_s < self.settled_s:
+            reason = "it is moving" if self._move else session.MAY_HAVE_WAITED
+            return self.answered((source, ""), False, reason, now_s)
+        self._move = MoveInProgress(self._robot, move, source, now_s)
+        return self._continue(now_s)
+
+    def _continue(self, now_s: float) -> Actions:
+        """Command the velocity of the Move in progress, if any. Answer its end."""
+        if not self._move:
+            return []
+        velocity = self._move.velocity(self._telemetry(), now_s, is_body=self._is_body)
+        is_over = self._move.is_done or self._move.failure
+        return self._move_ended(self._move.failure, now_s) if is_over else self._command.command(velocity, now_s)
+
+    def _move_ended(self, reason: str, now_s: float) -> Actions:
+        """End the Move in progress, if any, and answer it."""
+        move, self._move = self._move, None
+        return [*self._command.end(), *self.answered((move.client, ""), not reason, reason, now_s)] if move else []
+
+    def _see(self, data: bytes, source: Any) -> bool:
+        """Notice the packets that begin and end the video of the camera. Return whether none can begin."""
         camera = self._robot.camera
         if camera and camera.link and data in (camera.ask, camera.off):
             self.viewer = source[0] if data == camera.ask else ""
+            return data == camera.ask and not self.has_video
+        return False
 
     def _is_awaited(self, client: Client[RobotClassConnection], now_s: float) -> bool:
         """Return whether a client may still be waiting for telemetry."""
@@ -227,7 +255,8 @@ class RobotClassVehicleSession(Session):
         """End the connection with a client, after a final neutral."""
         self._clients.remove(peer)
         self.state, self.is_open, self.received_s, self.since_s = WAITING, False, None, None
-        ended = [] if self._is_body else self._command.end()
+        ended = [] if self._is_body and not self._move else self._command.end()
+        self._move = None
         self._set_due()
         close = [Close(peer)] if self._is_stream and not is_gone else []
         return [*ended, *close, *([Note("", sentence, is_expected=True)] if sentence else [])]
