@@ -70,7 +70,7 @@ class Operator(ABC):
                 announced = leg
                 print_event(f"leg {leg}: {command}")
             self.next_turn()
-        print_event("the plan is done")
+        print_event(self.result())
 
     def wait(self, seconds: float, until: Callable[[], bool] = lambda: False) -> bool:
         """Receive for some time or until a condition is met. Return whether it is. Raises the errors of `listen`."""
@@ -107,6 +107,10 @@ class Operator(ABC):
     def next_turn(self) -> None:
         """Wait until the next command is due."""
         self.wait(self.period_s)
+
+    def result(self) -> str:
+        """Return the end of the plan as text."""
+        return "the plan is done"
 
     def finish(self) -> None:  # noqa: B027 - optional
         """Perform actions after the plan, such as landing."""

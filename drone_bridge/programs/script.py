@@ -10,11 +10,12 @@ from __future__ import annotations
 import argparse
 import math
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 from drone_bridge.motion.body_velocity import BodyVelocity
+from drone_bridge.motion.derived_velocity import DerivedVelocity
 from drone_bridge.motion.limits import LimitParameters, Limits
 from drone_bridge.motion.measurement import Measurement
 from drone_bridge.motion.observed_motion import ObservedMotion
@@ -22,7 +23,7 @@ from drone_bridge.net.clock import elapsed_s
 from drone_bridge.net.connector import Cancellation, LinkCancelledError, LinkError
 from drone_bridge.net.link_loop import Link, LinkLoop
 from drone_bridge.programs.operator import Operator
-from drone_bridge.programs.plan import Leg
+from drone_bridge.programs.plan import FASTEST, Leg
 from drone_bridge.programs.program import print_event
 from drone_bridge.programs.session_output import SessionOutput
 from drone_bridge.session.arbiter import Decision, Rank
@@ -34,6 +35,8 @@ LOOK_S = 0.05
 TAKEOFF_S = 15.0
 #: Longest time for braking at the end of the plan, s, and speed below which a vehicle stands, m/s.
 BRAKING_S, STANDING = 5.0, 0.1
+#: Speed above which a vehicle has moved, and is to, m/s or rad/s.
+MOVES = 0.02
 
 
 @dataclass(slots=True)
@@ -45,12 +48,19 @@ class _Request:
 
 
 class _SeenFeedback(Feedback):
-    """Feedback that keeps the newest report."""
+    """Feedback that keeps the newest report, and the largest speed in the plane and about it, m/s or rad/s."""
 
     newest: Measurement | None = None
+    fastest: float | None = None
+
+    def __init__(self, observed: ObservedMotion, limits: Limits, pilot: Pilot | None) -> None:
+        super().__init__(observed, limits, pilot)
+        self._derived = DerivedVelocity(FASTEST, FASTEST)
 
     def measured(self, measured: Measurement, now_s: float) -> None:
         self.newest = measured
+        if velocity := self._derived.update(replace(measured, yaw=measured.yaw or 0.0), now_s):
+            self.fastest = max(self.fastest or 0.0, *map(abs, (velocity.forward, velocity.left, velocity.turn)))
         super().measured(measured, now_s)
 
 
@@ -75,6 +85,13 @@ class PlannedCommands(SessionOutput):
     def newest(self) -> Measurement | None:
         """Newest report of the vehicle."""
         return self._feedback.newest if self._feedback else None
+
+    def has_moved(self) -> bool | None:
+        """Return whether the vehicle has reported motion since the last call; None if it reports no velocity."""
+        if self._feedback is None or (fastest := self._feedback.fastest) is None:
+            return None
+        self._feedback.fastest = 0.0
+        return fastest > MOVES
 
     def decide(self, now_s: float) -> Decision[Any]:
         return Decision(Rank.COMMAND, self.within_maxima(self.velocity))
@@ -121,6 +138,7 @@ class Script(Operator):
         self._wish, self._session, self._requests = wish, session, requests
         self._loop = LinkLoop(f"{name} operator", link, session, wish)
         self._loop.start()
+        self._has_failed = False
         self._flies = "takeoff" in requests and not getattr(options, "in_the_air", False)
 
     def prepare(self) -> None:
@@ -132,6 +150,20 @@ class Script(Operator):
         if self._flies:
             self.take_off()
             self.wait(TAKEOFF_S, until=lambda: not (newest := self._wish.newest) or newest.is_flying is not False)
+
+    def operate(self) -> int:
+        """Follow the plan. Return the exit status: 1 if the vehicle has not moved. Raises the errors of `run`."""
+        self.run()
+        return int(self._has_failed)
+
+    def follow(self) -> None:
+        self._wish.has_moved()
+        super().follow()
+
+    def result(self) -> str:
+        is_to_move = any(max(map(abs, (leg.forward, leg.left, leg.turn))) > MOVES for leg in self.plan.legs)
+        self._has_failed = is_to_move and self._wish.has_moved() is False
+        return "the plan has ended, but the vehicle reports no motion" if self._has_failed else super().result()
 
     def take_off(self) -> None:
         """Request the take-off, and wait for its outcome. Raises LinkError on a refusal."""

@@ -58,10 +58,9 @@ def operate(options: argparse.Namespace, cancellation: Cancellation, _: contextl
         use_settings=lambda settings: pilot.use(settings.maxima(AR_DRONE)),
     )
     link = DronePeer(options.host, ports, print_retry)
-    ArdroneScriptedClient(
+    return ArdroneScriptedClient(
         "ardrone", link, session, wish, options=options, cancellation=cancellation, requests=(TAKE_OFF, LAND)
-    ).run()
-    return 0
+    ).operate()
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -73,8 +73,9 @@ def operate(options: argparse.Namespace, cancellation: Cancellation, _: contextl
         port_problem=(lambda: link.problem) if options.navdata_port else None,
     )
     requests = (TAKE_OFF, LAND)
-    DroneGuiScript("dronegui", link, session, wish, options=options, cancellation=cancellation, requests=requests).run()
-    return 0
+    return DroneGuiScript(
+        "dronegui", link, session, wish, options=options, cancellation=cancellation, requests=requests
+    ).operate()
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

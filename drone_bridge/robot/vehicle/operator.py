@@ -80,8 +80,7 @@ def drive(options: argparse.Namespace, cancellation: Cancellation, _: contextlib
         feedback=wish.make_feedback(),
     )
     link = _link(options)
-    RobotScript("robot", link, session, wish, options=options, cancellation=cancellation, requests=()).run()
-    return 0
+    return RobotScript("robot", link, session, wish, options=options, cancellation=cancellation, requests=()).operate()
 
 
 def _link(options: argparse.Namespace) -> TcpPeer:

@@ -46,8 +46,9 @@ def operate(
     session = RobotClassOperatorSession(
         robot, wish, parameters, peer, feedback, pilot=pilot, is_line=bool(serial), login=login
     )
-    Script(robot.name, link, session, wish, options=options, cancellation=cancellation, requests=robot.requests).run()
-    return 0
+    return Script(
+        robot.name, link, session, wish, options=options, cancellation=cancellation, requests=robot.requests
+    ).operate()
 
 
 def main(robot: type[Robot], arguments: Sequence[str] | None = None) -> int:

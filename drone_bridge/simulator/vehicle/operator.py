@@ -70,8 +70,7 @@ def operate(options: argparse.Namespace, cancellation: Cancellation, _: contextl
     link = TcpPeer(options.host, options.port, print_retry, connections=CONNECTIONS, options=stream)
     script = SimulatorScript("simulator", link, session, wish, options=options, cancellation=cancellation, requests=())
     script.time = time
-    script.run()
-    return 0
+    return script.operate()
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -55,8 +55,9 @@ def operate(options: argparse.Namespace, cancellation: Cancellation, _: contextl
         sinking=LANDING_DRONE.climbing(-LANDING_SPEED),
         called=called,
     )
-    TelemetryScript("telemetry", link, session, wish, options=options, cancellation=cancellation, requests=()).run()
-    return 0
+    return TelemetryScript(
+        "telemetry", link, session, wish, options=options, cancellation=cancellation, requests=()
+    ).operate()
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
