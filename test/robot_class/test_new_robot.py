@@ -10,6 +10,7 @@ import zipfile
 import pytest
 from own_robots import installed
 from processes import executable
+from repository import ROOT
 
 from drone_bridge.tools.new import command as new
 
@@ -31,10 +32,11 @@ def environment(folder, tmp_path_factory):
     return installed(tmp_path_factory.mktemp("installed"), folder)
 
 
-@pytest.mark.exhaustive
-def test_the_generated_tests_pass(folder, environment):
-    asked = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--rootdir={folder}", folder]
-    subprocess.run(asked, check=True, timeout=280, env={**os.environ, **environment, "PYTEST_ADDOPTS": ""})
+def test_the_generated_tests_pass_also_in_a_clone_of_the_package(folder, environment):
+    (folder.parent / "pyproject.toml").symlink_to(ROOT / "pyproject.toml")
+    asked = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", folder]
+    variables = {**os.environ, **environment, "PYTEST_ADDOPTS": ""}
+    subprocess.run(asked, check=True, timeout=280, env=variables, cwd=folder.parent)
 
 
 def test_the_package_is_built_by_its_own_backend_without_a_download(folder, tmp_path, monkeypatch):

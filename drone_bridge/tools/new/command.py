@@ -23,6 +23,8 @@ PYPROJECT = """[build-system]
 requires = []
 build-backend = "build_{name}"
 backend-path = ["."]
+
+[tool.pytest.ini_options]
 """
 BACKEND = '''"""Package of {name} for pip, without a download. Its entry point registers the robot with drone_bridge."""
 
@@ -90,10 +92,10 @@ SERIAL = {
 }
 README = """# {name} for ROS 2, by drone_bridge
 
-    pip install -e .                     # once: registers the robot with drone_bridge, also without internet
+    pip install -e {here}                     # once: registers the robot with drone_bridge, also without internet
     drone-bridge launch vehicle.launch.xml robot:={name} emulate:=true view:=true     # drives an emulated one
     pip install 'drone_bridge[check]'    # once: for the next two
-    pytest                               # signs and units
+    pytest {here}                             # signs and units
     drone-bridge check {name}            # stops after any fault?
     drone-bridge launch vehicle.launch.xml robot:={name} {link} view:=true
 
@@ -118,11 +120,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     cls = _class_name(name)
     folder.mkdir(parents=True)
     (folder / f"{name}.py").write_text(_description(name, cls, "_serial" if options.serial else ""))
-    values = {"name": name, "cls": cls, **(SERIAL if options.serial else TCP)}
+    values = {"name": name, "cls": cls, "here": ".", **(SERIAL if options.serial else TCP)}
     files = {f"test_{name}.py": TESTS, "pyproject.toml": PYPROJECT, f"build_{name}.py": BACKEND, "README.md": README}
     for file, text in files.items():
         (folder / file).write_text(text.format(**values))
-    print((folder / "README.md").read_text().replace("pip install -e .", f"pip install -e {folder}"), end="")
+    print(README.format(**{**values, "here": folder}), end="")
     return 0
 
 
