@@ -31,7 +31,7 @@ from drone_bridge.tools.launch.arguments import declared_in
 from drone_bridge.tools.launch.parse import load as load_launch_file
 from drone_bridge.tools.vehicle_model import program as vehicle_model
 from drone_bridge.tools.web.node import PARAMETERS as WEB_BRIDGE
-from drone_bridge.wire.counters import Counter, ProblemCounter, RateCounter
+from drone_bridge.wire.counters import Counter, FaultCounter, ProblemCounter, RateCounter
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "docs" / "reference"
@@ -109,7 +109,8 @@ def pages() -> dict[str, str]:
         f"{_topic_list(topics.values())}\n{_listed('Services', services.values())}\n\n"
         f"## Shared launch arguments\n\n{_list(arguments.values())}\n"
         f"## Counters\n\nIn `/diagnostics`. Shown per second, too: {_counters(RateCounter)}. "
-        f"A warning while they grow: {_counters(ProblemCounter)}. The others: {_counters(Counter)}.\n"
+        f"A warning while they grow: {_counters(ProblemCounter)}, and, with the last minute of the wire saved, "
+        f"{_counters(FaultCounter)}. The others: {_counters(Counter)}.\n"
     )
     texts["README"] = texts["README"].replace(NUMBERS, _numbers(texts.values()))
     return {f"{name}.md": text for name, text in texts.items()}

@@ -50,9 +50,10 @@ class _SocketReader:
             raise LinkRefusedError(f"The port of {peer} is closed.") from error
         except OSError as error:
             raise LinkError(f"Receiving from {peer} failed: {error.strerror}.") from error
+        data = bytes(self._buffer[:size])
         if tap:
-            tap(RECEIVED, self._buffer[:size], peer_name(source))
-        return ReceivedData(bytes(self._buffer[:size]), source)
+            tap(RECEIVED, data, peer_name(source))
+        return ReceivedData(data, source)
 
 
 class DatagramPort:

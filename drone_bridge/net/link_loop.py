@@ -34,7 +34,7 @@ from drone_bridge.net.note_queue import NoteQueue
 from drone_bridge.session.obstacles import Obstacle
 from drone_bridge.session.session import Action, Actions, Call, Close, Note, Outcome, Publish, Send, Session
 from drone_bridge.session.stall_detector import StallDetector
-from drone_bridge.wire.counters import problems
+from drone_bridge.wire.counters import faults, problems
 
 #: Capacity of the queue of posted work. If it is full, the oldest work is dropped.
 MAX_POSTED = 64
@@ -47,7 +47,7 @@ LONGEST_PAUSE_S = 1.0
 #: How long a session may take to end.
 END_S = 1.0
 #: Counters of the loop itself.
-INTERNAL_ERRORS, LOST_LINKS = problems("internal_errors", "lost_connections")
+INTERNAL_ERRORS, LOST_LINKS = faults("internal_errors", "lost_connections")
 DROPPED_WORK, DROPPED_BY_STALL = problems("dropped_work", "dropped_after_a_stall")
 
 #: Counter of stalls in which the vehicle was stopped by last words, and its sentence.

@@ -154,10 +154,10 @@ class SerialLine(RetryingLink):
             decided(False)
             raise LinkError(f"Can't send to {self._path}: it is closed.")
         self._unsent.put(bytes(data), rest, since_s=elapsed_s(), until_s=until_s, decided=decided)
-        if self._tap:
-            self._tap(SENT, data)
         with contextlib.suppress(OSError):  # reported by the next read
             self._flush()
+        if self._tap:
+            self._tap(SENT, data)
         if dropped := self._dropped:
             self._dropped = 0
             raise LinkError(f"{self._path} is too slow or stalled: {dropped} stale packets were dropped.")

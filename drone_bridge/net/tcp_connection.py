@@ -3,7 +3,7 @@
 
 import contextlib
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from drone_bridge.net import tcp
@@ -117,7 +117,8 @@ class TcpConnection:
         except OSError as error:
             raise LinkError(f"The connection to {self.peer} was lost: {reason(error)}.") from error
         if self._tap:
-            self._tap(RECEIVED, _head(buffers, count) if buffers else data)
+            for part in _parts(buffers, count) if count and buffers else (data,):
+                self._tap(RECEIVED, part)
         if not count:
             if self._failure:
                 raise LinkError(f"The connection to {self.peer} was lost: {self._failure}.")
@@ -196,10 +197,9 @@ class TcpConnection:
             self._socket.close()
 
 
-def _head(buffers: Sequence[memoryview], count: int) -> bytes:
-    """Return the first bytes of several buffers."""
-    parts = []
+def _parts(buffers: Sequence[memoryview], count: int) -> Iterator[memoryview]:
+    """Yield the first bytes of several buffers."""
     for buffer in buffers:
-        parts.append(buffer[:count])
-        count -= len(parts[-1])
-    return b"".join(parts)
+        if count > 0:
+            yield buffer[:count]
+        count -= len(buffer)

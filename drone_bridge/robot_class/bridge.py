@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -197,6 +198,9 @@ class RobotClassBridge(ProtocolNode):
 
     def make_session(self) -> Session:
         self._topics.restart()
+        login = login_text(self.parameters["login"]) if self.robot.login is not None else ""
+        if self.wire_log and login:
+            self.wire_log.secrets = login.encode(), *re.findall(rb"[^\W_]{3,}", login.encode())
         self._session = RobotClassOperatorSession(
             self.robot,
             self._commands.arbiter,
@@ -207,7 +211,7 @@ class RobotClassBridge(ProtocolNode):
             watch=self._watch,
             pose=self._pose,
             is_line=bool(self.serial_line),
-            login=login_text(self.parameters["login"]) if self.robot.login is not None else "",
+            login=login,
         )
         self._disobedience = self._session.disobedience
         return self._session

@@ -114,7 +114,7 @@ from drone_bridge.session.session import (
 from drone_bridge.session.tilt_pilot import ESTIMATED, ESTIMATES, TiltPilot
 from drone_bridge.wire import NEED_DATA, ConnectionClosed, RemoteProtocolError
 from drone_bridge.wire.counters import Counter, problems, rates
-from drone_bridge.wire.outgoing import UNENCODABLE
+from drone_bridge.wire.outgoing import UNENCODABLE, Secret
 
 WAITING, GREETING, CONNECTED, CLOSED = "waiting for a peer", "greeting", "connected", "closed"
 AGAIN_S = 0.5
@@ -539,7 +539,7 @@ class RobotClassOperatorSession(Session):
             self._greeting = self._greeting or self._end.robot.handshake()
             for step in self._greeting:
                 self._step, self._test = (step, None) if isinstance(step, bytes) else step
-                actions += self._sent(step_bytes(self._step))
+                actions += self._sent_step()
                 self._judged_from_s = now_s + OBEYS_S
                 if self._test is not None:
                     self.due_s = now_s + AGAIN_S
@@ -580,10 +580,15 @@ class RobotClassOperatorSession(Session):
         elif self._hears and (unreadable := self._noise(self.silent_s(now_s))):
             commands = [*commands, Note(UNGREETED, unreadable, is_ongoing=True)]
         try:
-            return [*commands, *self._sent(step_bytes(self._step))]
+            return [*commands, *self._sent_step()]
         except ANY_ERROR as error:
             failed = self._once(UNENCODABLE, f"A step of the handshake can't be encoded: {described(error)}.")
             return [*commands, failed]
+
+    def _sent_step(self) -> Actions:
+        """Send the pending step. No wire log keeps one that may have a part of the login."""
+        data = step_bytes(self._step)
+        return self._sent(Secret(data) if self._login else data)
 
     def _noise(self, silent_s: float) -> str:
         """Return which bytes of the stream are no packet, and why, if there were no others for this time; else ""."""

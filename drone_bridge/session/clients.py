@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from drone_bridge.session.session import Actions, Close, Note
-from drone_bridge.wire.counters import problems
+from drone_bridge.wire.counters import faults, problems
 
 HandlerT = TypeVar("HandlerT")
 
@@ -22,7 +22,7 @@ WHOLE_MESSAGE_S = 10.0
 #: If all places are taken, a client keeps its place for this time after a complete message.
 KEEPS_PLACE_S = 1.0
 #: Counters.
-LOST, REFUSED = problems("lost_connections", "refused_peers")
+(LOST,), (REFUSED,) = faults("lost_connections"), problems("refused_peers")
 
 
 @dataclass(slots=True, eq=False)

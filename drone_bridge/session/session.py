@@ -42,7 +42,7 @@ from enum import Enum, auto
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from drone_bridge.session.stall_detector import StallDetector
-from drone_bridge.wire.counters import Counter, ProblemCounter
+from drone_bridge.wire.counters import Counter, FaultCounter, ProblemCounter
 from drone_bridge.wire.outgoing import UNENCODABLE, encoded
 
 #: Number of repeats of a last packet, since datagrams get lost, and the gap between them, s, to survive a short outage.
@@ -56,7 +56,7 @@ LAND, EMERGENCY = ENDS_FLIGHT = "land", "emergency"
 #: Limit of an emergency request's age, s: the person who called it has seen the result meanwhile.
 EMERGENCY_AGE_S = 3.0
 #: Counters of connections, and of invalid messages.
-CONNECTIONS, REJECTED = Counter("connections"), ProblemCounter("rejected_input")
+CONNECTIONS, REJECTED = Counter("connections"), FaultCounter("rejected_input")
 #: Counter of refused datagrams.
 REFUSED_DATAGRAMS = ProblemCounter("refused_datagrams")
 #: Counter of datagrams that could not be sent.

@@ -28,9 +28,18 @@ class ProblemCounter(Counter):
     """Counter whose growth is a warning."""
 
 
+class FaultCounter(ProblemCounter):
+    """Counter whose growth is a fault of the conversation: the last minute of the wire is saved."""
+
+
 def rates(*names: str) -> tuple[RateCounter, ...]:
     """Declare rates."""
     return tuple(map(RateCounter, names))
+
+
+def faults(*names: str) -> tuple[FaultCounter, ...]:
+    """Declare faults."""
+    return tuple(map(FaultCounter, names))
 
 
 def problems(*names: str) -> tuple[ProblemCounter, ...]:

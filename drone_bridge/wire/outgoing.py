@@ -22,6 +22,10 @@ MessageT = TypeVar("MessageT")
 EncodedT = TypeVar("EncodedT")
 
 
+class Secret(bytes):
+    """Bytes of which a wire log keeps the number alone."""
+
+
 class Range(NamedTuple):
     """Range of a command's number, as an annotation of its field. A value beyond it is clamped.
 

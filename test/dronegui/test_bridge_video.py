@@ -171,7 +171,7 @@ def test_another_host_is_refused_and_counted(ros, gui, video, closing):
 
 
 @pytest.mark.exhaustive
-def test_the_wire_log_has_packets_by_their_hash(ros, gui, video, tmp_path):
+def test_the_wire_log_has_packets_of_video(ros, gui, video, tmp_path):
     reports = values(ros)
     with bridge(gui, video, wire_log=str(tmp_path)):
         video.keep_sending(FRONT_PACKET)
@@ -181,8 +181,7 @@ def test_the_wire_log_has_packets_by_their_hash(ros, gui, video, tmp_path):
         logged = [entry for entry in log.entries() if not entry.connection.is_conversation]
     assert len(logged) >= 5
     assert {entry.sender for entry in logged} == {log.source.side.other}
-    assert max(len(entry.data) for entry in logged) < 200
-    assert f'"bytes": {len(FRONT_PACKET)}'.encode() in logged[0].data
+    assert {entry.data for entry in logged} == {FRONT_PACKET}
 
 
 @pytest.mark.exhaustive

@@ -4,6 +4,7 @@
 import errno
 import os
 import socket
+import sys
 import threading
 import time
 from unittest.mock import Mock
@@ -13,13 +14,14 @@ from patience import wait_until
 from tcp_peer import LONG_S
 
 from drone_bridge.kind import Side
-from drone_bridge.net import wire_log
+from drone_bridge.net import wire_log, wire_log_file
 from drone_bridge.net.connector import RECEIVED, SENT, LinkError
 from drone_bridge.net.datagram_link import DatagramPeer, DatagramPort
 from drone_bridge.net.link_loop import Connected
 from drone_bridge.net.tcp_connection import StreamOptions
 from drone_bridge.net.tcp_peer import TcpPeer
 from drone_bridge.net.wire_log import WireLog, facts_of
+from drone_bridge.net.wire_log_file import WireLogFile
 from drone_bridge.tools.wire.log_file import LogFile
 
 MEBIBYTE = 1 << 20
@@ -94,7 +96,7 @@ def test_tcp_connection_is_logged_in_both_directions_with_times_and_end(make_log
         source = file.source
     assert (source.kind.name, source.side, source.name) == ("robot", US, "robot_bridge")
     assert source.parameters == {"robot_name": ""}
-    assert contents(path)[:3] == [(US, b"question"), (THEM, b"answer"), (THEM, b"")]
+    assert contents(path)[:4] == [(US, b"question"), (THEM, b"an"), (THEM, b"swer"), (THEM, b"")]
     entries = entries_of(path)
     assert {entry.connection[:4] for entry in entries} == {(1, "tcp", f"127.0.0.1:{address[1]}", f"127.0.0.1:{port}")}
     assert all(began_ns <= entry.time_ns <= time.time_ns() for entry in entries)
@@ -121,7 +123,7 @@ def test_datagrams_are_logged_with_their_senders(make_log, closing):
 
 
 def test_without_mcap_one_sentence_names_the_missing_package(make_log, monkeypatch):
-    monkeypatch.setattr(wire_log, "Writer", None)
+    monkeypatch.setitem(sys.modules, "mcap.writer", None)
     with pytest.raises(LinkError, match="pip install mcap"):
         make_log()
 
@@ -174,13 +176,13 @@ def test_short_logs_are_kept_until_there_are_too_many_bytes(make_log):
 
 def test_a_slow_disk_never_delays_the_link_and_ends_the_log(make_log, monkeypatch):
     gate = threading.Event()
-    write = WireLog._write
+    write = WireLogFile.write
 
-    def slow(self, entries):
+    def slow(self, entries, most_bytes):
         assert gate.wait(LONG_S)
-        return write(self, entries)
+        return write(self, entries, most_bytes)
 
-    monkeypatch.setattr(WireLog, "_write", slow)
+    monkeypatch.setattr(WireLogFile, "write", slow)
     monkeypatch.setattr(wire_log, "QUEUED_BYTES", 4 * MEBIBYTE)
     log = make_log()
     tap = log(*ENDS)
@@ -199,7 +201,7 @@ def test_a_slow_disk_never_delays_the_link_and_ends_the_log(make_log, monkeypatc
 
 def test_a_full_disk_ends_the_log_and_keeps_written_data(begun, monkeypatch):
     log, tap = begun
-    monkeypatch.setattr(WireLog, "_write", Mock(side_effect=OSError(28, "No space left on device")))
+    monkeypatch.setattr(WireLogFile, "write", Mock(side_effect=OSError(28, "No space left on device")))
     tap(SENT, os.urandom(2 * MEBIBYTE))
     wait_until(lambda: log.ends, "its end")
     tap(SENT, b"nothing waits for room any more")
@@ -217,7 +219,7 @@ def test_a_full_disk_ends_the_log_and_keeps_written_data(begun, monkeypatch):
 )
 def test_a_log_ends_in_order_before_the_disk_is_full(begun, monkeypatch, name, found, sentence):
     log, tap = begun
-    monkeypatch.setattr(wire_log, name, lambda *_: found)
+    monkeypatch.setattr(wire_log_file, name, lambda *_: found)
     tap(SENT, b"after")
     wait_until(lambda: log.ends, "its end")
     assert log.ends[0].endswith(f"ends here. {sentence}")
@@ -226,7 +228,7 @@ def test_a_log_ends_in_order_before_the_disk_is_full(begun, monkeypatch, name, f
 
 
 def test_no_log_starts_on_a_full_disk(make_log, monkeypatch):
-    monkeypatch.setattr(wire_log, "shortage", lambda folder, *_: f"{folder} has 3 MB free.")
+    monkeypatch.setattr(wire_log_file, "shortage", lambda folder, *_: f"{folder} has 3 MB free.")
     with pytest.raises(LinkError, match="log has 3 MB free"):
         make_log()
 

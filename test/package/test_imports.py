@@ -74,7 +74,7 @@ def test_opencv_is_loaded_only_for_images_and_before_a_vehicle_is_steered(loaded
     protocol, modules = loaded
     assert ("cv2" in modules) == (protocol in ("testbed", "telemetry"))
     assert "yaml" not in modules  # but by rclpy
-    assert "drone_bridge.net.wire_log" not in modules
+    assert "mcap" not in modules
 
 
 def test_a_bridge_loads_only_its_own_protocol(loaded):

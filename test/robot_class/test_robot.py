@@ -51,7 +51,7 @@ from drone_bridge.session.session import (
 )
 from drone_bridge.wire import NEED_DATA, LocalProtocolError, RemoteProtocolError
 from drone_bridge.wire.addresses import AllowedPeers
-from drone_bridge.wire.outgoing import UNENCODABLE
+from drone_bridge.wire.outgoing import UNENCODABLE, Secret
 
 CLOSE, ENABLE, OPEN, RVEL, SIP, STATE, VEL = (
     getattr(pioneer, name) for name in ("CLOSE", "ENABLE", "OPEN", "RVEL", "SIP", "STATE", "VEL")
@@ -964,7 +964,9 @@ def test_a_login_that_is_refused_is_not_shown():
             yield b"login %s\n" % self.login.encode(), lambda heard: heard == b"welcome\n"
 
     talk = ClientTalk(Secured, login="me:secret")
-    assert b"secret" in bytes_of(talk.connect())
+    greeting = [each.data for each in sent(talk.connect())]
+    assert [isinstance(data, Secret) for data in greeting] == [b"secret" in data for data in greeting]
+    assert b"secret" in b"".join(greeting)
     talk.hear(b"denied\n")
     (sentence,) = notes(talk.run(0.6), UNGREETED)
     assert sentence.startswith("robot does not answer a step of the handshake as expected: it has sent b'denied\\n'")

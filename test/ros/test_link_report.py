@@ -9,9 +9,9 @@ from diagnostic_msgs.msg import DiagnosticStatus
 from drone_bridge.ros.node.link_report import LinkReport
 from drone_bridge.ros.node.stall_watch import PROCESS
 from drone_bridge.session.obstacles import Obstacle
-from drone_bridge.wire.counters import ProblemCounter, RateCounter
+from drone_bridge.wire.counters import FaultCounter, ProblemCounter, RateCounter
 
-FRAMES, LOST = RateCounter("frames"), ProblemCounter("lost_connections")
+FRAMES, LOST = RateCounter("frames"), FaultCounter("lost_connections")
 LOGGER = SimpleNamespace(**dict.fromkeys(("info", "warning", "error"), lambda line: None))
 
 

@@ -66,6 +66,13 @@ def test_a_working_launch_is_confirmed_and_an_incompatible_node_is_named(ros, fr
     assert "/test_session publishes std_msgs/msg/String" in findings[""]
 
 
+def test_saved_minutes_of_the_wire_are_named(tmp_path, monkeypatch):
+    monkeypatch.setenv("DRONE_BRIDGE_WIRE", str(tmp_path))
+    (tmp_path / "robot_bridge-1.mcap").touch()
+    (finding,) = doctor.wire()
+    assert finding.found == f"1 last minutes before a fault in {tmp_path}, the newest robot_bridge-1.mcap"
+
+
 def test_a_shell_with_another_ros_is_named_and_no_node_is_started(monkeypatch):
     monkeypatch.setattr(doctor.environment, "foreign_ros", lambda: "Python finds another one first.")
     (finding,) = doctor.ros()

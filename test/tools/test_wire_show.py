@@ -225,7 +225,7 @@ def test_a_log_that_is_being_written_is_followed(tmp_path):
             (robot.RegisterDriver("me"), b"\x00\x04\x03\x00\x02me"),
         ):
             tap(SENT, driver.send(request))
-            assert next(entries)[2:] == (Side.OPERATOR, data)
+            assert next(entries)[2:4] == (Side.OPERATOR, data)
         threading.Thread(target=log.close).start()
         assert list(entries) == []
 

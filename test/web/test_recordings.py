@@ -58,7 +58,8 @@ def get(address, path):
     return response.status, response.read()
 
 
-def test_recordings_are_listed_with_the_newest_first(bags, tmp_path):
+def test_recordings_are_listed_with_the_newest_first(bags, tmp_path, monkeypatch):
+    monkeypatch.setenv("DRONE_BRIDGE_WIRE", str(tmp_path))
     assert Recordings("127.0.0.1", tmp_path / "nowhere").document()["recordings"] == []
     listed = Recordings("127.0.0.1", bags).document()
     file = next(bags.glob(f"{NAME}/*.mcap"))
@@ -66,6 +67,14 @@ def test_recordings_are_listed_with_the_newest_first(bags, tmp_path):
     assert [(each["name"], each["bytes"]) for each in listed["recordings"]] == [(NAME, file.stat().st_size)]
     for name in ("notes.txt", "..", f"../bags/{NAME}", ""):
         assert Recordings("127.0.0.1", bags).file(name) is None
+
+
+def test_saved_minutes_of_the_wire_are_listed(bags, tmp_path, monkeypatch):
+    monkeypatch.setenv("DRONE_BRIDGE_WIRE", str(tmp_path))
+    (tmp_path / "robot_bridge-1.mcap").write_bytes(b"wire")
+    listed = Recordings("127.0.0.1", bags).document()
+    assert listed["folder"] == f"{bags} and {tmp_path}"
+    assert {each["name"]: each["is_wire"] for each in listed["recordings"]} == {"robot_bridge-1": True, NAME: False}
 
 
 def test_a_recording_is_downloaded_as_it_is(server, bags):

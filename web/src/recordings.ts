@@ -5,9 +5,17 @@ import { h } from "./dom";
 import type { Helm } from "./helm";
 import { documentAddress, type Stream } from "./stream";
 
+interface Recording {
+  name: string;
+  bytes: number;
+  changed_s: number;
+  /** Whether it is the last minute of the wire, which only can be downloaded. */
+  is_wire: boolean;
+}
+
 interface Found {
   folder: string;
-  recordings: { name: string; bytes: number; changed_s: number }[];
+  recordings: Recording[];
 }
 
 export class Recordings {
@@ -19,7 +27,8 @@ export class Recordings {
 
   constructor(private stream: Stream, private helm: Helm) {
     const reload = h("button.small", { onclick: () => void this.#load() }, "Reload");
-    this.element = h("div.tab-body", {}, h("div.tab-tools", {}, this.#where, reload), h("div.scroll", { tabindex: 0 }, this.#list));
+    const save = h("button.small", { title: "Save the last minute of all vehicles' bytes, for a fault report", onclick: () => void this.#saveWire() }, "Save wire");
+    this.element = h("div.tab-body", {}, h("div.tab-tools", {}, this.#where, save, reload), h("div.scroll", { tabindex: 0 }, this.#list));
     new IntersectionObserver((entries) => entries.some((entry) => entry.isIntersecting) && void this.#load()).observe(this.element);
     stream.addEventListener("recording", (event) => {
       this.#folder = (event as CustomEvent<string>).detail;
@@ -35,10 +44,16 @@ export class Recordings {
     if (!answer?.ok) return void (this.#where.textContent = "The list can't be read: no connection.");
     const { folder, recordings }: Found = await answer.json();
     this.#where.textContent = this.#folder ? `Recording into ${this.#folder}.` : recordings.length > 0 ? `In ${folder}, the newest first.` : `None in ${folder} yet. Press Record, or start with record:=true.`;
-    this.#list.replaceChildren(...recordings.map(({ name, bytes, changed_s }) => this.#row(name, bytes, changed_s)));
+    this.#list.replaceChildren(...recordings.map((each) => this.#row(each)));
   }
 
-  #row(name: string, bytes: number, changedS: number): HTMLElement {
+  async #saveWire(): Promise<void> {
+    const services = [...this.stream.services.keys()].filter((name) => name.endsWith("/save_wire"));
+    const answers = await Promise.all(services.map((name) => this.stream.call(name, {}).catch((error) => error as Error)));
+    this.#where.textContent = answers.map(({ message }) => message).join(" ") || "No vehicle is here.";
+  }
+
+  #row({ name, bytes, changed_s: changedS, is_wire: isWire }: Recording): HTMLElement {
     const size = bytes < 1e6 ? `${Math.ceil(bytes / 1e3)} kB` : `${(bytes / 1e6).toFixed(0)} MB`;
     const watch = h("button.small.watch", {
       title: "Play it on a separate page",
@@ -51,7 +66,7 @@ export class Recordings {
     const may = this.helm.maySteer && !this.#folder.endsWith(`/${name}`); // while it is recorded, it is incomplete
     return h("div.recording-row", { "data-recording": name },
       h("span.recording-name", { title: new Date(changedS * 1000).toLocaleString() }, name), h("span.hint", {}, size),
-      may && watch, may && h("a.button.report", { href: documentAddress(`reports/${encodeURIComponent(name)}`).href, target: "_blank", title: "Its verdict, events, track and plots, on a page of its own" }, "Report"),
+      may && !isWire && watch, may && !isWire && h("a.button.report", { href: documentAddress(`reports/${encodeURIComponent(name)}`).href, target: "_blank", title: "Its verdict, events, track and plots, on a page of its own" }, "Report"),
       may && h("a.button", { href: documentAddress(`recordings/${encodeURIComponent(name)}`).href, download: `${name}.mcap` }, "Download"));
   }
 

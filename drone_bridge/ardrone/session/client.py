@@ -46,12 +46,12 @@ from drone_bridge.session.session import (
     Session,
 )
 from drone_bridge.session.tilt_pilot import TiltPilot
-from drone_bridge.wire.counters import problems, rates
+from drone_bridge.wire.counters import faults, problems, rates
 from drone_bridge.wire.events import RemoteProtocolError
 
 WAITING, ASKING, CONNECTED, CLOSED = "waiting for a peer", "asking for navdata", "connected", "closed"
 # Counters.
-(REPORTS,), (UNHEARD, SILENCES) = rates("navdata"), problems("undelivered_packets", "lost_navdata")
+(REPORTS,), (UNHEARD,), (SILENCES,) = rates("navdata"), problems("undelivered_packets"), faults("lost_navdata")
 
 
 class MeasuredNavdata(NamedTuple):

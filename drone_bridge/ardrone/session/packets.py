@@ -12,7 +12,7 @@ from drone_bridge.ardrone import units
 from drone_bridge.ardrone.codec import COMMANDS, ClientConnection, Command, Pcmd, Ref
 from drone_bridge.session.session import Action, LastWords, Note, Send, next_due
 from drone_bridge.session.tilt_pilot import ESTIMATED, ESTIMATES, TiltPilot
-from drone_bridge.wire.counters import problems, rates
+from drone_bridge.wire.counters import faults, rates
 from drone_bridge.wire.events import LocalProtocolError
 from drone_bridge.wire.outgoing import UNENCODABLE, fitted
 
@@ -20,7 +20,7 @@ FIRST_PACKETS = 3
 #: Time for which the drone shows that it does not obey, until numbers start over, s.
 UNHEARD_S = 1.0
 # Counters.
-(PACKETS,), (RESTARTS,) = rates("packets"), problems("restarted_numbers")
+(PACKETS,), (RESTARTS,) = rates("packets"), faults("restarted_numbers")
 
 
 class CommandPackets:

@@ -20,10 +20,10 @@ from drone_bridge.robot.session.keep_alives import (
 from drone_bridge.robot.session.other_drivers import OtherDrivers
 from drone_bridge.session.node_parameters import NodeParameters
 from drone_bridge.session.session import Action, Note, Publish
-from drone_bridge.wire.counters import RateCounter, problems
+from drone_bridge.wire.counters import RateCounter, faults, problems
 
 # Counters.
-UNKNOWN_PACKETS, UNKNOWN_TYPES = problems("unknown_packets", "unknown_types")
+UNKNOWN_PACKETS, UNKNOWN_TYPES = faults("unknown_packets", "unknown_types")
 SLOW, UNREADABLE = problems("slow_keep_alives", "unreadable_lists")
 UPDATES = RateCounter("updates")
 #: Pause between the bytes of a slow keep-alive.

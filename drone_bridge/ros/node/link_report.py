@@ -28,7 +28,7 @@ from drone_bridge.ros.node.log_limiter import FIRST_INTERVAL_S, LogLimiters, Ong
 from drone_bridge.ros.node.stall_watch import PROCESS
 from drone_bridge.session.obstacles import Obstacle
 from drone_bridge.session.session import Session
-from drone_bridge.wire.counters import Counter, ProblemCounter, RateCounter
+from drone_bridge.wire.counters import Counter, FaultCounter, ProblemCounter, RateCounter
 
 #: Suffix of the name of a node's status on /diagnostics, after the node's full name.
 LINK_STATUS = ": link"
@@ -38,7 +38,7 @@ PEER_SILENT = "peer_silent_s"
 #: about an ongoing condition is.
 START_S = 3 * FIRST_INTERVAL_S
 #: Counter of silences.
-SILENCES = ProblemCounter("silences")
+SILENCES = FaultCounter("silences")
 #: Number of silences, without HEARD_WELL_S of messages in between, after which the peer hangs.
 SILENCES_OF_AN_ERROR = 3
 #: Time without a connection after which advice is logged, once.

@@ -27,7 +27,7 @@ import traceback
 from abc import abstractmethod
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from builtin_interfaces.msg import Time
 from rcl_interfaces.msg import SetParametersResult
@@ -42,9 +42,11 @@ from drone_bridge.net.connector import LinkError, LinkInUseError, UnknownHostErr
 from drone_bridge.net.last_words import LEAST_LIFETIME_S, LastWordsKeeper
 from drone_bridge.net.link_loop import INTERNAL_ERRORS, Intake, Link, LinkLoop
 from drone_bridge.net.listening import is_own_address
+from drone_bridge.net.wire_log import WireLog, facts_of
 from drone_bridge.ros.hold.hold import LOOK_S, LOOKS_PER_READ, Hold
 from drone_bridge.ros.node.autostart import Autostart
 from drone_bridge.ros.node.configured_node import ConfiguredNode
+from drone_bridge.ros.node.fault_watch import FaultWatch
 from drone_bridge.ros.node.link_report import LinkReport
 from drone_bridge.ros.node.parameters import UNCONFIGURED, DeclaredParameters, ParameterDeclaration, has_value
 from drone_bridge.ros.node.simulated_time import TimeWatch, clock_conflict, is_time_simulated
@@ -71,9 +73,6 @@ from drone_bridge.stop_signals import LAUNCHED
 from drone_bridge.wire.addresses import address_name
 from drone_bridge.wire.counters import ProblemCounter, RateCounter, problems
 from drone_bridge.wire.outgoing import UNENCODABLE, encoded
-
-if TYPE_CHECKING:
-    from drone_bridge.net.wire_log import WireLog
 
 REPORT_PERIOD_S = 1.0
 #: Counter of commands that could not reach a vehicle.
@@ -161,8 +160,9 @@ class ProtocolNode(ConfiguredNode):
         self._wish_ticker = Ticker(f"{name} wishes", LOOK_S, self._look_for_wishes, self._log_error)
         #: Motion of the vehicle, by its own reports.
         self.observed = ObservedMotion(elapsed_s, self._settled_at)
-        #: Log of every connection's bytes, while active, if the parameter `wire_log` is set.
+        #: Log of every connection's bytes, while active.
         self.wire_log: WireLog | None = None
+        self._fault_watch = FaultWatch(self, self.report, self.hold, lambda: self.wire_log)
         self._loop: LinkLoop | None = None
         self._keeper: LastWordsKeeper | None = None
         self._leaving = threading.Lock()
@@ -248,10 +248,9 @@ class ProtocolNode(ConfiguredNode):
         """Open the link, and keep it open."""
         self._check_duplicates()
         with contextlib.ExitStack() as opened:  # closed if a later step fails, or each retry would leave it behind
-            if log := self._open_wire_log():
-                self.wire_log = log
-                opened.callback(setattr, self, "wire_log", None)
-                opened.callback(log.close)
+            self.wire_log = log = self._open_wire_log()
+            opened.callback(setattr, self, "wire_log", None)
+            opened.callback(log.close)
             link = self.make_transport()
             opened.callback(link.close)
             session = self.make_session()
@@ -354,18 +353,17 @@ class ProtocolNode(ConfiguredNode):
         if self._duplicates.first:
             raise LinkError(Obstacle.GAVE_WAY.sentence(name=self.get_fully_qualified_name()))
 
-    def _open_wire_log(self) -> "WireLog | None":
-        """Create the wire log if the parameters request one. Raises LinkError."""
-        if not (folder := self.parameters["wire_log"]):
-            return None
-        from drone_bridge.net.wire_log import WireLog, facts_of  # slow to import, and needed only for a log
-
-        path = Path(folder).expanduser().absolute()
+    def _open_wire_log(self) -> WireLog:
+        """Create the wire log, with a file if the parameters request one. Raises LinkError."""
+        folder = self.parameters["wire_log"]
+        path = Path(folder).expanduser().absolute() if folder else None
         name = self.get_fully_qualified_name().strip("/").replace("/", ".")
         side = "vehicle" if self.is_server else "operator"
         facts = facts_of(self._protocol_name, side, name, self.parameters.values())
-        log = WireLog(path, name, facts, self._log_error, min_free_mb=self.parameters["min_free_space"])
-        self.get_logger().info(f"The bytes of every connection are logged to {path}.")
+        free_mb, inform = self.parameters["min_free_space"], self.get_logger().info
+        log = WireLog(path, name, facts, self._log_error, min_free_mb=free_mb, on_saved=inform)
+        if path:
+            inform(f"The bytes of every connection are logged to {path}.")
         return log
 
     def _borrowed_keeper(self) -> LastWordsKeeper | None:
@@ -577,6 +575,7 @@ class ProtocolNode(ConfiguredNode):
         self.hold.report()
         for call in tuple(self._each_second):
             call()
+        self._fault_watch.look()
         self._publish_status()
 
     def _publish_status(self) -> None:

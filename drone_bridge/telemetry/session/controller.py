@@ -82,13 +82,13 @@ from drone_bridge.telemetry.device import TAKEOVER_S, call_gaps
 from drone_bridge.telemetry.session.sender_ports import SenderPorts
 from drone_bridge.telemetry.units import Units
 from drone_bridge.wire.addresses import AllowedPeers, peer_name, same_host
-from drone_bridge.wire.counters import problems, rates
+from drone_bridge.wire.counters import faults, problems, rates
 from drone_bridge.wire.events import NEED_DATA, RemoteProtocolError
 
 WAITING, CONNECTED, SILENT, CLOSED = "waiting for a peer", "connected", "no telemetry", "closed"
 # Counters.
 LOST_COMMANDS, LOST_ROVERS = problems("undelivered_commands", "undelivered_rover_documents")
-BAD_IMAGES, UNANSWERED = problems("undecodable_images", "unanswered_calls")
+(BAD_IMAGES,), (UNANSWERED,) = faults("undecodable_images"), problems("unanswered_calls")
 DOCUMENTS, ROVER_DOCUMENTS, LATE, IMAGES = rates("documents", "rover_documents", "late_documents", "images")
 #: Age after which a rover's document is not used to call a drone, s.
 ROVER_FRESH_S = 2.0

@@ -38,6 +38,7 @@ from drone_bridge.session.feedback import Feedback
 from drone_bridge.session.node_parameters import NodeParameters
 from drone_bridge.session.session import (
     CONNECTIONS,
+    REJECTED,
     Action,
     Actions,
     Close,
@@ -65,7 +66,7 @@ from drone_bridge.wire.events import LocalProtocolError, RemoteProtocolError
 
 WAITING, CONNECTED, CLOSED = "waiting for a peer", "connected", "closed"
 # Counters.
-REJECTED, MISSED = problems("rejected_input", "missed_lockstep_commands")
+(MISSED,) = problems("missed_lockstep_commands")
 FRAMES, IMAGES = rates("frames", "images")
 #: Silence after which a first frame that may be complete is complete.
 FRAME_END_SILENCE_S = 0.5

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 from drone_bridge.kind import OWN, kinds, load, unloadable
 from drone_bridge.net.python_child import code_command
+from drone_bridge.net.wire_log import minutes_folder
 from drone_bridge.programs.missing_package import install_command
 from drone_bridge.ros.process import environment
 from drone_bridge.ros.process.log_pipe import NO_FILE_OF_RCL
@@ -269,6 +270,14 @@ def vehicles() -> Iterator[Finding]:
             yield Finding(kind.title or kind.name, sentence, remedy)
 
 
+def wire() -> Iterator[Finding]:
+    """Report the last minutes of the wire that were saved."""
+    folder = minutes_folder()
+    files = sorted(folder.glob("*.mcap"), key=os.path.getmtime)
+    newest = f", the newest {files[-1].name}" if files else ""
+    yield Finding("wire", f"{len(files)} last minutes before a fault in {folder}{newest}")
+
+
 def others() -> Iterator[Finding]:
     """Report the robots in one class, and why one can't be loaded."""
     with warnings.catch_warnings():
@@ -297,4 +306,4 @@ def _is_installed(name: str) -> bool:
     return bool(spec and (spec.origin or any(any(Path(each).glob("*/__init__.py")) for each in folders)))
 
 
-EXAMINATIONS = (installation, ros, reach, memory, discovery, running, vehicles, others, optional)
+EXAMINATIONS = (installation, ros, reach, memory, discovery, running, vehicles, wire, others, optional)

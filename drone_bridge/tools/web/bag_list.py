@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from drone_bridge.net.python_child import module_command
+from drone_bridge.net.wire_log import minutes_folder
 from drone_bridge.tools.bags.folders import bag_folders
 
 #: Length of the list, the newest first.
@@ -30,7 +31,7 @@ class Recordings:
     def __init__(self, host: str, *folders: Path) -> None:
         """Serve the bags in some folders, by default in those of recordings. `host`: address of the page for one."""
         self._host = host
-        self._folders = folders or bag_folders()
+        self._folders, self._wires = folders or bag_folders(), minutes_folder()
         self._child: subprocess.Popen[bytes] | None = None
         self._requested = threading.Lock()  # held from a request to the start of its child
         self._starting = threading.Lock()
@@ -40,14 +41,19 @@ class Recordings:
         self._reporter: subprocess.Popen[str] | None = None
 
     def document(self) -> dict[str, Any]:
-        """Return the folders and their recordings, the newest first: name, size, and time of the last change."""
+        """Return the folders and their recordings, the newest first: name, size, and time of the last change.
+
+        Saved minutes of the wire are among them.
+        """
         recordings: list[dict[str, Any]] = []
         files = self._files()
-        used = [each for each in self._folders if any(file.is_relative_to(each) for file in files.values())]
+        folders = *self._folders, self._wires
+        used = [each for each in folders if any(file.is_relative_to(each) for file in files.values())]
         for name, file in files.items():
             with contextlib.suppress(FileNotFoundError):  # deleted meanwhile
                 status = file.stat()
-                recordings.append({"name": name, "bytes": status.st_size, "changed_s": status.st_mtime})
+                facts = {"changed_s": status.st_mtime, "is_wire": file.parent == self._wires}
+                recordings.append({"name": name, "bytes": status.st_size, **facts})
         recordings.sort(key=itemgetter("changed_s"), reverse=True)
         return {"folder": " and ".join(map(str, used or self._folders[:1])), "recordings": recordings[:MAX_LISTED]}
 
@@ -101,7 +107,7 @@ class Recordings:
 
     def _files(self) -> dict[str, Path]:
         """Return the files by name. Only the first file of a recording has the name of its folder."""
-        names: dict[str, Path] = {}
+        names = {file.stem: file for file in self._wires.glob("*.mcap")}
         for file in (file for each in self._folders for file in sorted(each.glob("*/*.mcap"))):
             if file.is_file():
                 folder = file.parent.name

@@ -13,6 +13,10 @@ from drone_bridge.wire import ConnectionClosed, LocalProtocolError, RemoteProtoc
 
 #: Number of bytes kept before a violation.
 AROUND_BYTES = 4096
+NOT_KEPT = "that were not kept"
+#: After missing bytes of a stream, a message begins where the other side has sent, or after such a pause, ns.
+PAUSE_NS = 20_000_000
+MAX_BEGIN = 100  # entries before the missing bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +66,14 @@ class Decoder:
 
     def __init__(self, source: LogSource, *, is_stream: bool) -> None:
         """Create the codecs. `is_stream`: whether entries are pieces of a stream, not datagrams."""
+        self._source = source
         self._ends: Recorded = load(source.kind.recorded)(source.kind, source.parameters)
         self._is_stream = is_stream
+        self._begin: list[LogEntry] = []  # up to the first missing bytes
+        self._whole = 0  # number of these that end with a message
+        self._is_cut = False
+        self._waiting: set[Side] = set()  # whose next message is sought
+        self._last: LogEntry | None = None
         self._broken: set[Side] = set()
         self._pending = {side: bytearray() for side in Side}  # bytes since the last complete message
         self._skipped = dict.fromkeys(Side, 0)  # bytes since the last packet
@@ -71,11 +81,38 @@ class Decoder:
 
     def feed(self, entry: LogEntry) -> Iterator[Outcome]:
         """Decode an entry. Yield the messages that it completes."""
-        sender, data = entry.sender, entry.data
-        if sender in self._broken:
-            if data:
-                yield UndecodedBytes(sender, len(data))
-            return
+        sender, last, self._last = entry.sender, self._last, entry
+        if last and (last.sender is not sender or entry.time_ns > last.time_ns + PAUSE_NS):
+            self._waiting.discard(sender)
+        is_inside = self._is_stream and getattr(self._ends.readers[sender], "inside_message", False)
+        if entry.omitted and not (is_inside and not entry.is_gap):
+            yield UndecodedBytes(sender, entry.omitted, NOT_KEPT)
+            if self._is_stream:
+                self._restart(sender)
+        elif sender in self._broken | self._waiting:
+            if size := len(entry.data) or entry.omitted:
+                yield UndecodedBytes(sender, size)
+        else:
+            if not self._is_cut and len(self._begin) < MAX_BEGIN:
+                self._begin.append(entry)
+            yield from self._decode(entry)
+            if not self._is_cut and not any(self._pending.values()):
+                self._whole = len(self._begin)
+
+    def _restart(self, sender: Side) -> None:
+        """Decode anew after missing bytes of a side, from its next message on, with what began the connection."""
+        self._waiting |= {sender, *(side for side, pending in self._pending.items() if pending)}
+        self._ends = load(self._source.kind.recorded)(self._source.kind, self._source.parameters)
+        self._is_cut, self._broken, self._skipped = False, set(), dict.fromkeys(Side, 0)
+        for entry in self._begin[: self._whole]:
+            for _ in self._decode(entry):
+                pass
+        self._is_cut = True
+        for pending in self._pending.values():
+            pending.clear()
+
+    def _decode(self, entry: LogEntry) -> Iterator[Outcome]:
+        sender, data = entry.sender, entry.data or bytes(entry.omitted)  # such as those of a picture
         self._ends.prepare(sender)
         yield from self._drain(sender.other)
         reader: Any = self._ends.readers[sender]
@@ -115,6 +152,9 @@ class Decoder:
                 break
             except RemoteProtocolError as error:
                 yield self._violation(sender, str(error))
+                if self._is_stream and self._is_cut:
+                    self._restart(sender)
+                    return
                 if self._is_stream:
                     self._broken.add(sender)
         if not getattr(self._ends.readers[sender], "inside_message", False):

@@ -11,7 +11,7 @@ from mcap.records import Channel, Message, Metadata
 
 from drone_bridge.kind import ProtocolKind, Side, kinds
 from drone_bridge.net.connector import RECEIVED, SENT
-from drone_bridge.net.wire_log import CONNECTIONS, FACTS
+from drone_bridge.net.wire_log_file import CONNECTIONS, FACTS, OMITTED
 from drone_bridge.tools.shared.mcap_records import MAGIC, UNREADABLE, parsed, whole_records
 
 
@@ -48,7 +48,7 @@ class LoggedConnection(NamedTuple):
 
     @property
     def is_stream(self) -> bool:
-        return self.transport != "udp"
+        return not self.transport.startswith("udp")
 
     @property
     def is_conversation(self) -> bool:
@@ -62,7 +62,11 @@ class LogEntry(NamedTuple):
     time_ns: int  # since 1970
     connection: LoggedConnection
     sender: Side
-    data: bytes  # empty: end of the stream
+    data: bytes  # empty: end of the stream, or omitted
+    omitted: int = 0
+    """Number of bytes that were not kept"""
+    is_gap: bool = False
+    """Whether messages may begin and end in those."""
 
 
 class LogFile:
@@ -115,9 +119,12 @@ class LogFile:
                 said = json.loads(message.data)
                 transport, own, peer = (str(said[name]) for name in ("transport", "own", "peer"))
                 self._connections[number] = LoggedConnection(number, transport, own, peer, message.log_time)
-            elif topic in (RECEIVED, SENT):
-                sender = self.source.side if topic == SENT else self.source.side.other
-                yield LogEntry(message.log_time, self._connections[number], sender, message.data)
+            elif topic in (RECEIVED, SENT, OMITTED):
+                said = json.loads(message.data) if topic == OMITTED else {"direction": topic}
+                sender = self.source.side if said["direction"] == SENT else self.source.side.other
+                omitted = int(said.get("bytes", 0)), bool(said.get("gap"))
+                data = b"" if topic == OMITTED else message.data
+                yield LogEntry(message.log_time, self._connections[number], sender, data, *omitted)
         except (KeyError, TypeError, ValueError) as error:
             raise WireError(f"{self._path} is damaged: it lacks connection {number} ({error!r}).") from error
 

@@ -11,7 +11,7 @@ from drone_bridge.kind import Side
 from drone_bridge.programs.options import count
 from drone_bridge.tools.cli import REFUSED
 from drone_bridge.tools.command_parser import CommandParser
-from drone_bridge.tools.wire.decoding import DecodedMessage, Decoder, Violation
+from drone_bridge.tools.wire.decoding import NOT_KEPT, DecodedMessage, Decoder, Violation
 from drone_bridge.tools.wire.describing import hex_lines
 from drone_bridge.tools.wire.log_file import LogEntry, LogFile, LoggedConnection, LogSource, WireError
 
@@ -66,7 +66,7 @@ class Lines:
                 yield self._headline(entry.connection)
                 self._decoders[number] = Decoder(self._source, is_stream=entry.connection.is_stream)
             if not entry.connection.is_conversation:
-                yield f"{self._head(self._time(entry), number, entry.sender)} {_beside(entry.data)}"
+                yield f"{self._head(self._time(entry), number, entry.sender)} {len(entry.data) or entry.omitted} bytes"
                 continue
             for outcome in self._decoders[number].feed(entry):
                 head = self._head(self._time(entry), number, outcome.sender)
@@ -89,9 +89,10 @@ class Lines:
             if entry.connection not in begun:
                 yield self._headline(entry.connection)
                 begun.add(entry.connection)
-            is_end = entry.connection.is_stream and not entry.data
+            is_end = entry.connection.is_stream and not (entry.data or entry.omitted)
             head = self._head(self._time(entry), entry.connection.number, entry.sender)
-            yield f"{head} {'the end' if is_end else f'{len(entry.data)} bytes'}"
+            size = f"{entry.omitted} bytes {NOT_KEPT}" if entry.omitted else f"{len(entry.data)} bytes"
+            yield f"{head} {'the end' if is_end else size}"
             shown = entry.data[: limit or None]
             yield from (f"    {line}" for line in hex_lines(shown))
             if len(shown) < len(entry.data):
@@ -113,12 +114,6 @@ class Lines:
         if self._start_ns is None:
             self._start_ns = entry.time_ns
         return f"{(entry.time_ns - self._start_ns) / _NANOSECONDS:.6f}"
-
-
-def _beside(data: bytes) -> str:
-    """Return side data as text, if it is JSON such as size and hash, or else its size."""
-    is_text = data[:1] == b"{" and data.isascii()
-    return data.decode() if is_text else f"{len(data)} bytes"
 
 
 def _around(found: Violation) -> Iterator[str]:

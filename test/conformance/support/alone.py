@@ -23,6 +23,7 @@ os.environ["ROS_DOMAIN_ID"] = str(place.domains()[0])
 # Folder for persistent state of nodes, which must not outlive the tests.
 RUNTIME = tempfile.TemporaryDirectory()
 os.environ["ROS_HOME"] = RUNTIME.name
+os.environ["DRONE_BRIDGE_WIRE"] = f"{RUNTIME.name}/wire"
 CONFIG = Path(get_package_share_directory("drone_bridge"), "config")
 os.environ["FASTDDS_DEFAULT_PROFILES_FILE"] = str(CONFIG / "fastdds_loopback.xml")
 name_profile_for_fast_dds_2(os.environ)

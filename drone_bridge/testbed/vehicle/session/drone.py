@@ -40,6 +40,7 @@ from drone_bridge.session.session import (
     AFTER_STALLS,
     CONNECTIONS,
     MAY_HAVE_WAITED,
+    REJECTED,
     Action,
     Actions,
     Close,
@@ -66,7 +67,7 @@ from drone_bridge.wire.events import LocalProtocolError, RemoteProtocolError
 WAITING, CONNECTED, CLOSED = "waiting for a peer", "connected", "closed"
 # Counters.
 FRAMES = RateCounter("frames")
-REJECTED, REFUSED_FRAMES = problems("rejected_input", "refused_frames")
+(REFUSED_FRAMES,) = problems("refused_frames")
 LATE_ANSWERS, NEUTRAL_COMMANDS = problems("late_answers", "neutral_commands")
 #: Time for which an autopilot that has sent nothing keeps its place when another one connects.
 MUTE_KEEPS_PLACE_S = 2.0
