@@ -46,6 +46,7 @@ COMMANDS = {
     "topic": Subcommand("shell.topic", "list, print, time or publish topics, as ros2 topic does"),
     "service": Subcommand("shell.service", "list or call services, as ros2 service does"),
     "param": Subcommand("shell.param", "list, get or set parameters, as ros2 param does"),
+    "picture": Subcommand("shell.picture", "save the next image of a camera"),
     "hold": Subcommand("hold.command:hold", "hold one vehicle, or all: neutral until they are resumed"),
     "resume": Subcommand("hold.command:resume", "resume one vehicle, or all: they follow commands again"),
     "doctor": Subcommand("doctor.command", "report what is installed and running, and whether it works", False),

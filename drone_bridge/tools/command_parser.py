@@ -9,7 +9,12 @@ EXAMPLES = (
     *("record my_bag --topics /odom /cmd_vel", "play my_bag --rate 2", "report my_bag", "resume /drone"),
     *("recover broken.mcap whole.mcap", "run robot_bridge --ros-args -p port:=9000", "node list"),
     *("topic echo /odom", "topic list -t", "topic info /odom -v", "topic hz /odom", "view my_bag", "hold /drone"),
-    *("topic pub /cmd_vel geometry_msgs/msg/Twist '{linear: {x: 0.2}}'", "check robot", "new my_robot --serial"),
+    *(
+        "topic pub /cmd_vel geometry_msgs/msg/Twist '{linear: {x: 0.2}}'",
+        "check robot",
+        "picture pad.jpg",
+        "new my_robot --serial",
+    ),
     *("service call /dronegui_bridge/land std_srvs/srv/Trigger", "service list -t", "wire show my_log.mcap", "doctor"),
     *("param list /robot_bridge", "param get /robot_bridge port", "param set /robot_bridge command_timeout 0.5"),
 )

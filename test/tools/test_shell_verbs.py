@@ -2,13 +2,17 @@
 """`drone-bridge topic`, `service` and `param` as processes, and a node that they find."""
 
 import signal
+from functools import partial
 from types import SimpleNamespace
 
+import cv2
+import numpy as np
 import pytest
 from geometry_msgs.msg import Twist
 from processes import executable
 from rclpy.qos import qos_profile_sensor_data
 from ros_session import wait_until
+from sensor_msgs.msg import CompressedImage, Image
 from std_msgs.msg import String
 from std_srvs.srv import SetBool, Trigger
 
@@ -170,3 +174,24 @@ def test_a_node_is_run_by_its_name(command):
     node = command("run", "rover_controller", "--ros-args", "-r", "__node:=my_rover")
     node.wait_for_line("my_rover")
     assert node.stop(signal.SIGINT) == 0
+
+
+def test_a_picture_is_what_the_camera_has_sent(ros, command, tmp_path):
+    pixels = np.arange(18, dtype=np.uint8).reshape(2, 3, 3)
+    jpeg = cv2.imencode(".jpg", pixels)[1].tobytes()
+    raw = Image(
+        height=2, width=3, encoding="bgr8", step=10, data=b"".join(bytes(row) + b"!" for row in pixels.reshape(2, 9))
+    )
+    assert command("picture", tmp_path / "seen.jpg").wait() == 1, "no camera"
+    for message, topic in (
+        (raw, "eye/image_raw"),
+        (CompressedImage(format="jpeg", data=jpeg), "eye/image_raw/compressed"),
+    ):
+        publisher = ros.node.create_publisher(type(message), topic, qos_profile_sensor_data)
+        ros.node.create_timer(0.1, partial(publisher.publish, message))
+    for name, *topic in (("seen.jpg",), ("seen.png", "eye/image_raw")):
+        saved = command("picture", tmp_path / name, *topic)
+        assert saved.wait() == 0, saved.output
+    assert (tmp_path / "seen.jpg").read_bytes() == jpeg
+    assert (cv2.imread(str(tmp_path / "seen.png")) == pixels).all()
+    assert [command("picture", tmp_path / name).wait() for name in ("seen.gif", "none/seen.jpg")] == [2, 1]

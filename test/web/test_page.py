@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """The page in a real browser: its display of each vehicle."""
 
+import base64
 import json
 import os
 import re
 import signal
 
 import browser as chromium
+import cv2
+import numpy as np
 import pytest
 from composition import launch
 from ports import free_ports
@@ -122,6 +125,12 @@ def test_page_shows_the_ar_drone_camera_and_follows_its_switch(browser):
             grows(browser, picture, "frames")
             assert browser.evaluate(f"document.querySelector('{picture} canvas').height") == camera.height
             os.kill(emulator, signal.SIGIO)
+        browser.evaluate("HTMLAnchorElement.prototype.click = function () { saved = [this.download, this.href] }")
+        browser.click(f"{picture} .save")
+        name, address = browser.evaluate("saved")
+        assert re.fullmatch(r"camera_\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.png", name)
+        saved = cv2.imdecode(np.frombuffer(base64.b64decode(address.partition(",")[2]), np.uint8), cv2.IMREAD_COLOR)
+        assert (*saved.shape[:2], saved.std() > 1) in [(each.height, each.width, True) for each in (FRONT, DOWN)]
         browser.click(f"{picture} .fill")
         browser.wait("document.body.classList.contains('pilot')")
         browser.wait("!document.querySelector('.horizon').classList.contains('unknown')")

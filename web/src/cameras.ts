@@ -94,7 +94,8 @@ class Camera {
     this.#canvas.role = "img";
     this.#canvas.ariaLabel = `Images of ${topic}`;
     this.element = h("figure.camera", { "data-topic": topic },
-      this.#canvas, this.#scene, this.#reason, h("button.fill", { "aria-label": `Fill the window with ${label}`, onclick: onFill }), h("figcaption", {}, h("span", {}, label), this.#note));
+      this.#canvas, this.#scene, this.#reason, h("button.fill", { "aria-label": `Fill the window with ${label}`, onclick: onFill }),
+      h("button.save", { "aria-label": `Save a picture of ${label}`, onclick: () => this.#save(label) }, "Save"), h("figcaption", {}, h("span", {}, label), this.#note));
     this.#end = stream.subscribe(topic, (arrival) => {
       this.#newest = arrival;
       void this.#draw();
@@ -110,6 +111,13 @@ class Camera {
       if (reason) portray(this.#scene);
       this.#drawn = 0;
     }, 1000);
+  }
+
+  /** Store the shown image as a file of the browser. */
+  #save(label: string): void {
+    const time = new Date().toISOString().slice(0, 19).replaceAll(":", "-");
+    const link = h("a", { href: this.#canvas.toDataURL("image/png"), download: `${label.replaceAll("/", "_")}_${time}.png` });
+    if (this.#shown) link.click();
   }
 
   close(): void {

@@ -43,9 +43,9 @@ class CommandFailedError(Exception):
     """Failure of a command. The text is a sentence."""
 
 
-def run(verb: str, argv: Sequence[str], serve: Callable[[Node], int]) -> int:
-    """Execute a command with a new node, or by `ros2` if it is installed. Returns the exit status."""
-    if ros2 := shutil.which("ros2"):
+def run(verb: str, argv: Sequence[str] | None, serve: Callable[[Node], int]) -> int:
+    """Execute a command with a new node, or by `ros2` if it is installed and has it. Returns the exit status."""
+    if argv is not None and (ros2 := shutil.which("ros2")):
         print(f"With ROS 2 installed, this is: ros2 {verb} {' '.join(argv)}", file=sys.stderr, flush=True)
         os.execv(ros2, [ros2, verb, *argv])
     signal.signal(signal.SIGINT, lambda *_: _interrupted.set())

@@ -101,7 +101,7 @@ def _described(endpoint: TopicEndpointInfo) -> str:
 
 def _echo(node: Node, words: Any) -> int:
     received: list[Any] = []
-    field_of(_subscribe(node, words, received.append)(), words.field)
+    field_of(subscribe(node, words, received.append)(), words.field)
     if not spin_until(node, lambda: received, _SILENT_S):
         topic = node.resolve_topic_name(words.topic)
         names = sorted(_described(each).partition(":")[0] for each in node.get_publishers_info_by_topic(topic))
@@ -120,7 +120,7 @@ def _echo(node: Node, words: Any) -> int:
 
 def _hz(node: Node, words: Any) -> int:
     times_s: list[float] = []
-    _subscribe(node, words, lambda _: times_s.append(time.monotonic()))
+    subscribe(node, words, lambda _: times_s.append(time.monotonic()))
     with contextlib.suppress(KeyboardInterrupt):
         while True:
             began_s = time.monotonic()
@@ -130,11 +130,11 @@ def _hz(node: Node, words: Any) -> int:
     return 0
 
 
-def _subscribe(node: Node, words: Any, take: Callable[[Any], None]) -> Any:
+def subscribe(node: Node, words: Any, take: Callable[[Any], None]) -> Any:
     """Subscribe with a QoS that suits all publishers. Return the type. Raises CommandFailedError without one."""
     topic = resolved(node, words.topic)
     if not words.type:
-        types_of(node, topic, lambda: _published(node), f"No node publishes {topic}")
+        types_of(node, topic, lambda: published(node), f"No node publishes {topic}")
     publishers = spin_until(node, lambda: node.get_publishers_info_by_topic(topic), DISCOVERY_S)
     kind = imported("msg", words.type or publishers[0].topic_type)
     requests = TopicOffers.of(publishers).requests(_DEPTH) or [request(reliable=False, latched=False, depth=_DEPTH)]
@@ -149,7 +149,8 @@ def _subscribe(node: Node, words: Any, take: Callable[[Any], None]) -> Any:
     return kind
 
 
-def _published(node: Node) -> list[tuple[str, list[str]]]:
+def published(node: Node) -> list[tuple[str, list[str]]]:
+    """Return the topics that have a publisher, each with its types."""
     return [each for each in node.get_topic_names_and_types() if node.count_publishers(each[0])]
 
 
