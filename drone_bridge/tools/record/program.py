@@ -46,7 +46,7 @@ def main(args: list[str] | None = None) -> int:
     open_closed_files()
     log_pipe.start()
     arguments = sys.argv if args is None else [sys.argv[0], *args]
-    parser = argparse.ArgumentParser(description=__doc__, epilog="example: recorder --ros-args -p bag:=flight")
+    parser = argparse.ArgumentParser(description=__doc__, epilog="drone-bridge run recorder --ros-args -p bag:=flight")
     try:
         parser.parse_args(remove_ros_args(arguments)[1:])
         ask_for_all_topics()
