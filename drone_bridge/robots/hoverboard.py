@@ -5,8 +5,9 @@ Commands (steer, speed), and reports, 100 per second, have words of 16 bits. The
 of the others. The left wheel gets speed + steer / 2, and the right one speed - steer / 2, rounded down, each within
 1000: rpm if the firmware is compiled for VARIANT_USART with CTRL_MOD_REQ SPD_MODE. By default it is a voltage, and the
 board is slower or faster than commanded. The right motor is mounted the other way round, and reports so. Reports are
-rounded down, too, and those of less than 5.3 rpm are 0. 0.8 s after the last command, the motors are free. The board
-drops commands that follow each other without a pause, and switches off after standing for 8 minutes.
+rounded down, too, and those of less than 5.3 rpm are 0: such a wheel counts as turning as commanded. 0.8 s after the
+last command, the motors are free. The board drops commands that follow each other without a pause, and switches off
+after standing for 8 minutes.
 """
 
 import math
@@ -67,8 +68,10 @@ class Hoverboard(Robot):
     def decode_report(self, packet: bytes) -> Telemetry:
         from std_msgs.msg import Float32  # only the bridge has ROS
 
-        _, _, _, right, left, volts, degrees, _, _ = REPORT.unpack(packet)
-        left, right = ((rpm + 0.5) * self.m_s_per_rpm if rpm else 0.0 for rpm in (left, right))
+        _, steer, speed, right, left, volts, degrees, _, _ = REPORT.unpack(packet)
+        told = (left, within(speed + steer // 2)), (right, -within(speed + -steer // 2))
+        slow = (rpm + 0.5 if rpm else wanted if abs(wanted) < SLOWEST_RPM else 0.0 for rpm, wanted in told)
+        left, right = (self.m_s_per_rpm * rpm for rpm in slow)
         velocity = self.wheels.velocity(left, -right)
         extra = {"board_temperature": Float32(data=degrees / 10)}
         return Telemetry(velocity=velocity, voltage=volts / 100, extra=extra)

@@ -219,9 +219,6 @@ class HoverboardVehicle(ClassVehicle):
     robot, watchdog_s, QUANTUM, turns = Hoverboard, 0.8, 0.02, (-2.0, -0.3, 0.5, 1.7)
     parameters = {"wheel_separation": 0.6, "wheel_radius": 0.1}  # noqa: RUF012
 
-    def allows(self, act):
-        return act != "go" and super().allows(act)  # a goal ends with turns that are too slow for its measurement
-
     def size_of(self, data):
         return 8 * (len(data) >= 8)
 

@@ -25,6 +25,13 @@ def test_published_bytes_are_read():
     assert (told.velocity.forward, told.velocity.turn) == pytest.approx((27.5 * RPM, -2 * RPM / 0.32))
 
 
+@pytest.mark.parametrize(("steer", "speed", "turn"), [(10, 0, 10), (-8, 0, -8), (0, 5, 0), (24, 0, 0)])
+def test_a_turn_that_it_cannot_measure_is_taken_as_commanded(steer, speed, turn):
+    """The wheels of a board at 5 rpm each turn by 10 rpm. One that should be faster, and reads 0, stands."""
+    told = Hoverboard().decode_report(REPORT.pack(0xABCD, steer, speed, 0, 0, 3831, 355, 0, 0)).velocity
+    assert (told.forward, told.turn) == pytest.approx((speed * RPM, -turn * RPM / 0.32))
+
+
 def test_commands_are_limited_and_echoed_until_the_timeout():
     end = Hoverboard()
     assert list(faults(Hoverboard)) == []
