@@ -22,7 +22,7 @@ LIMITS = {  # by the document: m/s, m, degrees/s, degrees and rpm
 MIXES, M_S, REACH_M = ((1, 1, 1, 1), (1, -1, -1, 1), (1, -1, 1, -1)), math.tau * 0.05 / 60, 0.2
 MODES = "chassis_lead", "free"
 PERIODS = {"1": 10, "5": 2, "10": 1}  # reports between pushes, by their frequency, Hz
-STILL = 0.01  # m/s and degrees/s
+STILL = 0.01  # m/s and rad/s
 PUSH = b"chassis push position on pfreq 10 attitude on afreq 10;"
 
 
@@ -127,16 +127,11 @@ class RoboMaster(Robot):
         if not t.position:
             return None
         x, y, yaw, v = t.position[0], -t.position[1], -math.degrees(t.yaw or 0.0), t.velocity or BodyVelocity()
-        speeds = v.forward, -v.left, -math.degrees(v.turn)
-        of_wheels = (v.forward + left * v.left + turn * REACH_M * v.turn for _, left, turn in zip(*MIXES, strict=True))
         place, self.reports = f"{x:.3f} {y:.3f}", self.reports + 1
         self.told |= {
             "chassis position": f"{place} {yaw:.3f}",
             "chassis attitude": f"0.000 0.000 {yaw:.3f}",
-            "chassis status": f"{max(map(abs, speeds)) < STILL:d}{10 * ' 0'}",  # whether it is at rest
-            "chassis speed": " ".join(
-                (*(f"{each:.3f}" for each in speeds), *(f"{m_s / M_S:.0f}" for m_s in of_wheels))
-            ),
+            "chassis status": f"{max(map(abs, (*v.linear, v.turn))) < STILL:d}{10 * ' 0'}",  # whether it is at rest
         }
         pushed = self.told | {"chassis position": place}
         due = (name for name, period in self.pushed.items() if period and self.reports % period == 0)

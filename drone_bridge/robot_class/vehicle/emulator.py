@@ -80,9 +80,9 @@ class _World(SessionOutput):
         return self.body.telemetry()
 
     def step(self, seconds: float) -> None:
-        """Advance the body, and answer the requests that are done. A robot that `lands_itself` lands if it is silent.
+        """Advance the body, and answer the requests that are done.
 
-        It is after the time of its watchdog without a packet.
+        A robot that `lands_itself` lands after the time of its watchdog without a packet.
         """
         self._received_s = max(self._received_s, self.session.received_s or 0.0)
         if self._robot.lands_itself and self.clock.latest_s - self._received_s > self.parameters.command_timeout:
@@ -130,9 +130,6 @@ def emulate(
     world.session = RobotClassVehicleSession(
         robot, world.parameters, world.telemetry, report_port=port, is_body=True, is_line=bool(path)
     )
-    world.loop = LinkLoop(f"{robot.name} emulator", link, world.session, world, world.clock)
-    world.loop.start()
-    stack.callback(world.loop.stop)
     if robot.camera and robot.camera.link:
         try:
             from drone_bridge.robot_class.vehicle.emulated_video import EmulatedVideo
@@ -143,6 +140,9 @@ def emulate(
             world.session.has_video = True
         except ImportError as error:
             print_event(f"no video: {error}")
+    world.loop = LinkLoop(f"{robot.name} emulator", link, world.session, world, world.clock)
+    world.loop.start()
+    stack.callback(world.loop.stop)
     steps, due_s, was_moving = 0, elapsed_s(), False
     while not cancellation.wait(max(0.0, due_s - elapsed_s())):
         if options.duration is not None and steps * STEP_S >= options.duration:
