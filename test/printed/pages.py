@@ -2,12 +2,15 @@
 """Commands that are printed: on pages, in docstrings and comments, in help texts, and by programs."""
 
 import ast
+import contextlib
+import io
 import re
 from collections import defaultdict
 from itertools import chain
 
 from repository import ROOT
 
+from drone_bridge.kind import kinds, load
 from drone_bridge.tools.command_parser import EXAMPLES
 
 #: Files by kind.
@@ -39,15 +42,15 @@ def plain(command):
 
 
 def in_blocks(page):
-    """Yield the commands of a page's sh blocks."""
+    """Yield the commands of a page's sh blocks, as they are typed."""
     for block in re.findall(r"```sh\n(.*?)```", page, re.DOTALL):
         lines = iter(block.splitlines())
         for line in lines:
             command = line
             while _goes_on(command):
                 command += "\n" + next(lines)
-            if said := plain(command):
-                yield said
+            if plain(command):
+                yield command
 
 
 def _goes_on(command):
@@ -77,11 +80,31 @@ def _literals(program):
             yield node.value
 
 
+def in_help():
+    """Yield the examples at the ends of the help texts of commands, emulators and operators."""
+    yield from (f"drone-bridge {example}" for example in EXAMPLES)
+    for kind in kinds().values():
+        for verb, program in (("emulate", kind.emulator), ("operate", kind.operator)):
+            if program:
+                with contextlib.redirect_stdout(io.StringIO()) as said, contextlib.suppress(SystemExit):
+                    load(program.main)(["--help"])
+                yield f"drone-bridge {verb} {kind.name} --{said.getvalue().rstrip().rpartition(' --')[2]}"
+
+
+def as_typed(command):
+    """Return a command with its line breaks."""
+    pages = (file.read_text() for pattern in PAGES for file in ROOT.glob(pattern))
+    return next((each for page in pages for each in in_blocks(page) if plain(each) == command), command)
+
+
 def printed():
     """Return the files in which each command is printed."""
-    found = defaultdict(set, {f"drone-bridge {example}": {"its --help"} for example in EXAMPLES})
+    found = defaultdict(set, {example: {"its --help"} for example in in_help()})
     kinds = (
-        (PAGES, lambda text: chain(in_blocks(text), in_text(re.sub(r"```.*?```", "", text, flags=re.DOTALL)))),
+        (
+            PAGES,
+            lambda text: chain(map(plain, in_blocks(text)), in_text(re.sub(r"```.*?```", "", text, flags=re.DOTALL))),
+        ),
         (PROGRAMS, lambda text: chain.from_iterable(map(in_text, _literals(text)))),
         # Each launch file names both runners in its first comment.
         (OTHERS, lambda text: in_text(text.replace("ros2 launch drone_bridge", "drone-bridge launch"))),
@@ -95,10 +118,19 @@ def printed():
 
 
 def cells(heading):
-    """Return the cells of each row below a heading of the table."""
-    section = re.split(rf"^## {heading}.*$", TABLE.read_text(), flags=re.MULTILINE)[1].partition("\n## ")[0]
-    rows = re.findall(r"^\| `.*\|$", section, re.MULTILINE)
-    return [[each.strip().strip("`") for each in row[1:-1].split(" |")] for row in rows]
+    """Return the cells of each row below a heading of the table. A command in brackets is not a printed one."""
+    section = re.split(rf"^##+ {heading}.*$", TABLE.read_text(), flags=re.MULTILINE)[1].partition("\n##")[0]
+    rows = re.findall(r"^\| (\(?`.*) \|$", section, re.MULTILINE)
+    return [[re.sub(r"^\(?`|`\)?$", "", each.strip()) for each in row.split(" |")] for row in rows]
+
+
+def machines():
+    """Return what is typed on each machine of the night: commands, how they end, and what is true then."""
+    found = {each: cells(each) for each in re.findall("^### (.*)$", TABLE.read_text(), re.MULTILINE)}
+    for command, other, ends, truth in cells("Each night: typed beside"):
+        alone = [(command, ends, truth)]
+        found[f"{command} {other}"] = [(other, "stays", truth), (command, ends, "")] if other else alone
+    return found
 
 
 def rows():

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """README's commands, as printed."""
 
+import math
 import re
 import time
 
@@ -82,12 +83,8 @@ def test_a_simulation_that_waits_for_telemetry_is_kept_in_its_place():
         wait_until(lambda: len(flight(file)) > 100, "a flight of seconds", period_s=0.5)
         launch.ctrl_c()
         assert int(re.search(r"(\d+) commands", drone.ctrl_c(statuses=(0,)))[1]) > 50
-        rows = flight(file)
-        assert max(way_of(row, rows[0]) for row in rows) < 0.5
-
-
-def way_of(row, first):
-    return max(abs(row[axis] - first[axis]) for axis in "xyz")
+        places = [(row["x"], row["y"], row["z"]) for row in flight(file)]
+        assert max(math.dist(place, places[0]) for place in places) < 0.5
 
 
 @pytest.mark.parametrize("seconds", TIMES_S)
@@ -125,10 +122,10 @@ def test_ten_lines_fly_and_land():
         assert (x - start[0], y - start[1]) == pytest.approx((2.0, 2.0), abs=0.4)
 
 
-def test_a_new_robot_is_written(tmp_path):
+def test_a_new_robot_is_written():
     with Shell() as shell:
-        said = shell.run("drone-bridge new my_robot", folder=tmp_path)
-        assert sorted(file.name for file in (tmp_path / "my_robot").iterdir()) == [
+        said = shell.run("drone-bridge new my_robot")
+        assert sorted(file.name for file in shell.path(ROOT, "my_robot").iterdir()) == [
             *("README.md", "build_my_robot.py", "my_robot.py", "pyproject.toml", "test_my_robot.py")
         ]
         assert "pip install -e my_robot" in said
