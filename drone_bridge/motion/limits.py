@@ -210,6 +210,11 @@ class Limits:
         if now_s >= self._flight_at + LONGEST_LANDING_S:
             self.flies, self._flying_since_s = False, math.inf
 
+    @property
+    def is_grounded(self) -> bool:
+        """Whether the vehicle has last reported that it does not fly."""
+        return self._flight_at > -math.inf and not self.flies
+
     def flew(self, is_flying: bool, now_s: float) -> None:
         """Record a report of whether the vehicle flies."""
         self._flight_at, self.flies = now_s, is_flying

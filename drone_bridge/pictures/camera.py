@@ -271,11 +271,10 @@ class CameraTopics:
         is_linked = source is not None and not source.problem and report.is_open and not report.is_silent
         is_silent = is_linked and elapsed_s() > self._received_s + SILENCE_S
         refusal = self._refusal if source and is_wanted and not is_silent else ""
-        # The page shows it where the picture would be, with its remedy.
-        silence = Obstacle.NO_VIDEO.sentence(peer=source.peer, advice=source.advice) if source else ""
+        facts = {"peer": source.peer, "advice": source.advice} if source and is_wanted and is_silent else None
+        report.update_obstacle(Obstacle.NO_VIDEO, facts)
         for condition, problem, advice in (
             (PORT_TAKEN, source.problem if source else "", "there is no video until it is free"),
-            (Obstacle.NO_VIDEO.key, silence if is_wanted and is_silent else "", ""),
             (UNDECODED, refusal, "no picture is published"),
             (LATE, child.problem if child else "", LATE_ADVICE),
         ):

@@ -248,9 +248,7 @@ class RobotClassBridge(ProtocolNode):
         self.report.update_obstacle(Obstacle.BLOCKED, session.blocked if session else None)
         faults = (session.noise, session.ungreeted) if session else (None, None)  # which the session has logged
         for obstacle, facts in zip((Obstacle.NO_PACKET, Obstacle.UNGREETED), faults, strict=True):
-            self.report.end_condition(obstacle.key)
-            if facts:
-                self.report.begin_condition(obstacle.key, obstacle.sentence(**facts).rstrip("."))
+            self.report.update_obstacle(obstacle, facts, is_logged=False)
         self.report.update_obstacle(Obstacle.UNSENT, self._unsent.facts if session and session.is_open else None)
         self.report.update_obstacle(Obstacle.NO_REPORT, session.unread if session and session.has_peer else None)
 

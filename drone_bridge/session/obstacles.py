@@ -39,7 +39,7 @@ class Obstacle(Enum):
         "use_sim_time is true and no time comes on /clock: all stamps are 0",
         "play with --clock, start the simulation, or set use_sim_time to false",
     )
-    INACTIVE = "the bridge is not active", "its log has the reason; otherwise activate it"
+    INACTIVE = "this node is not active", "its log has the reason; otherwise activate it"
     # There is no link.
     OWN_ADDRESS = (
         "{address}, on which it listens, is no longer an address of this machine",
@@ -100,9 +100,16 @@ class Obstacle(Enum):
         "end all but one: a program that was left open, such as a teleop, stops the vehicle again and again",
     )
     OTHER_TYPE = (
-        "{topic} is followed as {followed}; ignored is what is published as another type, by {ignored}",
-        "end the others, or let all publish one type",
+        "{topic} has type {followed} here; no command passes between it and {ignored}",
+        "end the others, or let all use one type",
     )
+    OVERRULED = "{topic} is ignored while commands come on {other}", "end one of the programs"
+    UNFOLLOWED = "nothing is followed of a command with {wanted}: {reason}", "{advice}"
+    NO_SUBSCRIBER = (
+        "nothing subscribes to {topics}, so the operator's commands move no vehicle",
+        "start the vehicle's node, or remap its topic",
+    )
+    INCOMPATIBLE = "{topic} does not fit {node}: {problem}", "let both use one type, and a compatible QoS"
     SELDOM = (
         "a command comes on {topic} every {gap}, and the vehicle stops after {timeout} without one (command_timeout)",
         "publish 10 or 20 per second: with `drone-bridge topic pub`, by `-r 20`",

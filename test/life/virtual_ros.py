@@ -286,6 +286,8 @@ class VirtualNode(Parameters, LifecycleNode):
     default_callback_group = None
     context = SimpleNamespace(get_domain_id=lambda: 7, ok=lambda: True)
 
+    subscriptions = publishers = ()  # rclpy has lists of its own ones
+
     def __init__(self, name, *, parameter_overrides=None, **_):
         self._name_, self.executor_ = name, Executor(self.process)
         self._state_machine = SimpleNamespace(destroy_when_not_in_use=lambda: None)

@@ -32,9 +32,7 @@ class CommandedNode(PlainNode):
         self._clock = clock
         self.is_time_simulated = is_time_simulated
         self.observed = ObservedMotion(lambda: self.now_s)
-        self.logged, self.latched, self.conditions = [], [], {}
-        self.report.update_obstacle = self._update_obstacle
-        self.report.begin_condition = lambda name, sentence: self.conditions.update({name: sentence})
+        self.logged, self.latched = [], []
         self.report.end_condition = lambda name: self.conditions.update({name: None})
         self.report.inform = self.logged.append
         self.report.warn = lambda sentence, count="": (self.warned if count == REFUSED else self.logged).append(
@@ -46,9 +44,6 @@ class CommandedNode(PlainNode):
 
     def _warn(self, sentence, count=""):
         (self.warned if count == REFUSED else self.logged).append(sentence)
-
-    def _update_obstacle(self, obstacle, facts):
-        self.conditions[obstacle.key] = None if facts is None else obstacle.reason(**facts)
 
     def follow(self, commands):
         """Let an arbiter decide on the commands of these topics."""

@@ -151,6 +151,16 @@ def test_a_listener_whose_address_is_no_longer_this_machine_s_says_so(ros, monke
     assert "127.0.0.1, on which it listens" in node.report.status("link", "").message
 
 
+def test_health_names_a_missing_link_in_each_state(ros, free_port):
+    reports = ros.subscribe(DiagnosticArray, "/diagnostics")
+    ros.run(RobotBridge, port=free_port, autostart=False)
+    inactive, unreachable = "this node is not active: its log", "there is no link: "
+    reports.wait(lambda report: inactive in report.status[0].message)
+    for change, sentence in (("configure", inactive), ("activate", unreachable), ("deactivate", inactive)):
+        ros.transition("robot_bridge", change)
+        reports.wait(lambda report, sentence=sentence: sentence in report.status[0].message)
+
+
 @pytest.mark.parametrize("publishes_odometry", [True, False])
 def test_a_second_publisher_of_a_bridge_s_odometry_is_named(ros, free_port, publishes_odometry):
     node = ros.run(RobotBridge, port=free_port, publish_odometry=publishes_odometry)

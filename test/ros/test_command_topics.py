@@ -97,6 +97,44 @@ def test_commands_that_come_too_seldom_are_reported(node):
     assert "a command comes on /cmd_vel every 1.0 s, and the vehicle stops after 0.5 s" in node.conditions["seldom"]
 
 
+AHEAD, FENCE = {CMD_VEL: (1, 0)}, {"fence_radius": 2.0}
+
+
+@pytest.mark.parametrize(
+    ("obstacle", "sentence", "commands", "limits"),
+    [
+        (
+            "overruled",
+            "/cmd_vel is ignored while commands come on /cmd_vel_stamped",
+            {STAMPED: (1, 0), **AHEAD},
+            {},
+        ),
+        ("unfollowed", "a command with linear.y = 2 m/s: this vehicle supports only linear.x", {CMD_VEL: (0, 2)}, {}),
+        (
+            "unfollowed",
+            "a command with linear.x = 1 m/s: it is at limits.fence",
+            AHEAD,
+            {"fence_radius": 2.0},
+        ),
+        ("grounded", "the drone is on the ground", AHEAD, {}),
+        ("helm", "a person is at the helm", {HELM: (1, 0), **AHEAD}, {}),
+    ],
+)
+def test_a_command_that_moves_nothing_is_reported_while_it_comes(make, obstacle, sentence, commands, limits):
+    node = make(limits=limits, has_landing_button=obstacle == "grounded")
+    for x in (0.0, 2.0):
+        node.observed.measured(0.0, (x, 0.0, 1.0), velocity=(0.0, 0.0, 0.0))
+    if obstacle == "grounded":
+        node.arbiter.limits.flew(False, node.now_s)
+    for topic, (forward, left) in commands.items():
+        node.send(topic, forward=forward, left=left)
+    for is_reported in (True, False):
+        node.hold.report()
+        node.pass_second()
+        assert sentence in (node.conditions[obstacle] or "") if is_reported else node.conditions[obstacle] is None
+        node.now_s += 2.0
+
+
 def endpoint(name, namespace="/", topic=CMD_VEL):
     kind = "geometry_msgs/msg/Twist"
     return SimpleNamespace(node_name=name, node_namespace=namespace, topic=f"/{topic}", topic_type=kind)

@@ -152,7 +152,7 @@ class Node:
         self.warned, self.serve, self.published, self.statuses = [], None, [], []
         self.conditions, self.informed = {}, []
         self.report = SimpleNamespace(
-            begin_condition=self.conditions.__setitem__,
+            update_obstacle=self._update_obstacle,
             end_condition=lambda name: self.conditions.pop(name, None),
             inform=self.informed.append,
             warn=lambda sentence, count="": self.warned.append(sentence),
@@ -161,6 +161,11 @@ class Node:
         self.hold = Hold(
             self, is_server=self.is_server, report=self.report, check_age=self.check_age, cleanup=ExitStack()
         )
+
+    def _update_obstacle(self, obstacle, facts, **_):
+        self.conditions.pop(obstacle.key, None)
+        if facts is not None:
+            self.conditions[obstacle.key] = obstacle.reason(**facts)
 
     def get_fully_qualified_name(self):
         return "/d1/bridge"

@@ -145,7 +145,8 @@ def test_a_silent_peer_is_a_warning_although_it_is_connected(report, peer, clock
     assert report.status("a link", "").level == DiagnosticStatus.OK
     clock[0] += 20.0
     status = report.status("a link", "")
-    assert (status.level, status.message) == (DiagnosticStatus.WARN, "connected, silent for 25 s")
+    silence = Obstacle.SILENT.sentence(peer="a:1", silence="25 s").rstrip(".")
+    assert (status.level, status.message) == (DiagnosticStatus.WARN, f"connected; {silence}")
     assert values_of(status)["peer_silent_s"] == "25.0"
     peer.speaks()
     assert report.status("a link", "").message == "connected"
@@ -214,7 +215,9 @@ class TestSilence:
         clock[0] += 3.0
         for _ in range(3):
             report.notice_silence()
-        assert (said, warned) == ([], ["a:1 has been silent for 3 s."]), "of one by UDP that was never there, too"
+        assert (said, warned) == ([], [Obstacle.SILENT.sentence(peer="a:1", silence="3 s")]), (
+            "of one by UDP that was never there, too"
+        )
         assert report.counts["silences"] == 1  # without subscribers to diagnostics
         peer.speaks()
         report.notice_silence()
@@ -268,7 +271,7 @@ class TestHangs:
             assert Obstacle.HANGING_PEER.key not in report.conditions
         for times in (3, 4):
             fall_silent(is_heard=True)
-            sentence = f"a:1 has fallen silent {times} times"
+            sentence = Obstacle.HANGING_PEER.sentence(peer="a:1", number=times).rstrip(".")
             assert report.conditions[Obstacle.HANGING_PEER.key] == (sentence, DiagnosticStatus.ERROR)
         (error,) = errors
         assert error.startswith("a:1 has fallen silent 3 times")

@@ -69,6 +69,18 @@ def node(clock):
     return Node(clock)
 
 
+@pytest.mark.parametrize("follower", ["bridge", "recorder"])
+def test_commands_without_a_follower_are_reported_to_an_operator(unknown, node, follower):
+    node.wait(1)
+    assert node.conditions["no_subscriber"] is None, "nobody is connected"
+    node.report.is_open = True
+    node.wait(1)
+    assert "nothing subscribes to /cmd_vel" in node.conditions["no_subscriber"]
+    node.followers = [follower]
+    node.wait(1)
+    assert (node.conditions["no_subscriber"] is None) is (follower == "bridge")
+
+
 @pytest.fixture
 def unknown(node):
     """Server that was just activated."""

@@ -116,7 +116,7 @@ def test_publishers_of_another_type_are_an_obstacle(bridge, topic):
     bridge.publishers[1:] = [endpoint("navigation", other, topic)]
     bridge.pass_second()
     reason = bridge.conditions["other_type"]
-    assert f"{topic} is followed as geometry_msgs/msg/{ours.__name__};" in reason
+    assert f"{topic} has type geometry_msgs/msg/{ours.__name__} here;" in reason
     assert f"/a/navigation (geometry_msgs/msg/{other.__name__})" in reason
     assert "teleop" not in reason
     bridge.publishers.pop()
@@ -215,7 +215,7 @@ def test_a_publisher_reports_subscribers_of_two_types_once(publishing):
     for _ in range(3):
         assert isinstance(next_sent(), Twist)
     (line,) = node.logged
-    assert "/cmd_vel is published as geometry_msgs/msg/Twist," in line
+    assert "/cmd_vel has type geometry_msgs/msg/Twist here;" in line
     assert "/a/other (geometry_msgs/msg/TwistStamped)" in line
 
 

@@ -66,8 +66,10 @@ class PlainNode:
             count_and_warn=self._count_and_warn,
             count_and_warn_ongoing=self._count_and_warn,
             end_ongoing=self._do_nothing,
+            update_obstacle=self._update_obstacle,
+            is_open=False,
         )
-        self.warned = []
+        self.warned, self.conditions = [], {}  # reasons of obstacles, by their keys
 
     def _do_nothing(self, *_, **__):
         return None
@@ -77,6 +79,9 @@ class PlainNode:
     def _count_and_warn(self, count, sentence):
         self.report.counts[count] += 1
         self.warned.append(sentence)
+
+    def _update_obstacle(self, obstacle, facts, **_):
+        self.conditions[obstacle.key] = None if facts is None else obstacle.reason(**facts)
 
     def resolve_service_name(self, name):
         return f"/{name}"

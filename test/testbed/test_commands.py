@@ -167,6 +167,5 @@ def test_neutral_has_a_frame_stamp_in_simulated_time(make, sync, stamp_s):
 
 def test_a_vehicle_that_gets_velocities_only_is_not_levelled_out(make):
     vehicle = make(command_output="cmd_vel")
-    assert vehicle.publisher.topics == "/cmd_vel"
     assert vehicle.publisher.choice.chosen == VELOCITY
     assert not hasattr(vehicle.node, "tick")  # there is no levelling

@@ -1,108 +1,68 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `drone-bridge doctor` says of bridges and servers that run: the judgement, without processes or a graph."""
+"""Each obstacle in all places that name it, and what `drone-bridge doctor` says of running nodes. Without a graph."""
+
+import re
+from types import SimpleNamespace
 
 import pytest
 from diagnostic_msgs.msg import DiagnosticStatus
-from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
-from drone_bridge.kind import kinds, load
-from drone_bridge.tools.doctor.running_nodes import Endpoint, NodeTopic, RunningNode, problems, shared_frames
+from drone_bridge.ros.node.link_report import LinkReport
+from drone_bridge.session.obstacles import Obstacle
+from drone_bridge.tools.doctor.command import judge
+from drone_bridge.tools.doctor.running_nodes import RunningNode
+from drone_bridge.wire.counters import ProblemCounter
 
-BEST_EFFORT = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
-RELIABLE = QoSProfile(depth=10)
-LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
-ROWS = {row.name: row for row in load(kinds()["testbed"].topics).rows if row.from_ros}
-IMU, IMAGE, ODOM = "sensor_msgs/msg/Imu", "sensor_msgs/msg/Image", "nav_msgs/msg/Odometry"
-PROPERTIES, RATES = "drone_bridge/msg/DroneProperties", "drone_bridge/msg/CommandRates"
-TWIST = "geometry_msgs/msg/Twist"
-BOTH = (LATCHED, BEST_EFFORT)  # as a node asks where not every publisher is latched
+REFUSED = ProblemCounter("test_refusals")
 
 
-def taken(topic, type_name, *others, requests=(BEST_EFFORT,)):
-    """A topic that testbed_server takes, and who publishes it."""
-    own = [Endpoint("/testbed_server", type_name, request) for request in requests]
-    return NodeTopic(f"/{topic}", True, own, list(others), ROWS.get(topic))
+@pytest.fixture
+def log():
+    return []
 
 
-def given(topic, type_name, *others, offer=RELIABLE):
-    return NodeTopic(f"/{topic}", False, [Endpoint("/testbed_server", type_name, offer)], list(others))
+@pytest.fixture
+def report(log):
+    report = LinkReport(SimpleNamespace(**dict.fromkeys(("info", "warning", "error"), log.append)), "connected")
+    report.state = "connected"
+    return report
 
 
-def vehicle(type_name, qos=RELIABLE, node="/vehicle"):
-    return Endpoint(node, type_name, qos)
+def judged(report):
+    """Return what diagnostics, which the page shows, and doctor say."""
+    status = report.status("robot_bridge: link", "")
+    (finding,) = judge([RunningNode("/robot_bridge", "robot", status)])
+    return status.message, str(finding)
 
 
-def healthy():
-    """A drone with two cameras behind testbed_server, as its owner has written it."""
-    return {
-        "imu/data": taken("imu/data", IMU, vehicle(IMU)),
-        "left/image_raw": taken("left/image_raw", IMAGE, vehicle(IMAGE, BEST_EFFORT)),
-        "right/image_raw": taken("right/image_raw", IMAGE, vehicle(IMAGE)),
-        "odom": taken("odom", ODOM),
-        "drone_properties": taken("drone_properties", PROPERTIES, vehicle(PROPERTIES, LATCHED), requests=BOTH),
-        "cmd_rates": given("cmd_rates", RATES, vehicle(RATES)),
-        "cmd_vel": given("cmd_vel", TWIST),
-        "pressed": given("pressed", "std_msgs/msg/Empty"),
-    }
+@pytest.mark.parametrize("obstacle", Obstacle)
+@pytest.mark.parametrize("is_logged", [True, False])
+def test_log_diagnostics_and_doctor_name_an_obstacle_with_its_remedy(report, log, obstacle, is_logged):
+    facts = {name: f"<{name}>" for name in re.findall(r"\{(\w+)\}", obstacle.sentence())}
+    report.update_obstacle(obstacle, facts, is_logged=is_logged)
+    sentence = obstacle.sentence(**facts)
+    assert log == [sentence][: int(is_logged)]
+    for text in judged(report):
+        assert sentence.rstrip(".") in text
+    report.update_obstacle(obstacle, None)
+    assert judged(report) == ("connected", "ok running        /robot_bridge (robot), connected")
 
 
-def said(**changes):
-    topics = {**healthy(), **{node_topic.topic.removeprefix("/"): node_topic for node_topic in changes.values()}}
-    return [f"{topic}: {sentence}" for topic, sentence in problems(topics.values())]
+def test_diagnostics_and_doctor_say_why_a_problem_is_counted(report):
+    report.count_and_warn(REFUSED, "A command on cmd_vel was refused: its stamp is 3 s old.")
+    for text in judged(report):
+        assert "test refusals growing: A command on cmd_vel was refused: its stamp is 3 s old" in text
+    report.counts[REFUSED] += 1
+    report.update_condition("stamp", "its stamp is 3 s old")
+    assert judged(report)[0] == "connected; its stamp is 3 s old; test refusals growing", "not twice"
 
 
-def test_of_a_vehicle_that_fits_nothing_is_said():
-    assert said() == []
+@pytest.mark.parametrize(("level", "mark"), [(DiagnosticStatus.WARN, "! "), (DiagnosticStatus.ERROR, "x ")])
+def test_an_error_is_marked_as_one(report, level, mark):
+    report.begin_condition("drive", "Drive is held by h2", level)
+    assert judged(report)[1].startswith(mark)
 
 
-@pytest.mark.parametrize(
-    ("node_topic", "sentence"),
-    [
-        (
-            taken("imu/data", IMU, vehicle(ODOM)),
-            f"/imu/data: /vehicle publishes {ODOM}, not {IMU}",
-        ),
-        (
-            given("cmd_rates", RATES, vehicle(RATES), vehicle(TWIST, node="/joy")),
-            f"/cmd_rates: /joy subscribes to {TWIST}, not {RATES}",
-        ),
-        (
-            taken("drone_properties", PROPERTIES, vehicle(PROPERTIES), requests=BOTH),
-            "/drone_properties: /vehicle publishes it with durability volatile instead of transient_local",
-        ),
-        (taken("imu/data", IMU), "/imu/data: It has no publisher"),
-        (
-            given("cmd_rates", RATES),
-            "/cmd_rates: No node subscribes to it",
-        ),
-        (
-            given("cmd_rates", RATES, vehicle(RATES, node="/d1/recorder")),
-            "/cmd_rates: No node subscribes to it",
-        ),
-    ],
-)
-def test_each_thing_that_does_not_fit_is_said_in_one_sentence(node_topic, sentence):
-    (said_of_it,) = (each for each in said(changed=node_topic) if each.startswith(f"{node_topic.topic}: "))
-    assert said_of_it.startswith(sentence)
-
-
-def test_qos_by_which_nothing_arrives_is_said_with_what_differs():
-    (sentence,) = said(changed=given("pressed", "std_msgs/msg/Empty", vehicle("std_msgs/msg/Empty", LATCHED)))
-    assert sentence.startswith("/pressed: The QoS of /vehicle ")
-    assert "ransient" in sentence
-
-
-def test_commands_on_another_topic_are_enough():
-    assert said(rates=given("cmd_rates", RATES), velocity=given("cmd_vel", TWIST, vehicle(TWIST))) == []
-
-
-def node(level=DiagnosticStatus.OK, message="connected", topics=(), name="/testbed_server", frame=""):
-    status = DiagnosticStatus(level=level, message=message)
-    return RunningNode(name, "virtual testbed", status, list(topics), frame)
-
-
-def test_vehicles_that_share_a_frame_are_named():
-    frames = {"/a/robot_bridge": "base_link", "/b/robot_bridge": "base_link", "/c": "c/base_link", "/d": "", "/e": ""}
-    ((frame, sentence),) = shared_frames([node(name=name, frame=each) for name, each in frames.items()])
-    assert frame == "base_link"
-    assert sentence.startswith("/a/robot_bridge and /b/robot_bridge have it: ")
+def test_a_node_without_a_report_is_named():
+    (finding,) = judge([RunningNode("/robot_bridge", "robot", None)])
+    assert "does not report" in finding.remedy

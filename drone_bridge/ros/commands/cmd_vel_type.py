@@ -13,6 +13,7 @@ from rclpy.node import Node
 
 from drone_bridge.ros.commands.velocity_messages import as_published
 from drone_bridge.ros.type_names import endpoints_by_type, name_of_type
+from drone_bridge.session.obstacles import Obstacle
 
 #: Period in which publishers follow their subscribers, s. Bridges follow their publishers in another one, so that two
 #: that follow each other agree.
@@ -62,23 +63,22 @@ class CmdVelPublisher:
         """`create` creates the node's publisher with a type."""
         self._node, self._create = node, create
         self._publisher: Any = create(Twist)
-        self._has_warned = False
+        #: Facts of Obstacle.OTHER_TYPE, or None.
+        self.ignored: dict[str, object] | None = None
 
     def __getattr__(self, name: str) -> Any:
         """Return the rest of rclpy's present publisher."""
         return getattr(self._publisher, name)
 
     def wanted(self) -> type[Any]:
-        """Return the type of the subscribers. Logs, once, which of them get nothing, as they have different types."""
+        """Return the type of the subscribers. Logs which of them get nothing, as they have different types."""
         found = followers(self._node, self.topic_name)
         wanted = followed_type(self.msg_type, found)
         ignored = endpoints_by_type(each for each in found if each.topic_type != name_of_type(wanted))
-        if ignored and not self._has_warned:
-            self._node.get_logger().warning(
-                f"{self.topic_name} is published as {name_of_type(wanted)}, so subscribers with another type get "
-                f"nothing: {ignored}. This is logged once."
-            )
-        self._has_warned = bool(ignored)
+        facts = {"topic": self.topic_name, "followed": name_of_type(wanted), "ignored": ignored} if ignored else None
+        if facts and not self.ignored:
+            self._node.get_logger().warning(Obstacle.OTHER_TYPE.sentence(**facts))
+        self.ignored = facts
         return wanted
 
     def change(self, message_type: type[Any]) -> None:

@@ -5,7 +5,8 @@ Streams (`cmd_vel`, `cmd_vel_stamped`, raw commands) are taken by the executor o
 `CommandStreams`. Only the executor handles the helm, since that locks the hold, writes its file and publishes.
 """
 
-from collections.abc import Callable, Collection
+import math
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import astuple, replace
 from functools import partial
 from typing import Any, Generic
@@ -38,6 +39,15 @@ from drone_bridge.session.obstacles import Obstacle
 
 #: Smaller components of a command are rounding errors of a controller, m/s or rad/s.
 ROUNDING = 1e-6
+#: Time for which a command is reported that is not followed, s.
+RECENT_S = 1.5
+#: Largest component of a command of a goal that takes off or has landed, m/s or rad/s.
+HOVERING = 0.1
+#: Reason and advice if the limits of places stop a vehicle.
+_AT_LIMIT = {
+    "reason": "it is at limits.fence_radius or limits.max_height",
+    "advice": "command another direction, or change the limit",
+}
 #: A smaller share of a command is not missed.
 NEGLIGIBLE = 0.01
 #: Nodes that command one vehicle besides a program, and are meant to: the page, and the controllers of goals.
@@ -103,8 +113,11 @@ class CommandTopics(Generic[RawT]):
         node.hold.when_set(self._forget)
         self._alternation = Alternation()  # of all topics: a later one may be overruled
         self._topics: dict[str, CommandTopic[RawT]] = {}  # without the helm
+        self._overruled = "", -math.inf  # newest overruled topic, and the time of its command, s
+        self._lacking = "", -math.inf  # so of a command on unsupported axes only
         node.each_second(self._report_commanders)
         node.each_second(self._report_gaps)
+        node.each_second(self._report_ignored)
         node.each_second(self._report_reduction)
 
     def take_velocities(self, follows: Collection[str] = tuple(TWIST_AXES)) -> None:
@@ -236,6 +249,7 @@ class CommandTopics(Generic[RawT]):
             return False
         elif not self.arbiter.admits(now_s, overrules=topic.overrules):
             counts["overruled_commands"] += 1
+            self._overruled = topic.full_name, now_s
             return False
         counts[COMMANDS] += 1
         return True
@@ -251,13 +265,15 @@ class CommandTopics(Generic[RawT]):
             self._node.report.counts["commands_on_unsupported_axes"] += 1
         if not asked.keys() <= self._warned_axes:
             self._warned_axes |= asked.keys()
-            wanted = ", ".join(f"{axis} = {value:g} {TWIST_AXES[axis][1]}" for axis, value in asked.items())
             sentence = (
-                f"cmd_vel has {wanted}, but this vehicle supports only {self._follows}. The rest of the command is "
-                "followed. This is logged once."
+                f"cmd_vel has {_text(asked)}, but this vehicle supports only {self._follows}. The rest of the command "
+                "is followed. This is logged once."
             )
             self._report(partial(self._node.report.warn, sentence))
-        return replace(velocity, **{self._unsupported[axis]: 0.0 for axis in rest})
+        supported = replace(velocity, **{self._unsupported[axis]: 0.0 for axis in rest})
+        if asked and supported == STILL:
+            self._lacking = _text(asked), elapsed_s()
+        return supported
 
     def _report_commanders(self) -> None:
         """Report programs that stop each other's motion. On Jazzy, a message does not name its publisher."""
@@ -279,6 +295,30 @@ class CommandTopics(Generic[RawT]):
         ]
         self._node.report.update_obstacle(Obstacle.SELDOM, facts[0] if facts else None)
 
+    def _report_ignored(self) -> None:
+        """Report commands of the last second that the vehicle does not follow."""
+        now_s, newest, limits = elapsed_s(), self.arbiter.newest, self.arbiter.limits
+        facts = dict[Obstacle, dict[str, object]]()
+        if now_s - self._overruled[1] < RECENT_S:
+            others = (each.full_name for each in tuple(self._topics.values()) if each.overrules)
+            facts[Obstacle.OVERRULED] = {"topic": self._overruled[0], "other": " and ".join(others)}
+        if now_s - self._lacking[1] < RECENT_S:
+            axes = {"reason": f"this vehicle supports only {self._follows}", "advice": "command it on these axes"}
+            facts[Obstacle.UNFOLLOWED] = {"wanted": self._lacking[0], **axes}
+        command = newest.command if newest and now_s - newest.arrived_s < RECENT_S else STILL
+        if not isinstance(command, BodyVelocity) or command == STILL:
+            pass
+        elif self._has_landing_button and limits.is_grounded:
+            if max(map(abs, (command.forward, command.left, command.turn))) > HOVERING:
+                facts[Obstacle.GROUNDED] = {}
+        elif not limits.is_blind(now_s):
+            limited = limits.limited(command, now_s)
+            asked = {axis: value for axis, (field, _) in TWIST_AXES.items() if (value := getattr(command, field))}
+            if all(getattr(limited, TWIST_AXES[axis][0]) / value <= NEGLIGIBLE for axis, value in asked.items()):
+                facts[Obstacle.UNFOLLOWED] = {"wanted": _text(asked), **_AT_LIMIT}
+        for each in (Obstacle.OVERRULED, Obstacle.UNFOLLOWED, Obstacle.GROUNDED):
+            self._node.report.update_obstacle(each, facts.get(each))
+
     def _report_reduction(self) -> None:
         """Log, once for each axis, what the vehicle follows of a velocity beyond its limits or maxima."""
         asked, followed = self.arbiter.reduced
@@ -293,3 +333,8 @@ class CommandTopics(Generic[RawT]):
         self._streams.drop_waiting()
         self.arbiter.forget()
         self._on_command()  # so that the neutral command is sent now
+
+
+def _text(axes: Mapping[str, float]) -> str:
+    """Return the components of a Twist as text."""
+    return ", ".join(f"{axis} = {value:g} {TWIST_AXES[axis][1]}" for axis, value in axes.items())

@@ -33,12 +33,12 @@ from drone_bridge.ros.node.link_report import LinkReport
 from drone_bridge.ros.publishers import NO_EVENTS, PUBLISHER_ERRORS
 from drone_bridge.ros.qos import latched
 from drone_bridge.ros.time import time_from_nanoseconds
-from drone_bridge.session.hold_state import AT_HELM, BY_MACHINE, CALLED, STEERED, HoldState
+from drone_bridge.session.hold_state import AT_HELM, BY_MACHINE, CALLED, STEERED, HoldState, InControl
+from drone_bridge.session.obstacles import Obstacle
 from drone_bridge.wire.printable import printable
 
 #: Counter of commands that were refused because the vehicle is held, or because a person is at its helm.
 REFUSED = "commands_refused_on_hold"
-HELD = "hold"  # name of the condition
 #: How long the service's response, and the end of the node, wait for the file, s.
 FILE_TIMEOUT_S = 0.3
 #: Period of `poll_files`, s, and number of these after which files are read even if none was added or removed: two may
@@ -50,7 +50,7 @@ MAX_WISHES = 64
 MAX_REASON = 100
 #: Reason of a wish without one, or with one that is reserved for a machine's hold.
 WISHED = "a person pressed STOP"
-_ADVICE = "run `drone-bridge resume`, or press Resume on the page, to let it follow commands"
+_ADVICE = Obstacle.HOLD.remedy()
 
 
 class Hold:
@@ -90,6 +90,7 @@ class Hold:
         self._on_hold: list[Callable[[], None]] = []
         # Reasons of the hold that was logged, and of that whose refused commands were: each once per hold.
         self._held_for = self._refused_for = ""
+        self._refused = 0
         self._wishes: dict[str, int] = {}  # number of releases at the time of each wish
         #: State of hold and helm.
         stored, unread = self._read()
@@ -183,14 +184,14 @@ class Hold:
         with self._lock:
             if self.state.end_helm(elapsed_s()):
                 self._held()
-        before, self._held_for = self._held_for, self.state.reason(elapsed_s())
-        if not self._held_for:
-            self._report.end_condition(HELD)
-        else:
-            self._report.begin_condition(HELD, f"holding: {self._held_for}")
-            if self._held_for != before:
-                self._report.warn(f"holding: {self._held_for}: {_ADVICE}.", HELD)
-        if self._held_for != before:
+        refused, before, reason = self._report.counts[REFUSED], self._held_for, self.state.reason(elapsed_s())
+        is_ignoring = self.state.control(elapsed_s()) is InControl.HELM and refused != self._refused
+        self._report.update_obstacle(Obstacle.HELM, {} if is_ignoring else None)
+        self._held_for, self._refused = reason, refused
+        self._report.update_obstacle(Obstacle.HOLD, {"reason": reason} if reason else None, is_logged=False)
+        if reason and reason != before:
+            self._report.warn(Obstacle.HOLD.sentence(reason=reason), Obstacle.HOLD.key)
+        if reason != before:
             self.changed()
 
     def _take_helm(self) -> bool:

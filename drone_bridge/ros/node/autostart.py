@@ -38,6 +38,8 @@ class Autostart:
         self._node, self._parameters, self._status, self._hardware_id = node, parameters, status, hardware_id
         self._failure: Exception | None = None  # error of the last attempt
         self._is_trying = False
+        #: Whether this object reports a start that has failed.
+        self.is_reporting = False
 
     def start(self) -> None:
         """Configure and activate the node. If that fails, start the timer for reports and retries."""
@@ -49,6 +51,7 @@ class Autostart:
         elif self._failure is None or isinstance(self._failure, IncorrigibleError):
             advice = "The node stays unconfigured: mend this, and start it again."
         self._node.get_logger().error(f"{self._failure or 'The start failed.'} {advice}")
+        self.is_reporting = True
         self._timer = steady_timer(self._node, PERIOD_S, self._retry)
 
     def takes(self, failure: Exception) -> bool:
@@ -84,6 +87,7 @@ class Autostart:
             is_unconfigured = not self._has_started()
         if not is_unconfigured:
             self._timer.cancel()
+            self.is_reporting = False
             return
         message = f"{UNCONFIGURED}: {self._failure or 'the start failed, see the log.'}"
         status = DiagnosticStatus(level=DiagnosticStatus.ERROR, name=self._status.name, message=message)

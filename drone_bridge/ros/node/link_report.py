@@ -94,6 +94,7 @@ class LinkReport:
         self.silence_limit_s = silence_limit_s
         self.state, self.peer = "closed", ""
         self._last_error = ""
+        self._reasons: dict[str, str] = {}  # newest logged sentence, by counter
         self._durations_s: dict[str, tuple[float, int]] = {}  # sum and number in this period, by name
         self._was_silent, self._silences = False, 0  # number since the peer last sent for HEARD_WELL_S
         self._heard_since_s = self._started_s
@@ -116,7 +117,7 @@ class LinkReport:
 
     def warn(self, sentence: str, count: str = "") -> None:
         """Log a warning about a peer or a command, throttled by its counter, or else by its text."""
-        self._last_error = sentence
+        self._last_error = self._reasons[count] = sentence
         if line := self._warnings.admit(sentence, count):
             self._logger.warning(line)
 
@@ -130,7 +131,7 @@ class LinkReport:
 
         With `is_usual_at_start` it is logged as information within START_S of the start.
         """
-        self._last_error = sentence
+        self._last_error = self._reasons[condition] = sentence
         if line := self._ongoing[condition].admit(sentence):
             if is_usual_at_start and self._now_s() - self._started_s < START_S:
                 self._logger.info(line)
@@ -165,25 +166,30 @@ class LinkReport:
     def update_condition(
         self, name: str, problem: str | None, advice: str = "", level: bytes = DiagnosticStatus.WARN
     ) -> None:
-        """Show and log a problem, or end it if it is None or empty.
-
-        The advice is only logged, and may be empty. Both texts have no full stop.
-        """
+        """Show and log a problem, or end it if it is None or empty. Both texts have no full stop, or are empty."""
         if problem:
-            self.begin_condition(name, problem, level)
-            self.warn_ongoing(name, f"{problem}: {advice}." if advice else f"{problem}.")
+            sentence = f"{problem}: {advice}" if advice else problem
+            self.begin_condition(name, sentence, level)
+            self.warn_ongoing(name, f"{sentence}.")
         else:
             self.end_condition(name)
             self.end_ongoing(name)
 
     def update_obstacle(
-        self, obstacle: Obstacle, facts: Mapping[str, object] | None, level: bytes = DiagnosticStatus.WARN
+        self,
+        obstacle: Obstacle,
+        facts: Mapping[str, object] | None,
+        level: bytes = DiagnosticStatus.WARN,
+        *,
+        is_logged: bool = True,
     ) -> None:
-        """Show and log an obstacle with its facts, or end it if they are None."""
+        """Show an obstacle with its facts, and log it unless others do, or end it if they are None."""
         if facts is None:
             self.update_condition(obstacle.key, None)
-        else:
+        elif is_logged:
             self.update_condition(obstacle.key, obstacle.reason(**facts), obstacle.remedy(**facts), level)
+        else:
+            self.begin_condition(obstacle.key, obstacle.sentence(**facts).rstrip("."), level)
 
     # The peer. `start_link` and `follow` are for the thread that starts the link and for the link's.
 
@@ -240,11 +246,9 @@ class LinkReport:
                 facts = {"peer": self.peer, "number": self._silences}
                 if Obstacle.HANGING_PEER.key not in self.conditions:
                     self._logger.error(Obstacle.HANGING_PEER.sentence(**facts))
-                self.begin_condition(
-                    Obstacle.HANGING_PEER.key, Obstacle.HANGING_PEER.reason(**facts), DiagnosticStatus.ERROR
-                )
+                self.update_obstacle(Obstacle.HANGING_PEER, facts, DiagnosticStatus.ERROR, is_logged=False)
         if is_silent:
-            self.warn_ongoing(SILENCES, f"{self.peer} has been silent for {silence_s:.0f} s.")
+            self.warn_ongoing(SILENCES, Obstacle.SILENT.sentence(peer=self.peer, silence=f"{silence_s:.0f} s"))
         elif self._was_silent and is_open:
             self.inform(f"{self.peer} is no longer silent.")
             self.end_ongoing(SILENCES)
@@ -271,15 +275,21 @@ class LinkReport:
         growth = {count: counts.get(count, 0) - before.get(count, 0) for count in declared}
         grown = [count for count, each in declared.items() if growth[count] and isinstance(each, ProblemCounter)]
         silence_s = self.silence_s
-        conditions = dict(sorted(self.conditions.copy().items(), key=lambda each: RANKS.get(each[0], len(RANKS))))
-        is_silent = silence_s > self.silence_limit_s
-        is_warning = self.state not in self._usual_states or grown or is_silent
+        found = self.conditions.copy()
+        if silence_s > self.silence_limit_s:
+            silence = Obstacle.SILENT.sentence(peer=self.peer, silence=f"{silence_s:.0f} s")
+            found[Obstacle.SILENT.key] = Condition(silence.rstrip("."), DiagnosticStatus.WARN)
+        conditions = dict(sorted(found.items(), key=lambda each: RANKS.get(each[0], len(RANKS))))
+        is_warning = self.state not in self._usual_states or grown
         levels = [condition.level for condition in conditions.values()]
         status = DiagnosticStatus(name=name, hardware_id=hardware_id)
         status.level = max([DiagnosticStatus.WARN if is_warning else DiagnosticStatus.OK, *levels])
-        state = f"{self.state}, silent for {silence_s:.0f} s" if is_silent else self.state
-        growing = [f"{', '.join(grown).replace('_', ' ')} growing"] if grown else []
-        status.message = "; ".join([state, *(condition.sentence for condition in conditions.values()), *growing])
+        sentences = [condition.sentence for condition in conditions.values()]
+        for count in grown:
+            reason = self._reasons.get(count, "").rstrip(".")
+            is_new = reason and not any(each in reason for each in sentences)
+            sentences.append(f"{count.replace('_', ' ')} growing{f': {reason}' if is_new else ''}")
+        status.message = "; ".join([self.state, *sentences])
         values = {"state": self.state, "peer": self.peer, "last_error": self._last_error}
         values[PEER_SILENT] = f"{silence_s:.1f}" if self.is_open else ""
         values |= {name: condition.sentence for name, condition in conditions.items()}

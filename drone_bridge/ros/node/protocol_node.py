@@ -52,6 +52,7 @@ from drone_bridge.ros.node.parameters import UNCONFIGURED, DeclaredParameters, P
 from drone_bridge.ros.node.simulated_time import TimeWatch, clock_conflict, is_time_simulated
 from drone_bridge.ros.node.stall_watch import PROCESS, STALL_S
 from drone_bridge.ros.node.status_publisher import StatusPublisher
+from drone_bridge.ros.node.topic_faults import TopicFaults
 from drone_bridge.ros.process import log_pipe
 from drone_bridge.ros.process.name_lock import NAMES, NameTakenError
 from drone_bridge.ros.publishers import PUBLISHER_ERRORS
@@ -80,6 +81,8 @@ UNDELIVERED = ProblemCounter("undelivered_commands")
 #: Counters of messages that could not be published, and of refused commands and requests; and of all commands.
 DROPPED_MESSAGES, REFUSED_COMMANDS = problems("dropped_messages", "refused_commands")
 COMMANDS = RateCounter("commands")
+#: Obstacles that explain a missing link.
+_NO_LINK = Obstacle.INACTIVE, Obstacle.UNREACHABLE, Obstacle.NO_PACKET, Obstacle.UNGREETED
 #: Set by launch files whose argument for the peer's address is not named after the protocol.
 HOST_ARGUMENT = "DRONE_BRIDGE_HOST_ARGUMENT"
 
@@ -167,6 +170,7 @@ class ProtocolNode(ConfiguredNode):
         self._keeper: LastWordsKeeper | None = None
         self._leaving = threading.Lock()
         self._is_time_simulated, self._time_watch = False, TimeWatch(self)
+        self._topic_faults = TopicFaults(self)
         self._is_publishing = False
         self._each_second: list[Callable[[], None]] = []
         self._on_activated: list[Callable[[], None]] = []
@@ -339,6 +343,9 @@ class ProtocolNode(ConfiguredNode):
 
     def _sign(self) -> None:
         self.hold.sign(is_active=self.has_link, is_settled=self._duplicates.is_settled(elapsed_s()))
+        if not (self.parameters.are_frozen or self._autostart.is_reporting) and self._status.is_wanted:
+            self.report.update_obstacle(Obstacle.INACTIVE, {}, is_logged=False)
+            self._status.publish(self.report.status(self._status.name, self.hardware_id()))
 
     def _follow_duplicate(self, sign: HoldStatus) -> None:
         """Record a sign of life of another run of this node's name, and give way to it if this one has just started."""
@@ -508,8 +515,7 @@ class ProtocolNode(ConfiguredNode):
         if self._loop is None:
             return Obstacle.INACTIVE.sentence()
         if not self.report.is_open:
-            causes = Obstacle.UNREACHABLE, Obstacle.NO_PACKET, Obstacle.UNGREETED
-            problem = next(filter(None, (self.report.conditions.get(each.key) for each in causes)), None)
+            problem = next(filter(None, (self.report.conditions.get(each.key) for each in _NO_LINK)), None)
             return f"{problem.sentence}." if problem else Obstacle.DISCONNECTED.sentence()
         if self.report.is_silent:
             return Obstacle.SILENT.sentence(peer=self.report.peer, silence=f"{self.report.silence_s:.0f} s")
@@ -563,11 +569,15 @@ class ProtocolNode(ConfiguredNode):
         odometry = clock_conflict(self, self.resolve_topic_name("odom"))
         is_ours = self.is_server or (odometry and name in str(odometry["nodes"]).split(" and "))
         self.report.update_obstacle(Obstacle.SECOND_ODOMETRY, odometry if is_ours else None)
+        self.report.update_obstacle(Obstacle.INCOMPATIBLE, self._topic_faults.facts())
         waiting = NAMES.waiting(self._domain, name)
         self.report.update_obstacle(Obstacle.WAITING, {"process": waiting, "name": name} if waiting else None)
         values = self.parameters.values()
         lost = values.get("role") == "listen" and not is_own_address(values["host"])
         self.report.update_obstacle(Obstacle.OWN_ADDRESS, {"address": values["host"]} if lost else None)
+        self.report.update_obstacle(Obstacle.INACTIVE, None if self.has_link else {}, is_logged=False)
+        is_known = self.is_server or self.report.is_open or any(each.key in self.report.conditions for each in _NO_LINK)
+        self.report.update_obstacle(Obstacle.DISCONNECTED, None if is_known else {}, is_logged=False)
         if not self.says_silence:
             self.report.notice_silence()
         if not self.is_server and not (self._loop and self._loop.session.is_heard):
@@ -587,7 +597,7 @@ class ProtocolNode(ConfiguredNode):
     def _connecting_failed(self, error: LinkError, delay_s: float) -> None:
         self.advise(error)
         key, sentence = Obstacle.UNREACHABLE.key, f"{error} Trying again in {delay_s:.1f} s."
-        self.report.begin_condition(key, Obstacle.UNREACHABLE.reason(problem=str(error).rstrip(".")))
+        self.report.update_obstacle(Obstacle.UNREACHABLE, {"problem": str(error).rstrip(".")}, is_logged=False)
         # A vehicle may be switched on later, but an unknown name is a mistake or a network failure.
         self.report.warn_ongoing(key, sentence, is_usual_at_start=not isinstance(error, UnknownHostError))
 

@@ -25,6 +25,7 @@ from drone_bridge.ros.commands.cmd_vel_type import CmdVelPublisher, followed_typ
 from drone_bridge.ros.commands.command_axes import shares_from_axes
 from drone_bridge.ros.commands.velocity_messages import as_published
 from drone_bridge.ros.node.protocol_node import ProtocolNode
+from drone_bridge.session.obstacles import Obstacle
 
 #: Longer than the usual command_timeout: between repeats, a vehicle's own watchdog applies its own neutral.
 PERIOD_S = 1.0
@@ -160,7 +161,7 @@ class NeutralRepeater:
 
     def _decide(self, *, has_new: bool) -> None:
         """Make neutral the newest command if no other one is, see above. `has_new`: topics were just subscribed to."""
-        is_followed = any(followers(self._node, topic) for topic in self._own)
+        is_followed = self._is_followed()
         with self._lock:
             now_s, since_s = time.monotonic(), self._unknown_since_s
             if since_s is None:
@@ -190,6 +191,13 @@ class NeutralRepeater:
                 self._topics[publisher.topic_name] = wanted
                 with self._lock:
                     publisher.change(wanted)
+            self._node.report.update_obstacle(Obstacle.OTHER_TYPE, publisher.ignored, is_logged=False)
+        is_lonely = self._node.report.is_open and not self._is_followed()
+        facts = {"topics": " or ".join(sorted(self._own))} if is_lonely else None
+        self._node.report.update_obstacle(Obstacle.NO_SUBSCRIBER, facts)
+
+    def _is_followed(self) -> bool:
+        return any(followers(self._node, topic) for topic in self._own)
 
     def _end_listening(self) -> None:
         for topic in self._subscribed:

@@ -220,7 +220,7 @@ def _receive_from_other_process() -> tuple[float, str | None]:
 
 
 def running() -> Iterator[Finding]:
-    """Report the state of each running bridge and server, and the faults of its topics."""
+    """Report the state of each running bridge and server."""
     if not _can_start_nodes():
         return
     import rclpy
@@ -241,23 +241,17 @@ def running() -> Iterator[Finding]:
 
 
 def judge(found: "Sequence[RunningNode]") -> Iterator[Finding]:
-    """Report the state of each node, and the faults of its topics."""
-    from drone_bridge.tools.doctor.running_nodes import problems, shared_frames
-
+    """Report the state of each node, with its obstacles as it reports them itself."""
     if not found:
         yield Finding("running", "no bridge or server in this domain")
     for node in found:
         named = f"{node.name} ({node.title})"
         if node.status is None:
-            yield Finding("running", named, "it does not report on /diagnostics: is it active?")
+            yield Finding("running", named, "it does not report on /diagnostics: restart it")
         elif level := node.status.level[0]:
-            yield Finding("running", named, f"its link: {node.status.message}", is_fatal=level > 1)
+            yield Finding("running", named, f"{node.status.message}", is_fatal=level > 1)
         else:
             yield Finding("running", f"{named}, {node.status.message}")
-        for topic, sentence in problems(node.topics):
-            yield Finding("", f"{topic} of {node.name}", sentence, is_fatal=True)
-    for frame, sentence in shared_frames(found):
-        yield Finding("", f"the frame {frame}", sentence, is_fatal=True)
 
 
 def vehicles() -> Iterator[Finding]:

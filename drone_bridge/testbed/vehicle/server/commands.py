@@ -63,16 +63,10 @@ class CommandPublisher:
         if RATES in self._publishers:  # in a thread of its own, because a drone is levelled out without a link, too
             node.make_ticker("levelling", _LEVELLING_PERIOD_S, self._level_out)
 
-    @property
-    def topics(self) -> str:
-        """Topics that may be published, as text."""
-        return " or ".join(map(self._node.resolve_topic_name, self.choice.allowed))
-
-    def update_output(self, *, is_flying: bool) -> bool:
-        """Select the topic by its subscribers; return whether it has any. For the executor."""
+    def update_output(self, *, is_flying: bool) -> None:
+        """Select the topic by its subscribers. For the executor."""
         subscribed = [topic for topic in self.choice.allowed if followers(self._node, topic)]
         self.choice.update(subscribed, is_flying=is_flying)
-        return bool(subscribed)
 
     def set_attitude(self, orientation: Any) -> None:
         """Store the vehicle's attitude. For the executor."""

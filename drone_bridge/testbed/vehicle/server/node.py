@@ -44,9 +44,6 @@ from drone_bridge.vision.image_error import ImageError
 _SUBSCRIBER_CHECK_PERIOD_S = 0.5
 #: More than the single reply that an autopilot may send.
 _CHUNK_BYTES = 256
-# Conditions.
-_WAITING = "waiting for the drone"
-_NO_SUBSCRIBERS = "commands_without_subscribers"
 
 
 def read_pixels(image: Image, constants: Constants) -> ImageBytes:
@@ -192,11 +189,7 @@ class TestbedServer(ProtocolNode):
         self._schedule_step()
 
     def _check_subscribers(self) -> None:
-        is_open = self.report.is_open
-        if not self._commands.update_output(is_flying=is_open) and is_open:
-            self.report.begin_condition(_NO_SUBSCRIBERS, f"nothing subscribes to {self._commands.topics}")
-        else:
-            self.report.end_condition(_NO_SUBSCRIBERS)
+        self._commands.update_output(is_flying=self.report.is_open)
 
     # Reports.
 
@@ -206,10 +199,8 @@ class TestbedServer(ProtocolNode):
     def _report_frames(self) -> None:
         frames, counts = self._drone.frames, self.report.counts
         counts["dropped_frames"], counts["unpaired_images"] = frames.dropped, frames.unmatched
-        if (session := self._session) and session.waits_for:
-            self.report.warn_ongoing(_WAITING, session.waits_for)
-        else:
-            self.report.end_ongoing(_WAITING)
+        session = self._session
+        self.report.update_condition("waiting for the drone", session.waits_for.rstrip(".") if session else "")
 
 
 def main() -> int:
