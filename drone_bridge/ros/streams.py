@@ -26,7 +26,7 @@ from drone_bridge.ros.qos import stream
 if TYPE_CHECKING:
     from rclpy.node import Node
 
-    from drone_bridge.ros.node.protocol_node import ProtocolNode
+    from drone_bridge.ros.node.configured_node import ConfiguredNode
 
 #: Event callbacks of a polled subscription: none. An executor that waits for its events returns at once while a message
 #: waits, without taking it: with rclpy's default events, the recorder would use a whole core.
@@ -97,7 +97,7 @@ def ignore(_: Any) -> None:
 
 
 def subscribe_to_stream(
-    node: ProtocolNode,
+    node: ConfiguredNode,
     message_type: type,
     topic: str,
     group: PolledCallbackGroup,

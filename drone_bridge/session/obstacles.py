@@ -33,7 +33,11 @@ class Obstacle(Enum):
     CLOCK = "/clock is published by {nodes}", "set publish_clock to false in all nodes but one"
     SECOND_ODOMETRY = (
         "{topic} is published by {nodes}",
-        "let one of them use another topic; beside a filter (EKF), set publish_tf:=false, too",
+        "let one of them use another topic",
+    )
+    SECOND_TRANSFORM = (
+        "the transform of {frame} is published on /tf by this node, and by another: {nodes}",
+        "set publish_tf:=false beside a filter (EKF) or SLAM; give each vehicle a frame_prefix of its own",
     )
     NO_TIME = (
         "use_sim_time is true and no time comes on /clock: all stamps are 0",

@@ -5,6 +5,7 @@ import os
 
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from geometry_msgs.msg import TransformStamped
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState, GetState
 from nav_msgs.msg import Odometry
@@ -159,6 +160,22 @@ def test_health_names_a_missing_link_in_each_state(ros, free_port):
     for change, sentence in (("configure", inactive), ("activate", unreachable), ("deactivate", inactive)):
         ros.transition("robot_bridge", change)
         reports.wait(lambda report, sentence=sentence: sentence in report.status[0].message)
+
+
+def test_a_filter_that_publishes_a_bridge_s_transform_is_named_until_it_ends(ros, free_port):
+    node, other = ros.run(RobotBridge, port=free_port), ros.node.create_publisher(TFMessage, "/tf", 10)
+    own = node._transforms
+
+    def is_named(child, x):
+        for publisher, frame, place in ((own, "base_link", 1.0), (other, child, x)):
+            message = TFMessage(transforms=[TransformStamped(child_frame_id=frame)])
+            message.transforms[0].transform.translation.x = place
+            publisher.publish(message)
+        return "second_transform" in node.report.conditions
+
+    wait_until(lambda: is_named("base_link", 1.1), "the filter")
+    assert f"by another: /{ros.node.get_name()}: set publish_tf:=false" in node.report.status("link", "").message
+    wait_until(lambda: not is_named("laser", 1.1), "its end")
 
 
 @pytest.mark.parametrize("publishes_odometry", [True, False])

@@ -53,6 +53,7 @@ from drone_bridge.ros.node.simulated_time import TimeWatch, clock_conflict, is_t
 from drone_bridge.ros.node.stall_watch import PROCESS, STALL_S
 from drone_bridge.ros.node.status_publisher import StatusPublisher
 from drone_bridge.ros.node.topic_faults import TopicFaults
+from drone_bridge.ros.node.transform_watch import WatchedTransforms
 from drone_bridge.ros.process import log_pipe
 from drone_bridge.ros.process.name_lock import NAMES, NameTakenError
 from drone_bridge.ros.publishers import PUBLISHER_ERRORS
@@ -171,6 +172,7 @@ class ProtocolNode(ConfiguredNode):
         self._leaving = threading.Lock()
         self._is_time_simulated, self._time_watch = False, TimeWatch(self)
         self._topic_faults = TopicFaults(self)
+        self._transforms: Any = None  # its publisher on /tf
         self._is_publishing = False
         self._each_second: list[Callable[[], None]] = []
         self._on_activated: list[Callable[[], None]] = []
@@ -569,6 +571,7 @@ class ProtocolNode(ConfiguredNode):
         odometry = clock_conflict(self, self.resolve_topic_name("odom"))
         is_ours = self.is_server or (odometry and name in str(odometry["nodes"]).split(" and "))
         self.report.update_obstacle(Obstacle.SECOND_ODOMETRY, odometry if is_ours else None)
+        self.report.update_obstacle(Obstacle.SECOND_TRANSFORM, self._transforms and self._transforms.facts)
         self.report.update_obstacle(Obstacle.INCOMPATIBLE, self._topic_faults.facts())
         waiting = NAMES.waiting(self._domain, name)
         self.report.update_obstacle(Obstacle.WAITING, {"process": waiting, "name": name} if waiting else None)
@@ -605,6 +608,14 @@ class ProtocolNode(ConfiguredNode):
         """Count and log an error of a function of `make_ticker`."""
         if self.context.ok():  # otherwise a shutdown of ROS is the cause
             self.report.count_and_warn(INTERNAL_ERRORS, trace)
+
+    def make_publisher(self, message_type: type, topic: str, qos: Any) -> Any:
+        """See ConfiguredNode. That of moving transforms detects another node that publishes the same ones."""
+        publisher: Any = super().make_publisher(message_type, topic, qos)
+        if topic == "/tf":
+            self._transforms = publisher = WatchedTransforms(self, publisher)
+            self.cleanup.callback(setattr, self, "_transforms", None)
+        return publisher
 
     # Overridden method of rclpy's node.
 

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Another publisher of a node's transforms on /tf, without DDS."""
+
+from types import SimpleNamespace
+
+import pytest
+from geometry_msgs.msg import TransformStamped
+from plain_node import PlainNode
+from tf2_msgs.msg import TFMessage
+from waiting_messages import WaitingMessages
+
+from drone_bridge.ros.node.transform_watch import LOOKS, WatchedTransforms
+
+
+def moved(child, x):
+    message = TFMessage(transforms=[TransformStamped(child_frame_id=child)])
+    message.transforms[0].transform.translation.x = x
+    return message
+
+
+class Node(PlainNode):
+    """Node whose own messages come back, as by DDS."""
+
+    def __init__(self, *others):
+        super().__init__()
+        self.publishers = [SimpleNamespace(node_name=each, node_namespace="/") for each in ("bridge", *others)]
+        self.waiting, self.subscribed, self.ended = [], 0, 0
+
+    def get_name(self):
+        return "bridge"
+
+    def create_subscription(self, kind, topic, call, qos, **_):
+        self.subscribed += 1
+        return WaitingMessages(kind, qos, self.waiting)
+
+    def end_subscriptions(self, topic):
+        self.ended += 1
+
+
+@pytest.mark.parametrize(
+    ("child", "x", "facts"),
+    [("base_link", 1.1, {"frame": "base_link", "nodes": "/ekf or /rsp"}), ("base_link", 1.0, None), ("laser", 1, None)],
+)
+def test_a_transform_that_is_not_its_own_is_found(child, x, facts):
+    node = Node("ekf", "rsp", "_ros2cli_1")
+    watch = WatchedTransforms(node, SimpleNamespace(publish=node.waiting.append))
+    for _ in range(2):
+        watch.look()
+        watch.publish(moved("base_link", 1.0))
+        node.waiting.append(moved(child, float(x)))
+    watch.look()
+    assert watch.facts == facts
+    for _ in range(LOOKS):
+        watch.look()
+    assert (watch.facts, node.subscribed, node.ended > 0) == (None, 1, facts is None)
+
+
+def test_a_node_that_publishes_transforms_alone_does_not_subscribe():
+    node = Node()
+    WatchedTransforms(node, None).look()
+    assert node.subscribed == 0
