@@ -247,6 +247,7 @@ class PseudoTerminal(SerialLine):
     def __init__(self, path: str, baud: int) -> None:
         """Create both. A dangling link, as a killed program leaves it, is replaced. Raises LinkError."""
         super().__init__(path, baud, lambda error, delay_s: None)
+        self._read_s = -math.inf  # time at which few bytes were unread
         self._end, self._line = os.openpty()  # the line stays open, so that its closing is no hangup
         tty.setraw(self._line)
         try:
@@ -259,9 +260,11 @@ class PseudoTerminal(SerialLine):
             raise LinkError(f"{path} can't be linked to a pseudo-terminal: {error.strerror}.") from error
 
     def send(self, data: bytes | memoryview, to: Any, *options: Any) -> None:
-        """See Link. Bytes that no program reads are dropped, so that the next one reads no stale ones."""
+        """See Link. Bytes that no program has read for STALE_S are dropped: the next one would read stale ones."""
         [unread] = struct.unpack("i", fcntl.ioctl(self._line, termios.FIONREAD, struct.pack("i", 0)))
-        if unread > min(self._max_backlog, UNREAD_BYTES):
+        if unread <= min(self._max_backlog, UNREAD_BYTES):
+            self._read_s = elapsed_s()
+        elif elapsed_s() - self._read_s > STALE_S:
             termios.tcflush(self._line, termios.TCIFLUSH)
         super().send(data, to, *options)
 

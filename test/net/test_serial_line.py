@@ -336,7 +336,9 @@ def test_a_line_that_is_not_there_is_named_with_those_that_are(monkeypatch, tmp_
     assert "ttyUSB0 does not exist; serial devices are: /dev/ttyACM0: connect it" in str(error)
 
 
-def test_a_pseudo_terminal_is_the_other_end_of_a_line_and_its_link_ends_with_it(tmp_path):
+def test_a_pseudo_terminal_is_the_other_end_of_a_line_and_its_link_ends_with_it(monkeypatch, tmp_path):
+    now_s = [100.0]
+    monkeypatch.setattr(serial_line, "elapsed_s", lambda: now_s[0])
     path = str(tmp_path / "robot")
     os.symlink(tmp_path / "gone", path)  # as a killed program leaves it
     robot, end_s = PseudoTerminal(path, 115200), time.monotonic() + 60.0
@@ -348,6 +350,11 @@ def test_a_pseudo_terminal_is_the_other_end_of_a_line_and_its_link_ends_with_it(
             robot.send(b"s" * 100, None)
             while fcntl.ioctl(line, termios.FIONREAD, bytes(4)) != struct.pack("i", sent):
                 assert time.monotonic() < end_s
+        robot.send(b"more", None)
+        assert line.read(65536).endswith(b"sssmore"), "a program may be slow"
+        robot.send(b"s" * (UNREAD_BYTES + 1), None)
+        robot.send(b"more", None)
+        now_s[0] += STALE_S + 0.1
         robot.send(b"fresh", None)
         assert line.read(65536) == b"fresh", "what nobody has read is dropped"
     assert robot.receive() is None, "a closed line is no end"
