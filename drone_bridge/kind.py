@@ -45,7 +45,7 @@ SLOW_IMPORT_S = 5.0
 OWN = ("testbed", "dronegui", "ardrone", "simulator", "robot", "telemetry")
 #: Classes of the modules in `robots/`.
 ROBOTS = {"tello": "Tello", "create2": "Create2", "robomaster": "RoboMaster", "pioneer": "Pioneer", "kobuki": "Kobuki"}
-ROBOTS |= {"arduino": "Arduino", "hoverboard": "Hoverboard"}
+ROBOTS |= {"arduino": "Arduino", "hoverboard": "Hoverboard", "neato": "Neato"}
 
 Value = bool | int | float | str | list[Any]
 NOT_STATED = -1.0

@@ -22,6 +22,7 @@ from drone_bridge.robots.arduino import Arduino
 from drone_bridge.robots.create2 import Create2
 from drone_bridge.robots.hoverboard import Hoverboard
 from drone_bridge.robots.kobuki import Kobuki
+from drone_bridge.robots.neato import Neato
 from drone_bridge.robots.pioneer import Pioneer
 from drone_bridge.robots.robomaster import RoboMaster
 
@@ -230,3 +231,26 @@ class HoverboardVehicle(ClassVehicle):
 
     def bounded(self, asked):
         return self.two_wheels(asked, 0.6, 1.0, 2 * 1.0 / 0.32)
+
+
+class NeatoVehicle(ClassVehicle):
+    """Its motions end by themselves, and one of no way changes nothing."""
+
+    robot, watchdog_s = Neato, 1.0
+    parameters = {"wheel_separation": 0.24}  # noqa: RUF012
+
+    def size_of(self, data):
+        return data.find(b"\n") + 1
+
+    def decoded(self, packet):
+        words = packet.split()
+        if words[:1] == [b"testmode"] and words[1] == b"off":
+            return Told()
+        if words[:1] != [b"setmotor"] or words[2] == b"0":
+            return None
+        left, right, speed = (int(each) for each in words[2::2])
+        unit = 0.0 if speed == 1 else speed / max(abs(left), abs(right)) / 1000
+        return Told((left + right) / 2 * unit, turn=(right - left) * unit / 0.24)
+
+    def bounded(self, asked):
+        return self.two_wheels(asked, 0.24, 0.3, 2 * 0.3 / 0.248)

@@ -11,7 +11,11 @@ from record import told
 #: Seeds, with the mean time between disturbances, s.
 SEEDS = ((1, 40.0), (2, math.inf))
 #: Virtual hours of each life. Those of slow kinds are shorter.
-HOURS = dict.fromkeys(KINDS, 0.2) | dict.fromkeys(("telemetry", "testbed", "simulator", "ardrone", "dronegui"), 0.04)
+HOURS = (
+    dict.fromkeys(KINDS, 0.2)
+    | dict.fromkeys(("telemetry", "testbed", "simulator", "ardrone", "dronegui"), 0.04)
+    | {"neato": 0.08}
+)
 
 
 @pytest.mark.parametrize(("seed", "mean_s"), SEEDS)
