@@ -68,6 +68,8 @@ class RoboMaster(Robot):
             self.position = float(words[1]), -float(words[2])
         elif words[:1] == ["attitude"]:
             self.yaw = -math.radians(float(words[3]))
+        elif "push" in words or words[:1] == ["status"]:
+            return None  # another client has asked for it
         else:
             return Answer("", words == ["ok"], " ".join(words)) if words else None
         return Telemetry((*self.position, 0.0), self.yaw)
