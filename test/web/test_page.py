@@ -13,11 +13,16 @@ import numpy as np
 import pytest
 from composition import launch
 from ports import free_ports
+from rclpy.serialization import deserialize_message
 from repository import ROOT, TESTS
 from ros_session import wait_until
+from rosbags.rosbag2 import Reader
+from sensor_msgs.msg import LaserScan
+from tf2_msgs.msg import TFMessage
 from web_page import address_of, grows
 
 from drone_bridge.ar_drone.cameras import DOWN, FRONT
+from drone_bridge.ros.topics.frame_tree import all_static
 
 LAYOUTS = sorted((ROOT / "config" / "foxglove").glob("*.json"))
 TWO_VEHICLES = TESTS / "launch" / "launch_files" / "two_vehicles.launch.xml"
@@ -110,6 +115,25 @@ def test_a_killed_bridge_leaves_its_values_and_the_jump_of_its_restart_is_marked
         grows(browser, '[data-plot="Speed"]', "points")
         browser.wait("document.querySelector('.scene-key').innerText.includes('restarted')")
         assert browser.console_errors == []
+
+
+@pytest.mark.exhaustive
+def test_a_lidar_is_on_its_topic_in_the_scene_and_in_a_bag(browser, ros, tmp_path):
+    (port,), bag = free_ports(1), tmp_path / "bag"
+    options = {"emulate": True, "view": True, "view_port": 0, "record": True, "bag": bag, "robot_port": port}
+    scans, frames = ros.subscribe(LaserScan, "scan"), ros.subscribe(TFMessage, "/tf_static", all_static())
+    with launch("neato.launch.xml", **options) as composition:
+        browser.open(address_of(composition))
+        browser.wait("document.querySelector('#scene').dataset.scanned === '360'")
+        scan = scans.wait()
+        assert browser.console_errors == []
+        mount = frames.wait(lambda message: message.transforms[0].child_frame_id == scan.header.frame_id).transforms[0]
+    assert [scan.ranges[at] for at in (0, 90, 180, 270)] == pytest.approx([3.1016, 2.5, 1.3984, 1.5], abs=0.002)
+    at = mount.transform.translation
+    assert (mount.header.frame_id, at.x, at.z) == ("base_link", -0.1016, 0.0889)
+    with Reader(bag) as reader:
+        kept = [bytes(data) for _, _, data in reader.messages([c for c in reader.connections if c.topic == "/scan"])]
+    assert deserialize_message(kept[-1], LaserScan).ranges[0] == pytest.approx(3.1016, abs=0.002)
 
 
 @pytest.mark.exhaustive
