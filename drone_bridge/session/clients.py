@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from drone_bridge.session.session import Actions, Close, Note
+from drone_bridge.wire.addresses import peer_name
 from drone_bridge.wire.counters import faults, problems
 
 HandlerT = TypeVar("HandlerT")
@@ -48,6 +49,11 @@ class Admission(NamedTuple):
     """Peer to disconnect first, or None."""
     reason: str = ""
     """Reason for the choice: a sentence without its subject, the loser."""
+
+
+def client_name(peer: Any) -> str:
+    """Return a client's name: a socket address, or a stream's peer."""
+    return peer_name(peer) if isinstance(peer, tuple) else str(peer)
 
 
 class Clients(Generic[HandlerT]):
@@ -94,13 +100,13 @@ class Clients(Generic[HandlerT]):
         if len(self._by_peer) < self._most:
             return Admission()
         idle = min(self._by_peer.values(), key=lambda each: (each.has_sent_message, each.received_s))
-        silence_s, keeps_s = now_s - idle.received_s, self._keeps_place_s()
+        silence_s, keeps_s, name = now_s - idle.received_s, self._keeps_place_s(), client_name(peer)
         if silence_s >= (keeps_s if idle.has_sent_message else min(keeps_s, self._mute_keeps_place_s)):
-            return Admission(loser=idle.peer, reason=f"was silent for {silence_s:.1f} s, and is replaced by {peer}")
+            return Admission(loser=idle.peer, reason=f"was silent for {silence_s:.1f} s, and is replaced by {name}")
         full = f"{self._most} clients are connected already."
         if self._most == 1:
-            full = f"{idle.peer} is connected, and only one peer is served."
-        return Admission([Note(REFUSED, f"{peer} was refused: {full}", is_ongoing=True), Close(peer)])
+            full = f"{client_name(idle.peer)} is connected, and only one peer is served."
+        return Admission([Note(REFUSED, f"{name} was refused: {full}", is_ongoing=True), Close(peer)])
 
     def add(self, peer: Any, handler: HandlerT, now_s: float) -> Client[HandlerT]:
         """Add a client for a peer."""

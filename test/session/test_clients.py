@@ -72,7 +72,8 @@ def test_new_client_replaces_one_without_messages_or_the_longest_silent():
     assert clients.admit("next", 2.6) == Admission(loser="third", reason=ANY)
     assert len(clients) == 3  # until the caller has ended that connection
     speak(clients, third, 2.6)
-    assert clients.admit("next", 2.7) == Admission([Note(REFUSED, ANY, is_ongoing=True), Close("next")])
+    refused = Note(REFUSED, "10.0.0.2:5 was refused: 3 clients are connected already.", is_ongoing=True)
+    assert clients.admit(("10.0.0.2", 5), 2.7) == Admission([refused, Close(("10.0.0.2", 5))])
 
 
 def test_single_client_times_out_sooner_without_a_first_message():

@@ -30,7 +30,7 @@ from drone_bridge.robot_class.returned import WrongResultError, described, slow_
 from drone_bridge.robot_class.robot import NEUTRALS, Command, clamped, is_stream
 from drone_bridge.robot_class.vehicle.moves import MoveInProgress
 from drone_bridge.session import session
-from drone_bridge.session.clients import REFUSED, Client, Clients
+from drone_bridge.session.clients import REFUSED, Client, Clients, client_name
 from drone_bridge.session.node_parameters import NodeParameters
 from drone_bridge.session.operator_command import OperatorCommand
 from drone_bridge.session.session import (
@@ -47,7 +47,7 @@ from drone_bridge.session.session import (
     next_due,
 )
 from drone_bridge.wire import NEED_DATA, ConnectionClosed, RemoteProtocolError
-from drone_bridge.wire.addresses import AllowedPeers, peer_name
+from drone_bridge.wire.addresses import AllowedPeers
 from drone_bridge.wire.counters import Counter, RateCounter
 from drone_bridge.wire.outgoing import UNENCODABLE
 
@@ -102,9 +102,9 @@ class RobotClassVehicleSession(Session):
         refusal, loser, reason = self._clients.admit(peer, now_s)
         if refusal:
             return refusal if self._is_stream else [each for each in refusal if isinstance(each, Note)]
-        left = [] if loser is None else self._left(loser, f"{_name(loser)} {reason}.")
+        left = [] if loser is None else self._left(loser, f"{client_name(loser)} {reason}.")
         self._clients.add(peer, RobotClassConnection(self._robot, Side.VEHICLE, is_line=self._is_line), now_s)
-        self.state, self.peer, self.is_open = SERVING, _name(peer), True
+        self.state, self.peer, self.is_open = SERVING, client_name(peer), True
         self.since_s, self._tell_s = now_s, now_s
         self._set_due()
         return [*left, Note(CONNECTIONS, f"Serving {self.peer}.", is_expected=True)]
@@ -114,7 +114,7 @@ class RobotClassVehicleSession(Session):
         actions: list[Action] = []
         if source not in self._clients and not self._is_stream:
             if self._allowed and not self._allowed.allows(source[0]):
-                return [Note(REFUSED, f"Refused a datagram of {_name(source)}, which is not in allowed_peers.")]
+                return [Note(REFUSED, f"Refused a datagram of {client_name(source)}, which is not in allowed_peers.")]
             actions += self.connected(source, now_s)
         if source not in self._clients:
             return actions
@@ -162,7 +162,7 @@ class RobotClassVehicleSession(Session):
     def tick(self, now_s: float) -> Actions:
         actions = [*self._continue(now_s), *self._command.tick(self.peer, now_s)]
         for client, failing in self._clients.overdue(now_s) if self._is_stream else ():
-            actions += self._left(client.peer, f"{_name(client.peer)} {failing}.")
+            actions += self._left(client.peer, f"{client_name(client.peer)} {failing}.")
         if now_s >= self._tell_s:
             self._tell_s = next_due(self._tell_s, 1 / self._robot.report_rate, now_s)
             for client in self._clients.all():
@@ -271,8 +271,3 @@ def _beside(peer: Any, port: int) -> Any:
     if isinstance(peer, tuple):
         return (peer[0], port, *peer[2:])
     return (str(peer).rpartition(":")[0].strip("[]"), port)
-
-
-def _name(peer: Any) -> str:
-    """Return a client's name: a socket address, or a stream's peer."""
-    return peer_name(peer) if isinstance(peer, tuple) else str(peer)
