@@ -4,6 +4,7 @@
 import os
 import subprocess
 from importlib.metadata import EntryPoint
+from types import SimpleNamespace
 
 import pytest
 from processes import executable
@@ -96,12 +97,15 @@ class MyTello(Robot):
 def test_an_entry_point_replaces_our_robot_of_its_name_also_if_it_fails(monkeypatch, tmp_path, capsys):
     (tmp_path / "my_tello.py").write_text(MY_TELLO)
     monkeypatch.syspath_prepend(tmp_path)
-    entries = [EntryPoint("tello", "my_tello:MyTello", kind.ENTRY_POINTS), EntryPoint("pioneer", "none", "")]
+    moved = EntryPoint("pioneer", "none", "")._for(SimpleNamespace(name="moved_robot"))
+    entries = [EntryPoint("tello", "my_tello:MyTello", kind.ENTRY_POINTS), moved]
     monkeypatch.setattr("importlib.metadata.entry_points", lambda group: entries)
-    with pytest.warns(UserWarning, match="pioneer"):
+    with pytest.warns(UserWarning, match=r"pioneer.*'pip uninstall moved_robot'"):
         loaded = kind._loaded.__wrapped__()
     assert [*loaded[0]] == [*kind.OWN, *(name for name in kind.ROBOTS if name != "pioneer")]
     monkeypatch.setattr(kind, "_loaded", lambda: loaded)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "tello").mkdir()  # as `drone-bridge new` makes it
     assert info.main(["tello"]) == info.main(["create2"]) == 0
     told = {each.found.partition(": ")[0]: each.found for each in doctor.others()}
     for text in (capsys.readouterr().out, " ".join(told.values())):

@@ -58,7 +58,8 @@ def main(argv: Sequence[str]) -> int:
     parser = CommandParser(prog="drone-bridge info", description=__doc__)
     parser.add_argument("bag", type=Path, help="a folder with metadata.yaml, an .mcap file, or a robot's name")
     options = parser.parse_args(argv)
-    if not options.bag.exists() and (kind := kinds().get(str(options.bag))):
+    is_bag = options.bag.is_file() or (options.bag / "metadata.yaml").exists()  # `new` makes a folder of a robot's name
+    if not is_bag and (kind := kinds().get(str(options.bag))):
         print(f"{kind.name}: {kind.summary}, described by {kind.module}")
         return 0
     from drone_bridge.tools.bags.bag import run_on_bag
