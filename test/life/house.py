@@ -23,7 +23,7 @@ from drone_bridge.programs import emulation, program, session_output
 from drone_bridge.robot.vehicle import emulator as robot_emulator
 from drone_bridge.robot_class.vehicle import emulator as class_emulator
 from drone_bridge.ros.hold import hold
-from drone_bridge.ros.node import protocol_node
+from drone_bridge.ros.node import configured_node, protocol_node
 from drone_bridge.ros.process import log_pipe
 from drone_bridge.simulator.vehicle.emulator import server as simulator_server
 from drone_bridge.telemetry.vehicle.emulator import __main__ as telemetry_emulator
@@ -155,7 +155,7 @@ def built(life):
         for owner, name, replacement in (
             (protocol_node, "LinkLoop", make_loop),
             (class_emulator, "LinkLoop", make_loop),
-            (protocol_node, "Ticker", VirtualTicker),
+            *((each, "Ticker", VirtualTicker) for each in (configured_node, protocol_node)),
             (hold, "FileWriter", VirtualFileWriter),
             (link_loop, "NoteQueue", SilentQueue),
             (goal_server, "ActionServer", ActionServer),
