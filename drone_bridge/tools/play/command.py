@@ -74,12 +74,13 @@ def _play(bag: "BagReader", options: argparse.Namespace) -> int:
         handle_stop_signals(player.stop)
         if not player.wait(options.delay):
             return 0
-        if not [topic for topic, publisher in publishers.items() if live.allows(publisher.topic_name) and topic.count]:
+        played = [topic for topic, publisher in publishers.items() if live.allows(publisher.topic_name) and topic.count]
+        if not played:
             print(f"drone-bridge play: '{options.bag}' has nothing else to play.", file=sys.stderr)
             return 1
         if options.clock and (facts := clock_conflict(node)):
             _print(f"{Obstacle.CLOCK.reason(**facts)}: time will jump back and forth.")
-        topics_text = "1 topic" if len(publishers) == 1 else f"{len(publishers)} topics"
+        topics_text = "1 topic" if len(played) == 1 else f"{len(played)} topics"
         _print(f"Playing {topics_text}, {span.seconds:.1f} s, at {options.rate:g} times the recorded speed.")
         with Keys(player, span):
             player.play(options.loop)
