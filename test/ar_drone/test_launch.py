@@ -2,6 +2,7 @@
 """ardrone.launch.xml and dronegui.launch.xml as a whole: a drone takes off, flies its plan and lands."""
 
 import re
+import signal
 
 import pytest
 from composition import launch
@@ -42,6 +43,9 @@ def test_a_drone_that_was_just_switched_on_flies_its_plan(ros, tmp_path, protoco
         states.wait(lambda state: said.append(state.state) or state.state in ("done", "failed"), timeout_s=120)
         assert said[-1] == "done"
         composition.wait_for_line("landing -> landed")  # it may come after the state
+        composition.stop(signal.SIGINT)
+        x, y = map(float, re.search(r"ended: .*, landed, x=(\S+) y=(\S+) z=0\.00 m", composition.output).groups())
+        assert (x, y) == pytest.approx((0.4, -0.4), abs=0.25), "by the clock"
         phases = re.findall(r"\[\w+-\d\] ([\w ]+ -> [\w ]+):", composition.output)
         # It ends when the drone is on the ground.
         assert phases == ["landed -> taking off", "taking off -> flying", "flying -> landing", "landing -> landed"]

@@ -1,37 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The short examples: ten lines that drive, and a ROS vehicle that an old program drives."""
+"""A short example: a ROS vehicle that an old program drives."""
 
 import re
-import signal
 import sys
 
 import pytest
-from composition import INTERRUPTED, launch
-from nav_msgs.msg import Odometry
-from ports import free_port, free_ports
+from composition import launch
+from ports import free_ports
 from processes import Process
 from repository import ROOT
-
-from drone_bridge.tools.demo.composition import ports_of
 
 pytestmark = pytest.mark.exhaustive
 
 EXAMPLES = ROOT / "examples"
 PLAN = "2s, 2s forward 0.4, 2s"  # the last rest is longer than two reports of where the vehicle is
 PLACE = re.compile(r"^at (\S+) (\S+), (\S+) rad$", re.MULTILINE)
-
-
-def test_ten_lines_drive_until_ctrl_c(domain, ros):
-    odometry = ros.subscribe(Odometry, "odom")
-    ports = {name: free_port() for name in ports_of("robot.launch.xml")}
-    with launch("robot.launch.xml", emulate=True, **ports) as composition:
-        composition.wait_for_line("has granted subsystem 0")
-        with Process(sys.executable, EXAMPLES / "drive.py") as script:
-            odometry.wait(lambda message: message.pose.pose.position.x > 0.2)
-            assert script.stop(signal.SIGINT) == 0, script.output
-        assert composition.stop(signal.SIGINT) in (0, INTERRUPTED)
-        driven_m = float(re.search(r"ended: .* at x (\S+) m", composition.output)[1])
-    assert driven_m > 0.1  # it has mass, and odom is what was commanded
 
 
 def test_an_old_program_drives_a_ros_vehicle_and_shows_its_voltage(domain):

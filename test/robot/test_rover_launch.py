@@ -2,6 +2,7 @@
 """rover_controller between topics, and the complete robot.launch.xml."""
 
 import csv
+import math
 import signal
 
 from composition import INTERRUPTED, launch
@@ -54,12 +55,12 @@ def test_the_launch_file_drives_a_circle_and_stops_the_robot_at_the_end(ros, tmp
     }
     odometry = ros.subscribe(Odometry, "/r1/odom")
     with launch("robot.launch.xml", **arguments) as composition:
-        moved = odometry.wait(lambda message: message.pose.pose.position.y > 0.3)
-        assert moved.header.frame_id == "r1/odom"
+        assert odometry.wait(lambda message: message.pose.pose.position.y > 0.3).header.frame_id == "r1/odom"
         composition.wait_for_line("Following the odometry")
         assert composition.stop(signal.SIGINT) in (0, INTERRUPTED)
         assert "Traceback" not in composition.output
         assert composition.warnings() == []
     with trajectory.open() as file:
-        *_, last = csv.DictReader(file)
-    assert float(last["left"]) == float(last["right"]) == 0
+        rows = [{name: float(text) for name, text in row.items()} for row in csv.DictReader(file)]
+    assert all(abs(math.hypot(row["x"], row["y"] - 0.3) - 0.3) < 0.05 for row in rows)
+    assert rows[-1]["left"] == rows[-1]["right"] == 0

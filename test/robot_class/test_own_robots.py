@@ -3,6 +3,7 @@
 
 import contextlib
 import json
+import re
 import signal
 import socket
 import time
@@ -50,6 +51,12 @@ def emulated(drone_bridge, name, *options):
     return child, int(child.wait_for_line(r"listening on 127\.0\.0\.1:(\d+)")[1])
 
 
+def ended(robot):
+    """Stop an emulated robot. Return its place and heading by its last line."""
+    assert robot.stop() == 0
+    return [float(number) for number in re.findall(r"-?\d+\.\d+", robot.wait_for_line("ended: at .*")[0])]
+
+
 @contextlib.contextmanager
 def driven(ros, **motion):
     """Command a velocity repeatedly."""
@@ -60,24 +67,28 @@ def driven(ros, **motion):
 
 
 def test_ros_drives_a_robot_and_reads_its_own_topics(drone_bridge, node, ros):
-    _, port = emulated(drone_bridge, "pioneer")
+    robot, port = emulated(drone_bridge, "pioneer")
     bridge = node("pioneer", "bridge", port=port, serial="")
     bridge.wait_for_line("described by drone_bridge.robots.pioneer")
     odometry, motors = ros.subscribe(Odometry, "odom"), ros.subscribe(Bool, "motors")
     with driven(ros, forward=0.5, turn=0.2):
-        assert odometry.wait(lambda message: message.pose.pose.position.x > 0.2).twist.twist.angular.z > 0.0
+        odometry.wait(lambda message: message.pose.pose.position.x > 0.2)
     assert motors.wait().data
+    robot.wait_for_line("stands at")
+    odometry.clear()
+    there = odometry.wait(lambda message: not message.twist.twist.linear.x).pose.pose.position
     assert bridge.stop() == 0
+    x, y, _, heading = ended(robot)
+    assert (there.x, there.y) == pytest.approx((x, y), abs=0.02)
+    assert min(x, y, heading) > 0.0
 
 
 def test_a_fence_stops_a_robot_that_is_driven_against_it(drone_bridge, node, ros):
-    _, port = emulated(drone_bridge, "pioneer")
+    robot, port = emulated(drone_bridge, "pioneer")
     node("pioneer", "bridge", port=port, **{"limits.fence_radius": FENCE})
-    odometry = ros.subscribe(Odometry, "odom")
     with driven(ros, forward=0.5):
-        odometry.wait(lambda message: message.pose.pose.position.x > FENCE / 2)
-        stopped = odometry.wait(lambda message: message.twist.twist.linear.x < 0.01)
-    assert FENCE / 2 < stopped.pose.pose.position.x < FENCE + 0.2
+        robot.wait_for_line("stands at")
+    assert ended(robot)[0] == pytest.approx(FENCE, abs=0.1)
 
 
 def test_the_camera_of_a_drone_is_shown_with_its_odometry(drone_bridge, node, ros):
@@ -85,7 +96,7 @@ def test_the_camera_of_a_drone_is_shown_with_its_odometry(drone_bridge, node, ro
     state_port, camera_port = free_ports(2)
     ports = {"state_port": state_port, "camera_port": camera_port}
     options = [f"--{name.replace('_', '-')}={number}" for name, number in ports.items()]
-    _, port = emulated(drone_bridge, "tello", *options, "--in-the-air")
+    drone, port = emulated(drone_bridge, "tello", *options, "--in-the-air")
     node("tello", "bridge", port=port, **ports)
     images, infos = ros.subscribe(Image, "camera/image_raw"), ros.subscribe(CameraInfo, "camera/camera_info")
     odometry, imu = ros.subscribe(Odometry, "odom"), ros.subscribe(Imu, "imu/data")
@@ -94,7 +105,10 @@ def test_the_camera_of_a_drone_is_shown_with_its_odometry(drone_bridge, node, ro
     assert list(infos.wait().k) == [921.2, 0.0, 459.9, 0.0, 919.0, 351.2, 0.0, 0.0, 1.0]
     assert imu.wait().linear_acceleration.z == pytest.approx(9.8, abs=0.1)
     with driven(ros, forward=0.5):
-        assert odometry.wait(lambda message: message.pose.pose.position.x > 0.3).pose.pose.position.z > 0.9
+        odometry.wait(lambda message: message.pose.pose.position.x > 0.3)
+    x, y, z, _ = ended(drone)
+    assert x > 0.25
+    assert (y, z) == pytest.approx((0.0, 1.0), abs=0.1)
 
 
 def test_an_emulated_robot_executes_what_it_was_sent_in_a_stall(drone_bridge, closing):
@@ -125,9 +139,7 @@ def test_a_client_flies_the_drone_and_calls_services_through_the_relay(drone_bri
     operator.wait_for_line("takeoff: ok")
     assert operator.wait() == 0, operator.output
     assert operator.count_lines("height 1") > 0, "the state came through, too"
-    emulator.wait_for_line(r"moves at")
-    assert emulator.stop() == 0
-    assert float(emulator.wait_for_line(r"ended: at (\S+)")[1]) > 0.3
+    assert ended(emulator)[0] > 0.3
 
 
 def test_a_robot_on_a_serial_line_is_stopped_when_its_bridge_is_killed(drone_bridge, node, ros, tmp_path):
@@ -176,8 +188,8 @@ def test_the_launch_file_starts_all_nodes_and_the_fence_applies(start_child, dro
         assert vehicle.go_to(1.0, 0.0).startswith("Reached x 1.00 y 0.00")
         with pytest.raises(drone_bridge_package.VehicleError, match="fence"):
             vehicle.go_to(2 * FENCE, 0.0)
-        assert 0.8 < vehicle.pose.x < FENCE
     assert launched.stop(signal.SIGINT) == 128 + signal.SIGINT
+    assert float(launched.wait_for_line(r"ended: at (\S+)")[1]) == pytest.approx(1.0, abs=0.1)
     shown = [drone_bridge("wire", "show", log) for log in tmp_path.glob("wire/*")]
     assert [each.wait() for each in shown] == [0] * len(shown) != []
     assert any(": pioneer over tcp, " in each.output and " StatePacket " in each.output for each in shown)
