@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.motion.planar_pose import PlanarPose, chord_share
@@ -14,7 +15,12 @@ from drone_bridge.session.continuous_pose import FAR, NEAR
 class Wheels:
     """Two driven wheels, left and right, of one end of a connection. `Robot.keeps` carries them over a reconnection."""
 
-    def __init__(self, axle_m: float, m_per_count: float, bits: int = 16, max_speed: float = math.inf) -> None:
+    #: Names of the joints in the robot's model.
+    joints = "left_wheel_joint", "right_wheel_joint"
+
+    def __init__(
+        self, axle_m: float, m_per_count: float, bits: int = 16, max_speed: float = math.inf, radius_m: float = 1.0
+    ) -> None:
         """Start at the origin.
 
         Args:
@@ -22,9 +28,11 @@ class Wheels:
             m_per_count: way of a wheel for each count of its encoder, m.
             bits: size of the counters, which wrap.
             max_speed: of a wheel, m/s.
+            radius_m: of a wheel, m, for `joint_states`.
         """
         self._axle_m, self._m_per_count, self._max_speed = axle_m, m_per_count, max_speed
-        self._range = 1 << bits
+        self._range, self._radius_m = 1 << bits, radius_m
+        self._speeds: tuple[float, ...] = ()  # of the wheels, m/s, if they are known
         self._counts: tuple[int, int] | None = None  # the newest ones, at the client's end
         self._step = 0.0  # the longest one of late, m
         self.pose = PlanarPose()
@@ -61,7 +69,8 @@ class Wheels:
         step = self.velocity(*ways)
         self.pose = self.pose.moved(1.0, step.forward, step.turn)
         self._add(*ways)
-        velocity = self.velocity(*(way / elapsed_s for way in ways)) if elapsed_s else None
+        self._speeds = tuple(way / elapsed_s for way in ways) if elapsed_s else ()
+        velocity = self.velocity(*self._speeds) if elapsed_s else None
         return (self.pose.x, self.pose.y, 0.0), self.pose.yaw, velocity
 
     def counts(self, position: Triple | None, yaw: float | None) -> tuple[int, int]:
@@ -74,6 +83,13 @@ class Wheels:
         self._add(*self._ways(ahead, step.yaw))
         left, right = (round(way / self._m_per_count) % self._range for way in self.ways)
         return left, right
+
+    def joint_states(self) -> Any:
+        """Return the angles of both wheels since the start, and their speeds if known, as a sensor_msgs/JointState."""
+        from sensor_msgs.msg import JointState  # only the bridge has ROS
+
+        angles, speeds = ([each / self._radius_m for each in sides] for sides in (self.ways, self._speeds))
+        return JointState(name=self.joints, position=angles, velocity=speeds)
 
     def _way(self, counts: int) -> float:
         """Return the shortest way of a wheel that changes its counter by so much, m."""

@@ -30,7 +30,8 @@ WIDE = {19, 20, 22, 23, *range(25, 32), 33, *range(39, 45), *range(46, 52), *ran
 SIGNED = {19, 20, 23, 24, *range(39, 43), *range(54, 58)}
 GROUPS = {0: (7, 26), 1: (7, 16), 2: (17, 20), 3: (21, 26), 4: (27, 34), 5: (35, 42), 6: (7, 42), 100: (7, 58)}
 GROUPS |= {101: (43, 58), 106: (46, 51), 107: (54, 58)}
-M_PER_COUNT, AXLE_M, TOP_SPEED = math.pi * 0.072 / 508.8, 0.235, 0.5  # by the document
+RADIUS_M, AXLE_M, TOP_SPEED = 0.036, 0.235, 0.5  # by the document
+M_PER_COUNT = math.tau * RADIUS_M / 508.8
 BEEP = bytes([140, 0, 1, 72, 16, 141, 0])  # define song 0, a note for a quarter of a second, and play it
 MODES = {0: "off", 1: "passive", 2: "safe", 3: "full"}
 
@@ -67,7 +68,8 @@ class Create2(Robot):
     control = Serial(115200, Packets(b"\x13", length_at=1, extra=1, checksum=is_valid), commands=opcodes)
     max_speeds, robot_stops_after_s = {"x": TOP_SPEED, "yaw": 2 * TOP_SPEED / AXLE_M}, None
     keeps = ("wheels",)
-    topics = "odom", "battery_state", "mode: std_msgs/String", "bumper: std_msgs/Bool"
+    topics = ("odom", "battery_state", "joint_states: sensor_msgs/JointState", "mode: std_msgs/String",
+              "bumper: std_msgs/Bool")  # fmt: skip
     stop = bytes([SAFE])
     requests = {
         "dock": Request(lambda end: bytes([DOCK])),  # a function: at the robot's end, they change its mode
@@ -76,7 +78,7 @@ class Create2(Robot):
     }
 
     def __init__(self) -> None:
-        self.wheels, self.mode = Wheels(AXLE_M, M_PER_COUNT, max_speed=TOP_SPEED), 0
+        self.wheels, self.mode = Wheels(AXLE_M, M_PER_COUNT, max_speed=TOP_SPEED, radius_m=RADIUS_M), 0
         self.is_streaming, self.streamed = False, b""  # numbers of packets, at the robot's end
         self.values: dict[int, float] = {19: 0.0, 20: 0.0}  # of sensor packets
 
@@ -107,7 +109,8 @@ class Create2(Robot):
     def messages(self, mode: str, is_bumped: bool) -> dict[str, object]:
         from std_msgs.msg import Bool, String  # only the bridge has ROS
 
-        return {"mode": String(data=mode), "bumper": Bool(data=is_bumped)}
+        states = {"joint_states": self.wheels.joint_states()}
+        return states | {"mode": String(data=mode), "bumper": Bool(data=is_bumped)}
 
     # The robot's end.
 

@@ -53,8 +53,8 @@ class Kobuki(Robot):
     control = Serial(115200, Packets(b"\xaa\x55", length_at=2, extra=1, checksum=lambda raw: not reduce(xor, raw[2:])))
     max_speeds, robot_stops_after_s = {"x": TOP_SPEED, "yaw": math.radians(110)}, None  # its gyro is exact up to there
     report_rate, battery_v, keeps = 50.0, (EMPTY_V, FULL_V), ("wheels", "outputs")
-    topics = ("odom", "battery_state", "imu/data", "dock_ir: std_msgs/UInt8MultiArray",
-              *(f"{name}: std_msgs/UInt8" for name in EVENTS))  # fmt: skip
+    topics = ("odom", "battery_state", "imu/data", "joint_states: sensor_msgs/JointState",
+              "dock_ir: std_msgs/UInt8MultiArray", *(f"{name}: std_msgs/UInt8" for name in EVENTS))  # fmt: skip
     requests = {f"sound_{name}": Request(packed((SOUND, bytes([n]))), moves=False) for n, name in enumerate(SOUNDS)} | {
         f"led{led}_{name}": Request(partial(set_led, shift=6 + 2 * led, colour=n), moves=False)
         for led in (1, 2)
@@ -62,7 +62,8 @@ class Kobuki(Robot):
     }
 
     def __init__(self) -> None:
-        self.wheels, self.ms = Wheels(AXLE_M, M_PER_COUNT, max_speed=TOP_SPEED), -1
+        self.wheels, self.ms = Wheels(AXLE_M, M_PER_COUNT, max_speed=TOP_SPEED, radius_m=0.035), -1
+        self.wheels.joints = "wheel_left_joint", "wheel_right_joint"  # of kobuki_description
         self.outputs = 0xF0  # supplies of other devices: on
 
     def handshake(self) -> Iterator[Step]:
@@ -89,9 +90,11 @@ class Kobuki(Robot):
         events = {name: UInt8(data=each) for name, each in zip(EVENTS, (*stops, buttons), strict=True)}
         charge = max(0.0, min(1.0, 0.05 + 0.95 * (tenths / 10 - EMPTY_V) / (FULL_V - EMPTY_V)))
         heading, rate = (math.radians(each / 100) for each in struct.unpack("<hh", parts[INERTIA][:4]))
+        pose = self.wheels.counted(left, right, elapsed_s)
+        extra = {"joint_states": self.wheels.joint_states(), "dock_ir": UInt8MultiArray(data=parts[DOCK_IR]), **events}
         return Telemetry(
-            *self.wheels.counted(left, right, elapsed_s), tenths / 10, charge, is_charging=charger & 15 > 0,
-            imu_yaw=heading, rates=(0.0, 0.0, rate), extra={"dock_ir": UInt8MultiArray(data=parts[DOCK_IR]), **events},
+            *pose, tenths / 10, charge, is_charging=charger & 15 > 0,
+            imu_yaw=heading, rates=(0.0, 0.0, rate), extra=extra,
         )  # fmt: skip
 
     # The robot's end.

@@ -101,6 +101,9 @@ def test_what_it_reports_is_read():
     assert told.is_charging
     assert told.position[0] == pytest.approx(0.3, abs=0.001)
     assert told.velocity.forward == pytest.approx(0.3)
+    joints = told.extra["joint_states"]
+    assert (list(joints.name), list(joints.velocity)) == (["left_wheel_joint", "right_wheel_joint"], [])
+    assert list(joints.position) == pytest.approx([0.3 / 0.036] * 2, abs=0.02), "radians of a wheel of 72 mm"
 
 
 @pytest.mark.parametrize(

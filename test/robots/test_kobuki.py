@@ -57,6 +57,9 @@ def test_counters_and_the_clock_wrap_and_the_gyro_has_its_own_heading():
     told = robot.decode_report(report(464, (65_000 + counts) % 65_536, 10 + counts, heading=-9000, charger=6))
     assert told.position == pytest.approx((0.1, 0.0, 0.0), abs=1e-3)
     assert (told.velocity.forward, told.yaw) == pytest.approx((0.2, 0.0), abs=1e-3)
+    joints = told.extra["joint_states"]
+    assert list(joints.name) == ["wheel_left_joint", "wheel_right_joint"]
+    assert (*joints.position, *joints.velocity) == pytest.approx((0.1 / 0.035,) * 2 + (0.2 / 0.035,) * 2, abs=0.05)
     assert (told.imu_yaw, told.rates[2], told.voltage) == pytest.approx((-1.5708, 0.7854, 15.0), abs=1e-3)
     assert told.is_charging
     assert not robot.decode_report(report(charger=0)).is_charging
