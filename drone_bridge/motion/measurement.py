@@ -62,6 +62,8 @@ class Measurement:
     """Distances along the rays of a turn of a lidar, m, from its first ray to the left. inf: nothing within reach."""
     imu_yaw: float | None = None
     """Heading of an IMU that drifts apart from `yaw`, rad, for `imu/data`."""
+    contacts: tuple[Triple, ...] | None = None
+    """Places on the body at which a bumper is pressed or a cliff is found, along its axes, m. Empty: nowhere."""
     disobeys: str = ""
     """Why the vehicle does not follow commands now, such as "a wheel has dropped", if it reports that. The bridge holds
     it, and greets it again when a person resumes it. Empty: it follows them."""

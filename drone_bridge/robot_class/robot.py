@@ -64,7 +64,7 @@ RANGES |= {"rate": (1.0, 200.0), "link_timeout_s": (0.2, 600.0)}
 SIZES = 1e-6, 1e6
 #: Field of BodyVelocity for each axis.
 AXES = {"x": "forward", "y": "left", "z": "up", "yaw": "turn"}
-STANDARD_TOPICS = ("odom", "battery_state", "height", "velocity", "imu/data", "flying", "range", "scan")
+STANDARD_TOPICS = "odom", "battery_state", "height", "velocity", "imu/data", "flying", "range", "scan", "bumper/points"
 
 
 #: Report of a robot. A number that is not finite counts as not reported.
@@ -196,6 +196,9 @@ class Robot:
     camera: ClassVar[Camera | None] = None
     lidar: ClassVar[Lidar | None] = None
     """Lidar of `topics` with scan."""
+    bumpers: ClassVar[Mapping[str, tuple[float, float, float]]] = {}
+    """Places of bumpers and cliff sensors on the body, m, by their names, for `Telemetry.contacts` and bumper/points.
+    Nav2's costmap needs them outside the footprint."""
     requests: ClassVar[Mapping[str, Request | bytes]] = {}
     """Packets sent by services of the bridge, by the services' names. The page supports takeoff and land.
 
@@ -222,6 +225,11 @@ class Robot:
     """`requests` as objects with their names."""
     always_accepted: ClassVar[frozenset[str]]
     """Requests that end a flight or a motion, which are always accepted."""
+
+    def touched(self, contacts: Iterable[tuple[float, float, float]] | None) -> set[str]:
+        """Return the names of the bumpers nearest to contacts."""
+        nearest = lambda place: min(self.bumpers, key=lambda name: math.dist(self.bumpers[name], place))  # noqa: E731
+        return set(map(nearest, contacts or ()))
 
     # The client's end.
 

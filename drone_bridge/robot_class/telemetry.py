@@ -122,6 +122,7 @@ _FIELDS: Mapping[str, tuple[Callable[[Any], Any], str]] = {
     "position rates acceleration": (_vector, "three numbers"),
     "velocity": (_velocity, f"a BodyVelocity of at most {FASTEST:g} m/s and rad/s"),
     "scan": (_scan, "distances, from 0"),
+    "contacts": (lambda value: tuple(filter(None, map(_vector, value))), "points of three numbers each"),
     "image": (_image, "bytes or a Picture"),
     "is_flying is_charging": (_truth, "True or False"),
     "disobeys": (_text, "a text"),

@@ -13,7 +13,7 @@ from typing import Any
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Twist, TwistWithCovarianceStamped
 from nav_msgs.msg import Odometry
-from sensor_msgs.msg import BatteryState, CompressedImage, Image, LaserScan, Range
+from sensor_msgs.msg import BatteryState, CompressedImage, Image, LaserScan, PointCloud2, Range
 from std_msgs.msg import Bool
 from tf2_msgs.msg import TFMessage
 
@@ -30,6 +30,7 @@ from drone_bridge.motion.vectors import Triple
 from drone_bridge.pictures.topics import H264_ROW, PICTURE_ROWS
 from drone_bridge.robot_class import self_check
 from drone_bridge.robot_class.connection import StatePacket
+from drone_bridge.robot_class.contacts import point_cloud, points_of
 from drone_bridge.robot_class.robot import Robot, Telemetry, image_of, rays_of
 from drone_bridge.robot_class.scans import distances_of, laser_scan
 from drone_bridge.robot_class.telemetry import possible_telemetry
@@ -166,6 +167,13 @@ class RobotClassTranslation(MeasuredMessages[StatePacket]):
         message.header.stamp, message.header.frame_id = stamp, self.names.altimeter
         return message
 
+    def contacts(self, told: StatePacket, stamp: Time) -> PointCloud2 | None:
+        points = told.meaning.contacts
+        return None if points is None else point_cloud(points, self.names.base_link, stamp)
+
+    def wire_contacts(self, message: PointCloud2) -> dict[str, Any]:
+        return {"contacts": points_of(message)}
+
     def scan(self, told: StatePacket, stamp: Time) -> LaserScan | None:
         distances = told.meaning.scan
         return laser_scan(self._lidar, distances, self.names.laser, stamp) if self._lidar and distances else None
@@ -269,6 +277,7 @@ _STANDARD = {
             "flying", Bool, StatePacket, _T.flying, _T.wire_flying, meaning="whether it is in the air; latched"
         ),
         _row("range", _T.range, None, "its height above the ground, measured downwards"),
+        _row("bumper/points", _T.contacts, _T.wire_contacts, "its pressed bumpers and found cliffs, as points"),
         _row("scan", _T.scan, _T.wire_scan, "distances by its lidar, counter-clockwise; inf: nothing within reach"),
     )
 }

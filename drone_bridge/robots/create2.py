@@ -10,6 +10,7 @@ Programs also drive by an arc or by the motors' power, and query packets instead
 import math
 import struct
 from collections.abc import Iterator
+from dataclasses import replace
 
 from drone_bridge.robot_class import BodyVelocity, Packets, Request, Robot, Serial, Step, Telemetry, Wheels
 
@@ -24,7 +25,8 @@ SIZES |= {162: 3, 163: 5, 164: 5, 165: 2, 167: 16, 168: 4}
 #: Bumpers, voltage, charge, capacity, mode, requested velocities, and counts of the encoders, right wheel first.
 MODE, CHARGING = 35, 21
 NEEDED = 7, 22, 25, 26, MODE, 41, 42, 44, 43
-NUMBERS = *NEEDED, CHARGING
+CLIFFS = 9, 10, 11, 12  # left, front left, front right, right
+NUMBERS = *NEEDED, CHARGING, *CLIFFS
 #: Sensor packets of two bytes, and groups of packets.
 WIDE = {19, 20, 22, 23, *range(25, 32), 33, *range(39, 45), *range(46, 52), *range(54, 58)}
 SIGNED = {19, 20, 23, 24, *range(39, 43), *range(54, 58)}
@@ -63,12 +65,17 @@ def is_safe(frame: bytes) -> bool:
     return sensors(frame)[MODE] in (2, 3)
 
 
+#: As ca_bumper2pc places them. A bumper of both sides is pressed in front.
+LEFT, FRONT, RIGHT = (0.086, 0.235, 0.04), (0.25, 0.0, 0.04), (0.086, -0.235, 0.04)
+PRESSED = {0: (), 1: (RIGHT,), 2: (LEFT,), 3: (FRONT,)}
+
+
 class Create2(Robot):
     name, summary = "create2", "an iRobot Create 2"
     control = Serial(115200, Packets(b"\x13", length_at=1, extra=1, checksum=is_valid), commands=opcodes)
     max_speeds, robot_stops_after_s = {"x": TOP_SPEED, "yaw": 2 * TOP_SPEED / AXLE_M}, None
-    keeps = ("wheels",)
-    topics = ("odom", "battery_state", "joint_states: sensor_msgs/JointState", "mode: std_msgs/String",
+    keeps, bumpers = ("wheels",), {"right": RIGHT, "left": LEFT, "front": FRONT}
+    topics = ("odom", "battery_state", "bumper/points", "joint_states: sensor_msgs/JointState", "mode: std_msgs/String",
               "bumper: std_msgs/Bool")  # fmt: skip
     stop = bytes([SAFE])
     requests = {
@@ -102,9 +109,12 @@ class Create2(Robot):
         extra = self.messages(MODES.get(mode, "unknown"), bumpers & 3 > 0)
         why = "a wheel has dropped" if bumpers & 12 else "after it was lifted, at a cliff, or on its charger"
         why = "" if mode in (2, 3) else f"it is not in safe mode, {'on its charger' if charging else why}"
+        found = zip(CLIFFS, (LEFT, FRONT, FRONT, RIGHT), strict=True)
+        contacts = {*PRESSED[bumpers & 3], *(place for number, place in found if values.get(number))}
         battery = mv / 1000, charge / capacity if capacity else None
         is_charging = charging in (1, 2, 3)  # reconditioning, fully, or trickling
-        return Telemetry(position, yaw, speeds, *battery, is_charging=is_charging, extra=extra, disobeys=why)
+        told = Telemetry(position, yaw, speeds, *battery, is_charging=is_charging, extra=extra, disobeys=why)
+        return replace(told, contacts=tuple(contacts))
 
     def messages(self, mode: str, is_bumped: bool) -> dict[str, object]:
         from std_msgs.msg import Bool, String  # only the bridge has ROS
@@ -151,7 +161,9 @@ class Create2(Robot):
         moved = self.wheels.velocity(*(now - then for now, then in zip(self.wheels.ways, before, strict=True)))
         sides = [round(1000 * side) for side in self.wheels.sides(t.velocity or BodyVelocity())]
         battery = 1000 * (t.voltage or 0.0), 2696 * (t.charge or 0.0), 2696
-        values = 0, *battery, self.mode, *reversed(sides), right, left, 2 * bool(t.is_charging)
+        touched = self.touched(t.contacts)
+        bumpers = 3 if "front" in touched else ("right" in touched) + 2 * ("left" in touched)
+        values = bumpers, *battery, self.mode, *reversed(sides), right, left, 2 * bool(t.is_charging), 0, 0, 0, 0
         since = {19: self.values[19] + 1000 * moved.forward, 20: self.values[20] + math.degrees(moved.turn)}
         self.values = dict(zip(NUMBERS, values, strict=True)) | since
         content = b"".join(bytes([number]) + self.sensor(number) for number in self.streamed)

@@ -48,12 +48,17 @@ def set_led(end: "Kobuki", shift: int, colour: int) -> bytes:
     return packed((OUTPUTS, struct.pack("<H", end.outputs)))
 
 
+#: As kobuki_bumper2pc places them: beside and in front of the base, from bit 0.
+BUMPERS = {"right": (0.086, -0.235, 0.04), "center": (0.25, 0.0, 0.04), "left": (0.086, 0.235, 0.04)}
+
+
 class Kobuki(Robot):
     name, summary = "kobuki", "a Kobuki base"
     control = Serial(115200, Packets(b"\xaa\x55", length_at=2, extra=1, checksum=lambda raw: not reduce(xor, raw[2:])))
     max_speeds, robot_stops_after_s = {"x": TOP_SPEED, "yaw": math.radians(110)}, None  # its gyro is exact up to there
+    bumpers = BUMPERS
     report_rate, battery_v, keeps = 50.0, (EMPTY_V, FULL_V), ("wheels", "outputs")
-    topics = ("odom", "battery_state", "imu/data", "joint_states: sensor_msgs/JointState",
+    topics = ("odom", "battery_state", "imu/data", "bumper/points", "joint_states: sensor_msgs/JointState",
               "dock_ir: std_msgs/UInt8MultiArray", *(f"{name}: std_msgs/UInt8" for name in EVENTS))  # fmt: skip
     requests = {f"sound_{name}": Request(packed((SOUND, bytes([n]))), moves=False) for n, name in enumerate(SOUNDS)} | {
         f"led{led}_{name}": Request(partial(set_led, shift=6 + 2 * led, colour=n), moves=False)
@@ -95,6 +100,7 @@ class Kobuki(Robot):
         return Telemetry(
             *pose, tenths / 10, charge, is_charging=charger & 15 > 0,
             imu_yaw=heading, rates=(0.0, 0.0, rate), extra=extra,
+            contacts=tuple(place for bit, place in enumerate(BUMPERS.values()) if (stops[0] | stops[2]) >> bit & 1),
         )  # fmt: skip
 
     # The robot's end.
@@ -119,5 +125,8 @@ class Kobuki(Robot):
         ms, tenths = round(1000 * (t.time_s or 0.0)) % 0x10000, min(255, round(10 * (t.voltage or 0.0)))
         angles = (t.yaw or 0.0) if t.imu_yaw is None else t.imu_yaw, t.rates[2] if t.rates else 0.0
         inertia = struct.pack("<hh3x", *(round(100 * math.degrees(each)) for each in angles))
-        core = CORE_DATA.pack(ms, 0, 0, 0, *self.wheels.counts(t.position, t.yaw), 0, 6 * bool(t.is_charging), tenths)
+        touched = self.touched(t.contacts)
+        bumpers = sum(1 << bit for bit, name in enumerate(BUMPERS) if name in touched)
+        counts, charger = self.wheels.counts(t.position, t.yaw), 6 * bool(t.is_charging)
+        core = CORE_DATA.pack(ms, bumpers, 0, 0, *counts, 0, charger, tenths)
         return packed((CORE, core), (DOCK_IR, bytes(3)), (INERTIA, inertia), *REST)

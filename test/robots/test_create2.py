@@ -9,9 +9,9 @@ from drone_bridge.robot_class import BodyVelocity, Telemetry
 from drone_bridge.robots.create2 import AXLE_M, M_PER_COUNT, NEEDED, NUMBERS, WIDE, Create2, is_safe, opcodes
 
 
-def frame(mode, right, left, numbers=NUMBERS, charging=0, bumpers=0):
+def frame(mode, right, left, numbers=NUMBERS, charging=0, bumpers=0, cliffs=()):
     values = (bumpers, 16_000, 2000, 2696, mode, 0, 0, right % 0x10000, left % 0x10000, charging)
-    packets = zip(numbers, (*values, 0), strict=False)
+    packets = zip(numbers, (*values, *(int(each in cliffs) for each in (9, 10, 11, 12)), 0), strict=False)
     content = b"".join(bytes([number]) + value.to_bytes(1 + (number in WIDE), "big") for number, value in packets)
     begun = bytes([19, len(content)]) + content
     return begun + bytes([-sum(begun) & 255])
@@ -33,6 +33,30 @@ def test_a_bumper_and_a_dropped_wheel_stop_the_way_ahead_only(bumpers):
     assert robot.encode_command(BodyVelocity(0.2, turn=-1.0)) == bytes([145, 255, 256 - 118, 0, 118])
     robot.decode_report(frame(2, 0, 0))
     assert robot.encode_command(BodyVelocity(0.2)) == bytes([145, 0, 200, 0, 200])
+
+
+LEFT, FRONT, RIGHT = (0.086, 0.235, 0.04), (0.25, 0.0, 0.04), (0.086, -0.235, 0.04)
+
+
+@pytest.mark.parametrize(
+    ("bumpers", "cliffs", "places"),
+    [
+        (12, (), set()),
+        (1, (), {RIGHT}),
+        (2, (), {LEFT}),
+        (3, (), {FRONT}),
+        (0, (9,), {LEFT}),
+        (0, (10,), {FRONT}),
+        (2, (11, 12), {LEFT, FRONT, RIGHT}),
+    ],
+)
+def test_bumpers_and_cliffs_are_points_of_the_costmap(bumpers, cliffs, places):
+    told = Create2().decode_report(frame(2, 0, 0, bumpers=bumpers, cliffs=cliffs))
+    assert (len(told.contacts), {*told.contacts}) == (len(places), places)
+    end = Create2()
+    end.decode_command(bytes([148, 1, 7]))
+    if not cliffs:
+        assert end.encode_report(Telemetry((0.0, 0.0, 0.0), 0.0, contacts=told.contacts))[3] == bumpers & 3
 
 
 def test_a_turn_is_odometry_and_the_wire_wraps():

@@ -51,6 +51,19 @@ def test_a_bumper_a_dropped_wheel_and_a_cliff_stop_the_way_ahead_only(stops):
     assert robot.encode_command(BodyVelocity(0.3)) == Kobuki().encode_command(BodyVelocity(0.3))
 
 
+LEFT, CENTER, RIGHT = (0.086, 0.235, 0.04), (0.25, 0.0, 0.04), (0.086, -0.235, 0.04)
+
+
+@pytest.mark.parametrize(
+    ("stops", "places"),
+    [((0, 7, 0), ()), ((1, 0, 0), (RIGHT,)), ((2, 0, 4), (CENTER, LEFT)), ((0, 0, 7), (RIGHT, CENTER, LEFT))],
+)
+def test_bumpers_and_cliffs_are_points_of_the_costmap(stops, places):
+    assert Kobuki().decode_report(report(stops=stops)).contacts == places
+    wire = Kobuki().encode_report(Telemetry((0.0, 0.0, 0.0), 0.0, contacts=places))
+    assert parts_of(wire)[CORE][2] == stops[0] | stops[2], "bumpers of the core data"
+
+
 def test_counters_and_the_clock_wrap_and_the_gyro_has_its_own_heading():
     robot, counts = Kobuki(), round(0.1 / M_PER_COUNT)
     assert robot.decode_report(report(65_500, 65_000, 10)).velocity is None

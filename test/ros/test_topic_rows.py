@@ -58,6 +58,7 @@ def jpeg():
 def further(name):
     """Return wire messages that the sample conversation of a protocol lacks."""
     told = Telemetry((1.0, 2.0, 3.0), 0.5, BodyVelocity(1.0), 12.0, 0.5, 3.0, jpeg(), roll=0.1, pitch=0.1, scan=(1.0,))
+    told = replace(told, contacts=((0.25, 0.0, 0.125),))
     if name == "testbed":
         return [SensorFrame(bytes(6), bytes(6), 0.0, 0.0, yaw=0.0, position=(1.0, 2.0, 3.0))]
     if name == "dronegui":

@@ -8,14 +8,17 @@ from dataclasses import astuple
 from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.motion.planar_pose import PlanarPose
 from drone_bridge.motion.tilted_drone import Shares, pull_of
+from drone_bridge.motion.vectors import Triple
 from drone_bridge.robot_class.robot import NEUTRALS, Command, Robot, Telemetry, as_commanded
-from drone_bridge.robot_class.vehicle.room import EmulatedLidar
+from drone_bridge.robot_class.vehicle.room import EmulatedLidar, distance
 from drone_bridge.session.session import EMERGENCY, LAND
 
 #: Time constant of a change of velocity.
 RESPONSE_S = 0.3
 #: Speed below which the body counts as at rest, m/s or rad/s.
 STANDING = 0.01
+#: Distance from a wall at which a bumper is pressed, more than the way of a step, m.
+TOUCH_M = 0.03
 HOVER_HEIGHT = 1.0  # of a takeoff, m
 BATTERY_S = 3600.0
 STANDS, RISES, FOLLOWS, LANDS, FALLS = "standing", "rising", "following", "landing", "falling"
@@ -42,6 +45,8 @@ class EmulatedBody:
         self.wanted: Command = NEUTRALS[robot.drone is not None]
         self._phases = PHASES if "takeoff" in robot.requests else {}
         self.phase = STANDS if self._phases else FOLLOWS
+        #: Whether the walls of the room stop it, and press its bumpers.
+        self.has_walls = False
         self._lidar = EmulatedLidar(robot.lidar) if robot.lidar else None
 
     @property
@@ -82,8 +87,11 @@ class EmulatedBody:
             self.velocity = BodyVelocity(*(now + share * (then - now) for now, then in pairs))
             self.roll = self.pitch = 0.0
         cos, sin = math.cos(self.heading), math.sin(self.heading)
+        before = self.x, self.y
         self.x += seconds * (cos * self.velocity.forward - sin * self.velocity.left)
         self.y += seconds * (sin * self.velocity.forward + cos * self.velocity.left)
+        if self._touched(0.0):
+            (self.x, self.y), self.velocity = before, BodyVelocity(turn=self.velocity.turn)
         self.z = max(0.0, self.z + seconds * self.velocity.up)
         self.heading = math.remainder(self.heading + seconds * self.velocity.turn, math.tau)
         if self.phase == RISES and self.z >= HOVER_HEIGHT:
@@ -107,6 +115,12 @@ class EmulatedBody:
         speed *= cmath.rect(1.0, -turn * seconds)
         self.velocity = BodyVelocity(speed.real, speed.imag, up, turn=turn)
 
+    def _touched(self, within_m: float) -> tuple[Triple, ...]:
+        """Return the bumpers that are so near to a wall."""
+        places = self._robot.bumpers.values() if self.has_walls else ()
+        free = ((place, distance(self.x, self.y, self.heading + math.atan2(place[1], place[0]))) for place in places)
+        return tuple(place for place, free_m in free if free_m < math.hypot(*place[:2]) + within_m)
+
     def telemetry(self) -> Telemetry:
         """Return the measurements of its sensors."""
         charge = max(0.0, 1.0 - self.time_s / BATTERY_S)
@@ -127,4 +141,5 @@ class EmulatedBody:
             is_charging=False,
             time_s=self.time_s,
             scan=self._lidar.scan if self._lidar else None,
+            contacts=self._touched(TOUCH_M) if self._robot.bumpers else None,
         )

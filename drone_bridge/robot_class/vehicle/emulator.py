@@ -124,6 +124,7 @@ def emulate(
     print_event(f"listening on {path or address_name(options.host, link.port)}")
     world = _World(robot, cancellation)
     body = world.body
+    body.has_walls = getattr(options, "walls", False)
     if getattr(options, "in_the_air", False):
         body.begin_in_the_air()
     port = next((getattr(options, f"{name}_port") for name in further_links(robot)), 0)
@@ -172,6 +173,8 @@ def main(robot: type[Robot], arguments: Sequence[str] | None = None) -> int:
         link.add_argument("--pty", metavar="PATH", help="instead, a pseudo-terminal with this link, as a serial line")
     if "takeoff" in robot.requests:
         parser.add_argument("--in-the-air", action="store_true", help="start in the air")
+    if robot.bumpers:
+        parser.add_argument("--walls", action="store_true", help="walls that press its bumpers, the first 3 m ahead")
     add_run(parser, duration="seconds")
     return run_program(robot.name, partial(emulate, robot), parser.parse_args(arguments))
 

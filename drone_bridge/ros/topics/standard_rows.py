@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import PointStamped, TwistWithCovarianceStamped
 from nav_msgs.msg import Odometry
-from sensor_msgs.msg import BatteryState, FluidPressure, Imu, LaserScan, MagneticField, Range
+from sensor_msgs.msg import BatteryState, FluidPressure, Imu, LaserScan, MagneticField, PointCloud2, Range
 from tf2_msgs.msg import TFMessage
 
 from drone_bridge.motion.measurement import Measurement
@@ -29,6 +29,7 @@ STANDARD_TOPICS: dict[str, type[Any]] = {
     "altitude": Range,
     "range": Range,
     "scan": LaserScan,
+    "bumper/points": PointCloud2,
     "velocity": TwistWithCovarianceStamped,
     "odom": Odometry,
     "magnetic_field": MagneticField,
