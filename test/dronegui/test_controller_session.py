@@ -1090,6 +1090,7 @@ def test_a_heading_that_begins_again_goes_on_for_pilot_and_limits():
     talk.session._pose = ContinuousPose(ObservedMotion(lambda: talk.now_s), 5.0, 1.0)
     talk.open()
     talk.hear({"type": "demo", "psi": -70000})
+    talk.run(60.0)  # a new battery
     actions = talk.hear({"type": "demo", "psi": 0})
     assert len(notes(actions, POSE_RESTARTS)) == 1
     assert [measured.yaw for measured, _ in talk.reported] == [pytest.approx(math.radians(70))] * 2

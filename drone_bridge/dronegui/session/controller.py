@@ -466,6 +466,8 @@ class DroneGuiControllerSession(Session):
         kinds = {Demo: NAVDATA, VisionDetect: DETECTIONS}
         self._effects.append(Note(kinds.get(type(block), "other_navdata")))
         if isinstance(block, Demo):
+            if self._pose and not self._watch.receives_navdata(now_s):
+                self._pose.greeted()  # perhaps another drone, or one with a new battery
             measured, restarted = continued(self._pose, units.measurement(block), now_s)
             self._effects += restarted
             self._feedback.measured(measured, now_s)
