@@ -15,6 +15,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from rclpy.publisher import Publisher
+from sensor_msgs.srv import SetCameraInfo
 from tf2_msgs.msg import TFMessage
 
 from drone_bridge.net.clock import elapsed_s
@@ -109,6 +110,8 @@ class CameraTopics:
             if row.name != COMPRESSED or has_opencv
         }
         self._static = node.make_publisher(TFMessage, "/tf_static", latched())
+        service = node.create_service(SetCameraInfo, f"{prefix}set_camera_info", self._calibrate)
+        node.cleanup.callback(node.destroy_service, service)
         self._thread: threading.Thread | None = None
         # Written by the thread, read by the diagnostics thread.
         self._source: PictureSource | None = None
@@ -141,6 +144,13 @@ class CameraTopics:
         self._cancellation.cancel()
         if ends_within(thread, STOP_TIMEOUT_S):
             self._cancellation.close()
+
+    def _calibrate(self, request: SetCameraInfo.Request, response: SetCameraInfo.Response) -> SetCameraInfo.Response:
+        try:
+            response.status_message, response.success = self._translation.calibrate(request.camera_info), True
+        except ValueError as error:
+            response.status_message = str(error)
+        return response
 
     # On the thread.
 

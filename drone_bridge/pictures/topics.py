@@ -15,8 +15,9 @@ from sensor_msgs.msg import CameraInfo, CompressedImage, Image
 from std_msgs.msg import UInt8MultiArray
 
 from drone_bridge.ros.node.parameters import ParameterDeclaration
+from drone_bridge.ros.process.environment import ros_home
 from drone_bridge.ros.qos import newest
-from drone_bridge.ros.topics.calibration_files import read_camera_info
+from drone_bridge.ros.topics.calibration_files import read_camera_info, write_camera_info
 from drone_bridge.ros.topics.frames import DOWNWARD_OPTICAL_IN_BODY, OPTICAL_IN_BODY, DroneFrameNames
 from drone_bridge.ros.topics.images import Rgb8Image, pinhole_camera_info, set_data
 from drone_bridge.ros.topics.jpeg_images import RGB8_AS_JPEG
@@ -101,7 +102,8 @@ class CameraTranslation:
 
         Raises ValueError for an invalid file.
         """
-        self._names = names
+        self._names, self._paths = names, calibrations
+        self._newest: PictureCamera | None = None  # camera of the newest picture
         self._calibrations = {
             name: _read_calibration(path, [each for each in cameras if each.name == name])
             for name, path in calibrations.items()
@@ -139,16 +141,33 @@ class CameraTranslation:
         set_data(message, packet.data)
         return message
 
+    def calibrate(self, info: CameraInfo) -> str:
+        """Store a calibration of the camera of the newest picture, and use it. Return where, a sentence.
+
+        For any thread. Raises ValueError with a sentence.
+        """
+        camera = self._newest
+        if camera is None or (info.width, info.height) != (camera.width, camera.height):
+            sent = f"the newest picture has {camera.width} x {camera.height}" if camera else "no picture was published"
+            raise ValueError(f"The calibration is for {info.width} x {info.height} pixels, and {sent}.")
+        default = ros_home() / "camera_info" / f"{optical_frame(self._names, camera).replace('/', '.')}.yaml"
+        path = self._paths.get(camera.name) or str(default)
+        self._calibrations[camera.name] = write_camera_info(path, camera.name or "camera", info)
+        self._messages = {}
+        again = "" if self._paths.get(camera.name) else f" At the next start, set {info_parameter(camera)} to it."
+        return f"The calibration is used, and stored in {path}.{again}"
+
     def _of(self, camera: PictureCamera) -> _Messages:
-        if camera not in self._messages:
-            if len(self._messages) >= MOST_CAMERAS:
-                self._messages.clear()
+        self._newest, messages = camera, self._messages  # which `calibrate` may replace
+        if camera not in messages:
+            if len(messages) >= MOST_CAMERAS:
+                messages.clear()
             frame = optical_frame(self._names, camera)
             compressed = CompressedImage(format=RGB8_AS_JPEG)
             compressed.header.frame_id = frame
             image = Rgb8Image(camera.width, camera.height, frame)
-            self._messages[camera] = _Messages(image, compressed, self._info(camera, frame))
-        return self._messages[camera]
+            messages[camera] = _Messages(image, compressed, self._info(camera, frame))
+        return messages[camera]
 
     def _info(self, camera: PictureCamera, frame_id: str) -> CameraInfo:
         """Return the CameraInfo of the calibration file, or of the data sheet."""

@@ -1,10 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calibration files of cameras: output of camera_calibration, and invalid files."""
+"""Calibration files of cameras: output of camera_calibration, invalid files, and the service set_camera_info."""
+
+from types import SimpleNamespace
 
 import pytest
 import yaml
+from builtin_interfaces.msg import Time
+from sensor_msgs.msg import CameraInfo
+from sensor_msgs.srv import SetCameraInfo
 
+from drone_bridge.pictures.camera import CameraTopics
+from drone_bridge.pictures.topics import CameraPicture, CameraTranslation
 from drone_bridge.ros.topics.calibration_files import read_camera_info
+from drone_bridge.ros.topics.frames import DroneFrameNames
+from drone_bridge.vision.picture_camera import PictureCamera
 
 CONTENT = {
     "image_width": 320,
@@ -69,3 +78,50 @@ def test_a_file_of_something_else_is_refused(tmp_path, text):
 def test_a_file_that_is_not_there_is_refused(tmp_path):
     with pytest.raises(ValueError, match="can't be read"):
         read_camera_info(str(tmp_path / "none.yaml"))
+
+
+FRONT = PictureCamera("front", 320, 240, 90.0)
+
+
+def calibrated(translation, **changes):
+    """Call the service as camera_calibration does: with what its calibrator returns by `as_message`."""
+    matrices = {name: CONTENT[f"{name}_matrix"]["data"] for name in ("camera", "rectification", "projection")}
+    k, r, p = (list(map(float, each)) for each in matrices.values())
+    fields = {"width": 320, "height": 240, "distortion_model": "plumb_bob", "k": k, "r": r, "p": p}
+    info = CameraInfo(**fields | {"d": list(map(float, CONTENT["distortion_coefficients"]["data"]))} | changes)
+    camera = SimpleNamespace(_translation=translation)
+    return CameraTopics._calibrate(camera, SetCameraInfo.Request(camera_info=info), SetCameraInfo.Response())
+
+
+@pytest.mark.parametrize("is_named", [True, False])
+def test_a_calibration_is_stored_in_the_yaml_of_camera_calibration_and_used(tmp_path, monkeypatch, is_named):
+    monkeypatch.setenv("ROS_HOME", str(tmp_path))
+    path = written(tmp_path / "mine.yaml", CONTENT | {"camera_name": "old"}) if is_named else ""
+    translation = CameraTranslation(DroneFrameNames("d1/"), {"front": path}, [FRONT])
+    shown = lambda: translation.camera_info(CameraPicture(FRONT, None), Time())  # noqa: E731
+    shown()
+    response = calibrated(translation, d=[-0.25, 0.0, 0.0, 0.0, 0.0])
+    assert response.success, response.status_message
+    stored = path or str(tmp_path / "camera_info" / "d1.front_camera_optical_frame.yaml")
+    assert stored in response.status_message
+    content = {**CONTENT, "distortion_coefficients": {"rows": 1, "cols": 5, "data": [-0.25, 0, 0, 0, 0]}}
+    with open(stored) as file:
+        assert yaml.safe_load(file) == content
+    assert (shown().d[0], shown().header.frame_id) == (-0.25, "d1/front_camera_optical_frame")
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [({"width": 640}, "640 x 240"), ({"k": [0.0] * 9}, "empty"), ({"d": [float("nan")]}, "finite"), ({}, "written")],
+)
+def test_a_calibration_that_can_t_be_stored_changes_nothing(tmp_path, changes, sentence):
+    path = written(tmp_path / "mine.yaml", CONTENT)
+    translation = CameraTranslation(DroneFrameNames(), {"front": path}, [FRONT])
+    assert "no picture" in calibrated(translation).status_message
+    before = translation.camera_info(CameraPicture(FRONT, None), Time())
+    if not changes:
+        (tmp_path / ".mine.yaml.new").mkdir()
+    response = calibrated(translation, **changes)
+    assert (response.success, sentence in response.status_message) == (False, True), response.status_message
+    assert translation.camera_info(CameraPicture(FRONT, None), Time()) is before
+    assert read_camera_info(path).k[0] == 190.5

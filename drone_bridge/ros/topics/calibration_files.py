@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""read_camera_info: parser of camera calibration files, in the YAML of camera_calibration and camera_info_manager."""
+"""Camera calibration files, in the YAML of camera_calibration and camera_info_manager: read and written."""
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,31 @@ def read_camera_info(path: str) -> CameraInfo:
     except (AssertionError, TypeError, ValueError, yaml.YAMLError) as error:  # Humble's messages assert types
         raise ValueError(f"{path} is not a calibration file: {' '.join(str(error).split())}.") from error
     return info
+
+
+def write_camera_info(path: str, name: str, info: CameraInfo) -> CameraInfo:
+    """Write a camera's calibration, and return it as read. Raises ValueError with a sentence, and writes nothing."""
+    import yaml
+
+    numbers = {field: [float(value) for value in getattr(info, field)] for field in ("d", "k", "r", "p")}
+    if not info.k[0] or not all(map(math.isfinite, (value for each in numbers.values() for value in each))):
+        raise ValueError("The calibration is empty, or has a number that is not finite.")
+    file = Path(path.removeprefix("file://")).expanduser()
+    written = file.with_name(f".{file.name}.new")
+    content: dict[str, Any] = {"image_width": info.width, "image_height": info.height, "camera_name": name}
+    content |= {"distortion_model": info.distortion_model}
+    content |= {"distortion_coefficients": {"rows": 1, "cols": len(info.d), "data": numbers["d"]}}
+    content |= {
+        name: {"rows": 3, "cols": size // 3, "data": numbers[field]} for name, (field, size) in _MATRICES.items()
+    }
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        written.write_text(yaml.safe_dump(content, sort_keys=False))
+        read = read_camera_info(str(written))
+        written.replace(file)
+    except OSError as error:
+        raise ValueError(f"The calibration file {path} can't be written: {error.strerror}.") from error
+    return read
 
 
 def _side(pixels: Any) -> int:
