@@ -55,6 +55,12 @@ def minutes_folder() -> Path:
     return Path(os.environ.get("DRONE_BRIDGE_WIRE") or "~/drone_bridge_wire").expanduser()
 
 
+class _Picture(bytes):
+    """Bytes from a session's own memory, in which no message begins or ends."""
+
+    __slots__ = ()
+
+
 @dataclass(slots=True)
 class _Connection:
     """Connection, with its first entries. `gaps`: number of bytes after these that are no longer kept."""
@@ -192,20 +198,23 @@ class WireLog:
             first_ns, time_ns, direction, number, large = self._large.popleft()
             assert isinstance(large, bytes)
             self._kept_bytes -= len(large)
-            self._kept.append((first_ns, time_ns, direction, number, len(large)))
+            size = len(large) if isinstance(large, _Picture) else -len(large)
+            self._kept.append((first_ns, time_ns, direction, number, size))
 
     def _to_keep(self, data: bytes | memoryview) -> bytes | int:
         """Return data to keep, or their number."""
         if type(data) is not bytes:
-            is_secret = isinstance(getattr(data, "obj", data), Secret)
-            if is_secret or (not self._file and len(data) > MAX_COPIED_BYTES):
+            source = getattr(data, "obj", data)
+            if isinstance(source, Secret):
+                return -len(data)
+            if not self._file and len(data) > MAX_COPIED_BYTES:
                 return len(data)
-            data = bytes(data)
-        return len(data) if self.secrets and any(each in data for each in self.secrets) else data
+            data = bytes(data) if isinstance(source, bytes) else _Picture(data)
+        return -len(data) if self.secrets and any(each in data for each in self.secrets) else data
 
     def _forget(self, entries: deque[Entry]) -> None:
         _, _, direction, number, data = entries.popleft()
-        size = len(data) if isinstance(data, bytes) else data
+        size = len(data) if isinstance(data, bytes) else abs(data)
         self._kept_bytes -= _ENTRY_BYTES + (size if isinstance(data, bytes) else 0)
         if connection := self._connections.get(number):
             connection.gaps[direction] = connection.gaps.get(direction, 0) + size

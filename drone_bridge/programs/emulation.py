@@ -11,7 +11,7 @@ from typing import Any
 
 from drone_bridge.net.blocking import TURN_S
 from drone_bridge.net.clock import elapsed_s
-from drone_bridge.net.connector import Cancellation, LinkOutdatedError, LinkRefusedError, wait_readable
+from drone_bridge.net.connector import Cancellation, LinkClosedError, LinkOutdatedError, LinkRefusedError, wait_readable
 from drone_bridge.net.link_loop import Link
 from drone_bridge.net.loop_thread import Wait
 from drone_bridge.programs.program import TrajectoryFile, print_event, print_status
@@ -112,6 +112,6 @@ class Emulation(ABC):
                 self.receive(link, event, elapsed_s())
             except LinkRefusedError as error:
                 self.handle_refusal(str(error))
-            except LinkOutdatedError as error:
+            except (LinkClosedError, LinkOutdatedError) as error:
                 print_event(str(error))
                 link.open()

@@ -39,6 +39,7 @@ class ProgramParser(argparse.ArgumentParser):
             what: description.
             ends: condition on which it ends by itself.
         """
+        what += " Or a wire log as one, by --replay FILE." * (kind == "emulate")
         super().__init__(
             prog=_started_as(kind, name),
             usage="%(prog)s [options]",

@@ -49,7 +49,7 @@ ROSDEP_KEYS = {
 #: The extras for what runs with ROS.
 WITH_ROS = ("ros", "check", "video")
 #: Imported only for a stack that is installed, then.
-OPTIONAL = ("nav2_msgs",)
+OPTIONAL = ("dpkt", "nav2_msgs")
 
 
 def imports_of(part):

@@ -5,78 +5,33 @@ import struct
 import threading
 
 import pytest
+from captured_logs import CONVERSATIONS, ENDS, OPERATOR, VEHICLE, capture, lockstep, robots, written
 from repository import CAPTURES
 
-from drone_bridge.kind import Side
-from drone_bridge.net.connector import RECEIVED, SENT
+from drone_bridge.kind import Side, kinds
+from drone_bridge.net.connector import SENT
 from drone_bridge.net.wire_log import WireLog, facts_of
 from drone_bridge.robot import codec as robot
 from drone_bridge.tools.cli import main as drone_bridge
 from drone_bridge.tools.shared import mcap_records
-from drone_bridge.tools.wire.log_file import LogFile
+from drone_bridge.tools.wire.decoding import NOT_KEPT, SOUGHT, DecodedMessage, Decoder, UndecodedBytes, Violation
+from drone_bridge.tools.wire.log_file import LogEntry, LogFile, LoggedConnection, LogSource
 
-ENDS = "tcp", "127.0.0.1:1", "127.0.0.1:2"
-VEHICLE, OPERATOR = RECEIVED, SENT  # as a bridge has them
-CONSTANTS_BYTES, FRAME_BYTES, REPLY_BYTES = 48, 2 * 9216 + 12, 16  # of the testbed
-
-
-def capture(name):
-    return (CAPTURES / name).read_bytes()
-
-
-def lockstep():
-    """Each frame after the answer to the one before."""
-    frames, answers = capture("testbed_to_autopilot.bin"), capture("autopilot_to_testbed.bin")
-    yield VEHICLE, frames[:CONSTANTS_BYTES]
-    for number in range(3):
-        yield VEHICLE, frames[CONSTANTS_BYTES:][number * FRAME_BYTES :][:FRAME_BYTES]
-        yield OPERATOR, answers[number * REPLY_BYTES :][:REPLY_BYTES]
-
-
-def simulator():
-    """All requests at once, and the answers in pieces."""
-    yield OPERATOR, capture("client_to_simulator.bin")
-    answers = capture("simulator_to_client.bin")
-    for begin in range(0, len(answers), 100):
-        yield VEHICLE, answers[begin : begin + 100]
-
-
-def robots():
-    yield OPERATOR, capture("driver_to_robot.bin")
-    yield VEHICLE, capture("robot_to_driver.bin")
-
-
-def dronegui():
-    for line in capture("gui_to_controller_navdata.jsonl").splitlines():
-        yield VEHICLE, line
-
-
-CONVERSATIONS = {"testbed": lockstep, "simulator": simulator, "robot": robots, "dronegui": dronegui}
 MESSAGES = {"testbed": 1 + 3 + 3, "simulator": 19 + 80, "robot": 6 + 7, "dronegui": 144}
 
 
 @pytest.fixture
 def write(tmp_path):
-    """Make the log of a bridge, of connections that each are (tcp or udp, pieces in order); return its path."""
+    """Make the log of a bridge, see `written`; return its path."""
 
-    def written(protocol, *connections, **parameters):
-        ended = []
-        folder = tmp_path / f"{len(list(tmp_path.iterdir()))}"
-        log = WireLog(folder, "a_bridge", facts_of(protocol, "operator", "a_bridge", parameters), ended.append)
-        for number, (transport, pieces) in enumerate(connections):
-            tap = log(transport, f"127.0.0.1:{1000 + number}", "127.0.0.1:2000")
-            for direction, data in pieces:
-                tap(direction, data)
-        assert log.close()
-        assert ended == []
-        (path,) = folder.iterdir()
-        return path
+    def make(protocol, *connections, **parameters):
+        return written(tmp_path / f"{len(list(tmp_path.iterdir()))}", protocol, *connections, **parameters)
 
-    return written
+    return make
 
 
 def log_of(write, protocol):
-    return write(protocol, ("udp" if protocol == "dronegui" else "tcp", CONVERSATIONS[protocol]()))
+    return write(protocol, *CONVERSATIONS[protocol]())
 
 
 def show(capsys, *arguments):
@@ -101,7 +56,7 @@ def test_a_conversation_is_shown_one_line_per_message(write, protocol, capsys):
 def test_a_line_has_the_direction_and_the_message(write, capsys):
     path = log_of(write, "testbed")
     _, lines, _ = show(capsys, path)
-    assert lines[0].startswith("# 1: testbed over tcp, autopilot 127.0.0.1:1000, testbed 127.0.0.1:2000; 20")
+    assert lines[0].startswith("# 1: testbed over tcp, autopilot 127.0.0.1:1000, testbed 127.0.0.1:8000; 20")
     assert lines[1].startswith("    0.000000  1   testbed <- Constants ")
     assert without_times(lines)[1:3] == [
         " 1   testbed <- SensorFrame left=<9216 bytes, crc32 fc47dd58> right=<9216 bytes, crc32 0331eea6> "
@@ -117,7 +72,7 @@ def test_a_line_has_the_direction_and_the_message(write, capsys):
 
 
 def test_connections_of_one_node_are_distinguished(write, capsys):
-    path = write("robot", ("tcp", [*robots(), (VEHICLE, b"")]), ("tcp", robots()))
+    path = write("robot", ("tcp", 1000, 2000, [*robots(), (VEHICLE, b"")]), ("tcp", 1001, 2000, robots()))
     _, lines, _ = show(capsys, path)
     assert [line.split(":")[0] for line in lines if line.startswith("#")] == ["# 1", "# 2"]
     one, two = ([line[2:] for line in without_times(lines) if line.startswith(f" {number}")] for number in (1, 2))
@@ -144,7 +99,9 @@ def replaced_third(replacement):
 
 def test_a_violation_is_shown_with_its_bytes_and_the_error(write, capsys):
     broken = list(replaced_third(lambda _: struct.pack(">HB", 1, 1) + b"\x7f"))  # a keep-alive of one byte
-    status, lines, _ = show(capsys, write("robot", ("tcp", [*broken, (OPERATOR, capture("driver_to_robot.bin"))])))
+    status, lines, _ = show(
+        capsys, write("robot", ("tcp", 1000, 2000, [*broken, (OPERATOR, capture("driver_to_robot.bin"))]))
+    )
     assert status == 0
     (index,) = [index for index, line in enumerate(lines) if "BREAKS THE PROTOCOL: The robot sent" in line]
     offset = sum(len(data) for _, data in broken[:2])
@@ -154,7 +111,9 @@ def test_a_violation_is_shown_with_its_bytes_and_the_error(write, capsys):
 
 
 def test_bytes_of_another_baud_rate_are_shown_as_no_packet(write, capsys):
-    _, lines, _ = show(capsys, write("create2", ("tcp", [(VEHICLE, b"\xaa\x55\x4d" * 20), (VEHICLE, b"\x55" * 5)])))
+    _, lines, _ = show(
+        capsys, write("create2", ("tcp", 1000, 2000, [(VEHICLE, b"\xaa\x55\x4d" * 20), (VEHICLE, b"\x55" * 5)]))
+    )
     assert [line.split(" <- ")[1].partition(": ")[0] for line in lines[1:]] == [
         "60 bytes that are no packet",
         "5 bytes that are no packet",
@@ -164,7 +123,7 @@ def test_bytes_of_another_baud_rate_are_shown_as_no_packet(write, capsys):
 
 def test_an_excessive_message_size_is_reported(write, capsys):
     sent = list(replaced_third(lambda message: b"\xff\xff" + message[2:]))
-    _, lines, _ = show(capsys, write("robot", ("tcp", sent)))
+    _, lines, _ = show(capsys, write("robot", ("tcp", 1000, 2000, sent)))
     size = sum(len(data) for _, data in sent[2:])
     (index,) = [index for index, line in enumerate(lines) if line.endswith(f"{size} bytes of an incomplete message")]
     assert lines[index].startswith("         end  1 ")
@@ -174,7 +133,7 @@ def test_an_excessive_message_size_is_reported(write, capsys):
 def test_a_stream_that_breaks_inside_a_message_is_shown_with_its_bytes(write, capsys):
     (_, constants), (_, frame), *_ = lockstep()
     _, lines, _ = show(
-        capsys, write("testbed", ("tcp", [(VEHICLE, constants), (VEHICLE, frame[:100]), (VEHICLE, b"")]))
+        capsys, write("testbed", ("tcp", 1000, 2000, [(VEHICLE, constants), (VEHICLE, frame[:100]), (VEHICLE, b"")]))
     )
     assert "BREAKS THE PROTOCOL" in lines[2]
     assert "100 of 18444 bytes" in lines[2]
@@ -243,3 +202,61 @@ def test_what_a_writer_appends_for_a_moment_is_read_again(tmp_path, monkeypatch)
     monkeypatch.setattr(mcap_records.time, "sleep", lambda _: path.write_bytes(whole) and next(looks))
     with LogFile(path, follow=True) as file:
         assert [entry.data for entry in file.entries()] == [b"\x00\x00\x02"]
+
+
+def cut_testbed():
+    (_, constants), (_, first), reply, (_, second), _, (_, third), last = lockstep()
+    begin = [(VEHICLE, constants), (VEHICLE, first), reply]
+    return (
+        begin,
+        [(VEHICLE, second[-500:]), reply, (VEHICLE, third[:7000]), (VEHICLE, third[7000:]), last],
+        2,
+    )  # of a frame
+
+
+def cut_robot():
+    (_, driver), (_, sent) = robots()
+    begin = [(OPERATOR, driver), (VEHICLE, sent[:-2])]  # inside a message
+    query = OPERATOR, b"\x00\x00\x02"
+    return begin, [(VEHICLE, sent[5:100]), query, (VEHICLE, sent[:150]), (VEHICLE, sent[150:]), query], 1 + 7 + 1
+
+
+@pytest.mark.parametrize(("protocol", "cut"), [("testbed", cut_testbed), ("robot", cut_robot)])
+def test_a_stream_is_decoded_from_the_next_message_after_lost_bytes(protocol, cut):
+    begin, rest, messages = cut()
+    source = LogSource(kinds()[protocol], Side.OPERATOR, "a_bridge", {})
+    connection = LoggedConnection(1, "tcp", "127.0.0.1:1000", "127.0.0.1:2000", 0)
+    sides = {OPERATOR: Side.OPERATOR, VEHICLE: Side.VEHICLE}
+    entries = [LogEntry(number, connection, sides[sender], data) for number, (sender, data) in enumerate(begin)]
+    entries += [LogEntry(len(entries), connection, side, b"", 12345, is_gap=True) for side in Side]
+    entries += [
+        LogEntry(len(entries) + number, connection, sides[sender], data) for number, (sender, data) in enumerate(rest)
+    ]
+    decoder = Decoder(source, is_stream=True)
+    outcomes = [outcome for entry in entries for outcome in decoder.feed(entry)]
+    after = outcomes[outcomes.index(UndecodedBytes(Side.VEHICLE, 12345, NOT_KEPT)) + 1 :]
+    assert [outcome.reason for outcome in outcomes if isinstance(outcome, UndecodedBytes)] == [
+        NOT_KEPT,
+        NOT_KEPT,
+        SOUGHT,
+    ]
+    assert len([outcome for outcome in after if isinstance(outcome, DecodedMessage)]) == messages
+    assert not [outcome for outcome in outcomes if isinstance(outcome, Violation)]
+    assert list(decoder.unfinished()) == []
+
+
+def test_a_picture_that_was_not_kept_hides_no_message():
+    (_, constants), (_, frame), reply, *_ = lockstep()
+    source = LogSource(kinds()["testbed"], Side.OPERATOR, "a_bridge", {})
+    connection = LoggedConnection(1, "tcp", "127.0.0.1:1000", "127.0.0.1:8000", 0)
+    decoder, outcomes = Decoder(source, is_stream=True), []
+    for side, data, omitted in (
+        (Side.VEHICLE, constants, 0),
+        (Side.VEHICLE, frame[:10], 0),
+        (Side.VEHICLE, b"", len(frame) - 22),
+        (Side.VEHICLE, frame[-12:], 0),
+        (Side.OPERATOR, reply[1], 0),
+    ):
+        outcomes += decoder.feed(LogEntry(0, connection, side, data, omitted))
+    assert [type(outcome.meaning).__name__ for outcome in outcomes] == ["Constants", "SensorFrame", "MotionParameters"]
+    assert (outcomes[1].event.pitch, outcomes[1].event.yaw) == (-3.0, 2.0)

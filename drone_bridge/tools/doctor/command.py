@@ -39,6 +39,7 @@ OPTIONAL = {
     "websockets": "the page (view:=true)",
     "segno": "the QR code of the page",
     "mcap": "wire logs and the recorder",
+    "dpkt": "a pcap as a robot",
     "rosbags": "info, report, view, play, export",
     "plotly": "report",
     "orjson": "fast reading of telemetry",

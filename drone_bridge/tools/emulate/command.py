@@ -7,11 +7,19 @@ from collections.abc import Sequence
 from drone_bridge.kind import Program, kinds, load, unloadable
 from drone_bridge.programs.options import known
 from drone_bridge.tools.command_parser import CommandParser
+from drone_bridge.tools.wire.replay import main as replay
 
 
 def emulate(argv: Sequence[str]) -> int:
     """Run the emulator that `argv` names with the options after it; returns its exit status."""
-    return _run("emulate", "Emulate a vehicle.", [each for kind in kinds().values() if (each := kind.emulator)], argv)
+    if any(word.partition("=")[0] == "--replay" for word in argv):
+        return replay(argv)
+    return _run(
+        "emulate",
+        "Emulate a vehicle, or replay a wire log or a pcap as one (--replay FILE).",
+        [each for kind in kinds().values() if (each := kind.emulator)],
+        argv,
+    )
 
 
 def operate(argv: Sequence[str]) -> int:

@@ -13,7 +13,7 @@ from drone_bridge.wire import ConnectionClosed, LocalProtocolError, RemoteProtoc
 
 #: Number of bytes kept before a violation.
 AROUND_BYTES = 4096
-NOT_KEPT = "that were not kept"
+NOT_KEPT, SOUGHT = "that were not kept", "before the next message"
 #: After missing bytes of a stream, a message begins where the other side has sent, or after such a pause, ns.
 PAUSE_NS = 20_000_000
 MAX_BEGIN = 100  # entries before the missing bytes
@@ -84,14 +84,13 @@ class Decoder:
         sender, last, self._last = entry.sender, self._last, entry
         if last and (last.sender is not sender or entry.time_ns > last.time_ns + PAUSE_NS):
             self._waiting.discard(sender)
-        is_inside = self._is_stream and getattr(self._ends.readers[sender], "inside_message", False)
-        if entry.omitted and not (is_inside and not entry.is_gap):
+        if entry.omitted and (entry.is_gap or not self._is_stream):
             yield UndecodedBytes(sender, entry.omitted, NOT_KEPT)
             if self._is_stream:
                 self._restart(sender)
         elif sender in self._broken | self._waiting:
             if size := len(entry.data) or entry.omitted:
-                yield UndecodedBytes(sender, size)
+                yield UndecodedBytes(sender, size, *([SOUGHT] if sender in self._waiting else []))
         else:
             if not self._is_cut and len(self._begin) < MAX_BEGIN:
                 self._begin.append(entry)

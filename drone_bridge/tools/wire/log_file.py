@@ -15,7 +15,7 @@ from drone_bridge.net.wire_log_file import CONNECTIONS, FACTS, OMITTED
 from drone_bridge.tools.shared.mcap_records import MAGIC, UNREADABLE, parsed, whole_records
 
 
-class WireError(Exception):
+class WireError(ValueError):
     """Failure of a request, with a sentence as its text."""
 
 

@@ -1,0 +1,252 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Replay of a wire log, which is the robot's end for a bridge. See docs/bags.md.
+
+Each piece that the robot sent is sent at its time, once the client has sent as many packets as before it in the log: a
+conversation that waits for an answer waits for ours. A client that falls behind is waited for PATIENCE_S. If it leaves,
+the log begins anew with the next one.
+"""
+
+import argparse
+import contextlib
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from drone_bridge.kind import ProtocolKind, Side, kinds, unloadable
+from drone_bridge.net.clock import elapsed_s
+from drone_bridge.net.connector import Cancellation, LinkCancelledError, LinkError
+from drone_bridge.net.datagram_link import DatagramPort
+from drone_bridge.net.link_loop import Connected, Disconnected
+from drone_bridge.net.serial_line import PseudoTerminal
+from drone_bridge.net.tcp_peer import TcpPeer
+from drone_bridge.net.tcp_port import TcpPort
+from drone_bridge.programs.emulation import Emulation
+from drone_bridge.programs.options import add_number, add_ports, known
+from drone_bridge.programs.program import print_event, print_retry, run_program
+from drone_bridge.tools.command_parser import CommandParser
+from drone_bridge.tools.shared.mcap_records import MAGIC
+from drone_bridge.tools.wire.decoding import NOT_KEPT, SOUGHT, DecodedMessage, Decoder, Outcome, UndecodedBytes
+from drone_bridge.tools.wire.log_file import LogEntry, LogFile, LoggedConnection, LogSource, WireError
+from drone_bridge.tools.wire.pcap_file import pcap_entries
+from drone_bridge.wire.addresses import address_name
+
+PATIENCE_S = 2.0
+BAUD = 115200
+_TIMES = re.compile(r"\btime\w*=\d+")  # which always differ
+
+
+def main(argv: Sequence[str]) -> int:
+    """Replay a file. Return the exit status."""
+    named = {kind.emulator.name if kind.emulator else kind.name: kind for kind in kinds().values()}
+    parser = CommandParser(prog="drone-bridge emulate", description=__doc__)
+    parser.add_argument("program", type=known(named, unloadable()), help="the kind of the robot")
+    parser.add_argument("--replay", type=Path, required=True, metavar="FILE", help="a wire log, or a pcap")
+    parser.add_argument("--host", default="127.0.0.1", help="to listen on, and of a client that listens (%(default)s)")
+    parser.add_argument("--pty", help="path of a pseudo-terminal to create, for a client by serial line")
+    add_number(parser, "--rate", 1.0, "speed, as a multiple of the recorded one")
+    kind = named[parser.parse_known_args(argv)[0].program]
+    add_ports(parser, {each.parameter: each.default for each in kind.ports}, "of the robot or its client")
+    parser.set_defaults(duration=None)
+
+    def run(options: argparse.Namespace, cancellation: Cancellation, stack: contextlib.ExitStack) -> int:
+        replay = Replay(*opened(options.replay, kind), options, cancellation, stack)
+        with contextlib.suppress(LinkCancelledError):
+            replay.run(replay.links, options, cancellation, None)
+        return 0
+
+    return run_program("emulate", run, parser.parse_args(argv))
+
+
+def opened(path: Path, kind: ProtocolKind) -> tuple[LogSource, list[LogEntry]]:
+    """Read a wire log, or a capture. Raises WireError and OSError."""
+    with path.open("rb") as file:
+        is_log = file.read(len(MAGIC)) == MAGIC
+    if not is_log:
+        sides = {each.default: each.side for each in kind.ports}
+        return LogSource(kind, Side.OPERATOR, path.name, {}), list(pcap_entries(path, sides))
+    with LogFile(path) as log:
+        if log.source.kind.name != kind.name:
+            raise WireError(f"{path} is of {log.source.kind.name}, not of {kind.name}.")
+        return log.source, list(log.entries())
+
+
+@dataclass(eq=False, slots=True)
+class _ReplayedTalk:
+    """One recorded stream, or all datagrams of a port, and the client of now."""
+
+    link: Any
+    connection: LoggedConnection
+    decoder: Decoder
+    client: tuple[str, int] | None  # that listens
+    to: Any = None
+    expected: list[str] = field(default_factory=list)  # packets of the recorded client
+    heard: int = 0  # packets of the client of now
+    excused: int = 0  # packets that are no longer waited for
+    has_ended: bool = False
+    differs: bool = False
+
+
+class Replay(Emulation):
+    """Robot's end of a log."""
+
+    step_s = 0.005
+
+    def __init__(
+        self,
+        source: LogSource,
+        entries: Sequence[LogEntry],
+        options: argparse.Namespace,
+        cancellation: Cancellation,
+        stack: contextlib.ExitStack,
+    ) -> None:
+        """Open the robot's ports. Raises LinkError, and WireError if the robot sends nothing in the log."""
+        self._source, self._options, self._cancellation, self._stack = source, options, cancellation, stack
+        self._host = options.host  # of the client
+        recorded, role = source.parameters, source.parameters.get("role")
+        self._listens = role is None or (role == "listen") is (source.side is Side.VEHICLE)
+        self._names = {str(recorded.get(each.parameter, each.default)): each.parameter for each in source.kind.ports}
+        self._asked = {each.connection.number for each in entries if each.sender is Side.OPERATOR}
+        self._links: dict[Any, Any] = {}
+        self._talks: dict[Any, _ReplayedTalk] = {}
+        self._plan = list(self._planned(entries))
+        if not self._plan:
+            raise WireError(f"The robot has sent nothing in {options.replay}.")
+        #: Links of the robot's end.
+        self.links = list(self._links.values())
+        for link in self.links:
+            link.open()
+        self._begin()
+
+    @property
+    def time_s(self) -> float:
+        return 0.0
+
+    def _begin(self) -> None:
+        """Begin with the first entry."""
+        self._next, self._began_s = 0, elapsed_s()
+        for talk in self._talks.values():
+            if talk.connection.is_stream and talk.to and not talk.has_ended:
+                talk.link.disconnect(talk.to)
+            talk.to, talk.heard, talk.excused, talk.has_ended = talk.client, 0, 0, False
+            talk.decoder = Decoder(self._source, is_stream=talk.connection.is_stream)
+
+    # The log.
+
+    def _planned(self, entries: Sequence[LogEntry]) -> Iterator[tuple[LogEntry, _ReplayedTalk, int]]:
+        """Yield what the robot sends, with its conversation and the number of the client's packets before it."""
+        for entry in entries:
+            talk = self._talk_of(entry.connection)
+            outcomes = list(talk.decoder.feed(entry))
+            if entry.sender is Side.OPERATOR:
+                talk.expected += map(_text, outcomes)
+            elif not any(isinstance(each, UndecodedBytes) and each.reason in (NOT_KEPT, SOUGHT) for each in outcomes):
+                yield entry, talk, len(talk.expected)
+
+    def _ends(self, connection: LoggedConnection) -> tuple[Any, Any]:
+        """Return transport and port of the vehicle, and those of the operator."""
+        ends = [(connection.transport, each.rpartition(":")[2]) for each in (connection.peer, connection.own)]
+        return (ends[0], ends[1]) if self._source.side is Side.OPERATOR else (ends[1], ends[0])
+
+    def _talk_of(self, connection: LoggedConnection) -> _ReplayedTalk:
+        """Return the conversation of a connection, and open its link. Raises LinkError."""
+        vehicle, operator = self._ends(connection)
+        is_stream, host = connection.is_stream, self._options.host
+        is_asked = self._listens if is_stream else connection.number in self._asked
+        place = vehicle if is_asked else operator
+        if place not in self._links:
+            if is_stream and self._options.pty:
+                link: Any = PseudoTerminal(self._options.pty, BAUD)
+            elif is_stream and is_asked:
+                link = TcpPort(host, self._number(vehicle[1] if connection.transport == "tcp" else "", "port"))
+            elif is_stream:
+                link = TcpPeer(host, self._number(operator[1]), print_retry, cancellation=self._cancellation)
+            else:
+                link = DatagramPort(host, self._number(vehicle[1]) if is_asked and vehicle[1] in self._names else 0)
+            self._links[place] = link
+            self._stack.callback(link.close)
+            print_event(f"listening on {self._options.pty or address_name(host, link.port)}")
+        key = connection.number if is_stream else place
+        if key not in self._talks:
+            client = None if is_stream else (host, self._number(operator[1]))
+            decoder = Decoder(self._source, is_stream=is_stream)
+            self._talks[key] = _ReplayedTalk(self._links[place], connection, decoder, client)
+        return self._talks[key]
+
+    def _number(self, recorded: str, name: str = "") -> int:
+        """Return the port of now for a recorded one: that of an option, by its parameter."""
+        return int(getattr(self._options, self._names.get(recorded, name), recorded))
+
+    # The client of now.
+
+    def step(self, now_s: float) -> None:
+        """Send what is due."""
+        while self._next < len(self._plan):
+            entry, talk, packets = self._plan[self._next]
+            since_s = (entry.time_ns - self._plan[0][0].time_ns) / 1e9 / self._options.rate
+            lacks = packets - talk.excused - talk.heard
+            if not talk.has_ended:
+                if now_s < self._began_s + since_s or talk.to is None or (lacks > 0 and not talk.heard):
+                    return
+                if lacks > 0 and now_s < self._began_s + since_s + PATIENCE_S:
+                    return
+                if lacks > 0:
+                    talk.excused += lacks
+                    print_event(
+                        f"The client has sent {talk.heard} packets, in the log {packets}: it is not waited for."
+                    )
+                self._send(entry, talk)
+            self._began_s, self._next = max(self._began_s, now_s - since_s), self._next + 1
+            if self._next == len(self._plan):
+                print_event("The log ends here: silent from now on.")
+
+    def _send(self, entry: LogEntry, talk: _ReplayedTalk) -> None:
+        for _ in talk.decoder.feed(entry):
+            pass
+        data, to = entry.data or bytes(entry.omitted), talk.to
+        if talk.client and to is talk.client:
+            to = self._host, to[1]
+        if data or not talk.connection.is_stream:
+            with contextlib.suppress(LinkError):
+                talk.link.send(data, to)
+        else:
+            talk.has_ended = True
+            talk.link.disconnect(talk.to)
+
+    def receive(self, link: Any, event: Any, now_s: float) -> None:
+        """See Emulation."""
+        talks = [each for each in self._talks.values() if each.link is link]
+        if isinstance(event, Connected):
+            if self._next == len(self._plan):
+                self._begin()
+            free = [each for each in talks if each.to is None]
+            if free:
+                free[0].to = event.source
+            else:
+                link.disconnect(event.source)
+            return
+        talk = next((each for each in talks if each.to == event.source or not each.connection.is_stream), None)
+        if talk and isinstance(event, Disconnected):
+            talk.has_ended = True
+            if talk is talks[-1]:
+                self._begin()
+        elif talk:
+            talk.to, self._host = event.source, self._host if talk.connection.is_stream else event.source[0]
+            for outcome in talk.decoder.feed(LogEntry(int(now_s * 1e9), talk.connection, Side.OPERATOR, event.data)):
+                self._compare(talk, _text(outcome))
+
+    def _compare(self, talk: _ReplayedTalk, text: str) -> None:
+        """Count a packet of the client, and report the first that differs from the recorded one."""
+        recorded = talk.expected[talk.heard] if talk.heard < len(talk.expected) else ""
+        talk.heard += 1
+        if recorded and _TIMES.sub("", text) != _TIMES.sub("", recorded) and not talk.differs:
+            talk.differs = True
+            print_event(f"Packet {talk.heard} of the client differs: {text}; in the log: {recorded}")
+
+
+def _text(outcome: Outcome) -> str:
+    """Return a packet of the client as text; empty for one that was not kept."""
+    if isinstance(outcome, UndecodedBytes):
+        return "" if outcome.reason == NOT_KEPT else f"{outcome.size} bytes {outcome.reason}"
+    return outcome.text if isinstance(outcome, DecodedMessage) else outcome.sentence

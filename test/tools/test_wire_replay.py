@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: Apache-2.0
+"""emulate --replay: captures of real programs as robots, whose bytes a client of the test's own reads."""
+
+import contextlib
+import os
+import select
+import socket
+import threading
+from argparse import Namespace
+
+import dpkt
+import pytest
+from captured_logs import CAPTURED, KINDS, OPERATOR, VEHICLE, capture, robots, written
+from patience import wait_until
+from tcp_peer import LONG_S
+
+from drone_bridge.kind import Side, kinds
+from drone_bridge.net.connector import Cancellation
+from drone_bridge.tools.cli import main as drone_bridge
+from drone_bridge.tools.wire import replay as replays
+from drone_bridge.tools.wire.log_file import WireError
+from drone_bridge.tools.wire.replay import Replay, opened
+
+HOST = "127.0.0.1"
+DATAGRAM_BYTES = 1 << 16
+LATE_S = 0.05
+ROBOTS = list(robots())
+
+
+@pytest.fixture
+def replayed(monkeypatch):
+    """Replay a file as fast as the client allows. Return the port of each link, and what is printed."""
+    monkeypatch.setattr(replays, "PATIENCE_S", LONG_S)
+    with contextlib.ExitStack() as stack:
+        cancellation = Cancellation()
+
+        def start(path, kind, **options):
+            printed, ports = [], {each.parameter: 0 for each in kinds()[kind].ports}
+            monkeypatch.setattr(replays, "print_event", printed.append)
+            options = Namespace(
+                **{"host": HOST, "pty": None, "rate": 1e9, "duration": None, "replay": path, **ports, **options}
+            )
+            replay = Replay(*opened(path, kinds()[kind]), options, cancellation, stack)
+            thread = threading.Thread(target=replay.run, args=(replay.links, options, cancellation, None))
+            thread.start()
+            stack.callback(thread.join)
+            stack.callback(cancellation.cancel)
+            return [link.port for link in replay.links], printed
+
+        yield start
+
+
+@contextlib.contextmanager
+def client(transport, own, port):
+    """Return functions of a client: it sends a piece, receives one, and says whether one is there."""
+    kind = socket.SOCK_STREAM if transport == "tcp" else socket.SOCK_DGRAM
+    with socket.socket(socket.AF_INET, kind) as end:
+        end.settimeout(LONG_S)
+        if own:
+            end.bind((HOST, own))
+        elif transport == "tcp":
+            end.connect((HOST, port))
+        peer = [(HOST, port)]
+
+        def send(data):
+            end.sendall(data) if transport == "tcp" else end.sendto(data, peer[0])
+
+        def receive(size):
+            data, source = end.recvfrom(DATAGRAM_BYTES)
+            peer[0] = source or peer[0]
+            while transport == "tcp" and len(data) < size and (more := end.recv(size - len(data))):
+                data += more
+            return data
+
+        yield send, receive, lambda: bool(select.select([end], [], [], LATE_S)[0])
+
+
+def of_one_side(pieces):
+    """Return pieces, in which successive ones of one side of a stream are one."""
+    joined = []
+    for direction, data in pieces:
+        if joined and joined[-1][0] == direction:
+            joined[-1][1] += data
+        else:
+            joined.append([direction, data])
+    return joined
+
+
+@pytest.mark.parametrize("name", CAPTURED)
+def test_a_capture_becomes_its_robot(name, tmp_path, replayed, free_port):
+    ((transport, own, peer, pieces),) = CAPTURED[name]()
+    pieces = list(pieces)
+    listens = peer == 1000  # the client, on a port of its own
+    named = {each.default: each.parameter for each in kinds()[KINDS[name]].ports}
+    parameters, port = ({named[own]: free_port}, free_port) if listens else ({}, 0)
+    path = written(tmp_path, KINDS[name], (transport, own, peer, pieces))
+    with contextlib.ExitStack() as stack:
+        if listens:
+            send, receive, is_there = stack.enter_context(client(transport, port, 0))
+        ((number, *_), printed) = replayed(path, KINDS[name], **parameters)
+        if not listens:
+            send, receive, is_there = stack.enter_context(client(transport, 0, number))
+        waited = False
+        for direction, data in of_one_side(pieces) if transport == "tcp" else pieces:
+            if direction == OPERATOR:
+                assert waited or not is_there(), "it waits for the client"
+                waited = True
+                send(data)
+            else:
+                assert receive(len(data)) == data
+        wait_until(lambda: any("ends here" in line for line in printed), "the end")
+        assert not [line for line in printed if "differs" in line]
+
+
+def test_the_first_packet_that_differs_is_said_decoded(tmp_path, replayed):
+    path = written(tmp_path, "robot", ("tcp", 1000, 25600, ROBOTS))
+    (port, *_), printed = replayed(path, "robot")
+    with client("tcp", 0, port) as (send, *_):
+        send(b"\x00\x00\x02" + b"\x00\x05\x03\x00\x03you" + b"\x00\x05\x03\x00\x03yet")
+        wait_until(lambda: printed[1:], "what differs")
+    assert printed[1].startswith("Packet 2 of the client differs: RegisterDriver name='you'")
+    assert "in the log: RegisterDriver name=" in printed[1]
+    assert len([line for line in printed if "differs" in line]) == 1
+
+
+def test_a_client_that_falls_behind_is_not_waited_for_and_the_next_one_gets_all(tmp_path, replayed, monkeypatch):
+    path = written(tmp_path, "robot", ("tcp", 1000, 25600, ROBOTS))
+    (port, *_), printed = replayed(path, "robot")
+    monkeypatch.setattr(replays, "PATIENCE_S", 0.01)
+    for _ in range(2):
+        with client("tcp", 0, port) as (send, receive, is_there):
+            assert not is_there(), "the conversation begins with the client"
+            send(b"\x00\x00\x02")
+            assert receive(len(ROBOTS[1][1])) == ROBOTS[1][1]
+    assert any("not waited for" in line for line in printed)
+
+
+@pytest.mark.parametrize("kind", ["kobuki", "create2"])
+def test_a_robot_by_serial_line_is_a_pseudo_terminal(kind, tmp_path, replayed):
+    report = bytes(range(100))
+    path = written(
+        tmp_path / "log", kind, ("serial", "/dev/ttyUSB0", "/dev/ttyUSB0", [(OPERATOR, b"\x80"), (VEHICLE, report)])
+    )
+    replayed(path, kind, pty=str(tmp_path / "line"))
+    line = os.open(tmp_path / "line", os.O_RDWR | os.O_NOCTTY)
+    try:
+        os.write(line, b"\x80")
+        assert os.read(line, 1000) == report
+    finally:
+        os.close(line)
+
+
+def frame(sender, receiver, seq, data=b"", *, flags=dpkt.tcp.TH_ACK):
+    """Return a frame of a TCP segment."""
+    (source, sport), (target, dport) = sender, receiver
+    segment = dpkt.tcp.TCP(sport=sport, dport=dport, seq=seq % 2**32, flags=flags, data=data)
+    packet = dpkt.ip.IP(src=socket.inet_aton(source), dst=socket.inet_aton(target), p=6, data=segment)
+    packet.len = len(packet)
+    return bytes(dpkt.ethernet.Ethernet(type=dpkt.ethernet.ETH_TYPE_IP, data=packet))
+
+
+DRIVER, ROBOT = ("10.0.0.2", 40000), ("10.0.0.1", 25600)
+
+
+@pytest.mark.parametrize("is_cut", [False, True])
+@pytest.mark.parametrize("container", [dpkt.pcap, dpkt.pcapng])
+def test_a_capture_of_tcp_may_begin_late_and_has_repeated_segments(container, is_cut, tmp_path):
+    ours, theirs = (data for _, data in ROBOTS)
+    begin = 2**32 - 20  # the numbers wrap
+    frames = (
+        [] if is_cut else [frame(DRIVER, ROBOT, begin - 1, flags=dpkt.tcp.TH_SYN), frame(ROBOT, DRIVER, 99, flags=0x12)]
+    )
+    frames += [frame(DRIVER, ROBOT, begin, ours[:10])]
+    frames += [frame(DRIVER, ROBOT, begin + 5, ours[5:30]), frame(DRIVER, ROBOT, begin + 30, ours[30:])]
+    frames += [frame(DRIVER, ROBOT, begin, ours[:10]), frame(ROBOT, DRIVER, 100, theirs[:200])]
+    frames += [frame(ROBOT, DRIVER, 300, theirs[200:]), frame(ROBOT, DRIVER, 100 + len(theirs), flags=0x11)]
+    with (tmp_path / "robot.pcap").open("wb") as file:
+        writer = container.Writer(file)
+        for number, each in enumerate([frame(DRIVER, ("10.0.0.9", 80), 1, b"other"), *frames]):
+            writer.writepkt(each, ts=1000.0 + number)
+    source, entries = opened(tmp_path / "robot.pcap", kinds()["robot"])
+    assert source.kind.name == "robot"
+    assert [entry.is_gap for entry in entries].count(True) == 2 * is_cut
+    data = {side: b"".join(each.data for each in entries if each.sender is side) for side in Side}
+    assert data == {Side.OPERATOR: ours, Side.VEHICLE: theirs}
+    assert (entries[-1].sender, entries[-1].data) == (Side.VEHICLE, b"")
+
+
+def test_what_can_not_be_replayed_is_refused_with_a_sentence(tmp_path, capsys):
+    path = written(tmp_path / "log", "robot", ("tcp", 1000, 25600, ROBOTS[:1]))
+    for words, sentence in (
+        (["kobuki", f"--replay={path}"], "is of robot, not of kobuki"),
+        (["robot", "--replay", str(path), "--port", "0"], "sent nothing"),
+        (["robot", "--replay", __file__], "neither a wire log nor a capture"),
+    ):
+        assert drone_bridge(["emulate", *words]) == 2
+        assert sentence in capsys.readouterr().err
+    with pytest.raises(WireError):
+        opened(tmp_path / "log" / path.name, kinds()["tello"])
+    assert capture("robot_to_driver.bin") == ROBOTS[1][1]
