@@ -101,7 +101,7 @@ WITHOUT_ROS = {"kind", "parameter_fields", "robots", *KITS} - {"pictures", "ros"
 PARTS_WITHOUT_ROS = {
     *("__init__", "sample_conversation", "codec", "device", "discovery", "emulator", "operator", "ports", "session")
 }
-FILES_WITH_ROS = {"bridge", "server", "topics", "node", "scans"}
+FILES_WITH_ROS = {"bridge", "server", "topics", "node", "scans", "contacts"}
 
 
 def name_of(path):
