@@ -16,10 +16,12 @@ from drone_bridge.pictures.h264_port import H264Port
 from drone_bridge.pictures.topics import H264_ROW
 from drone_bridge.pictures.video_port import video_log
 from drone_bridge.robot_class.camera import camera_of
-from drone_bridge.robot_class.client_session import OperatorParameters, RobotClassOperatorSession
+from drone_bridge.robot_class.client_session import RobotClassOperatorSession
 from drone_bridge.robot_class.connection import StatePacket
 from drone_bridge.robot_class.hang import watch_methods
+from drone_bridge.robot_class.heard_reports import OperatorParameters
 from drone_bridge.robot_class.links import client_link, login_text
+from drone_bridge.robot_class.obedience import DISOBEYS
 from drone_bridge.robot_class.robot import (
     AXES,
     RANGES,
@@ -213,7 +215,7 @@ class RobotClassBridge(ProtocolNode):
             is_line=bool(self.serial_line),
             login=login,
         )
-        self._disobedience = self._session.disobedience
+        self._disobedience = self._session.obedience.found
         return self._session
 
     @property
@@ -237,20 +239,19 @@ class RobotClassBridge(ProtocolNode):
         """Hold a robot that does not obey. A hold that is not a person's becomes one, which no new helm ends."""
         if not self.has_link:
             return
-        found = self._session.disobedience
-        if self._session.disobeys or found != self._disobedience:
+        found = self._session.obedience.found
+        if self._session.obedience.state == DISOBEYS or found != self._disobedience:
             self._disobedience = found
             self.hold.hold(Obstacle.DISOBEYS.reason(reason=found[1]))
 
     def _report_obstacles(self) -> None:
         session = self._session if self.has_link else None
-        self.report.update_obstacle(Obstacle.BEHIND, session.outstanding.behind if session else None)
-        self.report.update_obstacle(Obstacle.BLOCKED, session.blocked if session else None)
-        faults = (session.noise, session.ungreeted) if session else (None, None)  # which the session has logged
-        for obstacle, facts in zip((Obstacle.NO_PACKET, Obstacle.UNGREETED), faults, strict=True):
-            self.report.update_obstacle(obstacle, facts, is_logged=False)
+        facts = session.reports.facts | {Obstacle.BEHIND: session.requests.rate.behind} if session else {}
+        for obstacle in (Obstacle.BEHIND, Obstacle.BLOCKED, Obstacle.NO_REPORT):
+            self.report.update_obstacle(obstacle, facts.get(obstacle))
+        for obstacle in (Obstacle.NO_PACKET, Obstacle.UNGREETED):  # which the session has logged
+            self.report.update_obstacle(obstacle, facts.get(obstacle), is_logged=False)
         self.report.update_obstacle(Obstacle.UNSENT, self._unsent.facts if session and session.is_open else None)
-        self.report.update_obstacle(Obstacle.NO_REPORT, session.unread if session and session.has_peer else None)
 
     def publish_event(self, message: StatePacket) -> None:
         self._topics.publish(message, self.now())

@@ -96,6 +96,13 @@ class RobotClassConnection(EventSource[Packet | ConnectionClosed]):
         #: Bytes of a stream since the last packet that are none: their number, the first ones, and why.
         self.skipped = 0, b"", ""
 
+    def renewed(self) -> RobotClassConnection:
+        """Return a new connection with the robot, whose description takes over its login and what it keeps."""
+        new = RobotClassConnection(type(self.robot), self._side, is_line=self._is_line)
+        for name in ("login", *self.robot.keeps):
+            setattr(new.robot, name, getattr(self.robot, name))
+        return new
+
     @property
     def inside_message(self) -> bool:
         """Whether the stream is inside an incomplete packet."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""OutstandingPackets: what a robot has not answered yet, and whether its answers fall behind. Pure."""
+"""OutstandingPackets: what a robot has not answered yet. AnswerRate: whether its answers fall behind. Pure."""
 
 from __future__ import annotations
 
@@ -21,23 +21,18 @@ class _Packet(NamedTuple):
 
 
 class OutstandingPackets:
-    """Packets without an answer, oldest first, of a robot that answers each one. Of any, counts of both."""
+    """Packets without an answer, oldest first, of a robot that answers each one."""
 
-    def __init__(self, *, is_unknown: bool, is_stream: bool) -> None:
-        """`is_unknown`: whether the robot may answer each command."""
-        self._is_unknown, self._is_stream = is_unknown, is_stream
+    def __init__(self, *, is_stream: bool) -> None:
+        """Start without any."""
+        self._is_stream = is_stream
         self._packets, self._late = list[_Packet](), 0  # `_late` is the number of those that were not answered in time
-        #: Whether the newest answer is that of a request, or of a packet before it that was not answered in time.
-        self.is_doubtful = False
         self.restart()
 
     def restart(self) -> None:
         """Begin a connection."""
         self._late = 0 if self._is_stream else self._late + len(self._packets)
         self._packets, self._timeout_s = [], MAX_ANSWER_S if self._is_stream else ANSWER_S
-        self._window_s, self._commands, self._answers = -math.inf, 0, 0
-        #: Facts of Obstacle.BEHIND if answers fell behind in the last period, else None. Thread-safe.
-        self.behind: dict[str, object] | None = None
 
     def resume(self, now_s: float) -> None:
         """Resume after a stall of this process, in which answers were dropped, or wait in a stream."""
@@ -57,32 +52,42 @@ class OutstandingPackets:
         self._began_s = self._began_s if self._packets else now_s  # from which the oldest packet's answer is awaited
         self._packets += [_Packet(request, timeout_s)] * number
 
-    def answered(self, now_s: float, name: str = "") -> Any:
+    def answered(self, now_s: float, name: str = "") -> tuple[Any, bool]:
         """Remove the packet that an answer is for, the oldest, or that of a request, and return its request or None.
 
-        Answers come in order. So those of packets that were not answered in time may be the next ones.
+        Return also whether the answer may be that of a packet before it that was not answered in time: answers come in
+        order, so those may be the next ones.
         """
         fitting = (each for each in self._packets if not name or (each.request and each.request.name == name))
         packet = next(fitting, None)
         may_be_late, self._late = self._late > 0 and not name, max(0, self._late - 1)
-        self.is_doubtful = may_be_late and packet is not None and packet.request is not None
         if packet is None:
-            return None
+            return None, False
         self._packets.remove(packet)
         if not (may_be_late or packet.request):
             self._timeout_s = max(ANSWER_S, 2 * (now_s - self._began_s))
         self._began_s = now_s
-        return packet.request
+        return packet.request, may_be_late
 
-    def count_command(self, now_s: float) -> None:
-        """Count a command. Once per period, compare the answers with the commands."""
-        if not now_s - self._window_s < WINDOW_S:
-            least = (ALL if self._is_stream else MOST) * self._commands
-            is_behind = self._is_unknown and SOME * self._commands < self._answers < least
-            self.behind = {"answers": self._answers, "commands": self._commands} if is_behind else None
-            self._window_s, self._commands, self._answers = now_s, 0, 0
-        self._commands += 1
 
-    def count_answer(self) -> None:
-        """Count an answer that is for no request."""
-        self._answers += 1
+class AnswerRate(NamedTuple):
+    """Counts of commands, and of answers for no request, in a period that began at `began_s`."""
+
+    began_s: float = -math.inf
+    commands: int = 0
+    answers: int = 0
+    behind: dict[str, object] | None = None
+    """Facts of Obstacle.BEHIND if answers fell behind in the last period, else None."""
+
+    def commanded(self, now_s: float, least: float) -> AnswerRate:
+        """Count a command. `least` is the share of the commands below which answers fall behind."""
+        began_s, commands, answers, behind = self
+        if not now_s - began_s < WINDOW_S:
+            is_behind = SOME * commands < answers < least * commands
+            behind = {"answers": answers, "commands": commands} if is_behind else None
+            began_s, commands, answers = now_s, 0, 0
+        return AnswerRate(began_s, commands + 1, answers, behind)
+
+    def answered(self) -> AnswerRate:
+        """Count an answer."""
+        return self._replace(answers=self.answers + 1)

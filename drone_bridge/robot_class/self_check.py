@@ -19,8 +19,9 @@ from drone_bridge.kind import Side
 from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.motion.planar_pose import PlanarPose
 from drone_bridge.motion.tilted_drone import Shares
-from drone_bridge.robot_class.client_session import OperatorParameters, RobotClassOperatorSession
+from drone_bridge.robot_class.client_session import RobotClassOperatorSession
 from drone_bridge.robot_class.connection import SAMPLE, Packet, RobotClassConnection, StatePacket, packets, sample
+from drone_bridge.robot_class.heard_reports import OperatorParameters
 from drone_bridge.robot_class.returned import described
 from drone_bridge.robot_class.robot import (
     AXES,

@@ -9,6 +9,7 @@ import pytest
 from architecture import KITS, MODULES, PACKAGE, PROTOCOLS, ROOT, part_of
 
 from drone_bridge.kind import OWN
+from drone_bridge.session.session import Session
 
 ALL_KITS = {*KITS, "action", "parameter_fields", "kind", "msg", "srv", "standard_files", "stop_signals"}
 #: Kits of a family of protocols, which nothing else imports.
@@ -68,6 +69,9 @@ PARTS = {
         ),
     ),
 }
+#: The session of a client with a robot in one class.
+CLIENT_PARTS = "client_requests client_sender client_session greeting heard_reports obedience outstanding"
+CLIENT = [PACKAGE / f"robot_class/{stem}.py" for stem in CLIENT_PARTS.split()]
 # Modules that may depend on protocols.
 KNOWN = {
     "protocols/__init__": set(OWN),  # the door to their codecs
@@ -196,6 +200,17 @@ def test_a_bridge_never_imports_the_vehicles_end():
     assert not {name for name in reached if name.split(".")[2:3] == ["vehicle"]}
 
 
+@pytest.mark.parametrize("path", CLIENT, ids=lambda path: path.stem)
+def test_the_parts_of_a_client_session_can_be_held_in_mind(path):
+    for each in (each for each in ast.parse(path.read_text()).body if isinstance(each, ast.ClassDef)):
+        nodes = list(ast.walk(each))
+        stored = (node for node in nodes if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store))
+        own = {node.attr for node in stored if ast.unparse(node.value) == "self" and not hasattr(Session, node.attr)}
+        texts = sum(isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) for node in nodes)
+        assert len(own) <= 15, own
+        assert sum(isinstance(node, ast.stmt) for node in nodes) - texts <= 250
+
+
 def test_codecs_and_sessions_have_no_socket_no_thread_no_clock():
     found = {
         (path.name, name)
@@ -208,8 +223,8 @@ def test_codecs_and_sessions_have_no_socket_no_thread_no_clock():
 
 
 def test_sessions_of_robot_classes_and_goals_have_no_socket_thread_clock_or_ros():
-    of_classes = ("robot", "connection", "client_session", "vehicle/robot_session", "vehicle/body")
-    pure = [PACKAGE / "robot_class" / f"{stem}.py" for stem in of_classes]
+    of_classes = ("robot", "connection", "vehicle/robot_session", "vehicle/body")
+    pure = [*CLIENT, *(PACKAGE / "robot_class" / f"{stem}.py" for stem in of_classes)]
     pure += [PACKAGE / "controllers/goals" / f"{stem}.py" for stem in ("guides", "requests", "session", "watches")]
     names = {name for path in pure for name in imported_names(path)}
     assert not {name for name in names if name.split(".")[0] in FORBIDDEN_IN_PROTOCOLS}

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 from session_talk import SessionTalk, sent
 
-from drone_bridge.robot_class.client_session import OperatorParameters, RobotClassOperatorSession
+from drone_bridge.robot_class.client_session import RobotClassOperatorSession
+from drone_bridge.robot_class.heard_reports import OperatorParameters
 from drone_bridge.robot_class.robot import is_stream
 from drone_bridge.session.arbiter import Decision, Rank
 from drone_bridge.session.session import Close, Note, Outcome

@@ -5,7 +5,15 @@ import pytest
 from robot_class_talk import Asked, ClientTalk, OperatorParameters, bytes_of, data_of, outcomes
 
 from drone_bridge.robot_class import Answer, BodyVelocity, Delimited, Request, Robot, Tcp, Telemetry, Udp
-from drone_bridge.robot_class.outstanding import ANSWER_S, MAX_ANSWER_S, WINDOW_S, OutstandingPackets
+from drone_bridge.robot_class.outstanding import (
+    ALL,
+    ANSWER_S,
+    MAX_ANSWER_S,
+    MOST,
+    WINDOW_S,
+    AnswerRate,
+    OutstandingPackets,
+)
 from drone_bridge.session.arbiter import Rank
 from drone_bridge.session.session import Outcome
 
@@ -100,7 +108,7 @@ def answering(robot, **parameters):
     """Return the talk of a connected robot that has answered, and answers further only if the test does."""
     talk = ClientTalk(robot, parameters=OperatorParameters(link_timeout=30.0, **parameters))
     talk.connect(*[b"ok\n", b"1\n"] * (1 if talk.peer else 2))
-    assert not talk.session.outstanding.is_busy(talk.now_s)
+    assert not talk.session.sender.outstanding.is_busy(talk.now_s)
     return talk
 
 
@@ -151,7 +159,7 @@ def test_by_datagrams_the_stop_of_a_request_is_sent_at_once_and_its_repeats_wait
 
 def test_a_repeated_landing_waits_for_an_answer_but_not_for_long():
     talk = answering(Vacuum)
-    talk.session.outstanding.sent(1, talk.now_s, None, 9.0)
+    talk.session.sender.outstanding.sent(1, talk.now_s, None, 9.0)
     talk.rank = Rank.LANDING
     lands_at = [each for each in range(60) if b"land\n" in talk.sends(0.1)]
     assert lands_at == pytest.approx([0, 20, 40], abs=1)
@@ -163,12 +171,12 @@ def test_a_class_that_declares_nothing_is_driven_late_and_warned_about():
 
     talk = Talk(Undeclared)
     talk.drive(2 * WINDOW_S)
-    assert talk.session.outstanding.behind
+    assert talk.session.requests.rate.behind
     assert talk.late_s(seconds=300.0) > 10.0
     for robot in (Undeclared, type("ByDatagrams", (VacuumByDatagrams,), {"name": "by_datagrams", "answered": None})):
         quick = Talk(robot, 0.02)
         quick.drive(2 * WINDOW_S)
-        assert quick.session.outstanding.behind is None
+        assert quick.session.requests.rate.behind is None
 
 
 @pytest.mark.parametrize("robot", [Vacuum, VacuumByDatagrams])
@@ -247,7 +255,7 @@ def test_a_request_that_is_void_meanwhile_is_never_sent(cause):
         talk.take(talk.session.resume(talk.now_s))
     else:
         talk.lost = lambda packet: True
-        talk.session.outstanding.sent(1, talk.now_s, None, 5.0)
+        talk.session.sender.outstanding.sent(1, talk.now_s, None, 5.0)
     talk.run(8.0)
     assert b"clean\n" not in [packet for _, packet in talk.executed]
     assert not talk.outcomes[request].is_success
@@ -288,24 +296,23 @@ def test_a_stall_and_the_end_send_neutral_at_once():
 
 
 def test_answers_are_matched_by_name_or_order():
-    packets, beep = OutstandingPackets(is_unknown=False, is_stream=True), Asked("beep")
+    packets, beep = OutstandingPackets(is_stream=True), Asked("beep")
     packets.sent(1, 0.0)
     packets.sent(1, 0.1, beep)
-    assert packets.answered(0.2, "other") is None
-    assert packets.answered(0.2, "beep") is beep
+    assert packets.answered(0.2, "other") == (None, False)
+    assert packets.answered(0.2, "beep") == (beep, False)
     assert packets.is_busy(0.2)
-    assert packets.answered(0.3) is None
+    assert packets.answered(0.3) == (None, False)
     assert not packets.is_busy(0.3)
 
 
-@pytest.mark.parametrize(("is_unknown", "is_stream"), [(True, True), (False, True), (True, False)])
-def test_answers_that_fall_behind_are_counted_in_each_period(is_unknown, is_stream):
-    packets = OutstandingPackets(is_unknown=is_unknown, is_stream=is_stream)
+@pytest.mark.parametrize(("least", "is_behind"), [(ALL, True), (MOST, False), (0.0, False)])
+def test_answers_that_fall_behind_are_counted_in_each_period(least, is_behind):
+    rate = AnswerRate()
     for number in range(201):
-        packets.count_command(0.1 * number)
-        if number % 2:
-            packets.count_answer()
-    assert packets.behind == ({"answers": 50, "commands": 100} if is_unknown and is_stream else None)
+        rate = rate.commanded(0.1 * number, least)
+        rate = rate.answered() if number % 2 else rate
+    assert rate.behind == ({"answers": 50, "commands": 100} if is_behind else None)
 
 
 BEEP = Asked("beep")
@@ -322,28 +329,28 @@ BEEP = Asked("beep")
     ],
 )
 def test_an_answer_may_be_that_of_a_packet_of_before(is_stream, event, answers):
-    packets = OutstandingPackets(is_unknown=False, is_stream=is_stream)
+    packets = OutstandingPackets(is_stream=is_stream)
     packets.sent(1, 0.0)
     getattr(packets, event[0])(*event[1:])
     packets.sent(1, 9.0, BEEP)
-    assert [(packets.answered(9.1), packets.is_doubtful) for _ in answers] == answers
+    assert [packets.answered(9.1) for _ in answers] == answers
 
 
 def test_as_many_answers_as_packets_of_before_are_in_doubt_but_named_ones():
-    packets = OutstandingPackets(is_unknown=False, is_stream=True)
+    packets = OutstandingPackets(is_stream=True)
     packets.sent(2, 0.0)
     packets.is_busy(9.0)
-    assert (packets.answered(9.1), packets.is_doubtful) == (None, False), "for nothing"
+    assert packets.answered(9.1) == (None, False), "for nothing"
     packets.sent(1, 9.2, BEEP)
-    assert (packets.answered(9.3, "beep"), packets.is_doubtful) == (BEEP, False)
+    assert packets.answered(9.3, "beep") == (BEEP, False)
     packets.sent(3, 9.4)
     packets.is_busy(99.0)
     packets.sent(3, 99.0, BEEP)
     packets.resume(99.5)
-    assert [packets.answered(99.6) and packets.is_doubtful for _ in range(3)] == [True] * 3
+    assert [packets.answered(99.6) for _ in range(3)] == [(BEEP, True)] * 3
     packets.sent(1, 99.7, BEEP)
     packets.resume(99.8)
-    assert (packets.answered(99.9), packets.is_doubtful) == (BEEP, False)
+    assert packets.answered(99.9) == (BEEP, False)
 
 
 SENT, LATE = ("sent", 1, 0.0), [("sent", 1, 0.0), ("is_busy", 1.0), ("sent", 1, 1.0)]
@@ -367,7 +374,7 @@ SENT, LATE = ("sent", 1, 0.0), [("sent", 1, 0.0), ("is_busy", 1.0), ("sent", 1, 
     ],
 )
 def test_the_timeout_doubles_without_answers_and_follows_these(is_stream, events, timeout_s):
-    packets = OutstandingPackets(is_unknown=False, is_stream=is_stream)
+    packets = OutstandingPackets(is_stream=is_stream)
     for name, *words in events:
         getattr(packets, name)(*words)
     packets.sent(1, 100.0)

@@ -18,6 +18,7 @@ from drone_bridge.robot_class.robot import misspelt, unstoppable
 from drone_bridge.robot_class.telemetry import possible_telemetry
 from drone_bridge.robot_class.vehicle import emulator, operator
 from drone_bridge.session.arbiter import Rank
+from drone_bridge.session.obstacles import Obstacle
 from drone_bridge.wire.outgoing import UNENCODABLE
 
 TIMEOUT_S = 3.0  # of the link
@@ -82,10 +83,13 @@ def test_packets_of_which_none_is_a_report_are_named_and_end_a_stream(robot, err
     talk = talk_of(robot, error=error, **({} if error else {"decode_report": lambda _, packet: None}))
     turns = [talk.hear(b"bad\n") + talk.run(0.1) for _ in range(35)]
     assert [number for number, each in enumerate(turns) if closes(each)] == ([30] if robot is Meter else [])
-    assert re.search(r"no checksum.*b'bad" if error else r"None for b'bad", talk.session.unread["reason"])
-    talk.session._robot.decode_report = Meter.decode_report
+    assert re.search(
+        r"no checksum.*b'bad" if error else r"None for b'bad",
+        talk.session.reports.facts.get(Obstacle.NO_REPORT)["reason"],
+    )
+    type(talk.session.sender.end.robot).decode_report = Meter.decode_report
     talk.connect(b"12\n")
-    assert talk.session.unread is None
+    assert talk.session.reports.facts.get(Obstacle.NO_REPORT) is None
 
 
 @pytest.mark.parametrize("greeting", [b"hi\n", b"ok\n"])
@@ -136,9 +140,9 @@ def test_a_robot_that_is_switched_off_is_not_said_to_send_packets():
     talk = talk_of(Datagrams, decode_report=lambda _, packet: None)
     talk.hear(b"bad\n")
     talk.run(TIMEOUT_S + 0.1)
-    assert talk.session.unread
+    assert talk.session.reports.facts.get(Obstacle.NO_REPORT)
     talk.run(2 * TIMEOUT_S)
-    assert talk.session.unread is None
+    assert talk.session.reports.facts.get(Obstacle.NO_REPORT) is None
 
 
 @pytest.mark.parametrize("robot", [Meter, Datagrams])
@@ -168,7 +172,10 @@ def test_without_neutral_the_last_words_are_sent_and_the_link_ends(robot, error)
     talk.hear(b"12\n")
     talk.run(0.2)
     assert talk.session.last_words()
-    type(talk.session._end.robot).error, type(talk.session._end.robot).fails = error, (DRIVE, BodyVelocity())
+    type(talk.session.sender.end.robot).error, type(talk.session.sender.end.robot).fails = (
+        error,
+        (DRIVE, BodyVelocity()),
+    )
     actions = talk.run(1.0)
     assert data_of(actions)[:2] == [b"0\n", b"bye\n"]
     assert len([each for each in notes(actions, UNENCODABLE) if each.startswith("Neutral")]) == 1
@@ -179,7 +186,7 @@ def test_without_neutral_the_last_words_are_sent_and_the_link_ends(robot, error)
 def test_without_neutral_a_robot_on_datagrams_is_greeted_until_it_has_it():
     last_words = lambda _: (b"halt\n", b"bye\n")  # noqa: E731
     talk = talk_of(Datagrams, error=ERRORS[0], handshake=lambda _: iter([b"hello\n"]), last_words=last_words)
-    mine = type(talk.session._end.robot)
+    mine = type(talk.session.sender.end.robot)
     mine.fails = (DRIVE, BodyVelocity())
     sends = talk.sends(2.1)
     assert sends[:2] == [b"halt\n", b"bye\n"]
@@ -199,7 +206,7 @@ def test_an_error_is_said_once_whatever_its_value_and_hides_no_other(value):
         return Telemetry((number, number)) if value == "place" else Telemetry(charge=number)
 
     talk = talk_of(Datagrams, decode_report=decode, error=OSError("disk"))
-    type(talk.session._end.robot).fails = [BodyVelocity(0.01 * number) for number in range(2, 40)]
+    type(talk.session.sender.end.robot).fails = [BodyVelocity(0.01 * number) for number in range(2, 40)]
     actions = talk.hear(b"1\n")
     for number in range(2, 40):
         if value == "command":

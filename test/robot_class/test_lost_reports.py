@@ -9,7 +9,8 @@ from robot_class_talk import ClientTalk, counters, data_of
 
 from drone_bridge.motion.limits import LONGEST_LANDING_S, LimitParameters
 from drone_bridge.robot_class import BodyVelocity, Delimited, Robot, Tcp, Telemetry
-from drone_bridge.robot_class.client_session import CONNECTED, GREETING, LAND_S
+from drone_bridge.robot_class.client_requests import LAND_S
+from drone_bridge.robot_class.client_session import CONNECTED, GREETING
 from drone_bridge.session.arbiter import Arrival
 from drone_bridge.session.clients import LOST
 from drone_bridge.session.feedback import Feedback

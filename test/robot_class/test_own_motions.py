@@ -6,7 +6,7 @@ from robot_class_talk import PARAMETERS, ClientTalk, data_of, outcomes
 
 from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.robot_class import Answer, Delimited, Request, Robot, Tcp, Telemetry, Udp
-from drone_bridge.robot_class.client_session import OBEYS_S
+from drone_bridge.robot_class.obedience import OBEYS_S
 from drone_bridge.session.arbiter import Rank
 from drone_bridge.session.session import FINAL_REPEATS
 
@@ -153,7 +153,7 @@ def test_a_robot_has_a_second_to_end_its_motion_before_it_is_said_to_disobey():
     talk.run(0.1)
     for disobeys in ("", "it cleans"):
         talk.hear(b"cleans\n")
-        assert talk.session.disobeys == disobeys
+        assert talk.session.obedience.reason == disobeys
         talk.run(OBEYS_S)
 
 

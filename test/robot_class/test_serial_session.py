@@ -10,8 +10,10 @@ from session_talk import notes
 from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.robot_class import Packets, Robot, Serial, Telemetry
 from drone_bridge.robot_class.bridge import RobotClassBridge
-from drone_bridge.robot_class.client_session import CONNECTED, GREETING, OBEYS_S, UNGREETED
+from drone_bridge.robot_class.client_session import CONNECTED, GREETING, UNGREETED
+from drone_bridge.robot_class.obedience import DISOBEYS, OBEYS_S
 from drone_bridge.session.arbiter import Rank
+from drone_bridge.session.obstacles import Obstacle
 from drone_bridge.session.session import Note
 
 
@@ -90,9 +92,9 @@ def test_the_step_that_is_not_answered_is_named(line):
     line.hear(LIFTED)
     unanswered = "robot does not answer b'hello\\n' of the handshake as expected: it reports that a wheel has dropped"
     assert notes(line.run(1.0), UNGREETED)[0].startswith(unanswered)
-    assert line.session.ungreeted["sent"] == "it reports that a wheel has dropped"
+    assert line.session.reports.facts.get(Obstacle.UNGREETED)["sent"] == "it reports that a wheel has dropped"
     line.hear(b"hello\n")
-    assert line.session.ungreeted is None
+    assert line.session.reports.facts.get(Obstacle.UNGREETED) is None
 
 
 def drives(line, seconds=0.3):
@@ -115,10 +117,10 @@ def test_only_a_resume_greets_a_robot_that_does_not_obey(driven, obeys_again):
     actions = driven.hear(LIFTED)
     assert data_of(actions) == [b"v 0\n"]
     assert any("a wheel has dropped" in each.sentence for each in actions if isinstance(each, Note))
-    assert driven.session.disobeys == "a wheel has dropped"
+    assert driven.session.obedience.reason == "a wheel has dropped"
     assert not drives(driven)
     decide(driven, Rank.HOLD)  # by the node
-    assert driven.session.disobeys == ""
+    assert driven.session.obedience.state != DISOBEYS
     driven.hear(b"0.5\n" if obeys_again else LIFTED)
     assert set(driven.sends(1.0)) == {b"v 0\n"}
     decide(driven, *DRIVE)  # a person has resumed it
@@ -127,10 +129,10 @@ def test_only_a_resume_greets_a_robot_that_does_not_obey(driven, obeys_again):
     driven.hear(b"hello\n")
     driven.hear(LIFTED)  # not judged within a second
     assert drives(driven)
-    assert driven.session.disobeys == ""
+    assert driven.session.obedience.state != DISOBEYS
     driven.run(1.0)
     driven.hear(LIFTED)
-    assert driven.session.disobeys
+    assert driven.session.obedience.state == DISOBEYS
 
 
 def test_a_robot_that_is_resumed_while_lifted_is_greeted_once(driven):
@@ -143,7 +145,7 @@ def test_a_robot_that_is_resumed_while_lifted_is_greeted_once(driven):
         packets += driven.sends(0.1)
     assert packets.count(b"hello\n") == 1
     assert b"v 1\n" not in packets
-    assert driven.session.disobeys == "a wheel has dropped"
+    assert driven.session.obedience.reason == "a wheel has dropped"
     decide(driven, Rank.HOLD)
     driven.hear(b"0.5\n")  # set down
     assert set(driven.sends(2.0)) == {b"v 0\n"}
@@ -154,8 +156,9 @@ def test_a_robot_that_is_back_before_its_hold_is_not_driven(driven):
     driven.disconnect()
     driven.connect(b"hello\n", b"0.5\n")
     assert not drives(driven, 1.0)
-    assert driven.session.disobeys == "a wheel has dropped"
+    assert driven.session.obedience.reason == "a wheel has dropped"
     decide(driven, Rank.HOLD)
+    driven.disconnect()
     driven.connect(b"hello\n", b"0.5\n")
     decide(driven, *DRIVE)
     assert set(driven.sends(OBEYS_S - 0.05)) == {b"v 0\n"}, "neutral first, as after each loss"
@@ -174,7 +177,7 @@ def test_a_lost_greeting_of_a_resumed_robot_is_repeated(driven):
 def test_a_hold_of_another_reason_becomes_that_of_the_robot_that_does_not_obey(driven):
     holds = []
     node = SimpleNamespace(has_link=True, _session=driven.session, hold=SimpleNamespace(hold=holds.append))
-    node._disobedience = driven.session.disobedience
+    node._disobedience = driven.session.obedience.found
     decide(driven, Rank.HOLD)  # as the helm ended
     RobotClassBridge._hold_if_disobedient(node)
     assert holds == []
@@ -197,12 +200,12 @@ def test_a_robot_that_docks_on_request_is_not_held(line):
     line.hear(b"0.5\n")
     line.ask("dock")
     line.hear(LIFTED)
-    assert line.session.disobeys == ""
+    assert line.session.obedience.state != DISOBEYS
     decide(line, *DRIVE)
     assert drives(line)
     line.run(1.0)
     line.hear(LIFTED)
-    assert line.session.disobeys
+    assert line.session.obedience.state == DISOBEYS
 
 
 class Framed(Board):
@@ -227,5 +230,5 @@ def test_bytes_that_are_no_packet_are_named_with_their_rate(data, named, is_gree
         talk.hear(data * 20)
         said += [each.sentence for each in talk.run(0.1) if isinstance(each, Note) and each.sentence]
     assert any(data[:4].hex(" ") in each and named in each and "kB/s" in each for each in said)
-    assert named in talk.session.noise["reason"], "for diagnostics"
+    assert named in talk.session.reports.facts[Obstacle.NO_PACKET]["reason"], "for diagnostics"
     assert not any("was silent" in each for each in said)

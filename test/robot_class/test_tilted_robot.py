@@ -12,7 +12,7 @@ from drone_bridge.kind import Side
 from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.motion.limits import LimitParameters
 from drone_bridge.robot_class import Robot, Shares, Telemetry, TiltedDrone, Udp
-from drone_bridge.robot_class.client_session import SENT
+from drone_bridge.robot_class.client_sender import SENT
 from drone_bridge.robot_class.connection import commands, conversation
 from drone_bridge.robot_class.robot import has_last_words
 from drone_bridge.robot_class.vehicle.body import EmulatedBody

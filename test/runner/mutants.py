@@ -34,8 +34,18 @@ import drone_bridge
 
 TESTS = Path(__file__).resolve().parent.parent
 PACKAGE = TESTS.parent / "drone_bridge"
+#: Those of the session of a client with a robot in one class, and its parts.
+ROBOT_TESTS = [
+    f"robot_class/test_{name}.py"
+    for name in (
+        *("client_rows", "last_words", "lost_reports", "own_motions", "answers", "serial_session", "class_faults"),
+        "robot",
+    )
+]
+CLIENT = ["client_requests", "client_sender", "client_session", "greeting", "heard_reports", "obedience"]
 #: Nearest pure tests by module.
 NEAREST = {
+    **{f"robot_class/{each}": ROBOT_TESTS for each in CLIENT},
     "net/send_queue": ["net/test_send_queue.py", "net/test_expired_messages.py"],
     "net/last_words_sender": [
         "net/test_last_words_sender.py",
@@ -60,16 +70,6 @@ NEAREST = {
     "ros/hold/hold": ["ros/test_command_topics.py", "ros/test_hold_file.py", "ros/test_wish_file.py"],
     "ros/node/configured_node": ["ros/test_kept_subscriptions.py"],
     "ros/node/protocol_node": ["ros/test_stall_watch.py", "ros/test_leave.py"],
-    "robot_class/client_session": [
-        "robot_class/test_robot.py",
-        "robot_class/test_last_words.py",
-        "robot_class/test_lost_reports.py",
-        "robot_class/test_own_motions.py",
-        "robot_class/test_answers.py",
-        "robot_class/test_serial_session.py",
-        "robot_class/test_tilted_robot.py",
-        "robot_class/test_class_faults.py",
-    ],
 }
 #: Functions of the stop path in modules that do more, whose other parts need processes or concern no motion.
 STOP_PATH = {
@@ -79,8 +79,11 @@ STOP_PATH = {
     " _forget_commands _settle",
     "ros/node/configured_node": "clean_up end_subscriptions",
     "ros/node/protocol_node": "leave publish takes_commands check_age",
-    "robot_class/client_session": "tick _turn _in_turn resume lost end last_words neutral_sent _final _stopped _follow"
-    " _withheld _is_unproven _ended _drive _left _neutral_of_datagrams expires_at",
+    "robot_class/client_session": "tick _turn resume lost end last_words neutral_sent _final _stopped _follow _ended"
+    " expires_at _on _is_busy",
+    "robot_class/client_requests": "row_of on stop land",
+    "robot_class/client_sender": "take_turn next_packet drive leave last_words",
+    "robot_class/heard_reports": "live is_unproven withheld",
 }
 #: Imported once, as children inherit it. No module of the package, which may import the changed one.
 PRELOADED = ("geometry_msgs.msg", "numpy", "rclpy.lifecycle", "sensor_msgs.msg")

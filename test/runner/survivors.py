@@ -136,11 +136,6 @@ SURVIVORS: dict[str, dict[str, dict[str, str]]] = {
         "if distance <= 0.0:": {"distance <= 0.0 -> distance < 0.0": "both give 0"},
         "return math.sqrt(2.0 * BRAKING * distance)": {"2.0 * BRAKING -> 2.0 / BRAKING": "BRAKING is 1"},
     },
-    "robot_class/client_session RobotClassOperatorSession._follow": {
-        "self._watch.commanded(command if isinstance(command, BodyVelocity) else None)": {
-            "isinstance(command, BodyVelocity) -> True": "only a pilot's commands are others, and beside it is no watch"
-        },
-    },
     "ros/hold/hold Hold.poll_files": {
         "if self.state.is_unread:": {"self.state.is_unread -> True": "_settle looks again, under the lock"}
     },
@@ -159,23 +154,18 @@ SURVIVORS: dict[str, dict[str, dict[str, str]]] = {
             "False -> True": "it is not pressed, and each press sets it"
         }
     },
-    "robot_class/outstanding OutstandingPackets.__init__": {
-        "self.is_doubtful = False": {"False -> True": "an answer sets it before it is read"},
-    },
-    "robot_class/outstanding OutstandingPackets.restart": {
-        "self._window_s, self._commands, self._answers = -math.inf, 0, 0": {
-            "0 -> 1": "the first command begins a period",
-            "0 -> 1 (2)": "the first command begins a period",
-        }
-    },
     "robot_class/outstanding OutstandingPackets.sent": {
         "def sent(self, number: int, now_s: float, request: Any = None, timeout_s: float = 0.0) -> None:": {
             "0.0 -> 1.0": "not above ANSWER_S, which is the least timeout"
         }
     },
-    "robot_class/outstanding OutstandingPackets.count_command": {
-        "is_behind = self._is_unknown and SOME * self._commands < self._answers < least": {
-            "SOME * self._commands < self._answers < least -> SOME * self._commands <= self._answers < least": AT_ONE_NUMBER,
+    "robot_class/outstanding AnswerRate": {
+        "commands: int = 0": {"0 -> 1": "the first command begins a period"},
+        "answers: int = 0": {"0 -> 1": "the first command begins a period"},
+    },
+    "robot_class/outstanding AnswerRate.commanded": {
+        "is_behind = SOME * commands < answers < least * commands": {
+            "SOME * commands < answers < least * commands -> SOME * commands <= answers < least * commands": AT_ONE_NUMBER,
         }
     },
     "session/continuous_pose ContinuousPose.__init__": {

@@ -13,7 +13,8 @@ from drone_bridge.programs.operator_options import OperatorParser
 from drone_bridge.programs.options import add_ports, add_sizes
 from drone_bridge.programs.program import print_retry, run_program
 from drone_bridge.programs.script import PlannedCommands, Script
-from drone_bridge.robot_class.client_session import OperatorParameters, RobotClassOperatorSession
+from drone_bridge.robot_class.client_session import RobotClassOperatorSession
+from drone_bridge.robot_class.heard_reports import OperatorParameters
 from drone_bridge.robot_class.links import client_link, login_text
 from drone_bridge.robot_class.robot import (
     Robot,

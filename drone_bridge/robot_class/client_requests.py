@@ -1,0 +1,250 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ClientRequests: which requests to a robot are sent, when, and which answer of the robot is whose. Pure.
+
+A request moves the robot unless it is declared not to. To land, to cut the motors (ENDS_FLIGHT) and to end a motion
+ends something: that is always accepted. The first row of the table that applies decides:
+
+| event | request | situation | then | answer |
+|---|---|---|---|---|
+| called | any | no link | refuse | No robot is connected. |
+| called | moves, other | silence | refuse | {peer} is not connected yet, or silent. |
+| called | any | stale | refuse | The request is stale: the bridge was suspended meanwhile. Call again. |
+| called | moves, other | pending | refuse | {name} is already pending. |
+| called | moves | unproven | refuse | {peer} gets neutral until a report of it is decoded: \
+none was since it was greeted. |
+| called | moves | disobeys | refuse | {disobeys} |
+| called | moves, other | an answer is outstanding | wait |  |
+| called | ends | pending | repeat | {name} was called again. |
+| called | any | any | send |  |
+| its turn | moves | hold | refuse | {name} had to wait, and was not sent. Please call again. |
+| its turn | any | stale | refuse | {name} had to wait, and was not sent. Please call again. |
+| its turn | any | any | send |  |
+
+One from before a stall is stale, but not one that ends something: that is also sent if a stall begins before it is. An
+emergency is stale after EMERGENCY_AGE_S. A stream that has stalled drops an emergency then, and other requests but
+`land` when the caller gets the outcome.
+
+A request is sent once, and once more at each further call if it is repeated, as datagrams get lost. Its outcome is the
+robot's answer within `timeout_s`, or that it was sent. From a robot that is declared to answer each packet, answers are
+matched by name or order, so that a request gets its own one, which is a failure if it is rejected.
+
+From others, an answer without a name is the outcome of the longest pending request only if it can be no other's. Such
+others are steps of the greeting, video and `stop` (for ANSWERS_S), automatic landings, and requests that were repeated
+or given up (for `timeout_s`); and the last answer that came unasked, for ANSWERS_S, as some robots answer commands. On
+datagrams and lines, several pending requests have their outcomes once all are answered. If order does not tell until
+`timeout_s`, the outcome is that it is unknown.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from drone_bridge.robot_class.client_sender import ClientSender
+from drone_bridge.robot_class.greeting import ANSWERS_S
+from drone_bridge.robot_class.heard_reports import UNPROVEN
+from drone_bridge.robot_class.outstanding import ALL, MOST, AnswerRate
+from drone_bridge.robot_class.returned import described
+from drone_bridge.robot_class.robot import Answer
+from drone_bridge.session.session import EMERGENCY_AGE_S, FINAL_REPEATS, LAND, Actions, Outcome, Request
+
+#: Number of packets whose answers are no outcome.
+MOST_OTHERS = 64
+#: Period of the request to land.
+LAND_S = 1.0
+#: Sentences: the outcome of a request without an answer that is certainly its own.
+UNANSWERED = "The robot did not answer, or perhaps another packet."
+UNKNOWN = "It is unknown whether it executes {}."
+
+
+STALE = "The request is stale: the bridge was suspended meanwhile. Call again."
+UNSENT = "{name} had to wait, and was not sent. Please call again."
+#: Event, requests, situation, what is done, and the answer.
+ROWS = (
+    ("called", "any", "no link", "refuse", "No robot is connected."),
+    ("called", "moves, other", "silence", "refuse", "{peer} is not connected yet, or silent."),
+    ("called", "any", "stale", "refuse", STALE),
+    ("called", "moves, other", "pending", "refuse", "{name} is already pending."),
+    ("called", "moves", "unproven", "refuse", UNPROVEN),
+    ("called", "moves", "disobeys", "refuse", "{disobeys}"),
+    ("called", "moves, other", "an answer is outstanding", "wait", ""),
+    ("called", "ends", "pending", "repeat", "{name} was called again."),
+    ("called", "any", "any", "send", ""),
+    ("its turn", "moves", "hold", "refuse", UNSENT),
+    ("its turn", "any", "stale", "refuse", UNSENT),
+    ("its turn", "any", "any", "send", ""),
+)
+
+
+def row_of(event: str, kind: str, found: Collection[str]) -> tuple[str, str]:
+    """Return what is done, and the answer, for an event, a kind of request, and the situations that apply."""
+    rows = (row for row in ROWS if row[0] == event and (row[1] == "any" or kind in row[1]))
+    return next((then, answer) for _, _, situation, then, answer in rows if situation in ("any", *found))
+
+
+class _Asked(NamedTuple):
+    """Request that awaits its answer, or first its turn."""
+
+    request: Request
+    until_s: float
+    waits: bool
+
+
+class ClientRequests:
+    """Requests to one robot."""
+
+    def __init__(self, sender: ClientSender) -> None:
+        """Start without any."""
+        self._sender = sender
+        #: Requests that await their answer or their turn by name, the longest pending first.
+        self.asked: dict[str, _Asked] = {}
+        #: Packets whose answer is no outcome if it has no name: how long, and the name of its request, or "".
+        self.others: list[tuple[float, str]] = []
+        self._unasked = Answer(""), -math.inf  # newest answer that was for nothing, and its time
+        self._held: list[Answer] = []  # answers on datagrams, until each pending request has one
+        #: Time of the newest request to land that the limits require.
+        self.land_s = -math.inf
+        #: How many commands, and answers for no request.
+        self.rate = AnswerRate()
+
+    @property
+    def waiting(self) -> Request | None:
+        """The request whose turn is next."""
+        return next((each.request for each in self.asked.values() if each.waits), None)
+
+    def on(self, event: str, request: Request, found: set[str], now_s: float, until_s: float, **facts: str) -> Actions:
+        """Handle a request by the row that applies. Its Outcome follows now or later.
+
+        `found` are the situations but "pending", `until_s` is when it expires, `facts` are for answers. It is sent
+        after the `stop` of the one before if it moves the robot.
+        """
+        name, sender, earlier = request.name, self._sender, self.asked.get(request.name)
+        robot = sender.end.robot
+        asked, ends = robot.all_requests[name], name in robot.always_accepted
+        moves = asked.moves and not ends
+        kind = "ends" if ends else "moves" if moves else "other"
+        then, answer = row_of(event, kind, found | ({"pending"} if earlier else set()))
+        refused = Outcome(request, False, answer.format(name=name, **facts))
+        given_up_s = now_s + (asked.timeout_s or EMERGENCY_AGE_S)
+        if then != "refuse" and (asked.timeout_s or robot.answered):
+            self.asked[name] = _Asked(request, given_up_s, then == "wait")
+        elif event == "its turn":
+            del self.asked[name]
+        if then in ("refuse", "wait"):
+            return [refused] if then == "refuse" else []
+        try:
+            data = asked.encoded(robot)
+        except Exception as error:
+            self.asked.pop(name, None)
+            return [Outcome(request, False, f"{name} can't be encoded: {described(error)}.")]
+        decides, until_s = None if asked.timeout_s or robot.answered else request, until_s if ends else given_up_s
+        stopped = self.stop(now_s) if moves else []
+        sent = sender.send(data, now_s, request, until_s=until_s, outlasts_stalls=ends, request=decides)
+        if data in sender.stops:
+            sender.stops = []
+        elif moves:
+            sender.stops = [asked.stop or robot.stop] * (1 if sender.is_stream else FINAL_REPEATS)
+        if then != "repeat" or not earlier:
+            return [*stopped, *sent]
+        self.expect_other(now_s + asked.timeout_s, name)
+        return [*sent, replace(refused, request=earlier.request)]
+
+    def stop(self, now_s: float, *, is_busy: bool = False) -> Actions:
+        """Send what ends a motion that a request began, if it is due. A repeat waits for answers (`is_busy`)."""
+        sender, requests = self._sender, self._sender.end.robot.all_requests.values()
+        is_repeat = not sender.is_stream and len(sender.stops) < FINAL_REPEATS
+        if not sender.stops or (is_repeat and is_busy):
+            return []
+        stop = sender.stops.pop()
+        if any(each.timeout_s and each.packet == stop for each in requests):
+            self.expect_other(now_s + ANSWERS_S)
+        return sender.send(stop, now_s)
+
+    def land(self, now_s: float, *, is_busy: bool) -> Actions:
+        """Send the request to land, once per LAND_S. A repeat waits for answers (`is_busy`)."""
+        request = self._sender.end.robot.all_requests.get(LAND)
+        if request is None or now_s < self.land_s + LAND_S * (1 + is_busy):
+            return []
+        self.land_s = now_s
+        self.expect_other(now_s + request.timeout_s, LAND)
+        return self._sender.send(request.encoded(self._sender.end.robot), now_s)
+
+    def ask_video(self, now_s: float) -> Actions:
+        """Ask for the video, unless answers are awaited."""
+        camera = self._sender.end.robot.camera
+        if self.asked or camera is None:
+            return []
+        self.expect_other(now_s + ANSWERS_S)
+        return self._sender.send(camera.ask, now_s)
+
+    def give_up(self, sentence: str, now_s: float, *, is_all: bool = True) -> Actions:
+        """Give up the requests that had to be answered by now, or all. A later answer to one is no other's outcome."""
+        late = [name for name, asked in self.asked.items() if is_all or now_s > asked.until_s]
+        for name in late:
+            self._held = []
+            self.expect_other(now_s + self._sender.end.robot.all_requests[name].timeout_s, name)
+        return [Outcome(self.asked.pop(name).request, False, f"{sentence} {UNKNOWN.format(name)}") for name in late]
+
+    def expect_other(self, until_s: float, name: str = "") -> None:
+        """Record a packet whose answer until this time is no outcome. `name`: that of its request."""
+        self.others = [*self.others[-MOST_OTHERS:], (until_s, name)]
+
+    def is_other(self, answer: Answer, now_s: float) -> bool:
+        """Return whether an answer may be another packet's than the longest pending request's: then it decides nothing.
+
+        One like the last that came for nothing, within ANSWERS_S, is of those: the robot answers its commands.
+        """
+        if answer.name:
+            return False
+        if is_like := answer == self._unasked[0] and now_s <= self._unasked[1] + ANSWERS_S:
+            self._expect_like(answer, now_s)
+        return is_like or self.take_other(now_s)
+
+    def take_other(self, now_s: float) -> bool:
+        """Remove the first packet whose answer is no outcome. Return whether there was one."""
+        first = next(iter(self.asked), None)
+        if other := next((each for each in self.others if now_s <= each[0] and each[1] != first), None):
+            self.others.remove(other)
+        return other is not None
+
+    def _expect_like(self, answer: Answer, now_s: float) -> None:
+        """Record an answer for nothing."""
+        self._unasked, self.rate = (answer, now_s), self.rate.answered()
+
+    def answer(self, answer: Answer, now_s: float) -> Actions:
+        """Return the outcomes that an answer decides.
+
+        Without a name it is the longest pending request's. Datagrams get lost: there, several pending requests have
+        their outcomes once all are answered.
+        """
+        names, answers = [answer.name], [answer]
+        if not answer.name:
+            names, answers = list(self.asked), [*self._held, answer]
+            self._held = answers if not self._sender.is_stream and len(answers) < len(names) else []
+            if self._held:
+                return []
+        outcomes = []
+        for name, each in zip(names, answers, strict=False):
+            if asked := self.asked.pop(name, None):
+                sentence = each.reason or ("ok" if each.is_success else "The robot refused the request.")
+                outcomes.append(Outcome(asked.request, each.is_success, sentence))
+        if not outcomes:
+            self._expect_like(answer, now_s)
+        return outcomes
+
+    def count_command(self, now_s: float) -> None:
+        """Count a command, with whose number those of answers are compared if a class does not declare `answered`."""
+        least = ALL if self._sender.is_stream else MOST
+        self.rate = self.rate.commanded(now_s, least if self._sender.end.robot.answered is None else 0.0)
+
+    def match(self, meaning: Any, now_s: float) -> Actions:
+        """Handle the answer to a packet, of any meaning, of a robot that answers each one."""
+        answer = meaning if isinstance(meaning, Answer) else Answer("")
+        request, is_doubtful = self._sender.outstanding.answered(now_s, answer.name)
+        if not any(each.request is request for each in self.asked.values()):
+            return []
+        if is_doubtful:
+            answer = Answer("", False, f"{UNANSWERED} {UNKNOWN.format(request.name)}")
+        return self.answer(replace(answer, name=request.name), now_s)

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Greeting: the steps of a description's `handshake`, and the answers that they await. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from drone_bridge.robot_class.connection import Packet, StatePacket
+from drone_bridge.robot_class.robot import Robot, Step, step_bytes
+
+AGAIN_S = 0.5
+#: How long a step may be answered. An earlier one has reached nobody: the robot was switched off.
+ANSWERS_S = 2.0
+#: Errors in a greeting. Whatever it raises, the robot is not driven until it ends.
+ANY_ERROR = (Exception, SystemExit)
+
+
+class Greeting:
+    """One greeting of a robot."""
+
+    def __init__(self, now_s: float) -> None:
+        """Start before the first step, which is due AGAIN_S from now if it is not sent before."""
+        self._steps: Iterator[Step] | None = None
+        #: Step that awaits its answer, and the test of it.
+        self.pending: tuple[bytes | Callable[[], bytes], Callable[[bytes], bool]] | None = None
+        #: Time at which the pending step is sent again.
+        self.again_s = now_s + AGAIN_S
+        #: Whether it is interrupted by a landing that the limits require.
+        self.is_landing = False
+        self._heard = b""  # newest packet that does not answer the pending step
+
+    def proceed(self, robot: Robot, now_s: float, *, is_answered: bool) -> Iterator[bytes]:
+        """Yield the pending step again, or what follows it, to the next one with an answer or the end.
+
+        Raises ANY_ERROR.
+        """
+        self.again_s = now_s + AGAIN_S
+        if self.pending and not is_answered:
+            yield step_bytes(self.pending[0])
+            return
+        self.pending, self._heard, self._steps = None, b"", self._steps or robot.handshake()
+        for step in self._steps:
+            self.pending = None if isinstance(step, bytes) else step
+            yield step_bytes(step if isinstance(step, bytes) else step[0])
+            if self.pending:
+                return
+
+    def is_answer(self, data: bytes) -> bool:
+        """Return whether a packet answers the pending step. A test that fails says no."""
+        try:
+            return self.pending is not None and self.pending[1](data)
+        except ANY_ERROR:
+            return False
+
+    def hear(self, packet: Packet) -> None:
+        """Record a packet that does not answer the pending step. Reports tell the least."""
+        if packet.data.strip():
+            self._heard = (isinstance(packet, StatePacket) and self._heard) or packet.data
+
+    def facts(self, disobeys: str, *, is_secret: bool) -> dict[str, str]:
+        """Return the step that awaits its answer, unless it is secret, and what the robot sends instead, if anything.
+
+        `disobeys`: why it does not obey, by its reports.
+        """
+        if not (self._heard and self.pending):
+            return {}
+        is_shown = isinstance(self.pending[0], bytes) and not is_secret  # of which a step may have any part
+        sent = f"it reports that {disobeys}" if disobeys else f"it has sent {self._heard!r:.80}"
+        return {"step": f"{self.pending[0]!r:.60}" if is_shown else "a step", "sent": sent}
