@@ -35,6 +35,11 @@ class BodyVelocity:
         """Roll, pitch and turn, rad/s."""
         return self.roll, self.pitch, self.turn
 
+    @property
+    def components(self) -> tuple[float, float, float, float, float, float]:
+        """All six."""
+        return self.forward, self.left, self.up, self.roll, self.pitch, self.turn
+
     def with_linear(self, linear: Triple) -> BodyVelocity:
         """Return the same rotation with another linear velocity, m/s."""
         return BodyVelocity(*linear, self.roll, self.pitch, self.turn)

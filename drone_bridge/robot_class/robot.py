@@ -29,7 +29,7 @@ import math
 import re
 import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import astuple, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import partial
 from typing import Any, ClassVar, TypeVar
@@ -529,7 +529,7 @@ def encoded(end: Robot, command: Command | None) -> bytes:
 
 def finite_command(command: CommandT) -> CommandT:
     """Return a command with float components. Raises ValueError if one is not finite, TypeError if not a number."""
-    components = [float(part) for part in (command if isinstance(command, Shares) else astuple(command))]
+    components = [float(part) for part in (command if isinstance(command, Shares) else command.components)]
     if not all(map(math.isfinite, components)):
         raise ValueError(f"{command} is not finite")
     limit = 1.0 if isinstance(command, Shares) else math.inf
@@ -549,7 +549,7 @@ def clamped(robot: type[Robot], velocity: BodyVelocity) -> BodyVelocity:
 
 def as_commanded(robot: type[Robot], command: CommandT, *, is_back: bool = False) -> CommandT:
     """Return a command at the robot's end as its client gave it: by `max_speeds`, not by `served_speeds`. Or back."""
-    if not isinstance(command, BodyVelocity):
+    if not (robot.served_speeds and isinstance(command, BodyVelocity)):
         return command
     pairs = ((axis, robot.max_speeds[axis], served) for axis, served in robot.served_speeds.items())
     speeds = {AXES[axis]: served / most if is_back else most / served for axis, most, served in pairs}

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import astuple, replace
+from dataclasses import replace
 from typing import Any
 
 from drone_bridge.motion.body_velocity import BodyVelocity
@@ -87,7 +87,7 @@ def _scan(value: Any) -> tuple[float, ...]:
 def _velocity(value: Any) -> BodyVelocity | None:
     if not isinstance(value, BodyVelocity):
         raise TypeError
-    if any(FASTEST < abs(each) < math.inf for each in astuple(value)):
+    if any(FASTEST < abs(each) < math.inf for each in value.components):
         raise ValueError
     try:
         return finite_command(value)

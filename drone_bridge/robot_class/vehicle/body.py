@@ -3,7 +3,6 @@
 
 import cmath
 import math
-from dataclasses import astuple
 
 from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.motion.planar_pose import PlanarPose
@@ -51,7 +50,7 @@ class EmulatedBody:
 
     @property
     def is_moving(self) -> bool:
-        return any(abs(part) > STANDING for part in astuple(self.velocity))
+        return any(abs(part) > STANDING for part in self.velocity.components)
 
     def begin_in_the_air(self) -> None:
         """Hover, as after a takeoff."""
@@ -83,7 +82,7 @@ class EmulatedBody:
             self._tilt(wanted, seconds)
         else:
             share = min(1.0, seconds / RESPONSE_S)
-            pairs = zip(astuple(self.velocity), astuple(wanted), strict=True)
+            pairs = zip(self.velocity.components, wanted.components, strict=True)
             self.velocity = BodyVelocity(*(now + share * (then - now) for now, then in pairs))
             self.roll = self.pitch = 0.0
         cos, sin = math.cos(self.heading), math.sin(self.heading)

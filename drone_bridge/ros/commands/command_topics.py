@@ -7,7 +7,7 @@ Streams (`cmd_vel`, `cmd_vel_stamped`, raw commands) are taken by the executor o
 
 import math
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import astuple, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, Generic
 
@@ -259,7 +259,7 @@ class CommandTopics(Generic[RawT]):
         rest = {axis: value for axis, field in self._unsupported.items() if (value := getattr(velocity, field))}
         if not rest:
             return velocity
-        least = max(ROUNDING, NEGLIGIBLE * max(map(abs, astuple(velocity))))
+        least = max(ROUNDING, NEGLIGIBLE * max(map(abs, velocity.components)))
         asked = {axis: value for axis, value in rest.items() if abs(value) > least}
         if asked:
             self._node.report.counts["commands_on_unsupported_axes"] += 1
