@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from drone_bridge.controllers.goals import session as module
-from drone_bridge.controllers.goals.guides import GoalParameters
+from drone_bridge.controllers.goals.guides import GoalParameters, RestDetector
 from drone_bridge.controllers.goals.requests import GoalFence, GoalPose, GoalRequest
 from drone_bridge.controllers.goals.session import ENDINGS, STOPPING_S, EndEvent, Goal, GoalSession, GoalStage
 from drone_bridge.controllers.vehicle_pose import VehiclePose
@@ -122,3 +122,13 @@ def test_a_landing_goes_on_unless_it_needs_commands_that_are_not_followed(event,
         step()
         world.run(0.1)
     assert world.ended == (["HELD"] if needs_commands else [])
+
+
+@pytest.mark.parametrize(("period_s", "sinks_m", "rests"), [(0.1, 0.0, True), (1.0, 0.017, False), (60.0, 0.0, False)])
+def test_rest_is_shown_by_several_poses(period_s, sinks_m, rests):
+    """A simulator that waits for commands sends one frame per second, between which it sinks by 0.5 m/s * 1/30 s."""
+    detector, turned = RestDetector(), np.eye(3)
+    poses = [VehiclePose(np.array([0.0, 0.0, 2.0 - sinks_m * number]), turned) for number in range(60)]
+    seen = [detector.is_seen(turn * 0.05, poses[int(turn * 0.05 / period_s)]) for turn in range(100)]
+    assert seen[-1] is rests
+    assert not any(seen[:20])

@@ -26,6 +26,8 @@ from drone_bridge.parameter_fields import parameter
 # A vehicle is at rest if its height changes by at most STANDING_M in STANDING_S.
 STANDING_M = 0.03
 STANDING_S, AVERAGED_S = 1.0, 0.5
+#: Poses of a vehicle at rest that show it.
+STANDING_POSES = 5
 #: A vehicle that has risen by more has taken off; one that rests higher above a known ground has not landed, m.
 RISES_M, NEAR_GROUND_M = 0.2, 0.6
 #: Longest descent to an unknown ground, m: no drone is allowed to fly higher.
@@ -343,18 +345,25 @@ class LandGuide:
 
 
 class RestDetector:
-    """Detector of vertical rest, by the height, averaged over AVERAGED_S: that of a barometer is noisy."""
+    """Detector of vertical rest, by the height, averaged over AVERAGED_S: that of a barometer is noisy.
+
+    Several poses show it: one that stays the newest shows nothing, and a vehicle in slow motion reports seldom.
+    """
 
     def __init__(self) -> None:
         self._height, self._average, self._seen_s = math.nan, 0.0, math.nan
+        self._newest: VehiclePose | None = None
+        self._same = 0
         self._settling = Debouncer(STANDING_S)
 
     def is_seen(self, now_s: float, measured: VehiclePose) -> bool:
         """Return whether the height has hardly changed for a while."""
-        height, step_s, self._seen_s = float(measured.position[2]), now_s - self._seen_s, now_s
-        kept = math.exp(-step_s / AVERAGED_S) if step_s >= 0.0 else 0.0  # NaN: the first one
-        self._average = height + kept * (self._average - height)
-        is_same = abs(self._average - self._height) <= STANDING_M
-        if not is_same:
-            self._height = self._average
-        return self._settling.has_lasted(now_s, is_same)
+        if measured is not self._newest:
+            self._newest = measured
+            height, step_s, self._seen_s = float(measured.position[2]), now_s - self._seen_s, now_s
+            kept = math.exp(-step_s / AVERAGED_S) if step_s >= 0.0 else 0.0  # NaN: the first one
+            self._average = height + kept * (self._average - height)
+            self._same += 1
+            if not abs(self._average - self._height) <= STANDING_M:
+                self._height, self._same = self._average, 0
+        return self._settling.has_lasted(now_s, self._same > 0) and self._same >= STANDING_POSES

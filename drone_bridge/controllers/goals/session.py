@@ -106,11 +106,17 @@ class EndEvent(Enum):
     """Event that ends a goal: its text in the table, and the message to the client."""
 
     CANCELED = "its client cancels it", "Canceled."
-    LATE = "a prerequisite is missing for `patience`", "No {goal.missing} was received within {patience:g} s."
+    LATE = (
+        "a prerequisite is missing for `patience`",
+        "No {goal.missing} was received within {patience:g} s: the bridge's diagnostics say why.",
+    )
     OUTSIDE = "a pose is outside of the fence", "{goal.outside}"
     LEFT = "no client is there any more", "the client of the last goal has gone"
     RESTARTED = "the pose of the odometry began again, and it is no landing", _RESTARTED
-    SILENT = "odometry is silent for `patience`", "No odometry was received for {patience:g} s."
+    SILENT = (
+        "odometry is silent for `patience`",
+        "No odometry was received for {patience:g} s: the bridge's diagnostics say why.",
+    )
     DOUBTED = "the vehicle's place is doubted, and it is no landing", _DOUBTED
     HELD = "the vehicle is held, and it needs commands", f"The vehicle is held: {Obstacle.HOLD.remedy()}."
     HELM = "a person is at the helm, and it needs commands", Obstacle.HELM.sentence()
