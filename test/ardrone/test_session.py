@@ -269,6 +269,17 @@ def test_another_program_that_takes_navdata_away_is_named():
     assert not talk.session.problems[0]
 
 
+def test_navdata_that_were_overtaken_have_arrived(talk):
+    """As in a burst over Wi-Fi: each second one comes after the next one."""
+    for _ in range(60):
+        talk.now_s += 0.07
+        late, first = (talk.drone.navdata(talk.now_s + ahead_s)[0] for ahead_s in (0.0, 0.07))
+        for data in (first, late):
+            talk.session.receive(data, codec.NAVDATA, talk.now_s)
+        talk.now_s += 0.07
+    assert not talk.session.problems[0]
+
+
 def test_a_climb_that_ends_at_the_drones_own_altitude_max_is_named():
     talk = Talk(WantedSetting(codec.setting("control:altitude_max", 2000))).flying()
     talk.drone.flight.position[2] = 1.9

@@ -222,6 +222,7 @@ class ArdroneClientSession(Session):
             return self._taken(now_s)
         before = self.watch.navdata if self.state == CONNECTED else None
         if (place := place_of(navdata, before)) == LATE:
+            self.watch.count_late()
             return [Note(LATE)]
         self._effects += [Note(each) for each in (REPORTS, place) if each]
         is_news = before is None or navdata.state != before.state

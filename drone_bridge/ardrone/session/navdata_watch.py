@@ -109,6 +109,11 @@ class NavdataWatch:
         """Count navdata anew, after silence or a stall."""
         self._counted = None
 
+    def count_late(self) -> None:
+        """Count navdata that were overtaken: they have arrived."""
+        if self._counted:
+            self._counted = *self._counted[:2], self._counted[2] + 1
+
     def is_due(self, navdata: Navdata, before: Navdata | None, now_s: float) -> bool:
         """Count navdata, and return whether it is time to follow them."""
         if not self._counted or not before or navdata.sequence <= before.sequence:
