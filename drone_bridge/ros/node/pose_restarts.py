@@ -17,8 +17,8 @@ from drone_bridge.session.continuous_pose import POSE_RESTARTS, ContinuousPose
 ODOM_RESTARTS = "odom_restarts"
 
 
-def make_pose(node: ProtocolNode, max_speed: float, max_turn_rate: float) -> ContinuousPose:
-    """Return the pose for a bridge's session, and publish its restarts until cleanup. Maxima in m/s and rad/s."""
+def report_restarts(node: ProtocolNode) -> None:
+    """Publish the restarts of a pose until cleanup. The first message already ends goals from before a new bridge."""
     publisher = node.create_publisher(UInt32, ODOM_RESTARTS, latched(), event_callbacks=NO_EVENTS)
     node.cleanup.callback(node.destroy_publisher, publisher)
 
@@ -28,6 +28,11 @@ def make_pose(node: ProtocolNode, max_speed: float, max_turn_rate: float) -> Con
 
     node.when_counted(POSE_RESTARTS, publish)
     publish()
+
+
+def make_pose(node: ProtocolNode, max_speed: float, max_turn_rate: float) -> ContinuousPose:
+    """Return the pose for a bridge's session, and publish its restarts until cleanup. Maxima in m/s and rad/s."""
+    report_restarts(node)
     return ContinuousPose(node.observed, max_speed, max_turn_rate)
 
 
