@@ -6,6 +6,7 @@ import math
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from dronegui_operator import FLYING, HOVERING, LANDED, DroneGuiOperator
+from geometry_msgs.msg import Twist
 from nav_msgs.msg import Odometry
 from processes import Process
 from rclpy.qos import DurabilityPolicy, QoSProfile
@@ -51,6 +52,7 @@ def test_navdata_follows_the_topics_and_ends_with_them(ros, serve, operator):
     flying = ros.node.create_publisher(Bool, "flying", LATCHED)
     flying.publish(Bool(data=False))
     reports = ros.subscribe(DiagnosticArray, "/diagnostics")
+    ros.subscribe(Twist, "cmd_vel")  # as a drone's node
     server = serve()
     operator.keep_sending()
     server.wait_for_line("no topic provides the drone's motion.* imu/data")
