@@ -76,7 +76,7 @@ def test_a_command_passes_few_functions(ros, free_port, start, most):
     ("start", "topic", "kind", "most"), [(telemetry, "imu/data", Imu, 95), (robot, "battery_state", BatteryState, 87)]
 )
 def test_a_measurement_passes_few_functions(ros, free_port, start, topic, kind, most):
-    with PathTrace(is_published(topic)) as trace, contextlib.ExitStack() as stack:
+    with PathTrace(is_published(topic), beside=["net/wire_log:tap"]) as trace, contextlib.ExitStack() as stack:
         peer, speak = start(ros, free_port)
         stack.callback(peer.close)
         ros.subscribe(kind, topic)
