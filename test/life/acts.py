@@ -28,7 +28,7 @@ class Acts:
         self.say(f"{self.number}. {actor} {text}")
 
     def say(self, text):
-        self.newest_s = self._life.now_s
+        self.newest_s, self._life.drowsy_s = self._life.now_s, 0.0
         self.script.append((self._life.lived_s, text))
 
     def play(self, act):

@@ -22,6 +22,9 @@ from drone_bridge.net.link_loop import ReceivedData
 
 PCMD = re.compile(rb"AT\*PCMD(?:_MAG)?=\d+,(-?\d+),(-?\d+),(-?\d+),(-?\d+),(-?\d+)")
 
+#: Flight time after which an emulated battery is low, s.
+LOW_S = 0.85 * 720.0 - 10.0
+
 
 class ArDroneVehicle(FlyingVehicle):
     """What both have in common: the flight. Told are shares of the deflections, forward, left, up and turning left."""
@@ -41,6 +44,10 @@ class ArDroneVehicle(FlyingVehicle):
         super().switch_off(closes=closes)
         self.flight = ardrone.ArDroneFlight(0.2, self.life.seed)  # carried home
 
+    def switch_on(self):
+        self.flight._wind._steady[:2] = self.wind
+        super().switch_on()
+
     @property
     def phase(self):
         return self.flight.phase.value
@@ -54,7 +61,7 @@ class ArDroneVehicle(FlyingVehicle):
         return math.hypot(*self.flight.velocity.tolist()) if self.phase == "flying" else 0.0
 
     def conditions(self):
-        return "landing", "emergency"
+        return "landing", "emergency", *(("battery",) if self.flight.flown_s > LOW_S else ())
 
 
 class ArdroneEnd(DatagramEnd):
@@ -111,9 +118,13 @@ class DroneguiVehicle(ArDroneVehicle):
     name, bridge = "dronegui", DroneGuiBridge
     parameters = {"video_port": 0}  # noqa: RUF012
 
+    def __init__(self, life):
+        super().__init__(life)
+        self._is_bootstrapped = life.rng.random() < 0.8
+
     def start(self):
         options = dronegui.parse(["--no-video", "--bootstrapped"])
-        dialect = dronegui.GuiDialect(navdata_port=options.navdata_port, is_bootstrapped=True)
+        dialect = dronegui.GuiDialect(navdata_port=options.navdata_port, is_bootstrapped=self._is_bootstrapped)
         link = self.wire.end(SERVER)
         link.loopback_host = "127.0.0.1"
         self.program = dronegui.GuiProgram(self.flight, dialect, link, options, None)

@@ -13,6 +13,7 @@ from vehicle import Told, Vehicle
 from virtual_link import SERVER
 from virtual_time import Process
 
+from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.net.connector import Cancellation
 from drone_bridge.robot_class.bridge import make_node
 from drone_bridge.robot_class.robot import further_links, is_stream, sized
@@ -26,12 +27,15 @@ from drone_bridge.robots.neato import Neato
 from drone_bridge.robots.pioneer import Pioneer
 from drone_bridge.robots.robomaster import RoboMaster
 
+#: Time after which an emulated battery is low, s.
+LOW_S = 0.85 * 3600.0 - 10.0
+
 
 class ClassVehicle(Vehicle):
     """Base class of one robot's vehicle. `SERVICES` are payloads of its requests, as the wire must have them."""
 
     robot, LAG_S, RECONNECTS_S = None, 0.3, 12.0
-    SERVICES = {}  # noqa: RUF012
+    SERVICES, LONGEST_STEP_S = {}, 0.26
 
     def __init_subclass__(cls):
         if robot := cls.robot:
@@ -57,12 +61,18 @@ class ClassVehicle(Vehicle):
         )
         world.loop = make_loop(f"{self.name} emulator", link, world.session, world, world.clock)
         world.loop.start()
+        self._stepped_s = self.life.now_s
         Process.current.every(emulator.STEP_S, self._step)
 
     def _step(self):
-        self.world.step(emulator.STEP_S)
+        """Advance by the steps that are due: several if the life is drowsy."""
+        seconds, self._stepped_s = self.life.now_s - self._stepped_s, self.life.now_s
+        steps = round(min(seconds, self.LONGEST_STEP_S) / emulator.STEP_S)
+        self.world.step(emulator.STEP_S * steps)
 
     def hear(self, data, source):
+        if self.life.now_s - self._stepped_s > 2 * emulator.STEP_S and not self.process.is_stalled:
+            self._step()  # as the life was drowsy
         buffer = self._buffers.get(source, b"") + data if self.is_stream else data
         while size := self.size_of(buffer):
             packet, buffer = buffer[:size], buffer[size:]
@@ -91,6 +101,10 @@ class ClassVehicle(Vehicle):
         got = self.world.body.velocity
         return Told(got.forward, got.left, got.up, got.turn)
 
+    def conditions(self):
+        is_low = self.world.body.time_s > LOW_S
+        return (*super().conditions(), *(("battery",) if is_low else ()))
+
     def roots(self):
         return (self.world.session,)
 
@@ -105,6 +119,25 @@ class Create2Vehicle(ClassVehicle):
     robot = Create2
     SIZES = {128: 1, 131: 1, 135: 1, 140: 5, 143: 1, 145: 5, 173: 1}  # noqa: RUF012 - of the opcodes that a bridge sends
     SERVICES = {"beep": bytes([140, 0, 1, 72, 16])}  # noqa: RUF012
+    is_lifted = False
+
+    def __init__(self, life):
+        super().__init__(life)
+        vehicle, sensor, decode = self, Create2.sensor, Create2.decode_command
+
+        def read(self, number):
+            """Let a dropped wheel end the safe mode, as the real one does."""
+            self.mode = 1 if vehicle.is_lifted else self.mode
+            return bytes([12 * vehicle.is_lifted]) if number == 7 else sensor(self, number)
+
+        def drive(self, packet):
+            return BodyVelocity() if vehicle.is_lifted and packet[0] == 145 else decode(self, packet)
+
+        self.robot = type("Create2", (self.robot,), {"sensor": read, "decode_command": drive})
+
+    def lift(self, begins):
+        self.is_lifted = begins
+        self.tell(Told())
 
     def size_of(self, data):
         if not data:
@@ -114,7 +147,7 @@ class Create2Vehicle(ClassVehicle):
         return size if len(data) >= size else 0
 
     def decoded(self, packet):
-        if packet[0] == 173:
+        if packet[0] == 173 or (packet[0] == 145 and self.is_lifted):
             return Told()
         if packet[0] != 145:
             return None

@@ -21,6 +21,8 @@ class FlyingVehicle(Vehicle):
     HEIGHT_M, STANDING, LANDING = 0.5, (), ()
 
     phase, height, speed = "", 0.0, 0.0
+    #: Steady wind, m/s along x and y.
+    wind = 0.0, 0.0
 
     @property
     def stands(self):

@@ -12,20 +12,31 @@ from invariants import Invariants
 from nature import Nature
 from pilot import Pilot
 from user import User
+from vehicle import ZERO
 from virtual_link import CLIENT
 from virtual_ros import Graph, VirtualNode, node_of
 from virtual_time import BrokenInvariantError, Process, VirtualTime
+
+#: Time without anything from which a life is drowsy, s, and the period of what is periodic then: less than a stall.
+IDLE_S, DROWSY_S = 8.0, 0.25
 
 
 class Home:
     """Everything of one life, by its seed."""
 
-    def __init__(self, life, make_vehicle, *, mean_s=120.0, limit=None):
-        """Prepare a life. `limit` is the number of its acts; `mean_s` see Nature."""
+    def __init__(self, life, make_vehicle, *, mean_s=120.0, limit=None, is_healthy=False):
+        """Prepare a life. `limit` is the number of its acts; `mean_s` see Nature.
+
+        `is_healthy`: a drone only flies, in steady wind, and neither is switched off.
+        """
+        self.is_healthy = is_healthy
         self.life, self.graph, self.vehicle = life, Graph(life), make_vehicle(life)
         self.network, self.acts, self.intent = self.vehicle.network, Acts(life, limit), Intent(life)
         self.lines, self.line_counts = deque(maxlen=1000), Counter()
-        self.bridge, self.bridge_runs, self.ended_s, self.requests = None, 0, -math.inf, []
+        if is_healthy:
+            speed, towards = life.rng.uniform(0.0, 4.0), life.rng.uniform(0.0, math.tau)
+            self.vehicle.wind = speed * math.cos(towards), speed * math.sin(towards)
+        self.bridge, self.bridge_runs, self.dozed_s, self.requests = None, 0, life.now_s, []
         self.nature, self.pilot, self.user = Nature(self, mean_s), Pilot(self), User(self)
         self.invariants = Invariants(self)
 
@@ -33,9 +44,19 @@ class Home:
         self.vehicle.switch_on()
         self.start_bridge()
         self.start_controller()
+        self.life.every(1.0, self._doze)
         self.invariants.begin()
         self.acts.play(self.user.live())
         self.acts.play(self.nature.live())
+
+    def _doze(self):
+        """Let what is periodic wait for longer while nobody acts, nothing moves, and nothing is disturbed."""
+        wanted, for_s = self.intent.wanted()
+        idle_s = min(for_s, self.life.now_s - self.acts.newest_s, self.nature.calm_s - self.vehicle.RECONNECTS_S)
+        is_still = wanted == ZERO and not self.intent.is_commanded and not self.intent.is_goal_open
+        is_idle = is_still and idle_s > IDLE_S and self.vehicle.rests and not self.requests
+        if (drowsy_s := DROWSY_S if is_idle else 0.0) != self.life.drowsy_s:
+            self.life.drowsy_s, self.dozed_s = drowsy_s, self.life.now_s
 
     # The bridge.
 
@@ -154,11 +175,11 @@ class Home:
             self.graph.subscriptions[topic].remove(kept)
 
 
-def live(make_vehicle, seed, hours, *, mean_s=120.0, limit=None):
-    """Live for some hours. Return the home, and the fault that has ended the life, or None."""
+def live(make_vehicle, seed, hours, **options):
+    """Live for some hours. Options as for Home. Return the home, and the fault that has ended the life, or None."""
     life = VirtualTime(seed)
     with house.built(life):
-        home = Home(life, make_vehicle, mean_s=mean_s, limit=limit)
+        home = Home(life, make_vehicle, **options)
         fault = None
         try:
             home.begin()

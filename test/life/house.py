@@ -30,6 +30,8 @@ from drone_bridge.telemetry.vehicle.emulator import __main__ as telemetry_emulat
 
 #: Turns of a loop per second above which it is busy without need.
 MAX_TURNS_PER_S = 3000
+#: Step of emulated vehicles, s.
+STEP_S = 0.02
 
 
 class VirtualTicker:
@@ -133,10 +135,17 @@ def runner_of(process, link, name):
     return runner
 
 
-def run_emulation(process, emulation, links, options):
-    """Run the real loop of an emulated vehicle. What arrives on the first link wakes it."""
+def run_emulation(process, vehicle, links, options, *, is_lazy=True):
+    """Run the real loop of an emulated vehicle. What arrives on the first link wakes it. With `is_lazy`, its steps have
+    any length: that of STEP_S, or longer in a drowsy life, which it does not catch up.
+    """
+    kind = type(vehicle)
+    if is_lazy:
+        emulation.LONGEST_CATCH_UP_S = STEP_S
+        own = {"step_s": property(lambda _: process.life.lazy(STEP_S))}
+        vehicle.__class__ = type(kind.__name__, (kind,), own)
     never = mock.Mock(is_set=False)
-    runner_of(process, links[0], process.name).start(emulation.turns(links, options, never, None))
+    runner_of(process, links[0], process.name).start(vehicle.turns(links, options, never, None))
 
 
 def make_loop(name, link, session, stage, clock=None, *, intake=None, keeper=None):
@@ -166,6 +175,7 @@ def built(life):
             *((each, "print_event", quiet) for each in (robot_emulator, class_emulator, telemetry_emulator)),
             *((each, "print_event", quiet) for each in (ardrone_emulator, dronegui_emulator, simulator_server)),
             (emulation, "print_status", quiet),
+            (emulation, "LONGEST_CATCH_UP_S", emulation.LONGEST_CATCH_UP_S),
             (program, "_print", quiet),
         ):
             stack.enter_context(mock.patch.object(owner, name, replacement))

@@ -8,7 +8,7 @@ from vehicle import ZERO
 
 CMD_VEL, STAMPED, HELM = "cmd_vel", "cmd_vel_stamped", "~/helm"
 #: Own constants of the contract: lifetime of a command, and of a silent helm, s.
-COMMAND_S, HELM_S = 0.5, 1.0
+COMMAND_S, HELM_S, SAME_INSTANT_S = 0.5, 1.0, 0.01
 
 
 @dataclass
@@ -24,7 +24,7 @@ class Intent:
 
     def __init__(self, life):
         self._life = life
-        self.held, self.is_helm_taken = False, False
+        self.held, self.is_helm_taken, self.is_by_person = False, False, False
         self.streams = {topic: Stream() for topic in (CMD_VEL, STAMPED, HELM)}
         #: Whether a goal may command the vehicle.
         self.is_goal_open = False
@@ -33,17 +33,20 @@ class Intent:
     def command(self, topic, velocity):
         """Note a valid command."""
         self.wanted()  # until now
-        if topic == CMD_VEL and self._life.now_s - self.streams[STAMPED].last_s < COMMAND_S:
+        self._life.drowsy_s = 0.0
+        if topic == CMD_VEL and self._life.now_s - self.streams[STAMPED].last_s < COMMAND_S - SAME_INSTANT_S:
             return  # overruled
         self.streams[topic] = Stream(velocity, self._life.now_s)
         if topic == HELM and self.held is not None:
             self.is_helm_taken = self.is_helm_taken or not self.held
         self.wanted()
 
-    def hold(self, held):
-        """Note a hold, a resume, or an act without an answer."""
+    def hold(self, held, *, by_person=False):
+        """Note a hold, a resume, or an act without an answer. A drone that a person holds does not land by itself."""
+        self.is_by_person = by_person
         is_at_helm = self.is_helm_taken and self._life.now_s - self.streams[HELM].last_s <= HELM_S
         self.held, self.is_helm_taken = held, not held and is_at_helm
+        self._life.drowsy_s = 0.0
         if held is False:
             for topic in (CMD_VEL, STAMPED):  # a release drops the commands from before it
                 self.streams[topic].last_s = -math.inf
@@ -79,7 +82,7 @@ class Intent:
         now_s = self._life.now_s
         age_s = {topic: now_s - each.last_s for topic, each in self.streams.items()}
         if self.is_helm_taken and age_s[HELM] > HELM_S:
-            self.held, self.is_helm_taken, self._held_s = True, False, now_s
+            self.held, self.is_helm_taken, self.is_by_person, self._held_s = True, False, False, now_s
         if self.held is not False:
             return ZERO if self.held else None
         if self.is_helm_taken:

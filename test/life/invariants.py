@@ -13,7 +13,7 @@ DECIDED_S, LAST_WORDS_S = 0.3, 1.0
 #: Time until a vehicle must be neutral, whatever happens to its network, unless that is cut, s.
 WORST_S = 9.0
 #: Speed that odometry may show at first when the vehicle has stopped, m/s, and time after which it must be 0, s.
-STANDING_M_S, LONG_REST_S = 1e-3, 20.0
+STANDING_M_S, LONG_REST_S = 0.02, 20.0
 #: Time after which a peer that was silent several times counts as well, s.
 HEARD_WELL_S = 90.0
 #: Distance beyond a fence, and from a goal, that is allowed, m.
@@ -40,13 +40,19 @@ class Invariants:
 
     def __init__(self, home):
         self._home, self._life, self.checks = home, home.life, Counter()
-        self._sizes, self._logged, self._packets, self._rates = [], 0, 0, []
+        self._sizes, self._logged, self._packets, self._rates = [], 0, 0, {}
         self._rest, self._odometry, self._is_long = None, None, False
         self._restarts = None, 0
+        #: Times at which the reported motion was doubted.
+        self.doubts, self._is_doubted = 0, False
 
     def begin(self):
         for row in ROWS:
-            self._life.every(row.period_s, lambda row=row: self._check(row))
+            self._judge(row)
+
+    def _judge(self, row):
+        """Check a row, and schedule its next check, which is later in a drowsy life."""
+        self._life.after(max(row.period_s, 2.0 * self._life.drowsy_s), lambda: (self._check(row), self._judge(row)))
 
     def _check(self, row):
         problem = row.problem(self)
@@ -151,7 +157,7 @@ class Invariants:
         home, vehicle = self._home, self._home.vehicle
         wanted, for_s = home.intent.wanted()
         idle_s = min(for_s, home.nature.calm_s, self._life.now_s - home.acts.newest_s)
-        if wanted != ZERO or home.intent.held or idle_s < vehicle.unattended_s + LANDS_S:
+        if wanted != ZERO or (home.intent.held and home.intent.is_by_person) or idle_s < vehicle.unattended_s + LANDS_S:
             return None
         return not vehicle.stands and f"it flies, {for_s:.0f} s after the last command"
 
@@ -169,11 +175,14 @@ class Invariants:
         """No condition without a cause, and none is missing."""
         home = self._home
         conditions = dict(home.bridge.report.conditions)
+        self.doubts += "doubt" in conditions and not self._is_doubted
+        self._is_doubted = "doubt" in conditions
         wanted, for_s = home.intent.wanted()
         if home.bridge_up_s < 3.0:
             return None
         if not home.vehicle.is_on and home.nature_s() > home.vehicle.RECONNECTS_S and home.bridge.report.is_open:
-            return "" if home.bridge.report.is_silent else "connected with a vehicle that is switched off"
+            is_told = home.bridge.report.is_silent or "navdata" in conditions
+            return "" if is_told else "connected with a vehicle that is switched off"
         if home.intent.held_for_s > 2.0 and "hold" not in conditions:
             return f"held, and its conditions are {conditions}"
         quiet_s = self._life.now_s - home.user.acted_s
@@ -182,6 +191,14 @@ class Invariants:
         known = *home.vehicle.conditions(), *(("hanging_peer",) if home.nature.calm_s < HEARD_WELL_S else ())
         odd = {name: each.sentence for name, each in conditions.items() if name not in known}
         return odd and f"it rests, and its conditions are {odd}"
+
+    def shared(self):
+        """Judge a bridge whose vehicle another program has: it is silent about that to nobody, and names it."""
+        if self._home.intent.held is not False:
+            return
+        conditions = [each.sentence for each in self._home.bridge.report.conditions.values()]
+        if not any(self._home.vehicle.OTHER in each for each in conditions):
+            self._life.fault("healthy", f"{self._home.vehicle.OTHER} has the vehicle, and its conditions: {conditions}")
 
     def answered(self):
         """Each request has an outcome."""
@@ -283,10 +300,11 @@ class Invariants:
         idle_s = min(
             self._home.nature.calm_s - self._home.vehicle.RECONNECTS_S, self._life.now_s - self._home.user.acted_s
         )
-        if idle_s < 60.0:
+        is_drowsy = self._life.drowsy_s > 0.0
+        if min(idle_s, self._life.now_s - self._home.dozed_s, self._life.now_s - self._home.acts.newest_s) < 60.0:
             return None
-        self._rates.append(packets)
-        return packets > 1.5 * self._rates[0] + 20 and f"{packets} packets in a minute, and {self._rates[0]} at first"
+        first = self._rates.setdefault(is_drowsy, packets)
+        return packets > 1.5 * first + 20 and f"{packets} packets in a minute, and {first} at first"
 
 
 ROWS = (

@@ -12,7 +12,7 @@ class Nature:
 
     EVENTS = {  # noqa: RUF012
         "cut": 3, "slow": 2, "lossy": 2, "split": 2, "stall_bridge": 3, "stall_device": 2, "restart_bridge": 2,
-        "kill_bridge": 2, "restart_device": 2, "stall_programs": 1,
+        "kill_bridge": 2, "restart_device": 2, "stall_programs": 1, "share": 2,
     }  # fmt: skip
 
     #: Those that mostly happen while it is commanded.
@@ -22,6 +22,8 @@ class Nature:
         """`mean_s`: mean time between two disturbances; infinity for none."""
         self._home, self._life, self._acts, self._rng = home, home.life, home.acts, home.acts.rng
         self._weights = {name: weight for name, weight in self.EVENTS.items() if home.vehicle.allows(name)}
+        if home.is_healthy:
+            self._weights = {name: self.EVENTS[name] for name in ("slow", "lossy", "stall_bridge", "stall_programs")}
         self._mean_s, self._network = mean_s, home.network
         #: Times of the last disturbance, of the network or vehicle, and of a process of the bridge.
         self.disturbed_s, self.bridge_disturbed_s = self._life.now_s, -math.inf
@@ -38,7 +40,7 @@ class Nature:
                 return
             name = self._rng.choices([*self._weights], [*self._weights.values()])[0]
             for _ in range(IN_MOTION_LOOKS if name in self.IN_MOTION and self._rng.random() < 0.7 else 0):
-                if self._home.intent.is_commanded:
+                if self._home.intent.is_commanded or self._home.intent.is_goal_open:
                     break
                 yield 0.5
             self._acts.begin("nature", name)
@@ -49,7 +51,7 @@ class Nature:
     # The network.
 
     def cut(self):
-        seconds = self._rng.choice((0.1, 0.5, 1.5, 5.0, 20.0))
+        seconds = self._rng.choice((0.1, 0.5, 1.5, 5.0, 20.0, 70.0))
         self._network.cut_until_s = self._life.now_s + seconds
         yield seconds
 
@@ -94,6 +96,18 @@ class Nature:
         self._home.kill_bridge()
         yield self._rng.choice((0.5, 3.0, 30.0))
         self._home.start_bridge()
+
+    def share(self):
+        """Another program takes the vehicle while the bridge is away, and leaves later."""
+        self._home.end_bridge()
+        yield 1.0
+        self._home.vehicle.share(True)
+        yield 1.0
+        self._home.start_bridge()
+        yield 20.0
+        self._home.invariants.shared()
+        yield self._rng.choice((1.0, 30.0))
+        self._home.vehicle.share(False)
 
     def restart_device(self):
         self._home.vehicle.switch_off(closes=self._rng.random() < 0.5)

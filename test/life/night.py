@@ -58,6 +58,7 @@ def main():
     parser.add_argument("--hours", type=float, default=1.0, help="virtual hours of each kind (%(default)s)")
     parser.add_argument("--seed", type=int, help="first seed; default: by the time")
     parser.add_argument("--limit", type=int, help="number of acts of a single life")
+    parser.add_argument("--healthy", action="store_true", help="drones only fly, in wind up to 4 m/s: counts doubts")
     parser.add_argument("kinds", nargs="*", choices=[*KINDS], metavar="KIND")
     options = parser.parse_args()
     first = int(time.time()) if options.seed is None else options.seed
@@ -66,10 +67,14 @@ def main():
         lived_h, faults, began_s, checks, seed = 0.0, 0, time.process_time(), Counter(), first
         while lived_h < options.hours - 1e-6:
             hours = min(LIFE_H, options.hours - lived_h)
-            home, fault = live(KINDS[kind], seed, hours, mean_s=mean_of(seed), limit=options.limit)
+            wanted = {"mean_s": mean_of(seed), "limit": options.limit, "is_healthy": options.healthy}
+            home, fault = live(KINDS[kind], seed, hours, **wanted)
             lived_h, faults = lived_h + (home.life.lived_s / 3600.0 or LIFE_H), faults + bool(fault)
             checks.update(home.invariants.checks)
-            if fault:
+            checks["doubts"] += home.invariants.doubts
+            if fault and options.healthy:
+                print(f"{kind} seed {seed}: {fault}", flush=True)
+            elif fault:
                 report(kind, seed, home, fault)
             if options.limit is not None:
                 break

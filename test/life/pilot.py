@@ -2,9 +2,10 @@
 """Pilot: a program of the user that sends goals to the real controller, and the truth about their outcomes."""
 
 from geometry_msgs.msg import PoseStamped
+from nav_msgs.msg import Path
 from virtual_ros import ActionGoal
 
-from drone_bridge.action import GoTo, Land, TakeOff
+from drone_bridge.action import FollowPath, GoTo, Land, TakeOff
 
 #: Time within which each goal has an outcome, s, and for which a controller still commands after its client has left.
 LONGEST_S, LEFT_S = 180.0, 3.0
@@ -54,13 +55,14 @@ class Pilot:
         if goal.status == "succeeded" and (why := self._home.vehicle.untrue(name, fields, before)):
             self._life.fault("goals are true", f"{name} {fields}: {message!r}, but {why}")
         is_success = goal.status == "succeeded"
-        if is_success and name == "go_to" and runs not in (0, self._home.bridge_runs):
+        goes = name in ("go_to", "follow_path")
+        if is_success and goes and runs not in (0, self._home.bridge_runs):
             self._life.fault("goals are true", f"{name} {fields}: {message!r}, but its bridge was started anew")
         is_calm = self._home.nature.calm_s - (self._life.now_s - began_s) > self._home.vehicle.RECONNECTS_S
         is_calm = is_calm and self._home.intent.held is False and not goal.is_cancel_requested
-        if name == "take_off" and is_fair and is_calm and not is_success:
+        if (is_fair if name == "take_off" else goes and self._is_free(message)) and is_calm and not is_success:
             self._life.fault("goals succeed", f"{name} {fields}: {message!r}")
-        self.reached = fields["to"][:2] if is_success and name == "go_to" else None
+        self.reached = fields["to"][:2] if is_success and goes else None
         return is_success
 
     def _is_fair(self):
@@ -68,10 +70,21 @@ class Pilot:
         vehicle = self._home.vehicle
         return vehicle.is_drone and vehicle.stands and vehicle.phase != "emergency" and self._home.intent.held is False
 
+    def _is_free(self, message):
+        """Return whether a rover may go anywhere, having no fence. One that overshoots may turn around for too long."""
+        vehicle = self._home.vehicle
+        return not vehicle.is_drone and not vehicle.fence_m and not message.startswith("No progress")
+
 
 def _request(name, fields):
+    if name == "follow_path":
+        return FollowPath.Goal(path=Path(poses=[_pose(place) for place in fields["through"]]))
     if name != "go_to":
         return {"take_off": TakeOff, "land": Land}[name].Goal(**fields)
+    return GoTo.Goal(pose=_pose(fields["to"]))
+
+
+def _pose(place):
     pose = PoseStamped()
-    pose.pose.position.x, pose.pose.position.y, pose.pose.position.z = map(float, fields["to"])
-    return GoTo.Goal(pose=pose)
+    pose.pose.position.x, pose.pose.position.y, pose.pose.position.z = map(float, place)
+    return pose

@@ -2,12 +2,14 @@
 """RobotVehicle: the emulated tracked robot, and its truth."""
 
 import struct
+from functools import partial
 
 from house import run_emulation
 from std_srvs.srv import SetBool
 from vehicle import ZERO, Told, Vehicle
 from virtual_link import SERVER
 
+from drone_bridge.net.link_loop import Disconnected, ReceivedData
 from drone_bridge.robot.bridge.node import RobotBridge
 from drone_bridge.robot.vehicle import emulator
 from drone_bridge.robot.vehicle.device.dialects import EMULATED
@@ -36,7 +38,15 @@ class RobotVehicle(Vehicle):
         self.emulation = emulator.RobotEmulator(robot, control, link, options)
         run_emulation(self.process, self.emulation, [link], options)
 
+    def _speak(self, other):
+        """Keep the other driver's connection alive while it is there."""
+        if (end := self.wire.ends[SERVER]) and other is self._other:
+            end.put(ReceivedData(struct.pack(">HBq", 8, KEEP_ALIVE, 0), other))
+        return other is self._other
+
     def hear(self, data, source):
+        if source in (self._other, self._left):
+            return
         buffer = self._streams.get(source, b"") + data
         while len(buffer) >= 3:
             size, kind = struct.unpack_from(">HB", buffer)
@@ -54,8 +64,26 @@ class RobotVehicle(Vehicle):
         self._streams[source] = buffer
 
     def forget(self, source):
-        self._streams.pop(source, None)
-        self.tell(ZERO)
+        if source not in (self._other, self._left):
+            self._streams.pop(source, None)
+            self.tell(ZERO)
+
+    OTHER, _other, _left = "cousin", None, None
+
+    def share(self, begins):
+        """Let another driver have both subsystems, or leave."""
+        end = self.wire.ends[SERVER]
+        if begins and end:
+            self._other = self.wire.connect_stranger()
+            name = self.OTHER.encode()
+            packets = (3, struct.pack(">H", len(name)) + name), (4, b"\0\0"), (4, b"\0\1")
+            data = b"".join(struct.pack(">HB", len(each), kind) + each for kind, each in packets)
+            end.put(ReceivedData(data, self._other))
+            self.life.every(0.5, partial(self._speak, self._other))
+        elif end and self._other:
+            other, self._other = self._other, None
+            self._left = other
+            end.put(Disconnected(other, "It has left."))
 
     def request(self, name, flag):
         return SetBool.Request(data=flag), lambda: "" if self.light is flag else f"the light is {self.light}"

@@ -16,6 +16,9 @@ from drone_bridge.simulator.bridge.node import SimulatorBridge
 from drone_bridge.simulator.codec import VEHICLE
 from drone_bridge.simulator.vehicle.emulator import __main__ as emulator
 
+#: Speed below which it rests, m/s.
+RESTS_M_S = 0.02
+
 
 class VirtualEventLoop(asyncio.BaseEventLoop):
     """Event loop of a process: it runs when something is due, or when data arrive."""
@@ -49,7 +52,7 @@ class VirtualEventLoop(asyncio.BaseEventLoop):
         self._number += 1
         if self._scheduled:
             number, seconds = self._number, max(1e-6, self._scheduled[0]._when - self.time())
-            self._process.after(seconds, lambda: number == self._number and self.run_due())
+            self._process.after(self._process.life.lazy(seconds), lambda: number == self._number and self.run_due())
 
 
 class TwoStreams(Streams):
@@ -60,10 +63,10 @@ class TwoStreams(Streams):
 
 class SimulatorVehicle(FlyingVehicle):
     name, bridge, is_stream, WIRE = "simulator", SimulatorBridge, True, TwoStreams
-    RECONNECTS_S, parameters = 10.0, {"body_to_model": [1.0, 0.0, 0.0, 0.0]}
+    RECONNECTS_S, parameters = 14.0, {"body_to_model": [1.0, 0.0, 0.0, 0.0]}
 
     def start(self):
-        options = emulator.parse(["--running", "--rate", "50", "--seed", str(self.life.seed)])
+        options = emulator.parse(["--running", "--rate", "25", "--seed", str(self.life.seed)])
         timing = emulator.Timing(options.rate, options.speed, options.non_real_time)
         self.scene = emulator.SimulatedScene(timing.step_s, lambda line: None, random.Random(options.seed))
         world, context = emulator.World(self.scene), None
@@ -110,7 +113,11 @@ class SimulatorVehicle(FlyingVehicle):
         return Told(rng.choice((-0.5, 0.5, 1.0)), rng.choice((0.0, 0.4)), rng.choice((0.0, 0.2, -0.2)), 0.3)
 
     def allows(self, act):
-        return act not in ("fly", "soar", "hold_in_flight", "go") and super().allows(act)
+        return act not in ("fly", "soar", "hold_in_flight", "go", "tour") and super().allows(act)
+
+    @property
+    def rests(self):
+        return self.speed < RESTS_M_S
 
     @property
     def speed(self):

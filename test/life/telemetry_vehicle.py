@@ -23,13 +23,15 @@ class TelemetryVehicle(FlyingVehicle):
     def __init__(self, life):
         super().__init__(life)
         self._start, self.flight, self._shares = life.rng.choice(("air", "ground")), None, {}
+        self.wind = life.rng.choice(((0.0, 0.0), (0.0, 0.0), (2.0, -1.0)))
 
     def start(self):
-        options = emulator.parse(["--start", self._start, "--seed", str(self.life.seed), "--no-images"])
+        words = ["--start", self._start, "--seed", str(self.life.seed), "--no-images"]
+        options = emulator.parse([*words, "--wind", f"{self.wind[0]} {self.wind[1]} 0"])
         setup = {each: getattr(options, each) for each in emulator.FlightSetup.__dataclass_fields__}
         self.flight, link = emulator.LandingFlight(emulator.FlightSetup(**setup)), self.wire.end(SERVER)
         self._broadcast = emulator.Broadcast(self.flight, link, emulator.Watch(self.flight), options)
-        run_emulation(self.process, self._broadcast, [link], options)
+        run_emulation(self.process, self._broadcast, [link], options, is_lazy=False)  # a step is a frame
 
     def hear(self, data, source):
         self._shares = json.loads(data)
@@ -39,6 +41,8 @@ class TelemetryVehicle(FlyingVehicle):
 
     def allows(self, act):
         return act not in ("restart_device", "stall_device", "helm", "late", "split") and super().allows(act)
+
+    rests = False  # it reports in steps
 
     @property
     def phase(self):

@@ -52,7 +52,7 @@ class TelloVehicle(ClassVehicle, FlyingVehicle):
         self._stood_s = self._stood_s + 0.02 if self.stands else 0.0
 
     def conditions(self):
-        return () if self._stood_s > REPORTED_S else ("landing",)
+        return [each for each in super().conditions() if each != "landing" or self._stood_s <= REPORTED_S]
 
     def request(self, name, flag):
         message, unsent = ClassVehicle.request(self, name, flag)

@@ -4,18 +4,41 @@
 import math
 
 import pytest
-from home import live
+from geometry_msgs.msg import Point, Pose, PoseStamped
+from home import Home, live
+from house import built
 from kinds import KINDS
 from record import told
+from virtual_ros import ActionGoal
+from virtual_time import VirtualTime
+
+from drone_bridge.action import GoTo
 
 #: Seeds, with the mean time between disturbances, s.
 SEEDS = ((1, 40.0), (2, math.inf))
 #: Virtual hours of each life. Those of slow kinds are shorter.
 HOURS = (
-    dict.fromkeys(KINDS, 0.2)
+    dict.fromkeys(KINDS, 0.12)
     | dict.fromkeys(("telemetry", "testbed", "simulator", "ardrone", "dronegui"), 0.04)
     | {"neato": 0.08}
 )
+
+
+def test_a_goal_ends_with_its_bridge():
+    """A new bridge counts the way anew: the place is another one."""
+    life = VirtualTime(1)
+    with built(life):
+        home = Home(life, KINDS["robot"], mean_s=math.inf, limit=0)
+        home.begin()
+        life.run(5.0)
+        goal = ActionGoal(GoTo.Goal(pose=PoseStamped(pose=Pose(position=Point(x=3.0)))))
+        home.graph.actions["/go_to"].send(goal)
+        home.intent.is_goal_open = True
+        life.run(1.0)
+        home.kill_bridge()
+        home.start_bridge()
+        life.run(20.0)
+        assert goal.status == "aborted"
 
 
 @pytest.mark.parametrize(("seed", "mean_s"), SEEDS)

@@ -12,6 +12,7 @@ from virtual_link import SERVER
 from drone_bridge.net.link_loop import Connected, ReceivedData
 from drone_bridge.testbed.bridge.node import TestbedBridge
 from drone_bridge.testbed.codec import MotionParameters, TestbedConnection
+from drone_bridge.testbed.vehicle.device.drone_state import DroneState
 from drone_bridge.testbed.vehicle.emulator import __main__ as emulator
 
 #: Own constants: maxima of thrust, N, and of rates, degrees/s; the ground below the start, m.
@@ -21,13 +22,15 @@ MAX_THRUST, MAX_RATE, GROUND_M = 25.0, 720.0, -1.0
 class TestbedVehicle(FlyingVehicle):
     __test__ = False
     name, bridge, is_stream = "testbed", TestbedBridge, True
-    RECONNECTS_S, STANDING, KNOWS_GROUND, START_M = 10.0, ("standing",), False, GROUND_M
+    RECONNECTS_S, STANDING, KNOWS_GROUND, START_M = 14.0, ("standing",), False, GROUND_M
     parameters = {"attitude_layout": "pose"}  # noqa: RUF012
 
     def start(self):
         words = ["--width", "8", "--height", "8", "--rate", "30", "--layout", "pose", f"--ground={GROUND_M}"]
-        self._options = emulator.parse([*words, "--wind", "0 0 0", "--target", "500 0 0"])
+        self._options = emulator.parse([*words, "--wind", f"{self.wind[0]} 0 {self.wind[1]}", "--target", "500 0 0"])
         self.drone, self._link, self._peer = emulator.make_drone(self._options), self.wire.end(SERVER), None
+        pictures = self.drone.camera.render(DroneState.at_start(), ())
+        self.drone.camera.render = lambda *_: pictures  # nobody looks at them
         self.drone.begin()
         self._link.runner = SimpleNamespace(wake=lambda: self.process.run(self._look))
 

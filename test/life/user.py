@@ -26,7 +26,7 @@ class User:
     ACTS = {  # noqa: RUF012
         "drive": 10, "tiny": 2, "nudge": 3, "stop": 2, "rest": 6, "hold": 5, "wish": 3, "helm": 4, "two_programs": 3,
         "overrule": 3, "late": 2, "nonsense": 2, "request": 5, "requests": 2, "watch": 4, "walk_away": 1,
-        "fly": 12, "soar": 3, "hold_in_flight": 3, "go": 5,
+        "fly": 12, "soar": 3, "hold_in_flight": 3, "go": 5, "tour": 3, "lift": 3,
     }  # fmt: skip
 
     def __init__(self, home):
@@ -36,6 +36,8 @@ class User:
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
         self._wishes = Publisher(page, HoldWish, home.topic("~/hold_wish"), latched)
         self._weights = {name: weight for name, weight in self.ACTS.items() if home.vehicle.allows(name)}
+        if home.is_healthy:
+            self._weights = {name: self.ACTS[name] for name in ("drive", "rest", "fly", "soar")}
         #: Time of the last act.
         self.acted_s = self._life.now_s
 
@@ -138,6 +140,24 @@ class User:
         """The same by STOP on the page."""
         yield from self._held_drive(self._wish())
 
+    def lift(self):
+        """Lift it while it drives, put it down, and resume it."""
+        self._acts.play(self.stream(CMD_VEL, self.velocity(), 20.0))
+        yield self._rng.uniform(0.5, 3.0)
+        is_certain = self._home.nature.calm_s > 60.0
+        self._vehicle.lift(True)
+        self._intent.hold(None)
+        yield 3.0
+        if is_certain and self._home.nature.calm_s > 60.0:
+            self._intent.hold(True)
+        yield self._rng.choice((1.0, 10.0))
+        self._vehicle.lift(False)
+        yield 1.0
+        for _ in range(2):
+            yield 2.0
+            self._intent.hold(None)  # late reports may hold it again
+            yield from self._resumed()
+
     def helm(self):
         """Take the helm from a program, release it, and resume."""
         seconds = self._rng.uniform(2.0, 12.0)
@@ -168,7 +188,7 @@ class User:
         yield 0.05
         while not self._home.is_bridge_up:
             yield 0.5
-        self._intent.hold(True)
+        self._intent.hold(True, by_person=True)
 
     def _resumed(self):
         """Resume, again and again until it succeeds."""
@@ -212,11 +232,19 @@ class User:
         yield from self._home.pilot.follow(("go_to", {"to": to}))
         yield 5.0
 
+    def tour(self):
+        """Go through several places, and rest at the last one."""
+        places = [(round(self._rng.uniform(-2, 2), 2), round(self._rng.uniform(-2, 2), 2), 0.0) for _ in range(3)]
+        yield from self._home.pilot.follow(("follow_path", {"to": places[-1], "through": places}))
+        yield 5.0
+
     def soar(self):
         """Fly by hand, and let go."""
         yield from self._home.pilot.follow(("take_off", {"height": 1.5}))
-        yield from self.stream(CMD_VEL, self.velocity(), self._rng.uniform(1.0, 5.0))
-        yield self._rng.choice((3.0, 8.0, 90.0))
+        topic = self._rng.choice((CMD_VEL, HELM)) if "helm" in self._weights else CMD_VEL
+        yield from self.stream(topic, self.velocity(), self._rng.uniform(1.0, 5.0))
+        yield self._rng.choice((3.0, 8.0, 120.0))
+        yield from self._resumed()
 
     def hold_in_flight(self):
         """Hold during a goal, and resume."""
@@ -226,7 +254,7 @@ class User:
         yield from by()
         yield 2.0
         flies = not self._vehicle.stands and self._vehicle.phase not in self._vehicle.LANDING
-        held_s = self._rng.choice((0.0, 20.0, 90.0))
+        held_s = self._rng.choice((0.0, 20.0, 120.0))
         yield held_s
         is_calm = self._home.nature.calm_s > held_s + self._vehicle.RECONNECTS_S
         if by == self._wish and flies and is_calm and self._vehicle.stands:

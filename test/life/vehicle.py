@@ -32,7 +32,7 @@ class Motion:
     def __init__(self, life, lag_s=0.0):
         self._life, self._lag_s, self._then_s = life, lag_s, life.now_s
         self.x = self.y = self.heading = self.way = self.turned = 0.0
-        self._told, self._speeds, self.changed_s, self.stops = ZERO, [0.0, 0.0, 0.0], life.now_s, 0
+        self._told, self.speeds, self.changed_s, self.stops = ZERO, [0.0, 0.0, 0.0], life.now_s, 0
 
     def tell(self, told):
         """Move until now as told before, and then as told now."""
@@ -45,13 +45,13 @@ class Motion:
         seconds, self._then_s = self._life.now_s - self._then_s, self._life.now_s
         wanted = self._told.forward, self._told.left, self._told.turn
         while seconds > 1e-9:
-            if not any(wanted) and max(map(abs, self._speeds)) < 1e-9:
+            if not any(wanted) and max(map(abs, self.speeds)) < 1e-9:
                 return
             step_s = min(seconds, self.STEP_S)
             seconds -= step_s
             share = 1.0 - math.exp(-step_s / self._lag_s) if self._lag_s else 1.0
-            self._speeds = [now + share * (then - now) for now, then in zip(self._speeds, wanted, strict=True)]
-            forward, left, turn = self._speeds
+            self.speeds = [now + share * (then - now) for now, then in zip(self.speeds, wanted, strict=True)]
+            forward, left, turn = self.speeds
             middle = self.heading + turn * step_s / 2
             self.x += step_s * (forward * math.cos(middle) - left * math.sin(middle))
             self.y += step_s * (forward * math.sin(middle) + left * math.cos(middle))
@@ -141,14 +141,22 @@ class Vehicle:
         """Return how a drone moves that nobody commands, or ""."""
         return ""
 
+    @property
+    def rests(self):
+        """Whether its body certainly rests."""
+        self.motion.advance()
+        return self.stands if self.is_drone else max(map(abs, self.motion.speeds)) < 1e-6
+
     def conditions(self):
         """Return the names of conditions that have a cause now, besides a hold."""
         return ("landing",) if self.is_drone else ()
 
     def allows(self, act):
         """Return whether an act of User makes sense."""
-        if act in ("fly", "soar", "hold_in_flight", "go"):
-            return self.is_drone is (act != "go")
+        if act in ("fly", "soar", "hold_in_flight", "go", "tour"):
+            return self.is_drone is (act not in ("go", "tour"))
+        if act in ("lift", "share"):
+            return hasattr(self, act)
         return self.requests or not act.startswith("request")
 
     def limited(self, asked):

@@ -15,6 +15,8 @@ CLIENT, SERVER = 0, 1
 SIDES = CLIENT, SERVER
 #: Time that passes in the shortest wait, s, and retransmission time of TCP, s, for a lost segment.
 LEAST_S, RETRANSMISSION_S = 1e-6, 0.2
+#: Time after which the system of one side finds that the other has no power, s.
+KEEPALIVE_S = 11.0
 
 
 class VirtualRunner:
@@ -74,7 +76,7 @@ class VirtualRunner:
             self._is_running = False
         self._is_open = bool(wait.files)
         is_readable = self._is_open and self._link.is_readable
-        self._schedule(0.0 if is_readable else max(wait.longest_s, LEAST_S))
+        self._schedule(0.0 if is_readable else max(wait.longest_s and self._process.life.lazy(wait.longest_s), LEAST_S))
 
     def _count_turn(self):
         if int(self._process.life.now_s) != self._second:
@@ -268,6 +270,7 @@ class Streams:
                 self.close(side, each)
             else:
                 each.is_closed[side] = True
+                self.life.after(KEEPALIVE_S, lambda each=each: self._end(each, 1 - side))
 
     def connect(self):
         """Connect the client. Return whether the server's system accepts."""
@@ -281,6 +284,13 @@ class Streams:
             for side in SIDES:
                 self.ends[side].put(Connected(connection))
         return True
+
+    def connect_stranger(self):
+        """Connect another program, to which nothing is delivered, with the server."""
+        connection = Connection(self.life.now_s)
+        connection.is_closed[SERVER] = True
+        self.ends[SERVER].put(Connected(connection))
+        return connection
 
     def send(self, side, data, to):
         if isinstance(to, tuple):

@@ -36,6 +36,8 @@ class VirtualTime:
         self.seed, self.now_s, self.rng = seed, START_S, random.Random(seed)
         self._heap, self._order = [], itertools.count()
         self.events, self.is_over = 0, False
+        #: Shortest period of what is periodic, s: 0, or longer while nobody does anything and nothing moves.
+        self.drowsy_s = 0.0
         #: Called by `finish`.
         self.at_end = []
 
@@ -55,9 +57,13 @@ class VirtualTime:
 
         def again():
             if call() is not False:
-                self.after(period_s, again)
+                self.after(self.lazy(period_s), again)
 
         self.after(period_s, again)
+
+    def lazy(self, seconds):
+        """Return the time until something periodic, which is longer while nothing happens."""
+        return max(seconds, self.drowsy_s)
 
     def run(self, seconds):
         """Advance the clock, with all events. A process that sleeps calls this from within an event."""
@@ -152,7 +158,7 @@ class Process:
 
         def again():
             if call() is not False:
-                self.after(period(), again)
+                self.after(self.life.lazy(period()), again)
 
         self.after(period(), again)
 
