@@ -73,9 +73,8 @@ class RoboMaster(Robot):
             return None  # another client has asked for it
         else:
             return Answer("", words == ["ok"], " ".join(words)) if words else None
-        if self.position is None or self.yaw is None:  # each is of another push, and goes on from the last client's
-            return None
-        return Telemetry((*self.position, 0.0), self.yaw)
+        # Each is of another push, and goes on from the last client's.
+        return Telemetry(None if self.position is None else (*self.position, 0.0), self.yaw)
 
     # The robot's end.
 

@@ -67,7 +67,7 @@ def test_its_chassis_leads_whether_it_has_a_gimbal_or_not():
 def test_the_pushed_state_is_in_rep_103(text):
     robot = RobotClassConnection(RoboMaster, Side.OPERATOR)
     robot.receive_data(text, "state")
-    (told,) = (event.meaning for event in robot.events() if event.meaning)
+    *_, told = (event.meaning for event in robot.events() if event.meaning)
     assert told.position == (1.0, 2.0, 0.0)
     assert told.yaw == pytest.approx(math.pi / 2)
 
