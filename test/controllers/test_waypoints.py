@@ -148,6 +148,14 @@ def test_places_within_the_tolerance_are_passed_at_once(guide):
     assert not step.done
 
 
+@pytest.mark.parametrize(("goal_x", "way"), [(-0.2, -1), (-2.0, 0)])
+def test_a_rover_that_has_overshot_its_goal_backs_up(goal_x, way):
+    goal = GoalParameters()
+    step = DriveGuide(goal, goal.waypoints(0.0, 0.0), [Waypoint(goal_x, 0.0, 0.0, 0.0)]).step(0.0, AT_START)
+    assert np.sign(step.velocity.forward) == way
+    assert bool(step.velocity.turn) is not bool(way)
+
+
 @pytest.mark.parametrize("loops", [False, True])
 def test_a_tour_within_the_tolerance_is_no_endless_loop(loops):
     way = Waypoints(WaypointParameters(loop=loops), tuple(RECORDED))

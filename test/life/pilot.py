@@ -60,7 +60,7 @@ class Pilot:
             self._life.fault("goals are true", f"{name} {fields}: {message!r}, but its bridge was started anew")
         is_calm = self._home.nature.calm_s - (self._life.now_s - began_s) > self._home.vehicle.RECONNECTS_S
         is_calm = is_calm and self._home.intent.held is False and not goal.is_cancel_requested
-        if (is_fair if name == "take_off" else goes and self._is_free(message)) and is_calm and not is_success:
+        if (is_fair if name == "take_off" else goes and self._is_free()) and is_calm and not is_success:
             self._life.fault("goals succeed", f"{name} {fields}: {message!r}")
         self.reached = fields["to"][:2] if is_success and goes else None
         return is_success
@@ -70,10 +70,9 @@ class Pilot:
         vehicle = self._home.vehicle
         return vehicle.is_drone and vehicle.stands and vehicle.phase != "emergency" and self._home.intent.held is False
 
-    def _is_free(self, message):
-        """Return whether a rover may go anywhere, having no fence. One that overshoots may turn around for too long."""
-        vehicle = self._home.vehicle
-        return not vehicle.is_drone and not vehicle.fence_m and not message.startswith("No progress")
+    def _is_free(self):
+        """Return whether a rover may go anywhere, having no fence."""
+        return not self._home.vehicle.is_drone and not self._home.vehicle.fence_m
 
 
 def _request(name, fields):

@@ -30,6 +30,8 @@ STANDING_S, AVERAGED_S = 1.0, 0.5
 STANDING_POSES = 5
 #: A vehicle that has risen by more has taken off; one that rests higher above a known ground has not landed, m.
 RISES_M, NEAR_GROUND_M = 0.2, 0.6
+#: Distance within which a rover returns in reverse to a goal that it has overshot, m.
+BACKS_M = 0.5
 #: Longest descent to an unknown ground, m: no drone is allowed to fly higher.
 DEEPEST_M = 150.0
 
@@ -178,7 +180,9 @@ class DriveGuide:
         left = off + self._left_after[self._index]
         if not self._has_arrived:
             self._settling.has_lasted(now_s, False)
-            return GuideStep(approach(pose, _place(point), self._limits), left, left / self._limits.speed)
+            backs = self._index == last and off < BACKS_M
+            velocity = approach(pose, _place(point), self._limits, may_reverse=backs)
+            return GuideStep(velocity, left, left / self._limits.speed)
         limit = self._limits.turn_rate
         turn = max(-limit, min(limit, self._way.yaw_gain * error))
         is_reached = self._settling.has_lasted(now_s, abs(error) <= self._way.yaw_tolerance)
