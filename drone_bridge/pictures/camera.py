@@ -117,7 +117,7 @@ class CameraTopics:
         self._source: PictureSource | None = None
         self._child: CodecProcess | None = None
         self._wanted: frozenset[str] = frozenset()  # topics with subscribers
-        self._received_s = -math.inf  # time of the last packet
+        self._received_s = self._linked_s = -math.inf  # times of the last packet, and of the last look without a link
         self._refusal = ""  # of the newest packet that was sent to the child
         # Used only by the thread.
         self._checked_s = -math.inf  # time of the last count of subscribers
@@ -279,7 +279,8 @@ class CameraTopics:
         source, child, is_wanted = self._source, self._child, bool(self._wanted & PICTURE_TOPICS)
         report = self._node.report  # without a link, advice about the video would mislead
         is_linked = source is not None and not source.problem and report.is_open and not report.is_silent
-        is_silent = is_linked and elapsed_s() > self._received_s + SILENCE_S
+        self._linked_s = self._linked_s if is_linked else elapsed_s()  # a robot that returns has to be asked again
+        is_silent = elapsed_s() > max(self._received_s, self._linked_s) + SILENCE_S
         refusal = self._refusal if source and is_wanted and not is_silent else ""
         facts = {"peer": source.peer, "advice": source.advice} if source and is_wanted and is_silent else None
         report.update_obstacle(Obstacle.NO_VIDEO, facts)

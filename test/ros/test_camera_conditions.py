@@ -29,7 +29,7 @@ def _camera(lines):
     camera._node, camera._queue = SimpleNamespace(report=report), PacketQueue()
     camera._source = SimpleNamespace(peer="the drone", advice="restart it", problem="")
     camera._child, camera._wanted = SimpleNamespace(problem=""), frozenset({"image_raw"})
-    camera._received_s, camera._refusal = -math.inf, ""
+    camera._received_s, camera._linked_s, camera._refusal = -math.inf, -math.inf, ""
     camera._asked = QueuedFrame(VideoFrame(b"", ""), None, 0.0)
     return camera
 
@@ -53,9 +53,13 @@ def test_no_video_is_no_problem_unsubscribed_or_once_it_comes(camera, wanted, re
 @pytest.mark.parametrize("change", [{"_connected": None}, {"silence_limit_s": -1.0}])
 def test_a_video_without_its_link_gives_no_advice(camera, change):
     camera._report()
+    before = vars(camera._node.report).copy()
     vars(camera._node.report).update(change)
     camera._report()
     assert Obstacle.NO_VIDEO.key not in camera._node.report.conditions
+    vars(camera._node.report).update({name: before[name] for name in change})
+    camera._report()
+    assert Obstacle.NO_VIDEO.key not in camera._node.report.conditions, "one that returns has to be asked first"
 
 
 def test_pictures_that_are_all_refused_make_one_line(camera, lines):

@@ -83,7 +83,9 @@ def test_a_program_that_sends_zeros_beside_another_is_reported(node, drives, sto
     assert node.conditions["commanders"] is None
 
 
-@pytest.mark.parametrize("publishers", [["navigation"], ["navigation", "drone_controller", "web_bridge"]])
+@pytest.mark.parametrize(
+    "publishers", [["navigation"], ["navigation", "drone_controller", "web_bridge", "_NODE_NAME_UNKNOWN_"]]
+)
 def test_a_program_beside_page_and_controllers_is_no_second_commander(node, publishers):
     node.publishers = list(map(endpoint, publishers))
     assert drive_and_send_zeros(node) is None

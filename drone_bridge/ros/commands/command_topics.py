@@ -51,7 +51,7 @@ _AT_LIMIT = {
 #: A smaller share of a command is not missed.
 NEGLIGIBLE = 0.01
 #: Nodes that command one vehicle besides a program, and are meant to: the page, and the controllers of goals.
-MEANT = CONTROLLERS | {"web_bridge", "pad_finder"}
+MEANT = CONTROLLERS | {"web_bridge", "pad_finder", UNKNOWN_NODE}
 #: Axes of a Twist, each with its field of BodyVelocity and its unit.
 TWIST_AXES = {
     "linear.x": ("forward", "m/s"),

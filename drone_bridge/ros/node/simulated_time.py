@@ -12,6 +12,7 @@ from typing import Any
 from builtin_interfaces.msg import Time
 from rclpy.node import Node
 
+from drone_bridge.ros.commands.cmd_vel_type import UNKNOWN_NODE
 from drone_bridge.ros.node.parameters import DeclaredParameters, ParameterDeclaration
 
 CLOCK_TOPIC = "/clock"
@@ -44,7 +45,7 @@ def clock_conflict(node: Node, topic: str = CLOCK_TOPIC) -> dict[str, object] | 
     So for another topic that should have one publisher. Call this only for nodes that use the topic: the query of DDS
     takes 0.1 ms.
     """
-    infos = node.get_publishers_info_by_topic(topic)
+    infos = [info for info in node.get_publishers_info_by_topic(topic) if info.node_name != UNKNOWN_NODE]
     names = sorted({f"{info.node_namespace.rstrip('/')}/{info.node_name}" for info in infos})
     return {"nodes": " and ".join(names), "topic": topic} if len(names) > 1 else None
 
