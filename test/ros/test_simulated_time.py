@@ -18,8 +18,9 @@ def test_a_clock_that_nobody_publishes_is_reported_until_it_runs():
 
 def test_a_publisher_whose_node_is_not_known_yet_is_no_second_one():
     names = ["bridge", "_NODE_NAME_UNKNOWN_"]  # as for a moment after the start of a bridge
-    found = lambda topic: [SimpleNamespace(node_name=name, node_namespace="/") for name in names]
-    node = SimpleNamespace(get_publishers_info_by_topic=found)
+    node = SimpleNamespace(
+        get_publishers_info_by_topic=lambda _: [SimpleNamespace(node_name=name, node_namespace="/") for name in names]
+    )
     assert clock_conflict(node, "/odom") is None
     names += ["player"]
     assert clock_conflict(node, "/odom") == {"nodes": "/bridge and /player", "topic": "/odom"}
