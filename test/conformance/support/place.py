@@ -8,9 +8,10 @@ releases. Child processes find the number in the environment, and use the same p
 import os
 import socket
 
-#: Domains from 61 on are for demonstrations and measurements.
-DOMAINS_EACH = 2
-COUNT = 30
+#: From domain 61 on, they are for demonstrations and measurements. In domain 5, DDS sends datagrams to UDP port 8890,
+#: on which a Tello's bridge listens.
+FIRST_DOMAIN, DOMAINS_EACH = 6, 2
+COUNT = 27
 VARIABLE = "DRONE_BRIDGE_TEST_PLACE"
 # Above the system's ephemeral ports (32768 to 60999) and those of DDS (7400 to 32900).
 FIRST_PORT, END_PORT = 61_000, 65_536
@@ -32,7 +33,7 @@ def number() -> int:
 
 def domains() -> tuple[int, ...]:
     """Return the ROS domains of the place."""
-    first = 1 + DOMAINS_EACH * number()
+    first = FIRST_DOMAIN + DOMAINS_EACH * number()
     return tuple(range(first, first + DOMAINS_EACH))
 
 

@@ -106,11 +106,14 @@ class Tested:
     @property
     def child(self):
         """Pid of the program's child that writes its log and sends its last words."""
+        return wait_until(self._child, f"a log writer of {self.name}")
+
+    def _child(self):
         for path in Path(f"/proc/{self.program.pid}/task").glob("*/children"):
-            for pid in path.read_text().split():
+            for pid in path.read_text().split():  # the kernel may leave some out while others start or end
                 if "log_writer" in Path(f"/proc/{pid}/cmdline").read_text():
                     return int(pid)
-        raise AssertionError(f"{self.name} has no log writer")
+        return None
 
     def watch(self, reports=2):
         """Wait for a number of further reports, one per second, and until all sent data are read."""
