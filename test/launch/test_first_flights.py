@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ten lines that fly, with each drone's launch file: without a warning, and on the ground where it was sent."""
+"""Our examples with each launch file: without a warning, and the vehicle is where it was sent."""
 
 import re
 import signal
 import sys
+import time
 
 import pytest
 from composition import launch
@@ -22,6 +23,9 @@ FLIGHTS = {
     "tello": ({}, r"ended: at (\S+) (\S+) 0\.00 m"),
     "testbed": (SMALL, r"ended: .* at (\S+) -1\.00 (\S+) m"),
 }
+#: Vehicles that `examples/drive.py` drives for a minute, and a warning that is meant.
+DRIVEN = "create2", "kobuki", "robomaster", "pioneer", "simulator", "arduino", "hoverboard"
+MINUTE_S, SPEED, MEANT = 60.0, 0.2, "has no watchdog"
 EACH = ["telemetry", *(pytest.param(each, marks=pytest.mark.exhaustive) for each in [*FLIGHTS][1:])]
 
 
@@ -37,3 +41,21 @@ def test_a_first_flight_ends_on_the_ground_without_a_warning(domain, name):
         assert (landed := re.search(on_the_ground, composition.output)), composition.output
         assert all(abs(float(each)) == pytest.approx(2.0, abs=0.3) for each in landed.groups()), landed[0]
         assert composition.warnings() == []
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("name", DRIVEN)
+def test_a_first_minute_of_driving_has_no_warning(domain, name):
+    names = ports_of(f"{name}.launch.xml")
+    ports, began_s = dict(zip(names, free_ports(len(names)), strict=True)), time.monotonic()
+    with launch(f"{name}.launch.xml", emulate=True, goals=True, **ports) as composition:
+        with Process(sys.executable, ROOT / "examples" / "drive.py") as driver:
+            driver.wait_for_line("It follows commands")
+            time.sleep(MINUTE_S)  # what is tested is a time
+            assert driver.stop(signal.SIGINT) == 0, driver.output
+        driven_s = time.monotonic() - began_s
+        composition.stop(signal.SIGINT)
+        forward, aside = map(float, re.search(r"ended: .*\bat (\S+) (\S+) ", composition.output).groups())
+        assert 0.9 * SPEED * MINUTE_S < forward < SPEED * driven_s, composition.output
+        assert aside == pytest.approx(0.0, abs=0.1)
+        assert [line for line in composition.warnings() if MEANT not in line] == []

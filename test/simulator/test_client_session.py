@@ -363,7 +363,7 @@ def test_a_vehicle_with_unknown_attitude_gets_only_zero():
     talk.step()  # it runs
     talk.command(NORTH)
     assert talk.velocities() == [SET[STOPPED]]
-    assert talk.noted("unsteered_commands")
+    assert talk.noted("unsteered_commands")[0]
     talk.command(STOPPED)
     talk.run(2 * PERIOD_S)
     assert set(talk.velocities()) == {SET[STOPPED]}
@@ -692,6 +692,8 @@ def turns(talk):
 def test_the_rotation_of_principal_axes_is_learned_while_paused_and_stored():
     talk = learning()
     assert talk.published(BodyToModelKnown)[-1].rotation is None
+    talk.command(NORTH)
+    assert talk.noted("unsteered_commands") == [""], "it takes a moment"
     talk.run(LEARNED_S)
     assert talk.published(BodyToModelKnown)[-1].rotation == pytest.approx(TURNED)
     assert talk.world.entities[VEHICLE][Attribute.ORIENTATION] == pytest.approx(TURNED)  # as it was

@@ -212,7 +212,7 @@ class SimulatorClientSession(Session):
         exchange.now_s = now_s
         self._check_answers(client)
         if not exchange.is_suspended:
-            self._steering.turn(exchange, client.heading.attitude)
+            self._steering.turn(exchange, client.heading)
         client.turn()
         if client.has_begun and not self.is_open:
             self.is_open = True

@@ -31,6 +31,7 @@ from drone_bridge.simulator.session.exchange import (
     OnAnswer,
     ignore,
 )
+from drone_bridge.simulator.session.heading import Heading
 from drone_bridge.simulator.units import set_velocity
 from drone_bridge.wire.outgoing import UNENCODABLE, encoded
 
@@ -67,7 +68,7 @@ class Steering:
         """Send at the next `turn`: a velocity from before a stall of this process may be in flight."""
         self._sent_s = self.due_s = -math.inf
 
-    def turn(self, exchange: Exchange, attitude: Any) -> None:
+    def turn(self, exchange: Exchange, heading: Heading) -> None:
         """Send a velocity if due. Without an attitude, only zero can be sent, as forward is unknown."""
         now_s = exchange.now_s
         if now_s < self.due_s:
@@ -84,8 +85,9 @@ class Steering:
             return
         self._sent_s, self.due_s = now_s, now_s + period_s
         if command is not None:
-            if attitude is None and command != STILL:
-                exchange.note(UNSTEERED, _UNKNOWN_ATTITUDE, is_ongoing=True)
+            if heading.attitude is None and command != STILL:
+                sentence = _UNKNOWN_ATTITUDE if heading.is_settled else ""  # it is learned within 4 s of a connection
+                exchange.note(UNSTEERED, sentence, is_ongoing=True)
                 return
             self._is_engaged, self._stale_since_s = True, None
         elif self._stale_since_s is None:
@@ -94,7 +96,7 @@ class Steering:
         if self._unanswered and (velocity != STILL or self._sent == STILL):
             exchange.note("late_velocities")
             return
-        self._command(exchange, velocity, attitude)
+        self._command(exchange, velocity, heading.attitude)
         exchange.note(VELOCITIES)
         release_s = self._parameters.release_after
         if self._stale_since_s is not None and release_s and now_s - self._stale_since_s >= release_s:
