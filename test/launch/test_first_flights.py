@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Our examples with each launch file: without a warning, and the vehicle is where it was sent."""
 
+import csv
 import re
 import signal
 import sys
@@ -17,7 +18,7 @@ from drone_bridge.tools.demo.composition import ports_of
 SMALL = {"attitude_layout": "pose", "testbed_image_width": 32, "testbed_image_height": 32, "testbed_ground": -1}
 #: Arguments, and the last words of the emulator about a drone on the ground, with its place.
 FLIGHTS = {
-    "telemetry": ({}, r"ended: .*, on ground, "),  # its place: test/printed
+    "telemetry": ({}, r"ended: .*, on ground, x=(\S+) y=(\S+) z=0\.\d+ m"),
     "dronegui": ({}, r"ended: .*, landed, x=(\S+) y=(\S+) z=0\.00 m"),
     "ardrone": ({}, r"ended: .*, landed, x=(\S+) y=(\S+) z=0\.00 m"),
     "tello": ({}, r"ended: at (\S+) (\S+) 0\.00 m"),
@@ -30,8 +31,11 @@ EACH = ["telemetry", *(pytest.param(each, marks=pytest.mark.exhaustive) for each
 
 
 @pytest.mark.parametrize("name", EACH)
-def test_a_first_flight_ends_on_the_ground_without_a_warning(domain, name):
+def test_a_first_flight_ends_on_the_ground_without_a_warning(domain, name, tmp_path):
     arguments, on_the_ground = FLIGHTS[name]
+    way, start = tmp_path / "way.csv", (0.0, 0.0)
+    if name == "telemetry":  # it begins beside the pad
+        arguments = {"telemetry_trajectory": way}
     names = ports_of(f"{name}.launch.xml")
     ports = dict(zip(names, free_ports(len(names)), strict=True))
     with launch(f"{name}.launch.xml", emulate=True, goals=True, **ports, **arguments) as composition:
@@ -39,7 +43,11 @@ def test_a_first_flight_ends_on_the_ground_without_a_warning(domain, name):
             assert script.wait() == 0, script.output
         composition.stop(signal.SIGINT)
         assert (landed := re.search(on_the_ground, composition.output)), composition.output
-        assert all(abs(float(each)) == pytest.approx(2.0, abs=0.3) for each in landed.groups()), landed[0]
+        if way.exists():
+            first = next(csv.DictReader(way.open()))
+            start = float(first["x"]), float(first["y"])
+        places = [abs(float(each) - begin) for each, begin in zip(landed.groups(), start, strict=True)]
+        assert places == pytest.approx([2.0, 2.0], abs=0.3), landed[0]
         assert composition.warnings() == []
 
 

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """telemetry.launch.xml as a whole: an emulated drone lands on an emulated rover, and is recorded."""
 
+import csv
+import math
 import signal
 
 import pytest
@@ -8,7 +10,9 @@ from composition import INTERRUPTED, launch, wait_until_recorded
 from rosbags.highlevel import AnyReader
 
 LANDING_S = 120  # timeout for a busy machine
-TOUCHDOWN = r"\[telemetry-\d\] touchdown on the"  # the quality is measured in measure/
+TOUCHDOWN = r"\[telemetry-\d\] touchdown on the"
+#: Of a good landing, from the middle of the pad, m.
+MAX_POSITION_ERROR = 0.35
 #: Topics of a landing, in its namespace.
 RECORDED = {
     *("imu/data", "velocity", "height", "landing_pad", "camera/image_raw", "camera/camera_info", "landed"),
@@ -22,7 +26,8 @@ def test_a_drone_lands_by_its_camera_and_all_of_it_is_recorded(tmp_path, free_po
     bag = tmp_path / "flight"
     programs = {"emulate": True, "control": True, "record": True, "bag": bag}
     names = {"telemetry_port": free_port, "namespace": "d1", "frame_prefix": "d1/"}
-    landing = {"rover_pattern": "circular", "use_camera": True, "landing_seed": 4}
+    way = tmp_path / "way.csv"
+    landing = {"rover_pattern": "circular", "use_camera": True, "landing_seed": 4, "telemetry_trajectory": way}
     with launch("telemetry.launch.xml", **programs, **names, **landing) as composition:
         wait_until_recorded(bag, [f"/d1/{topic}" for topic in RECORDED])
         composition.wait_for_line(TOUCHDOWN, LANDING_S)
@@ -30,6 +35,10 @@ def test_a_drone_lands_by_its_camera_and_all_of_it_is_recorded(tmp_path, free_po
         assert composition.stop(signal.SIGINT) == INTERRUPTED, composition.output
         assert composition.count_lines("Traceback|gets SIGKILL") == 0
 
+    *_, last = csv.DictReader(way.open())
+    x, y, z, rover_x, rover_y = (float(last[name]) for name in ("x", "y", "z", "rover_x", "rover_y"))
+    assert math.hypot(x - rover_x, y - rover_y) < MAX_POSITION_ERROR
+    assert z > 0.3, "the plate is above the ground"
     content = {}
     with AnyReader([bag]) as reader:
         for connection, _, data in reader.messages():
