@@ -269,14 +269,15 @@ def record(monkeypatch, tmp_path):
     program = tmp_path / "lib" / "drone_bridge" / "recorder"
     program.parent.mkdir(parents=True)
 
-    def call(is_on):
+    def call(is_on, script=""):
+        if script:
+            make_folder = """mkdir -p "$(echo "$3" | cut -d'"' -f 2)" """
+            program.write_text(f"#!/bin/sh\n{script.replace('RECORDS', make_folder)}\n")
+            program.chmod(0o755)
         return RecordCall(node, recording, is_on)
 
     def request(is_on, script=""):
-        if script:
-            program.write_text(f"#!/bin/sh\n{script}\n")
-            program.chmod(0o755)
-        calling = call(is_on)
+        calling = call(is_on, script and f"RECORDS; {script}")
         wait_until(calling.turn, "a response")
         return calling.response.success, calling.response.message
 
@@ -304,6 +305,25 @@ def test_a_recording_that_fails_at_its_end_is_reported_as_incomplete(record, tmp
     success, message = record(False)
     assert (success, message.startswith("Recorded into")) == (is_complete, is_complete)
     assert str(tmp_path / "drone_bridge_bags") in message
+
+
+def test_a_recording_begins_once_the_recorder_records(record, tmp_path):
+    begin = tmp_path / "begin"
+    starting = record.call(True, f"while ! [ -e {begin} ]; do sleep 0.05; done; RECORDS; sleep 60")
+    told = record.node.create_publisher.return_value.publish
+    assert not any(starting.turn() for _ in range(9))
+    assert record(True)[1].startswith("Already recording into")
+    assert told.call_args.args[0].data == ""
+    begin.touch()
+    wait_until(starting.turn, "a response")
+    assert (starting.response.success, told.call_args.args[0].data != "") == (True, True)
+
+
+def test_a_recorder_that_ends_before_it_records_is_a_failure(record):
+    starting = record.call(True, "exit 1")
+    wait_until(starting.turn, "a response")
+    assert not starting.response.success
+    assert record(False) == (False, "There is no recording.")
 
 
 def test_the_node_works_while_a_recording_is_completed(record, tmp_path):

@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +24,9 @@ from drone_bridge.ros.steady_timer import steady_timer
 from drone_bridge.stop_signals import LAUNCHED
 from drone_bridge.tools.record.settings import new_bag
 
+START_TIMEOUT_S = 9.0  # less than that of the page's calls; a loaded machine imports for 5 s
 STOP_TIMEOUT_S = 5.0  # the recorder itself needs at most 2 s
-STOP_POLL_PERIOD_S = 0.05
+POLL_PERIOD_S = 0.05
 
 
 class Recording:
@@ -67,20 +69,20 @@ class Recording:
         elif request.data and not os.access((folder := new_bag()).parent, os.W_OK):
             response.success, response.message = False, f"The folder '{folder.parent}' for the bag is not writable."
         elif request.data:
-            response.success, response.message = self._start(folder)
+            response.success, response.message = await self._start(folder)
         elif self._child:
             response.success, response.message = await self._stop(self._child)
         else:
             response.success, response.message = False, "There is no recording."
         return response
 
-    def _start(self, folder: Path) -> tuple[bool, str]:
-        """Start the recorder. Return whether that has succeeded, and a sentence."""
+    async def _start(self, folder: Path) -> tuple[bool, str]:
+        """Start the recorder. Return whether it records, and a sentence."""
         program = os.path.join(get_package_prefix("drone_bridge"), "lib", "drone_bridge", "recorder")
         out, err = original_output()
         # In its own session: the node forwards a Ctrl-C at the terminal.
         try:
-            self._child = subprocess.Popen(
+            self._child = child = subprocess.Popen(
                 [program, "--ros-args", *parameter_arguments({"bag": str(folder), "exclude": self._raw_images()})],
                 stdin=subprocess.DEVNULL,
                 start_new_session=True,
@@ -91,8 +93,12 @@ class Recording:
         except OSError as error:  # such as too little memory
             return False, f"The recorder can't be started: {error.strerror}."
         self._folder = str(folder)
+        end_at = time.monotonic() + START_TIMEOUT_S
+        await self._until(lambda: folder.exists() or self._child is not child or time.monotonic() >= end_at)
+        if self._child is not child:
+            return False, "The recorder has ended: see its lines in the terminal."
         self._publish()
-        return True, f"Recording into '{self._folder}'."
+        return True, f"Recording into '{folder}'."
 
     def _raw_images(self) -> str:
         """Return a regular expression for raw images that are also available compressed, at a tenth of the size."""
@@ -103,23 +109,31 @@ class Recording:
     async def _stop(self, child: "subprocess.Popen[bytes]") -> tuple[bool, str]:
         """Stop the recorder. Return whether the bag is complete, and a sentence."""
         child.send_signal(signal.SIGINT)
-        kill_at = time.monotonic() + STOP_TIMEOUT_S
-        has_ended: Future[None] = Future(executor=self._node.executor)
-
-        def poll() -> None:
-            if child.poll() is not None:
-                self._node.destroy_timer(timer)
-                has_ended.set_result(None)
-            elif time.monotonic() >= kill_at:
-                child.kill()
-
         folder, self._is_stopping = self._folder, True
-        timer = steady_timer(self._node, STOP_POLL_PERIOD_S, poll)
-        await has_ended
+        kill_at = time.monotonic() + STOP_TIMEOUT_S
+
+        def has_ended() -> bool:
+            if time.monotonic() >= kill_at:
+                child.kill()
+            return child.poll() is not None
+
+        await self._until(has_ended)
         self._end()
         if child.returncode:
             return False, f"The recording into '{folder}' is not complete: see the recorder's lines in the terminal."
         return True, f"Recorded into '{folder}'."
+
+    async def _until(self, is_reached: Callable[[], bool]) -> None:
+        """Wait, while the node's other callbacks run."""
+        reached: Future[None] = Future(executor=self._node.executor)
+
+        def poll() -> None:
+            if is_reached():
+                self._node.destroy_timer(timer)
+                reached.set_result(None)
+
+        timer = steady_timer(self._node, POLL_PERIOD_S, poll)
+        await reached
 
     def _end(self) -> None:
         self._child, self._folder, self._is_stopping = None, "", False
