@@ -42,7 +42,8 @@ def test_a_first_flight_ends_on_the_ground_without_a_warning(domain, name, tmp_p
         with Process(sys.executable, ROOT / "examples" / "fly.py") as script:
             assert script.wait() == 0, script.output
         composition.stop(signal.SIGINT)
-        assert (landed := re.search(on_the_ground, composition.output)), composition.output
+        landed = re.search(on_the_ground, composition.output)
+        assert landed, composition.output
         if way.exists():
             first = next(csv.DictReader(way.open()))
             start = float(first["x"]), float(first["y"])
