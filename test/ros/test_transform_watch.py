@@ -9,7 +9,7 @@ from plain_node import PlainNode
 from tf2_msgs.msg import TFMessage
 from waiting_messages import WaitingMessages
 
-from drone_bridge.ros.node.transform_watch import LOOKS, WatchedTransforms
+from drone_bridge.ros.node.transform_watch import GLANCE, LOOKS, REST, WatchedTransforms
 
 
 def moved(child, x):
@@ -53,6 +53,22 @@ def test_a_transform_that_is_not_its_own_is_found(child, x, facts):
     for _ in range(LOOKS):
         watch.look()
     assert (watch.facts, node.subscribed, node.ended > 0) == (None, 1, facts is None)
+
+
+def test_a_transform_that_begins_long_after_its_node_is_found():
+    node = Node("ekf")
+    watch = WatchedTransforms(node, SimpleNamespace(publish=node.waiting.append))
+    watch.publish(moved("base_link", 1.0))
+    for looks in range(10 * LOOKS):
+        watch.look()
+        assert watch.facts is None
+    assert node.subscribed == 1 + (looks - LOOKS) // (GLANCE + REST)
+    found = []
+    for _ in range(GLANCE + REST):
+        node.waiting.append(moved("base_link", 1.1))
+        watch.look()
+        found.append(watch.facts)
+    assert {"frame": "base_link", "nodes": "/ekf"} in found
 
 
 def test_a_node_that_publishes_transforms_alone_does_not_subscribe():

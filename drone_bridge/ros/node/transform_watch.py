@@ -16,12 +16,14 @@ if TYPE_CHECKING:
 
 #: Period of the looks at other publishers, s, and number of looks at their messages after one has joined or conflicts.
 PERIOD_S, LOOKS = 0.5, 20
+#: Number of looks at their messages after as many without: a filter may begin to publish long after its start.
+GLANCE, REST = 3, 20
 #: Number of remembered own transforms.
 _REMEMBERED = 500
 
 
 class WatchedTransforms:
-    """Publisher on /tf. While others join that publish there, their newest messages are compared with its own."""
+    """Publisher on /tf. If others publish there, their newest messages are compared with its own, now and then."""
 
     def __init__(self, node: "ConfiguredNode", publisher: Any) -> None:
         self._node, self._publisher = node, publisher
@@ -49,8 +51,11 @@ class WatchedTransforms:
         others = sorted(f"{space.rstrip('/')}/{name}" for name, space in {*found} - {own} if name[0] != "_")
         if others != self._others:
             self._others, self._looks = others, LOOKS
-        if not (others and self._looks):
+        elif self._looks == -REST:
+            self._looks = GLANCE
+        if not others or self._looks <= 0:
             self.facts, self._subscription = None, None
+            self._looks -= 1
             self._node.end_subscriptions("/tf")
         elif self._subscription:
             ours = {*self._own}
