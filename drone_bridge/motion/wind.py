@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 
@@ -47,28 +46,10 @@ class Wind:
 class WindRotation:
     """Rotation rate of a drone by wind, degrees/s about world axes, piecewise linear in time.
 
-    Before the first and after the last point it is constant. Raises ValueError for times that do not increase, and for
-    non-finite numbers.
+    Before the first and after the last point it is constant.
     """
 
     points: tuple[tuple[float, Triple], ...]  # time in s, rates about x, y, z
-
-    def __post_init__(self) -> None:
-        times = [time for time, _ in self.points]
-        if not times or any(later <= earlier for earlier, later in pairwise(times)):
-            raise ValueError(f"times of the wind's rotation have to increase, and are {times}")
-        if not np.isfinite([(time, *rates) for time, rates in self.points]).all():
-            raise ValueError(f"the wind's rotation must be finite, not {self.points}")
-
-    @classmethod
-    def parse(cls, text: str) -> WindRotation:
-        """Parse 'X Y Z', or 'T X Y Z, T X Y Z, ...'. Raises ValueError."""
-        points = [tuple(map(float, point.split())) for point in text.split(",")]
-        if len(points) == 1 and len(points[0]) == 3:
-            points = [(0.0, *points[0])]
-        if any(len(point) != 4 for point in points):
-            raise ValueError(f"three numbers, or four for each of several points, not {text!r}")
-        return cls(tuple((time, (x, y, z)) for time, x, y, z in points))
 
     def at(self, time: float) -> Vector:
         """Return the rates about x, y, z at a time, s."""

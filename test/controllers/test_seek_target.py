@@ -132,13 +132,13 @@ def test_it_reaches_the_target_and_holds(layout, seed, delay):
 @pytest.mark.parametrize(
     ("seed", "rotation"),
     [
-        pytest.param(0, "9 8 -9", marks=pytest.mark.exhaustive),
-        pytest.param(4, "-11 -8 6", marks=pytest.mark.exhaustive),
-        (7, "0 15 15 -15, 8 -15 15 15"),
+        pytest.param(0, [(0, (9, 8, -9))], marks=pytest.mark.exhaustive),
+        pytest.param(4, [(0, (-11, -8, 6))], marks=pytest.mark.exhaustive),
+        (7, [(0, (15, 15, -15)), (8, (-15, 15, 15))]),
     ],
 )
 def test_it_reaches_the_target_in_wind_that_turns_the_drone(seed, rotation):
-    world = SphereWorld.random(seed, wind_rotation=WindRotation.parse(rotation))
+    world = SphereWorld.random(seed, wind_rotation=WindRotation(rotation))
     assert_reached_and_held(fly(world, layout="pitch_roll"))
 
 

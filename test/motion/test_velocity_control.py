@@ -55,13 +55,13 @@ def test_zero_holds_the_place_in_gusts():
 @pytest.mark.parametrize(
     ("rotation", "farthest"),
     [
-        pytest.param("-2 3 1.7", 0.2, marks=pytest.mark.exhaustive),
-        ("0 4 4 4, 15 -4 4 4, 30 0 -4 -4", 0.2),
-        ("9 8 -9", 0.5),
+        pytest.param([(0, (-2, 3, 1.7))], 0.2, marks=pytest.mark.exhaustive),
+        ([(0, (4, 4, 4)), (15, (-4, 4, 4)), (30, (0, -4, -4))], 0.2),
+        ([(0, (9, 8, -9))], 0.5),
     ],
 )
 def test_wind_that_turns_the_drone_does_not_carry_it_away(layout, rotation, farthest):
-    flight = fly(layout, [(30.0, STILL)], rotation=WindRotation.parse(rotation))
+    flight = fly(layout, [(30.0, STILL)], rotation=WindRotation(rotation))
     assert max(np.linalg.norm(moment.state.position) for moment in flight) < farthest
 
 

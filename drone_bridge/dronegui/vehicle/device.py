@@ -57,7 +57,6 @@ class GuiDrone(Protocol):
 class GuiDialect:
     """Differences between the GUI and the document, and its initial state."""
 
-    complete_states_only: bool = False  # refuse a packet without all controls, like the real receiver
     is_bootstrapped: bool = False
     navdata_port: int = DEFAULT_NAVDATA_PORT
     #: Timeout after which the drone considers the GUI disconnected, and sends no navdata until it is requested again,
@@ -76,7 +75,7 @@ class Gui:
         self.receives_navdata_from_s = -math.inf if dialect.is_bootstrapped else math.inf
         self._drone = drone
         self._dialect = dialect
-        self._protocol = ReceiverConnection(dialect.complete_states_only)
+        self._protocol = ReceiverConnection()
         self._rate_limit = RateLimit()
         self._own_address = (own_host, dialect.navdata_port)
         self._own_received_s = -math.inf  # last effective packet from the own host

@@ -287,13 +287,7 @@ class RobotEmulator(Emulation):
             self._port.disconnect(peer)
             return
         print_event(f"connected to {peer}")
-        self._drivers[peer] = ServedDriver(
-            self._control,
-            peer,
-            partial(self._port.send, to=peer),
-            now,
-            reads_one_packet=self._options.one_packet_per_read,
-        )
+        self._drivers[peer] = ServedDriver(self._control, peer, partial(self._port.send, to=peer), now)
 
     def _converse(self, peer: StreamPeer, data: bytes) -> None:
         """Execute the packets in a driver's data. Empty data is the end of its stream."""
@@ -337,7 +331,7 @@ def serve(options: argparse.Namespace, cancellation: Cancellation, stack: contex
     trajectory = TrajectoryFile.wanted(options.trajectory, COLUMNS, stack)
     chassis = Chassis(options.wheel_separation, options.max_wheel_speed)
     vehicle = TrackedRobot(chassis)
-    robot = SimulatedRobot(vehicle, options.subsystems, appears_s=options.appear_after, is_verbose=options.verbose)
+    robot = SimulatedRobot(vehicle, options.subsystems, is_verbose=options.verbose)
     control = EMULATED[options.dialect](robot, print_event)
     if options.dialect is RobotDialect.DOCUMENT:
         control.firmware = codec.FirmwareInfo("emulator", "1", codec.PROTOCOL_VERSION)
@@ -379,8 +373,6 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     add_number(
         link, "--silence-timeout", 2.0, f"{timeout}; robotd-1.2 drops drivers only while 16 are connected", not_negative
     )
-    one = "handle one packet per socket read, as the LEGO NXT adapters do; further packets wait for the next read"
-    add_flag(link, "--one-packet-per-read", one)
     discovery = parser.add_argument_group("discovery")
     discovery.add_argument("--name", type=_name, default=socket.gethostname(), help="name of the robot (%(default)s)")
     add_flag(discovery, "--no-discovery", "do not answer discovery")
@@ -394,8 +386,6 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         metavar="tracks,headlight",
         help="its subsystems, in list order; robotd's Java driver supports only tracks (%(metavar)s)",
     )
-    delay = "delay until it has subsystems and sensors, s; protocol-1 then sends the lists unrequested"
-    add_number(robot, "--appear-after", 0.0, delay, not_negative)
     add_number(robot, "--wheel-separation", SkidSteer().wheel_separation, "m")
     add_number(robot, "--max-wheel-speed", SkidSteer().max_wheel_speed, "speed at 2048, m/s")
     run_options = add_run(parser, duration="seconds")

@@ -4,19 +4,17 @@
     python3 -m drone_bridge.ardrone.vehicle.emulator --trajectory flight.csv
 
 Like the original, it accepts commands of any client, sends navdata to the client that has asked last, and starts
-without the settings of any client. What firmwares do differently is an option. It prints one line per change, and the
-drone's position once per second.
+without the settings of any client. It prints one line per change, and the drone's position once per second.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
-import math
 import signal
 import socket
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -41,7 +39,6 @@ from drone_bridge.programs.options import (
     add_run,
     not_negative,
     port,
-    positive,
     probability,
 )
 from drone_bridge.programs.program import LimitedReports, TrajectoryFile, print_event, run_program
@@ -197,21 +194,9 @@ def open_video(options: argparse.Namespace, stack: contextlib.ExitStack) -> Vide
 def serve(options: argparse.Namespace, cancellation: Cancellation, stack: contextlib.ExitStack) -> int:
     """Listen and fly until the end. Raises LinkError and OSError."""
     flight = ArDroneFlight(options.gusts, options.seed)
-    flight.level_error = (math.radians(options.level_error), 0.0)
-    behaviour = FirmwareBehaviour(
-        version=options.drone,
-        watchdog_s=options.watchdog,
-        lands_when_lost=options.lands_when_lost,
-        any_number_after_loss=not options.keep_numbers,
-        takes_off_again=not options.no_takeoff_again,
-        emergency_on_ground=options.emergency_on_ground,
-        demo_ends_bootstrap=options.demo_ends_bootstrap,
-        fly_ignored_while_pressed=not options.fly_while_pressed,
-        serves_newest_only=not options.serve_all,
-        acknowledges_refused=not options.no_acknowledgement_of_refused,
-        loops_when_landed=options.looping_when_landed,
+    drone = EmulatedArdrone(
+        flight, FirmwareBehaviour(version=options.drone), charge=options.charge, is_bootstrapped=options.bootstrapped
     )
-    drone = EmulatedArdrone(flight, behaviour, charge=options.charge, is_bootstrapped=options.bootstrapped)
     if options.in_the_air:
         flight.phase, flight.position[2] = FlightPhase.FLYING, 1.0
     trajectory = TrajectoryFile.wanted(options.trajectory, COLUMNS, stack)
@@ -245,29 +230,10 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     drone.add_argument("--bootstrapped", action="store_true", help="it was used since it was switched on")
     drone.add_argument("--in-the-air", action="store_true", help="it flies at the start")
     add_number(drone, "--charge", 1.0, "charge of its battery at the start, 0 to 1", probability)
-    add_number(drone, "--level-error", 0.0, "tilt that counts as level until a flat trim, degrees", not_negative)
     drone.add_argument(
         "--video", type=Path, metavar="FILE", help="captured video of an AR.Drone 2, sent instead of a drawn one"
     )
     add_number(drone, "--gusts", 0.0, "standard deviation, m/s", not_negative)
-    firmware = parser.add_argument_group("firmware: differences, and what no source settles")
-    add_number(
-        firmware,
-        "--watchdog",
-        FirmwareBehaviour().watchdog_s,
-        "time without commands after which it hovers, s",
-        positive,
-    )
-    flag: Callable[..., object] = firmware.add_argument
-    flag("--lands-when-lost", action="store_true", help="land 2 s after the last command, instead of hovering")
-    flag("--keep-numbers", action="store_true", help="numbers of commands have to grow after a loss, too")
-    flag("--no-takeoff-again", action="store_true", help="do not take off again after a landing of its own")
-    flag("--emergency-on-ground", action="store_true", help="the emergency bit begins an emergency on the ground, too")
-    flag("--demo-ends-bootstrap", action="store_true", help="send only the state until navdata_demo is TRUE")
-    flag("--fly-while-pressed", action="store_true", help="follow the bit to fly while the emergency bit is set")
-    flag("--serve-all", action="store_true", help="send navdata to all clients, not only to the last one")
-    flag("--no-acknowledgement-of-refused", action="store_true", help="do not acknowledge settings that are refused")
-    flag("--looping-when-landed", action="store_true", help="report the flight state LOOPING after a landing")
     add_run(parser, seed_of="gusts, losses and reordering", duration="seconds")
     options = parser.parse_args(arguments)
     if options.video and options.drone == 1:

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import math
 import signal
 import sys
 from collections.abc import Iterator, Sequence
@@ -200,12 +199,7 @@ def open_video(options: argparse.Namespace, stack: contextlib.ExitStack) -> Vide
 def serve(options: argparse.Namespace, cancellation: Cancellation, stack: contextlib.ExitStack) -> int:
     """Listen and fly until the end. Raises LinkError and OSError."""
     flight = ArDroneFlight(options.gusts, options.seed)
-    dialect = GuiDialect(
-        complete_states_only=options.strict_real,
-        is_bootstrapped=options.bootstrapped,
-        navdata_port=options.navdata_port,
-        drone_patience_s=options.drone_patience,
-    )
+    dialect = GuiDialect(is_bootstrapped=options.bootstrapped, navdata_port=options.navdata_port)
     trajectory = TrajectoryFile.wanted(options.trajectory, CSV_COLUMNS, stack)
     link = PortWithOutlet(options.host, options.port, options.navdata_source_port)
     stack.callback(link.close)
@@ -233,19 +227,11 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = ProgramParser("emulate", "dronegui", "A simulated drone behind its control GUI.", "after --duration")
     link = parser.add_argument_group("link")
     add_address(link, DEFAULT_PORT)
-    add_flag(link, "--strict-real", "refuse incomplete states, like the real receiver")
     add_bad_network(link)
     navdata = parser.add_argument_group("navdata: from the GUI to its controllers")
     add_number(navdata, "--navdata-port", DEFAULT_NAVDATA_PORT, "port of the controllers' hosts", port)
     add_number(navdata, "--navdata-source-port", DEFAULT_NAVDATA_SOURCE_PORT, SOURCE_PORT, port)
     add_flag(navdata, "--bootstrapped", "request navdata from the drone at the start")
-    add_number(
-        navdata,
-        "--drone-patience",
-        math.inf,
-        "without packets for this long, the drone considers the GUI disconnected, and sends no navdata until "
-        'reset or "Stream Navdata"; about 2 s with an AR.Drone',
-    )
     video = parser.add_argument_group("video: from the drone's camera, forwarded by the GUI")
     video.add_argument("--no-video", dest="video", action="store_false", help='do not choose "Start Video"')
     add_word(video, "--camera", [each.name for each in CAMERAS], "source of pictures")

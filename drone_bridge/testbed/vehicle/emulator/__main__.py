@@ -18,7 +18,6 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 
-from drone_bridge.motion.wind import NO_ROTATION, WindRotation
 from drone_bridge.net.connector import Cancellation, LinkCancelledError, LinkError
 from drone_bridge.net.tcp_connection import StreamOptions
 from drone_bridge.programs.one_stream import OneStream, make_link
@@ -31,7 +30,6 @@ from drone_bridge.programs.options import (
     add_run,
     count,
     not_negative,
-    read_by,
     triple,
 )
 from drone_bridge.programs.program import TrajectoryFile, print_event, run_program
@@ -160,7 +158,7 @@ def make_drone(options: argparse.Namespace) -> SimulatedDrone:
         height=options.height,
         camera_separation=SEPARATION,
         weight=airframe.mass,
-        gravity=-airframe.gravity if options.negative_gravity else airframe.gravity,
+        gravity=airframe.gravity,
         drag=airframe.drag,
         max_thrust=MAX_THRUST,
         max_pitch_rate=MAX_RATE,
@@ -168,14 +166,12 @@ def make_drone(options: argparse.Namespace) -> SimulatedDrone:
         max_yaw_rate=MAX_RATE,
     )
     TestbedConnection(options.layout).send(constants)  # report an error now, not to each autopilot
-    rotation = options.wind_rotation
     return SimulatedDrone(
         SphereWorld.random(
             options.seed,
             options.obstacles,
             target=options.target,
             wind=options.wind,
-            wind_rotation=rotation,
             ground=options.ground,
         ),
         StereoCamera(options.width, options.height, options.hfov, options.vfov, SEPARATION),
@@ -183,7 +179,6 @@ def make_drone(options: argparse.Namespace) -> SimulatedDrone:
         step=1 / options.rate,
         gusts=options.gusts,
         seed=options.seed,
-        restart_every=options.restart_every,
     )
 
 
@@ -199,7 +194,6 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     link.add_argument("--role", choices=("listen", "connect"), default="listen")
     add_address(link, 8000, "address to listen on or to connect to")
     add_choice(link, "--layout", AttitudeLayout.PITCH_YAW, "floats after the images")
-    add_flag(link, "--negative-gravity", "announce a negative gravity, as some testbeds do")
     add_flag(link, "--default-sockets", "send each frame in pieces with Nagle's algorithm enabled, as many programs do")
     add_flag(link, "--once", "end after one conversation")
     _add_camera(parser)
@@ -209,12 +203,6 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         seed_of="target, obstacles, wind and gusts",
         rate=(60.0, "steps per simulated second"),
         duration="simulated seconds",
-    )
-    run.add_argument(
-        "--restart-every",
-        type=count,
-        metavar="STEPS",
-        help="restart the simulation at time 0 on the same connection after this many steps",
     )
     pace = run.add_mutually_exclusive_group()
     add_flag(pace, "--realtime", "limit the simulation to real time")
@@ -237,13 +225,6 @@ def _add_world(parser: ProgramParser) -> None:
     add_number(world, "--obstacles", 0, "number of grey spheres that may hide the target", count)
     for flag, meaning in (("--target", "centre of the target, m"), ("--wind", "m/s")):
         world.add_argument(flag, type=triple, metavar="'X Y Z'", help=f"{meaning}, instead of a random one")
-    world.add_argument(
-        "--wind-rotation",
-        type=read_by(WindRotation.parse, "X Y Z or T X Y Z, ..."),
-        default=NO_ROTATION,
-        metavar="'X Y Z'|'T X Y Z, ...'",
-        help="rotation of the drone by the wind about the world's axes, degrees/s, linear between times in s (none)",
-    )
     world.add_argument(
         "--ground",
         type=_height,

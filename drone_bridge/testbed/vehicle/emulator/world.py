@@ -318,7 +318,6 @@ class SimulatedDrone:
     step: float  # s
     gusts: float  # m/s
     seed: int
-    restart_every: int | None = None  # steps after which a new simulation starts on the same connection
     trajectory: TrajectoryFile | None = None  # of the newest flight
     steps: int = 0  # of all flights with this autopilot
     flight: WorldFlight = field(init=False)
@@ -337,7 +336,7 @@ class SimulatedDrone:
         return SensorFrame(left.data, right.data, state.time, pitch, roll, yaw=heading, position=(x, y, z))
 
     def fly(self, motion: MotionParameters) -> None:
-        """Fly one step, and restart the simulation if that is due."""
+        """Fly one step."""
         flown, flight = DroneInput.from_answer(motion, AngleUnit.DEGREES), self.flight
         was_reached = flight.reached_at is not None
         flight.advance(flown)
@@ -346,9 +345,6 @@ class SimulatedDrone:
             self.trajectory.write(flight.row(flown))
         if flight.reached_at is not None and not was_reached:
             print_event(flight.arrival)
-        if self.restart_every and flight.steps >= self.restart_every and not flight.has_left_the_world:
-            self._take_off()
-            print_event("a new simulation has started")
 
     def _take_off(self) -> None:
         airframe = Airframe.from_constants(self.constants)
