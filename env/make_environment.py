@@ -290,7 +290,7 @@ def install(arguments: list[str]) -> None:
                 run([*PIP, "install", "--no-deps", "--target", f"{folder}/uv", f"uv=={UV_VERSION}"], "")
                 keep(Path(folder, "uv"), UV)
         python = str(VENV / "bin" / "python")
-        run([str(UV / "bin" / "uv"), "pip", "install", "--python", python, *arguments], "")
+        run([str(UV / "bin" / "uv"), "pip", "install", "--compile-bytecode", "--python", python, *arguments], "")
     except (StepError, OSError):
         run([*PIP, "install", *arguments], "Check that a package index is reachable, and retry.")
 
