@@ -361,32 +361,22 @@ BAD = (
 
 @pytest.mark.parametrize(("fields", "sentence"), BAD)
 def test_infeasible_goal_is_refused_without_effect_on_others(far, fields, sentence):
-    message = far.aborts(far.send("follow_path" if "path" in fields else "go_to", **fields))
+    sent = far.send("follow_path" if "path" in fields else "go_to", **fields)
+    message = far.aborts(sent)
     assert re.match(sentence, message), message
+    assert sent.error is (GoalError.NO_ODOMETRY if "transform" in sentence else GoalError.INVALID)
     assert far.goal.end is None
     assert moves(far.step())
 
 
-def test_goals_wait_and_time_out_without_odometry(make_world):
+def test_a_goal_waits_for_odometry(make_world):
     world = make_world(max_speed=0.5)
-    world.speaks = False
-    assert_waited_in_vain(world, world.send("go_to", pose=pose_at(1, 0)))
-    world.speaks = True
     sent = world.send("go_to", pose=pose_at(1000, 0))
-    assert moves(world.run(1.0)[-1])
-    world.speaks = False
-    assert is_still(world.run(1.0)[-1])
-    world.speaks = True
-    assert moves(world.run(1.0)[-1])
-    world.speaks = False
-    assert_waited_in_vain(world, sent)
-    assert is_still(world.step())
-
-
-def assert_waited_in_vain(world, goal):
-    assert world.aborts(goal)
-    assert goal.error is GoalError.NO_ODOMETRY
-    assert goal.feedback[-1].waiting_for == "odometry"
+    for world.speaks in (True, False, True, False):
+        assert (moves if world.speaks else is_still)(world.run(1.0)[-1])
+    assert world.aborts(sent)
+    assert sent.error is GoalError.NO_ODOMETRY
+    assert sent.feedback[-1].waiting_for == "odometry"
 
 
 def test_a_goal_outlives_a_stall_of_its_process(far, clock, monkeypatch):
@@ -447,30 +437,6 @@ def test_a_goal_outside_of_the_fence_is_refused_at_once(world):
 def test_every_result_has_the_same_codes(action):
     for error in GoalError:
         assert getattr(action.Result, error.name) == error.value
-
-
-def test_a_result_has_a_code_for_the_reason_of_its_end(world):
-    def error_of(*, after=lambda: None, **goal):
-        world.run(1.0)
-        sent = world.send("go_to", **goal)
-        world.run(0.2)
-        after()
-        world.end_of(sent)
-        return sent.error
-
-    def cancel():
-        world.running[-1][0].is_cancel_requested = True
-
-    assert error_of(pose=pose_at(1, 0)) is GoalError.NONE
-    assert error_of(pose=pose_at(math.nan, 0)) is GoalError.INVALID
-    assert error_of(pose=pose_at(5, 0), after=cancel) is GoalError.CANCELED
-    assert error_of(pose=pose_at(5, 0), after=lambda: world.send("go_to", pose=pose_at(0, 0))) is GoalError.REPLACED
-    assert error_of(pose=pose_at(5, 0), after=lambda: world.say("held", Bool(data=True))) is GoalError.HELD
-    world.services = {"/land": TRIGGER}
-    world.answers = {"/land": lambda: SimpleNamespace(success=False, message="It is landed.")}
-    sent = world.send("land")
-    world.end_of(sent)
-    assert sent.error is GoalError.REFUSED
 
 
 def test_a_goal_without_progress_is_aborted(make_world):
@@ -570,7 +536,9 @@ def test_take_off_and_land_call_the_vehicles_services(world):
     world.services = {f"/some_bridge/{name}": TRIGGER for name in ("takeoff", "land")}
     empty = SimpleNamespace(success=False, message="The battery is empty.")
     world.answers = {"/some_bridge/takeoff": lambda: empty, "/some_bridge/land": lambda: WELL}
-    assert world.aborts(world.send("take_off", height=1.0)).endswith("The battery is empty.")
+    sent = world.send("take_off", height=1.0)
+    assert world.aborts(sent).endswith("The battery is empty.")
+    assert sent.error is GoalError.REFUSED
     world.answers["/some_bridge/takeoff"] = lambda: WELL
     sent = world.send("take_off", height=1.0)
     assert set(world.run(1.0)[1:]) == {None}  # the vehicle rises by itself
