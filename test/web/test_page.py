@@ -6,13 +6,16 @@ import json
 import os
 import re
 import signal
+import time
 
 import browser as chromium
 import cv2
 import numpy as np
 import pytest
 from composition import launch
+from nav_msgs.msg import Odometry
 from ports import free_ports
+from processes import Process, executable
 from rclpy.serialization import deserialize_message
 from repository import ROOT, TESTS
 from ros_session import wait_until
@@ -31,6 +34,8 @@ PORTS = ("testbed_port", "dronegui_port", "simulator_port", "robot_port", "telem
 LAPTOP = (1280, 720)
 #: Number of vehicles in all.launch.xml.
 VEHICLES = 5
+#: Longest time from a cause to its name in Health.
+NAMED_S = 2.0
 
 
 browser = chromium.module_browser()
@@ -115,6 +120,25 @@ def test_a_killed_bridge_leaves_its_values_and_the_jump_of_its_restart_is_marked
         grows(browser, '[data-plot="Speed"]', "points")
         browser.wait("document.querySelector('.scene-key').innerText.includes('restarted')")
         assert browser.console_errors == []
+
+
+@pytest.mark.exhaustive
+def test_health_names_a_cause_within_2_s(browser, ros):
+    def named(cause):
+        began_s = time.monotonic()
+        browser.wait(f"/{cause}/.test(document.querySelector('#health').innerText)")
+        return time.monotonic() - began_s
+
+    (port,) = free_ports(1)
+    emulator = executable("drone-bridge"), "emulate", "robot", "--port", port, "--no-discovery"
+    options = {"view": True, "view_port": 0, "robot_port": port}
+    with Process(*emulator) as robot, launch("robot.launch.xml", **options) as composition:
+        browser.open(address_of(composition))
+        named(r"robot_bridge: link\s+connected")
+        ros.node.create_publisher(Odometry, "odom", 1)
+        assert named("odom is published by .*: let one of them use another topic") < NAMED_S
+        robot.stop()
+        assert named("no peer is connected|there is no link") < NAMED_S
 
 
 @pytest.mark.exhaustive
