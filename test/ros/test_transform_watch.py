@@ -9,6 +9,7 @@ from plain_node import PlainNode
 from tf2_msgs.msg import TFMessage
 from waiting_messages import WaitingMessages
 
+from drone_bridge.ros.node import transform_watch
 from drone_bridge.ros.node.transform_watch import GLANCE, LOOKS, REST, WatchedTransforms
 
 
@@ -69,6 +70,22 @@ def test_a_transform_that_begins_long_after_its_node_is_found():
         watch.look()
         found.append(watch.facts)
     assert {"frame": "base_link", "nodes": "/ekf"} in found
+
+
+def test_a_transform_that_is_published_during_a_look_is_its_own(monkeypatch):
+    node = Node("ekf")
+    watch = WatchedTransforms(node, SimpleNamespace(publish=node.waiting.append))
+    take = transform_watch.arrived
+
+    def publish_and_take(*words):
+        watch.publish(moved("base_link", 1.1))
+        yield from take(*words)
+
+    monkeypatch.setattr(transform_watch, "arrived", publish_and_take)
+    watch.publish(moved("base_link", 1.0))
+    for _ in range(2):
+        watch.look()
+    assert (watch.facts, node.waiting) == (None, [])
 
 
 def test_a_node_that_publishes_transforms_alone_does_not_subscribe():

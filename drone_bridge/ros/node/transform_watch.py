@@ -58,9 +58,9 @@ class WatchedTransforms:
             self._looks -= 1
             self._node.end_subscriptions("/tf")
         elif self._subscription:
-            ours = {*self._own}
-            frames = {frame for frame, *_ in ours}
             messages = [message for message, _ in arrived(self._subscription, MAX_PASSED_OVER)]
+            ours = {*self._own}  # only now: another thread publishes meanwhile
+            frames = {frame for frame, *_ in ours}
             moved = (each for message in messages for each in message.transforms)
             doubled = {each.child_frame_id for each in moved if _values(each) not in ours} & frames
             self.facts = {"frame": min(doubled), "nodes": " or ".join(others)} if doubled else None
