@@ -3,14 +3,17 @@
 
 import contextlib
 import json
+import os
 import re
 import signal
 import socket
 import time
+from functools import partial
 
 import pytest
 from composition import RUNNER
 from geometry_msgs.msg import Twist
+from mcap.reader import make_reader
 from nav_msgs.msg import Odometry
 from ports import free_port, free_ports
 from processes import TIMEOUT_S, executable
@@ -124,6 +127,54 @@ def test_an_emulated_robot_executes_what_it_was_sent_in_a_stall(drone_bridge, cl
     time.sleep(2 * StallDetector.STALL_S)  # what is tested is a time
     emulator.send(signal.SIGCONT)
     assert client.recv(100) == b"ok"
+
+
+SECURED = """
+from drone_bridge.robots.robomaster import RoboMaster
+
+class Secured(RoboMaster):
+    name, summary, login = "secured", "a robot with a password", ""
+
+    def handshake(self):
+        yield b"password %s;" % self.login.encode()
+        yield from super().handshake()
+
+    def decode_command(self, packet):
+        if not packet.startswith(b"password"):
+            return super().decode_command(packet)
+        print(packet.decode(), flush=True)
+        return ()
+"""
+LOGIN = "c2VjcmV0"
+
+
+def test_a_stop_saves_the_last_minute_of_the_wire_without_the_login(start_child, ros, tmp_path):
+    (tmp_path / "secured.py").write_text(SECURED)
+    facts = tmp_path / "secured-1.dist-info"
+    facts.mkdir()
+    (facts / "METADATA").write_text("Metadata-Version: 2.1\nName: secured\nVersion: 1\n")
+    (facts / "entry_points.txt").write_text("[drone_bridge.protocols]\nsecured = secured:Secured\n")
+    wire = tmp_path / "wire"
+    given = {"PYTHONPATH": str(tmp_path), "DRONE_BRIDGE_WIRE": str(wire), "ROBOT_LOGIN": LOGIN}
+    start = partial(start_child, env={**os.environ, **given})
+    robot, port = emulated(lambda *words: start(executable("drone-bridge"), *words), "secured")
+    bridge = start(executable("robot_class_bridge"), "secured", f"port:={port}", "login:=ROBOT_LOGIN", "--ros-args")
+    robot.wait_for_line(f"password {LOGIN};")
+    bridge.wait_for_line("Connected")
+    with driven(ros, forward=0.2):
+        robot.wait_for_line("moves at")
+        ros.switch("secured_bridge/hold", True)
+    wait_until(lambda: list(wire.glob("*.mcap")), "the last minute", timeout_s=60)
+    assert bridge.stop() == 0
+    (file,) = wire.glob("*.mcap")
+    with file.open("rb") as opened:
+        said = b"".join(message.data for _, _, message in make_reader(opened).iter_messages())
+    assert b"chassis speed x 0.2" in said
+    assert b"chassis push position" in said, "what the robot reports"
+    assert LOGIN.encode() not in said + file.read_bytes()
+    shown = start(executable("drone-bridge"), "wire", "show", file)
+    assert shown.wait() == 0, shown.output
+    assert shown.count_lines(r"<- .*position") > 10
 
 
 @pytest.mark.exhaustive
