@@ -3,7 +3,6 @@
 
 from pathlib import Path
 
-import costs
 import entries
 import entry
 import pytest
@@ -48,24 +47,11 @@ def test_every_file_with_tests_is_in_one_entry(is_all):
     assert sorted(path for part in found.values() for path in part) == files
 
 
-def test_several_files_share_an_entry_if_they_are_short():
-    shared = [part for part in entries.entries(entries.test_files(is_all=True)).values() if len(part) > 1]
-    started = [part for part in shared if not entries.is_alone(part[0])]
-    assert len(started) > 10
-    assert all(sum(map(costs.seconds, files)) <= 2 * entries.ENTRY_S for files in started)
-
-
 def test_a_browser_counts_as_two(capsys):
     entries.main([])
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
     for _, processors, _, *files in lines:
         assert processors == ("2" if any(entries.needs_browser(Path(file)) for file in files) else "1")
-
-
-def test_durations_are_those_of_the_results(tmp_path):
-    case = '<testcase classname="test.ros.test_hold" time="{}"/>'
-    (tmp_path / "ros_1.xunit.xml").write_text(f"<testsuites>{case.format(1.25)}{case.format(2)}</testsuites>")
-    assert costs.measured(tmp_path) == {"test/ros/test_hold.py": 3.2}
 
 
 def test_a_file_is_left_out_if_it_is_exhaustive_as_a_whole():
@@ -79,11 +65,3 @@ def test_the_counts_are_those_of_the_results(tmp_path):
     result.write_text('<testsuites><testsuite tests="9" failures="1" errors="2" skipped="3"/></testsuites>')
     assert run.counts_in(result, has_passed=False) == run.Counts(passed=3, failed=3, skipped=3)
     assert run.counts_in(tmp_path / "none.xml", has_passed=False) == run.Counts(failed=1)
-
-
-def test_a_pattern_that_matches_no_entry_lists_the_names(tmp_path, monkeypatch):
-    (tmp_path / "CTestTestfile.cmake").write_text("add_test(robot_bridge true)\nadd_test(view true)\n")
-    monkeypatch.setattr(run, "BUILD", tmp_path)
-    assert run.names("robot") == ["robot_bridge"]
-    with pytest.raises(SystemExit, match=r"matches 'typo'. There are:\nrobot_bridge\nview$"):
-        run.run("typo")
