@@ -4,6 +4,8 @@
 import base64
 import copy
 
+from drone_bridge.telemetry import codec
+
 HOVER = {"thrust": 0.0, "pitch": 0.0, "roll": 0.0, "yaw": 0.0}
 WIDTH, HEIGHT = 32, 24
 
@@ -20,6 +22,16 @@ DRONE = {
     "landed": False,
     "timestamp": 1.234,
 }
+#: A decoded document, without a picture.
+TELEMETRY = codec.DroneTelemetry(
+    imu=codec.Imu(codec.Orientation(0.1, 0.2, 0.3), codec.Vector(0.4, 0.5, 0.6), codec.Vector(0.7, 0.8, 9.81)),
+    altimeter=codec.Altimeter(altitude=5.0, vertical_velocity=-0.1),
+    velocity=codec.Vector(1.0, 2.0, 3.0),
+    landing_pad=codec.LandingPad(0.5, -0.25, 4.5, 0.75),
+    camera=codec.Camera(320, 240),
+    landed=False,
+    timestamp=1.5,
+)
 ROVER = {
     "position": {"x": 1.5, "y": 0.8, "z": 0.15},
     "velocity": {"x": 0.3, "y": 0.4, "z": 0.0},

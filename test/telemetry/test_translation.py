@@ -11,8 +11,9 @@ from builtin_interfaces.msg import Time
 from hypothesis import given
 from hypothesis import strategies as st
 from rclpy.serialization import serialize_message
-from rotations import matrix, turned
+from rotations import matrix
 from std_msgs.msg import Bool
+from telemetry_documents import TELEMETRY
 
 from drone_bridge.ros.topics import frames
 from drone_bridge.ros.topics.covariances import AXES, UNKNOWN_VARIANCE
@@ -26,13 +27,6 @@ FORWARD, LEFT, UP = np.eye(3)  # body, REP 103
 PICTURE_RIGHT, PICTURE_DOWN, INTO_PICTURE = np.eye(3)  # optical
 NAMES = LandingFrameNames("d1/")
 STAMP = Time(sec=7, nanosec=8)
-TELEMETRY = codec.DroneTelemetry(
-    imu=codec.Imu(codec.Orientation(0.1, 0.2, 0.3), codec.Vector(0.4, 0.5, 0.6), codec.Vector(0.7, 0.8, 9.81)),
-    altimeter=codec.Altimeter(altitude=5.0, vertical_velocity=-0.1),
-    velocity=codec.Vector(1.0, 2.0, 3.0),
-    landing_pad=codec.LandingPad(relative_x=0.5, relative_y=-0.25, distance=4.5, confidence=0.75),
-    camera=codec.Camera(320, 240),
-)
 ROVER = codec.RoverTelemetry(codec.Vector(1.0, 2.0, 0.5), codec.Vector(0.3, 0.4, 0.0), "circular", 1.0)
 REVERSED = Units(SIGNED)
 
@@ -46,32 +40,11 @@ def made():
     return messages()
 
 
-def imu(units=None, **orientation):
-    """Return the message for a drone with this attitude, otherwise level."""
-    level = codec.Orientation(0.0, 0.0, 0.0)._replace(**orientation)
-    return messages(units).imu(replace(TELEMETRY, imu=replace(TELEMETRY.imu, orientation=level)), STAMP)
-
-
 def with_camera(**values):
     return replace(TELEMETRY, camera=codec.Camera(**{"width": 320, "height": 240, "jpeg": b"", **values}))
 
 
 # Attitude and rates.
-
-
-def test_positive_pitch_lowers_the_nose():
-    assert turned(imu(pitch=0.1).orientation, FORWARD)[2] < 0
-    assert turned(imu(REVERSED, pitch=0.1).orientation, FORWARD)[2] > 0
-
-
-def test_positive_roll_lowers_the_right_side():
-    assert turned(imu(roll=0.1).orientation, -LEFT)[2] < 0
-    assert turned(imu(REVERSED, roll=0.1).orientation, -LEFT)[2] > 0
-
-
-def test_positive_yaw_turns_the_nose_left():
-    assert turned(imu(yaw=0.1).orientation, FORWARD)[1] > 0
-    assert turned(imu(REVERSED, yaw=0.1).orientation, FORWARD)[1] < 0
 
 
 def test_an_acceleration_that_is_not_on_the_wire_is_marked(made):

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from telemetry_documents import TELEMETRY
 
 from drone_bridge.motion.measurement import Measurement
 from drone_bridge.motion.quaternions import quaternion_from_euler, rotated
@@ -15,16 +16,6 @@ from drone_bridge.telemetry import codec
 from drone_bridge.telemetry.units import SIGNED, Units
 
 REVERSED = Units(SIGNED)
-CAMERA, PAD = codec.Camera(320, 240), codec.LandingPad(0.5, -0.25, 4.5, 0.75)
-TELEMETRY = codec.DroneTelemetry(
-    imu=codec.Imu(codec.Orientation(0.1, 0.2, 0.3), codec.Vector(0.4, 0.5, 0.6), codec.Vector(0.7, 0.8, 9.81)),
-    altimeter=codec.Altimeter(altitude=5.0, vertical_velocity=-0.1),
-    velocity=codec.Vector(1.0, 2.0, 3.0),
-    landing_pad=PAD,
-    camera=CAMERA,
-    landed=False,
-    timestamp=1.5,
-)
 
 
 def attitude(roll=0.0, pitch=0.0, yaw=0.0):
@@ -37,6 +28,7 @@ def attitude(roll=0.0, pitch=0.0, yaw=0.0):
 def test_opposite_signs_reverse_only_the_named_quantities():
     shares = Shares(0.5, 0.5, -0.5, 0.5)
     assert REVERSED.command(shares) == codec.DroneCommand(thrust=0.5, pitch=-0.25, roll=0.25, yaw=-0.25)
+    assert REVERSED.angles(1.0, 2.0, 3.0) == (-1.0, -2.0, -3.0)
     one = Units(["command.yaw", "telemetry.pitch"])
     assert one.command(shares) == codec.DroneCommand(thrust=0.5, pitch=0.25, roll=-0.25, yaw=-0.25)
     assert (one.angles(1.0, 2.0, 3.0), one.position(1.0, 2.0)) == ((1.0, -2.0, 3.0), (1.0, 2.0))
@@ -71,7 +63,7 @@ def test_landed_drone_is_not_flying_and_an_unknown_state_stays_unknown():
 @pytest.mark.parametrize("is_levelled", [True, False])
 def test_a_document_survives_its_conversion_to_a_measurement_and_back(opposite, is_levelled):
     units = Units(opposite, is_levelled=is_levelled)
-    back = units.telemetry(units.measurement(TELEMETRY), CAMERA, PAD)
+    back = units.telemetry(units.measurement(TELEMETRY), TELEMETRY.camera, TELEMETRY.landing_pad)
     assert back.velocity == pytest.approx(TELEMETRY.velocity)
     assert replace(back, velocity=TELEMETRY.velocity) == TELEMETRY
 
@@ -87,4 +79,4 @@ def test_velocity_in_body_axes_is_turned_by_the_tilt_alone(angles, velocity):
 
 def test_measurement_without_a_required_part_is_no_document():
     with pytest.raises(ValueError, match="attitude, rates, velocity and height"):
-        Units().telemetry(Measurement(yaw=1.0, height=1.0), CAMERA, None)
+        Units().telemetry(Measurement(yaw=1.0, height=1.0), TELEMETRY.camera, None)
