@@ -268,44 +268,27 @@ def test_a_changed_driver_timeout_applies_at_once(talk, driving):
     assert driving.is_closed
 
 
-def test_only_drivers_without_a_first_packet_drop_without_driver_timeout(talk, driving):
+def test_only_drivers_without_a_whole_packet_drop_without_driver_timeout(talk, driving):
     talk.parameters.driver_timeout = 0.0
-    mute = talk.connect("mute")
-    talk.run(FIRST_MESSAGE_S - 0.1)
-    assert not mute.is_closed
-    talk.run(0.2)
-    assert (mute.is_closed, driving.is_closed) == (True, False)
+    mute, slow = talk.connect("mute"), talk.connect("slow")
+    slow.alive()
+    for byte in b"\0\x08":
+        assert not mute.is_closed
+        talk.receive(bytes([byte]), "slow")
+        talk.run(0.5 * FIRST_MESSAGE_S + 0.1)
+    assert (mute.is_closed, slow.is_closed, driving.is_closed) == (True, True, False)
 
 
-def test_a_trickle_of_bytes_does_not_keep_a_place(talk, alice):
+def test_a_driver_that_loses_its_place_to_a_new_one_is_stopped(talk, driving):
     talk.parameters.driver_timeout = 0.0
-    alice.alive()
-    talk.receive(b"\0", "alice")
-    talk.run(5.0)
-    talk.receive(b"\x08", "alice")
-    talk.run(5.1)
-    assert alice.is_closed
-
-
-# Places.
-
-
-def test_new_driver_replaces_one_without_packets_or_the_longest_silent_one(talk):
-    talk.parameters.driver_timeout = 0.0
-    drivers = [talk.connect(f"d{number}") for number in range(MAX_DRIVERS)]
-    for driver in drivers[1:]:
-        driver.alive()
-    talk.connect("bob").alive()
-    assert [driver.is_closed for driver in drivers] == [True] + [False] * (MAX_DRIVERS - 1)
-    drivers[1].bind(TRACKS).say(FORWARD)
-    refused = talk.connect("carol")
-    assert refused.is_closed
+    others = [talk.connect(f"d{number}") for number in range(MAX_DRIVERS - 1)]
     talk.run(0.9)
-    for driver in drivers[2:]:
+    for driver in others:
         driver.alive()
+    assert talk.connect("carol").is_closed
     talk.now_s += 0.2
     actions = talk.take(talk.session.connected("dave", talk.now_s))
-    assert drivers[1].is_closed
+    assert driving.is_closed
     assert published(actions) == [STOPPED]
 
 
