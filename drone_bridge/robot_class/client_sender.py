@@ -2,7 +2,7 @@
 """ClientSender: what is sent to one robot: commands, the `stop` of a request, and last words. Pure.
 
 A packet for which the description raises an error is dropped. If it raises one for neutral, the robot gets its last
-words, a stream is closed, and others are greeted again.
+words. Then a stream is closed, and others are greeted, until neutral can be encoded.
 
 After a request that moves the robot, it counts as moving until a velocity is commanded, and the request's `stop` is
 sent before the next command, on hold, after a stall, at the end, and with the last words.
@@ -15,7 +15,6 @@ at once, and whole.
 from __future__ import annotations
 
 import contextlib
-import re
 from typing import Any
 
 from drone_bridge.kind import Side
@@ -33,13 +32,9 @@ from drone_bridge.robot_class.robot import (
     is_stream,
 )
 from drone_bridge.session.session import Action, Actions, LastWords, Note, Request, Send
-from drone_bridge.wire.counters import Counter, problems, rates
+from drone_bridge.wire.counters import problems, rates
 from drone_bridge.wire.outgoing import UNENCODABLE
 
-#: Number of different errors of a description that are worded. Further ones are only counted.
-MOST_SAID = 16
-#: Values in the sentences of these errors.
-_VALUES = re.compile(r"=(\[.*?\]|\(.*?\)|[^,)]*)|(, and returned | b['\"]).*")
 #: The newest command.
 NEUTRAL, MOVING, UNSTOPPABLE = "neutral", "moving", "neutral that can't be encoded"
 #: Counters.
@@ -55,9 +50,6 @@ class ClientSender:
         self.end.robot.login = login or self.end.robot.login
         #: Whether the link is a stream that can be closed. A line stays open: opening it resets many boards.
         self.is_stream = is_stream(robot) and not is_line
-        self._said: set[str] = set()  # errors of the description, by their lines
-        #: Notes of errors while last words were encoded, for the next tick.
-        self.unsaid: list[Note] = []
         #: What ends the motion of a request, for each time at which it is due.
         self.stops: list[bytes] = []
         #: Packets that await an answer.
@@ -72,13 +64,13 @@ class ClientSender:
         self.outstanding.restart()
         self._rest: list[bytes] = []  # further packets of the newest command; then b"" if the next one was skipped
 
-    def take_turn(self, command: Command | None, now_s: float, *, is_busy: bool) -> Actions | None:
-        """Send a command. None if it is skipped, as an answer is outstanding (`is_busy`)."""
+    def take_turn(self, command: Command | None, now_s: float, *, is_busy: bool) -> Actions:
+        """Send a command, unless an answer is outstanding (`is_busy`)."""
         is_stop = command in (None, *NEUTRALS) and self.command != NEUTRAL
         if is_stop or not is_busy:
             return self.drive(command, now_s, is_whole=is_stop)
         self._rest = [*filter(None, self._rest), b""]
-        return None
+        return []
 
     def next_packet(self, now_s: float) -> Actions | None:
         """Send the next packet of the newest command, if there is one. None if a command was skipped."""
@@ -96,7 +88,8 @@ class ClientSender:
                 self.command = NEUTRAL if each in (None, *NEUTRALS) else MOVING
                 return [*self.send(data, now_s, if_sent=(SENT,)), *faults]
             except Exception as error:
-                faults.append(self.once(UNENCODABLE, f"{each or 'Neutral'} can't be encoded: {described(error)}."))
+                sentence = f"{each or 'Neutral'} can't be encoded: {described(error)}."
+                faults.append(Note(UNENCODABLE, sentence, is_ongoing=True))
         self.command, self._rest = UNSTOPPABLE, []
         words = self._words or (b"", b"")
         with contextlib.suppress(Exception):
@@ -108,25 +101,16 @@ class ClientSender:
         try:
             return self.send(self.end.robot.encode_goodbye(), now_s)
         except Exception as error:
-            return [self.once(UNENCODABLE, f"The last packet can't be sent: {described(error)}.")]
+            return [Note(UNENCODABLE, f"The last packet can't be sent: {described(error)}.", is_ongoing=True)]
 
     def last_words(self) -> LastWords | None:
         """Return neutral and `encode_goodbye`, by the robot's description."""
         if (self.command == NEUTRAL and not self.stops) or self._words is None:
             return None
-        try:
+        with contextlib.suppress(Exception):  # a check of the class has found it: earlier ones are used
             self._words = self.end.robot.last_words()
-        except Exception as error:
-            self.unsaid.append(self.once(UNENCODABLE, f"Earlier last words are used: {described(error)}."))
         neutral, last = self._words
         return LastWords(tuple(filter(None, (*self.stops[:1], neutral))), (last,) if last else (), self.to)
-
-    def once(self, counter: Counter, sentence: str) -> Note:
-        """Return the note of an error of the description: counted each time, and worded once for its line."""
-        place = _VALUES.sub("", ": ".join(sentence.split(": ")[:2]))
-        is_new = place not in self._said and len(self._said) < MOST_SAID
-        self._said |= {place} if is_new else set()
-        return Note(counter, sentence if is_new else "")
 
     def send(self, data: bytes, now_s: float, asked: Request | None = None, **options: Any) -> Actions:
         """Send data, if there are any, perhaps of a request. Options are those of Send."""

@@ -47,7 +47,6 @@ from drone_bridge.session.obstacles import Obstacle
 from drone_bridge.session.report_watch import ReportWatch
 from drone_bridge.session.session import (
     CONNECTIONS,
-    EMERGENCY,
     FINAL_GAP_S,
     FINAL_REPEATS,
     LAND,
@@ -65,7 +64,7 @@ from drone_bridge.session.session import (
     next_due,
     sends_first,
 )
-from drone_bridge.session.tilt_pilot import ESTIMATED, ESTIMATES, TiltPilot
+from drone_bridge.session.tilt_pilot import TiltPilot
 from drone_bridge.wire import RemoteProtocolError
 from drone_bridge.wire.counters import Counter, problems, rates
 from drone_bridge.wire.outgoing import UNENCODABLE, Secret
@@ -120,49 +119,44 @@ class RobotClassOperatorSession(Session):
         self.state, self.peer, self._parameters, self._arbiter, self._pilot = WAITING, peer, parameters, arbiter, pilot
         self.sender = ClientSender(robot, is_line=is_line, login=login)
         self.requests, self.obedience = ClientRequests(self.sender), Obedience()
-        self.reports = HeardReports(robot, feedback, watch, pose)
-        self._greeting = Greeting(-math.inf)
-        self._began: list[Note] = []  # to be worded once a robot on datagrams is heard
-        self._final_left = FINAL_REPEATS
+        self.reports, self.never_stale = HeardReports(robot, feedback, watch, pose), robot.always_accepted
+        self._greeting, self._final_left = Greeting(-math.inf), FINAL_REPEATS
 
     @property
     def has_peer(self) -> bool:
         """Whether packets can be sent to a robot, which may be silent. Thread-safe."""
         return self.state in (GREETING, CONNECTED)
 
-    def _on(self, event: str) -> None:
-        """Change the state by the row of an event."""
+    def _on(self, event: str, now_s: float) -> None:
+        """Change the state by the row of an event. A greeting that follows begins with its first step."""
         states, then, is_open = ROWS[event]
         assert self.state in states, (self.state, event)
-        self.state, self.is_open = then, self.is_open if is_open is None else is_open
+        self.state, self._greeting = then, Greeting(now_s)
+        self.is_open = self.is_open if is_open is None else is_open
 
     def opened(self, now_s: float) -> Actions:
         return [] if is_stream(self.reports.robot) else self.connected(None, now_s)
 
     def connected(self, peer: Any, now_s: float) -> Actions:
+        began, self.peer = list[Note](), self.peer if peer is None else str(peer)
         if self.state == WAITING:  # answers are lost with a link
-            self.requests = ClientRequests(self.sender)
-        self.requests.land_s = -math.inf
+            self.requests, begins = ClientRequests(self.sender), "Connected" if peer else "Sending"
+            began = [Note(CONNECTIONS, f"{begins} to {self.peer}.", is_expected=True)]
         self.sender.connect(peer)
         self.reports.restart()
         self.obedience.on(LINKED)
         self._arbiter.start(now_s)
         if self._pilot:
             self._pilot.restart(now_s)
-        self._greeting, self.peer = Greeting(now_s), self.peer if peer is None else str(peer)
         self.since_s, self.received_s, self.is_proven = now_s, None, not reports(self.reports.robot)
-        self._on("a connection, a datagram link, or silence on one")
-        began = [Note(CONNECTIONS, f"Connected to {self.peer}.", is_expected=True)]
-        self._began = began if reports(self.reports.robot) and not is_stream(self.reports.robot) else []
+        self._on("a connection, a datagram link, or silence on one", now_s)
         neutral = [] if self.sender.is_stream else self.sender.drive(None, now_s)
-        return [*neutral, *self._greet(now_s), *([] if self._began else began)]
+        return [*neutral, *self._greet(now_s), *began]
 
     def receive(self, data: bytes | str, source: Any, now_s: float) -> Actions:
         assert isinstance(data, bytes)
-        if not self.has_peer:
-            return []
-        actions: list[Action] = [*self._began]
-        end, self.is_heard, self._began = self.sender.end, True, []
+        actions = list[Action]()
+        end, self.is_heard = self.sender.end, True
         is_first_link = source not in further_links(self.reports.robot)
         end.receive_data(data, "" if is_first_link else source)
         while self.has_peer:
@@ -180,27 +174,23 @@ class RobotClassOperatorSession(Session):
         """Execute a packet. `error`: why it is rejected, or why a stream has none."""
         actions: list[Action] = []
         end, robot, answer = self.sender.end, self.reports.robot, packet.meaning
-        if is_step := bool(packet.data or not error) and self._greeting.is_answer(packet.data):
+        if is_step := self._greeting.is_answer(packet.data):
             self.requests.take_other(now_s)
             actions += self._greet(now_s, is_answered=True)
         else:
             self._greeting.hear(packet)
-        if is_step or (isinstance(answer, Telemetry | Answer) and not error):  # a step's answer need not be a report
+        if is_step or isinstance(answer, Telemetry | Answer):  # a step's answer need not be a report
             self.received_s = now_s
             self.reports.live()
-        if error:
-            answer = Answer("", is_step, error)
-            if not is_step:
-                actions.append(self.sender.once(REJECTED, error))
-                self.reports.rejects = error.rstrip(".")
+        if error and not is_step:
+            actions.append(Note(REJECTED, error, is_ongoing=True))
+            self.reports.rejects = error.rstrip(".")
         elif isinstance(packet, StatePacket):
-            left_out, end.left_out = end.left_out, ()
-            actions += (self.sender.once(REJECTED, f"Left out: {each}.") for each in left_out)
-            measured, restarted = self.reports.located(answer, now_s, is_greeting=self.state == GREETING)
+            actions += (Note(REJECTED, f"Left out: {each}.", is_ongoing=True) for each in packet.left_out)
+            measured, restarted = self.reports.measured(answer, now_s, is_greeting=self.state == GREETING)
             self.obedience.reported = measured.disobeys
             actions += self._judge(now_s)
             self.is_proven = self.is_proven or self.state == CONNECTED
-            measured = self.reports.measured(measured, now_s, is_greeting=self.state == GREETING)
             actions += [*restarted, Publish(replace(packet, meaning=measured)), Note(REPORTS)]
         elif answer is None and not is_step:
             self.reports.rejects = f"decode_report() returned None for {packet.data!r:.60}"
@@ -210,11 +200,11 @@ class RobotClassOperatorSession(Session):
             if not (robot.answered or is_other):
                 actions += self.requests.answer(answer, now_s)
         if is_first_link and robot.answered:
-            actions += self.requests.match(answer, now_s)
+            actions += self.requests.match(Answer("", False, error) if error else answer, now_s)
             if not self._is_busy(now_s):
                 actions += (sent := self.sender.next_packet(now_s)) or []
                 self.due_s = now_s if sent is None or (not sent and self.requests.waiting) else self.due_s
-        if error and is_first_link and self.sender.is_stream and end.has_failed:
+        if end.has_failed:
             actions += self._ended(now_s)
         return actions
 
@@ -224,28 +214,22 @@ class RobotClassOperatorSession(Session):
     def tick(self, now_s: float) -> Actions:
         if now_s < self.due_s:
             return []
-        noted, self.sender.unsaid = self.sender.unsaid, []
-        return [*(self._final(now_s) if self.state == CLOSED else self._turn(now_s)), *noted]
+        return self._final(now_s) if self.state == CLOSED else self._turn(now_s)
 
     def _turn(self, now_s: float) -> Actions:
         """Send what is due now."""
-        silent_s, lost = self.silent_s(now_s), list[Note]()
-        if reports(self.reports.robot) and silent_s > self._parameters.link_timeout:
-            lost = [Note(LOST, self.reports.silence(self.peer, self.sender.end, silent_s))]
+        is_silent = reports(self.reports.robot) and self.silent_s(now_s) > self._parameters.link_timeout
+        lost = [Note(LOST, self.reports.silence(self.peer, self.sender.end, self.silent_s(now_s)))] if is_silent else []
         if (lost or self.sender.command == UNSTOPPABLE) and self.sender.is_stream:
             return [*self._ended(now_s), *lost]
         if (lost or self.sender.command == UNSTOPPABLE) and self.state == CONNECTED:
-            self.is_open = self.sender.command != UNSTOPPABLE
-            self.reports.moves_from_s = math.inf
             unanswered = self.requests.give_up("The robot is silent.", now_s)
             return [*unanswered, *self.connected(self.sender.to, now_s), *lost]
         unanswered = self.requests.give_up(UNANSWERED, now_s, is_all=False)
         if self.state == GREETING:
             return [*self._greet_again(now_s), *unanswered]
         self.due_s = next_due(self.due_s, 1 / self._parameters.rate, now_s)
-        actions = [*self._command(now_s), *unanswered]
-        is_estimating = self._pilot is not None and self._pilot.is_estimating
-        return [*actions, Note(ESTIMATED, ESTIMATES, is_ongoing=True)] if is_estimating else actions
+        return [*self._command(now_s), *unanswered, *(self._pilot.notes if self._pilot else ())]
 
     def landing(self, now_s: float) -> Landing:
         if LAND not in (robot := self.sender.end.robot).requests and "z" not in robot.axes:
@@ -255,10 +239,9 @@ class RobotClassOperatorSession(Session):
     def ask(self, request: Request, now_s: float, event: str = "called", *, is_held: bool = False) -> Actions:
         """Send one of the robot's `requests`, in its turn. Its Outcome follows now or later."""
         until_s, disobeys = self.expires_at(request), self.obedience.reason
-        is_silent = self.received_s is None or self.silent_s(now_s) > self._parameters.link_timeout
         found = {
             "no link": not self.has_peer,
-            "silence": self.state != CONNECTED or (reports(self.reports.robot) and is_silent),
+            "silence": self.state != CONNECTED or (reports(self.reports.robot) and self.received_s is None),
             "stale": now_s > until_s,
             "unproven": self.reports.is_unproven(),
             "disobeys": bool(disobeys),
@@ -267,10 +250,6 @@ class RobotClassOperatorSession(Session):
         }
         facts = {"peer": self.peer, "disobeys": Obstacle.DISOBEYS.sentence(reason=disobeys)}
         return self.requests.on(event, request, {each for each in found if found[each]}, now_s, until_s, **facts)
-
-    def expires_at(self, request: Request) -> float:
-        is_safe = request.name in self.sender.end.robot.always_accepted and request.name != EMERGENCY
-        return math.inf if is_safe else super().expires_at(request)
 
     def ask_video(self, now_s: float) -> Actions:
         """Ask the robot for its video, unless answers are awaited, as it may answer this as well."""
@@ -297,7 +276,7 @@ class RobotClassOperatorSession(Session):
         unanswered = self.requests.give_up("The link to the robot was closed before its answer.", now_s)
         self.is_over = self.sender.is_stream or not self.has_peer
         ended = self.lost(now_s) if self.is_over else []
-        self._on("the end")
+        self._on("the end", now_s)
         return [*(ended if self.is_over else self._final(now_s)), *unanswered]
 
     def last_words(self) -> LastWords | None:
@@ -306,15 +285,14 @@ class RobotClassOperatorSession(Session):
     def neutral_sent(self, now_s: float) -> Actions:
         """Record that neutral was sent, also in the description: its packet may have had a number."""
         self.sender.stops = []
-        sent = self.sender.drive(None, now_s) if self.since_s is not None else []
-        return [each for each in sent if not isinstance(each, Send)]
+        return [each for each in self.sender.drive(None, now_s) if not isinstance(each, Send)]
 
     def _final(self, now_s: float) -> Actions:
         self._final_left -= 1
         self.is_over = not self._final_left
         self.due_s = math.inf if self.is_over else now_s + FINAL_GAP_S
-        neutral = [*self._stopped(now_s), *self.sender.drive(None, now_s)]
-        return [*neutral, *self.sender.leave(now_s)] if self.is_over else neutral
+        left = self.sender.leave(now_s) if self.is_over else []
+        return [*self._stopped(now_s), *self.sender.drive(None, now_s), *left]
 
     def _is_busy(self, now_s: float) -> bool:
         """Return whether an answer is outstanding, for which other packets wait."""
@@ -328,26 +306,25 @@ class RobotClassOperatorSession(Session):
 
     def _greet(self, now_s: float, *, is_answered: bool = False) -> Actions:
         """Continue the greeting, or begin it, to the next step with an answer, or to its end, which is neutral."""
-        actions, failed = list[Action](), list[Note]()
+        actions = list[Action]()
         self.due_s = now_s + AGAIN_S
+        self.obedience.started(now_s)
         try:
             for data in self._greeting.proceed(self.sender.end.robot, now_s, is_answered=is_answered):
                 # A step may have a part of the login, which no wire log keeps.
                 actions += self.sender.send(Secret(data) if self.sender.end.robot.login else data, now_s)
-                self.obedience.started(now_s)
         except ANY_ERROR as error:
-            begins = "The greeting has failed, and begins again. The robot gets neutral until it ends"
-            failed = [Note(UNENCODABLE, f"{begins}: {described(error)}.", is_ongoing=True)]
-        if self._greeting.pending and not failed:
+            self._greeting = Greeting(now_s)
+            sentence = f"The greeting has failed, and begins again: {described(error)}."
+            return [*actions, *self.sender.drive(None, now_s), Note(UNENCODABLE, sentence, is_ongoing=True)]
+        if self._greeting.pending:
             self.requests.expect_other(now_s + ANSWERS_S)
             return actions
-        actions += [*self.sender.drive(None, now_s), *failed]
-        if failed or self.sender.command == UNSTOPPABLE:
-            self._greeting = Greeting(now_s)
+        actions += self.sender.drive(None, now_s)
+        if self.sender.command == UNSTOPPABLE:
             return actions
-        self.obedience.started(now_s)
         self.reports.greeted(now_s)
-        self._on("the last answer")
+        self._on("the last answer", now_s)
         self.due_s = now_s + 1 / self._parameters.rate
         return actions
 
@@ -383,8 +360,8 @@ class RobotClassOperatorSession(Session):
         if not self.obedience.on(ON_HOLD if decision.rank is Rank.HOLD else NO_HOLD):
             return self._follow(Decision(decision.rank), now_s)
         self._arbiter.start(now_s)
-        self._on("the hold of it ends")
-        self._greeting, self.obedience.reported = Greeting(now_s), ""
+        self._on("the hold of it ends", now_s)
+        self.obedience.reported = ""
         return [*self.sender.drive(None, now_s), *self._greet(now_s)]
 
     def _follow(self, decision: Decision[Any], now_s: float) -> Actions:
@@ -399,29 +376,25 @@ class RobotClassOperatorSession(Session):
         turn = self.ask(waiting, now_s, "its turn", is_held=is_held) if waiting else []
         land = self.requests.land(now_s, is_busy=self._is_busy(now_s)) if decision.rank is Rank.LANDING else []
         driven = self.sender.take_turn(command, now_s, is_busy=self._is_busy(now_s))
-        if driven is not None:
-            self.requests.count_command(now_s)
-        actions = [*stopped, *turn, *(driven or []), *land]
+        self.requests.count_command(now_s)
+        actions = [*stopped, *turn, *driven, *land]
         return [*actions, Note(WITHHELD, withheld, is_ongoing=True)] if withheld else actions
 
     def _judge(self, now_s: float) -> Actions:
         """Handle the newest report of whether the robot obeys, and why not. Its motion is not sent from then on."""
-        is_connected = self.state == CONNECTED
-        if self.sender.stops or not (reason := self.obedience.judge(now_s, is_connected=is_connected)):
+        if self.sender.stops or not (reason := self.obedience.judge(now_s, is_connected=self.state == CONNECTED)):
             return []
-        self._on("it does not obey")
-        self._greeting = Greeting(now_s)
+        self._on("it does not obey", now_s)
         return [*self.sender.drive(None, now_s), Note("", Obstacle.DISOBEYS.sentence(reason=reason))]
 
     def _ended(self, now_s: float, *, is_gone: bool = False) -> Actions:
         """End the connection, with a final neutral unless the peer has disconnected."""
-        actions: list[Action] = []
-        stops = list(self.sender.stops)
+        actions, stops = list[Action](), list(self.sender.stops)
         if not is_gone and (self.state == CONNECTED or self.sender.command != NEUTRAL):  # it may land while greeted
             actions += [*self._stopped(now_s), *self.sender.drive(None, now_s), *self.sender.leave(now_s)]
         if not is_gone and self.sender.is_stream:
             actions.append(Close(self.sender.to))
-        self._on("the link or the stream is lost")
-        self.sender.stops, self.reports.moves_from_s = stops, math.inf  # what was sent may be lost with the link
+        self._on("the link or the stream is lost", now_s)
+        self.sender.stops = stops  # what was sent may be lost with the link
         self.due_s, self.received_s, self.since_s = math.inf, None, None
         return [*actions, *self.requests.give_up("The link to the robot was lost before its answer.", now_s)]

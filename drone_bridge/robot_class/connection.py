@@ -67,6 +67,9 @@ class Packet:
 class StatePacket(Packet):
     """Packet with telemetry, the source of topics."""
 
+    left_out: tuple[str, ...] = field(default=(), compare=False)
+    """Values that were left out of it."""
+
 
 class RobotClassConnection(EventSource[Packet | ConnectionClosed]):
     """One end of a connection. `robot` is an instance of the description, for its other methods at this end."""
@@ -89,8 +92,6 @@ class RobotClassConnection(EventSource[Packet | ConnectionClosed]):
         self._failure, self._has_ended = "", False
         #: Errors that this end turns into a RemoteProtocolError. A client's description may raise any.
         self._errors = DECODE_ERRORS if is_vehicle else (Exception,)
-        #: Values that were left out of telemetry since the reader has emptied this.
-        self.left_out: tuple[str, ...] = ()
         #: The newest packet that the description has rejected.
         self.rejected = b""
         #: Bytes of a stream since the last packet that are none: their number, the first ones, and why.
@@ -216,9 +217,7 @@ class RobotClassConnection(EventSource[Packet | ConnectionClosed]):
             meaning = decode(data)
             if isinstance(meaning, Telemetry):
                 telemetry, left_out = possible_telemetry(meaning, self.robot.own_topics, rays_of(type(self.robot)))
-                if left_out:
-                    self.left_out = tuple(f"{decode.__qualname__}() {each}" for each in left_out)
-                return StatePacket(data, telemetry)
+                return StatePacket(data, telemetry, tuple(f"{decode.__qualname__}() {each}" for each in left_out))
         except self._errors as error:
             self.rejected = data
             return RemoteProtocolError(f"A packet is dropped: {described(error)}. It is {_shown(data)}.")

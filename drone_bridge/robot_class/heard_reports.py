@@ -57,8 +57,8 @@ class HeardReports:
         self.robot, self._feedback, self._watch, self._pose = robot, feedback, watch, pose
         self._reckoning = DeadReckoning(in_plane=True) if robot.reckons else None
         self._derived = DerivedVelocity(*maxima(robot))
-        #: Time from which it may be moved; infinity from the loss of the link or the robot until it is greeted.
-        self.moves_from_s = -math.inf
+        #: Time from which it may be moved; infinity from a loss until it is greeted again, -infinity before the first.
+        self._moves_from_s = -math.inf
         #: Why the newest packet is no report; empty if it is one.
         self.rejects = ""
         #: Facts of obstacles: BLOCKED, a robot that answers while no report comes to the further ports; NO_REPORT, a
@@ -69,6 +69,8 @@ class HeardReports:
     def restart(self) -> None:
         """Begin a connection."""
         self._times_s = deque[float](maxlen=GAPS + 1)  # of reports; those of one burst count as one
+        if math.isfinite(self._moves_from_s):
+            self._moves_from_s = math.inf
         self._moved_at = math.inf  # time of the first motion that was sent after the last sign of life
         #: Whether it has answered, beyond the greeting; over datagrams the greeting, too.
         self.has_answered = False
@@ -84,7 +86,7 @@ class HeardReports:
 
     def greeted(self, now_s: float) -> None:
         """End the greeting."""
-        self.moves_from_s = min(self.moves_from_s, now_s + OBEYS_S)
+        self._moves_from_s = min(max(self._moves_from_s, now_s), now_s + OBEYS_S)
         self.tell(Obstacle.UNGREETED, None)
 
     def live(self) -> None:
@@ -97,10 +99,11 @@ class HeardReports:
         if self._watch:
             self._watch.commanded(command if isinstance(command, BodyVelocity) else None)
 
-    def located(self, measured: Telemetry, now_s: float, *, is_greeting: bool) -> tuple[Telemetry, Actions]:
+    def measured(self, measured: Telemetry, now_s: float, *, is_greeting: bool) -> tuple[Telemetry, Actions]:
         """Record a report. Return it with its pose in `odom`, and actions if the robot's own pose has begun again.
 
-        Its position is by dead reckoning if the robot has none of its own.
+        Its position is by dead reckoning if the robot has none of its own. Limits, pilot and watch get it after the
+        greeting.
         """
         if not self._times_s or now_s > self._times_s[-1]:
             self._times_s.append(now_s)
@@ -109,15 +112,12 @@ class HeardReports:
         measured, restarted = continued(self._pose, measured, now_s)
         if self._pose and is_greeting:
             self._pose.greeted()  # a step of the greeting may reset it
-        pose = self._reckoning.update(measured, now_s) if self._reckoning else None
-        return replace(measured, position=pose[:3], yaw=pose.yaw) if pose else measured, restarted
-
-    def measured(self, measured: Telemetry, now_s: float, *, is_greeting: bool) -> Telemetry:
-        """Return a located report with its velocity. Limits, pilot and watch get it after the greeting."""
+        if pose := self._reckoning.update(measured, now_s) if self._reckoning else None:
+            measured = replace(measured, position=pose[:3], yaw=pose.yaw)
         for each in (self._feedback, self._watch):
             if each and not is_greeting:
                 each.measured(measured, now_s)
-        return replace(measured, velocity=self._derived.update(measured, now_s))
+        return replace(measured, velocity=self._derived.update(measured, now_s)), restarted
 
     def silence(self, peer: str, end: RobotClassConnection, silent_s: float) -> str:
         """Return what is wrong with a robot that is silent."""
@@ -157,7 +157,7 @@ class HeardReports:
 
     def withheld(self, peer: str, parameters: OperatorParameters, now_s: float, *, is_stream: bool) -> str | None:
         """Return why a motion is not sent, or "" while that is normal. None if it is. `is_stream`: see ClientSender."""
-        if now_s < self.moves_from_s:
+        if now_s < self._moves_from_s:
             return ""
         is_unproven = self.is_unproven()
         if not (is_unproven or (is_stream and reports(self.robot))):

@@ -457,13 +457,12 @@ _RETURNS: dict[str, tuple[returned.Check, str]] = {
 }
 
 
-def uncreatable(robot: type[Robot]) -> str:
-    """Return why a robot can't be created, a sentence, or ""."""
+def created(robot: type[Robot]) -> Robot | str:
+    """Return a robot, or why it can't be created, a sentence."""
     try:
-        robot()
+        return robot()
     except Exception as error:
         return f"{robot.__name__} can't be created: {returned.described(error)}."
-    return ""
 
 
 def unstoppable(robot: type[Robot]) -> str:
@@ -471,9 +470,8 @@ def unstoppable(robot: type[Robot]) -> str:
 
     Or its last words are no packets, or it lacks what it `keeps`.
     """
-    if reason := uncreatable(robot):
-        return reason
-    end = robot()
+    if isinstance(end := created(robot), str):
+        return end
     for name in robot.keeps:
         if not hasattr(end, name):
             return f"{robot.__name__}.keeps has {name!r}, but __init__() creates no attribute of this name."

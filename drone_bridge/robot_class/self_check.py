@@ -278,6 +278,7 @@ def _heard(
 ) -> list[Telemetry]:
     """Return the telemetry that a new client reads, without messages. Add sentences about what it drops."""
     client, heard = RobotClassConnection(robot, Side.OPERATOR, is_line=is_stream(robot)), []
+    dropped = [] if refused is None else refused
     for piece in pieces:
         time.sleep(pause_s)
         client.receive_data(piece, next(iter(further_links(robot)), ""))
@@ -287,11 +288,9 @@ def _heard(
                 event = client.next_event()
                 if isinstance(event, StatePacket):
                     heard.append(replace(event.meaning, extra={}))
+                    dropped += (f"{each}." for each in event.left_out)
             except RemoteProtocolError as error:
-                if refused is not None:
-                    refused.append(str(error))
-    if refused is not None:
-        refused += (f"{each}." for each in client.left_out)
+                dropped.append(str(error))
     return heard
 
 

@@ -36,7 +36,7 @@ Attributes are written by that thread and read by any thread: each is replaced a
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any, NamedTuple, Protocol, TypeVar
@@ -218,6 +218,8 @@ class Session(ABC):
     is_heard: bool = False
     #: Whether the peer has proved useful. Reconnecting to one that has not backs off further.
     is_proven: bool = True
+    #: Names of requests that no stall makes stale, but an emergency by its age.
+    never_stale: Collection[str] = (LAND,)
     #: Requests from before this time are stale: the process was stalled, or there was no link. Set by the loop.
     fresh_since_s: float = -math.inf
     #: Commands that are received before this time may be stale: the process was stalled. Set by `resume`.
@@ -317,11 +319,11 @@ class Session(ABC):
     def expires_at(self, request: Request) -> float:
         """Return the time until which a request may be executed, s. It is the past for a stale one.
 
-        A stall makes all requests stale except land, and an emergency that is at most EMERGENCY_AGE_S old.
+        A stall makes all requests stale but those that are `never_stale`, and an emergency for EMERGENCY_AGE_S.
         """
         if request.name == EMERGENCY:
             return request.asked_s + EMERGENCY_AGE_S
-        is_fresh = request.name == LAND or request.asked_s >= self.fresh_since_s
+        is_fresh = request.name in self.never_stale or request.asked_s >= self.fresh_since_s
         return math.inf if is_fresh else -math.inf
 
     def silent_s(self, now_s: float) -> float:

@@ -23,6 +23,7 @@ from drone_bridge.motion.motion_observer import MotionObserver
 from drone_bridge.motion.tilt_control import TiltControl
 from drone_bridge.motion.tilted_drone import Motion, Shares, TiltedDrone
 from drone_bridge.session.arbiter import CommandSource
+from drone_bridge.session.session import Note
 
 #: Feedback older than this is stale, s.
 FEEDBACK_TIMEOUT_S = 0.2
@@ -77,6 +78,11 @@ class TiltPilot:
         self._newest, self._stepped_s, self._is_on_ground = None, now_s, False
         self._reported, self._is_repeated, self._is_stuck = None, False, False
         self.is_estimating = self.is_drifting = False
+
+    @property
+    def notes(self) -> list[Note]:
+        """Note of the last command if it is a velocity that is flown without feedback."""
+        return [Note(ESTIMATED, ESTIMATES, is_ongoing=True)] if self.is_estimating else []
 
     @property
     def doubts(self) -> list[str]:

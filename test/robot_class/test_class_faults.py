@@ -67,12 +67,13 @@ ERRORS = [ValueError("no checksum"), KeyError("x"), OSError("disk"), ZeroDivisio
 
 @pytest.mark.parametrize("error", ERRORS, ids=repr)
 @pytest.mark.parametrize("robot", [Meter, Datagrams])
-def test_packets_that_raise_an_error_are_dropped_and_said_once(robot, error):
+def test_packets_that_raise_an_error_are_dropped_and_named(robot, error):
     talk = talk_of(robot, error=error)
     actions = talk.hear(b"bad\n") + talk.hear(b"bad\n") + talk.hear(b"12\n")
     said = notes(actions, "rejected_input")
     assert re.search(rf"test_class_faults.py:\d+, in decode_report: .*{error}.*b'bad\\n'", said[0])
-    assert said[1:] == [""]
+    assert said[1:] == said[:1]
+    assert all(each.is_ongoing for each in actions if getattr(each, "counter", "") == "rejected_input")
     assert [each.meaning.voltage for each in published(actions)] == [12.0]
     assert talk.session.state == CONNECTED
 
@@ -161,7 +162,7 @@ def test_a_velocity_that_raises_an_error_becomes_neutral(error):
     assert set(data_of(actions)) == {b"0\n"}
     first, *others = notes(actions, UNENCODABLE)
     assert re.search(r"BodyVelocity\(.*in encode_command", first)
-    assert set(others) == {""}
+    assert set(others) == {first}
     assert talk.session.state == CONNECTED
 
 
@@ -178,9 +179,8 @@ def test_without_neutral_the_last_words_are_sent_and_the_link_ends(robot, error)
     )
     actions = talk.run(1.0)
     assert data_of(actions)[:2] == [b"0\n", b"bye\n"]
-    assert len([each for each in notes(actions, UNENCODABLE) if each.startswith("Neutral")]) == 1
-    assert closes(actions) == (robot is Meter)
-    assert not talk.session.is_open
+    assert any(each.startswith("Neutral") for each in notes(actions, UNENCODABLE))
+    assert closes(actions) == (robot is Meter) == (not talk.session.is_open)
 
 
 def test_without_neutral_a_robot_on_datagrams_is_greeted_until_it_has_it():
@@ -190,35 +190,11 @@ def test_without_neutral_a_robot_on_datagrams_is_greeted_until_it_has_it():
     mine.fails = (DRIVE, BodyVelocity())
     sends = talk.sends(2.1)
     assert sends[:2] == [b"halt\n", b"bye\n"]
-    assert sends.count(b"hello\n") >= 2
+    assert sends.count(b"hello\n") == 1
     assert talk.session.state == GREETING
     mine.fails = ()
     talk.run(1.1)
     assert talk.session.state == CONNECTED
-
-
-@pytest.mark.parametrize("value", ["charge", "place", "noise", "command"])
-def test_an_error_is_said_once_whatever_its_value_and_hides_no_other(value):
-    def decode(_, packet):
-        if packet == b"bad\n":
-            raise ValueError("no checksum")
-        number = float(packet)
-        return Telemetry((number, number)) if value == "place" else Telemetry(charge=number)
-
-    talk = talk_of(Datagrams, decode_report=decode, error=OSError("disk"))
-    type(talk.session.sender.end.robot).fails = [BodyVelocity(0.01 * number) for number in range(2, 40)]
-    actions = talk.hear(b"1\n")
-    for number in range(2, 40):
-        if value == "command":
-            talk.command = BodyVelocity(0.01 * number)
-            actions += talk.run(0.1)
-        else:
-            actions += talk.hear(b"%d.5" % number + (b"" if value == "noise" else b"\n"))
-    actions += talk.hear(b"bad\n")
-    said = [each.sentence for each in actions if getattr(each, "counter", "") in ("rejected_input", UNENCODABLE)]
-    assert len(said) > 30
-    _, last = filter(None, said)
-    assert "no checksum" in last
 
 
 @pytest.mark.parametrize("main", [unstoppable, emulator.main, operator.main])
@@ -292,13 +268,11 @@ def test_a_value_that_can_be_is_converted_to_its_type(fields, read):
     assert repr({name: getattr(telemetry, name) for name in read}) == repr(read)
 
 
-def test_a_message_of_a_wrong_type_is_named_when_it_is_made_and_once():
+def test_a_message_of_a_wrong_type_is_named_when_it_is_made():
     talk = talk_of(Meter)
-    actions = talk.hear(b"7\n") + talk.hear(b"7\n")
-    said = notes(actions, "rejected_input")
-    assert "decode_report() has std_msgs/Float32 for its topic near" in said[0]
-    assert said[1:] == [""]
-    assert [each.meaning.voltage for each in published(actions)] == [7.0, 7.0]
+    actions = talk.hear(b"7\n")
+    assert "decode_report() has std_msgs/Float32 for its topic near" in notes(actions, "rejected_input")[0]
+    assert [each.meaning.voltage for each in published(actions)] == [7.0]
 
 
 MISSPELT = {"max_speed": "max_speeds", "raet": "rate", "link_timeout": "", "hoovers": "hovers", "stpo": "stop"}
@@ -315,8 +289,7 @@ def test_an_attribute_beside_the_known_one_and_one_of_another_kind_are_its_own()
     assert [*misspelt(type("Mine", (Meter,), {"name": "mine", **mine}))] == []
 
 
-def test_a_robot_on_datagrams_is_connected_once_it_was_heard():
+def test_a_robot_on_datagrams_is_not_said_to_be_connected():
     talk = talk_of(Datagrams)
-    assert not notes(talk.began + talk.run(1.0), "connections")
-    assert notes(talk.hear(b"12\n") + talk.hear(b"12\n"), "connections") == ["Connected to robot."]
+    assert notes(talk.began + talk.run(2 * TIMEOUT_S), "connections") == ["Sending to robot."]
     assert notes(talk_of(Meter).began, "connections") == ["Connected to robot."]

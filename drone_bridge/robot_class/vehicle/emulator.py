@@ -28,11 +28,11 @@ from drone_bridge.robot_class.robot import (
     Command,
     Robot,
     Telemetry,
+    created,
     first_link,
     further_links,
     port_parameters,
     sized,
-    uncreatable,
 )
 from drone_bridge.robot_class.vehicle.body import EmulatedBody
 from drone_bridge.robot_class.vehicle.robot_session import CLASS_ERRORS, RobotClassVehicleSession
@@ -116,7 +116,7 @@ def emulate(
     """Run until cancelled, or for --duration. Raises LinkError and OSError."""
     trajectory = TrajectoryFile.wanted(options.trajectory, COLUMNS, stack)
     robot = sized(robot, partial(getattr, options))
-    if reason := uncreatable(robot):
+    if isinstance(reason := created(robot), str):
         raise ValueError(reason)
     path: str | None = getattr(options, "pty", None)
     baud = getattr(first_link(robot), "baud", 0)

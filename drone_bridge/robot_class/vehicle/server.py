@@ -17,12 +17,12 @@ from drone_bridge.robot_class.robot import (
     Command,
     Robot,
     Telemetry,
+    created,
     first_link,
     further_links,
     image_of,
     is_stream,
     sized,
-    uncreatable,
 )
 from drone_bridge.robot_class.topics import REFUSED_IMAGES, RobotClassTranslation, assemble, make_rows
 from drone_bridge.robot_class.vehicle.robot_session import RobotClassVehicleSession
@@ -87,7 +87,7 @@ class RobotClassServer(ProtocolNode):
         watch_methods(self)
         self.robot = sized(type(self).robot, self.parameters.__getitem__)
         self.get_logger().info(f"The robot {self.robot.name} is described by {self.robot.KIND.module}.")
-        if reason := uncreatable(self.robot):
+        if isinstance(reason := created(self.robot), str):
             raise IncorrigibleError(reason)
         get = self.parameters.__getitem__
         self._allowed_peers = read_allowed_peers(self.parameters) if not is_stream(self.robot) else None
