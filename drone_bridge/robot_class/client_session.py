@@ -120,18 +120,18 @@ class RobotClassOperatorSession(Session):
         self.sender = ClientSender(robot, is_line=is_line, login=login)
         self.requests, self.obedience = ClientRequests(self.sender), Obedience()
         self.reports, self.never_stale = HeardReports(robot, feedback, watch, pose), robot.always_accepted
-        self._greeting, self._final_left = Greeting(-math.inf), FINAL_REPEATS
+        self._greeting, self._final_left = Greeting(), FINAL_REPEATS
 
     @property
     def has_peer(self) -> bool:
         """Whether packets can be sent to a robot, which may be silent. Thread-safe."""
         return self.state in (GREETING, CONNECTED)
 
-    def _on(self, event: str, now_s: float) -> None:
+    def _on(self, event: str) -> None:
         """Change the state by the row of an event. A greeting that follows begins with its first step."""
         states, then, is_open = ROWS[event]
         assert self.state in states, (self.state, event)
-        self.state, self._greeting = then, Greeting(now_s)
+        self.state, self._greeting = then, Greeting()
         self.is_open = self.is_open if is_open is None else is_open
 
     def opened(self, now_s: float) -> Actions:
@@ -149,7 +149,7 @@ class RobotClassOperatorSession(Session):
         if self._pilot:
             self._pilot.restart(now_s)
         self.since_s, self.received_s, self.is_proven = now_s, None, not reports(self.reports.robot)
-        self._on("a connection, a datagram link, or silence on one", now_s)
+        self._on("a connection, a datagram link, or silence on one")
         neutral = [] if self.sender.is_stream else self.sender.drive(None, now_s)
         return [*neutral, *self._greet(now_s), *began]
 
@@ -276,7 +276,7 @@ class RobotClassOperatorSession(Session):
         unanswered = self.requests.give_up("The link to the robot was closed before its answer.", now_s)
         self.is_over = self.sender.is_stream or not self.has_peer
         ended = self.lost(now_s) if self.is_over else []
-        self._on("the end", now_s)
+        self._on("the end")
         return [*(ended if self.is_over else self._final(now_s)), *unanswered]
 
     def last_words(self) -> LastWords | None:
@@ -314,7 +314,7 @@ class RobotClassOperatorSession(Session):
                 # A step may have a part of the login, which no wire log keeps.
                 actions += self.sender.send(Secret(data) if self.sender.end.robot.login else data, now_s)
         except ANY_ERROR as error:
-            self._greeting = Greeting(now_s)
+            self._greeting = Greeting()
             sentence = f"The greeting has failed, and begins again: {described(error)}."
             return [*actions, *self.sender.drive(None, now_s), Note(UNENCODABLE, sentence, is_ongoing=True)]
         if self._greeting.pending:
@@ -324,7 +324,7 @@ class RobotClassOperatorSession(Session):
         if self.sender.command == UNSTOPPABLE:
             return actions
         self.reports.greeted(now_s)
-        self._on("the last answer", now_s)
+        self._on("the last answer")
         self.due_s = now_s + 1 / self._parameters.rate
         return actions
 
@@ -360,7 +360,7 @@ class RobotClassOperatorSession(Session):
         if not self.obedience.on(ON_HOLD if decision.rank is Rank.HOLD else NO_HOLD):
             return self._follow(Decision(decision.rank), now_s)
         self._arbiter.start(now_s)
-        self._on("the hold of it ends", now_s)
+        self._on("the hold of it ends")
         self.obedience.reported = ""
         return [*self.sender.drive(None, now_s), *self._greet(now_s)]
 
@@ -384,7 +384,7 @@ class RobotClassOperatorSession(Session):
         """Handle the newest report of whether the robot obeys, and why not. Its motion is not sent from then on."""
         if self.sender.stops or not (reason := self.obedience.judge(now_s, is_connected=self.state == CONNECTED)):
             return []
-        self._on("it does not obey", now_s)
+        self._on("it does not obey")
         return [*self.sender.drive(None, now_s), Note("", Obstacle.DISOBEYS.sentence(reason=reason))]
 
     def _ended(self, now_s: float, *, is_gone: bool = False) -> Actions:
@@ -394,7 +394,7 @@ class RobotClassOperatorSession(Session):
             actions += [*self._stopped(now_s), *self.sender.drive(None, now_s), *self.sender.leave(now_s)]
         if not is_gone and self.sender.is_stream:
             actions.append(Close(self.sender.to))
-        self._on("the link or the stream is lost", now_s)
+        self._on("the link or the stream is lost")
         self.sender.stops = stops  # what was sent may be lost with the link
         self.due_s, self.received_s, self.since_s = math.inf, None, None
         return [*actions, *self.requests.give_up("The link to the robot was lost before its answer.", now_s)]

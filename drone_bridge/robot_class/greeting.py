@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 
 from drone_bridge.robot_class.connection import Packet, StatePacket
@@ -18,13 +19,13 @@ ANY_ERROR = (Exception, SystemExit)
 class Greeting:
     """One greeting of a robot."""
 
-    def __init__(self, now_s: float) -> None:
-        """Start before the first step, which is due AGAIN_S from now if it is not sent before."""
+    def __init__(self) -> None:
+        """Start before the first step."""
         self._steps: Iterator[Step] | None = None
         #: Step that awaits its answer, and the test of it.
         self.pending: tuple[bytes | Callable[[], bytes], Callable[[bytes], bool]] | None = None
         #: Time at which the pending step is sent again.
-        self.again_s = now_s + AGAIN_S
+        self.again_s = -math.inf
         #: Whether it is interrupted by a landing that the limits require.
         self.is_landing = False
         self._heard = b""  # newest packet that does not answer the pending step
@@ -46,9 +47,9 @@ class Greeting:
                 return
 
     def is_answer(self, data: bytes) -> bool:
-        """Return whether a packet answers the pending step. A test that fails says no."""
+        """Return whether a packet answers the pending step. A test that fails says no. Noise is an empty packet."""
         try:
-            return self.pending is not None and data != b"" and self.pending[1](data)
+            return bool(self.pending and data and self.pending[1](data))
         except ANY_ERROR:
             return False
 
@@ -57,13 +58,13 @@ class Greeting:
         if packet.data.strip():
             self._heard = (isinstance(packet, StatePacket) and self._heard) or packet.data
 
-    def facts(self, disobeys: str, *, is_secret: bool) -> dict[str, str]:
+    def facts(self, disobeys: str, *, is_secret: bool) -> dict[str, str] | None:
         """Return the step that awaits its answer, unless it is secret, and what the robot sends instead, if anything.
 
         `disobeys`: why it does not obey, by its reports.
         """
         if not (self._heard and self.pending):
-            return {}
+            return None
         is_shown = isinstance(self.pending[0], bytes) and not is_secret  # of which a step may have any part
         sent = f"it reports that {disobeys}" if disobeys else f"it has sent {self._heard!r:.80}"
         return {"step": f"{self.pending[0]!r:.60}" if is_shown else "a step", "sent": sent}

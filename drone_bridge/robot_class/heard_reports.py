@@ -128,7 +128,7 @@ class HeardReports:
         self.rejects = ""
         return self.noise(end, silent_s) or f"{peer} was silent for {silent_s:.1f} s."
 
-    def ungreeted(self, peer: str, facts: dict[str, str], end: RobotClassConnection, silent_s: float) -> str:
+    def ungreeted(self, peer: str, facts: dict[str, str] | None, end: RobotClassConnection, silent_s: float) -> str:
         """Return what the robot sends instead of the answer to a step, if anything. `facts`: see Greeting."""
         if facts:
             return self.tell(Obstacle.UNGREETED, {"peer": peer, **facts})

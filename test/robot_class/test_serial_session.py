@@ -30,7 +30,7 @@ class Board(Robot):
     requests, stop = {"dock": b"dock\n"}, b"safe\n"
 
     def handshake(self):
-        yield b"hello\n", lambda packet: packet == b"hello\n"
+        yield b"hello\n", lambda packet: packet in (b"hello\n", b"")
 
     def decode_report(self, packet):
         if packet == b"hello\n":
@@ -65,6 +65,7 @@ def test_what_a_description_rejects_is_skipped_on_a_serial_line(line, noise):
     actions = line.hear(noise)
     assert not closes(actions)
     assert "rejected_input" in counters(actions)
+    assert line.session.state == GREETING
     line.hear(b"\nhello\n")
     assert line.session.state == CONNECTED
     line.hear(noise)
@@ -84,11 +85,26 @@ def test_a_silent_board_is_greeted_again_and_its_line_stays_open(line):
     assert line.session.state == CONNECTED
 
 
-def test_the_step_that_is_not_answered_is_named(line):
-    line.hear(b"HELLO 2.1\n")
-    said = notes(line.run(1.0), UNGREETED)
-    assert "hello" in said[0]
-    assert "HELLO 2.1" in said[0]
+@pytest.mark.parametrize(
+    ("heard", "shown"),
+    [
+        ([b"0.5\n"], b"0.5\n"),
+        *((each, b"hi\n") for each in ([b"hi\n", b"0.5\n"], [b"0.5\n", b"hi\n"], [b"hi\n", b"\n"])),
+    ],
+)
+@pytest.mark.parametrize("is_made", [False, True])
+def test_the_step_that_is_not_answered_is_named_with_what_is_sent_instead(heard, shown, is_made):
+    """Reports tell the least."""
+    step, shows = (lambda: b"hello\n", "a step") if is_made else (b"hello\n", "b'hello\\n'")
+    handshake = lambda _: iter([(step, lambda packet: False)])  # noqa: E731
+    line = ClientTalk(type("Other", (Board,), {"name": "other", "handshake": handshake}), is_line=True)
+    actions = line.connect(*heard) + line.run(1.0)
+    facts = {"peer": "robot", "step": shows, "sent": f"it has sent {shown!r}"}
+    assert line.session.reports.facts[Obstacle.UNGREETED] == facts
+    assert notes(actions, UNGREETED)[0] == Obstacle.UNGREETED.sentence(**facts)
+
+
+def test_a_robot_that_reports_why_it_does_not_obey_does_not_answer_for_this_reason(line):
     line.hear(LIFTED)
     unanswered = "robot does not answer b'hello\\n' of the handshake as expected: it reports that a wheel has dropped"
     assert notes(line.run(1.0), UNGREETED)[0].startswith(unanswered)

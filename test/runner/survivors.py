@@ -154,6 +154,11 @@ SURVIVORS: dict[str, dict[str, dict[str, str]]] = {
             "False -> True": "it is not pressed, and each press sets it"
         }
     },
+    "robot_class/greeting Greeting.is_answer": {
+        "return bool(self.pending and data and self.pending[1](data))": {
+            "self.pending and data and self.pending[1](data) -> data and self.pending[1](data)": "None is a test that fails"
+        }
+    },
     "robot_class/outstanding OutstandingPackets.sent": {
         "def sent(self, number: int, now_s: float, request: Any = None, timeout_s: float = 0.0) -> None:": {
             "0.0 -> 1.0": "not above ANSWER_S, which is the least timeout"
