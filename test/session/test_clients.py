@@ -61,9 +61,10 @@ def test_a_stall_of_this_process_restarts_the_timeouts():
 
 def test_new_client_replaces_one_without_messages_or_the_longest_silent():
     clients = Clients(3)
-    first, _, third = add(clients, "first", "mute", "third")
-    assert Clients(4).admit("next", 0.0) == Admission()
-    speak(clients, third, 1.0)
+    first, third = add(clients, "first", "third")
+    assert clients.admit("next", 0.0) == Admission()
+    speak(clients, third, 0.5)
+    add(clients, "mute", now_s=1.0)
     speak(clients, first, 2.0)
     assert clients.admit("next", 2.0).loser == "mute"
     clients.remove("mute")
