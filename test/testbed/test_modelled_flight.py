@@ -1,22 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Velocities from an autopilot's rates and thrust, and the state that it receives of a vehicle that follows them."""
 
-import contextlib
-import io
 import math
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from quadrotor import Quadrotor
 
+from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.programs.plan import parse_plan
 from drone_bridge.testbed.codec import AngleUnit, AttitudeLayout, Constants, MotionParameters, SensorFrame
+from drone_bridge.testbed.session.flight import TestbedFlight
 from drone_bridge.testbed.vehicle.device import modelled_flight
 from drone_bridge.testbed.vehicle.device.drone_state import Airframe, DroneInput, DroneState
 from drone_bridge.testbed.vehicle.device.modelled_flight import MAX_LEAD, ModelledFlight
-from drone_bridge.testbed.vehicle.operator import TestbedPilot
 
 CONSTANTS = Constants(120.0, 90.0, 4, 4, 0.0, 1.5, 9.81, 0.2, 25.0, 720.0, 720.0, 720.0)
 MAX_SPEED = 5.0
@@ -157,37 +155,24 @@ def test_a_vehicle_that_was_told_to_stop_begins_at_rest():
 PLAN = parse_plan("4s forward 0.5, 2s, 2s turn 0.5, 3s")
 
 
-class Autopilot(TestbedPilot):
-    """The scripted autopilot, fed with frames without a connection."""
+class Autopilot:
+    """Velocities of the plan, which are flown by the announced model, like many others do."""
 
     def __init__(self):
-        self._answers = []
-        super().__init__(
-            SimpleNamespace(send=self._answers.append), SimpleNamespace(plan=PLAN, layout=AttitudeLayout.POSE), None
-        )
-        self._connection = SimpleNamespace(send=lambda motion: motion)
-        self._begin(CONSTANTS)
-
-    @property
-    def is_over(self):
-        return self.elapsed_s >= self.plan.duration_s
+        self.flight, self.is_over = TestbedFlight(CONSTANTS, AngleUnit.DEGREES), False
 
     def answer(self, frame):
-        self._first_s = self._first_s if self._frame else frame.time
-        self._frame = frame
-        self.steer(self.plan.leg_at(self.elapsed_s))
-        return self._answers.pop()
+        self.is_over, leg = frame.time >= PLAN.duration_s, PLAN.leg_at(frame.time)
+        self.flight.reported(self.flight.measurement(frame), 0.0)
+        return self.flight.answer(BodyVelocity(leg.forward, leg.left, leg.up, turn=leg.turn))[0]
 
 
 def fly(flown):
     """Let the scripted autopilot fly its plan; return its maximum distance ahead."""
-    with contextlib.redirect_stdout(io.StringIO()):
-        pilot = Autopilot()
-        frame = flown.told()
-        farthest = 0.0
-        while not pilot.is_over:
-            _, frame = flown.answer(pilot.answer(frame))
-            farthest = max(farthest, -flown.vehicle.position[2])
+    pilot, frame, farthest = Autopilot(), flown.told(), 0.0
+    while not pilot.is_over:
+        _, frame = flown.answer(pilot.answer(frame))
+        farthest = max(farthest, -flown.vehicle.position[2])
     return farthest
 
 
@@ -200,7 +185,7 @@ def fly(flown):
     ],
 )
 def test_testbed_tuned_autopilot_steers_a_vehicle_that_lags(vehicle, layout):
-    """The scripted autopilot estimates by the announced model, like many others."""
+    """Positions are estimated by the announced model."""
     flown = Flown(Vehicle(**vehicle), has_position=layout != "without")
     farthest = fly(flown)
     x, y, z = flown.vehicle.position
@@ -219,23 +204,22 @@ def test_a_quadrotor_that_is_located_flies_the_plan(layout, rate_hz):
         quadrotor = Quadrotor(seed)
         yaw = quadrotor.yaw
         flight = ModelledFlight(CONSTANTS, AngleUnit.DEGREES, layout, MAX_SPEED)
-        with contextlib.redirect_stdout(io.StringIO()):
-            pilot = Autopilot()
-            for step in range(round(PLAN.duration_s * rate_hz)):
-                (x, y, z), seen_yaw = quadrotor.measured()
-                frame = flight.observe(
-                    SensorFrame(b"", b"", step / rate_hz, 0.0, 0.0, 90.0 - math.degrees(seen_yaw), (x, z, -y))
-                )
-                carried = replace(
-                    frame,
-                    roll=None if layout == "pitch_yaw" else frame.roll,
-                    yaw=None if layout == "pitch_roll" else frame.yaw,
-                    position=frame.position if layout == "pose" else None,
-                )
-                ahead, right, up, turn = flight.follow(pilot.answer(carried))
-                quadrotor.fly(0.02)  # delay of the reply
-                quadrotor.command = (ahead, -right, up, -turn)
-                quadrotor.fly(1 / rate_hz - 0.02)
+        pilot = Autopilot()
+        for step in range(round(PLAN.duration_s * rate_hz)):
+            (x, y, z), seen_yaw = quadrotor.measured()
+            frame = flight.observe(
+                SensorFrame(b"", b"", step / rate_hz, 0.0, 0.0, 90.0 - math.degrees(seen_yaw), (x, z, -y))
+            )
+            carried = replace(
+                frame,
+                roll=None if layout == "pitch_yaw" else frame.roll,
+                yaw=None if layout == "pitch_roll" else frame.yaw,
+                position=frame.position if layout == "pose" else None,
+            )
+            ahead, right, up, turn = flight.follow(pilot.answer(carried))
+            quadrotor.fly(0.02)  # delay of the reply
+            quadrotor.command = (ahead, -right, up, -turn)
+            quadrotor.fly(1 / rate_hz - 0.02)
         expected = (2 * math.cos(yaw), 2 * math.sin(yaw), 0.0)
         assert math.dist(quadrotor.position, expected) < 0.15, seed
         assert math.remainder(quadrotor.yaw - yaw, math.tau) == pytest.approx(1.0, abs=0.05)

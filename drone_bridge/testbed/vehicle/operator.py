@@ -13,136 +13,77 @@ import contextlib
 import math
 import sys
 from collections.abc import Sequence
+from functools import partial
+from typing import Any
 
 from drone_bridge.motion.body_velocity import BodyVelocity
-from drone_bridge.net.connector import Cancellation, LinkError, LinkTimeoutError
+from drone_bridge.net.connector import Cancellation
 from drone_bridge.net.tcp_connection import StreamOptions
-from drone_bridge.programs.one_stream import OneStream, make_link
-from drone_bridge.programs.operator import Operator
+from drone_bridge.programs.one_stream import make_link
 from drone_bridge.programs.operator_options import OperatorParser
 from drone_bridge.programs.options import one_of
-from drone_bridge.programs.plan import Leg
+from drone_bridge.programs.plan import Plan
 from drone_bridge.programs.program import print_event, run_program
-from drone_bridge.testbed.codec import (
-    DEFAULT_PORT,
-    AngleUnit,
-    AttitudeLayout,
-    AutopilotConnection,
-    ConnectionClosed,
-    Constants,
-    SensorFrame,
-    SimulationRestarted,
-)
-from drone_bridge.testbed.session.autopilot import FRAME_END_SILENCE_S
+from drone_bridge.programs.script import PlannedCommands, Script
+from drone_bridge.session.arbiter import Decision
+from drone_bridge.session.node_parameters import NodeParameters
+from drone_bridge.testbed.codec import DEFAULT_PORT, AngleUnit, AttitudeLayout, AutopilotConnection, Constants
+from drone_bridge.testbed.session.autopilot import AutopilotSession
 from drone_bridge.testbed.session.flight import TestbedFlight
-from drone_bridge.wire.events import LocalProtocolError, ProtocolError
 
 
-class TestbedPilot(Operator):
-    """Replies to each frame of one connection."""
+class PlanOfFrames(PlannedCommands):
+    """Commands of the plan at the time of each frame, which begins with the first one of a testbed."""
 
-    __test__ = False  # not a test, although pytest collects names that begin with Test
+    def __init__(self, plan: Plan) -> None:
+        super().__init__()
+        self._plan, self._first_s = plan, math.nan
+        self.elapsed_s = 0.0
 
-    def __init__(self, stream: OneStream, options: argparse.Namespace, cancellation: Cancellation) -> None:
-        super().__init__(options.plan, cancellation)
-        self._stream, self._connection = stream, AutopilotConnection(options.layout)
-        self._constants: Constants | None = None
-        self._flight: TestbedFlight | None = None
-        self._frame: SensorFrame | None = None  # the newest
-        self._frames = 0
-        self._first_s = 0.0  # of the simulation's clock
+    def make_flight(self, constants: Constants) -> TestbedFlight:
+        """Return the flight of an announced drone."""
+        print_event(f"constants: {constants}")
+        flight = TestbedFlight(constants, AngleUnit.DEGREES)
+        self.within_maxima, self._first_s = flight.within_maxima, math.nan
+        return flight
+
+    def decide(self, now_s: float) -> Decision[Any]:
+        if self.newest and (time_s := self.newest.time_s) is not None:
+            self._first_s = time_s if math.isnan(self._first_s) else self._first_s
+            self.elapsed_s = time_s - self._first_s
+        leg = self._plan.leg_at(self.elapsed_s)
+        self.velocity = BodyVelocity(leg.forward, leg.left, leg.up, turn=leg.turn)
+        return super().decide(now_s)
+
+
+class AutopilotScript(Script):
+    """Script in simulated time."""
+
+    period_s, first_report_s = 0.01, math.inf
+    commands: PlanOfFrames
 
     @property
     def elapsed_s(self) -> float:
-        return self._frame.time - self._first_s if self._frame else 0.0
-
-    def prepare(self) -> None:
-        """Wait for the first frame."""
-        self.next_turn()
-
-    def next_turn(self) -> None:
-        """Wait for the next frame."""
-        answered = self._frames
-        self.wait(math.inf, until=lambda: self._frames > answered)
-
-    def steer(self, leg: Leg) -> str:
-        """Reply to the newest frame with the motion until the next one."""
-        assert self._frame
-        assert self._flight
-        flight = self._flight
-        flight.reported(flight.measurement(self._frame), 0.0)
-        wanted = BodyVelocity(leg.forward, leg.left, leg.up, turn=leg.turn)
-        motion, _ = flight.answer(flight.within_maxima(wanted))
-        self._stream.send(self._connection.send(motion))
-        return f"t={self._frame.time:.2f} s"
-
-    def leave(self) -> None:
-        """Finish with the motion that keeps a level drone in place."""
-        print_event(f"ended: {self._frames} frames")
-        with contextlib.suppress(LocalProtocolError, LinkError):  # if the testbed has disconnected
-            if self._flight:
-                self._stream.leave(self._connection.finish(self._flight.neutral))
-
-    def listen(self, timeout_s: float) -> None:
-        """Process one event, or receive more bytes."""
-        event = self._connection.next_event()
-        if isinstance(event, Constants):
-            print_event(f"constants: {event}")
-            self._begin(event)
-        elif isinstance(event, SimulationRestarted):
-            assert self._constants
-            print_event(f"a new simulation has started, after {event.time_before:.2f} s")
-            self._begin(self._constants)
-        elif isinstance(event, SensorFrame):
-            self._first_s = self._first_s if self._frame else event.time
-            self._frame, self._frames = event, self._frames + 1
-            if self.is_report_due():
-                print_event(frame_text(event))
-        elif isinstance(event, ConnectionClosed):
-            raise LinkError("The testbed disconnected.")
-        else:
-            self._receive(timeout_s)
-
-    def _receive(self, timeout_s: float) -> None:
-        may_end = self._connection.silence_decides
-        try:
-            data = self._stream.receive(FRAME_END_SILENCE_S if may_end else timeout_s)
-        except LinkTimeoutError:
-            if may_end:
-                self._connection.peer_waits()
-            return
-        self._connection.receive_data(data) if data else self._connection.receive_eof()
-
-    def _begin(self, constants: Constants) -> None:
-        """Start one simulation. Raises ValueError if the drone can't fly."""
-        self._constants, self._frame = constants, None
-        self._flight = TestbedFlight(constants, AngleUnit.DEGREES)
-        if self._flight.problem:
-            raise ValueError(self._flight.problem)
+        return self.commands.elapsed_s
 
 
-def frame_text(frame: SensorFrame) -> str:
-    """Return a frame's measurements as text, in degrees and m."""
-    named = {"pitch": frame.pitch, "roll": frame.roll, "heading": frame.yaw}
-    angles = ", ".join(f"{name} {value:.2f}" for name, value in named.items() if value is not None)
-    position = "" if frame.position is None else ", at {:.2f} {:.2f} {:.2f} m".format(*frame.position)
-    return f"t={frame.time:.2f} s: {angles}{position}"
-
-
-def operate(options: argparse.Namespace, cancellation: Cancellation, stack: contextlib.ExitStack) -> int:
-    """Connect to a testbed and fly; return 1 unless the plan was completed."""
+def operate(options: argparse.Namespace, cancellation: Cancellation, _: contextlib.ExitStack) -> int:
+    """Fly until the plan is complete, and leave the drone with the neutral reply. Raises LinkError."""
     link = make_link(options, cancellation, StreamOptions(acknowledges_at_once=True))
-    stack.callback(link.close)
-    stream = OneStream(link, cancellation)
-    try:
-        stream.open()
-        print_event(f"connected to {stream.peer}")
-        TestbedPilot(stream, options, cancellation).run()
-    except (ProtocolError, LinkError) as error:
-        if not cancellation.is_set:
-            print_event(str(error))
-            return 1
-    return 0
+    wish: Any = PlanOfFrames(options.plan)
+    session = AutopilotSession(
+        wish,
+        partial(AutopilotConnection, options.layout, AngleUnit.DEGREES),
+        wish.make_flight,
+        lambda frame: None,
+        NodeParameters(),
+        feedback=wish.make_feedback(),
+        is_lockstep=False,
+        layout=options.layout or "auto",
+    )
+    script = AutopilotScript("testbed", link, session, wish, options=options, cancellation=cancellation, requests=())
+    script.commands = wish
+    return script.operate()
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
