@@ -122,7 +122,7 @@ class NavdataWatch:
         self._counted = begin_s, begin, count + 1
         if (period_s := now_s - begin_s) >= COUNTED_S:
             sent, received = (navdata.sequence - begin) / period_s, (count + 1) / period_s
-            found = f"{received:.0f} of {sent:.0f} navdata per second arrive: another program?"
+            found = f"{received:.0f} of {sent:.0f} navdata per second arrive: perhaps another program gets the rest"
             self._missing = found if received < (1 - MISSING) * sent else ""
             self._counted = now_s, navdata.sequence, 0
         return self._rate_limit.is_due(now_s, FOLLOWED_RATE)
