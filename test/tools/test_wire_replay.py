@@ -6,6 +6,7 @@ import os
 import select
 import socket
 import threading
+import time
 from argparse import Namespace
 
 import dpkt
@@ -133,6 +134,21 @@ def test_a_client_that_falls_behind_is_not_waited_for_and_the_next_one_gets_all(
             send(b"\x00\x00\x02")
             assert receive(len(ROBOTS[1][1])) == ROBOTS[1][1]
     assert any("not waited for" in line for line in printed)
+
+
+def test_a_drone_that_sends_first_does_so_again_until_its_client_is_there(tmp_path, replayed, monkeypatch, free_port):
+    pieces = [(VEHICLE, b"{}"), (OPERATOR, b"{}"), (VEHICLE, b"[]")]
+    path = written(tmp_path, "telemetry", ("udp", free_port, 1000, pieces))
+    _, printed = replayed(path, "telemetry", port=free_port)
+    monkeypatch.setattr(replays, "PATIENCE_S", 0.01)
+    time.sleep(LATE_S)  # what is tested is a time
+    with client("udp", free_port, 0) as (send, receive, _):
+        assert receive(2) == b"{}"
+        send(b"{}")
+        while (data := receive(2)) == b"{}":
+            pass
+        assert data == b"[]"
+        wait_until(lambda: any("ends here" in line for line in printed), "the end")
 
 
 @pytest.mark.parametrize("kind", ["kobuki", "create2"])

@@ -3,7 +3,7 @@
 
 Each piece that the robot sent is sent at its time, once the client has sent as many packets as before it in the log: a
 conversation that waits for an answer waits for ours. A client that falls behind is waited for PATIENCE_S. If it leaves,
-the log begins anew with the next one.
+the log begins anew with the next one, and each PATIENCE_S until the first one has answered a robot that sends first.
 """
 
 import argparse
@@ -187,7 +187,12 @@ class Replay(Emulation):
             since_s = (entry.time_ns - self._plan[0][0].time_ns) / 1e9 / self._options.rate
             lacks = packets - talk.excused - talk.heard
             if not talk.has_ended:
-                if now_s < self._began_s + since_s or talk.to is None or (lacks > 0 and not talk.heard):
+                if now_s < self._began_s + since_s or talk.to is None:
+                    return
+                if lacks > 0 and not talk.heard:
+                    is_early = now_s > self._began_s + since_s + PATIENCE_S  # the robot's first datagrams are lost
+                    if is_early and talk.client and not any(each.heard for each in self._talks.values()):
+                        self._begin()
                     return
                 if lacks > 0 and now_s < self._began_s + since_s + PATIENCE_S:
                     return
