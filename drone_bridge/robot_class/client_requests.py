@@ -20,19 +20,10 @@ none was since it was greeted. |
 | its turn | any | stale | refuse | {name} had to wait, and was not sent. Please call again. |
 | its turn | any | any | send |  |
 
-One from before a stall is stale, but not one that ends something: that is also sent if a stall begins before it is. An
-emergency is stale after EMERGENCY_AGE_S. A stream that has stalled drops an emergency then, and other requests but
-`land` when the caller gets the outcome.
-
 A request is sent once, and once more at each further call if it is repeated, as datagrams get lost. Its outcome is the
 robot's answer within `timeout_s`, or that it was sent. From a robot that is declared to answer each packet, answers are
-matched by name or order, so that a request gets its own one, which is a failure if it is rejected.
-
-From others, an answer without a name is the outcome of the longest pending request only if it can be no other's. Such
-others are steps of the greeting, video and `stop` (for ANSWERS_S), automatic landings, and requests that were repeated
-or given up (for `timeout_s`); and the last answer that came unasked, for ANSWERS_S, as some robots answer commands. On
-datagrams and lines, several pending requests have their outcomes once all are answered. If order does not tell until
-`timeout_s`, the outcome is that it is unknown.
+matched by name or order. From others, an answer without a name is the outcome of the longest pending request only if it
+can be no other's. If order does not tell until `timeout_s`, the outcome is that it is unknown.
 """
 
 from __future__ import annotations
@@ -139,6 +130,8 @@ class ClientRequests:
         except Exception as error:
             self.asked.pop(name, None)
             return [Outcome(request, False, f"{name} can't be encoded: {described(error)}.")]
+        # One that ends something is also sent if a stall begins before it is. A stream that has stalled drops an
+        # emergency at its age, and other requests but `land` when the caller gets the outcome.
         decides, until_s = None if asked.timeout_s or robot.answered else request, until_s if ends else given_up_s
         stopped = self.stop(now_s) if moves else []
         sent = sender.send(data, now_s, request, until_s=until_s, outlasts_stalls=ends, request=decides)
@@ -188,7 +181,10 @@ class ClientRequests:
         return [Outcome(self.asked.pop(name).request, False, f"{sentence} {UNKNOWN.format(name)}") for name in late]
 
     def expect_other(self, until_s: float, name: str = "") -> None:
-        """Record a packet whose answer until this time is no outcome. `name`: that of its request."""
+        """Record a packet whose answer until this time is no outcome. `name`: that of its request.
+
+        A step of the greeting, video, a `stop`, an automatic landing, a request that was repeated or given up.
+        """
         self.others = [*self.others[-MOST_OTHERS:], (until_s, name)]
 
     def is_other(self, answer: Answer, now_s: float) -> bool:

@@ -1,15 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """ClientSender: what is sent to one robot: commands, the `stop` of a request, and last words. Pure.
 
-A packet for which the description raises an error is dropped. If it raises one for neutral, the robot gets its last
-words. Then a stream is closed, and others are greeted, until neutral can be encoded.
-
-After a request that moves the robot, it counts as moving until a velocity is commanded, and the request's `stop` is
-sent before the next command, on hold, after a stall, at the end, and with the last words.
-
-A robot that is declared to answer each packet has one outstanding. A command that is due meanwhile is skipped, and
-decided anew with the answer; further packets of a command wait for their turn. The first neutral after motion is sent
-at once, and whole.
+A robot that is declared to answer each packet has one outstanding, for whose answer further packets of a command wait.
 """
 
 from __future__ import annotations
@@ -50,7 +42,8 @@ class ClientSender:
         self.end.robot.login = login or self.end.robot.login
         #: Whether the link is a stream that can be closed. A line stays open: opening it resets many boards.
         self.is_stream = is_stream(robot) and not is_line
-        #: What ends the motion of a request, for each time at which it is due.
+        #: What ends the motion of a request, for each time at which it is due: before the next command, on hold, after
+        #: a stall, at the end, and with the last words. Until then the robot counts as moving.
         self.stops: list[bytes] = []
         #: Packets that await an answer.
         self.outstanding = OutstandingPackets(is_stream=self.is_stream)
@@ -66,10 +59,10 @@ class ClientSender:
 
     def take_turn(self, command: Command | None, now_s: float, *, is_busy: bool) -> Actions:
         """Send a command, unless an answer is outstanding (`is_busy`)."""
-        is_stop = command in (None, *NEUTRALS) and self.command != NEUTRAL
+        is_stop = command in (None, *NEUTRALS) and self.command != NEUTRAL  # sent at once, and whole
         if is_stop or not is_busy:
             return self.drive(command, now_s, is_whole=is_stop)
-        self._rest = [*filter(None, self._rest), b""]
+        self._rest = [*filter(None, self._rest), b""]  # the command is decided anew with the answer
         return []
 
     def next_packet(self, now_s: float) -> Actions | None:
@@ -90,6 +83,7 @@ class ClientSender:
             except Exception as error:
                 sentence = f"{each or 'Neutral'} can't be encoded: {described(error)}."
                 faults.append(Note(UNENCODABLE, sentence, is_ongoing=True))
+        # Then a stream is closed, and others are greeted, until neutral can be encoded.
         self.command, self._rest = UNSTOPPABLE, []
         words = self._words or (b"", b"")
         with contextlib.suppress(Exception):

@@ -18,10 +18,6 @@ over datagrams also neutral, as a robot may obey any sender; if the limits requi
 | the link or the stream is lost | any | waiting for a peer | no |
 | the end | any | closed | no |
 
-Telemetry and answers that are decoded are signs of life. Without one for `link_timeout`, or if neutral can't be
-encoded, a stream is closed and reconnected, and a robot on datagrams or a serial line is greeted again. A robot whose
-description decodes no reports is never silent.
-
 What is one concern is an object: packets and last words (`sender`), `requests`, `reports`, `obedience`, and a greeting.
 """
 
@@ -179,7 +175,7 @@ class RobotClassOperatorSession(Session):
             actions += self._greet(now_s, is_answered=True)
         else:
             self._greeting.hear(packet)
-        if is_step or isinstance(answer, Telemetry | Answer):  # a step's answer need not be a report
+        if is_step or isinstance(answer, Telemetry | Answer):  # a sign of life; a step's answer need not be a report
             self.received_s = now_s
             self.reports.live()
         if error and not is_step:
@@ -218,6 +214,8 @@ class RobotClassOperatorSession(Session):
 
     def _turn(self, now_s: float) -> Actions:
         """Send what is due now."""
+        # A robot whose description decodes no reports is never silent. A stream that is silent or without neutral is
+        # closed and reconnected, and a robot on datagrams or a serial line is greeted again.
         is_silent = reports(self.reports.robot) and self.silent_s(now_s) > self._parameters.link_timeout
         lost = [Note(LOST, self.reports.silence(self.peer, self.sender.end, self.silent_s(now_s)))] if is_silent else []
         if (lost or self.sender.command == UNSTOPPABLE) and self.sender.is_stream:
@@ -382,6 +380,7 @@ class RobotClassOperatorSession(Session):
 
     def _judge(self, now_s: float) -> Actions:
         """Handle the newest report of whether the robot obeys, and why not. Its motion is not sent from then on."""
+        # Not during a request that moves it, such as to dock.
         if self.sender.stops or not (reason := self.obedience.judge(now_s, is_connected=self.state == CONNECTED)):
             return []
         self._on("it does not obey")

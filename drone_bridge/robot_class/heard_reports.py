@@ -1,13 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """HeardReports: whether a robot is moved, by when its reports and answers came, and what is wrong with them. Pure.
 
-A robot whose class declares topics is moved, and gets requests that move it, only once one of its reports or answers
-was decoded since it was greeted: see `is_unproven`. After a loss it gets neutral for OBEYS_S from the greeting on, then
-what is commanded. Landing, and requests that are always accepted, need neither.
-
-A robot on a stream that stops reading executes later all that its system has acknowledged meanwhile. Once it has been
-moved without a sign of life for `command_timeout`, and for three of its reports, it is sent neutral until it gives one.
-A landing continues. Without reports over this stream, nothing shows that a robot has stopped reading.
+Landing, and requests that are always accepted, need no report.
 """
 
 from __future__ import annotations
@@ -86,6 +80,7 @@ class HeardReports:
 
     def greeted(self, now_s: float) -> None:
         """End the greeting."""
+        # After a loss it gets neutral for OBEYS_S.
         self._moves_from_s = min(max(self._moves_from_s, now_s), now_s + OBEYS_S)
         self.tell(Obstacle.UNGREETED, None)
 
@@ -144,7 +139,7 @@ class HeardReports:
         return self.tell(Obstacle.NO_PACKET, facts)
 
     def is_unproven(self) -> bool:
-        """Return whether a robot that reports is not to be moved yet: none of its reports or answers was decoded.
+        """Return whether a robot with topics is not to be moved yet: none of its reports or answers was decoded.
 
         Over a stream or a line, since it was greeted, whose answer shows nothing. Over datagrams, an answer to the
         greeting is enough while no packet is rejected: a firewall may block the port of the reports of a drone, which
@@ -160,6 +155,9 @@ class HeardReports:
         if now_s < self._moves_from_s:
             return ""
         is_unproven = self.is_unproven()
+        # A robot on a stream that stops reading executes later all that its system has acknowledged meanwhile. Without
+        # reports over this stream, nothing shows that. With them, it is moved without a sign of life for
+        # `command_timeout`, and for three of them.
         if not (is_unproven or (is_stream and reports(self.robot))):
             return None
         self._moved_at = min(self._moved_at, now_s)

@@ -3,8 +3,7 @@
 
 A robot that reports that it does not obey has left its mode in order not to move, as when it is lifted. It gets neutral
 until `disobeys` has held it, also if it obeys or is connected again. The end of that hold greets it again, neutral
-first, and once: if it still does not obey OBEYS_S later, it is held again. It is not judged for OBEYS_S after a
-greeting, before the first greeting ends, and during a request that moves it, such as to dock.
+first, and once: if it still does not obey OBEYS_S later, it is held again.
 
 | it | event | then it |
 |---|---|---|
@@ -53,7 +52,7 @@ class Obedience:
         return self.state == AGAIN != before
 
     def started(self, now_s: float) -> None:
-        """Record that it was sent something after which it begins to obey."""
+        """Record that it was sent something after which it begins to obey: a greeting, or the end of a request."""
         self._judged_from_s = now_s + OBEYS_S
 
     def waits(self, now_s: float) -> bool:
@@ -62,6 +61,7 @@ class Obedience:
 
     def judge(self, now_s: float, *, is_connected: bool) -> str:
         """Judge the newest report. Return why the robot does not obey, if that is new; else ""."""
+        # Not before its first greeting has ended.
         is_due = (is_connected or self.state == AGAIN) and now_s >= self._judged_from_s
         if not (is_due and self.reported) or self.reason:
             return ""

@@ -18,7 +18,7 @@ emulator, the server for the robot's original programs, and round-trip tests. An
 
 An instance is one end of one connection, so it may keep state. Its methods are called by one thread. For invalid bytes,
 they may raise any of DECODE_ERRORS, such as ValueError or struct.error. The bridge drops the packet, and names the
-method's line once.
+method's line.
 Velocities and positions are in SI units in the axes of REP 103: x forward, y left, z up, yaw to the left.
 """
 

@@ -119,7 +119,7 @@ class ArdroneClientSession(Session):
             self._send_packet(now_s)
         if now_s >= self.watch.due_s:
             self.watch.due_s = now_s + WAKE_S
-            if self.received_s is None or silence_s > WAKE_S:
+            if self.received_s is None or silence_s > WAKE_S:  # a drone sends to the client that has asked last
                 self._effects.append(Send(codec.WAKE_UP, codec.NAVDATA))
         return self._taken(now_s)
 

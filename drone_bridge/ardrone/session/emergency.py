@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """EmergencyBit: the bit of REF that cuts the motors when it is pressed, and that ends an emergency. Pure.
 
-It toggles, and nothing acknowledges it, so navdata decides what a press would mean. It is pressed for PRESS_S, after
-RELEASE_PACKETS packets without it, so that each press has its own edge, and then released, as by last words. An
-emergency waits from its call to its outcome. It withdraws a reset that no packet has carried yet.
+It toggles, and nothing acknowledges it, so navdata decides what a press would mean. It is pressed for PRESS_S, and then
+released, as by last words. An emergency waits from its call to its outcome.
 
 The first row that applies decides, else nothing changes. An empty cell is any:
 
@@ -115,7 +114,7 @@ class EmergencyBit:
     def on(self, event: str, now_s: float, shown: str = UNKNOWN, waits: str = NOBODY) -> str:
         """Change by the row that applies, and return its answer."""
         if self.state == RESETTING and event == CALLED and not self._is_sent:
-            self.state = UP  # the reset has not been pressed yet
+            self.state = UP  # no packet has carried the reset yet: it is withdrawn
         row = row_of(self.state, event, shown, waits)
         if row.then:
             self.state, self._until_s, self._is_sent = row.then, now_s + PRESS_S, False
@@ -132,6 +131,7 @@ class EmergencyBit:
         if now_s >= self._until_s:
             self.on(RELEASED, now_s)
         self._before = self._is_sent, self._released
+        # Packets without it come before a press, which needs its own edge.
         if not self.is_down or (not self._is_sent and self._released < RELEASE_PACKETS):
             self._released += 1
             return False

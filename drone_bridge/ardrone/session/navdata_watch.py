@@ -7,8 +7,6 @@
 | with a gap before their number | followed, `navdata_gaps` |
 | with the same state bits, more than FOLLOWED_RATE per second | only published |
 | others | followed |
-
-A drone sends them to the client that has asked last, so they are asked for again after WAKE_S of silence.
 """
 
 import math

@@ -13,8 +13,7 @@ off again:
 | set | a flight that no state bit shows, a flight | set, and flown |
 | set, and flown | an emergency, the ground, a landing | cleared |
 
-After each silence and stall it is unknown, and in no packet; but not if it is cleared while a landing is in progress,
-or the emergency bit is pressed. A take-off that the drone does not show in time is withdrawn.
+After each silence and stall it is unknown, and in no packet.
 """
 
 from collections.abc import Callable, Sequence
@@ -206,6 +205,7 @@ class DroneRequests:
     def forget(self, now_s: float) -> None:
         """Know nothing of the drone from now on, until it reports."""
         self.refuse("The drone's state is unknown.", EARLY)
+        # A landing, or a press of the emergency bit, in progress goes on.
         if self._level != CLEARED or not (self.emergency.is_down or self._of(LAND, EMERGENCY)):
             self._level = UNKNOWN
 

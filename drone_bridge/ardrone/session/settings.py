@@ -7,10 +7,6 @@
 | nothing | the next setting, each REPEAT_S | the bit is set: CLEAR, then the next one |
 | nothing, with no setting to write now | CONNECT_S after a new connection to the control port, the request for all \
 settings; again after READ_S | they come over that connection |
-
-Settings that move limits of the flight are written on the ground only. The setting without which there is no navdata is
-repeated for ever, as one lost datagram would mean silence. Others are given up after MOST_TRIES. Each request has a
-connection of its own, since one to a drone that was switched off meanwhile stays open without an error.
 """
 
 import math
@@ -46,9 +42,9 @@ class WantedSetting:
 
     config: codec.Config
     is_required: bool = False
-    """Whether there is no navdata without it."""
+    """Whether there is no navdata without it: it is repeated for ever."""
     needs_ground: bool = False
-    """Whether it is written on the ground only."""
+    """Whether it is written on the ground only, as it moves limits of the flight."""
 
 
 class DroneSettings:
@@ -117,7 +113,7 @@ class DroneSettings:
             return (self._current.config,)
         if not self._reads_left:
             return ()
-        if not self._is_connected:
+        if not self._is_connected:  # each request has its own: one to a drone that was off stays open without an error
             self._is_connected, self._due_at = True, now_s + CONNECT_S
             self.connect(codec.CONNECT)
             return ()

@@ -20,11 +20,8 @@ At each step, the first row of ENDINGS that applies ends a goal, with a code:
 | a person is at the helm, and it needs commands | | HELD | HELD | HELD |
 | the drone is on the ground, can take off, and should fly to a pose | | REFUSED | REFUSED | REFUSED |
 
-- Besides, a pending goal ends with REPLACED when another arrives, a followed one when another begins, with NO_PROGRESS
-  by `ProgressWatch`, and with the code of a guide that fails.
-- A followed or held goal that ends so, but for NONE, leaves zero commands for STOPPING_S. Afterwards there are none, so
-  that other nodes can steer.
-- A goal that equals the followed one is the same, sent again by an impatient client: its guide goes on.
+Besides, a pending goal ends with REPLACED when another arrives, a followed one when another begins, with NO_PROGRESS by
+`ProgressWatch`, and with the code of a guide that fails.
 """
 
 import functools
@@ -229,6 +226,7 @@ class GoalSession:
             return
         before = self._current
         if before and before.stage is GoalStage.FOLLOWED:
+            # One that equals it is the same, sent again by an impatient client.
             goal.guide = before.guide if goal.request == before.request else goal.guide
             self._replace(before, goal)
         self._current, self._pending, goal.stage = goal, None, GoalStage.FOLLOWED
@@ -285,7 +283,7 @@ class GoalSession:
         self._current, self.state = None, ("idle", str(error))
         if error.code is GoalError.NONE:
             return None
-        self._stop_until_s = self.vehicle.now_s + STOPPING_S
+        self._stop_until_s = self.vehicle.now_s + STOPPING_S  # then no commands: other nodes can steer
         if goal.stage is GoalStage.FOLLOWED:
             goal.end(error.code, str(error))
         return STILL
