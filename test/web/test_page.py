@@ -7,12 +7,14 @@ import os
 import re
 import signal
 import time
+from pathlib import Path
 
 import browser as chromium
 import cv2
 import numpy as np
 import pytest
 from composition import launch
+from mcap.reader import make_reader
 from nav_msgs.msg import Odometry
 from ports import free_ports
 from processes import Process, executable
@@ -110,11 +112,20 @@ def test_the_end_of_a_launch_is_shown_with_how_its_vehicle_ended(browser):
 
 @pytest.mark.exhaustive
 def test_a_killed_bridge_leaves_its_values_and_the_jump_of_its_restart_is_marked(browser, ros):
+    """Its last minute is saved before, by a button."""
     (port,) = free_ports(1)
     with launch("robot.launch.xml", emulate=True, control=True, view=True, view_port=0, robot_port=port) as composition:
         bridge = int(composition.wait_for_line(r"robot_bridge-\d+ started \(pid (\d+)\)")[1])
         browser.open(address_of(composition))
         grows(browser, '[data-plot="Speed"]', "points")
+        browser.click("#details [role=tab]:nth-child(3)")
+        browser.evaluate(
+            "[...document.querySelectorAll('#details button')].find(e => e.innerText === 'Save wire').click()"
+        )
+        browser.wait("/The last minute of the wire is saved/.test(document.querySelector('#details').innerText)")
+        saved = composition.wait_for_line(r"\(requested\) is in (.+): attach")[1]
+        with Path(saved).open("rb") as file:
+            assert len([*make_reader(file).iter_messages()]) > 10
         os.kill(bridge, signal.SIGKILL)
         browser.wait("Number(document.querySelector('[data-plot=Speed]')?.dataset.gaps) >= 1", timeout_s=60)
         grows(browser, '[data-plot="Speed"]', "points")
