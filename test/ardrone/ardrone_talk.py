@@ -26,7 +26,7 @@ class Pilot:
     """Commands for the drone."""
 
     def __init__(self):
-        self.wanted, self.is_estimating, self.restarts = None, False, 0
+        self.wanted, self.notes, self.restarts = None, [], 0
         self.is_height_doubted = self.is_position_doubted = False
         self.modelled_velocity = None
         self.measurements, self.charges, self.rank = [], [], Rank.NEUTRAL

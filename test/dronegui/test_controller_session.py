@@ -17,7 +17,7 @@ from drone_bridge.motion.observed_motion import ObservedMotion
 from drone_bridge.motion.tilted_drone import Shares
 from drone_bridge.session.arbiter import Rank
 from drone_bridge.session.continuous_pose import POSE_RESTARTS, ContinuousPose
-from drone_bridge.session.session import EMERGENCY_AGE_S, FINAL_REPEATS, Landing, Outcome, Send
+from drone_bridge.session.session import EMERGENCY_AGE_S, FINAL_REPEATS, Landing, Note, Outcome, Send
 from drone_bridge.session.tilt_pilot import ESTIMATED
 
 GUI, STRANGER = ("127.0.0.1", 3456), ("127.0.0.2", 3456)
@@ -32,7 +32,7 @@ class Pilot:
     """Commands for the drone, with a count of restarts."""
 
     def __init__(self):
-        self.wanted, self.is_estimating, self.restarts, self.rank = None, False, 0, Rank.NEUTRAL
+        self.wanted, self.notes, self.restarts, self.rank = None, [], 0, Rank.NEUTRAL
         self.limits = SimpleNamespace(takeoff_refusal="")
         self.arbiter = SimpleNamespace(
             rank=lambda now_s: self.rank, is_held=lambda now_s: self.rank is Rank.HOLD, limits=self.limits
@@ -229,7 +229,7 @@ def test_a_packet_with_an_unsent_copy_counts_as_unsent(which):
 
 def test_velocities_that_are_estimated_are_counted(talk):
     assert notes(talk.run(0.1), ESTIMATED) == []
-    talk.pilot.wanted, talk.pilot.is_estimating = FORWARD, True
+    talk.pilot.wanted, talk.pilot.notes = FORWARD, [Note(ESTIMATED)]
     assert len(notes(talk.run(0.1), ESTIMATED)) == 2
 
 

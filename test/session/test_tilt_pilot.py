@@ -107,11 +107,11 @@ def test_a_report_repeated_under_a_changing_command_is_no_report(flight):
         flight.now_s += PERIOD_S
         flight.pilot.measured(DRIFTING, flight.now_s)
         shares = flight.pilot.shares(flight.now_s)
-    assert flight.pilot.is_estimating
+    assert "estimated" in flight.pilot.notes[0].sentence
     assert any("repeated" in doubt for doubt in flight.pilot.doubts)
     assert abs(shares.pitch) < 1.1 * BLIND_TILT_SHARE
     flight.fly(PERIOD_S, measured=DRIFTING)  # any number that changes
-    assert not flight.pilot.is_estimating
+    assert not flight.pilot.notes
     assert not flight.pilot.doubts
 
 

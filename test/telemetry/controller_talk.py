@@ -36,7 +36,7 @@ class Pilot:
 
     def __init__(self):
         self.command = None
-        self.is_estimating = self.is_position_doubted = False
+        self.notes, self.is_position_doubted = [], False
         self.restarts = 0
 
     def shares(self, now_s):

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from drone_bridge.ardrone import units
 from drone_bridge.ardrone.codec import COMMANDS, ClientConnection, Command, Pcmd, Ref
 from drone_bridge.session.session import Action, LastWords, Note, Send, next_due
-from drone_bridge.session.tilt_pilot import ESTIMATED, ESTIMATES, TiltPilot
+from drone_bridge.session.tilt_pilot import TiltPilot
 from drone_bridge.wire.counters import faults, rates
 from drone_bridge.wire.events import LocalProtocolError
 from drone_bridge.wire.outgoing import UNENCODABLE, fitted
@@ -62,8 +62,8 @@ class CommandPackets:
             self._connection.restart()
         self.due_s = next_due(min(self.due_s, now_s), 1 / rate, now_s)
         command = self._pilot.shares(now_s, is_overruled=self._is_hover_held() or is_silent)
-        if self._pilot.is_estimating:
-            self._do(Note(ESTIMATED, ESTIMATES, is_ongoing=True))
+        for note in self._pilot.notes:
+            self._do(note)
         return units.command(command)
 
     def send(self, *commands: Command) -> None:

@@ -113,7 +113,7 @@ from drone_bridge.session.session import (
     next_due,
     too_old,
 )
-from drone_bridge.session.tilt_pilot import ESTIMATED, ESTIMATES, TiltPilot
+from drone_bridge.session.tilt_pilot import TiltPilot
 from drone_bridge.wire.addresses import peer_name
 from drone_bridge.wire.counters import problems, rates
 from drone_bridge.wire.events import RemoteProtocolError
@@ -437,8 +437,7 @@ class DroneGuiControllerSession(Session):
     def _commanded(self, now_s: float) -> Controls:
         """Return the controls without pressed buttons."""
         shares = self._pilot.shares(now_s, is_overruled=self._is_hover_held())
-        if self._pilot.is_estimating:
-            self._effects.append(Note(ESTIMATED, ESTIMATES, is_ongoing=True))
+        self._effects += self._pilot.notes
         if shares is None:
             self._effects.append(Note("hover_packets"))
             return HOVER

@@ -65,7 +65,7 @@ from drone_bridge.session.session import (
     next_due,
     sends_first,
 )
-from drone_bridge.session.tilt_pilot import ESTIMATED, ESTIMATES, TiltPilot
+from drone_bridge.session.tilt_pilot import TiltPilot
 from drone_bridge.telemetry.codec import (
     COMMAND_TOPIC,
     DRONE_TOPIC,
@@ -236,8 +236,7 @@ class TelemetryControllerSession(Session):
         shares = self._pilot.shares(now_s)
         if shares is None:
             return [*self._sent(HOVER), Note("hover_commands"), *silences]
-        estimates = [Note(ESTIMATED, ESTIMATES, is_ongoing=True)] if self._pilot.is_estimating else []
-        return [*self._sent(self._units.command(shares)), *estimates, *silences]
+        return [*self._sent(self._units.command(shares)), *self._pilot.notes, *silences]
 
     def landing(self, now_s: float) -> Landing:
         if self._by_topics or self.state != SILENT:
