@@ -8,6 +8,7 @@ The main thread prints the legs and waits.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import math
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
@@ -22,7 +23,6 @@ from drone_bridge.motion.observed_motion import ObservedMotion
 from drone_bridge.net.clock import elapsed_s
 from drone_bridge.net.connector import Cancellation, LinkCancelledError, LinkError
 from drone_bridge.net.link_loop import Link, LinkLoop
-from drone_bridge.programs.operator import Operator
 from drone_bridge.programs.plan import FASTEST, Leg
 from drone_bridge.programs.program import print_event
 from drone_bridge.programs.session_output import SessionOutput
@@ -30,7 +30,7 @@ from drone_bridge.session.arbiter import Decision, Rank
 from drone_bridge.session.feedback import Feedback, Pilot
 from drone_bridge.session.session import Outcome
 
-LOOK_S = 0.05
+LOOK_S, REPORT_PERIOD_S = 0.05, 1.0
 #: Time after a takeoff until the plan starts, even if the drone does not report that it flies.
 TAKEOFF_S = 15.0
 #: Longest time for braking at the end of the plan, s, and speed below which a vehicle stands, m/s.
@@ -115,9 +115,11 @@ class PlannedCommands(SessionOutput):
         self.outcome = outcome
 
 
-class Script(Operator):
-    """Operator that follows a plan by a session."""
+class Script:
+    """Operator that prepares a vehicle, follows a plan by a session, and always leaves the vehicle neutral."""
 
+    #: Period of commands, s.
+    period_s = 0.05
     #: Timeout of the first report before the plan starts, s: some vehicles report nothing.
     first_report_s = 3.0
 
@@ -133,7 +135,8 @@ class Script(Operator):
         requests: Collection[str],
     ) -> None:
         """Start the session, whose `ask` makes these requests. `options` has a plan, and perhaps `in_the_air`."""
-        super().__init__(options.plan, cancellation)
+        self.plan, self.cancellation, self.now_s = options.plan, cancellation, elapsed_s
+        self._began_s = self._report_at = 0.0
         self.options = options
         self._wish, self._session, self._requests = wish, session, requests
         self._loop = LinkLoop(f"{name} operator", link, session, wish)
@@ -151,31 +154,62 @@ class Script(Operator):
             self.take_off()
             self.wait(TAKEOFF_S, until=lambda: not (newest := self._wish.newest) or newest.is_flying is not False)
 
+    @property
+    def elapsed_s(self) -> float:
+        """Time since the beginning of the plan, s."""
+        return self.now_s() - self._began_s
+
     def operate(self) -> int:
-        """Follow the plan. Return the exit status: 1 if the vehicle has not moved. Raises the errors of `run`."""
-        self.run()
+        """Prepare, follow the plan, and leave. Return the exit status: 1 if the vehicle has not moved.
+
+        Raises LinkError.
+        """
+        try:
+            with contextlib.suppress(LinkCancelledError):
+                self.prepare()
+                self.follow()
+                self.finish()
+        finally:
+            self.leave()
         return int(self._has_failed)
 
     def follow(self) -> None:
+        """Steer along the plan to its end."""
         self._wish.has_moved()
-        super().follow()
-
-    def result(self) -> str:
+        self._began_s, announced = self.now_s(), None
+        while (elapsed := self.elapsed_s) < self.plan.duration_s:
+            leg = self.plan.leg_at(elapsed)
+            report = self.steer(leg)
+            if leg is not announced:
+                announced = leg
+                print_event(f"leg {leg}: {report}")
+            self.wait(self.period_s)
         is_to_move = any(max(map(abs, (leg.forward, leg.left, leg.turn))) > MOVES for leg in self.plan.legs)
         self._has_failed = is_to_move and self._wish.has_moved() is False
-        return "the plan has ended, but the vehicle reports no motion" if self._has_failed else super().result()
+        failed = "the plan has ended, but the vehicle reports no motion"
+        print_event(failed if self._has_failed else "the plan is done")
+
+    def wait(self, seconds: float, until: Callable[[], bool] = lambda: False) -> None:
+        """Wait for some time, or until a condition is met. Raises LinkCancelledError."""
+        end_s = self.now_s() + seconds
+        while not until() and (left_s := end_s - self.now_s()) > 0:
+            self.listen(left_s)
 
     def take_off(self) -> None:
         """Request the take-off, and wait for its outcome. Raises LinkError on a refusal."""
         self._ask("takeoff")
 
     def steer(self, leg: Leg) -> str:
+        """Command a leg's velocity. Return the vehicle's report as text."""
         self._wish.velocity = BodyVelocity(leg.forward, leg.left, leg.up, turn=leg.turn)
-        if self.is_report_due():
-            print_event(f"reports {described(self._wish.newest)}")
-        return described(self._wish.newest)
+        report, now_s = described(self._wish.newest), self.now_s()
+        if now_s >= self._report_at:
+            self._report_at = now_s + REPORT_PERIOD_S
+            print_event(f"reports {report}")
+        return report
 
     def finish(self) -> None:
+        """Brake, and land what has taken off."""
         self._wish.velocity = BodyVelocity()
         self.wait(BRAKING_S, until=self._stands)
         if self._flies and "land" in self._requests:
@@ -186,10 +220,12 @@ class Script(Operator):
         return velocity is None or math.hypot(velocity.forward, velocity.left) < STANDING
 
     def leave(self) -> None:
+        """End the session, which sends the neutral command."""
         self._loop.stop()
         print_event(f"ended: {described(self._wish.newest)}")
 
     def listen(self, timeout_s: float) -> None:
+        """Wait. Raises LinkCancelledError."""
         if self.cancellation.wait(min(timeout_s, LOOK_S)):
             raise LinkCancelledError("Waiting was cancelled.")
 
