@@ -26,7 +26,7 @@ TRANSLATION = DroneGuiTranslation(NAMES)
 LEVEL = {"phi": 0.0, "theta": 0.0, "psi": 0.0, "altitude": 1000.0, "vx": 0.0, "vy": 0.0, "vz": 0.0}
 
 
-def test_an_attitude_is_the_right_side_down_the_nose_down_and_to_the_left():
+def test_an_attitude_is_right_side_down_nose_down_and_to_the_left():
     demo = Demo(**LEVEL | {"phi": 10_000.0, "theta": 20_000.0, "psi": 90_000.0})  # thousandths of a degree
     q = TRANSLATION.imu(demo, STAMP).orientation
     angles = [math.degrees(angle) for angle in euler_from_quaternion(Quaternion(q.x, q.y, q.z, q.w))]
