@@ -5,7 +5,6 @@ It publishes until `leave` publishes zero, and nothing afterwards. `leave` may b
 therefore serializes both methods, so that the zero is the last message.
 """
 
-import contextlib
 import threading
 from typing import Any
 
@@ -14,7 +13,7 @@ from rclpy.node import Node
 from drone_bridge.motion.body_velocity import STILL, BodyVelocity
 from drone_bridge.ros.commands.cmd_vel_type import FOLLOWING_PERIOD_S, CmdVelPublisher
 from drone_bridge.ros.commands.velocity_messages import twist_from_velocity
-from drone_bridge.ros.publishers import NO_EVENTS, PUBLISHER_ERRORS, wait_for_delivery
+from drone_bridge.ros.publishers import NO_EVENTS, try_publish, wait_for_delivery
 from drone_bridge.ros.steady_timer import steady_timer
 
 
@@ -34,8 +33,7 @@ class VelocityCommands:
         twist = twist_from_velocity(velocity)
         with self._publishing:
             if not self._has_left:
-                with contextlib.suppress(*PUBLISHER_ERRORS):
-                    self._publisher.publish(twist)
+                try_publish(self._publisher, twist)
 
     def leave(self) -> None:
         """Publish zero, and stop publishing."""

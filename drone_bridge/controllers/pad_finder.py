@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
 import time
 from collections import deque
@@ -31,7 +30,7 @@ from drone_bridge.motion.matrices import NOT_COMPUTABLE
 from drone_bridge.msg import LandingPad
 from drone_bridge.ros.node.parameters import DeclaredParameters, ParameterDeclaration, declarations, read
 from drone_bridge.ros.node.program import run
-from drone_bridge.ros.publishers import PUBLISHER_ERRORS
+from drone_bridge.ros.publishers import try_publish
 from drone_bridge.ros.subscriptions import subscribe
 from drone_bridge.ros.time import nanoseconds_of, seconds_between
 from drone_bridge.ros.topics.jpeg_images import JpegDecoder
@@ -204,8 +203,7 @@ class PadFinder(Node):
         finally:
             self._resting_until_s = 2 * time.monotonic() - began_s
         self._other_finder.publish(message.header.stamp)
-        with contextlib.suppress(*PUBLISHER_ERRORS):
-            self._publisher.publish(message)
+        try_publish(self._publisher, message)
 
     def _pad(self, taken: Image | CompressedImage, imu: Imu) -> LandingPad:
         """Search an image, and return its landing_pad message. Raises ValueError with a sentence if it is unusable."""

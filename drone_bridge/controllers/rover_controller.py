@@ -4,7 +4,6 @@
 While the pattern is stationary and there is no goal, it publishes no commands, so that other nodes can steer.
 """
 
-import contextlib
 import math
 import time
 from typing import Any
@@ -24,7 +23,7 @@ from drone_bridge.motion.body_velocity import STILL
 from drone_bridge.motion.planar_pose import PlanarPose
 from drone_bridge.ros.node.parameters import DeclaredParameters, ParameterDeclaration, declarations, read
 from drone_bridge.ros.node.program import run
-from drone_bridge.ros.publishers import PUBLISHER_ERRORS
+from drone_bridge.ros.publishers import try_publish
 from drone_bridge.ros.topics.frames import FrameNames
 from drone_bridge.ros.topics.wheel_odometry import wheel_odometry
 
@@ -104,8 +103,7 @@ class RoverController(Node):
         if self._odometry_publisher:
             stamp = self.get_clock().now().to_msg()
             message = wheel_odometry(self._estimate.pose, self._velocity, stamp, self._frame_names)
-            with contextlib.suppress(*PUBLISHER_ERRORS):
-                self._odometry_publisher.publish(message)
+            try_publish(self._odometry_publisher, message)
 
     def _chosen_pattern(self) -> Pattern:
         """Return the selected pattern, recreated if its parameters have changed."""

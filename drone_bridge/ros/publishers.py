@@ -17,6 +17,19 @@ PUBLISHER_ERRORS = (rclpy_implementation.RCLError, InvalidHandle)
 NO_EVENTS = PublisherEventCallbacks(use_default_callbacks=False)
 
 
+def try_publish(publisher: "Publisher[Any]", message: Any) -> None:
+    """Publish a message, unless ROS is being shut down or another thread destroys the publisher."""
+    with contextlib.suppress(*PUBLISHER_ERRORS):
+        publisher.publish(message)
+
+
+def has_subscribers(publisher: "Publisher[Any]") -> bool:
+    """Return whether a topic has subscribers. A destroyed publisher has none."""
+    with contextlib.suppress(*PUBLISHER_ERRORS):
+        return publisher.get_subscription_count() > 0
+    return False
+
+
 def wait_for_delivery(publisher: "Publisher[Any]") -> None:
     """Wait until subscribers have acknowledged the last message. Call this before a shutdown of ROS."""
     with contextlib.suppress(*PUBLISHER_ERRORS):

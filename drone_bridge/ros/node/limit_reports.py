@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """LimitReports: reports of a vehicle's active limits and of its fence, and the parameters of the limits."""
 
-import contextlib
 from dataclasses import fields, replace
 from typing import Any
 
@@ -12,7 +11,7 @@ from drone_bridge.net.clock import elapsed_s
 from drone_bridge.ros.distributions import call_after_set
 from drone_bridge.ros.node.parameters import ParameterDeclaration, declarations, read
 from drone_bridge.ros.node.protocol_node import ProtocolNode
-from drone_bridge.ros.publishers import NO_EVENTS, PUBLISHER_ERRORS
+from drone_bridge.ros.publishers import NO_EVENTS, try_publish
 from drone_bridge.ros.qos import latched
 from drone_bridge.ros.topics.frames import FrameNames
 from drone_bridge.session.arbiter import Arbiter, Rank
@@ -177,8 +176,7 @@ class LimitReports:
             message = PolygonStamped(polygon=Polygon(points=[Point32(x=x, y=y) for x, y in corners]))
             message.header.frame_id = read(FrameNames, self._node.parameters).odom
             message.header.stamp = self._node.get_clock().now().to_msg()
-            with contextlib.suppress(*PUBLISHER_ERRORS):
-                self._fence.publish(message)
+            try_publish(self._fence, message)
 
 
 def _text(value: float | bool) -> str:

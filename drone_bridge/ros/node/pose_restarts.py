@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """A bridge's ContinuousPose, and the topic that ends the goals which stood on the pose before."""
 
-import contextlib
 from typing import Any
 
 from std_msgs.msg import UInt32
 
 from drone_bridge.motion.tilted_drone import TiltedDrone
 from drone_bridge.ros.node.protocol_node import ProtocolNode
-from drone_bridge.ros.publishers import NO_EVENTS, PUBLISHER_ERRORS
+from drone_bridge.ros.publishers import NO_EVENTS, try_publish
 from drone_bridge.ros.qos import latched
 from drone_bridge.ros.topics.standard_rows import MeasuredMessages
 from drone_bridge.session.continuous_pose import POSE_RESTARTS, ContinuousPose
@@ -23,8 +22,7 @@ def report_restarts(node: ProtocolNode) -> None:
     node.cleanup.callback(node.destroy_publisher, publisher)
 
     def publish() -> None:
-        with contextlib.suppress(*PUBLISHER_ERRORS):
-            publisher.publish(UInt32(data=node.report.counts[POSE_RESTARTS]))
+        try_publish(publisher, UInt32(data=node.report.counts[POSE_RESTARTS]))
 
     node.when_counted(POSE_RESTARTS, publish)
     publish()

@@ -56,7 +56,7 @@ from drone_bridge.ros.node.topic_faults import TopicFaults
 from drone_bridge.ros.node.transform_watch import WatchedTransforms
 from drone_bridge.ros.process import log_pipe
 from drone_bridge.ros.process.name_lock import NAMES, NameTakenError
-from drone_bridge.ros.publishers import PUBLISHER_ERRORS
+from drone_bridge.ros.publishers import PUBLISHER_ERRORS, has_subscribers
 from drone_bridge.ros.qos import latched
 from drone_bridge.ros.ticker import Ticker
 from drone_bridge.ros.time import time_from_nanoseconds
@@ -469,10 +469,7 @@ class ProtocolNode(ConfiguredNode):
 
     def is_wanted(self, publisher: "Publisher[Any]") -> bool:
         """Return whether the topic has subscribers."""
-        try:
-            return publisher.get_subscription_count() > 0
-        except PUBLISHER_ERRORS:
-            return False
+        return has_subscribers(publisher)
 
     def now(self) -> Time:
         """Return the node's time, faster than rclpy. A change of use_sim_time takes effect within a second."""

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """StatusPublisher: publishes the status of a node's link on /diagnostics, a topic shared by all vehicles."""
 
-import contextlib
 from collections.abc import Callable
 from typing import Any
 
@@ -11,7 +10,7 @@ from rclpy.node import Node
 from rclpy.publisher import Publisher
 
 from drone_bridge.ros.node.link_report import LINK_STATUS
-from drone_bridge.ros.publishers import NO_EVENTS, PUBLISHER_ERRORS
+from drone_bridge.ros.publishers import NO_EVENTS, has_subscribers, try_publish
 
 _DEPTH = 10
 
@@ -31,14 +30,10 @@ class StatusPublisher:
     @property
     def is_wanted(self) -> bool:
         """Whether the topic has subscribers."""
-        try:
-            return self._publisher.get_subscription_count() > 0
-        except PUBLISHER_ERRORS:
-            return False
+        return has_subscribers(self._publisher)
 
     def publish(self, status: DiagnosticStatus) -> None:
         """Publish a status, unless ROS is being shut down."""
         report = DiagnosticArray(status=[status])
         report.header.stamp = self._now()
-        with contextlib.suppress(*PUBLISHER_ERRORS):
-            self._publisher.publish(report)
+        try_publish(self._publisher, report)

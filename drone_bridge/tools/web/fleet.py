@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fleet: vehicles of the graph that follow velocities, and the publishers that steer and stop them."""
 
-import contextlib
 import re
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence, Set
@@ -17,7 +16,7 @@ from std_srvs.srv import SetBool
 from drone_bridge.msg import HoldStatus, HoldWish
 from drone_bridge.ros.commands.cmd_vel_type import OBSERVERS, UNKNOWN_NODE
 from drone_bridge.ros.distributions import sequence_number, with_info
-from drone_bridge.ros.publishers import NO_EVENTS, PUBLISHER_ERRORS
+from drone_bridge.ros.publishers import NO_EVENTS, try_publish
 from drone_bridge.ros.qos import latched
 from drone_bridge.ros.streams import UNWATCHED
 from drone_bridge.tools.web.goals import goal_of
@@ -142,8 +141,7 @@ class Fleet:
         """Publish the wish to hold the vehicle of a node, latched. An empty id ends it."""
         self._wished[name] = id_
         if publisher := self._wish_publishers.get(name):
-            with contextlib.suppress(*PUBLISHER_ERRORS):  # the executor may be destroying it
-                publisher.publish(HoldWish(id=id_, reason=reason))
+            try_publish(publisher, HoldWish(id=id_, reason=reason))
 
     def hold(self, topic: str, is_held: bool, answer: Callable[[str], None]) -> None:
         """Hold or release a vehicle, on the executor's thread.
@@ -243,8 +241,7 @@ class Fleet:
         message.twist.angular.z = max_turn_rate * yaw
         for target in vehicle.targets:
             if publisher := self._publishers.get(target):
-                with contextlib.suppress(*PUBLISHER_ERRORS):  # the executor may be destroying it
-                    publisher.publish(message)
+                try_publish(publisher, message)
 
 
 def _match(
