@@ -3,6 +3,7 @@
 
 from types import SimpleNamespace
 
+from fake_pilot import FakePilot
 from session_talk import SessionTalk, published
 
 from drone_bridge.ar_drone.flight import FlightPhase
@@ -14,42 +15,11 @@ from drone_bridge.ardrone.session.requests import ArdroneClientParameters
 from drone_bridge.ardrone.session.settings import WantedSetting
 from drone_bridge.ardrone.vehicle.device import EmulatedArdrone, FirmwareBehaviour
 from drone_bridge.motion.observed_motion import ObservedMotion
-from drone_bridge.session.arbiter import Rank
 from drone_bridge.session.feedback import Feedback
 from drone_bridge.session.session import Outcome, Send
 
 STEP_S = 0.01
 DEMO = WantedSetting(setting("general:navdata_demo", True), is_required=True)
-
-
-class Pilot:
-    """Commands for the drone."""
-
-    def __init__(self):
-        self.wanted, self.notes, self.restarts = None, [], 0
-        self.is_height_doubted = self.is_position_doubted = False
-        self.modelled_velocity = None
-        self.measurements, self.charges, self.rank = [], [], Rank.NEUTRAL
-        limits = SimpleNamespace(
-            takeoff_refusal="",
-            charged=lambda charge, now_s: self.charges.append(charge),
-            flew=lambda is_flying, now_s: None,
-        )
-        self.arbiter = SimpleNamespace(
-            rank=lambda now_s: self.rank,
-            is_held=lambda now_s: self.rank is Rank.HOLD,
-            cause=lambda now_s: None,
-            limits=limits,
-        )
-
-    def shares(self, now_s, *, is_overruled):
-        return None if is_overruled else self.wanted
-
-    def restart(self, now_s):
-        self.restarts += 1
-
-    def reported(self, measured, now_s):
-        self.measurements.append(measured)
 
 
 class Talk(SessionTalk):
@@ -58,7 +28,7 @@ class Talk(SessionTalk):
     def __init__(self, *wishes, drone=None, **behaviour):
         self.drone = drone or EmulatedArdrone(behaviour=FirmwareBehaviour(**behaviour))
         self.parameters = ArdroneClientParameters()
-        self.pilot, self.used, self.is_linked = Pilot(), [], True
+        self.pilot, self.used, self.is_linked = FakePilot(), [], True
         self.has_control_port, self.connected_to = True, None  # the drone to which there is a connection for settings
         self.wishes = [DEMO, *wishes]
         self.loses = lambda data: False

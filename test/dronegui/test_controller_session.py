@@ -6,6 +6,7 @@ import math
 from types import SimpleNamespace
 
 import pytest
+from fake_pilot import FakePilot
 from session_talk import SessionTalk, notes, published
 
 from drone_bridge.ar_drone.flight_state import FlyingReport
@@ -28,30 +29,12 @@ COMMANDS = ("takeoff", "land", "reset")
 LANDS_IT = 'If it flies, "Land" in the GUI lands it.'
 
 
-class Pilot:
-    """Commands for the drone, with a count of restarts."""
-
-    def __init__(self):
-        self.wanted, self.notes, self.restarts, self.rank = None, [], 0, Rank.NEUTRAL
-        self.limits = SimpleNamespace(takeoff_refusal="")
-        self.arbiter = SimpleNamespace(
-            rank=lambda now_s: self.rank, is_held=lambda now_s: self.rank is Rank.HOLD, limits=self.limits
-        )
-
-    def shares(self, now_s, *, is_overruled):
-        return None if is_overruled else self.wanted
-
-    def restart(self, now_s):
-        self.restarts += 1
-        self.wanted = None
-
-
 class Talk(SessionTalk):
     """Session of a controller, with its parameters, pilot and GUI."""
 
     def __init__(self, *, receives_navdata=True, **parameters):
         self.parameters = controller.DroneGuiControllerParameters(**parameters)
-        self.pilot, self.is_hover_held, self.port_problem = Pilot(), False, ""
+        self.pilot, self.is_hover_held, self.port_problem = FakePilot(), False, ""
         self.reported = []
         feedback = SimpleNamespace(measured=lambda measured, now_s: self.reported.append((measured, now_s)))
         self.actions = []

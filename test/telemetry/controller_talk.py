@@ -3,13 +3,12 @@
 
 import json
 import math
-from types import SimpleNamespace
 
+from fake_pilot import FakePilot
 from session_talk import SessionTalk
 from telemetry_documents import Clock, drone
 
 from drone_bridge.motion.tilted_drone import Shares
-from drone_bridge.session.arbiter import Rank
 from drone_bridge.telemetry.session.controller import TelemetryControllerParameters, TelemetryControllerSession
 from drone_bridge.telemetry.units import Units
 from drone_bridge.wire.addresses import AllowedPeers
@@ -29,21 +28,18 @@ class Reports:
         self.all.append((measured, now_s))
 
 
-class Pilot:
-    """Commands for the drone, with a count of restarts."""
-
-    arbiter = SimpleNamespace(rank=lambda now_s: Rank.NEUTRAL, limits=SimpleNamespace(land_at=math.inf))
+class Pilot(FakePilot):
+    """Commands for the drone."""
 
     def __init__(self):
+        super().__init__()
         self.command = None
-        self.notes, self.is_position_doubted = [], False
-        self.restarts = 0
 
     def shares(self, now_s):
         return self.command and Units().shares(self.command)
 
     def restart(self, now_s):
-        self.restarts += 1
+        super().restart(now_s)
         self.command = None
 
 
