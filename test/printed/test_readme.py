@@ -24,6 +24,16 @@ def demo():
     shell.close()
 
 
+@pytest.fixture(scope="module")
+def ten_lines():
+    """Ten lines that fly beside other rows: their launch, an emulator at its start, and the script."""
+    with Shell() as shell:
+        beside = shell.start("drone-bridge emulate telemetry --duration 0.2 --port 5999")
+        launch = shell.start("drone-bridge launch telemetry.launch.xml emulate:=true goals:=true")
+        launch.wait_for_line("Connected")
+        yield launch, beside, shell.start("python examples/fly.py")
+
+
 @pytest.mark.parametrize("seconds", TIMES_S)
 def test_make_view_shows_landings_on_the_moving_rover(seconds):
     until = time.monotonic() + seconds
@@ -58,6 +68,10 @@ def test_your_robot_is_driven_by_a_program_until_ctrl_c():
         stands_at = flight(file)[-1]["x"]
         launch.ctrl_c()
         assert end(robot.ctrl_c(statuses=(0,)))[:2] == pytest.approx((stands_at, 0.0), abs=0.01)
+
+
+def test_ten_lines_begin(ten_lines):
+    assert ten_lines[2].is_running
 
 
 def test_an_ar_drone_in_its_network_is_flown_from_the_page():
@@ -108,18 +122,15 @@ def test_an_emulated_robot_drives_stays_and_is_recorded(seconds):
         assert topics(max(bags, key=lambda bag: bag.stat().st_mtime))["/odom"] > 10 * seconds
 
 
-def test_ten_lines_fly_and_land():
-    with Shell() as shell:
-        beside = shell.start("drone-bridge emulate telemetry --duration 0.2 --port 5999")
-        launch = shell.start("drone-bridge launch telemetry.launch.xml emulate:=true goals:=true")
-        launch.wait_for_line("Connected")
-        shell.run("python examples/fly.py")
-        said, start = launch.ctrl_c(), end(beside.text)
-        assert re.search(TOUCHDOWN, said)[1] == "ground"
-        x, y, z = end(said)
-        assert "on ground" in said
-        assert z < 0.2
-        assert (x - start[0], y - start[1]) == pytest.approx((2.0, 2.0), abs=0.4)
+def test_ten_lines_fly_and_land(ten_lines):
+    launch, beside, script = ten_lines
+    assert script.wait() == 0, script.text
+    said, start = launch.ctrl_c(), end(beside.text)
+    assert re.search(TOUCHDOWN, said)[1] == "ground"
+    x, y, z = end(said)
+    assert "on ground" in said
+    assert z < 0.2
+    assert (x - start[0], y - start[1]) == pytest.approx((2.0, 2.0), abs=0.4)
 
 
 def test_a_new_robot_is_written():
