@@ -125,7 +125,7 @@ class ArdroneBridge(ArDroneNode):
     def make_transport(self) -> DronePeer:
         get = self.parameters.__getitem__
         ports = get("port"), get("navdata_port"), get("control_port")
-        self._link = DronePeer(get("host"), ports, self._connecting_failed, self.wire_log)
+        self._link = DronePeer(get("host"), ports, self.connecting_failed, self.wire_log)
         return self._link
 
     def new_session(self, *common: Any, **more: Any) -> ArdroneClientSession:

@@ -99,7 +99,7 @@ class DroneGuiBridge(ArDroneNode):
             get("host"),
             get("port"),
             get("navdata_port") if get("receive_navdata") else None,
-            self._connecting_failed,
+            self.connecting_failed,
             self.wire_log,
             on_port=self._warn_of_port,
             clock=self._steady_clock,

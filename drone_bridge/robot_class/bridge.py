@@ -178,7 +178,7 @@ class RobotClassBridge(ProtocolNode):
             self.robot,
             get["host"],
             get["port"],
-            self._connecting_failed,
+            self.connecting_failed,
             ports={name: get[f"{name}_port"] for name in further_links(self.robot)},
             serial=self.serial_line,
             baud=get["baud"] if self.serial_line else 0,

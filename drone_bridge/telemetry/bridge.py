@@ -24,13 +24,13 @@ from drone_bridge.ros.node.common_parameters import (
     frame_parameters,
     read_allowed_peers,
 )
-from drone_bridge.ros.node.datagram_link import datagram_link
 from drone_bridge.ros.node.doubt_reports import report_doubts
 from drone_bridge.ros.node.limit_reports import LAND_UNATTENDED_S, limit_parameters
 from drone_bridge.ros.node.parameters import ParameterDeclaration, declarations, read
 from drone_bridge.ros.node.pose_restarts import make_drone_pose
 from drone_bridge.ros.node.program import run
 from drone_bridge.ros.node.protocol_node import ProtocolNode
+from drone_bridge.ros.node.role_links import datagram_link
 from drone_bridge.ros.node.simulated_time import Stamps, time_parameters
 from drone_bridge.ros.node.text_link import TextLink
 from drone_bridge.ros.time import time_from_seconds
@@ -143,7 +143,7 @@ class TelemetryBridge(ProtocolNode):
         """Listen on a port, connect to one, or publish on a topic."""
         self._link: Link
         if self._is_udp:
-            self._link = datagram_link(self, self._connecting_failed, "telemetry")
+            self._link = datagram_link(self, "telemetry")
         else:
             self._link = TextLink(self.publish, {COMMAND_TOPIC: self._command_publisher})
         return self._link

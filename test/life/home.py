@@ -79,7 +79,7 @@ class Home:
         self.bridge_runs += 1
 
         def make_transport(node):
-            node._link = vehicle.wire.end(CLIENT, *([node._connecting_failed] if vehicle.is_stream else []))
+            node._link = vehicle.wire.end(CLIENT, *([node.connecting_failed] if vehicle.is_stream else []))
             node._link_to_gui = node._link
             return node._link
 

@@ -179,7 +179,7 @@ def test_another_robot_of_the_name_is_held_before_it_is_connected_to(closing):
         parameters={"robot_name": "saber", "port": 25600},
         report=SimpleNamespace(warn=said.append),
         hold=SimpleNamespace(hold=holds.append),
-        _connecting_failed=print,
+        connecting_failed=print,
         _read_route=DiscoveryRoute,
         _hold_other_robot=lambda *addresses: RobotBridge._hold_other_robot(node, *addresses),
         wire_log=None,

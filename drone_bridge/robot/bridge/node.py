@@ -32,7 +32,7 @@ from drone_bridge.ros.node.parameters import read
 from drone_bridge.ros.node.pose_restarts import report_restarts
 from drone_bridge.ros.node.program import run
 from drone_bridge.ros.node.protocol_node import ProtocolNode
-from drone_bridge.ros.node.stream_link import stream_link
+from drone_bridge.ros.node.role_links import stream_link
 from drone_bridge.ros.topics.covariances import OdometryCovariances
 from drone_bridge.ros.topics.frames import FrameNames
 from drone_bridge.ros.topics.topic_publishers import TopicPublishers
@@ -83,11 +83,11 @@ class RobotBridge(ProtocolNode):
         """Return a link to a host, or to a robot found by name."""
         get = self.parameters.__getitem__
         if not get("robot_name"):
-            return stream_link(self, self._connecting_failed, OPTIONS)
+            return stream_link(self, OPTIONS)
         return DiscoveredPeer(
             get("robot_name"),
             get("port"),
-            self._connecting_failed,
+            self.connecting_failed,
             route=self._read_route(),
             timeout_s=REPLIES_S,
             on_other=self._hold_other_robot,

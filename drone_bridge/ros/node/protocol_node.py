@@ -594,7 +594,8 @@ class ProtocolNode(ConfiguredNode):
         else:
             self.report.start_period()  # otherwise the next report would cover the time without subscribers
 
-    def _connecting_failed(self, error: LinkError, delay_s: float) -> None:
+    def connecting_failed(self, error: LinkError, delay_s: float) -> None:
+        """Report a failed attempt to connect, and the delay until the next one, s."""
         self.advise(error)
         key, sentence = Obstacle.UNREACHABLE.key, f"{error} Trying again in {delay_s:.1f} s."
         self.report.update_obstacle(Obstacle.UNREACHABLE, {"problem": str(error).rstrip(".")}, is_logged=False)

@@ -90,7 +90,7 @@ class SimulatorBridge(ProtocolNode):
         """Return a link with the connections to the simulator."""
         get = self.parameters.__getitem__
         host, port, log = get("host"), get("port"), self.wire_log
-        return TcpPeer(host, port, self._connecting_failed, connections=CONNECTIONS, options=OPTIONS, wire_log=log)
+        return TcpPeer(host, port, self.connecting_failed, connections=CONNECTIONS, options=OPTIONS, wire_log=log)
 
     def make_session(self) -> SimulatorClientSession:
         parameters = self.parameters.live(SimulatorClientParameters)

@@ -31,10 +31,10 @@ from drone_bridge.ros.node.common_parameters import (
     read_allowed_peers,
     read_group,
 )
-from drone_bridge.ros.node.datagram_link import datagram_link
 from drone_bridge.ros.node.parameters import ParameterDeclaration, declarations
 from drone_bridge.ros.node.program import run
 from drone_bridge.ros.node.protocol_node import ProtocolNode
+from drone_bridge.ros.node.role_links import datagram_link
 from drone_bridge.ros.node.text_link import TextLink
 from drone_bridge.ros.qos import queued
 from drone_bridge.ros.servers.topic_subscriptions import TopicSubscriptions
@@ -220,7 +220,7 @@ class TelemetryServer(ProtocolNode):
         """Send to the operator's port, wait for an operator on ours, or publish on topics."""
         self._link: Link
         if self._is_udp:
-            self._link = datagram_link(self, self._connecting_failed, "an operator")
+            self._link = datagram_link(self, "an operator")
         else:
             self._link = TextLink(self.publish, self._texts)
         return self._link

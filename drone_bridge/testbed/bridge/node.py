@@ -25,8 +25,8 @@ from drone_bridge.ros.node.limit_reports import limit_parameters
 from drone_bridge.ros.node.parameters import ParameterDeclaration, read
 from drone_bridge.ros.node.program import run
 from drone_bridge.ros.node.protocol_node import ProtocolNode
+from drone_bridge.ros.node.role_links import stream_link
 from drone_bridge.ros.node.simulated_time import Stamps, time_parameters
-from drone_bridge.ros.node.stream_link import stream_link
 from drone_bridge.ros.qos import latched
 from drone_bridge.ros.time import time_from_seconds
 from drone_bridge.ros.topics.topic_publishers import TopicPublishers
@@ -139,7 +139,7 @@ class TestbedBridge(ProtocolNode):
             acknowledges_at_once=True,  # many testbeds send a frame in pieces, with Nagle's algorithm on
             memory=self._memory,
         )
-        return stream_link(self, self._connecting_failed, options)
+        return stream_link(self, options)
 
     def make_session(self) -> AutopilotSession:
         self._session = AutopilotSession(

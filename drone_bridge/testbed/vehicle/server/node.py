@@ -16,7 +16,7 @@ from drone_bridge.net.link_loop import StreamLink
 from drone_bridge.net.tcp_connection import StreamOptions
 from drone_bridge.ros.node.program import run
 from drone_bridge.ros.node.protocol_node import ProtocolNode
-from drone_bridge.ros.node.stream_link import stream_link
+from drone_bridge.ros.node.role_links import stream_link
 from drone_bridge.ros.time import nanoseconds_of, seconds_of
 from drone_bridge.ros.topics.images import ImageBytes, rgb8_pixels
 from drone_bridge.session.node_parameters import ServerParameters
@@ -108,7 +108,7 @@ class TestbedServer(ProtocolNode):
             acknowledges_at_once=True,  # some autopilots send replies in pieces, with Nagle's algorithm
             max_unread_bytes=2 * SizeLimits().frame_bytes,  # more than is ever sent: one frame and the constants
         )
-        self._transport = stream_link(self, self._connecting_failed, options)
+        self._transport = stream_link(self, options)
         return self._transport
 
     def make_session(self) -> TestbedDroneSession:
