@@ -104,7 +104,7 @@ def test_the_step_that_is_not_answered_is_named_with_what_is_sent_instead(heard,
     assert notes(actions, UNGREETED)[0] == Obstacle.UNGREETED.sentence(**facts)
 
 
-def test_a_robot_that_reports_why_it_does_not_obey_does_not_answer_for_this_reason(line):
+def test_a_robot_that_reports_why_it_does_not_obey_is_ungreeted_for_that(line):
     line.hear(LIFTED)
     unanswered = "robot does not answer b'hello\\n' of the handshake as expected: it reports that a wheel has dropped"
     assert notes(line.run(1.0), UNGREETED)[0].startswith(unanswered)
