@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The scripted operator with the emulated GUI, directly and through ROS by a launch file."""
+"""The scripted operator with the emulated GUI."""
 
 import contextlib
 import socket
 
 import pytest
-from composition import launch
 from ports import free_ports
 from processes import Process
 
@@ -57,17 +56,3 @@ def test_a_signal_leaves_the_drone_hovering(ports):
             while True:
                 packets.append(gui.recv(65535))
         assert b'"hover":true' in packets[-1]
-
-
-@pytest.mark.exhaustive
-def test_the_launch_file_puts_a_flight_through_ros(domain):
-    names = (
-        *("dronegui_server_port", "navdata_port", "video_port"),
-        *("vehicle_port", "vehicle_navdata_port", "vehicle_video_port"),
-    )
-    given = {"relay": True, "emulate": True, "operate": True, "operator_plan": "1s forward 2"}
-    with launch("dronegui_server.launch.xml", **given, **dict(zip(names, free_ports(6), strict=True))) as flight:
-        flight.wait_for_line("takeoff: ")
-        flight.wait_for_line("1s forward 2: ")
-        flight.wait_for_line("land: ", timeout_s=120)
-        flight.wait_for_line(r"landing -> landed: .* x=(0\.[2-9]|[1-9])")

@@ -2,10 +2,7 @@
 """Relay between a legacy driver and a legacy robot: robot_server, topics, robot_bridge."""
 
 import re
-import signal
 
-from composition import INTERRUPTED, launch
-from ports import free_ports
 from processes import TIMEOUT_S, Process
 from repository import CAPTURES
 from robot_driver import RobotDriver
@@ -82,18 +79,3 @@ def _is_of_the_robot(packet):
 
 def without_time(packet):
     return re.fullmatch(r"\[\w{3} \d\d \d{4} \d\d:\d\d:\d\d [AP]M\] (.*)", packet.text)[1]
-
-
-# The launch file with the scripted driver.
-
-
-def test_one_command_starts_robot_bridge_server_and_driver(domain):
-    ports = dict(zip(("robot_server_port", "vehicle_port", "discovery_port"), free_ports(3), strict=True))
-    given = {"relay": True, "emulate": True, "operate": True, "operator_plan": "1s forward 0.5, 600s turn 1"}
-    with launch("robot_server.launch.xml", namespace="field", **given, **ports) as launched:
-        launched.wait_for_line(r"leg 1s forward 0.5: ")
-        launched.wait_for_line(r"leg 600s turn 1: ")
-        launched.wait_for_line(r"reads .*left motor -512")
-        assert launched.stop(signal.SIGINT) in (0, INTERRUPTED)
-        launched.wait_for_line(r"unbound subsystem 0")
-        launched.wait_for_line(r"ended: .* at x \d+\.\d+ m")
