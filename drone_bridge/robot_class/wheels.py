@@ -9,7 +9,7 @@ from typing import Any
 from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.motion.planar_pose import PlanarPose, chord_share
 from drone_bridge.motion.vectors import Triple
-from drone_bridge.session.continuous_pose import FAR, NEAR
+from drone_bridge.session.continuous_pose import FAR, NEAR, SHORT
 
 
 class Wheels:
@@ -57,14 +57,17 @@ class Wheels:
     ) -> tuple[Triple, float, BodyVelocity | None]:
         """Move by what the counters have counted since the last call. Either direction, less than half of their range.
 
-        A leap of both to nearly 0 is a reset of the robot's board: the pose begins again. Returns position, yaw and
-        velocity, as Telemetry begins. Velocity needs the time since then by the robot's clock; None without it.
+        A leap of both to nearly 0 is a reset of the robot's board: the pose begins again, or is kept if the leap is a
+        short one to 0. Returns position, yaw and velocity, as Telemetry begins. Velocity needs the time since then by
+        the robot's clock; None without it.
         """
         before, self._counts = self._counts or (left, right), (left, right)
         ways = [self._way(now - then) for now, then in zip(self._counts, before, strict=True)]
         leap = max(map(abs, ways))
         if leap > FAR + 3 * self._step and max(abs(self._way(each)) for each in self._counts) <= NEAR:
             self.pose, ways, leap = PlanarPose(), [0.0, 0.0], 0.0
+        elif leap > SHORT + 2 * self._step and left == right == 0:
+            ways, leap = [0.0, 0.0], 0.0
         self._step = max(leap, 0.9 * self._step)
         step = self.velocity(*ways)
         self.pose = self.pose.moved(1.0, step.forward, step.turn)

@@ -46,7 +46,8 @@ class RoboMaster(Robot):
     }
 
     def __init__(self) -> None:
-        self.position, self.yaw = (0.0, 0.0), 0.0
+        self.position: tuple[float, float] | None = None
+        self.yaw: float | None = None
         self.told, self.pushed = {"robot mode": "free"}, dict[str, int]()  # at the robot's end: answers, and pushes
         self.reports = 0
 
@@ -72,7 +73,8 @@ class RoboMaster(Robot):
             return None  # another client has asked for it
         else:
             return Answer("", words == ["ok"], " ".join(words)) if words else None
-        return Telemetry((*self.position, 0.0), self.yaw)
+        # Each is of another push, and goes on from the last client's.
+        return Telemetry(self.position and (*self.position, 0.0), self.yaw)
 
     # The robot's end.
 

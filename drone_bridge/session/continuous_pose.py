@@ -5,6 +5,7 @@ Many vehicles count their pose from power-up. After a reset of the board, a goal
 A pose begins again
 
 - if it is within NEAR of 0 after a greeting, and the last one was not within FAR of 0;
+- if it is 0 after a greeting, and the last one was not within SHORT of 0;
 - or if it has moved farther than the vehicle can in the meantime, by more than FAR.
 
 Poses are then shifted in the plane, so that the first one is the last one before. Height is not changed. The motion in
@@ -20,7 +21,8 @@ from drone_bridge.motion.planar_pose import PlanarPose
 from drone_bridge.session.session import Actions, Note
 
 #: Tolerances of place and yaw, m and rad.
-NEAR, FAR = 0.1, 0.3
+NEAR, FAR, SHORT = 0.1, 0.3, 0.03
+TINY = 1e-6
 #: Restarts within this time, s, are no resets: the pose has another unit, or the vehicle another maximum.
 LEAPING_S = 1.0
 #: Limit of the numbers that are used: sums with larger ones lose the place.
@@ -96,9 +98,9 @@ class ContinuousPose:
     def _begins_again(self, own: PlanarPose, *, has_place: bool, has_yaw: bool) -> bool:
         """Return whether the vehicle's own pose begins again. Only what is reported counts."""
         way, turn = (math.hypot(own.x, own.y), abs(math.remainder(own.yaw, math.tau)))
-        is_near = (not has_place or way <= NEAR) and (not has_yaw or turn <= NEAR)
-        was_near = math.hypot(self._own.x, self._own.y) <= FAR and abs(math.remainder(self._own.yaw, math.tau)) <= FAR
-        if self._is_greeted and is_near and not was_near:
+        off = max(has_place * way, has_yaw * turn)
+        was_off = max(math.hypot(self._own.x, self._own.y), abs(math.remainder(self._own.yaw, math.tau)))
+        if self._is_greeted and ((off <= NEAR and was_off > FAR) or (off < TINY and was_off > SHORT)):
             return True
         moved = math.hypot(own.x - self._own.x, own.y - self._own.y)
         turned = abs(math.remainder(own.yaw - self._own.yaw, math.tau))

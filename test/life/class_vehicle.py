@@ -50,11 +50,8 @@ class ClassVehicle(Vehicle):
         return {link.port: name for name, link in further_links(self.robot).items()}
 
     def start(self):
-        """Start as `emulator.emulate` does, with a body that stands where it stood."""
-        self._buffers = {}
-        old, self.world = self.world, emulator._World(self.robot, Cancellation())
-        if old and not self.is_drone:  # a drone is carried home
-            self.world.body.x, self.world.body.y, self.world.body.heading = old.body.x, old.body.y, old.body.heading
+        """Start as `emulator.emulate` does: its pose and counters begin at 0, wherever it stands."""
+        self._buffers, self.world = {}, emulator._World(self.robot, Cancellation())
         world, link, port = self.world, self.wire.end(SERVER), next(iter(self.ports()), 0)
         world.session = RobotClassVehicleSession(
             self.robot, world.parameters, world.telemetry, report_port=port, is_body=True, is_line=False

@@ -76,7 +76,7 @@ class Home:
     def start_bridge(self):
         self.started_s = self.life.now_s
         process, vehicle = Process(self.life, "bridge"), self.vehicle
-        self.bridge_runs += 1
+        self.bridge_runs, self.vehicle_run = self.bridge_runs + 1, vehicle.runs
 
         def make_transport(node):
             node._link = vehicle.wire.end(CLIENT, *([node.connecting_failed] if vehicle.is_stream else []))

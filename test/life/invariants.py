@@ -42,7 +42,6 @@ class Invariants:
         self._home, self._life, self.checks = home, home.life, Counter()
         self._sizes, self._logged, self._packets, self._rates = [], 0, 0, {}
         self._rest, self._odometry, self._is_long = None, None, False
-        self._restarts = None, 0
         #: Times at which the reported motion was doubted.
         self.doubts, self._is_doubted = 0, False
 
@@ -189,6 +188,8 @@ class Invariants:
         if not self.is_calm or quiet_s < 5.0 or wanted != ZERO or for_s < 5.0 or home.intent.held is not False:
             return None
         known = *home.vehicle.conditions(), *(("hanging_peer",) if home.nature.calm_s < HEARD_WELL_S else ())
+        if home.vehicle.fence_m and home.vehicle.runs > home.vehicle_run:  # it may have moved unseen
+            known = *known, "fence", "odometry"
         odd = {name: each.sentence for name, each in conditions.items() if name not in known}
         return odd and f"it rests, and its conditions are {odd}"
 
@@ -216,9 +217,10 @@ class Invariants:
         wanted, for_s = home.intent.wanted()
         if not vehicle.has_odometry:
             return None
-        key = vehicle.runs, home.bridge_runs
-        if not self.is_calm or (self._rest and self._rest.key != key):
+        if self._rest and self._rest.key != home.bridge_runs:
             self._rest = None
+        elif self._rest and (not self.is_calm or self._rest.runs != vehicle.runs):
+            self._rest.is_undisturbed = False
         if not self.is_calm or wanted != ZERO or for_s < 3.0 or not home.is_bridge_up:
             self._odometry = None
             return None
@@ -231,7 +233,7 @@ class Invariants:
             return None
         if len(self._odometry) < 2 or self._odometry[0] is None:
             return None
-        before, sample = self._rest, self._sample(key)
+        before, sample = self._rest, self._sample(home.bridge_runs)
         self._odometry[0] = None
         self._rest = sample
         if max(map(abs, sample.speeds)) > (0.0 if self._is_long else STANDING_M_S):
@@ -242,11 +244,10 @@ class Invariants:
         return self._compare(before, sample) if before else None
 
     def continuous(self):
-        """Odometry goes on while vehicle and bridge do."""
-        home, bridge = self._home, self._home.bridge
-        key, number = (home.vehicle.runs, home.bridge_runs), bridge.report.counts["pose_restarts"]
-        before, self._restarts = self._restarts, (key, number)
-        return self.is_calm and before[0] == key and number > before[1] and f"it has begun {number} times again"
+        """A bridge continues its odometry, whose pose begins again once with each start of the vehicle."""
+        home, number = self._home, self._home.bridge.report.counts["pose_restarts"]
+        most = home.vehicle.runs - home.vehicle_run
+        return number > most and f"it has begun {number} times again, the vehicle {most} times"
 
     def _sample(self, key):
         message, motion = self._odometry[-1], self._home.vehicle.motion
@@ -257,7 +258,8 @@ class Invariants:
         yaw = math.atan2(2 * (q.w * q.z + q.x * q.y), 1 - 2 * (q.y * q.y + q.z * q.z))
         truth = motion.x, motion.y, motion.heading
         ways = {"way": motion.way, "turned": motion.turned, "stops": motion.stops}
-        return SimpleNamespace(key=key, odom=(at.x, at.y, yaw), truth=truth, speeds=speeds, **ways)
+        runs = {"key": key, "runs": self._home.vehicle.runs, "is_undisturbed": True}
+        return SimpleNamespace(**runs, odom=(at.x, at.y, yaw), truth=truth, speeds=speeds, **ways)
 
     def _compare(self, before, now):
         vehicle = self._home.vehicle
@@ -267,6 +269,8 @@ class Invariants:
             ways.append((cos * dx + sin * dy, cos * dy - sin * dx, yaw1 - yaw0))
         (x, y, turn), (true_x, true_y, true_turn) = ways
         way, turned = now.way - before.way, now.turned - before.turned
+        if not before.is_undisturbed and max(way, turned) > 0.001:
+            return None  # what it does while it is disturbed may be unknown
         off, off_turn = math.hypot(x - true_x, y - true_y), abs(math.remainder(turn - true_turn, math.tau))
         late = STOP_ROUND_TRIP_S * (now.stops - before.stops)  # a stop counts once it is acknowledged
         allowed_turn = vehicle.ODOM_RAD + vehicle.ODOM_SHARE * turned + 2.0 * late

@@ -48,6 +48,14 @@ def test_both_ends_agree_over_many_wraps_in_either_direction(bits):
     assert math.remainder(yaw - pose.yaw, math.tau) == pytest.approx(0.0, abs=0.02)
 
 
+@pytest.mark.parametrize(("at", "now", "moves"), [(0.29, 0.0, False), (0.29, 0.001, True), (0.02, 0.0, True)])
+def test_a_short_leap_to_0_is_a_reset_that_keeps_the_pose(at, now, moves):
+    its = wheels()
+    for way in (0.0, *[at] * 60, now):
+        position, _, _ = its.counted(*[round(way / M_PER_COUNT)] * 2)
+    assert position[0] == pytest.approx(now if moves else at, abs=1e-3)
+
+
 def test_a_velocity_is_speeds_of_the_wheels_and_a_limit_keeps_its_arc():
     assert wheels().sides(BodyVelocity(0.5, turn=1.0)) == pytest.approx((0.385, 0.615))
     left, right = wheels(max_speed=0.4).sides(BodyVelocity(0.5, turn=-2.0))

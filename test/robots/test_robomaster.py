@@ -72,6 +72,11 @@ def test_the_pushed_state_is_in_rep_103(text):
     assert told.yaw == pytest.approx(math.pi / 2)
 
 
+def test_a_part_of_the_pose_is_unknown_until_it_is_pushed():
+    place, heading = (RoboMaster().decode_report(each) for each in (b"position 1 -2 0;", b"attitude 0 0 -90;"))
+    assert (place.yaw, heading.position) == (None, None)
+
+
 def test_what_is_no_state_answers():
     assert RoboMaster().decode_report(b"ok;").is_success
     assert RoboMaster().decode_report(b"error;").reason == "error"
