@@ -193,6 +193,7 @@ def suggestion(word: str, known: Iterable[str]) -> str:
     alike = [
         each for each in known if get_close_matches(end, [ends.get(each, "")], 1, 0.8) or each.endswith(f".{word}")
     ]
+    alike = [each for each in alike if ends.get(each) == end] or alike
     close = get_close_matches(word, alike, 4, 0.0) or get_close_matches(word, known, 1)
     return f", did you mean {' or '.join(map(repr, close))}?" if close else ""
 

@@ -109,7 +109,7 @@ def test_a_service_that_nobody_serves_is_named_soon(monkeypatch, name, error, sl
     clocks = {"monotonic": lambda: now_s[0], "process_time": lambda: shell_node._CPU_S + 1.0}
     monkeypatch.setattr(shell_node, "time", SimpleNamespace(**clocks))
     monkeypatch.setattr(shell_node.rclpy, "spin_once", lambda _, timeout_sec: now_s.append(now_s.pop() + timeout_sec))
-    served = {"shell": ["/shell/hold"], "bridge": ["/light", "/d1/bridge/hold", "/d2/bridge/hold"]}
+    served = {"shell": ["/shell/hold"], "bridge": ["/light", "/d1/bridge/hold", "/d2/bridge/hold", "/d1/bridge/holt"]}
     graph = SimpleNamespace(  # with a client, whose type would be one of the name, it fails
         resolve_topic_name=str,
         get_name=lambda: "shell",
