@@ -25,19 +25,12 @@ EPOCH_S = 1_700_000_000.0
 class CommandedNode(PlainNode):
     """Bridge with a fake clock. `send` publishes on a topic."""
 
-    context = SimpleNamespace(get_domain_id=lambda: 7)
-
     def __init__(self, clock, *, is_time_simulated=False, **parameters):
         super().__init__(**{"frame_prefix": "", "odom_frame": "odom", **parameters})
         self._clock = clock
         self.is_time_simulated = is_time_simulated
         self.observed = ObservedMotion(lambda: self.now_s)
-        self.logged, self.latched = [], []
-        self.report.end_condition = lambda name: self.conditions.update({name: None})
-        self.report.inform = self.logged.append
-        self.report.warn = lambda sentence, count="": (self.warned if count == REFUSED else self.logged).append(
-            sentence
-        )
+        self.latched, self.report.warn = [], self._warn
         self.each, self.take, self.types, self.wakes, self.on_their_way = [], {}, {}, 0, []
         self.waiting, self.posted, self.executor_wakes, self.intake = {}, [], 0, None
         self.hold = Hold(self, is_server=False, report=self.report, check_age=self.check_age, cleanup=self.cleanup)
@@ -57,21 +50,12 @@ class CommandedNode(PlainNode):
     def resolve_topic_name(self, topic):
         return "/" + topic.lstrip("/")
 
-    def get_logger(self):
-        return SimpleNamespace(warning=self.logged.append, info=self.logged.append)
-
     def get_clock(self):
         now = SimpleNamespace(to_msg=self.stamp)
         return SimpleNamespace(now=lambda: now, ros_time_is_active=self.is_time_simulated)
 
     def create_publisher(self, kind, topic, qos, **_):
         return SimpleNamespace(publish=self.latched.append, topic_name=topic)
-
-    def create_service(self, kind, name, serve):
-        self.serve = serve
-
-    def check_age(self, what):
-        pass
 
     def undelivered(self, topic):
         self.on_their_way.append(topic)

@@ -6,12 +6,12 @@ import errno
 import os
 import platform
 import threading
-from collections import Counter
 from contextlib import ExitStack
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from plain_node import PlainNode
 from std_srvs.srv import SetBool
 
 from drone_bridge.msg import HoldStatus, HoldWish
@@ -141,31 +141,17 @@ def test_a_hold_is_found_only_in_its_scope(monkeypatch):
 # Reports of hold about the file.
 
 
-class Node:
+class Node(PlainNode):
     """Node for Hold."""
 
-    context = SimpleNamespace(get_domain_id=lambda: 7)
     has_just_stood_still = False
 
     def __init__(self, *, is_server=False):
-        self.is_server = is_server
-        self.warned, self.serve, self.published, self.statuses = [], None, [], []
-        self.conditions, self.informed = {}, []
-        self.report = SimpleNamespace(
-            update_obstacle=self._update_obstacle,
-            end_condition=lambda name: self.conditions.pop(name, None),
-            inform=self.informed.append,
-            warn=lambda sentence, count="": self.warned.append(sentence),
-            counts=Counter(),
-        )
+        super().__init__()
+        self.is_server, self.statuses = is_server, []
         self.hold = Hold(
             self, is_server=self.is_server, report=self.report, check_age=self.check_age, cleanup=ExitStack()
         )
-
-    def _update_obstacle(self, obstacle, facts, **_):
-        self.conditions.pop(obstacle.key, None)
-        if facts is not None:
-            self.conditions[obstacle.key] = obstacle.reason(**facts)
 
     def get_fully_qualified_name(self):
         return "/d1/bridge"
@@ -176,18 +162,12 @@ class Node:
     def resolve_topic_name(self, name):
         return f"/d1/{name}"
 
-    def get_logger(self):
-        return SimpleNamespace(warning=self.warned.append)
-
     def create_publisher(self, kind, *_, **__):
         publish = self.statuses.append if kind is HoldStatus else lambda message: self.published.append(message.data)
         return SimpleNamespace(publish=lambda message: publish(copy.copy(message)))
 
     def create_subscription(self, kind, topic, callback, qos):
         self.wish = lambda id_, reason="Anne pressed STOP": callback(HoldWish(id=id_, reason=reason))
-
-    def create_service(self, kind, name, serve):
-        self.serve = serve
 
     def check_age(self, what):
         if self.has_just_stood_still:
@@ -281,7 +261,7 @@ def test_a_hold_that_a_wish_begins_is_published_once():
     count = len(node.statuses)
     node.wish("7")
     assert [(each.held, each.wish) for each in node.statuses[count:]] == [(True, "7")]
-    assert node.conditions == {"hold": "holding: Anne pressed STOP"}
+    assert node.conditions["hold"] == "holding: Anne pressed STOP"
 
 
 def test_the_reason_of_a_wish_is_one_short_line():
@@ -414,7 +394,7 @@ def test_a_file_that_can_be_read_again_holds_for_its_own_reason(unreadable):
     HoldFile(7, "/d1/bridge").write("STOP was pressed")
     node.hold.poll_files()
     assert node.hold.state.reason(elapsed_s()) == "STOP was pressed"
-    assert node.conditions == {"hold": "holding: STOP was pressed"}
+    assert node.conditions["hold"] == "holding: STOP was pressed"
 
 
 @pytest.mark.parametrize("way", ["wish", "service", "service meanwhile"])
@@ -567,7 +547,7 @@ def test_a_helm_is_reported_until_it_ends(monkeypatch):
     count = len(node.statuses)
     assert node.hold.admits("helm", is_helm=True)
     assert len(node.statuses) == count  # not once per command
-    assert len(node.informed) == len(dropped) == 1
+    assert len(node.logged) == len(dropped) == 1
     monkeypatch.setattr(hold_state, "HELM_ENDS_AFTER_S", -1.0)
     node.hold.report()
     assert (node.statuses[-1].helm, node.statuses[-1].reason) == ("", HELM_ENDED)
@@ -607,8 +587,8 @@ def test_a_hold_and_its_refused_commands_are_logged_once_and_counted():
         (held, refused) = node.warned
         assert held.startswith("holding: the service hold was called")
         assert refused.startswith("Commands on cmd_vel do not move the vehicle")
-        assert node.conditions == {"hold": "holding: the service hold was called"}
+        assert node.conditions["hold"] == "holding: the service hold was called"
         node.call(False)
         node.hold.report()
-        assert node.conditions == {}
+        assert node.conditions["hold"] is None
     assert node.hold._report.counts["commands_refused_on_hold"] == 6

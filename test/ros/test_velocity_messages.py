@@ -138,7 +138,7 @@ class Graph(PlainNode):
 
     def __init__(self):
         super().__init__()
-        self.sent, self.timers, self.logged, self.types = [], [], [], {}
+        self.sent, self.timers, self.types = [], [], {}
 
     def create_publisher(self, kind, topic, qos, **_):
         return SimpleNamespace(msg_type=kind, topic_name=f"/{topic}", publish=self.sent.append)
@@ -167,9 +167,6 @@ class Graph(PlainNode):
 
     def get_name(self):
         return "ours"
-
-    def get_logger(self):
-        return SimpleNamespace(warning=self.logged.append)
 
     def get_clock(self):
         return SimpleNamespace(now=lambda: SimpleNamespace(to_msg=lambda: time_from_seconds(5.0)))

@@ -54,12 +54,15 @@ class PlainService:
 class PlainNode:
     """Node that records `published` (topic, message) pairs, and service requests in `called`."""
 
+    context = SimpleNamespace(get_domain_id=lambda: 7)
+
     def __init__(self, **parameters):
         self.parameters = {"command_timeout": 0.5, "neutral_time": 60.0, **parameters}
         self.hold = PlainHold()
         self.published, self.called = [], []
         self.publishers, self.subscribers = [], []  # of other nodes, in the graph
         self.cleanup = contextlib.ExitStack()
+        self.warned, self.logged, self.conditions = [], [], {}  # reasons of obstacles, by their keys
         self.report = SimpleNamespace(
             counts=Counter(),
             record_duration=self._do_nothing,
@@ -67,9 +70,11 @@ class PlainNode:
             count_and_warn_ongoing=self._count_and_warn,
             end_ongoing=self._do_nothing,
             update_obstacle=self._update_obstacle,
+            end_condition=lambda name: self.conditions.update({name: None}),
+            inform=self.logged.append,
+            warn=lambda sentence, count="": self.warned.append(sentence),
             is_open=False,
         )
-        self.warned, self.conditions = [], {}  # reasons of obstacles, by their keys
 
     def _do_nothing(self, *_, **__):
         return None
@@ -82,6 +87,15 @@ class PlainNode:
 
     def _update_obstacle(self, obstacle, facts, **_):
         self.conditions[obstacle.key] = None if facts is None else obstacle.reason(**facts)
+
+    def get_logger(self):
+        return SimpleNamespace(warning=self.logged.append, info=self.logged.append)
+
+    def check_age(self, what):
+        pass
+
+    def create_service(self, kind, name, serve):
+        self.serve = serve
 
     def resolve_service_name(self, name):
         return f"/{name}"
