@@ -119,9 +119,9 @@ class HeardReports:
         if (further := further_links(self.robot).values()) and not self._times_s:
             ports = " and ".join(str(each.port) for each in further)
             self.tell(Obstacle.BLOCKED, {"peer": peer, "ports": ports} if self.has_answered else None)
-        self.tell(Obstacle.NO_REPORT, {"peer": peer, "reason": self.rejects} if self.rejects else None)
+        told = self.tell(Obstacle.NO_REPORT, {"peer": peer, "reason": self.rejects} if self.rejects else None)
         self.rejects = ""
-        return self.noise(end, silent_s) or f"{peer} was silent for {silent_s:.1f} s."
+        return self.noise(end, silent_s) or told or f"{peer} was silent for {silent_s:.1f} s."
 
     def ungreeted(self, peer: str, facts: dict[str, str] | None, end: RobotClassConnection, silent_s: float) -> str:
         """Return what the robot sends instead of the answer to a step, if anything. `facts`: see Greeting."""

@@ -18,6 +18,7 @@ from drone_bridge.robot_class.robot import misspelt, unstoppable
 from drone_bridge.robot_class.telemetry import possible_telemetry
 from drone_bridge.robot_class.vehicle import emulator, operator
 from drone_bridge.session.arbiter import Rank
+from drone_bridge.session.clients import LOST
 from drone_bridge.session.obstacles import Obstacle
 from drone_bridge.wire.outgoing import UNENCODABLE
 
@@ -88,6 +89,8 @@ def test_packets_of_which_none_is_a_report_are_named_and_end_a_stream(robot, err
         r"no checksum.*b'bad" if error else r"None for b'bad",
         talk.session.reports.facts.get(Obstacle.NO_REPORT)["reason"],
     )
+    lost = [sentence for each in turns for sentence in notes(each, LOST)]
+    assert [bool(re.search("no report: |no packet: ", each)) for each in lost] == [True], "it was not silent"
     type(talk.session.sender.end.robot).decode_report = Meter.decode_report
     talk.connect(b"12\n")
     assert talk.session.reports.facts.get(Obstacle.NO_REPORT) is None
