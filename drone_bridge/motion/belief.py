@@ -7,8 +7,8 @@ import math
 DOUBT_S = 0.3
 #: A single measurement counts for this time at most, s: after a gap, it says nothing about the time before.
 LONGEST_STEP_S = 0.25
-#: A doubted quantity is believed again after this time of agreement, s. A relapse within RELAPSE_S doubles it.
-AGREEMENT_S, LONGEST_AGREEMENT_S, RELAPSE_S = 1.0, 16.0, 10.0
+#: A doubted quantity is believed again after this time of agreement, s.
+AGREEMENT_S = 1.0
 #: Time of belief after which a doubt is forgotten, as a multiple of the time of agreement that has ended it.
 SETTLED_TIMES = 3.0
 
@@ -21,17 +21,12 @@ class Belief:
         self.reason = ""
         self._contradicted_s = self._agreed_s = 0.0
         self._believed_s = math.inf
-        self._needed_s = self._agreement_s = agreement_s
-
-    @property
-    def is_relapse_likely(self) -> bool:
-        """Whether the quantity has been believed again for less than RELAPSE_S."""
-        return self._believed_s < RELAPSE_S
+        self._agreement_s = agreement_s
 
     @property
     def is_settled(self) -> bool:
-        """Whether the last doubt is forgotten. The more often a doubt has recurred, the longer that takes."""
-        return self._believed_s >= SETTLED_TIMES * self._needed_s
+        """Whether the last doubt is forgotten."""
+        return self._believed_s >= SETTLED_TIMES * self._agreement_s
 
     def judge(self, problem: str, step_s: float) -> None:
         """Update the belief by a measurement, `step_s` after the last one. `problem` is empty if it agrees."""
@@ -40,8 +35,6 @@ class Belief:
             self._agreed_s = 0.0
             self._contradicted_s += step_s
             if not self.reason and self._contradicted_s > DOUBT_S:
-                needed_s = 2 * self._needed_s if self.is_relapse_likely else self._agreement_s
-                self._needed_s = min(needed_s, LONGEST_AGREEMENT_S)
                 self.reason = problem
             return
         self._contradicted_s = max(0.0, self._contradicted_s - step_s / 2)  # every second one wrong: doubted too
@@ -49,5 +42,5 @@ class Belief:
             self._believed_s += step_s
             return
         self._agreed_s += step_s
-        if self._agreed_s >= self._needed_s:
+        if self._agreed_s >= self._agreement_s:
             self.reason, self._believed_s, self._contradicted_s = "", 0.0, 0.0

@@ -40,11 +40,6 @@ class JudgedLevel:
         self._rate = self._expected = self._moved = 0.0
 
     @property
-    def is_known(self) -> bool:
-        """Whether there was a measurement since the restart."""
-        return self._measured is not None
-
-    @property
     def is_followed(self) -> bool:
         """Whether the level may be held: it is not doubted, and answers the commands."""
         expected = abs(self._expected)

@@ -9,8 +9,8 @@ LEAP_M_S, MOST_PULL = 1.0, 10.0
 #: Largest plausible speed of the first measurement, m/s.
 FASTEST_START_M_S = 8.0
 #: Averaged over RESPONSE_S, no wind differs by more, m/s, from its average over WIND_S. A velocity that needs more
-#: moves against the tilt; SUSPECT of that is enough while a relapse is likely.
-MOST_WIND_M_S, RESPONSE_S, WIND_S, SUSPECT = 6.0, 0.6, 5.0, 0.35
+#: moves against the tilt.
+MOST_WIND_M_S, RESPONSE_S, WIND_S = 6.0, 0.6, 5.0
 #: A doubted speed is believed again after this time of agreement, s. The level drone is slow by then.
 AGREEMENT_S = 4.0
 LEAPS = "its own speed can't be right: it jumps"
@@ -25,10 +25,10 @@ class JudgedSpeed:
     it does not answer, as one of the wrong sign, and more tilt would fly the drone away.
     """
 
-    def __init__(self, drag: float, most_wind: float = MOST_WIND_M_S) -> None:
-        """`drag` is in 1/s, `most_wind` in m/s."""
+    def __init__(self, drag: float) -> None:
+        """`drag` is in 1/s."""
         self.belief = Belief(AGREEMENT_S)
-        self._drag, self._most = drag, most_wind * drag  # 1/s, m/s^2
+        self._drag, self._most = drag, MOST_WIND_M_S * drag  # 1/s, m/s^2
         self.begin()
 
     def begin(self) -> None:
@@ -77,9 +77,7 @@ class JudgedSpeed:
         self._age_s += step_s
         needed = changed / step_s - pull + self._drag * self._last
         self._needed += (needed - self._needed) * min(1.0, step_s / min(self._age_s, RESPONSE_S))
-        is_suspect = self.belief.is_relapse_likely and not self.belief.reason
-        most = self._most * (SUSPECT if is_suspect else 1.0)
-        is_against = self._age_s > RESPONSE_S and abs(self._needed - self._wind) > most
+        is_against = self._age_s > RESPONSE_S and abs(self._needed - self._wind) > self._most
         if not is_against and not self.belief.reason:
             self._wind += (self._needed - self._wind) * min(1.0, step_s / WIND_S)
         return is_against

@@ -76,7 +76,7 @@ class Measurement:
         if self.velocity is None or self.yaw is None or self.height is None:
             return None
         pull = None if self.roll is None or self.pitch is None else pull_of(self.roll, self.pitch)
-        return Motion(self.velocity.forward, self.velocity.left, self.climb, self.height, self.yaw, pull)
+        return Motion(self.velocity.forward, self.velocity.left, self.height, self.yaw, pull)
 
     @property
     def level_velocity(self) -> Triple | None:

@@ -2,18 +2,16 @@
 """MotionObserver: refuses motion that no healthy drone that is commanded by tilt reports. Pure, with time as an input.
 
 Each quantity has a Belief. It is *believed*, or *doubted* once it has contradicted for DOUBT_S, until it has agreed for
-AGREEMENT_S, or longer after a relapse. A single measurement can be *refused*.
+AGREEMENT_S. A single measurement can be *refused*.
 
 | quantity | contradiction |
 |---|---|
 | speed (JudgedSpeed) | a leap; repeated to the last digit while the tilt changes; growing against the tilt, as one of \
 the wrong sign does |
 | height, heading (JudgedLevel) | a leap, unless it persists: then it is a new level |
-| vertical speed | the height changes otherwise |
-| time (JudgedDelay) | the reported tilt follows the commanded one, more than LATE_S later |
 
-Gusts, walls, hands, ceilings, lost reports, and simulators that pause or run slowly cause none of these. If the tilt is
-not reported, the commanded one replaces it.
+Gusts, walls, hands, ceilings, lost or late reports, and simulators that pause or run slowly cause none of these. If the
+tilt is not reported, the commanded one replaces it.
 
 A doubted speed is not used for control: the drone goes back to level, and flies gently by what is commanded. A doubted
 height or heading is not held. Neither triggers a landing.
@@ -22,28 +20,21 @@ height or heading is not held. Neither triggers a landing.
 from __future__ import annotations
 
 import math
-from collections import deque
-from itertools import pairwise
 from typing import NamedTuple
 
-from drone_bridge.motion.belief import LONGEST_STEP_S, Belief
 from drone_bridge.motion.body_velocity import BodyVelocity
-from drone_bridge.motion.judged_delay import KEPT_EVERY_S, JudgedDelay
 from drone_bridge.motion.judged_level import JudgedLevel
 from drone_bridge.motion.judged_speed import JudgedSpeed
-from drone_bridge.motion.tilted_drone import GRAVITY, Motion, Shares, TiltedDrone, direction_of, pull_of
+from drone_bridge.motion.tilted_drone import Motion, Shares, TiltedDrone, direction_of, pull_of
 
 #: A longer gap between measurements restarts the observer, s.
 LONGEST_GAP_S = 1.0
 #: Leaps of height, m, and heading, rad, beyond what twice the fastest rates explain; and movements that must show.
 HEIGHT_LEAP_M, LEAST_CLIMB_M = 0.3, 0.2
 YAW_LEAP_RAD, LEAST_TURN_RAD = 0.3, 0.25
-#: Allowed difference between the climb by height and by vertical speed, m; the time over which they are compared, s;
-#: and the slowest simulation, in simulated seconds per second.
-CLIMBS_APART_M, MEMORY_S, SLOWEST_TIME = 0.6, 3.0, 0.5
 #: A velocity is frozen if it repeats for longer, s, while the acceleration by tilt changes by this, m/s^2. If it has
-#: changed by less than FINE_M_S, m/s, before, it is not rounded, and half of that is enough for twice the time. If it
-#: is rounded, the tilt must also have bent the course of the velocity by more than its least change.
+#: changed by less than FINE_M_S, m/s, before, half of that is enough for twice the time. If it has only changed by
+#: more, it is rounded, and may repeat.
 FROZEN_S, FROZEN_PULL, FINE_M_S = 0.4, 0.3, 0.01
 #: Reports are clamped to this, m and m/s, since squares of larger numbers may overflow.
 BEYOND_ALL = 1e6
@@ -54,9 +45,8 @@ class Trust(NamedTuple):
 
     speed: bool = True
     height: bool = True
-    climb: bool = True
     heading: bool = True
-    is_settled: bool = True  # false for a while after a doubt of the speed or the time
+    is_settled: bool = True  # false for a while after a doubt of the speed
 
 
 class MotionObserver:
@@ -71,9 +61,7 @@ class MotionObserver:
         self.speed = JudgedSpeed(self._drone.drag)
         self.height = JudgedLevel("height", HEIGHT_LEAP_M, LEAST_CLIMB_M, 2.0 * self._drone.max_climb)
         self.heading = JudgedLevel("heading", YAW_LEAP_RAD, LEAST_TURN_RAD, 2.0 * self._drone.max_yaw_rate)
-        self._climb, self._delay = Belief(), JudgedDelay(GRAVITY * math.tan(self._drone.max_tilt))
         self._finest = math.inf  # least change of a component of the velocity, m/s
-        self._pulls: deque[tuple[float, complex]] = deque(maxlen=128)  # with times, since the velocity repeats
         self.begin()
 
     def begin(self) -> None:
@@ -86,8 +74,7 @@ class MotionObserver:
         self._repeated: tuple[float, float] | None = None  # velocity
         self._repeated_since_s = self._tilted = 0.0
         self._pulled = 0j
-        self._climbed_m = 0.0, 0.0  # by vertical speed and by height, in the last MEMORY_S
-        for judged in (self.speed, self.height, self.heading, self._delay):
+        for judged in (self.speed, self.height, self.heading):
             judged.begin()
 
     # Beliefs.
@@ -95,20 +82,13 @@ class MotionObserver:
     @property
     def reasons(self) -> list[str]:
         """Reasons for doubts, as sentences without a full stop; empty while all measurements are believed."""
-        beliefs = (self.speed.belief, self._delay.belief, self.height.belief, self._climb, self.heading.belief)
+        beliefs = (self.speed.belief, self.height.belief, self.heading.belief)
         return [belief.reason for belief in beliefs if belief.reason]
 
     @property
     def trust(self) -> Trust:
-        is_in_time, speed = not self._delay.belief.reason, self.speed.belief
-        height = is_in_time and self.height.is_followed
-        return Trust(
-            is_in_time and not speed.reason,
-            height,
-            height and not self._climb.reason,
-            is_in_time and self.heading.is_followed,
-            speed.is_settled and self._delay.belief.is_settled,
-        )
+        speed = self.speed.belief
+        return Trust(not speed.reason, self.height.is_followed, self.heading.is_followed, speed.is_settled)
 
     def believed(self, motion: Motion) -> Motion:
         """Return the motion that was just observed, without leaps. The last velocity replaces a refused one."""
@@ -131,7 +111,6 @@ class MotionObserver:
         kept, drone = math.exp(-max(now_s - self._commanded_s, 0.0) / self._drone.tilt_lag), self._drone
         full = pull_of(shares.roll * drone.max_tilt, shares.pitch * drone.max_tilt) if shares else 0j
         self._commanded, self._commanded_s = full + kept * (self._commanded - full), now_s
-        self._delay.commanded(self._commanded if shares else None, now_s)
 
     def observe(self, motion: Motion, now_s: float) -> None:
         """Judge a new measurement."""
@@ -141,12 +120,9 @@ class MotionObserver:
         step_s, self._measured_s = max(now_s - self._measured_s, 1e-3), now_s
         before, self._pull = self._pull, self._commanded if motion.pull is None else motion.pull
         motion = motion._replace(**{name: _bounded(getattr(motion, name)) for name in ("forward", "left", "height")})
-        self._delay.observe(motion.pull, now_s, step_s)
         self._yaw += math.remainder(motion.yaw - self._yaw, math.tau)
         self.heading.observe(self._yaw, self._rates[1], step_s)
-        height = self.height.value if self.height.is_known else motion.height
         self.height.observe(motion.height, self._rates[0], step_s)
-        self._compare_climbs(motion.up, self.height.value - height, step_s)
         direction = direction_of(self.heading.value)
         velocity = complex(motion.forward, motion.left) * direction
         pull, is_frozen = 0.5 * (before + self._pull) * direction, self._is_frozen(motion, now_s)
@@ -161,46 +137,11 @@ class MotionObserver:
             for now, before in zip(velocity, self._repeated or velocity, strict=True):
                 self._finest = min(self._finest, abs(now - before) or math.inf)
             self._repeated, self._repeated_since_s, self._pulled, self._tilted = velocity, now_s, self._pull, 0.0
-            self._pulls.clear()
-        if not self._pulls or now_s - self._pulls[-1][0] > KEPT_EVERY_S:
-            self._pulls.append((now_s, self._pull))
         self._tilted = max(self._tilted, abs(self._pull - self._pulled))
-        repeated_s = now_s - self._repeated_since_s
-        if repeated_s <= FROZEN_S:
+        repeated_s, is_fine = now_s - self._repeated_since_s, self._finest < FINE_M_S
+        if repeated_s <= FROZEN_S or FINE_M_S <= self._finest < math.inf:
             return False
-        lasting = FROZEN_S / repeated_s if self._finest < FINE_M_S else 1.0
-        is_rounded = FINE_M_S <= self._finest < math.inf
-        return self._tilted > FROZEN_PULL * lasting and not (is_rounded and self._bent() <= self._finest)
-
-    def _bent(self) -> float:
-        """Return how far tilt has moved the velocity from that of its mean, m/s, lately and while it repeats.
-
-        A constant wind does not matter. A velocity that is only rounded has moved by less than its least change.
-        """
-        began_s, pushed, course = self._pulls[0][0], 0j, [(0.0, 0j)]
-        for (before_s, before), (at_s, pull) in pairwise(self._pulls):
-            pushed += 0.5 * (before + pull) * min(at_s - before_s, LONGEST_STEP_S)
-            course.append((at_s - began_s, pushed))
-        mean = pushed / max(course[-1][0], KEPT_EVERY_S)
-        return max(abs(each - mean * since_s) for since_s, each in course)
-
-    def _compare_climbs(self, up: float | None, climbed: float, step_s: float) -> None:
-        """Judge the vertical speed, if it is reported, by the height.
-
-        Steps with a refused height are not compared, nor long ones, in which a simulator may have paused.
-        """
-        if up is None or self.height.is_refused or step_s > LONGEST_STEP_S:
-            return
-        kept = math.exp(-step_s / MEMORY_S)
-        by_speed, by_height = (
-            kept * before + more for before, more in zip(self._climbed_m, (up * step_s, climbed), strict=True)
-        )
-        self._climbed_m = by_speed, by_height
-        least, most = sorted((by_speed, SLOWEST_TIME * by_speed))
-        is_apart = not least - CLIMBS_APART_M <= by_height <= most + CLIMBS_APART_M
-        self._climb.judge(
-            "its own vertical speed can't be right: its height changes otherwise" if is_apart else "", step_s
-        )
+        return self._tilted > FROZEN_PULL * (FROZEN_S / repeated_s if is_fine else 1.0)
 
 
 def _bounded(value: float) -> float:

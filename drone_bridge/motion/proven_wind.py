@@ -21,7 +21,7 @@ LENT, LENT_S = 0.3, 2.0
 SAID_S, UNMOVED_S, UNMOVED_M_S = 8.0, 2.0, 0.08
 #: Time over which the used feedback is averaged, and in which a proof fades, s.
 MEAN_S, FADING_S = 2.0, 10.0
-#: Growth of the proof, m/s^3; and its limit while a relapse of a doubt is likely, m/s^2: a speed of the wrong sign
+#: Growth of the proof, m/s^3; and its limit until a doubt is forgotten, m/s^2: a speed of the wrong sign
 #: looks like a wind that grows with one's own tilt.
 GROWTH, UNSETTLED = 1.0, 0.5
 #: A blown drone changes its speed: the average by more than this, m/s, in CHANGED_S. A velocity that stays the same

@@ -30,7 +30,6 @@ from drone_bridge.motion.tilted_drone import GRAVITY, Motion, Shares, TiltedDron
 MAX_ACCELERATION = 1.5  # m/s^2, of the commanded velocity
 VELOCITY_GAIN = 2.5  # 1/s
 POSITION_GAIN = 0.8  # 1/s
-CLIMB_GAIN = 4.0  # 1/s, on the vertical speed if it is measured
 HEIGHT_GAIN = 1.5  # 1/s
 YAW_GAIN = 2.0  # 1/s
 # Largest distance between drone and reference; beyond it the reference waits.
@@ -47,15 +46,16 @@ GUST_TIME_S = 1.0
 BLIND_TILT_SHARE = 0.2
 #: A longer step is due to a stall.
 LONGEST_STEP_S = 0.2
-#: Delays from a command to its effect in the measurements, beyond the lag of the tilt.
-DELAYS_S = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6)
+#: Delays from a command to its effect in the measurements, beyond the lag of the tilt. By reports that are later than
+#: LATE_S, height and heading are not held.
+DELAYS_S, LATE_S = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0, 1.5, 2.0, 2.5, 3.0), 0.6
 #: Estimates must differ by more, m/s, to reveal the delay.
 TELLING_M_S = 0.1
 #: Weight of a new measurement in the mean square error of an estimate.
 DELAY_SHARE = 0.15
 #: Hysteresis of the delay: margin for noise, (m/s)^2, and largest ratio to the present error.
 DELAY_NOISE, BETTER_SHARE = 1e-3, 0.6
-ALL, NOTHING = Trust(), Trust(speed=False, height=False, climb=False, heading=False, is_settled=False)
+ALL, NOTHING = Trust(), Trust(speed=False, height=False, heading=False, is_settled=False)
 #: Lag from a command to thrust.
 THRUST_LAG_S = 0.15
 
@@ -102,7 +102,7 @@ class TiltControl:
         self._best = self._estimates[0]
         self._now = copy(self._best)
         # Commanded tilt, in body axes, and its duration; the newest last. More than fit into the longest delay.
-        self._commanded: deque[tuple[complex, float]] = deque(maxlen=256)
+        self._commanded: deque[tuple[complex, float]] = deque(maxlen=512)
         self._asked = self._reference = 0j  # in body axes: commanded velocity, and that of an ideal drone
         self._behind = 0j  # distance to the reference, m
         self._wind, self._is_bounded = ProvenWind(), False  # whether the feedback was bounded
@@ -153,6 +153,8 @@ class TiltControl:
         step_s = min(step_s, LONGEST_STEP_S)
         self._since_measured_s += step_s
         trust = NOTHING if is_blind or self._motion is None else self._trust
+        if self._best.delay_s > LATE_S:
+            trust = trust._replace(height=False, heading=False)
         if not trust.speed:
             for estimate in self._estimates:
                 estimate.disturbance *= math.exp(-step_s / GUST_TIME_S)
@@ -238,9 +240,6 @@ class TiltControl:
             behind = self._height_behind + self._climb_reference * step_s
             self._height_behind = max(-HEIGHT_LEASH_M, min(HEIGHT_LEASH_M, behind))
             correction = HEIGHT_GAIN * self._height_behind
-        up = self._motion.up if self._motion and trust.climb else None
-        if up is not None:
-            correction += drone.climb_lag * CLIMB_GAIN * (self._climb_reference + correction - up)
         acceleration = (self._climb - before) / step_s
         return _share(self._climb_reference + drone.climb_lag * acceleration + correction, drone.max_climb)
 

@@ -26,7 +26,6 @@ class Motion(NamedTuple):
 
     forward: float  # m/s, levelled
     left: float  # m/s, levelled
-    up: float | None  # m/s
     height: float  # m
     yaw: float  # rad, positive to the left
     pull: complex | None = None  # acceleration by tilt, forward + j left, m/s^2; see `pull_of`

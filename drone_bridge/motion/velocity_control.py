@@ -5,8 +5,10 @@ The state is estimated with the announced model of motion, m dv/dt = thrust + m 
 Measured positions correct it. A disturbance, mainly wind, is estimated with it. Without positions the velocity is
 relative to the air, and the drone drifts with the wind.
 
-Implausible positions, see JudgedPosition, are not used. If the time of the measurements does not advance, or if they
-are too far apart, the drone is levelled by its attitude.
+A position farther than JUMP_M from the predicted one is not used. Once that has lasted for JUMPED_S, or positions show
+less than a quarter of the speed that FULL_S of nearly full tilt gives, none is used for UNUSED_S: by a wrong position,
+more tilt would fly the drone away. If the time of the measurements does not advance, or if they are too far apart, the
+drone is levelled by its attitude.
 
 All vectors are in a levelled frame, REP 103: z up, x and y rotated by the measured yaw, or by the yaw since the start
 if none is measured.
@@ -20,7 +22,6 @@ from collections.abc import Sequence
 from drone_bridge.motion.attitude_estimator import AttitudeEstimator
 from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.motion.flight_control import CommandLimits, DroneModel, FlightControl, RatesAndThrust, hover
-from drone_bridge.motion.judged_position import JudgedPosition
 from drone_bridge.motion.quaternions import MeasuredAttitude, rotated
 
 LONGEST_STEP_S = 1.0  # between measurements; a longer one restarts the estimate
@@ -28,14 +29,17 @@ _LONGEST_FLOWN_STEP_S = 0.25  # measurements that are farther apart can't hold a
 _MOST_REPEATS = 100  # of one time, before it is reported
 _SHORTEST_STEP_S = 1e-9  # resolution of stamps; a shorter step counts as no time
 _MEMORY_S = 0.2  # time constant of the filter by which positions correct the estimate
-_MAX_DISTURBANCE = 10.0  # m/s^2; wind is weaker
+#: Strongest wind that is made up for, m/s. Along z, m/s^2: thrust and weight may differ from the announced ones.
+_MAX_WIND_M_S, _MAX_LIFT = 10.0, 10.0
 #: Largest distance between drone and reference; beyond it the reference waits.
 _LEASH_M = 0.5
 _YAW_LEASH = 0.3  # rad
-#: Share of the full tilt that is used while positions are doubted, in addition to the tilt against the wind. The wind
-#: estimate then decays within seconds.
-_GENTLE_TILT_SHARE = 0.2
-_WIND_MEMORY_S = 1.0
+#: Distance of a jump, m, and the time that a glitch may last, s.
+JUMP_M, JUMPED_S = 1.0, 0.2
+#: Nearly full tilt as a share, the time for which it must show, and that without positions after it does not, s.
+NEARLY_FULL, FULL_S, UNUSED_S = 0.7, 0.5, 10.0
+JUMPS = "its own position can't be right: it jumps"
+UNANSWERED = "it tilts and its position does not answer: it touches something, or its own position is wrong"
 #: Decimals of rad/s and N. Rounding errors below would otherwise go on the wire.
 _DECIMALS = 9
 
@@ -66,7 +70,6 @@ class VelocityControl:
         self._step_s = 1 / 60
         self._stands_still = False  # whether the last measurement had the same time
         self._repeats = 0  # number of measurements with the same time
-        self._judged = JudgedPosition(drone.decay)
         self._flown = hover(drone)
         self._is_led = True  # whether `command` has steered since the last measurement
         self._begin(MeasuredAttitude(), None)
@@ -74,13 +77,14 @@ class VelocityControl:
     @property
     def doubts(self) -> list[str]:
         """Reasons why measurements are not used, as sentences without a full stop. For any thread."""
-        reasons = self._judged.reasons
+        if self._unused_s > 0.0:
+            return [self._unused]
         if self._repeats > _MOST_REPEATS:
-            reasons.append("its time has stalled, so it is kept level")
-        elif self._step_s > _LONGEST_FLOWN_STEP_S:
+            return ["its time has stalled, so it is kept level"]
+        if self._step_s > _LONGEST_FLOWN_STEP_S:
             apart = f"its measurements are {self._step_s:.3g} s apart"
-            reasons.append(f"{apart}, and velocities are flown by {_LONGEST_FLOWN_STEP_S:g} s at most")
-        return reasons
+            return [f"{apart}, and velocities are flown by {_LONGEST_FLOWN_STEP_S:g} s at most"]
+        return []
 
     def measured(self, time_s: float, attitude: MeasuredAttitude, position: Sequence[float] | None) -> None:
         """Update the estimate by a measurement at a time (s), under the command that was `flown` since the last one.
@@ -101,8 +105,13 @@ class VelocityControl:
             return
         self._step_s = step_s
         pull = self._predict(step_s, attitude)
-        if position is not None:
-            self._correct_if_believed(step_s, position, pull)
+        if self._unused_s > 0.0:
+            self._unused_s -= step_s
+            if self._unused_s <= 0.0:
+                self._begin(attitude, position)
+        elif position is not None:
+            self._correct_without_jumps(step_s, position)
+            self._watch_answer(step_s, pull)
         if not self._is_led:  # another controller's motion leaves no lag to make up for
             self._reference, self._yaw_reference = self._position.copy(), self._yaw
 
@@ -129,8 +138,7 @@ class VelocityControl:
             for speed, way, flown in zip(feed, behind, self._velocity, strict=True)
         )
         x, y = x - yaw_rate * feed[1], y + yaw_rate * feed[0]  # centripetal acceleration
-        gentle = self._drone.gravity * math.tan(_GENTLE_TILT_SHARE * MAX_TILT)
-        share = min(1.0, (gentle if self._judged.reasons else most) / max(math.hypot(x, y), 1e-9))
+        share = min(1.0, most / max(math.hypot(x, y), 1e-9))
         wanted_acceleration = (share * x, share * y, max(-most, min(most, z)) + self._drone.gravity)
         x, y, z = (
             acceleration + self._drone.decay * speed - disturbance
@@ -173,7 +181,9 @@ class VelocityControl:
         self._position = [0.0, 0.0, 0.0] if position is None else list(position)
         self._velocity = [0.0, 0.0, 0.0]
         self._disturbance = [0.0, 0.0, 0.0]
-        self._judged.begin()
+        self._jumped_s = self._unused_s = self._full_s = 0.0
+        self._unused = ""
+        self._given = self._before = 0j  # speed that nearly full tilt has given, and that when it began, m/s
         #: Position and heading of an ideal drone.
         self._reference, self._yaw_reference = self._position.copy(), self._yaw
 
@@ -205,18 +215,31 @@ class VelocityControl:
             self._velocity[axis] += acceleration * step_s
         return push * complex(mean[0], mean[1])
 
-    def _correct_if_believed(self, step_s: float, position: Sequence[float], pull: complex) -> None:
-        """Correct the state by a measured position if it is believed. While it is doubted, the wind estimate decays."""
-        was_doubted = bool(self._judged.reasons)
-        believed = self._judged.believed(position, self._position, pull, step_s)
-        if believed is not None:
-            self._correct(step_s, believed)
-        elif self._judged.reasons and not was_doubted:
-            velocity = self._judged.velocity
-            self._velocity, self._disturbance = [velocity.real, velocity.imag, self._velocity[2]], [0.0, 0.0, 0.0]
-        elif was_doubted:
-            kept = math.exp(-step_s / _WIND_MEMORY_S)
-            self._disturbance = [kept * each for each in self._disturbance]
+    def _correct_without_jumps(self, step_s: float, position: Sequence[float]) -> None:
+        """Correct the state by a measured position, unless it jumps."""
+        if math.dist(position, self._position) <= JUMP_M:
+            self._jumped_s = 0.0
+            self._correct(step_s, position)
+        elif (jumped_s := self._jumped_s + step_s) < JUMPED_S:
+            self._jumped_s = jumped_s
+        else:
+            self._leave_unused(JUMPS)
+
+    def _watch_answer(self, step_s: float, pull: complex) -> None:
+        """Stop the use of positions whose speed does not grow along nearly full tilt."""
+        velocity = complex(self._velocity[0], self._velocity[1])
+        if abs(pull) < NEARLY_FULL * self._drone.gravity * math.tan(MAX_TILT):
+            self._full_s, self._given, self._before = 0.0, 0j, velocity
+            return
+        self._full_s, self._given = self._full_s + step_s, self._given + (pull - self._drone.decay * velocity) * step_s
+        gained = ((velocity - self._before) * self._given.conjugate()).real
+        if self._full_s > FULL_S and gained < 0.25 * abs(self._given) ** 2:
+            self._leave_unused(UNANSWERED)
+
+    def _leave_unused(self, reason: str) -> None:
+        """Fly without positions for a while, and without the velocity and wind that they have shown."""
+        self._unused, self._unused_s = reason, UNUSED_S
+        self._velocity, self._disturbance = [0.0, 0.0, self._velocity[2]], [0.0, 0.0, 0.0]
 
     def _correct(self, step_s: float, position: Sequence[float]) -> None:
         """Correct the state by a measured position: a critically damped filter of third order."""
@@ -227,5 +250,6 @@ class VelocityControl:
             missed = measured - self._position[axis]
             self._position[axis] += (1 - kept**3) * missed
             self._velocity[axis] += of_velocity * missed
+            most = _MAX_LIFT if axis == 2 else _MAX_WIND_M_S * self._drone.decay
             disturbance = self._disturbance[axis] + of_disturbance * missed
-            self._disturbance[axis] = max(-_MAX_DISTURBANCE, min(_MAX_DISTURBANCE, disturbance))
+            self._disturbance[axis] = max(-most, min(most, disturbance))

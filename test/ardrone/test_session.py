@@ -357,7 +357,6 @@ def test_commands_steer_with_the_signs_of_rep_103(flying):
     motion = flying.pilot.measurements[-1].motion
     assert motion.forward == pytest.approx(flying.drone.flight.velocity[0], abs=0.1)
     assert motion.height == pytest.approx(1.0, abs=0.2)
-    assert motion.up is None
 
 
 def test_a_low_battery_and_a_flying_drone_refuse_a_takeoff(talk):

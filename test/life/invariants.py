@@ -174,8 +174,9 @@ class Invariants:
         """No condition without a cause, and none is missing."""
         home = self._home
         conditions = dict(home.bridge.report.conditions)
-        self.doubts += "doubt" in conditions and not self._is_doubted
-        self._is_doubted = "doubt" in conditions
+        is_doubted = "doubt" in conditions and "doubt" not in home.vehicle.conditions()
+        self.doubts += is_doubted and not self._is_doubted
+        self._is_doubted = is_doubted
         wanted, for_s = home.intent.wanted()
         if home.bridge_up_s < 3.0:
             return None

@@ -68,7 +68,8 @@ class Pilot:
     def _is_fair(self):
         """Return whether a drone may take off."""
         vehicle = self._home.vehicle
-        return vehicle.is_drone and vehicle.stands and vehicle.phase != "emergency" and self._home.intent.held is False
+        is_able = vehicle.is_drone and vehicle.phase != "emergency" and "battery" not in vehicle.conditions()
+        return is_able and vehicle.stands and self._home.intent.held is False
 
     def _is_free(self):
         """Return whether a rover may go anywhere, having no fence."""

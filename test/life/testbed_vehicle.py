@@ -15,8 +15,9 @@ from drone_bridge.testbed.codec import MotionParameters, TestbedConnection
 from drone_bridge.testbed.vehicle.device.drone_state import DroneState
 from drone_bridge.testbed.vehicle.emulator import __main__ as emulator
 
-#: Own constants: maxima of thrust, N, and of rates, degrees/s; the ground below the start, m.
-MAX_THRUST, MAX_RATE, GROUND_M = 25.0, 720.0, -1.0
+#: Own constants: maxima of thrust, N, and of rates, degrees/s; the ground below the start, m; and the height, m, at
+#: which the ground may have held it, and the time after which that is forgotten, s.
+MAX_THRUST, MAX_RATE, GROUND_M, LOW_M, TOUCHED_S = 25.0, 720.0, -1.0, 0.5, 15.0
 
 
 class TestbedVehicle(FlyingVehicle):
@@ -54,10 +55,15 @@ class TestbedVehicle(FlyingVehicle):
     def hear(self, data, source):
         self._reply = (self._reply + data)[-16:]
 
-    _reply = b""
+    _reply, _low_s = b"", -math.inf
 
     def velocity(self, rng):
         return Told(rng.choice((-0.5, 0.5, 1.0)), rng.choice((0.0, 0.4)), rng.choice((0.0, 0.2, 0.4)), 0.3)
+
+    def conditions(self):
+        if self.height < LOW_M:
+            self._low_s = self.life.now_s
+        return "landing", *(("doubt",) if self.life.now_s - self._low_s < TOUCHED_S else ())
 
     @property
     def phase(self):

@@ -47,19 +47,6 @@ def test_contradiction_is_doubted_after_a_while_until_agreement():
     assert not belief.reason
 
 
-def test_a_relapse_is_believed_again_later():
-    belief, doubted = Belief(), []
-    for _ in range(3):
-        while not belief.reason:
-            belief.judge("wrong", STEP_S)
-        doubted.append(0)
-        while belief.reason:
-            belief.judge("", STEP_S)
-            doubted[-1] += 1
-    assert doubted[1] == pytest.approx(2 * doubted[0], abs=1)
-    assert doubted[2] == pytest.approx(4 * doubted[0], abs=1)
-
-
 def test_every_second_measurement_that_is_wrong_is_doubted():
     belief = Belief()
     for number in range(40):
@@ -207,29 +194,17 @@ def test_a_wrong_speed_is_doubted_and_causes_no_flyaway(make, speed, share):
 @pytest.mark.parametrize("make", VEHICLES)
 def test_a_wrong_height_causes_no_flyaway(make):
     def lie(motion, _):
-        return motion._replace(height=0.0, up=None if motion.up is None else 0.0)
+        return motion._replace(height=0.0)
 
     flight = measuring.fly(make(0.0, 42), lambda s: BodyVelocity(up=0.3 if 1.0 < s < 3.0 else 0.0), 30.0, lie=lie)
     assert abs(flight[-1].place[2] - flight[-1000].place[2]) < 0.5
 
 
-@pytest.mark.parametrize("scale", [-1.0, 0.0, 3.28, 1e3])
-def test_a_wrong_vertical_speed_is_doubted(scale):
-    def lie(motion, _):
-        return motion._replace(up=scale * motion.up)
-
-    flight = measuring.fly(
-        LandingDrone(0.0, 48), lambda s: BodyVelocity(up=1.0 if 1.0 < s < 4.0 else 0.0), 8.0, lie=lie
-    )
-    assert any("vertical speed" in doubt for doubt in doubts(flight))
-    assert abs(flight[-1].velocity[2]) < 0.2
-
-
 @pytest.mark.parametrize("make", VEHICLES)
-def test_late_measurements_are_not_used(make):
-    flight = measuring.fly(make(0.3, 43), lambda s: BodyVelocity(1.0 if s < 4.0 else 0.0), 25.0, lie=Late(2.5))
-    assert doubts(flight)
-    assert np.linalg.norm(flight[-1].velocity[:2]) < 1.5
+@pytest.mark.parametrize("late_s", [1.0, 1.75, 2.5])
+def test_a_drone_does_not_swing_by_late_measurements(make, late_s):
+    flight = measuring.fly(make(0.3, 43), lambda s: BodyVelocity(1.0 if s < 4.0 else 0.0), 40.0, lie=Late(late_s))
+    assert max(np.linalg.norm(moment.velocity[:2]) for moment in flight if moment.time > 15.0) < 0.6
 
 
 @pytest.mark.parametrize("make", VEHICLES)
@@ -289,7 +264,7 @@ def lied_to(drone, lie, speed, seconds=12.0):
     truth = []
     for number in range(round(seconds / STEP_S)):
         now_s = (number + 1) * STEP_S
-        truth.append(Motion(velocity.real, velocity.imag, None, 1.0, 0.0, pull))
+        truth.append(Motion(velocity.real, velocity.imag, 1.0, 0.0, pull))
         pilot.measured(lie.tell(truth, now_s, number), now_s)
         shares = pilot.shares(now_s) or Shares()
         commanded = pull_of(shares.roll * drone.max_tilt, shares.pitch * drone.max_tilt)

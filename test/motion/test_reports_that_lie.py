@@ -1,12 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reports that lie have a bounded effect, and honest flights raise no doubt."""
 
-from dataclasses import replace
-
 import pytest
 from lying_flights import (
     BEGINS,
-    COMMANDS,
     FENCE_M,
     HONEST,
     LIES,
@@ -18,7 +15,6 @@ from lying_flights import (
     fly,
     honest,
     lied_to,
-    rounded,
     violations,
 )
 
@@ -33,7 +29,7 @@ BEGIN_S, LATER_S = BEGINS
         pytest.param("AR.Drone", "velocity 0", "0.3 m/s", marks=pytest.mark.exhaustive),
         ("AR.Drone", "velocity 0, noise 20 mm/s", "0.3 m/s"),
         pytest.param("AR.Drone", "the same report", "0.3 m/s", marks=pytest.mark.exhaustive),
-        pytest.param("AR.Drone", "late by 1 s", "0.3 m/s", marks=pytest.mark.exhaustive),
+        ("AR.Drone", "late by 1 s", "0.3 m/s"),
         pytest.param("landing drone", "velocity 0, noise 1 mm/s", "0.3 m/s", marks=pytest.mark.exhaustive),
         ("landing drone", "sign", "0.3 m/s"),
         ("landing drone", "the same report", "STOP"),
@@ -95,17 +91,6 @@ def test_an_honest_flight_is_not_doubted(drone, name):
 def test_a_rounded_velocity_is_not_doubted_in_a_fence():
     flown = honest("AR.Drone", "velocity in steps of 0.1 m/s", "square", fence_radius=30.0)
     assert (flown.doubted_share, flown.refused_share) == (0.0, 0.0)
-
-
-@pytest.mark.parametrize("drone", ["AR.Drone", "landing drone"])
-def test_a_rounded_velocity_that_becomes_zero_is_doubted(drone):
-    def lie(report, since_s, memory):
-        report = rounded(0.1)(report, since_s, memory)
-        return replace(report, velocity=BodyVelocity(0.0)) if since_s > LATER_S else report
-
-    moments = fly(drone, Conditions(COMMANDS["0.3 m/s"], lie), LATER_S + 3.0).moments
-    assert not any(each.is_doubted for each in moments if each.time < LATER_S)
-    assert any(each.is_doubted for each in moments)
 
 
 def test_a_wall_is_reported_and_left_slowly():

@@ -95,7 +95,7 @@ def test_drone_tilts_gently_to_the_commanded_speed_without_feedback():
 def test_shares_stay_within_1_for_any_command_and_measurement():
     control = TiltControl(DRONE)
     for number in range(200):
-        control.measure(Motion((-1) ** number * 1e3, 1e3, None, (-1) ** number * 1e3, number))
+        control.measure(Motion((-1) ** number * 1e3, 1e3, (-1) ** number * 1e3, number))
         shares = control.command(BodyVelocity(1e6, -1e6, 1e6, turn=-1e6), 0.05)
         assert math.hypot(shares.pitch, shares.roll) <= 1.001
         assert all(math.isfinite(share) and abs(share) <= 1.0 for share in shares)
@@ -108,7 +108,7 @@ def test_a_tilt_that_is_saturated_along_one_axis_is_full_and_no_more(wanted):
     """Rounded to 1.0000000000000002 it could not be sent."""
     for degrees in range(1, 60):
         control = TiltControl(TiltedDrone(max_tilt=math.radians(degrees), max_climb=1.0, max_yaw_rate=1.0))
-        control.measure(Motion(0.0, 0.0, 0.0, 1.0, 0.0))
+        control.measure(Motion(0.0, 0.0, 1.0, 0.0))
         told = [control.command(wanted, 0.05) for _ in range(50)]
         assert max(max(abs(shares.pitch), abs(shares.roll)) for shares in told) <= 1.0
         assert max(math.hypot(shares.pitch, shares.roll) for shares in told) > 0.2
@@ -123,7 +123,7 @@ def test_an_overflowing_velocity_raises_no_error():
 
 def test_nan_is_not_clamped_to_full_deflection():
     control = TiltControl(DRONE)
-    control.measure(Motion(math.nan, 0.0, math.nan, 1.0, 0.0))
+    control.measure(Motion(math.nan, 0.0, 1.0, 0.0))
     shares = control.command(BodyVelocity(1.0), 0.05)
     assert math.isnan(shares.pitch)
     assert math.isnan(shares.thrust)

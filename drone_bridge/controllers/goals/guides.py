@@ -27,7 +27,7 @@ from drone_bridge.parameter_fields import parameter
 STANDING_M = 0.03
 STANDING_S, AVERAGED_S = 1.0, 0.5
 #: Poses of a vehicle at rest that show it.
-STANDING_POSES = 5
+STANDING_POSES = 12
 #: A vehicle that has risen by more has taken off; one that rests higher above a known ground has not landed, m.
 RISES_M, NEAR_GROUND_M = 0.2, 0.6
 #: Distance within which a rover returns in reverse to a goal that it has overshot, m.
