@@ -2,10 +2,11 @@
 """JudgedSpeed: refuses a measured velocity that leaps, is frozen, or moves against the drone's tilt. Pure."""
 
 from drone_bridge.motion.belief import LONGEST_STEP_S, Belief
-from drone_bridge.motion.judged_level import PERSISTS_S
 
 #: A velocity leaps if it changes by more than LEAP_M_S, m/s, and MOST_PULL, m/s^2, explain.
 LEAP_M_S, MOST_PULL = 1.0, 10.0
+#: A leap that lasts this long, s, is a new velocity. Shorter than DOUBT_S: no doubt.
+PERSISTS_S = 0.2
 #: Largest plausible speed of the first measurement, m/s.
 FASTEST_START_M_S = 8.0
 #: Averaged over RESPONSE_S, no wind differs by more, m/s, from its average over WIND_S. A velocity that needs more

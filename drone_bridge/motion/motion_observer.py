@@ -1,20 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """MotionObserver: refuses motion that no healthy drone that is commanded by tilt reports. Pure, with time as an input.
 
-Each quantity has a Belief. It is *believed*, or *doubted* once it has contradicted for DOUBT_S, until it has agreed for
-AGREEMENT_S. A single measurement can be *refused*.
-
-| quantity | contradiction |
-|---|---|
-| speed (JudgedSpeed) | a leap; repeated to the last digit while the tilt changes; growing against the tilt, as one of \
-the wrong sign does |
-| height, heading (JudgedLevel) | a leap, unless it persists: then it is a new level |
+The speed has a Belief (see JudgedSpeed): it is *believed*, or *doubted* once it has contradicted for DOUBT_S, until it
+has agreed for AGREEMENT_S. A contradiction is a leap; the same number to the last digit while the tilt changes; or a
+growth against the tilt, as of a speed of the wrong sign. A single measurement can be *refused*.
 
 Gusts, walls, hands, ceilings, lost or late reports, and simulators that pause or run slowly cause none of these. If the
 tilt is not reported, the commanded one replaces it.
 
-A doubted speed is not used for control: the drone goes back to level, and flies gently by what is commanded. A doubted
-height or heading is not held. Neither triggers a landing.
+A doubted speed is not used for control: the drone goes back to level, and flies gently by what is commanded. A height
+or heading that does not follow is not held. Neither triggers a landing.
 """
 
 from __future__ import annotations
@@ -59,8 +54,8 @@ class MotionObserver:
     def restart(self) -> None:
         """Reset for another drone."""
         self.speed = JudgedSpeed(self._drone.drag)
-        self.height = JudgedLevel("height", HEIGHT_LEAP_M, LEAST_CLIMB_M, 2.0 * self._drone.max_climb)
-        self.heading = JudgedLevel("heading", YAW_LEAP_RAD, LEAST_TURN_RAD, 2.0 * self._drone.max_yaw_rate)
+        self.height = JudgedLevel(HEIGHT_LEAP_M, LEAST_CLIMB_M, 2.0 * self._drone.max_climb)
+        self.heading = JudgedLevel(YAW_LEAP_RAD, LEAST_TURN_RAD, 2.0 * self._drone.max_yaw_rate)
         self._finest = math.inf  # least change of a component of the velocity, m/s
         self.begin()
 
@@ -82,8 +77,7 @@ class MotionObserver:
     @property
     def reasons(self) -> list[str]:
         """Reasons for doubts, as sentences without a full stop; empty while all measurements are believed."""
-        beliefs = (self.speed.belief, self.height.belief, self.heading.belief)
-        return [belief.reason for belief in beliefs if belief.reason]
+        return [self.speed.belief.reason] if self.speed.belief.reason else []
 
     @property
     def trust(self) -> Trust:
