@@ -102,7 +102,7 @@ class TiltControl:
         self._best = self._estimates[0]
         self._now = copy(self._best)
         # Commanded tilt, in body axes, and its duration; the newest last. More than fit into the longest delay.
-        self._commanded: deque[tuple[complex, float]] = deque(maxlen=512)
+        self._commanded: deque[tuple[complex, float]] = deque(maxlen=256)
         self._asked = self._reference = 0j  # in body axes: commanded velocity, and that of an ideal drone
         self._behind = 0j  # distance to the reference, m
         self._wind, self._is_bounded = ProvenWind(), False  # whether the feedback was bounded

@@ -41,13 +41,14 @@ class ReportWatch:
 
     def measured(self, report: Measurement, now_s: float) -> None:
         """Compare a report with the command and with the last report."""
-        speed = math.hypot(*self._velocity)
+        forward, left, up = (0.0, 0.0, 0.0) if report.is_flying is False else self._velocity
+        speed = math.hypot(forward, left, up)
         if report.position is not None:
             self._judge("position", report.position, speed, now_s)
         elif (velocity := report.level_velocity) is not None:
             self._judge("velocity", velocity, speed, now_s)
         if report.height is not None:
-            self._judge("height", (report.height,), abs(self._velocity[2]), now_s)
+            self._judge("height", (report.height,), abs(up), now_s)
 
     def reasons(self, now_s: float) -> list[str]:
         """Return what is wrong, as sentences without a full stop. For any thread."""

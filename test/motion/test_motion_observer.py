@@ -55,23 +55,23 @@ def test_every_second_measurement_that_is_wrong_is_doubted():
 
 
 def levels(measured):
-    """Return a level after these measurements, and its values."""
+    """Return a level by these measurements."""
     level, values = JudgedLevel(0.3, 0.2, 1.0), []
     for each in measured:
         level.observe(each, 0.0, STEP_S)
         values.append(level.value)
-    return level, values
+    return values
 
 
 @pytest.mark.parametrize("wrong", [0.0, 1.6, 100.0])
 @pytest.mark.parametrize("blocks", [1, 3])
 def test_repeated_glitches_have_no_effect(wrong, blocks):
-    level, values = levels(([1.0] * 10 + [wrong] * blocks) * 20)
+    values = levels(([1.0] * 10 + [wrong] * blocks) * 20)
     assert set(values) == {1.0}
 
 
 def test_a_table_below_the_drone_is_a_new_level_and_raises_no_doubt():
-    level, values = levels([1.5] * 10 + [0.8] * 20 + [0.85] * 5)
+    values = levels([1.5] * 10 + [0.8] * 20 + [0.85] * 5)
     assert values[:-5] == pytest.approx([1.5] * 30)
     assert values[-1] == pytest.approx(1.55)
 

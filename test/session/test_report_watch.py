@@ -37,6 +37,11 @@ def test_an_honest_vehicle_is_not_reported(velocity):
     assert Vehicle().run(20.0, velocity) == []
 
 
+def test_a_drone_on_the_ground_need_not_move():
+    report = Measurement(position=(0.0, 0.0, 0.0), height=0.0, is_flying=False)
+    assert Vehicle().run(10.0, BodyVelocity(1.0, up=0.5), lambda x: report) == []
+
+
 def test_a_number_that_is_not_finite_counts_as_not_reported():
     assert Vehicle().run(10.0, report=lambda x: placed(x if int(x) % 3 else math.nan)) == []
 
