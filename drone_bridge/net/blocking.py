@@ -1,12 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """receive: blocking reception from a link, for single-threaded programs. Nodes run a LinkLoop instead."""
 
-import math
 from collections.abc import Sequence
 from typing import Protocol, TypeVar
 
-from drone_bridge.net.clock import elapsed_s
-from drone_bridge.net.connector import Cancellation, LinkCancelledError, LinkTimeoutError, Selectable, wait_readable
+from drone_bridge.net.connector import Cancellation, LinkCancelledError, Selectable, wait_readable
 
 #: Longest time between two polls of a link: it may have peers to disconnect, or accept connections again.
 TURN_S = 0.1
@@ -23,16 +21,13 @@ class ReceivingLink(Protocol[ArrivedT_co]):
         """See Link."""
 
 
-def receive(link: ReceivingLink[ArrivedT_co], cancellation: Cancellation, timeout_s: float = math.inf) -> ArrivedT_co:
+def receive(link: ReceivingLink[ArrivedT_co], cancellation: Cancellation) -> ArrivedT_co:
     """Return the next event of a link, waiting for it if necessary.
 
-    Raises LinkCancelledError, LinkTimeoutError, and the errors of `link.receive`.
+    Raises LinkCancelledError, and the errors of `link.receive`.
     """
-    until_s = elapsed_s() + timeout_s
     while not cancellation.is_set:
         if (arrived := link.receive()) is not None:
             return arrived
-        if (left_s := until_s - elapsed_s()) <= 0.0:
-            raise LinkTimeoutError(f"Nothing arrived for {timeout_s:g} s.")
-        wait_readable([*link.files(), cancellation], min(left_s, TURN_S))
+        wait_readable([*link.files(), cancellation], TURN_S)
     raise LinkCancelledError("Receiving was cancelled.")

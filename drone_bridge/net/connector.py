@@ -59,10 +59,6 @@ class LinkOutdatedError(LinkError):
     """Address that is no longer valid. The link has to be reopened."""
 
 
-class LinkTimeoutError(LinkError):
-    """Timeout: the peer did not respond in time."""
-
-
 class LinkCancelledError(LinkError):
     """Cancellation of a wait by our own side."""
 

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import argparse
-import math
 from typing import Any
 
 from drone_bridge.net.blocking import receive
@@ -48,13 +47,13 @@ class OneStream:
         """Reset the backoff, since the peer has proved useful."""
         self._link.backoff.reset()
 
-    def receive(self, timeout_s: float = math.inf) -> bytes:
+    def receive(self) -> bytes:
         """Wait for data and return it, or b"" at the end of the stream.
 
-        Raises LinkCancelledError, LinkTimeoutError, and LinkError if the connection is lost.
+        Raises LinkCancelledError, and LinkError if the connection is lost.
         """
         while True:
-            arrived: Any = receive(self._link, self._cancellation, timeout_s)
+            arrived: Any = receive(self._link, self._cancellation)
             if arrived.source is self._peer:
                 break
             if isinstance(arrived, Connected):
@@ -69,9 +68,8 @@ class OneStream:
         for piece in pieces:
             self._link.send(piece, self._peer)
 
-    def leave(self, *pieces: bytes | memoryview) -> None:
-        """Send the last pieces, and close the stream after their delivery."""
-        self.send(*pieces)
+    def leave(self) -> None:
+        """Close the stream after the delivery of what was sent."""
         self._link.disconnect(self._peer)
 
 

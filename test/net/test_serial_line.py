@@ -18,10 +18,10 @@ from types import SimpleNamespace
 from unittest.mock import Mock
 
 import pytest
+from patience import wait_until
 
 from drone_bridge.net import serial_line
-from drone_bridge.net.blocking import receive
-from drone_bridge.net.connector import Cancellation, LinkCancelledError, LinkClosedError, LinkError, LinkInUseError
+from drone_bridge.net.connector import LinkCancelledError, LinkClosedError, LinkError, LinkInUseError
 from drone_bridge.net.link_loop import Connected, Disconnected, ReceivedData, StreamLink
 from drone_bridge.net.serial_line import STALE_S, UNREAD_BYTES, PseudoTerminal, SerialLine
 
@@ -71,7 +71,7 @@ def line(device):
 
 
 def next_of(line):
-    return receive(line, Cancellation(), 20.0)
+    return wait_until(line.receive, "an event of the line")
 
 
 def test_a_serial_line_is_a_stream_to_one_peer(line, device):
