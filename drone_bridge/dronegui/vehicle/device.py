@@ -59,9 +59,6 @@ class GuiDialect:
 
     is_bootstrapped: bool = False
     navdata_port: int = DEFAULT_NAVDATA_PORT
-    #: Timeout after which the drone considers the GUI disconnected, and sends no navdata until it is requested again,
-    #: s.
-    drone_patience_s: float = math.inf
 
 
 class Gui:
@@ -85,13 +82,10 @@ class Gui:
 
     def receives_navdata(self, now_s: float) -> bool:
         """Return whether the drone sends navdata, which reports whether it flies."""
-        if math.isfinite(self.received_s) and now_s > self.received_s + self._dialect.drone_patience_s:
-            self.receives_navdata_from_s = math.inf
         return now_s >= self.receives_navdata_from_s
 
     def start_navdata(self, now_s: float) -> None:
         """Request navdata from the drone, as "Stream Navdata" and a press of reset do."""
-        self.received_s = max(self.received_s, now_s)
         self.receives_navdata_from_s = min(self.receives_navdata_from_s, now_s + BOOTSTRAP_S)
 
     def receive(self, datagram: bytes, source: Any, now_s: float) -> ControlPacket | LatePacket:
@@ -104,7 +98,6 @@ class Gui:
         if not isinstance(event, ControlPacket):
             assert isinstance(event, LatePacket)
             return event
-        knows_flight = self.receives_navdata(now_s)  # before this packet ends a silence
         self.received_s = now_s
         self._remember(source, now_s)
         before, self.controls = self.controls, event.controls
@@ -113,7 +106,7 @@ class Gui:
             self.start_navdata(now_s)
             self._drone.reset()
         elif event.controls.take_off and not before.take_off:
-            if knows_flight and self._drone.is_flying:
+            if self.receives_navdata(now_s) and self._drone.is_flying:
                 self._drone.land()
             else:
                 self._drone.take_off()

@@ -85,7 +85,7 @@ class GuiProgram(Emulation):
         self._navdata_number = 0
         self._sender, self._phase = "", flight.phase
         self._reports = LimitedReports()
-        self._was_hearing = self._was_reset = False
+        self._was_reset = False
 
     def _started(self) -> Gui:
         return Gui(self._flight, self._dialect, self._link.loopback_host)
@@ -95,7 +95,7 @@ class GuiProgram(Emulation):
         print_event("the GUI was restarted")
         self._flight.steer(Controls())  # as a drone does without commands
         self._dialect = replace(self._dialect, is_bootstrapped=False)
-        self._gui, self._was_hearing, self._was_reset = self._started(), False, False
+        self._gui, self._was_reset = self._started(), False
 
     def receive(self, link: Any, event: Any, now_s: float) -> None:
         for arrived in self._network.carry(event):
@@ -159,10 +159,6 @@ class GuiProgram(Emulation):
         return self._flight.describe()
 
     def _send_navdata(self) -> None:
-        is_hearing = self._gui.receives_navdata(self._flight.time)
-        if self._was_hearing and not is_hearing:
-            print_event("the drone considers the GUI disconnected, and stops sending navdata")
-        self._was_hearing = is_hearing
         if not self._gui.navdata_is_due(self._flight.time):
             return
         datagrams = [self._gui.navdata(block) for block in blocks(self._flight, self._navdata_number)]
