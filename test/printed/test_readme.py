@@ -6,6 +6,7 @@ import re
 import time
 
 import pytest
+from composition import warnings_in
 from patience import wait_until
 from repository import ROOT
 from shell import HOME, Shell
@@ -126,6 +127,7 @@ def test_ten_lines_fly_and_land(ten_lines):
     launch, beside, script = ten_lines
     assert script.wait() == 0, script.text
     said, start = launch.ctrl_c(), end(beside.text)
+    assert warnings_in(said.splitlines()) == []
     assert re.search(TOUCHDOWN, said)[1] == "ground"
     x, y, z = end(said)
     assert "on ground" in said

@@ -22,6 +22,11 @@ def launch(launch_file, *, env=None, **arguments):
     return Composition(*RUNNER, "launch", launch_file, *given, env=env)
 
 
+def warnings_in(lines):
+    """Return the lines with a warning, but for those about a busy machine."""
+    return [line for line in lines if "[WARN]" in line and not re.search("stall|has just resumed", line)]
+
+
 class Composition(Process):
     """Launch runner with its processes. Leaving the `with` block interrupts it, and all must end cleanly."""
 
@@ -36,8 +41,7 @@ class Composition(Process):
         return [int(pid) for pid in re.findall(r"\[launch\] \S+ started \(pid (\d+)\)", self.output)]
 
     def warnings(self):
-        """Return the lines with a warning, but for those about a busy machine."""
-        return [line for line in self.lines if "[WARN]" in line and not re.search("stall|has just resumed", line)]
+        return warnings_in(self.lines)
 
     def leftovers(self):
         """Return the process groups that still have processes."""
