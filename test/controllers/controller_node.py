@@ -3,6 +3,7 @@
 
 from types import SimpleNamespace
 
+from plain_node import PlainNode
 from waiting_messages import WaitingMessages
 
 from drone_bridge.controllers.drone_controller import BEHAVIOURS, PARAMETERS
@@ -10,15 +11,15 @@ from drone_bridge.ros.streams import PolledCallbackGroup
 from drone_bridge.ros.time import time_from_seconds
 
 
-class ControllerNode:
+class ControllerNode(PlainNode):
     """A node with one behaviour. What it publishes is in `published`, by topic; what it logs, in `lines`."""
 
     def __init__(self, clock, behaviour, **parameters):
         """`clock[0]` is the steady time in s; the parameters of the behaviour are without its name."""
+        super().__init__()
         self._clock, self._timers, self._services = clock, [], {}
         self._heard, self._waiting = {}, {}
-        self.published, self.lines, self.clients = {}, [], []
-        self._logger = SimpleNamespace(info=self.lines.append, warning=self.lines.append, error=self.lines.append)
+        self.published, self.lines, self.clients = {}, self.logged, []
         values = {declaration.name: declaration.default for declaration in PARAMETERS}
         given = {f"{behaviour}.{name}": value for name, value in parameters.items()}
         assert given.keys() <= values.keys()
@@ -37,9 +38,6 @@ class ControllerNode:
             topic_name=topic, msg_type=kind, publish=messages.append, wait_for_all_acked=lambda timeout: True
         )
 
-    def destroy_publisher(self, publisher):
-        pass
-
     def create_timer(self, period_s, call, callback_group, clock):
         self._timers.append([self._clock[0] + period_s, period_s, call])
 
@@ -50,17 +48,8 @@ class ControllerNode:
         self.clients.append(name)
         return SimpleNamespace(service_is_ready=lambda: False)
 
-    def get_subscriptions_info_by_topic(self, topic):
-        return []
-
     def get_name(self):
         return "drone_controller"
-
-    def get_namespace(self):
-        return "/"
-
-    def resolve_topic_name(self, name):
-        return f"/{name}"
 
     def count_subscribers(self, topic):
         return 0
@@ -68,9 +57,6 @@ class ControllerNode:
     def get_parameter(self, name):
         assert name == "use_sim_time"
         return SimpleNamespace(value=False)
-
-    def get_logger(self):
-        return self._logger
 
     def get_clock(self):
         now = SimpleNamespace(to_msg=lambda: time_from_seconds(self._clock[0]))

@@ -89,7 +89,7 @@ class PlainNode:
         self.conditions[obstacle.key] = None if facts is None else obstacle.reason(**facts)
 
     def get_logger(self):
-        return SimpleNamespace(warning=self.logged.append, info=self.logged.append)
+        return SimpleNamespace(info=self.logged.append, warning=self.logged.append, error=self.logged.append)
 
     def check_age(self, what):
         pass
