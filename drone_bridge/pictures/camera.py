@@ -280,7 +280,7 @@ class CameraTopics:
         report = self._node.report  # without a link, advice about the video would mislead
         is_linked = source is not None and not source.problem and report.is_open and not report.is_silent
         self._linked_s = self._linked_s if is_linked else elapsed_s()  # a robot that returns has to be asked again
-        is_silent = elapsed_s() > max(self._received_s, self._linked_s) + SILENCE_S
+        is_silent = elapsed_s() > max(self._received_s, self._linked_s) + SILENCE_S + report.silence_s
         refusal = self._refusal if source and is_wanted and not is_silent else ""
         facts = {"peer": source.peer, "advice": source.advice} if source and is_wanted and is_silent else None
         report.update_obstacle(Obstacle.NO_VIDEO, facts)

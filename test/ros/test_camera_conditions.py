@@ -7,7 +7,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from drone_bridge.pictures.camera import PORT_TAKEN, REFUSED, UNDECODED, CameraTopics
+from drone_bridge.net.clock import elapsed_s
+from drone_bridge.pictures.camera import PORT_TAKEN, REFUSED, SILENCE_S, UNDECODED, CameraTopics
 from drone_bridge.pictures.codec_process import Reply
 from drone_bridge.pictures.packet_queue import PacketQueue, QueuedFrame
 from drone_bridge.pictures.source import VideoFrame
@@ -60,6 +61,17 @@ def test_a_video_without_its_link_gives_no_advice(camera, change):
     vars(camera._node.report).update({name: before[name] for name in change})
     camera._report()
     assert Obstacle.NO_VIDEO.key not in camera._node.report.conditions, "one that returns has to be asked first"
+
+
+def test_a_robot_that_is_switched_off_gets_no_advice_about_its_video(camera):
+    report, now_s = camera._node.report, elapsed_s()
+    camera._received_s, report.silence_limit_s = now_s - SILENCE_S - 0.5, 5.0
+    report._silent_before_s, report._silent_since_s = 2.0, now_s
+    camera._report()
+    assert Obstacle.NO_VIDEO.key not in report.conditions
+    report._silent_before_s = 0.0
+    camera._report()
+    assert Obstacle.NO_VIDEO.key in report.conditions
 
 
 def test_pictures_that_are_all_refused_make_one_line(camera, lines):
