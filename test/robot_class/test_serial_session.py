@@ -248,3 +248,5 @@ def test_bytes_that_are_no_packet_are_named_with_their_rate(data, named, is_gree
     assert any(data[:4].hex(" ") in each and named in each and "kB/s" in each for each in said)
     assert named in talk.session.reports.facts[Obstacle.NO_PACKET]["reason"], "for diagnostics"
     assert not any("was silent" in each for each in said)
+    talk.hear(b"\xfa\xfb\x02\x01\x00")
+    assert talk.session.reports.facts[Obstacle.NO_PACKET] is None
