@@ -72,12 +72,6 @@ def add_address(group: Any, default_port: int, purpose: str = "to listen on") ->
     group.add_argument("--port", type=port, default=default_port, help="0 picks a free one (%(default)s)")
 
 
-def add_bad_network(group: Any) -> None:
-    """Add the options for datagram loss and reordering."""
-    add_number(group, "--loss", 0.0, "fraction of datagrams that are lost", probability)
-    add_number(group, "--reorder", 0.0, "fraction of datagrams that are reordered", probability)
-
-
 def add_choice(group: Any, flag: str, default: Enum, what: str, **more: Any) -> None:
     """Add an option with the values of an enumeration. `more` is passed to `add_argument`."""
     kinds = type(default)

@@ -28,13 +28,11 @@ from drone_bridge.ardrone.vehicle.emulator.ftp import VersionServer
 from drone_bridge.net.connector import Cancellation, LinkError
 from drone_bridge.net.datagram_link import DatagramPort
 from drone_bridge.net.tcp import listening_socket
-from drone_bridge.programs.bad_network import BadNetwork
 from drone_bridge.programs.emulation import Emulation
 from drone_bridge.programs.missing_package import explain_missing
 from drone_bridge.programs.options import (
     ProgramParser,
     add_address,
-    add_bad_network,
     add_number,
     add_run,
     not_negative,
@@ -107,8 +105,6 @@ class DroneProgram(Emulation):
             with contextlib.suppress(LinkError):  # another emulator has it, or it is reserved
                 server = VersionServer(options.host, number, drone.settings[FIRMWARE])
                 stack.callback(server.close)
-        self._network: BadNetwork[bytes] = BadNetwork(options.loss, options.reorder, options.seed)
-        self._navdata_network: BadNetwork[bytes] = BadNetwork(options.loss, options.reorder, options.seed)
         self._reports, self._client, self._printed = LimitedReports(), "", ""
         self._phase, self._was_steered = drone.flight.phase, False
 
@@ -120,9 +116,8 @@ class DroneProgram(Emulation):
                 self._client = name
                 print_event(f"navdata goes to {name}")
         else:
-            for data in self._network.carry(event.data):
-                self.datagrams += 1
-                drone.receive(data, now_s)
+            self.datagrams += 1
+            drone.receive(event.data, now_s)
         self._send(now_s)
 
     @property
@@ -156,10 +151,10 @@ class DroneProgram(Emulation):
     def _send(self, now_s: float) -> None:
         drone = self.drone
         if due := drone.navdata(now_s):
-            for data in self._navdata_network.carry(due[0]):
-                for client in due[1]:
-                    with contextlib.suppress(LinkError):
-                        self._navdata.send(data, client)
+            data, clients = due
+            for client in clients:
+                with contextlib.suppress(LinkError):
+                    self._navdata.send(data, client)
         if drone.texts_due and self._control:
             self._control.send(drone.configuration())
         drone.texts_due = 0
@@ -224,7 +219,6 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         link.add_argument(f"--{name}-port", type=port, default=number, help=f"port for {purpose} (%(default)s)")
     link.add_argument("--ftp-port", type=port, default=FTP_PORT, help="port for version.txt; 0 for none (%(default)s)")
     link.add_argument("--video-port", type=port, default=VIDEO_PORT, help="port for video; 0 for none (%(default)s)")
-    add_bad_network(link)
     drone = parser.add_argument_group("drone")
     drone.add_argument("--drone", type=int, choices=(1, 2), default=2, help="its version (%(default)s)")
     drone.add_argument("--bootstrapped", action="store_true", help="it was used since it was switched on")
@@ -234,7 +228,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         "--video", type=Path, metavar="FILE", help="captured video of an AR.Drone 2, sent instead of a drawn one"
     )
     add_number(drone, "--gusts", 0.0, "standard deviation, m/s", not_negative)
-    add_run(parser, seed_of="gusts, losses and reordering", duration="seconds")
+    add_run(parser, seed_of="gusts", duration="seconds")
     options = parser.parse_args(arguments)
     if options.video and options.drone == 1:
         parser.error("--video needs --drone 2: an AR.Drone 1 sends other video.")

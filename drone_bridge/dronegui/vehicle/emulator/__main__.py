@@ -40,14 +40,11 @@ from drone_bridge.dronegui.vehicle.device import Gui, GuiDialect
 from drone_bridge.dronegui.vehicle.emulator.navdata import blocks
 from drone_bridge.dronegui.vehicle.emulator.video import ControllersOutlet
 from drone_bridge.net.connector import Cancellation, LinkError
-from drone_bridge.net.link_loop import ReceivedData
-from drone_bridge.programs.bad_network import BadNetwork
 from drone_bridge.programs.emulation import Emulation
 from drone_bridge.programs.missing_package import explain_missing
 from drone_bridge.programs.options import (
     ProgramParser,
     add_address,
-    add_bad_network,
     add_flag,
     add_number,
     add_run,
@@ -80,7 +77,6 @@ class GuiProgram(Emulation):
         self._video = video
         #: Whether the video is that of the downward camera.
         self.is_down = options.camera == DOWN.name
-        self._network: BadNetwork[ReceivedData] = BadNetwork(options.loss, options.reorder, options.seed)
         self._gui = self._started()
         self._navdata_number = 0
         self._sender, self._phase = "", flight.phase
@@ -98,27 +94,23 @@ class GuiProgram(Emulation):
         self._gui, self._was_reset = self._started(), False
 
     def receive(self, link: Any, event: Any, now_s: float) -> None:
-        for arrived in self._network.carry(event):
-            self._execute(arrived.data, arrived.source)
-
-    def _execute(self, datagram: bytes, source: Any) -> None:
-        sender = peer_name(source)
+        sender = peer_name(event.source)
         try:
-            event = self._gui.receive(datagram, source, self._flight.time)
+            packet = self._gui.receive(event.data, event.source, self._flight.time)
         except RemoteProtocolError as error:
             self.refused += 1
             self._reports.print(f"refused a packet of {sender}: {error}")
             return
-        if not isinstance(event, ControlPacket):
+        if not isinstance(packet, ControlPacket):
             self.late += 1
             return
         if sender != self._sender:
             self._reports.print(f"controlled by {sender}")
             self._sender = sender
         self.packets += 1
-        if event.controls.reset and not self._was_reset:
+        if packet.controls.reset and not self._was_reset:
             print_event("reset: the GUI requests navdata from the drone")
-        self._was_reset = event.controls.reset
+        self._was_reset = packet.controls.reset
 
     def start_navdata(self, *_: object) -> None:
         """Request navdata, by the user's action "Stream Navdata"."""
@@ -185,8 +177,7 @@ def open_video(options: argparse.Namespace, stack: contextlib.ExitStack) -> Vide
     outlet, problem = open_outlet(options.host, options.video_source_port, "Video")
     if problem:
         print_event(problem)
-    network: BadNetwork[bytes] = BadNetwork(options.loss, options.reorder, options.seed)
-    to_controllers = ControllersOutlet(outlet, options.video_port, network)
+    to_controllers = ControllersOutlet(outlet, options.video_port)
     video = VideoSender(to_controllers, partial(DrawnPictures, options.seed), lambda line: None)
     stack.callback(video.close)
     return video
@@ -223,7 +214,6 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = ProgramParser("emulate", "dronegui", "A simulated drone behind its control GUI.", "after --duration")
     link = parser.add_argument_group("link")
     add_address(link, DEFAULT_PORT)
-    add_bad_network(link)
     navdata = parser.add_argument_group("navdata: from the GUI to its controllers")
     add_number(navdata, "--navdata-port", DEFAULT_NAVDATA_PORT, "port of the controllers' hosts", port)
     add_number(navdata, "--navdata-source-port", DEFAULT_NAVDATA_SOURCE_PORT, SOURCE_PORT, port)
@@ -235,7 +225,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     add_number(video, "--video-source-port", DEFAULT_VIDEO_SOURCE_PORT, SOURCE_PORT, port)
     drone = parser.add_argument_group("drone")
     add_number(drone, "--gusts", 0.0, "standard deviation, m/s", not_negative)
-    add_run(parser, seed_of="gusts, ground, losses and reordering", duration="seconds")
+    add_run(parser, seed_of="gusts and ground", duration="seconds")
     return parser.parse_args(arguments)
 
 

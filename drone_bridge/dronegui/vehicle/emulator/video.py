@@ -9,7 +9,6 @@ from typing import Any
 
 from drone_bridge.net.connector import LinkError
 from drone_bridge.net.datagram_link import DatagramPort
-from drone_bridge.programs.bad_network import BadNetwork
 
 
 class ControllersOutlet:
@@ -17,9 +16,9 @@ class ControllersOutlet:
 
     has_client = True
 
-    def __init__(self, port: DatagramPort, number: int, network: BadNetwork[bytes]) -> None:
+    def __init__(self, port: DatagramPort, number: int) -> None:
         """`number` is the port of the controllers."""
-        self._port, self._number, self._network = port, number, network
+        self._port, self._number = port, number
         #: Addresses of the controllers, with any port.
         self.receivers: Sequence[Any] = ()
 
@@ -32,10 +31,9 @@ class ControllersOutlet:
             self._port.receive()
 
     def send(self, data: bytes) -> None:
-        for arriving in self._network.carry(data):
-            for host, _, *rest in self.receivers:
-                with contextlib.suppress(LinkError):  # it may be reachable for the next one
-                    self._port.send(arriving, (host, self._number, *rest))
+        for host, _, *rest in self.receivers:
+            with contextlib.suppress(LinkError):  # it may be reachable for the next one
+                self._port.send(data, (host, self._number, *rest))
 
     def leave(self) -> None:
         self.receivers = ()

@@ -31,12 +31,10 @@ except ModuleNotFoundError as error:
 from drone_bridge.net.clock import elapsed_s
 from drone_bridge.net.connector import Cancellation, LinkCancelledError, LinkRefusedError
 from drone_bridge.net.datagram_link import DatagramPeer, DatagramPort
-from drone_bridge.programs.bad_network import BadNetwork
 from drone_bridge.programs.emulation import Emulation
 from drone_bridge.programs.options import (
     ProgramParser,
     add_address,
-    add_bad_network,
     add_choice,
     add_flag,
     add_number,
@@ -107,7 +105,6 @@ class Broadcast(Emulation):
     ) -> None:
         """Prepare to send on an open link."""
         self.step_s = PERIOD_S / options.speed
-        self._network: BadNetwork[bytes] = BadNetwork(options.loss, options.reorder, options.seed)
         self.sent = self.commands = self.refused = 0
         self._flight, self._link, self._watch, self._options = flight, link, watch, options
         self._audience = Audience() if isinstance(link, DatagramPort) else None
@@ -129,8 +126,7 @@ class Broadcast(Emulation):
         if self._options.lie:
             telemetry = replace(telemetry, velocity=Vector(0.0, 0.0, 0.0))
         for document in self._documents(frame, telemetry):
-            for arriving in self._network.carry(document):
-                self._send(arriving)
+            self._send(document)
 
     def row(self) -> Sequence[float | str]:
         return self._flight.world.row()
@@ -249,7 +245,6 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     add_address(link, DEFAULT_PORT, "address to send to, or to wait on")
     add_flag(link, "--fresh-sockets", "send each document from a new socket, as some programs do")
-    add_bad_network(link)
     link.add_argument("--no-images", dest="images", action="store_false", help="omit the camera's image")
     rover = parser.add_argument_group("rover")
     add_choice(
@@ -268,7 +263,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     add_number(drone, "--height", 5.0, "height of a start in the air, m")
     drone.add_argument("--wind", type=triple, metavar="'X Y Z'", default=(0.0, 0.0, 0.0), help="m/s (none)")
     add_number(drone, "--gusts", 0.3, "standard deviation, m/s", not_negative)
-    run = add_run(parser, seed_of="start, gusts, noise, ground and losses", duration="simulated seconds")
+    run = add_run(parser, seed_of="start, gusts, noise and ground", duration="simulated seconds")
     add_number(run, "--speed", 1.0, "simulated seconds per second")
     until = f"exit with 0 when the drone has stood on the pad for {STAYS_S:g} s after a good landing, else with 1"
     add_flag(run, "--until-landed", until)
