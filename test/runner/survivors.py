@@ -196,10 +196,6 @@ SURVIVORS: dict[str, dict[str, dict[str, str]]] = {
         }
     },
     "session/continuous_pose ContinuousPose._begins_again": {
-        "was_near = math.hypot(self._own.x, self._own.y) <= FAR and abs(math.remainder(self._own.yaw, math.tau)) <= FAR": {
-            "math.hypot(self._own.x, self._own.y) <= FAR -> math.hypot(self._own.x, self._own.y) < FAR": AT_ONE_NUMBER,
-            "abs(math.remainder(self._own.yaw, math.tau)) <= FAR -> abs(math.remainder(self._own.yaw, math.tau)) < FAR": AT_ONE_NUMBER,
-        },
         "return moved > most or turned > most_turn": {
             "moved > most -> moved >= most": AT_ONE_NUMBER,
             "turned > most_turn -> turned >= most_turn": AT_ONE_NUMBER,
