@@ -26,7 +26,7 @@ MEAN_S, FADING_S = 2.0, 10.0
 GROWTH, UNSETTLED = 1.0, 0.5
 #: A blown drone changes its speed: the average by more than this, m/s, in CHANGED_S. A velocity that stays the same
 #: while the tilt grows proves nothing.
-CHANGED_M_S, CHANGED_S = 0.05, 0.5
+CHANGED_M_S, CHANGED_S = 0.02, 0.5
 #: The drone moves if its velocity, averaged over AVERAGED_S, is faster, m/s; and wind moves it if it differs by more
 #: from the commanded one in the direction of the wind, m/s.
 MOVES_M_S, BLOWN_M_S, AVERAGED_S = 0.15, 0.1, 0.5
