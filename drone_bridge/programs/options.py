@@ -213,14 +213,6 @@ def positive(text: str) -> float:
     return value
 
 
-def probability(text: str) -> float:
-    """Parse a number from 0 to 1."""
-    value = not_negative(text)
-    if value > 1:
-        raise argparse.ArgumentTypeError(f"must be from 0 to 1, not {text}")
-    return value
-
-
 def add_sizes(parser: Any, sizes: Mapping[str, float]) -> None:
     """Add an option for each size of a robot, with its default by the name of its parameter."""
     for name, size in sizes.items():

@@ -23,7 +23,6 @@ REFUSED = {
         (["--obstacles", "100000"], "no room left"),
         (["--trajectory", "/no/such/folder/x.csv"], "No such file"),
     ],
-    "ardrone": [(["--charge", "1.5"], "from 0 to 1")],
     "simulator": [
         (["--rate", "0"], "must be above 0"),
         (["--scene", "moon"], "invalid choice"),
@@ -46,7 +45,6 @@ REFUSED = {
 # Free ports, so that only the option is refused.
 BESIDE = {
     "testbed": ["--port", "0"],
-    "ardrone": [],
     "simulator": ["--port", "0"],
     "robot": ["--port", "0", "--discovery-port", "0"],
     "telemetry": [],

@@ -37,7 +37,6 @@ from drone_bridge.programs.options import (
     add_run,
     not_negative,
     port,
-    probability,
 )
 from drone_bridge.programs.program import LimitedReports, TrajectoryFile, print_event, run_program
 from drone_bridge.wire.addresses import address_name, peer_name
@@ -189,9 +188,7 @@ def open_video(options: argparse.Namespace, stack: contextlib.ExitStack) -> Vide
 def serve(options: argparse.Namespace, cancellation: Cancellation, stack: contextlib.ExitStack) -> int:
     """Listen and fly until the end. Raises LinkError and OSError."""
     flight = ArDroneFlight(options.gusts, options.seed)
-    drone = EmulatedArdrone(
-        flight, FirmwareBehaviour(version=options.drone), charge=options.charge, is_bootstrapped=options.bootstrapped
-    )
+    drone = EmulatedArdrone(flight, FirmwareBehaviour(version=options.drone), is_bootstrapped=options.bootstrapped)
     if options.in_the_air:
         flight.phase, flight.position[2] = FlightPhase.FLYING, 1.0
     trajectory = TrajectoryFile.wanted(options.trajectory, COLUMNS, stack)
@@ -223,7 +220,6 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     drone.add_argument("--drone", type=int, choices=(1, 2), default=2, help="its version (%(default)s)")
     drone.add_argument("--bootstrapped", action="store_true", help="it was used since it was switched on")
     drone.add_argument("--in-the-air", action="store_true", help="it flies at the start")
-    add_number(drone, "--charge", 1.0, "charge of its battery at the start, 0 to 1", probability)
     drone.add_argument(
         "--video", type=Path, metavar="FILE", help="captured video of an AR.Drone 2, sent instead of a drawn one"
     )
