@@ -79,6 +79,8 @@ def test_published_messages_survive_a_legacy_hop(kind):
             continue
         rows = {topic: row for topic, (row, _) in rows_of(table, bridge, wire).items() if row.from_ros}
         before = messages_of(table, bridge, wire)
+        if not before:  # such as half of a pose
+            continue
 
         def value(topic, before=before, rows=rows):
             return rows[topic].from_ros(server, before[topic]) if topic in rows and topic in before else None
