@@ -22,7 +22,6 @@ from drone_bridge.session.session import Actions, Note
 
 #: Tolerances of place and yaw, m and rad.
 NEAR, FAR, SHORT = 0.1, 0.3, 0.03
-TINY = 1e-6
 #: Restarts within this time, s, are no resets: the pose has another unit, or the vehicle another maximum.
 LEAPING_S = 1.0
 #: Limit of the numbers that are used: sums with larger ones lose the place.
@@ -100,7 +99,7 @@ class ContinuousPose:
         way, turn = (math.hypot(own.x, own.y), abs(math.remainder(own.yaw, math.tau)))
         off = max(has_place * way, has_yaw * turn)
         was_off = max(math.hypot(self._own.x, self._own.y), abs(math.remainder(self._own.yaw, math.tau)))
-        if self._is_greeted and ((off <= NEAR and was_off > FAR) or (off < TINY and was_off > SHORT)):
+        if self._is_greeted and ((off <= NEAR and was_off > FAR) or (not off and was_off > SHORT)):
             return True
         moved = math.hypot(own.x - self._own.x, own.y - self._own.y)
         turned = abs(math.remainder(own.yaw - self._own.yaw, math.tau))

@@ -196,9 +196,8 @@ SURVIVORS: dict[str, dict[str, dict[str, str]]] = {
         }
     },
     "session/continuous_pose ContinuousPose._begins_again": {
-        "if self._is_greeted and ((off <= NEAR and was_off > FAR) or (off < TINY and was_off > SHORT)):": {
+        "if self._is_greeted and ((off <= NEAR and was_off > FAR) or (not off and was_off > SHORT)):": {
             "was_off > FAR -> was_off >= FAR": AT_ONE_NUMBER,
-            "off < TINY -> off <= TINY": AT_ONE_NUMBER,
             "was_off > SHORT -> was_off >= SHORT": AT_ONE_NUMBER,
         },
         "return moved > most or turned > most_turn": {
