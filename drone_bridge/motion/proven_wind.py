@@ -24,8 +24,8 @@ MEAN_S, FADING_S = 2.0, 10.0
 #: Growth of the proof, m/s^3; and its limit until a doubt is forgotten, m/s^2: a speed of the wrong sign
 #: looks like a wind that grows with one's own tilt.
 GROWTH, UNSETTLED = 1.0, 0.5
-#: A blown drone changes its speed: the average by more than this, m/s, in CHANGED_S. A velocity that stays the same
-#: while the tilt grows proves nothing.
+#: A blown drone moves against the command, or changes its speed: the average by more than this, m/s, in CHANGED_S. A
+#: velocity that stays the same while the tilt grows proves nothing.
 CHANGED_M_S, CHANGED_S = 0.02, 0.5
 #: The drone moves if its velocity, averaged over AVERAGED_S, is faster, m/s; and wind moves it if it differs by more
 #: from the commanded one in the direction of the wind, m/s.
@@ -59,7 +59,8 @@ class ProvenWind:
             self._unanswered_s = 0.0
         has_changed = abs(self._velocity - self._before) > CHANGED_M_S
         blown = ((self._velocity - commanded) * wind.conjugate()).real
-        if has_changed and abs(self._velocity) > MOVES_M_S and blown > BLOWN_M_S * strength:
+        opposes = (self._velocity * commanded.conjugate()).real < -UNMOVED_M_S * abs(commanded)
+        if (opposes or (has_changed and abs(self._velocity) > MOVES_M_S)) and blown > BLOWN_M_S * strength:
             most = strength if is_settled else min(strength, UNSETTLED)
             self.strength = max(self.strength, min(most, self.strength + GROWTH * step_s))
         self.strength += min(0.0, strength - self.strength) * -math.expm1(-step_s / FADING_S)

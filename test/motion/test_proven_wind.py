@@ -58,6 +58,9 @@ def test_only_a_drone_that_is_asked_to_move_and_does_not_is_doubted(commanded, v
         ("AR.Drone", 0.58, 0.3, 2, 25.0),
         ("AR.Drone", 0.58, 0.3, 11, 25.0),
         ("AR.Drone", 0.58, 0.3, 26, 25.0),
+        ("AR.Drone", 1.2, 0.2, 3, 25.0),
+        ("AR.Drone", 1.6, 0.1, 1, 25.0),
+        ("AR.Drone", 1.2, 0.0, 1, 25.0),
     ],
 )
 def test_a_drone_that_is_brought_back_to_its_place_in_wind_is_not_doubted(drone, wind, gusts, seed, seconds):
