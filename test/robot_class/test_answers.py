@@ -379,3 +379,14 @@ def test_the_timeout_doubles_without_answers_and_follows_these(is_stream, events
         getattr(packets, name)(*words)
     packets.sent(1, 100.0)
     assert next(tick / 10 for tick in range(99) if not packets.is_busy(100.05 + tick / 10)) == timeout_s
+
+
+def test_a_command_that_was_skipped_is_decided_anew_with_the_answer():
+    talk = ClientTalk(Vacuum)
+    talk.connect(b"ok\n", b"1\n")
+    talk.rank, talk.command = Rank.COMMAND, BodyVelocity(0.5)
+    assert talk.sends(0.2) == [b"v 0.5\n"]
+    assert data_of(talk.hear(b"ok\n")) == [b"get\n"]
+    assert talk.sends(0.2) == []
+    talk.hear(b"1\n")
+    assert talk.session.due_s == talk.now_s
