@@ -154,6 +154,11 @@ SURVIVORS: dict[str, dict[str, dict[str, str]]] = {
             "False -> True": "it is not pressed, and each press sets it"
         }
     },
+    "robot_class/client_sender ClientSender.next_packet": {
+        'return None if data == b"" else self.send(data or b"", now_s)': {
+            "data or b'' -> data": "nothing is sent for None, either"
+        }
+    },
     "robot_class/client_session RobotClassOperatorSession._turn": {
         "return [*self._command(now_s), *unanswered, *(self._pilot.notes if self._pilot else ())]": {
             "self._pilot -> False": "test/robot_class/test_tilted_robot.py::test_velocities_are_flown_by_a_noted_estimate_without_reports"
