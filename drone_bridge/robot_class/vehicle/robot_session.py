@@ -97,13 +97,18 @@ class RobotClassVehicleSession(Session):
         )
         self._tell_s = -math.inf
         self._move: MoveInProgress | None = None
+        self._board: Robot | None = None  # of the last client
 
     def connected(self, peer: Any, now_s: float) -> Actions:
         refusal, loser, reason = self._clients.admit(peer, now_s)
         if refusal:
             return refusal if self._is_stream else [each for each in refusal if isinstance(each, Note)]
         left = [] if loser is None else self._left(loser, f"{client_name(loser)} {reason}.")
-        self._clients.add(peer, RobotClassConnection(self._robot, Side.VEHICLE, is_line=self._is_line), now_s)
+        end = RobotClassConnection(self._robot, Side.VEHICLE, is_line=self._is_line)
+        for name in self._board.keeps if self._board else ():  # its counters go on
+            setattr(end.robot, name, getattr(self._board, name))
+        self._board = end.robot
+        self._clients.add(peer, end, now_s)
         self.state, self.peer, self.is_open = SERVING, client_name(peer), True
         self.since_s, self._tell_s = now_s, now_s
         self._set_due()
