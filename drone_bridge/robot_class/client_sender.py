@@ -95,7 +95,7 @@ class ClientSender:
         try:
             return self.send(self.end.robot.encode_goodbye(), now_s)
         except Exception as error:
-            return [Note(UNENCODABLE, f"The last packet can't be sent: {described(error)}.", is_ongoing=True)]
+            return [Note(UNENCODABLE, f"The last packet can't be sent: {described(error)}.")]
 
     def last_words(self) -> LastWords | None:
         """Return neutral and `encode_goodbye`, by the robot's description."""

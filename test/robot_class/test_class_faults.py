@@ -166,6 +166,7 @@ def test_a_velocity_that_raises_an_error_becomes_neutral(error):
     first, *others = notes(actions, UNENCODABLE)
     assert re.search(r"BodyVelocity\(.*in encode_command", first)
     assert set(others) == {first}
+    assert all(each.is_ongoing for each in actions if getattr(each, "counter", "") == UNENCODABLE)
     assert talk.session.state == CONNECTED
 
 
