@@ -43,10 +43,13 @@ class Nature:
                 if self._home.intent.is_commanded or self._home.intent.is_goal_open:
                     break
                 yield 0.5
-            self._acts.begin("nature", name)
-            self._is_disturbing, self.began_s = True, self._life.now_s
-            yield from getattr(self, name)()
-            self._is_disturbing, self.disturbed_s = False, self._life.now_s
+            yield from self.disturb(name, getattr(self, name)())
+
+    def disturb(self, name, events):
+        self._acts.begin("nature", name)
+        self._is_disturbing, self.began_s = True, self._life.now_s
+        yield from events
+        self._is_disturbing, self.disturbed_s = False, self._life.now_s
 
     # The network.
 
