@@ -89,12 +89,6 @@ def test_no_bridge_loads_the_codec_of_video_which_runs_in_a_child(loaded):
     assert not [module for module in modules if module.startswith("drone_bridge.ar_drone.uvlc")]
 
 
-@pytest.mark.exhaustive
-def test_bridges_of_datagrams_load_no_tcp(loaded):
-    protocol, modules = loaded
-    assert ("drone_bridge.net.tcp" in modules) == (protocol in ("testbed", "simulator", "robot"))
-
-
 # Imports on a machine without ROS.
 
 WITHOUT_ROS = {"kind", "parameter_fields", "robots", *KITS} - {"pictures", "ros"}
