@@ -59,8 +59,10 @@ def main():
     parser.add_argument("--seed", type=int, help="first seed; default: by the time")
     parser.add_argument("--limit", type=int, help="number of acts of a single life")
     parser.add_argument("--healthy", action="store_true", help="drones only fly, in wind up to 4 m/s: counts doubts")
-    parser.add_argument("kinds", nargs="*", choices=[*KINDS], metavar="KIND")
+    parser.add_argument("kinds", nargs="*", metavar="KIND", help="all, or some of: " + ", ".join(KINDS))
     options = parser.parse_args()
+    if unknown := {*options.kinds} - {*KINDS}:  # choices would refuse none
+        parser.error(f"{' '.join(unknown)} must be of {', '.join(KINDS)}")
     first = int(time.time()) if options.seed is None else options.seed
     has_failed = False
     for kind in options.kinds or KINDS:
@@ -80,7 +82,7 @@ def main():
                 break
             seed += 1
         spent_s = time.process_time() - began_s
-        speed = f"{lived_h / spent_s:.3f} h per CPU s"
+        speed = f"{lived_h / max(spent_s, 1e-3):.3f} h per CPU s"
         print(f"{kind}: {lived_h:.2f} hours, {faults} faults, {speed}; {dict(checks)}", flush=True)
         has_failed |= faults > 0
     return int(has_failed)

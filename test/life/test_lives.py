@@ -2,6 +2,9 @@
 """Lives in virtual time, by fixed seeds. `make lives` has others."""
 
 import math
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 from geometry_msgs.msg import Point, Pose, PoseStamped
@@ -46,3 +49,9 @@ def test_a_goal_ends_with_its_bridge():
 def test_invariants_hold(kind, seed, mean_s):
     home, fault = live(KINDS[kind], seed, HOURS[kind], mean_s=mean_s)
     assert not fault, f"{fault}\n{told(home)}"
+
+
+def test_a_night_is_of_all_kinds_unless_some_are_named():
+    night = [sys.executable, Path(__file__).parent / "night.py", "--hours", "0"]
+    lines = subprocess.run(night, capture_output=True, text=True, check=True).stdout.splitlines()
+    assert [line.partition(":")[0] for line in lines] == [*KINDS]
