@@ -59,9 +59,9 @@ def test_a_transform_that_is_not_its_own_is_found(child, x, facts):
 def test_a_transform_that_begins_long_after_its_node_is_found():
     node = Node("ekf")
     watch = WatchedTransforms(node, SimpleNamespace(publish=node.waiting.append))
-    watch.publish(moved("base_link", 1.0))
     for _ in range(10 * LOOKS):
         watch.look()
+        watch.publish(moved("base_link", 1.0))
         assert watch.facts is None
     assert node.subscribed == 1 + 9 * LOOKS // (GLANCE + REST)
     found = []
@@ -82,13 +82,15 @@ def test_a_transform_that_is_published_during_a_look_is_its_own(monkeypatch):
         yield from take(*words)
 
     monkeypatch.setattr(transform_watch, "arrived", publish_and_take)
-    watch.publish(moved("base_link", 1.0))
     for _ in range(2):
         watch.look()
-    assert (watch.facts, node.waiting) == (None, [])
+        watch.publish(moved("base_link", 1.0))
+    assert watch.facts is None
 
 
-def test_a_node_that_publishes_transforms_alone_does_not_subscribe():
+def test_a_node_that_publishes_transforms_alone_neither_subscribes_nor_remembers():
     node = Node()
-    WatchedTransforms(node, None).look()
-    assert node.subscribed == 0
+    watch = WatchedTransforms(node, SimpleNamespace(publish=node.waiting.append))
+    watch.look()
+    watch.publish(moved("base_link", 1.0))
+    assert (node.subscribed, len(watch._own)) == (0, 0)

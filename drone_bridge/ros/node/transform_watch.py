@@ -40,8 +40,9 @@ class WatchedTransforms:
         return getattr(self._publisher, name)
 
     def publish(self, message: TFMessage) -> None:
-        """Publish, and remember transforms."""
-        self._own.extend(map(_values, message.transforms))
+        """Publish, and remember transforms while others publish."""
+        if self._others:
+            self._own.extend(map(_values, message.transforms))
         self._publisher.publish(message)
 
     def look(self) -> None:
