@@ -22,8 +22,8 @@ from drone_bridge.net.link_loop import ReceivedData
 
 PCMD = re.compile(rb"AT\*PCMD(?:_MAG)?=\d+,(-?\d+),(-?\d+),(-?\d+),(-?\d+),(-?\d+)")
 
-#: Flight time after which an emulated battery is low, s.
-LOW_S = 0.85 * 720.0 - 10.0
+#: Flight time after which an emulated battery is low, s. At 20 %, an AR.Drone takes off no more.
+LOW_S = 0.8 * 720.0 - 10.0
 
 
 class ArDroneVehicle(FlyingVehicle):
