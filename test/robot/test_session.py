@@ -6,7 +6,7 @@ import math
 from unittest.mock import ANY
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from session_talk import published
 
@@ -580,6 +580,7 @@ steps = st.one_of(
 
 
 @given(st.lists(steps, max_size=40))
+@example([codec.SubsystemInfo(()), ROBOT, codec.BindSuccess(0)])  # granted before it is requested
 def test_in_any_order_only_granted_subsystems_are_driven(order):
     """For any packets, sent packets are valid, and updates are only for granted subsystems."""
     scene = Scene()

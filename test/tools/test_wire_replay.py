@@ -151,6 +151,20 @@ def test_a_drone_that_sends_first_does_so_again_until_its_client_is_there(tmp_pa
         wait_until(lambda: any("ends here" in line for line in printed), "the end")
 
 
+def test_a_client_that_is_late_gets_all_of_a_drone_that_sends_first(tmp_path, replayed, monkeypatch, free_port):
+    pieces = [(VEHICLE, b"{}"), (VEHICLE, b"[]"), (OPERATOR, b"{}")]
+    path = written(tmp_path, "telemetry", ("udp", free_port, 1000, pieces))
+    (port,), printed = replayed(path, "telemetry", port=free_port)
+    monkeypatch.setattr(replays, "PATIENCE_S", 0.01)
+    wait_until(lambda: any("ends here" in line for line in printed), "the end")
+    time.sleep(LATE_S)  # what is tested is a time
+    with client("udp", free_port, port) as (send, receive, is_there):
+        send(b"{}")
+        assert (receive(2), receive(2)) == (b"{}", b"[]")
+        send(b"{}")
+        assert not is_there()
+
+
 @pytest.mark.parametrize("kind", ["kobuki", "create2"])
 def test_a_robot_by_serial_line_is_a_pseudo_terminal(kind, tmp_path, replayed):
     report = bytes(range(100))

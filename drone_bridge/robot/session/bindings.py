@@ -188,12 +188,12 @@ class Bindings:
 
     def handle_success(self, number: int) -> None:
         """Mark a subsystem as bound, or unbind it if it is no longer wanted."""
-        if number not in self._wanted:
-            if number in self._attempted_s:  # no longer desired, and perhaps granted after the timeout
-                self._outbox.append(codec.UnbindSubsystem(number))
-                self._end_attempt(number, False, f"{self._label(number)} is no longer desired.")
-            else:
-                self._warn(UNEXPECTED, f"The robot granted {self._label(number)}, which was not requested.")
+        if number not in self._attempted_s:
+            self._warn(UNEXPECTED, f"The robot granted {self._label(number)}, which was not requested.")
+            return
+        if number not in self._wanted:  # no longer desired, and perhaps granted after the timeout
+            self._outbox.append(codec.UnbindSubsystem(number))
+            self._end_attempt(number, False, f"{self._label(number)} is no longer desired.")
             return
         if number in self.bound:
             return

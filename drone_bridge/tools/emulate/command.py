@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from drone_bridge.kind import Program, kinds, load, unloadable
 from drone_bridge.programs.options import known
 from drone_bridge.tools.command_parser import CommandParser
-from drone_bridge.tools.wire.replay import main as replay
 
 
 def emulate(argv: Sequence[str]) -> int:
     """Run the emulator that `argv` names with the options after it; returns its exit status."""
     if any(word.partition("=")[0] == "--replay" for word in argv):
-        return replay(argv)
+        status: int = load("drone_bridge.tools.wire.replay:main")(argv)  # which needs mcap
+        return status
     return _run(
         "emulate",
         "Emulate a vehicle, or replay a wire log or a pcap as one (--replay FILE).",

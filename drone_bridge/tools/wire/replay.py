@@ -3,11 +3,13 @@
 
 Each piece that the robot sent is sent at its time, once the client has sent as many packets as before it in the log: a
 conversation that waits for an answer waits for ours. A client that falls behind is waited for PATIENCE_S. If it leaves,
-the log begins anew with the next one, and each PATIENCE_S until the first one has answered a robot that sends first.
+the log begins anew with the next one. That of a robot that sends datagrams first begins anew each PATIENCE_S until the
+first client has answered, and with one that is late.
 """
 
 import argparse
 import contextlib
+import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -113,6 +115,9 @@ class Replay(Emulation):
         self._plan = list(self._planned(entries))
         if not self._plan:
             raise WireError(f"The robot has sent nothing in {options.replay}.")
+        asked_s = (each.time_ns / 1e9 for each in entries if each.sender is Side.OPERATOR)
+        #: Time from the robot's first data to the recorded client's, s.
+        self._asked_s = (next(asked_s, math.inf) - self._plan[0][0].time_ns / 1e9) / options.rate
         #: Links of the robot's end.
         self.links = list(self._links.values())
         for link in self.links:
@@ -237,6 +242,9 @@ class Replay(Emulation):
             if talk is talks[-1]:
                 self._begin()
         elif talk:
+            is_first = not any(each.heard for each in self._talks.values())
+            if is_first and talk.client and now_s > self._began_s + self._asked_s + PATIENCE_S:
+                self._begin()  # before it, the robot has told all this to nobody
             talk.to, self._host = event.source, self._host if talk.connection.is_stream else event.source[0]
             for outcome in talk.decoder.feed(LogEntry(int(now_s * 1e9), talk.connection, Side.OPERATOR, event.data)):
                 self._compare(talk, _text(outcome))
