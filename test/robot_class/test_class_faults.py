@@ -52,6 +52,14 @@ class Datagrams(Meter):
     name, control = "datagrams", Udp(1, Delimited(b"\n"))
 
 
+class Numbered(Meter):
+    """One without last words, as its packets are numbered."""
+
+    def encode_command(self, velocity):
+        self.number = getattr(self, "number", 0) + 1
+        return super().encode_command(velocity) + b"%d\n" % self.number
+
+
 DRIVE = BodyVelocity(0.5)
 
 
@@ -185,6 +193,16 @@ def test_without_neutral_the_last_words_are_sent_and_the_link_ends(robot, error)
     assert data_of(actions)[:2] == [b"0\n", b"bye\n"]
     assert any(each.startswith("Neutral") for each in notes(actions, UNENCODABLE))
     assert closes(actions) == (robot is Meter) == (not talk.session.is_open)
+
+
+def test_without_neutral_and_last_words_a_stream_is_closed():
+    talk = talk_of(Numbered)
+    talk.hear(b"12\n")
+    talk.run(0.2)
+    assert not talk.session.last_words()
+    mine = type(talk.session.sender.end.robot)
+    mine.error, mine.fails = ERRORS[0], (DRIVE, BodyVelocity())
+    assert closes(talk.run(1.0))
 
 
 def test_without_neutral_a_robot_on_datagrams_is_greeted_until_it_has_it():
