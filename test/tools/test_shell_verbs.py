@@ -103,11 +103,9 @@ SET_BOOL = "std_srvs/srv/SetBool"
         ("/no/such", "No node serves /no/such[.]$"),
     ],
 )
-@pytest.mark.parametrize(("slower", "within_s"), [(1, 0.7), (3, 1.5), (100, 2.0)])
-def test_a_service_that_nobody_serves_is_named_soon(monkeypatch, name, error, slower, within_s):
-    now_s = [began_s := shell_node._BEGAN_S + slower]  # its start took 1 s of CPU
-    clocks = {"monotonic": lambda: now_s[0], "process_time": lambda: shell_node._CPU_S + 1.0}
-    monkeypatch.setattr(shell_node, "time", SimpleNamespace(**clocks))
+def test_a_service_that_nobody_serves_is_named_soon(monkeypatch, name, error):
+    now_s = [0.0]
+    monkeypatch.setattr(shell_node, "time", SimpleNamespace(monotonic=lambda: now_s[0]))
     monkeypatch.setattr(shell_node.rclpy, "spin_once", lambda _, timeout_sec: now_s.append(now_s.pop() + timeout_sec))
     served = {"shell": ["/shell/hold"], "bridge": ["/light", "/d1/bridge/hold", "/d2/bridge/hold", "/d1/bridge/holt"]}
     graph = SimpleNamespace(  # with a client, whose type would be one of the name, it fails
@@ -119,8 +117,7 @@ def test_a_service_that_nobody_serves_is_named_soon(monkeypatch, name, error, sl
     )
     with pytest.raises(CommandFailedError, match=error):
         call(graph, Trigger, name, None)
-    assert now_s[0] - began_s < within_s
-    assert now_s[0] - began_s > 0.3 * min(slower, 4) or name == "/light"
+    assert now_s[0] < 2.0
 
 
 @pytest.mark.exhaustive

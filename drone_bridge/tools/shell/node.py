@@ -30,15 +30,14 @@ Found = TypeVar("Found")
 ANSWER_S = 10.0
 #: The same for a service that is called once, s: a takeoff or a landing takes long.
 ONCE_S = 60.0
-#: Time without a new name after which a name counts as absent, s, if there are other nodes: on an idle machine, whose
-#: nodes are discovered within 0.1 s of each other, and at most.
-SETTLED_S, ABSENT_S = 0.4, 1.5
+#: Time without a new name after which a name counts as absent, s, if there are other nodes. Less is wrong at times: DDS
+#: discovers some nodes a second after others.
+ABSENT_S = 1.5
 _LOOK_S = 0.1
 #: Exit status if something was not found, refused or invalid.
 FAILED = 1
 
 _interrupted = threading.Event()
-_BEGAN_S, _CPU_S = time.monotonic(), time.process_time()
 
 
 class CommandFailedError(Exception):
@@ -88,12 +87,10 @@ def resolved(node: Node, name: str) -> str:
 def discovered(node: Node, names_and_types: Callable[[], Any], wanted: str = "") -> list[tuple[str, list[str]]]:
     """Return the names in the ROS graph, each with its types, once no more are discovered, or after DISCOVERY_S.
 
-    With a wanted name, as soon as that one is discovered, or after SETTLED_S without a new one. A node that starts on a
-    busy machine may take longer: as many times longer as this process's own start took than its CPU time.
+    With a wanted name, as soon as that one is discovered, or after ABSENT_S without a new one.
     """
     found: list[tuple[str, list[str]]] = []
     changed_s = time.monotonic()
-    absent_s = min(ABSENT_S, SETTLED_S * (changed_s - _BEGAN_S) / (time.process_time() - _CPU_S))
 
     def is_complete() -> bool:
         nonlocal found, changed_s
@@ -101,7 +98,7 @@ def discovered(node: Node, names_and_types: Callable[[], Any], wanted: str = "")
         if found != before:
             changed_s = time.monotonic()
         others = len(node.get_node_names()) > 1
-        is_quiet = time.monotonic() - changed_s > (absent_s if wanted and others else QUIET_S)
+        is_quiet = time.monotonic() - changed_s > (ABSENT_S if wanted and others else QUIET_S)
         return wanted in dict(found) or (is_quiet and (others or bool(wanted)))
 
     spin_until(node, is_complete, DISCOVERY_S)
