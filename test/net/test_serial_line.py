@@ -346,16 +346,20 @@ def test_a_pseudo_terminal_is_the_other_end_of_a_line_and_its_link_ends_with_it(
     robot.open()
     assert next_of(robot) == Connected(path)
     with open(os.open(path, os.O_RDONLY | os.O_NOCTTY), "rb", buffering=0) as line:  # it reads what has waited
-        for sent in range(100, UNREAD_BYTES + 100, 100):
-            robot.send(b"s" * 100, None)
-            while fcntl.ioctl(line, termios.FIONREAD, bytes(4)) != struct.pack("i", sent):
+
+        def send(data: bytes, unread: int) -> None:
+            robot.send(data, None)
+            while fcntl.ioctl(line, termios.FIONREAD, bytes(4)) != struct.pack("i", unread):  # the kernel hands it on
                 assert time.monotonic() < end_s
-        robot.send(b"more", None)
+
+        for sent in range(100, UNREAD_BYTES + 100, 100):
+            send(b"s" * 100, sent)
+        send(b"more", sent + 4)
         assert line.read(65536).endswith(b"sssmore"), "a program may be slow"
-        robot.send(b"s" * (UNREAD_BYTES + 1), None)
-        robot.send(b"more", None)
+        send(b"s" * (UNREAD_BYTES + 1), UNREAD_BYTES + 1)
+        send(b"more", UNREAD_BYTES + 5)
         now_s[0] += STALE_S + 0.1
-        robot.send(b"fresh", None)
+        send(b"fresh", 5)
         assert line.read(65536) == b"fresh", "what nobody has read is dropped"
     assert robot.receive() is None, "a closed line is no end"
     client.open()
