@@ -9,6 +9,9 @@ from rclpy.node import Node
 from drone_bridge.msg import ControllerState
 from drone_bridge.ros.publishers import NO_EVENTS
 
+#: State of a behaviour that waits for a request or for topics, as its reason says: a change of that is logged, too.
+WAITING = "waiting"
+
 
 class StatePublisher:
     """Publishes the state of a behaviour on ~/state, and logs changes."""
@@ -32,6 +35,6 @@ class StatePublisher:
         message.header.frame_id = self.frame_id
         self._publisher.publish(message)
         line = f"{state}: {reason}"
-        if (logged := line if self._logs_reasons else state) != self._logged:
+        if (logged := line if self._logs_reasons or state == WAITING else state) != self._logged:
             self._logged = logged
             self._node.get_logger().info(line)

@@ -227,10 +227,12 @@ def test_on_request_it_takes_off_and_lands_repeatedly(clock):
 def test_a_viewer_starts_a_landing_once(clock):
     node = ControllerNode(clock, "land_on_pad", on_request=True, when_viewed=True)
     bridge = on_ground(node)
+    node.run(0.5)
     bridge.frame()
     node.say(web_bridge__viewed=Bool(data=False))
     bridge.frame()
-    assert node.state.state == "waiting"
+    assert node.lines[-1] == "waiting: for a call of land_on_pad or a viewer"
+    assert node.lines[0].startswith("waiting: for imu/data, ")
     node.say(web_bridge__viewed=Bool(data=True))
     bridge.until("landed")
     for _ in range(2):  # as from a page server that is killed and comes back

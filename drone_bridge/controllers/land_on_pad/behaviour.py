@@ -34,7 +34,7 @@ from drone_bridge.controllers.land_on_pad.images import (
 from drone_bridge.controllers.land_on_pad.pilot import LandOnPad, PadDecision, PadSighting, StampedMeasurements
 from drone_bridge.controllers.messages import ErrorLog
 from drone_bridge.controllers.stamped_sets import StampedSets
-from drone_bridge.controllers.state_publisher import StatePublisher
+from drone_bridge.controllers.state_publisher import WAITING, StatePublisher
 from drone_bridge.motion.matrices import NOT_COMPUTABLE, Vector
 from drone_bridge.msg import LandingPad
 from drone_bridge.ros.hold.hold_services import CommandRefusals
@@ -110,7 +110,6 @@ PARAMETERS = (
     ),
     *declarations(MarkerParameters, NAME),
 )
-WAITING = "waiting"
 #: Time without measurements after which the drone is commanded to hover.
 TIMEOUT_S = 0.3
 # A command later than the next measurement is stale.

@@ -21,7 +21,7 @@ from drone_bridge.controllers.camera_messages import read_pinhole, read_pixels
 from drone_bridge.controllers.messages import ErrorLog, read_angles, read_pose
 from drone_bridge.controllers.seek_target.pilot import SeekDecision, SeekParameters, SeekTarget
 from drone_bridge.controllers.stamped_sets import StampedSets
-from drone_bridge.controllers.state_publisher import StatePublisher
+from drone_bridge.controllers.state_publisher import WAITING, StatePublisher
 from drone_bridge.motion.flight_control import DroneModel
 from drone_bridge.motion.matrices import NOT_COMPUTABLE, Triple
 from drone_bridge.motion.quaternions import MeasuredAttitude
@@ -105,7 +105,6 @@ def _attitude(imu: Imu) -> MeasuredAttitude:
 
 NAME = "seek_target"
 PARAMETERS = declarations(SeekParameters, NAME)
-WAITING = "waiting"
 #: Seconds without frames after which the state names the missing topics.
 FRAME_TIMEOUT_S = 1.0
 # At most two pending frames are processed. Older ones are dropped.
