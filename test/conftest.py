@@ -3,12 +3,15 @@
 
 import contextlib
 import importlib
+import signal
 import socket
 import sys
 import time
 from pathlib import Path
 
 import pytest
+
+from drone_bridge.stop_signals import STOP_SIGNALS
 
 # What tests share lies in these and beside the tests of a folder. pytest's own way is unknown to that of humble.
 TESTS = Path(__file__).parent
@@ -22,6 +25,16 @@ from alone import (  # noqa: E402, F401
     pytest_configure,
     ros,
 )
+
+
+@pytest.fixture(autouse=True)
+def usual_signals():
+    """A program that ends in this process leaves stop signals ignored, which later tests and their children need."""
+    usual = {number: signal.getsignal(number) for number in STOP_SIGNALS}
+    yield
+    for number, handler in usual.items():
+        if signal.getsignal(number) != handler:
+            signal.signal(number, handler)
 
 
 @pytest.fixture

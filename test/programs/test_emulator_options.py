@@ -4,13 +4,10 @@
 What all emulators read alike is asked of the testbed's.
 """
 
-import signal
-
 import pytest
 
 from drone_bridge.kind import kinds, load
 from drone_bridge.programs.program import CANNOT_START
-from drone_bridge.stop_signals import STOP_SIGNALS
 
 REFUSED = {
     "testbed": [
@@ -51,21 +48,11 @@ BESIDE = {
 }
 
 
-@pytest.fixture
-def signals_afterwards():
-    """A program that ends leaves signals ignored, which this process goes on to need."""
-    handlers = [signal.getsignal(number) for number in STOP_SIGNALS]
-    yield
-    for number, handler in zip(STOP_SIGNALS, handlers, strict=True):
-        signal.signal(number, handler)
-
-
 @pytest.mark.parametrize(
     ("name", "arguments", "sentence"),
     [(name, *refused) for name, all_refused in REFUSED.items() for refused in all_refused],
     ids=lambda value: " ".join(value) if isinstance(value, list) else value[:20],
 )
-@pytest.mark.usefixtures("signals_afterwards")
 def test_impossible_options_are_refused_with_a_sentence(capsys, name, arguments, sentence):
     run = load(next(kind.emulator.main for kind in kinds().values() if kind.emulator.name == name))
     try:
