@@ -125,13 +125,24 @@ def test_a_landing_goes_on_unless_it_needs_commands_that_are_not_followed(event,
 
 
 @pytest.mark.parametrize(
-    ("period_s", "step_s", "rests"), [(0.1, 0.0, True), (0.5, 1 / 30, False), (1.0, 1 / 30, False), (60.0, 0.0, False)]
+    ("period_s", "step_s", "rests", "seldom"),
+    [
+        (0.1, 0.0, True, 0),
+        (0.5, 1 / 30, False, 0),
+        (1.0, 1 / 30, False, 0),
+        (60.0, 0.0, False, 0),
+        (0.05, 1 / 30, False, 4),
+    ],
 )
-def test_rest_is_shown_by_several_poses(period_s, step_s, rests):
-    """A simulator that waits for commands sends one frame per second, and a drone begins to sink with 1 m/s^2."""
+def test_rest_is_shown_by_several_poses(period_s, step_s, rests, seldom):
+    """A simulator that waits for commands sends one frame per second, and a drone begins to sink with 1 m/s^2.
+
+    The first ones, `seldom`, come each 0.65 s.
+    """
     detector, turned = RestDetector(), np.eye(3)
-    sunk_m = [0.5 * min(at_s, 0.3) ** 2 + 0.3 * max(at_s - 0.3, 0.0) for at_s in np.arange(160) * step_s]
+    sunk_m = [0.5 * min(at_s, 0.3) ** 2 + 0.3 * max(at_s - 0.3, 0.0) for at_s in np.arange(305) * step_s]
     poses = [VehiclePose(np.array([0.0, 0.0, 2.0 - each]), turned) for each in sunk_m]
-    seen = [detector.is_seen(turn * 0.05, poses[int(turn * 0.05 / period_s)]) for turn in range(300)]
+    frames = [min(turn // 13, seldom) + int(max(0, turn - 13 * seldom) * 0.05 / period_s) for turn in range(300)]
+    seen = [detector.is_seen(turn * 0.05, poses[frame]) for turn, frame in enumerate(frames)]
     assert any(seen) is rests
     assert not any(seen[:20])

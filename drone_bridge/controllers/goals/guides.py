@@ -351,7 +351,8 @@ class LandGuide:
 class RestDetector:
     """Detector of vertical rest, by the height, averaged over AVERAGED_S: that of a barometer is noisy.
 
-    Several poses show it: one that stays the newest shows nothing, and a vehicle in slow motion reports seldom.
+    Several poses without a gap show it: one that stays the newest shows nothing, and a vehicle in slow motion reports
+    seldom.
     """
 
     def __init__(self) -> None:
@@ -365,9 +366,9 @@ class RestDetector:
         if measured is not self._newest:
             self._newest = measured
             height, step_s, self._seen_s = float(measured.position[2]), now_s - self._seen_s, now_s
-            kept = math.exp(-step_s / AVERAGED_S) if step_s >= 0.0 else 0.0  # NaN: the first one
-            self._average = height + kept * (self._average - height)
+            is_apart = not step_s <= AVERAGED_S  # NaN: the first one
+            self._average = height if is_apart else height + math.exp(-step_s / AVERAGED_S) * (self._average - height)
             self._same += 1
-            if not abs(self._average - self._height) <= STANDING_M:
+            if is_apart or not abs(self._average - self._height) <= STANDING_M:
                 self._height, self._same = self._average, 0
         return self._settling.has_lasted(now_s, self._same > 0) and self._same >= STANDING_POSES
