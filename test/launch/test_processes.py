@@ -296,11 +296,9 @@ def test_program_that_cannot_be_run(launch, tmp_path):
 def test_a_process_that_can_t_be_restarted_at_once_is_restarted_later(launch, tmp_path):
     path = tmp_path / "some_bridge"
     element = program(path, f"[ -e {tmp_path}/ran ] && echo back && exit 2; touch {tmp_path}/ran; mv {path} {path}.off")
-    repair = f"until [ -e {path}.off ]; do sleep 0.05; done; sleep 2; mv {path}.off {path}"
-    runner = launch(
-        element.replace("/>", " respawn='true' respawn_delay='0.1'/>"), shell(f"sleep 0.2; {repair}", name="repair")
-    )
+    runner = launch(element.replace("/>", " respawn='true' respawn_delay='0.1'/>"), shell(WAIT, name="waits"))
     runner.wait_for_line(r"\[launch\] some_bridge-1 cannot be started: ")
+    os.rename(f"{path}.off", path)
     runner.wait_for_line(r"\[some_bridge-1\] back")
 
 

@@ -172,6 +172,9 @@ def test_a_refused_datagram_is_reported_with_the_next_one_which_is_sent(link, pe
     port = peer.getsockname()[1]
     peer.close()
     link.send(b"to nobody", None)
+    refusal = select.poll()
+    refusal.register(link.files()[0], 0)
+    assert refusal.poll(1000 * TIMEOUT_S)
     again = udp_socket(port)
     with pytest.raises(LinkRefusedError):
         link.send(b"to somebody", None)

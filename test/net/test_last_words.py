@@ -68,12 +68,10 @@ def datagrams(udp_socket):
         link.close()
 
 
-def received(peer):
-    """Return the datagrams that have arrived."""
-    found = []
-    while select.select([peer], [], [], 0)[0]:
-        found.append(peer.recv(100))
-    return found
+def assert_receives(peer, *datagrams):
+    """Assert that these datagrams arrive, and no others."""
+    assert [peer.recv(100) for _ in datagrams] == [*datagrams]
+    assert not select.select([peer], [], [], 0)[0]
 
 
 def read(peer, size=math.inf):
@@ -110,7 +108,7 @@ def test_datagrams_are_repeated_at_the_end(child, datagrams):
     link, peer = datagrams
     keep(child, link, BYE)
     child.end()
-    assert received(peer) == [NEUTRAL] * ROUNDS + [BYE]
+    assert_receives(peer, *[NEUTRAL] * ROUNDS, BYE)
 
 
 def test_neutral_is_sent_during_a_stall_and_reported_afterwards(child, datagrams):
@@ -136,11 +134,11 @@ def test_another_child_gets_the_file_and_the_words(child, datagrams):
     keep(child, link)
     child.keeper._control.close()
     wait_until(lambda: not child._threads[0].is_alive(), "the end of the first child")
-    assert received(peer) == [NEUTRAL] * ROUNDS  # as its node seems to have ended
+    assert_receives(peer, *[NEUTRAL] * ROUNDS)  # as its node seems to have ended
     child.keeper.reconnect(child.start())
     child.keeper.moved_on()
     child.end()
-    assert received(peer) == [NEUTRAL] * ROUNDS
+    assert_receives(peer, *[NEUTRAL] * ROUNDS)
 
 
 @pytest.mark.parametrize("sent", [(), (MOVE,), (MOVE, MOVE)])

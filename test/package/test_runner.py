@@ -22,20 +22,20 @@ LOCKS_UP = "import ctypes; ctypes.PyDLL(None).pause()"
 
 @pytest.fixture
 def run_entry(tmp_path):
-    """run_entry(text) runs an entry with one test file; returns it, ended, with what it has printed."""
+    """run_entry(text, limit_s) runs an entry with one test file; returns it, ended, with what it has printed."""
     project = tmp_path / "project"
     project.mkdir()
     (project / "pytest.ini").write_text("[pytest]\n")
 
-    def start(text):
+    def start(text, limit_s=10 * LIMIT_S):
         (project / "test_it.py").write_text(textwrap.dedent(text))
-        words = (tmp_path / "out" / "it.txt", LIMIT_S, tmp_path / "it.xml", project / "test_it.py")
+        words = (tmp_path / "out" / "it.txt", limit_s, tmp_path / "it.xml", project / "test_it.py")
         return subprocess.run(
             [sys.executable, entry.__file__, *map(str, words)],
             cwd=project,
             capture_output=True,
             text=True,
-            timeout=10 * LIMIT_S,
+            timeout=20 * LIMIT_S,
             check=False,
             env={name: value for name, value in os.environ.items() if name != entry.place.VARIABLE},
         )
@@ -44,7 +44,7 @@ def run_entry(tmp_path):
 
 
 def test_a_test_that_keeps_pythons_lock_is_dumped_and_ends(run_entry):
-    done = run_entry(f"def test_it():\n    {LOCKS_UP}\n")
+    done = run_entry(f"def test_it():\n    {LOCKS_UP}\n", LIMIT_S)
     assert done.returncode != 0
     assert "in test_it" in done.stdout
     assert "asked once more" not in done.stdout

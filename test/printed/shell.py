@@ -75,7 +75,7 @@ class Shell:
     def __exit__(self, kind, *_):
         try:
             if kind is None:
-                wait_until(lambda: not self.running(), "the end of all that was started", timeout_s=10)
+                wait_until(lambda: not self.running(), "the end of all that was started")
         finally:
             self.close()
 

@@ -65,7 +65,12 @@ def test_your_robot_is_driven_by_a_program_until_ctrl_c():
         doctor.wait_for_line(r"^ok running +/robot_bridge .* connected$")
         assert doctor.wait() == 0, doctor.text
         driver.ctrl_c(statuses=(0,))
-        time.sleep(1.0)
+
+        def stands():
+            *_, last = rows = flight(file)
+            return {row["x"] for row in rows if row["time"] > last["time"] - 1.0} == {last["x"]}
+
+        wait_until(stands, "a robot that stands for a second", period_s=0.2)
         stands_at = flight(file)[-1]["x"]
         launch.ctrl_c()
         assert end(robot.ctrl_c(statuses=(0,)))[:2] == pytest.approx((stands_at, 0.0), abs=0.01)

@@ -34,10 +34,11 @@ VEHICLES = {
 }
 
 
-def place_of(trajectory):
+def end_of(trajectory):
+    """Return the last position of a trajectory, and its time."""
     with trajectory.open() as file:
         row = list(csv.DictReader(line for line in file if line.endswith("\n")))[-1]
-    return tuple(float(row.get(name, 0.0)) for name in "xyz")
+    return tuple(float(row.get(name, 0.0)) for name in "xyz"), float(row["time"])
 
 
 @pytest.mark.parametrize("name", VEHICLES)
@@ -53,14 +54,16 @@ def test_one_script_moves_whatever_has_odometry(name, tmp_path, capsys):
         if flies:
             vehicle.take_off(1.5)
         assert vehicle.go_to(*PLACE, yaw=YAW).startswith("Reached x 2.00 y 1.00")
-        there, pose = in_odom(place_of(trajectory)), vehicle.pose
+        there, pose = in_odom(end_of(trajectory)[0]), vehicle.pose
         with capsys.disabled():
             print(f"{name}: {math.dist(there, PLACE):.3f} m off, {pose}")
         assert math.dist(there, PLACE) < 0.15
         assert pose.yaw == pytest.approx(YAW, abs=0.15)
         if flies:
             vehicle.land()
-            wait_until(lambda: place_of(trajectory)[2] < 0.02, "the emulated drone on the ground", timeout_s=2.0)
+            _, landed_s = end_of(trajectory)
+            wait_until(lambda: end_of(trajectory)[1] > landed_s + 2.0, "2 s of the emulated drone")
+            assert end_of(trajectory)[0][2] < 0.02, "it is on the ground"
     assert flies == (name != "robot")
 
 
@@ -186,12 +189,12 @@ def refusal(vehicle):
 SCRIPTS = {
     "with": """
 import drone_bridge
-with drone_bridge.Vehicle() as vehicle:
+with drone_bridge.Vehicle(patience_s=60.0) as vehicle:
     vehicle.go_to(1000, 0)
 """,
     "without with": """
 import drone_bridge
-drone_bridge.Vehicle().go_to(1000, 0)
+drone_bridge.Vehicle(patience_s=60.0).go_to(1000, 0)
 """,
 }
 

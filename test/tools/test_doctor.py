@@ -24,7 +24,8 @@ def examine(**variables):
     """Return the exit status, and what was printed by the subject of each line."""
     done = subprocess.run(
         [executable("drone-bridge"), "doctor"],
-        env={**os.environ, "PYTHONUNBUFFERED": "1", **variables},  # as it is now: in the domain of the test
+        # As it is now: in the domain of the test. With time to discover on a busy machine.
+        env={**os.environ, "PYTHONUNBUFFERED": "1", "DRONE_BRIDGE_DISCOVERY_SECONDS": "60", **variables},
         capture_output=True,
         text=True,
         timeout=120,

@@ -69,7 +69,7 @@ class TestPlayer:
         taken = Taken()
         with BagReader(numbers) as bag:
             span = Span(bag.start_ns, bag.end_ns)
-            player = playing(bag, {"/number": taken})
+            player = playing(bag, {"/number": taken}, rate=0.001)  # the second number is due in 50 s
             thread = threading.Thread(target=player.play, args=[False])
             keys.press(player, span, keys.SPACE)  # before it begins, which then goes on
             thread.start()
@@ -84,6 +84,7 @@ class TestPlayer:
             assert "paused" in keys.position(player, span)
             keys.press(player, span, keys.LEFT)
             assert player.position_ns == span.start_ns
+            player.control(is_paused=True, rate=1.0)
             keys.press(player, span, keys.SPACE)
             taken.wait_for(count + 2 + 20)
             thread.join()
@@ -289,7 +290,7 @@ class TestCommand:
         heard, clock = ros.subscribe(Twist, "/renamed"), ros.subscribe(Clock, "/clock")
         ros.node.create_publisher(Clock, "/clock", 1)
         player = start_child(
-            "drone-bridge", "play", bag, "--delay", "5", "--clock", "--remap", "/cmd_vel:=/renamed", "/a:=/b"
+            "drone-bridge", "play", bag, "--delay", "10", "--clock", "--remap", "/cmd_vel:=/renamed", "/a:=/b"
         )
         assert [heard.wait().linear.x for _ in commands] == [0.0, 1.0, 2.0, 3.0, 4.0]
         assert clock.wait().clock.sec == START // SECOND
@@ -308,7 +309,7 @@ class TestCommand:
         ros.node.create_publisher(Int32, "/published", 10)
         ros.create_service(SetBool, "~/hold", lambda request, response: response)
         received = {name: ros.subscribe(Int32, f"/{name}") for name in ("taken", "renamed")}
-        player = start_child("drone-bridge", "play", bag, "--delay", "5", "--remap", "/named:=/renamed")
+        player = start_child("drone-bridge", "play", bag, "--delay", "10", "--remap", "/named:=/renamed")
         player.wait_for_line("Playing 3 topics")
         name = ros.node.get_fully_qualified_name()
         assert player.count_lines(rf"Left out, as {name} would take them as commands: /taken\. To play") == 1
@@ -328,9 +329,9 @@ class TestCommand:
         bag = write_bag(tmp_path / "bag", [("/taken", START, Int32(data=7))])
         ros.create_service(SetBool, "~/hold", lambda request, response: response)
         received = ros.subscribe(Int32, "/taken")
-        player = start_child("drone-bridge", "play", bag, "--delay", "5")
+        player = start_child("drone-bridge", "play", bag, "--delay", "10")
         assert player.wait() == 1
         assert "nothing else to play" in player.output
-        player = start_child("drone-bridge", "play", bag, "--delay", "5", "--topics", "/taken")
+        player = start_child("drone-bridge", "play", bag, "--delay", "10", "--topics", "/taken")
         assert received.wait().data == 7
         assert player.wait() == 0, player.output

@@ -30,9 +30,9 @@ Found = TypeVar("Found")
 ANSWER_S = 10.0
 #: The same for a service that is called once, s: a takeoff or a landing takes long.
 ONCE_S = 60.0
-#: Time without a new name after which a name counts as absent, s, if there are other nodes. Less is wrong at times: DDS
-#: discovers some nodes a second after others.
-ABSENT_S = 1.5
+#: Time without a new name after which a name counts as absent, s, if there are other nodes: 1.5 s. Less is wrong at
+#: times: DDS discovers some nodes a second after others.
+ABSENT_S = 0.15 * DISCOVERY_S
 _LOOK_S = 0.1
 #: Exit status if something was not found, refused or invalid.
 FAILED = 1
