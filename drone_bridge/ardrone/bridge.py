@@ -144,6 +144,7 @@ class ArdroneBridge(ArDroneNode):
             camera=lambda: self._camera,
             is_ready=lambda: self._session is not None and CHANNEL in self._session.settings.settled,
             is_emergency=lambda: self._session is not None and self._session.is_emergency,
+            wire_log=self.wire_log,
         )
 
     # The drone's settings.

@@ -18,8 +18,13 @@ from collections.abc import Callable
 from drone_bridge.ar_drone.cameras import UVLC_WORK
 from drone_bridge.ardrone.codec import WAKE_UP, Frame, FrameType, PaveReader, VideoCodec
 from drone_bridge.net.clock import elapsed_s
+from drone_bridge.net.connector import RECEIVED, SENT, MakeTap, Tap
 from drone_bridge.pictures.source import H264, NOTHING, ReadResult, VideoFrame
+from drone_bridge.pictures.video_port import VIDEO
+from drone_bridge.wire.addresses import peer_name
 
+#: Transport of a stream in the wire log.
+STREAM = "tcp video"
 UVLC = f"{UVLC_WORK}:decode"
 #: Time without a frame after which the video is asked for again, s.
 SILENCE_S = 1.0
@@ -45,6 +50,7 @@ class DroneVideo:
         camera: Callable[[], str],
         is_ready: Callable[[], bool],
         is_emergency: Callable[[], bool],
+        wire_log: MakeTap | None = None,
     ) -> None:
         """Start closed.
 
@@ -55,9 +61,12 @@ class DroneVideo:
             camera: returns the name of the camera by the drone's setting.
             is_ready: returns whether the drone has its settings.
             is_emergency: returns whether it reports an emergency.
+            wire_log: log for bytes.
         """
         self._host, self._port, self._version = host, port, version
         self._camera, self._is_ready, self._is_emergency = camera, is_ready, is_emergency
+        self._wire_log = wire_log
+        self._tap: Tap | None = None
         self._socket: socket.socket | None = None
         self._is_stream = True  # over TCP
         self._reader = PaveReader()
@@ -120,8 +129,14 @@ class DroneVideo:
         self._socket.setblocking(False)
         if self._socket.connect_ex((host, self._port)) not in (0, errno.EINPROGRESS):
             self.close()
-        elif not self._is_stream:
+            return
+        if self._wire_log:
+            ends = peer_name(self._socket.getsockname()), peer_name((host, self._port))
+            self._tap = self._wire_log(STREAM if self._is_stream else VIDEO, *ends)
+        if not self._is_stream:
             self._socket.send(WAKE_UP)
+            if self._tap:
+                self._tap(SENT, WAKE_UP)
 
     def _read_stream(self, most_bytes: int) -> list[VideoFrame]:
         frames: list[VideoFrame] = []
@@ -148,7 +163,10 @@ class DroneVideo:
         if not self._socket:
             return None
         try:
-            return self._socket.recv(most_bytes)
+            data = self._socket.recv(most_bytes)
+            if self._tap:
+                self._tap(RECEIVED, data)
+            return data
         except (BlockingIOError, InterruptedError):
             return None
         except OSError:  # refused, or reset

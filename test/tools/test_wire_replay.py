@@ -15,6 +15,7 @@ from captured_logs import CAPTURED, KINDS, OPERATOR, VEHICLE, capture, robots, w
 from patience import wait_until
 from tcp_peer import LONG_S
 
+from drone_bridge.ardrone.codec import WAKE_UP
 from drone_bridge.kind import Side, kinds
 from drone_bridge.net.connector import Cancellation
 from drone_bridge.tools.cli import main as drone_bridge
@@ -163,6 +164,31 @@ def test_a_client_that_is_late_gets_all_of_a_drone_that_sends_first(tmp_path, re
         assert (receive(2), receive(2)) == (b"{}", b"[]")
         send(b"{}")
         assert not is_there()
+
+
+@pytest.mark.parametrize("watches", [False, True])
+def test_datagrams_wait_for_packets_to_all_ports_and_for_no_video(watches, tmp_path, replayed):
+    rows = [("udp", 1001, 5556, [(OPERATOR, command := b"AT*COMWDG=1\r")])]
+    rows += [("udp", 1000, 5554, [(OPERATOR, WAKE_UP), (VEHICLE, b"navdata")])]
+    rows += [("tcp video", 1002, 5555, [(VEHICLE, b"picture"), (VEHICLE, b"")])]
+    ports, printed = replayed(written(tmp_path, "ardrone", *rows), "ardrone")
+    with contextlib.ExitStack() as stack:
+        (send, *_), (ask, receive, is_there) = [stack.enter_context(client("udp", 0, port)) for port in ports[:2]]
+        video = [stack.enter_context(client("tcp", 0, port)) for port in ports[2:] if watches]
+        ask(WAKE_UP)
+        assert not is_there()
+        send(command)
+        assert receive(7) == b"navdata"
+        for _, read, _ in video:
+            assert (read(7), read(1)) == (b"picture", b"")
+        wait_until(lambda: any("ends here" in line for line in printed), "the end")
+    with client("udp", 0, ports[0]) as (send, *_), client("udp", 0, ports[1]) as (ask, _, is_there):
+        for is_coming in (True, False):
+            with client("tcp", 0, ports[2]) if is_coming else contextlib.nullcontext():
+                assert not is_there()
+                send(command)
+                ask(WAKE_UP)
+                assert not is_there(), "who comes or leaves for the video begins no log anew"
 
 
 @pytest.mark.parametrize("kind", ["kobuki", "create2"])

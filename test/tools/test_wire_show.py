@@ -232,7 +232,7 @@ def test_a_stream_is_decoded_from_the_next_message_after_lost_bytes(protocol, cu
     entries += [
         LogEntry(len(entries) + number, connection, sides[sender], data) for number, (sender, data) in enumerate(rest)
     ]
-    decoder = Decoder(source, is_stream=True)
+    decoder = Decoder(source, connection)
     outcomes = [outcome for entry in entries for outcome in decoder.feed(entry)]
     after = outcomes[outcomes.index(UndecodedBytes(Side.VEHICLE, 12345, NOT_KEPT)) + 1 :]
     assert [outcome.reason for outcome in outcomes if isinstance(outcome, UndecodedBytes)] == [
@@ -249,7 +249,7 @@ def test_a_picture_that_was_not_kept_hides_no_message():
     (_, constants), (_, frame), reply, *_ = lockstep()
     source = LogSource(kinds()["testbed"], Side.OPERATOR, "a_bridge", {})
     connection = LoggedConnection(1, "tcp", "127.0.0.1:1000", "127.0.0.1:8000", 0)
-    decoder, outcomes = Decoder(source, is_stream=True), []
+    decoder, outcomes = Decoder(source, connection), []
     for side, data, omitted in (
         (Side.VEHICLE, constants, 0),
         (Side.VEHICLE, frame[:10], 0),

@@ -8,12 +8,12 @@ from typing import Any
 
 from drone_bridge.kind import Recorded, Side, load
 from drone_bridge.tools.wire.describing import describe
-from drone_bridge.tools.wire.log_file import LogEntry, LogSource
+from drone_bridge.tools.wire.log_file import LogEntry, LoggedConnection, LogSource
 from drone_bridge.wire import ConnectionClosed, LocalProtocolError, RemoteProtocolError
 
 #: Number of bytes kept before a violation.
 AROUND_BYTES = 4096
-NOT_KEPT, SOUGHT = "that were not kept", "before the next message"
+NOT_KEPT, SOUGHT, OF_VIDEO = "that were not kept", "before the next message", "of video"
 #: After missing bytes of a stream, a message begins where the other side has sent, or after such a pause, ns.
 PAUSE_NS = 20_000_000
 MAX_BEGIN = 100  # entries before the missing bytes
@@ -64,11 +64,10 @@ Outcome = DecodedMessage | Violation | UndecodedBytes
 class Decoder:
     """Decoder of the entries of one connection."""
 
-    def __init__(self, source: LogSource, *, is_stream: bool) -> None:
-        """Create the codecs. `is_stream`: whether entries are pieces of a stream, not datagrams."""
-        self._source = source
+    def __init__(self, source: LogSource, connection: LoggedConnection) -> None:
+        self._source, self._is_stream = source, connection.is_stream
+        self._is_conversation = connection.is_conversation
         self._ends: Recorded = load(source.kind.recorded)(source.kind, source.parameters)
-        self._is_stream = is_stream
         self._begin: list[LogEntry] = []  # up to the first missing bytes
         self._whole = 0  # number of these that end with a message
         self._is_cut = False
@@ -84,10 +83,12 @@ class Decoder:
         sender, last, self._last = entry.sender, self._last, entry
         if last and (last.sender is not sender or entry.time_ns > last.time_ns + PAUSE_NS):
             self._waiting.discard(sender)
-        if entry.omitted and (entry.is_gap or not self._is_stream):
+        if entry.omitted and (entry.is_gap or not (self._is_stream and self._is_conversation)):
             yield UndecodedBytes(sender, entry.omitted, NOT_KEPT)
             if self._is_stream:
                 self._restart(sender)
+        elif not self._is_conversation:
+            yield UndecodedBytes(sender, len(entry.data), OF_VIDEO)
         elif sender in self._broken | self._waiting:
             if size := len(entry.data) or entry.omitted:
                 yield UndecodedBytes(sender, size, *([SOUGHT] if sender in self._waiting else []))

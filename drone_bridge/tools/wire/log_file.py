@@ -38,7 +38,7 @@ TRANSPORTS = ("tcp", "udp", "serial")
 
 
 class LoggedConnection(NamedTuple):
-    """Stream, or datagrams by udp. Other transports than TRANSPORTS carry side data, such as video."""
+    """Stream, or datagrams by udp. Other transports than TRANSPORTS carry video."""
 
     number: int
     transport: str
@@ -52,7 +52,7 @@ class LoggedConnection(NamedTuple):
 
     @property
     def is_conversation(self) -> bool:
-        """Whether the connection carries the protocol's messages, not side data such as video."""
+        """Whether the connection carries the protocol's messages, not video."""
         return self.transport in TRANSPORTS
 
 

@@ -2,9 +2,10 @@
 """Replay of a wire log, which is the robot's end for a bridge. See docs/bags.md.
 
 Each piece that the robot sent is sent at its time, once the client has sent as many packets as before it in the log: a
-conversation that waits for an answer waits for ours. A client that falls behind is waited for PATIENCE_S. If it leaves,
-the log begins anew with the next one. That of a robot that sends datagrams first begins anew each PATIENCE_S until the
-first client has answered, and with one that is late.
+conversation that waits for an answer waits for ours. A client that falls behind is waited for PATIENCE_S, and not again
+before its next packet. If it leaves, the log begins anew with the next one. That of a robot that sends datagrams first
+begins anew each PATIENCE_S until the first client has answered, and with one that is late. Video, and streams beside
+datagrams, are for a client that is connected.
 """
 
 import argparse
@@ -82,6 +83,7 @@ class _ReplayedTalk:
     connection: LoggedConnection
     decoder: Decoder
     client: tuple[str, int] | None  # that listens
+    is_main: bool  # neither video nor a stream beside datagrams
     to: Any = None
     expected: list[str] = field(default_factory=list)  # packets of the recorded client
     heard: int = 0  # packets of the client of now
@@ -130,12 +132,12 @@ class Replay(Emulation):
 
     def _begin(self) -> None:
         """Begin with the first entry."""
-        self._next, self._began_s = 0, elapsed_s()
+        self._next, self._began_s, self._patience_s = 0, elapsed_s(), PATIENCE_S
         for talk in self._talks.values():
             if talk.connection.is_stream and talk.to and not talk.has_ended:
                 talk.link.disconnect(talk.to)
             talk.to, talk.heard, talk.excused, talk.has_ended = talk.client, 0, 0, False
-            talk.decoder = Decoder(self._source, is_stream=talk.connection.is_stream)
+            talk.decoder = Decoder(self._source, talk.connection)
 
     # The log.
 
@@ -144,10 +146,13 @@ class Replay(Emulation):
         for entry in entries:
             talk = self._talk_of(entry.connection)
             outcomes = list(talk.decoder.feed(entry))
+            is_lost = any(isinstance(each, UndecodedBytes) and each.reason in (NOT_KEPT, SOUGHT) for each in outcomes)
             if entry.sender is Side.OPERATOR:
                 talk.expected += map(_text, outcomes)
-            elif not any(isinstance(each, UndecodedBytes) and each.reason in (NOT_KEPT, SOUGHT) for each in outcomes):
-                yield entry, talk, len(talk.expected)
+            elif talk.is_main and not is_lost:
+                yield entry, talk, sum(len(each.expected) for each in self._joined(talk))
+            elif not talk.is_main and (entry.connection.is_stream or not is_lost):
+                yield entry._replace(omitted=0), talk, 0  # lost bytes end a stream
 
     def _ends(self, connection: LoggedConnection) -> tuple[Any, Any]:
         """Return transport and port of the vehicle, and those of the operator."""
@@ -158,13 +163,14 @@ class Replay(Emulation):
         """Return the conversation of a connection, and open its link. Raises LinkError."""
         vehicle, operator = self._ends(connection)
         is_stream, host = connection.is_stream, self._options.host
+        is_main = connection.is_conversation and is_stream is self._source.kind.is_stream
         is_asked = self._listens if is_stream else connection.number in self._asked
         place = vehicle if is_asked else operator
         if place not in self._links:
             if is_stream and self._options.pty:
                 link: Any = PseudoTerminal(self._options.pty, BAUD)
             elif is_stream and is_asked:
-                link = TcpPort(host, self._number(vehicle[1] if connection.transport == "tcp" else "", "port"))
+                link = TcpPort(host, self._number(vehicle[1] if connection.transport != "serial" else "", "port"))
             elif is_stream:
                 link = TcpPeer(host, self._number(operator[1]), print_retry, cancellation=self._cancellation)
             else:
@@ -172,12 +178,16 @@ class Replay(Emulation):
             self._links[place] = link
             self._stack.callback(link.close)
             print_event(f"listening on {self._options.pty or address_name(host, link.port)}")
-        key = connection.number if is_stream else place
+        key = connection.number if is_stream and is_main else place
         if key not in self._talks:
             client = None if is_stream else (host, self._number(operator[1]))
-            decoder = Decoder(self._source, is_stream=is_stream)
-            self._talks[key] = _ReplayedTalk(self._links[place], connection, decoder, client)
+            decoder = Decoder(self._source, connection)
+            self._talks[key] = _ReplayedTalk(self._links[place], connection, decoder, client, is_main)
         return self._talks[key]
+
+    def _joined(self, talk: _ReplayedTalk) -> list[_ReplayedTalk]:
+        """Return the conversations whose packets are counted together: a stream, or all datagrams."""
+        return [talk] if talk.connection.is_stream else [each for each in self._talks.values() if each.is_main]
 
     def _number(self, recorded: str, name: str = "") -> int:
         """Return the port of now for a recorded one: that of an option, by its parameter."""
@@ -190,22 +200,22 @@ class Replay(Emulation):
         while self._next < len(self._plan):
             entry, talk, packets = self._plan[self._next]
             since_s = (entry.time_ns - self._plan[0][0].time_ns) / 1e9 / self._options.rate
-            lacks = packets - talk.excused - talk.heard
+            heard = sum(each.heard for each in self._joined(talk))
+            lacks = packets - heard - sum(each.excused for each in self._joined(talk))
             if not talk.has_ended:
-                if now_s < self._began_s + since_s or talk.to is None:
+                if now_s < self._began_s + since_s or (talk.to is None and talk.is_main):
                     return
-                if lacks > 0 and not talk.heard:
+                if lacks > 0 and not heard:
                     is_early = now_s > self._began_s + since_s + PATIENCE_S  # the robot's first datagrams are lost
-                    if is_early and talk.client and not any(each.heard for each in self._talks.values()):
+                    if is_early and talk.client:
                         self._begin()
                     return
-                if lacks > 0 and now_s < self._began_s + since_s + PATIENCE_S:
+                if lacks > 0 and now_s < self._began_s + since_s + self._patience_s:
                     return
                 if lacks > 0:
-                    talk.excused += lacks
-                    print_event(
-                        f"The client has sent {talk.heard} packets, in the log {packets}: it is not waited for."
-                    )
+                    if self._patience_s:
+                        print_event(f"The client has sent {heard} packets, in the log {packets}: it is not waited for.")
+                    talk.excused, self._patience_s = talk.excused + lacks, 0.0
                 self._send(entry, talk)
             self._began_s, self._next = max(self._began_s, now_s - since_s), self._next + 1
             if self._next == len(self._plan):
@@ -220,15 +230,18 @@ class Replay(Emulation):
         if data or not talk.connection.is_stream:
             with contextlib.suppress(LinkError):
                 talk.link.send(data, to)
-        else:
-            talk.has_ended = True
+        elif talk.to:
             talk.link.disconnect(talk.to)
+            self._end(talk)
+
+    def _end(self, talk: _ReplayedTalk) -> None:
+        talk.has_ended, talk.to = talk.is_main, talk.to if talk.is_main else None
 
     def receive(self, link: Any, event: Any, now_s: float) -> None:
         """See Emulation."""
         talks = [each for each in self._talks.values() if each.link is link]
         if isinstance(event, Connected):
-            if self._next == len(self._plan):
+            if self._next == len(self._plan) and talks[0].is_main:
                 self._begin()
             free = [each for each in talks if each.to is None]
             if free:
@@ -238,8 +251,8 @@ class Replay(Emulation):
             return
         talk = next((each for each in talks if each.to == event.source or not each.connection.is_stream), None)
         if talk and isinstance(event, Disconnected):
-            talk.has_ended = True
-            if talk is talks[-1]:
+            self._end(talk)
+            if talk is talks[-1] and talk.is_main:
                 self._begin()
         elif talk:
             is_first = not any(each.heard for each in self._talks.values())
@@ -252,7 +265,7 @@ class Replay(Emulation):
     def _compare(self, talk: _ReplayedTalk, text: str) -> None:
         """Count a packet of the client, and report the first that differs from the recorded one."""
         recorded = talk.expected[talk.heard] if talk.heard < len(talk.expected) else ""
-        talk.heard += 1
+        talk.heard, self._patience_s = talk.heard + 1, PATIENCE_S
         if recorded and _TIMES.sub("", text) != _TIMES.sub("", recorded) and not talk.differs:
             talk.differs = True
             print_event(f"Packet {talk.heard} of the client differs: {text}; in the log: {recorded}")

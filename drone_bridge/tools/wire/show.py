@@ -64,10 +64,7 @@ class Lines:
             number = entry.connection.number
             if number not in self._decoders:
                 yield self._headline(entry.connection)
-                self._decoders[number] = Decoder(self._source, is_stream=entry.connection.is_stream)
-            if not entry.connection.is_conversation:
-                yield f"{self._head(self._time(entry), number, entry.sender)} {len(entry.data) or entry.omitted} bytes"
-                continue
+                self._decoders[number] = Decoder(self._source, entry.connection)
             for outcome in self._decoders[number].feed(entry):
                 head = self._head(self._time(entry), number, outcome.sender)
                 if isinstance(outcome, DecodedMessage):
