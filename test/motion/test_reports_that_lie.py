@@ -94,7 +94,7 @@ def test_a_rounded_velocity_is_not_doubted_in_a_fence():
 
 
 def test_a_wall_is_reported_and_left_slowly():
-    wall = at_wall("landing drone", 0.3, 0.0)
+    wall = at_wall("landing drone")
     assert wall.tilt < 0.4
     assert wall.said_s < 9.5
     assert wall.speed < 0.9
