@@ -101,13 +101,14 @@ def test_a_clone_without_its_python_advises_setup(built, shell, gone):
 
 
 @pytest.mark.parametrize("shell", SHELLS)
-def test_messages_that_are_newer_than_the_build_advise_make_setup(built, shell):
-    """As after `git pull`."""
-    (built / "srv").mkdir(exist_ok=True)
+@pytest.mark.parametrize("changed", ["srv", "setup.cfg"])
+def test_sources_that_are_newer_than_the_build_advise_make_setup(built, shell, changed):
+    """As after `git pull`: messages, and programs that were moved."""
+    (built / changed).mkdir(exist_ok=True)
     stamp = built / ".venv" / "drone_bridge_msgs.stamp"
     stamp.touch()
-    for age_s, error in ((-60.0, ""), (60.0, f"run 'make setup' in {built}.")):
-        os.utime(built / "srv", (stamp.stat().st_mtime + age_s,) * 2)
+    for age_s, error in ((60.0, f"run 'make setup' in {built}."), (-60.0, "")):
+        os.utime(built / changed, (stamp.stat().st_mtime + age_s,) * 2)
         output, said = activate(built, shell)
         assert (output, said[-len(error) :] if error else said) == (str(built / ".venv"), error)
 
