@@ -159,8 +159,14 @@ class Graph:
         """Start a player that publishes on these topics. Return what it leaves out, after a look at the graph."""
         own = [SimpleNamespace(topic_name=name) for name in names]
         self.publishers += own
+
+        def destroy(publisher):
+            own.remove(publisher)
+            self.publishers.remove(publisher)
+
         node = SimpleNamespace(
             publishers=own,
+            destroy_publisher=destroy,
             get_fully_qualified_name=lambda: "/player",
             get_service_names_and_types=list,
             get_subscriptions_info_by_topic=lambda name: [],
@@ -192,6 +198,8 @@ class TestLiveTopics:
             clock.now_s += 1.0
             assert second() == {"/odom"}
             assert first() == set(), "it was there before"
+        left = [each.topic_name for each in graph.publishers]
+        assert sorted(left) == ["/imu/data", "/odom", "/odom", "/scan"], "a live node would warn of the second /odom"
 
     def test_a_player_that_does_not_wait_sees_an_earlier_one_later(self, monkeypatch):
         clock = SimpleNamespace(now_s=0.0)

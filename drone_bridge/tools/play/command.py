@@ -62,9 +62,10 @@ def _play(bag: "BagReader", options: argparse.Namespace) -> int:
             print(f"drone-bridge play: '{options.bag}' has nothing to play.", file=sys.stderr)
             return 1
         live = LiveTopics(node, _guarded(publishers, options), _print)
+        guarded = {topic: GuardedPublisher(publisher, live) for topic, publisher in publishers.items()}
         player = Player(
             bag,
-            {topic: GuardedPublisher(publisher, live) for topic, publisher in publishers.items()},
+            guarded,
             [topic for topic in topics if is_latched(topic)],
             span,
             rate=options.rate,
@@ -74,7 +75,7 @@ def _play(bag: "BagReader", options: argparse.Namespace) -> int:
         handle_stop_signals(player.stop)
         if not player.wait(options.delay):
             return 0
-        played = [topic for topic, publisher in publishers.items() if live.allows(publisher.topic_name) and topic.count]
+        played = [topic for topic, publisher in guarded.items() if live.allows(publisher.topic_name) and topic.count]
         if not played:
             print(f"drone-bridge play: '{options.bag}' has nothing else to play.", file=sys.stderr)
             return 1
@@ -84,8 +85,9 @@ def _play(bag: "BagReader", options: argparse.Namespace) -> int:
         _print(f"Playing {topics_text}, {span.seconds:.1f} s, at {options.rate:g} times the recorded speed.")
         with Keys(player, span):
             player.play(options.loop)
-        for publisher in publishers.values():
-            wait_for_delivery(publisher)
+        for topic in played:
+            if live.allows(guarded[topic].topic_name):
+                wait_for_delivery(publishers[topic])
         return 0
     finally:
         shut_down_ros()

@@ -3,8 +3,8 @@
 
 A recorded command would move the vehicle that subscribes to its topic, and a recorded measurement would be mixed with
 those of the node that publishes on its topic. Such topics are left out, also those of nodes that start while the
-recording is played. Of several players, which all have the same name, the first one goes on: a player leaves out topics
-of others only when it starts.
+recording is played: their publishers are destroyed, for a live node would warn of them. Of several players, which all
+have the same name, the first one goes on: a player leaves out topics of others only when it starts.
 """
 
 import time
@@ -59,6 +59,8 @@ class LiveTopics:
         self._yields &= time.monotonic() < self._discovered_at
         for reason, names in found.items():
             self._left_out.update(names)
+            for publisher in [each for each in self._node.publishers if each.topic_name in names]:
+                self._node.destroy_publisher(publisher)
             self._report(
                 f"Left out, as {reason}: {', '.join(names)}. To play them all the same, use --topics or --remap."
             )
@@ -81,10 +83,11 @@ class GuardedPublisher:
 
     def __init__(self, publisher: "Publisher[Any]", live: LiveTopics) -> None:
         self._publisher, self._live = publisher, live
+        self.topic_name = publisher.topic_name  # also once it is destroyed
 
     def publish(self, message: Any) -> None:
         """Publish a message, unless its topic is left out."""
-        if self._live.allows(self._publisher.topic_name):
+        if self._live.allows(self.topic_name):
             self._publisher.publish(message)
 
 
