@@ -54,7 +54,8 @@ class OperatorCommand:
         if silent_s <= timeout_s:
             self.due_s = min(next_due(self.due_s, 1 / self.rate, now_s), self._commanded_s + timeout_s + _AFTER_S)
             return [Publish(self._command)]
-        return self._ended(Note(OPERATORS_LOST, f"{operator} was silent for {silent_s:.1f} s: zero was commanded."))
+        sentence = f"{operator} was silent for {silent_s:.1f} s: zero was commanded (command_timeout)."
+        return self._ended(Note(OPERATORS_LOST, sentence))
 
     def resume(self, operator: str, now_s: float) -> Actions:
         """End a command that is stale after a stall of this process. This does not count as silence of `operator`."""

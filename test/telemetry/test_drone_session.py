@@ -66,7 +66,7 @@ def test_command_is_published_then_repeated_and_ends_in_one_neutral(talk):
     actions = talk.run(60.0)
     assert published(actions) == [DroneCommand()]
     (lost,) = notes(actions, OPERATORS_LOST)
-    assert lost.startswith("127.0.0.1:5555 was silent for 0.5 s")
+    assert lost == "127.0.0.1:5555 was silent for 0.5 s: zero was commanded (command_timeout)."
 
 
 def test_an_operator_that_leaves_after_neutral_is_not_lost(talk):
