@@ -13,6 +13,7 @@ from twists import twist
 from drone_bridge.motion.tilted_drone import Shares
 from drone_bridge.msg import CommandAxes
 from drone_bridge.ros.commands.velocity_messages import velocity_from_twist
+from drone_bridge.ros.node.protocol_node import ProtocolNode
 from drone_bridge.ros.servers import velocity_publisher
 from drone_bridge.ros.servers.neutral_repeater import NeutralRepeater
 from drone_bridge.ros.servers.velocity_publisher import VelocityPublisher
@@ -88,6 +89,18 @@ def unknown(node):
     word = NeutralRepeater(node, (publisher,), lambda: (publisher, Twist()))
     node.activate()
     return word
+
+
+def test_the_last_command_is_delivered_before_the_link_has_ended(node):
+    waited = []
+
+    def publisher(name):
+        fields = {"topic_name": f"/{name}", "msg_type": Twist, "wait_for_all_acked": lambda _: waited.append(name)}
+        return SimpleNamespace(**fields)
+
+    NeutralRepeater(node, (publisher("cmd_vel"), publisher("cmd_axes")), lambda: None)
+    ProtocolNode.link_ended(node)
+    assert waited == ["cmd_vel", "cmd_axes"]
 
 
 @pytest.fixture

@@ -175,11 +175,9 @@ class DroneGuiServer(ProtocolNode):
             self._video.start(self.parameters["host"], self._session.controllers)
 
     def link_ended(self) -> None:
-        """Wait for the delivery of the last command."""
-        super().link_ended()
         if self._video:
             self._video.stop()
-        self._velocities.wait_for_delivery()
+        super().link_ended()
 
     # Commands of the operators, on the link's thread.
 

@@ -113,10 +113,6 @@ class RobotClassServer(ProtocolNode):
         )
         return self._session
 
-    def link_ended(self) -> None:
-        super().link_ended()
-        self._velocities.wait_for_delivery()
-
     def publish_event(self, message: Command) -> None:
         if isinstance(message, BodyVelocity):
             self._velocities.publish(message, Shares(), self.decided_s)

@@ -25,7 +25,7 @@ import threading
 import time
 import traceback
 from abc import abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -56,7 +56,7 @@ from drone_bridge.ros.node.topic_faults import TopicFaults
 from drone_bridge.ros.node.transform_watch import WatchedTransforms
 from drone_bridge.ros.process import log_pipe
 from drone_bridge.ros.process.name_lock import NAMES, NameTakenError
-from drone_bridge.ros.publishers import PUBLISHER_ERRORS, has_subscribers
+from drone_bridge.ros.publishers import PUBLISHER_ERRORS, has_subscribers, wait_for_delivery
 from drone_bridge.ros.qos import latched
 from drone_bridge.ros.ticker import Ticker
 from drone_bridge.ros.time import time_from_nanoseconds
@@ -136,6 +136,8 @@ class ProtocolNode(ConfiguredNode):
     open_state = "connected"
     #: Queue of commands for the loop's thread.
     intake: Intake | None = None
+    #: Publishers of a server's commands.
+    command_publishers: Sequence[Any] = ()
     #: Whether the lifecycle has ended, and with it the process.
     is_finalized = False
 
@@ -204,7 +206,9 @@ class ProtocolNode(ConfiguredNode):
         """Start what runs beside the link. Raises LinkError or ValueError if it can't start, as `make_session`."""
 
     def link_ended(self) -> None:
-        """Clean up after the end of the link."""
+        """Wait for the delivery of the last command, and clean up, after the end of the link."""
+        for publisher in self.command_publishers:
+            wait_for_delivery(publisher)
 
     # The lifecycle.
 

@@ -61,7 +61,7 @@ class NeutralRepeater:
             publishers: publishers of commands, on topics of COMMAND_TOPICS, perhaps remapped.
             neutral: returns the neutral command with its publisher, or None if it is not known yet.
         """
-        self._node = node
+        self._node, node.command_publishers = node, publishers
         self._neutral = neutral
         self._lock = threading.Lock()  # so that no repeat follows a newer command
         # Time since which the neutral command is the newest, or None.

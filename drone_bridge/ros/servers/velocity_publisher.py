@@ -15,7 +15,6 @@ from drone_bridge.ros.commands.cmd_vel_type import CmdVelPublisher, followers
 from drone_bridge.ros.commands.command_axes import axes_from_shares
 from drone_bridge.ros.commands.velocity_messages import twist_from_velocity
 from drone_bridge.ros.node.protocol_node import COMMANDS, ProtocolNode
-from drone_bridge.ros.publishers import wait_for_delivery
 from drone_bridge.ros.servers.neutral_repeater import NeutralRepeater
 
 _DEPTH = 10
@@ -55,11 +54,6 @@ class VelocityPublisher:
         self._moves = velocity != STILL or shares != Shares()
         self._repeater.publish(*self._message(velocity, shares), decided_s)
         self._node.report.counts[COMMANDS] += 1
-
-    def wait_for_delivery(self) -> None:
-        """Wait until the last command was delivered. Call this before a shutdown of ROS."""
-        for publisher in self._publishers:
-            wait_for_delivery(publisher)
 
     def _select_topic(self) -> None:
         """Select the topic by its subscribers. After a change, the former topic gets zero."""

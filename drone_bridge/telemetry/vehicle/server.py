@@ -236,11 +236,6 @@ class TelemetryServer(ProtocolNode):
         )
         return self._session
 
-    def link_ended(self) -> None:
-        """Wait for the delivery of the last command."""
-        super().link_ended()
-        self._velocities.wait_for_delivery()
-
     # Events of the session, on the link's thread.
 
     def publish_event(self, message: DroneCommand | RoverTelemetry) -> None:

@@ -21,7 +21,6 @@ from drone_bridge.ros.commands.velocity_messages import twist_from_velocity
 from drone_bridge.ros.node.program import run
 from drone_bridge.ros.node.protocol_node import COMMANDS, ProtocolNode
 from drone_bridge.ros.node.simulated_time import is_time_simulated
-from drone_bridge.ros.publishers import wait_for_delivery
 from drone_bridge.ros.qos import latched
 from drone_bridge.ros.servers.bridge_watch import BridgeWatch
 from drone_bridge.ros.servers.neutral_repeater import NeutralRepeater
@@ -132,10 +131,8 @@ class SimulatorServer(ProtocolNode):
         return self._session
 
     def link_ended(self) -> None:
-        """Wait until the last command has been delivered."""
-        super().link_ended()
         self._session = None
-        wait_for_delivery(self._commands)
+        super().link_ended()
 
     # Requests of clients, on the loop's thread.
 

@@ -15,7 +15,6 @@ from drone_bridge.net.clock import elapsed_s
 from drone_bridge.ros.commands.cmd_vel_type import CmdVelPublisher, followers
 from drone_bridge.ros.commands.velocity_messages import twist_from_velocity
 from drone_bridge.ros.node.protocol_node import ProtocolNode
-from drone_bridge.ros.publishers import wait_for_delivery
 from drone_bridge.ros.qos import newest
 from drone_bridge.ros.servers.neutral_repeater import NeutralRepeater
 from drone_bridge.ros.time import time_from_nanoseconds
@@ -88,11 +87,6 @@ class CommandPublisher:
         """Publish the neutral command, and start repeating it."""
         self._neutral_frame = self._drone.frame  # frames after this one are answered by an autopilot
         self._repeater.publish_neutral(*(self._neutral(topic) or ()))
-
-    def wait_for_delivery(self) -> None:
-        """Wait for the delivery of the last command, as ROS may be shut down next."""
-        for publisher in self._publishers.values():
-            wait_for_delivery(publisher)
 
     # The neutral command, on any thread.
 

@@ -126,10 +126,8 @@ class TestbedServer(ProtocolNode):
         return self._session
 
     def link_ended(self) -> None:
-        """Wait for the delivery of the last command."""
-        super().link_ended()
         self._session = None
-        self._commands.wait_for_delivery()
+        super().link_ended()
 
     # Events of the session, on the link's thread.
 
