@@ -48,7 +48,8 @@ def run_program(name: str, program: Program, options: argparse.Namespace) -> int
         if isinstance(error, LinkInUseError):
             given = {each.replace("_", "-"): value for each, value in vars(options).items()}
             error.advise(given, "--{}", name * getattr(options, "ends_launch", False))
-        _print(f"{name}: {error}", sys.stderr)
+        said = f"{error.filename}: {error.strerror}." if isinstance(error, OSError) and error.filename else error
+        _print(f"{name}: {said}", sys.stderr)
         return CANNOT_START
 
 

@@ -223,14 +223,15 @@ DRIVER, ROBOT = ("10.0.0.2", 40000), ("10.0.0.1", 25600)
 
 @pytest.mark.parametrize("is_cut", [False, True])
 @pytest.mark.parametrize("container", [dpkt.pcap, dpkt.pcapng])
-def test_a_capture_of_tcp_may_begin_late_and_has_repeated_segments(container, is_cut, tmp_path):
+def test_a_capture_of_tcp_may_begin_late_with_repeated_and_late_segments(container, is_cut, tmp_path):
     ours, theirs = (data for _, data in ROBOTS)
     begin = 2**32 - 20  # the numbers wrap
     frames = (
         [] if is_cut else [frame(DRIVER, ROBOT, begin - 1, flags=dpkt.tcp.TH_SYN), frame(ROBOT, DRIVER, 99, flags=0x12)]
     )
     frames += [frame(DRIVER, ROBOT, begin, ours[:10])]
-    frames += [frame(DRIVER, ROBOT, begin + 5, ours[5:30]), frame(DRIVER, ROBOT, begin + 30, ours[30:])]
+    frames += [frame(DRIVER, ROBOT, begin + 5, ours[5:20]), frame(DRIVER, ROBOT, begin + 30, ours[30:])]
+    frames += [frame(DRIVER, ROBOT, begin + 20, ours[20:25]), frame(DRIVER, ROBOT, begin + 25, ours[25:30])]
     frames += [frame(DRIVER, ROBOT, begin, ours[:10]), frame(ROBOT, DRIVER, 100, theirs[:200])]
     frames += [frame(ROBOT, DRIVER, 300, theirs[200:]), frame(ROBOT, DRIVER, 100 + len(theirs), flags=0x11)]
     with (tmp_path / "robot.pcap").open("wb") as file:
@@ -251,6 +252,7 @@ def test_what_can_not_be_replayed_is_refused_with_a_sentence(tmp_path, capsys):
         (["kobuki", f"--replay={path}"], "is of robot, not of kobuki"),
         (["robot", "--replay", str(path), "--port", "0"], "sent nothing"),
         (["robot", "--replay", __file__], "neither a wire log nor a capture"),
+        (["robot", "--replay", str(tmp_path / "none")], f"emulate: {tmp_path / 'none'}: No such file or directory."),
     ):
         assert drone_bridge(["emulate", *words]) == 2
         assert sentence in capsys.readouterr().err

@@ -117,6 +117,8 @@ class Replay(Emulation):
         self._plan = list(self._planned(entries))
         if not self._plan:
             raise WireError(f"The robot has sent nothing in {options.replay}.")
+        if lost := sum(each.omitted for each in entries if each.sender is Side.VEHICLE and each.is_gap):
+            print_event(f"{lost} bytes that the robot sent are not in the log, nor the messages with them.")
         asked_s = (each.time_ns / 1e9 for each in entries if each.sender is Side.OPERATOR)
         #: Time from the robot's first data to the recorded client's, s.
         self._asked_s = (next(asked_s, math.inf) - self._plan[0][0].time_ns / 1e9) / options.rate
