@@ -127,15 +127,6 @@ class Home:
             node = lambda: node_of(kind, self.programs, self.graph, self.log, parameter_overrides=parameters)  # noqa: E731
             self.programs.run(lambda: node().start())
 
-    def stall_programs(self, seconds):
-        self.programs.stall(seconds)
-
-    def nature_s(self):
-        return self.life.now_s - self.nature.began_s
-
-    def why(self):
-        return f"told {self.vehicle.told}, vehicle on: {self.vehicle.is_on}"
-
     def log(self, level, line):
         """Keep a line of a node's log."""
         if "Traceback" in line:

@@ -69,11 +69,10 @@ class Invariants:
 
     def fenced(self):
         """A vehicle whose odometry was never disturbed stays in its fence."""
-        home, motion = self._home, self._home.vehicle.motion
+        home = self._home
         if not home.vehicle.fence_m or not home.vehicle.has_odometry or home.nature.began_s > -math.inf:
             return None
-        motion.advance()
-        away = math.hypot(motion.x, motion.y)
+        away = math.hypot(*home.vehicle.place)
         return away > home.vehicle.fence_m + BEYOND_M and f"{away:.2f} m from the start"
 
     def neutral(self):
@@ -112,9 +111,8 @@ class Invariants:
 
     def _is_deep_inside(self, speed):
         """Return whether a vehicle whose odometry was never disturbed has no reason yet to brake before its fence."""
-        home, motion = self._home, self._home.vehicle.motion
-        motion.advance()
-        left_m = home.vehicle.fence_m - math.hypot(motion.x, motion.y) - BEYOND_M
+        home = self._home
+        left_m = home.vehicle.fence_m - math.hypot(*home.vehicle.place) - BEYOND_M
         return home.nature.began_s == -math.inf and left_m > speed + speed**2
 
     def bounded(self):
@@ -165,10 +163,9 @@ class Invariants:
     def connected(self):
         if not self.is_calm:
             return None
-        report = self._home.bridge.report
-        return (
-            "" if report.is_open and not report.is_silent else f"{self._home.bridge.report.state!r}: {self._home.why()}"
-        )
+        report, vehicle = self._home.bridge.report, self._home.vehicle
+        is_told = f"{report.state!r}: told {vehicle.told}, vehicle on: {vehicle.is_on}"
+        return "" if report.is_open and not report.is_silent else is_told
 
     def healthy(self):
         """No condition without a cause, and none is missing."""
@@ -180,7 +177,8 @@ class Invariants:
         wanted, for_s = home.intent.wanted()
         if home.bridge_up_s < 3.0:
             return None
-        if not home.vehicle.is_on and home.nature_s() > home.vehicle.RECONNECTS_S and home.bridge.report.is_open:
+        off_s = 0.0 if home.vehicle.is_on else self._life.now_s - home.nature.began_s
+        if off_s > home.vehicle.RECONNECTS_S and home.bridge.report.is_open:
             is_told = home.bridge.report.is_silent or "navdata" in conditions
             return "" if is_told else "connected with a vehicle that is switched off"
         if home.intent.held_for_s > 2.0 and "hold" not in conditions:

@@ -82,7 +82,7 @@ class Nature:
 
     def stall_programs(self):
         seconds = self._rng.choice((0.5, 3.0))
-        self._home.stall_programs(seconds)
+        self._home.programs.stall(seconds)
         yield seconds
 
     def stall_device(self):

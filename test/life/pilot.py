@@ -58,7 +58,8 @@ class Pilot:
         goes = name in ("go_to", "follow_path")
         if is_success and goes and runs not in (0, self._home.bridge_runs):
             self._life.fault("goals are true", f"{name} {fields}: {message!r}, but its bridge was started anew")
-        is_calm = self._home.nature.calm_s - (self._life.now_s - began_s) > self._home.vehicle.RECONNECTS_S
+        vehicle, calm_s = self._home.vehicle, self._home.nature.calm_s - (self._life.now_s - began_s)
+        is_calm = calm_s > max(vehicle.RECONNECTS_S, vehicle.ANSWERS_S)
         is_calm = is_calm and self._home.intent.held is False and not goal.is_cancel_requested
         if (is_fair if name == "take_off" else goes and self._is_free()) and is_calm and not is_success:
             self._life.fault("goals succeed", f"{name} {fields}: {message!r}")

@@ -15,7 +15,7 @@ FULL, REPORTED_S = (4.0, 4.0, 2.0, 2.0), 5.0
 
 class TelloVehicle(ClassVehicle, FlyingVehicle):
     robot, flies_by_goals, has_last_words, controller = Tello, False, True, FlyingVehicle.controller
-    watchdog_s, unattended_s, QUANTUM, HEIGHT_M = 15.0, 15.0, 0.03, 0.6
+    watchdog_s, unattended_s, QUANTUM, HEIGHT_M, ANSWERS_S = 15.0, 15.0, 0.03, 0.6, 40.0
     SERVICES = {name: name.encode() for name in ("takeoff", "land", "emergency")}  # noqa: RUF012
     STANDING, LANDING = ("standing",), ("landing",)
     speeds, turns = (-1.0, -0.3, 0.1, 0.5), (-1.2, 0.1, 0.7)
@@ -36,12 +36,16 @@ class TelloVehicle(ClassVehicle, FlyingVehicle):
         return self.world.body.phase
 
     @property
+    def place(self):
+        return self.world.body.x, self.world.body.y
+
+    @property
     def height(self):
         return self.world.body.z
 
     @property
     def speed(self):
-        return math.hypot(*super().body()[:3])
+        return 0.0 if self.phase == "falling" else math.hypot(*super().body()[:3])
 
     def body(self):
         return super().body() if self._followed_s > 3.0 else None

@@ -71,6 +71,8 @@ class Vehicle:
     WIRE, HOVERS = None, False
     #: Calm time after which it is connected and drives, s, and the silence after which it stops by itself.
     RECONNECTS_S, watchdog_s = 15.0, math.inf
+    #: Time for which an answer may be taken for that of an earlier request, whose own one was lost, s.
+    ANSWERS_S = 0.0
     #: Time without a command after which a drone lands, s, and whether it stands.
     unattended_s, stands, height = math.inf, True, 0.0
     #: Lag of the emulated vehicle's velocity, s.
@@ -111,10 +113,6 @@ class Vehicle:
         """Decode what arrives at the vehicle. Call `tell` with each velocity."""
         raise NotImplementedError
 
-    def text(self, data):
-        """Return what people can read of a packet."""
-        return repr(data)[:80]
-
     def forget(self, source):
         """Handle the end of a connection, at which some vehicles stop."""
 
@@ -140,6 +138,12 @@ class Vehicle:
     def restless(self):
         """Return how a drone moves that nobody commands, or ""."""
         return ""
+
+    @property
+    def place(self):
+        """Where it is, from its start, m: by what it was told, unless that is only a bound of its speed."""
+        self.motion.advance()
+        return self.motion.x, self.motion.y
 
     @property
     def rests(self):
@@ -203,10 +207,9 @@ class Vehicle:
             return
         if isinstance(event, ReceivedData):
             self.packets += 1
-            before = self.told_s, self.told
+            before = self.told
             self.hear(event.data, event.source)
-            self.wire_log.append(
-                (self.life.lived_s, f"{self.told}" if self.told != before[1] else self.text(event.data))
-            )
+            text = f"{self.told}" if self.told != before else repr(event.data)[:80]
+            self.wire_log.append((self.life.lived_s, text))
         elif isinstance(event, Disconnected | Connected):
             self.forget(event.source)

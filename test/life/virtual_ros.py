@@ -4,7 +4,6 @@
 `class LifeBridge(RobotBridge, VirtualNode)` is the real bridge: VirtualNode stands between it and rclpy's class.
 """
 
-import math
 from collections import defaultdict, deque
 from types import SimpleNamespace
 
@@ -449,11 +448,3 @@ def node_of(kind, process, graph, log, **options):
     """Create a real node of a class, in a process. `log` gets the level and the line of what it logs."""
     own = {"process": process, "graph": graph, "log": staticmethod(log)}
     return type(kind.__name__, (kind, VirtualNode), own)(**options)
-
-
-def seconds_of(message_stamp):
-    """Return the time of a stamp, by the life's clock."""
-    return message_stamp.sec + message_stamp.nanosec / 1e9 - 1_800_000_000.0
-
-
-assert math.inf > TRAVEL_S

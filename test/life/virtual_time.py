@@ -35,7 +35,7 @@ class VirtualTime:
     def __init__(self, seed):
         self.seed, self.now_s, self.rng = seed, START_S, random.Random(seed)
         self._heap, self._order = [], itertools.count()
-        self.events, self.is_over = 0, False
+        self.is_over = False
         #: Shortest period of what is periodic, s: 0, or longer while nobody does anything and nothing moves.
         self.drowsy_s = 0.0
         #: Called by `finish`.
@@ -70,7 +70,6 @@ class VirtualTime:
         end_s = self.now_s + seconds
         while self._heap and self._heap[0][0] <= end_s and not self.is_over:
             self.now_s, _, call = heapq.heappop(self._heap)
-            self.events += 1
             call()
         self.now_s = max(self.now_s, end_s)
 
