@@ -33,6 +33,7 @@ import importlib
 import operator
 import sys
 import threading
+import traceback
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -306,7 +307,11 @@ def _loaded() -> tuple[Mapping[str, ProtocolKind], Mapping[str, str]]:
                 raise ValueError(f"its name is {kind.name!r} and must be that of its entry point, {entry.name!r}")
         except BaseException as error:  # another package's module may raise any, and Ctrl-C ends a long import
             failures[entry.name] = f"{entry.value}: {type(error).__name__}: {' '.join(str(error).split())}"
-            if entry.dist:  # a robot whose folder was moved or removed is still registered
+            file = f"{entry.module.rpartition('.')[2]}.py"
+            lines = [at.lineno for at in traceback.extract_tb(error.__traceback__) if at.filename.endswith(file)]
+            if lines:
+                failures[entry.name] += f" ({file}, line {lines[-1]})"
+            elif entry.dist and not isinstance(error, SyntaxError):  # its folder was moved or removed: still registered
                 failures[entry.name] += f" (install its folder again, or run 'pip uninstall {entry.dist.name}')"
             warnings.warn(f"The protocol {entry.name!r} could not be loaded: {failures[entry.name]}", stacklevel=4)
             continue

@@ -112,6 +112,19 @@ def test_an_entry_point_replaces_our_robot_of_its_name_also_if_it_fails(monkeypa
         assert "described by my_tello" in text
         assert "described by drone_bridge.robots.create2" in text
     assert "pioneer can't be loaded" in told
+    assert info.main(["pioneer"]) == 1
+    assert not capsys.readouterr().err, "it is no bag that does not exist"
+
+
+@pytest.mark.parametrize("text", ["\nx = SPEED\n", "\nclass Broken(:\n"])
+def test_a_mistake_in_a_class_is_placed_and_is_not_installed_again(monkeypatch, tmp_path, text):
+    (tmp_path / "my_rover.py").write_text(text)
+    monkeypatch.syspath_prepend(tmp_path)
+    entry = EntryPoint("my_rover", "my_rover:MyRover", kind.ENTRY_POINTS)._for(SimpleNamespace(name="my_rover_robot"))
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [entry])
+    with pytest.warns(UserWarning, match="my_rover"):
+        _, failures = kind._loaded.__wrapped__()
+    assert failures["my_rover"].endswith(" (my_rover.py, line 2)")
 
 
 @pytest.mark.parametrize(("pause_s", "is_named"), [(0.0, False), (0.5, True)])

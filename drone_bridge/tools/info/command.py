@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from drone_bridge.kind import kinds
+from drone_bridge.kind import kinds, unloadable
 from drone_bridge.tools.columns import in_columns
 from drone_bridge.tools.command_parser import CommandParser
 
@@ -62,6 +62,8 @@ def main(argv: Sequence[str]) -> int:
     if not is_bag and (kind := kinds().get(str(options.bag))):
         print(f"{kind.name}: {kind.summary}, described by {kind.module}")
         return 0
+    if not is_bag and str(options.bag) in unloadable():  # a warning gave the reason
+        return 1
     from drone_bridge.tools.bags.bag import run_on_bag
 
     return run_on_bag("info", options.bag, print_info)
