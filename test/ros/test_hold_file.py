@@ -11,6 +11,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from patience import TIMEOUT_S
 from plain_node import PlainNode
 from std_srvs.srv import SetBool
 
@@ -283,7 +284,7 @@ def test_each_run_has_an_id_and_reports_a_hold_that_it_has_inherited():
     first = Node()
     first.wish("7")
     assert not first.statuses[-1].is_inherited
-    first.hold._writer.wait(10.0)
+    first.hold._writer.wait(TIMEOUT_S)
     second = Node()
     assert (second.statuses[-1].held, second.statuses[-1].is_inherited, second.statuses[-1].wish) == (True, True, "")
     assert second.statuses[-1].run != first.statuses[-1].run
@@ -306,7 +307,7 @@ def test_a_slow_disk_delays_only_the_response(monkeypatch):
     assert "still being written" in node.call(False)
     node.call(True)
     may_write.set()
-    assert node.hold._writer.wait(10.0)
+    assert node.hold._writer.wait(TIMEOUT_S)
     assert Node().hold.is_held
 
 
@@ -339,7 +340,7 @@ def test_the_end_of_a_node_waits_for_its_file(monkeypatch):
     write, is_ending = HoldFile.write, threading.Event()
 
     def write_at_the_end(file, reason):
-        is_ending.wait(10.0)
+        is_ending.wait(TIMEOUT_S)
         write(file, reason)
 
     monkeypatch.setattr(HoldFile, "write", write_at_the_end)
@@ -406,7 +407,7 @@ def test_an_absent_file_releases_no_hold_that_a_person_has_requested(unreadable,
         node.call(True)
     else:
         node.hold._read = lambda: (node.call(True) and "", "")
-    node.hold._writer.wait(10.0)
+    node.hold._writer.wait(TIMEOUT_S)
     unreadable.rmdir()
     node.hold.poll_files()
     assert node.hold.is_held
@@ -458,7 +459,7 @@ def test_a_wish_in_a_file_holds_from_the_first_moment(wish_file, name):
     assert node.hold.is_held
     status = node.statuses[-1]
     assert (status.held, status.wish, status.reason, status.is_inherited) == (True, "7", "Anne pressed STOP", False)
-    node.hold._writer.wait(10.0)
+    node.hold._writer.wait(TIMEOUT_S)
     assert kept() == "Anne pressed STOP"
 
 
@@ -505,7 +506,7 @@ def test_between_reads_a_look_reads_files_if_the_folder_has_changed(wish_file, h
     node, folder = Node(), home / "held"
     for time_s, name, is_held in ((100, "/d1", True), (100, "/d1/bridge", False), (101, "/d2", True)):
         node.call(False)
-        node.hold._writer.wait(10.0)
+        node.hold._writer.wait(TIMEOUT_S)
         os.utime(folder, (99, 99))
         node.hold.poll_files()
         wish_file.write([FiledWish(name, str(time_s), ""), FiledWish("/d1", f"{time_s}{name}", "")])

@@ -316,7 +316,7 @@ def test_a_slow_disk_costs_the_newest_messages_and_they_are_counted(tmp_path):
     writer = BackgroundWriter(bag, pytest.fail, 5 * (len(data) + MESSAGE_OVERHEAD))
     taken = [writer.put(topic, number, number, data) for number in range(8)]
     bag.go_on.set()
-    writer.close(5)
+    writer.close(TIMEOUT_S)
     assert taken == [True] * 5 + [False] * 3
     assert [time for _, time, _ in messages_in(tmp_path / "flight")] == list(range(5))
     assert topic.received - bag.count(topic) == 3
@@ -350,7 +350,7 @@ def test_errors_other_than_the_disks_are_raised_at_the_end(tmp_path, monkeypatch
     writer.put(make_topic(), 1, 1, string_cdr("x"))
     assert failed.wait(TIMEOUT_S)
     with pytest.raises(ZeroDivisionError):
-        writer.close(5)
+        writer.close(TIMEOUT_S)
     assert messages_in(tmp_path / "flight") == []
 
 
