@@ -144,8 +144,10 @@ def test_damaged_file_is_shown_or_refused_with_a_sentence(write, tmp_path, capsy
     whole = log_of(write, "robot").read_bytes()
     for offset in range(0, len(whole), 8):
         (tmp_path / "damaged.mcap").write_bytes(whole[:offset] + b"\xff" * 8 + whole[offset + 8 :])
-        status, _, errors = show(capsys, tmp_path / "damaged.mcap")
-        assert (status, errors) == (0, "") or (status == 2 and len(errors.splitlines()) == 1)
+        (tmp_path / "cut.mcap").write_bytes(whole[:offset])
+        for name in ("damaged", "cut"):
+            status, lines, errors = show(capsys, tmp_path / f"{name}.mcap")
+            assert (status, errors, bool(lines)) == (0, "", True) or (status, len(errors.splitlines())) == (2, 1)
 
 
 @pytest.mark.parametrize(

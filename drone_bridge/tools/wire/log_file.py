@@ -96,8 +96,6 @@ class LogFile:
                 self._channels[record.id] = record.topic
             elif isinstance(record, Message):
                 yield from self._take(record)
-        if not self._connections:
-            raise WireError(f"{self._path} holds no data: nothing was sent, or only its beginning is there.")
 
     def _find_source(self) -> LogSource:
         for record in self._records:

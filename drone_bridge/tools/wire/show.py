@@ -39,6 +39,8 @@ def main(argv: Sequence[str]) -> int:
             lines, entries = Lines(log.source), log.entries()
             for line in lines.raw(entries, options.bytes) if options.raw else lines.decoded(entries):
                 print(line, flush=options.follow)
+            if lines.start_ns is None:
+                raise WireError(f"{options.file} holds no data: nothing was sent, or only its beginning is there.")
             sys.stdout.flush()
     except WireError as error:
         print(error, file=sys.stderr)
@@ -55,7 +57,8 @@ class Lines:
     def __init__(self, source: LogSource) -> None:
         self._source = source
         self._width = max(len(source.role(side)) for side in Side)
-        self._start_ns: int | None = None  # time of the first entry
+        #: Time of the first entry.
+        self.start_ns: int | None = None
         self._decoders: dict[int, Decoder] = {}  # by number of the connection
 
     def decoded(self, entries: Iterator[LogEntry]) -> Iterator[str]:
@@ -108,9 +111,9 @@ class Lines:
 
     def _time(self, entry: LogEntry) -> str:
         """Return the time since the first entry, s."""
-        if self._start_ns is None:
-            self._start_ns = entry.time_ns
-        return f"{(entry.time_ns - self._start_ns) / _NANOSECONDS:.6f}"
+        if self.start_ns is None:
+            self.start_ns = entry.time_ns
+        return f"{(entry.time_ns - self.start_ns) / _NANOSECONDS:.6f}"
 
 
 def _around(found: Violation) -> Iterator[str]:
