@@ -18,7 +18,7 @@ from collections.abc import Callable
 from drone_bridge.ar_drone.cameras import UVLC_WORK
 from drone_bridge.ardrone.codec import WAKE_UP, Frame, FrameType, PaveReader, VideoCodec
 from drone_bridge.net.clock import elapsed_s
-from drone_bridge.net.connector import RECEIVED, SENT, MakeTap, Tap
+from drone_bridge.net.connector import RECEIVED, SENT, MakeTap, no_log
 from drone_bridge.pictures.source import H264, NOTHING, ReadResult, VideoFrame
 from drone_bridge.pictures.video_port import VIDEO
 from drone_bridge.wire.addresses import peer_name
@@ -65,8 +65,8 @@ class DroneVideo:
         """
         self._host, self._port, self._version = host, port, version
         self._camera, self._is_ready, self._is_emergency = camera, is_ready, is_emergency
-        self._wire_log = wire_log
-        self._tap: Tap | None = None
+        self._wire_log = wire_log or no_log
+        self._tap = no_log("", "", "")
         self._socket: socket.socket | None = None
         self._is_stream = True  # over TCP
         self._reader = PaveReader()
@@ -130,13 +130,11 @@ class DroneVideo:
         if self._socket.connect_ex((host, self._port)) not in (0, errno.EINPROGRESS):
             self.close()
             return
-        if self._wire_log:
-            ends = peer_name(self._socket.getsockname()), peer_name((host, self._port))
-            self._tap = self._wire_log(STREAM if self._is_stream else VIDEO, *ends)
+        ends = peer_name(self._socket.getsockname()), peer_name((host, self._port))
+        self._tap = self._wire_log(STREAM if self._is_stream else VIDEO, *ends)
         if not self._is_stream:
             self._socket.send(WAKE_UP)
-            if self._tap:
-                self._tap(SENT, WAKE_UP)
+            self._tap(SENT, WAKE_UP)
 
     def _read_stream(self, most_bytes: int) -> list[VideoFrame]:
         frames: list[VideoFrame] = []
@@ -164,8 +162,7 @@ class DroneVideo:
             return None
         try:
             data = self._socket.recv(most_bytes)
-            if self._tap:
-                self._tap(RECEIVED, data)
+            self._tap(RECEIVED, data)
             return data
         except (BlockingIOError, InterruptedError):
             return None

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from drone_bridge.ardrone.codec import CONNECT, CONTROL, NAVDATA
-from drone_bridge.net.connector import RECEIVED, LinkError, MakeTap, Selectable, Tap
+from drone_bridge.net.connector import RECEIVED, LinkError, MakeTap, Selectable, no_log
 from drone_bridge.net.datagram_link import DatagramPeer
 from drone_bridge.net.link_loop import ReceivedData
 from drone_bridge.wire.addresses import peer_name
@@ -35,7 +35,7 @@ class DronePeer(DatagramPeer):
         super().__init__(host, commands, on_failure, wire_log)
         self._navdata = DatagramPeer(host, navdata, on_failure, wire_log)
         self._control: socket.socket | None = None
-        self._control_tap: Tap | None = None
+        self._control_tap = no_log("", "", "")
 
     def open(self) -> None:
         """See Link."""
@@ -82,7 +82,7 @@ class DronePeer(DatagramPeer):
         self._control.setblocking(False)
         if self._control.connect_ex((self.peer_host, self._control_port)) not in (0, errno.EINPROGRESS):
             self._close_control()
-        elif self._wire_log:
+        else:
             own, peer = self._control.getsockname(), (self.peer_host, self._control_port)
             self._control_tap = self._wire_log("tcp", peer_name(own), peer_name(peer))
 
@@ -91,8 +91,7 @@ class DronePeer(DatagramPeer):
             return b""
         try:
             chunk = self._control.recv(CHUNK_BYTES)
-            if self._control_tap:
-                self._control_tap(RECEIVED, chunk)
+            self._control_tap(RECEIVED, chunk)
             if chunk:
                 return chunk
         except (BlockingIOError, InterruptedError):
@@ -106,4 +105,4 @@ class DronePeer(DatagramPeer):
         if self._control:
             with contextlib.suppress(OSError):
                 self._control.close()
-        self._control = self._control_tap = None
+        self._control = None

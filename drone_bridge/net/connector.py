@@ -104,6 +104,11 @@ class Tap(Protocol):
 MakeTap = Callable[[str, str, str], Tap]
 
 
+def no_log(transport: str, own: str, peer: str) -> Tap:
+    """Return a tap that logs nothing."""
+    return lambda direction, data, who="": None
+
+
 # Interruptible waiting.
 
 

@@ -27,6 +27,7 @@ from drone_bridge.net.connector import (
     MakeTap,
     Selectable,
     Tap,
+    no_log,
 )
 from drone_bridge.net.datagram_sockets import LONGEST_DELAY_S, MAX_DATAGRAM_BYTES, bound_socket, claim, ipv4_first
 from drone_bridge.net.last_words import Outlet
@@ -40,7 +41,7 @@ class _SocketReader:
     def __init__(self) -> None:
         self._buffer = memoryview(bytearray(MAX_DATAGRAM_BYTES))
 
-    def read(self, opened: socket.socket, peer: str, tap: Tap | None) -> ReceivedData | None:
+    def read(self, opened: socket.socket, peer: str, tap: Tap) -> ReceivedData | None:
         """Return the next datagram, None if there is none. Raises LinkRefusedError and LinkError."""
         try:
             size, source = opened.recvfrom_into(self._buffer)
@@ -51,8 +52,7 @@ class _SocketReader:
         except OSError as error:
             raise LinkError(f"Receiving from {peer} failed: {error.strerror}.") from error
         data = bytes(self._buffer[:size])
-        if tap:
-            tap(RECEIVED, data, peer_name(source))
+        tap(RECEIVED, data, peer_name(source))
         return ReceivedData(data, source)
 
 
@@ -70,7 +70,7 @@ class DatagramPort:
             raise
         self._socket.setblocking(False)
         self._reader = _SocketReader()
-        self._tap = wire_log("udp", peer_name(self._socket.getsockname()), "") if wire_log else None
+        self._tap = (wire_log or no_log)("udp", peer_name(self._socket.getsockname()), "")
 
     @property
     def port(self) -> int:
@@ -101,8 +101,7 @@ class DatagramPort:
             self._socket.sendto(data, to)
         except OSError as error:
             raise LinkError(f"Sending to {peer_name(to)} failed: {error.strerror}.") from error
-        if self._tap:
-            self._tap(SENT, data, peer_name(to))
+        self._tap(SENT, data, peer_name(to))
 
     def outlet_to(self, to: Any) -> Outlet | None:
         """See OutletLink."""
@@ -147,13 +146,13 @@ class DatagramPeer(Connector):
     ) -> None:
         """`on_failure` gets the error of each failed attempt to open, and the delay until the next one, s."""
         super().__init__(host, port, on_failure, Backoff(longest_s=LONGEST_DELAY_S), cancellation)
-        self._wire_log = wire_log
+        self._wire_log = wire_log or no_log
         self._name = address_name(host, port)
         self._socket: socket.socket | None = None
         #: The peer's socket address, once it is known.
         self.address: Any = None
         self._reader = _SocketReader()
-        self._tap: Tap | None = None
+        self._tap = no_log("", "", "")
         self._failing_since_s = math.inf  # when sending began to fail
         self._is_numeric = _is_numeric(host)
         self._look_up_at_s = math.inf
@@ -172,8 +171,7 @@ class DatagramPeer(Connector):
         self.heard()
         self._socket.setblocking(False)
         self._name = peer_name(self.address)
-        if self._wire_log:
-            self._tap = self._wire_log("udp", peer_name(self._socket.getsockname()), self._name)
+        self._tap = self._wire_log("udp", peer_name(self._socket.getsockname()), self._name)
 
     @property
     def peer(self) -> str:
@@ -260,8 +258,7 @@ class DatagramPeer(Connector):
     def _send(self, opened: socket.socket, data: bytes | memoryview) -> None:
         self._put(opened, data)
         self._failing_since_s = math.inf
-        if self._tap:
-            self._tap(SENT, data, self._name)
+        self._tap(SENT, data, self._name)
 
     def _put(self, opened: socket.socket, data: bytes | memoryview) -> None:
         opened.send(data)

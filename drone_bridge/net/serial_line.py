@@ -33,7 +33,7 @@ from drone_bridge.net.connector import (
     MakeTap,
     RetryingLink,
     Selectable,
-    Tap,
+    no_log,
 )
 from drone_bridge.net.file_users import users_of
 from drone_bridge.net.last_words import Outlet
@@ -91,14 +91,14 @@ class SerialLine(RetryingLink):
         Raises ValueError for a baud rate that the system does not support.
         """
         super().__init__(on_failure, cancellation=cancellation)
-        self._path, self._wire_log = path, wire_log
+        self._path, self._wire_log = path, wire_log or no_log
         speed = getattr(termios, f"B{baud}", None)
         if speed is None:
             raise ValueError(f"baud is {baud} but must be one of those that serial lines have, such as 115200.")
         self._speed: int = speed
         self._max_backlog = STALE_S * baud / BITS_PER_BYTE
         self._device: _Device | None = None
-        self._tap: Tap | None = None
+        self._tap = no_log("", "", "")
         self._is_new = False
         self._unsent = SendQueue()
         self._dropped = 0  # packets since the last report
@@ -106,7 +106,7 @@ class SerialLine(RetryingLink):
     def open(self) -> None:
         """Open the device, with retries. Raises LinkCancelledError."""
         self._device, self._is_new = self._retried(self._opened), True
-        self._tap = self._wire_log("serial", self._path, self._path) if self._wire_log else None
+        self._tap = self._wire_log("serial", self._path, self._path)
 
     def files(self) -> Sequence[Selectable]:
         return (self._device,) if self._device else ()
@@ -129,8 +129,7 @@ class SerialLine(RetryingLink):
         if reason:
             self._close_device()
             return Disconnected(self._path, f"{self._path} can't be used any more: {reason}.")
-        if self._tap:
-            self._tap(RECEIVED, data)
+        self._tap(RECEIVED, data)
         return ReceivedData(data, self._path)
 
     def outlet_to(self, to: Any) -> Outlet | None:
@@ -156,8 +155,7 @@ class SerialLine(RetryingLink):
         self._unsent.put(bytes(data), rest, since_s=elapsed_s(), until_s=until_s, decided=decided)
         with contextlib.suppress(OSError):  # reported by the next read
             self._flush()
-        if self._tap:
-            self._tap(SENT, data)
+        self._tap(SENT, data)
         if dropped := self._dropped:
             self._dropped = 0
             raise LinkError(f"{self._path} is too slow or stalled: {dropped} stale packets were dropped.")
@@ -234,8 +232,7 @@ class SerialLine(RetryingLink):
                 fcntl.flock(self._device.descriptor, fcntl.LOCK_UN)
                 fcntl.ioctl(self._device.descriptor, termios.TIOCNXCL)
             os.close(self._device.descriptor)
-            if self._tap:
-                self._tap(RECEIVED, b"")
+            self._tap(RECEIVED, b"")
         self._device = None
         self._unsent.clear()
         self._dropped = 0

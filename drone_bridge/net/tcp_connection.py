@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from drone_bridge.net import tcp
 from drone_bridge.net.clock import elapsed_s
-from drone_bridge.net.connector import RECEIVED, SENT, LinkError, MakeTap, reason
+from drone_bridge.net.connector import RECEIVED, SENT, LinkError, MakeTap, no_log, reason
 from drone_bridge.net.last_words import Outlet
 from drone_bridge.net.link_loop import FilledBuffer, ReceivedData
 from drone_bridge.net.send_queue import SendQueue
@@ -85,7 +85,7 @@ class TcpConnection:
             raise
         self._socket, self._chunk_bytes, self._memory = connected, options.chunk_bytes, options.memory
         self._quickacks = options.acknowledges_at_once and hasattr(socket, "TCP_QUICKACK")
-        self._tap = wire_log("tcp", own, self.peer.name) if wire_log else None
+        self._tap = (wire_log or no_log)("tcp", own, self.peer.name)
         self.unsent = SendQueue()
         self._dropped = 0
         self._failure = ""  # of sending
@@ -116,9 +116,8 @@ class TcpConnection:
             return None
         except OSError as error:
             raise LinkError(f"The connection to {self.peer} was lost: {reason(error)}.") from error
-        if self._tap:
-            for part in _parts(buffers, count) if count and buffers else (data,):
-                self._tap(RECEIVED, part)
+        for part in _parts(buffers, count) if count and buffers else (data,):
+            self._tap(RECEIVED, part)
         if not count:
             if self._failure:
                 raise LinkError(f"The connection to {self.peer} was lost: {self._failure}.")
@@ -156,8 +155,7 @@ class TcpConnection:
                 self._failure = reason(error)
                 self.unsent.clear()
                 return
-            if self._tap:
-                self._tap(SENT, data[:count])
+            self._tap(SENT, data[:count])
             self.unsent.written(count)
             if count < len(data):
                 return  # before the rest is written, the loop looks for a stall, in which the child completes it
@@ -180,8 +178,7 @@ class TcpConnection:
                 self._is_shut = True
             for _ in range(_MAX_DRAINS):
                 data = self._socket.recv(_DRAIN_BYTES)
-                if self._tap:
-                    self._tap(RECEIVED, data)
+                self._tap(RECEIVED, data)
                 if not data:
                     self.has_ended = True
                     return not self.unsent.pieces
