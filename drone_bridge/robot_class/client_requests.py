@@ -2,23 +2,7 @@
 """ClientRequests: which requests to a robot are sent, when, and which answer of the robot is whose. Pure.
 
 A request moves the robot unless it is declared not to. To land, to cut the motors (ENDS_FLIGHT) and to end a motion
-ends something: that is always accepted. The first row of the table that applies decides:
-
-| event | request | situation | then | answer |
-|---|---|---|---|---|
-| called | any | no link | refuse | No robot is connected. |
-| called | moves, other | silence | refuse | {peer} is not connected yet, or silent. |
-| called | any | stale | refuse | The request is stale: the bridge was suspended meanwhile. Call again. |
-| called | moves, other | pending | refuse | {name} is already pending. |
-| called | moves | unproven | refuse | {peer} gets neutral until a report of it is decoded: \
-none was since it was greeted. |
-| called | moves | disobeys | refuse | {disobeys} |
-| called | moves, other | an answer is outstanding | wait |  |
-| called | ends | pending | repeat | {name} was called again. |
-| called | any | any | send |  |
-| its turn | moves | hold | refuse | {name} had to wait, and was not sent. Please call again. |
-| its turn | any | stale | refuse | {name} had to wait, and was not sent. Please call again. |
-| its turn | any | any | send |  |
+ends something: that is always accepted. The first row of ROWS that applies decides.
 
 A request is sent once, and once more at each further call if it is repeated, as datagrams get lost. Its outcome is the
 robot's answer within `timeout_s`, or that it was sent. From a robot that is declared to answer each packet, answers are
@@ -48,11 +32,9 @@ LAND_S = 1.0
 #: Sentences: the outcome of a request without an answer that is certainly its own.
 UNANSWERED = "The robot did not answer, or perhaps another packet."
 UNKNOWN = "It is unknown whether it executes {}."
-
-
 STALE = "The request is stale: the bridge was suspended meanwhile. Call again."
 UNSENT = "{name} had to wait, and was not sent. Please call again."
-#: Event, requests, situation, what is done, and the answer.
+#: Event, kinds of requests, situation, what is done, and the answer.
 ROWS = (
     ("called", "any", "no link", "refuse", "No robot is connected."),
     ("called", "moves, other", "silence", "refuse", "{peer} is not connected yet, or silent."),
@@ -108,15 +90,15 @@ class ClientRequests:
     def on(self, event: str, request: Request, found: set[str], now_s: float, until_s: float, **facts: str) -> Actions:
         """Handle a request by the row that applies. Its Outcome follows now or later.
 
-        `found` are the situations but "pending", `until_s` is when it expires, `facts` are for answers. It is sent
-        after the `stop` of the one before if it moves the robot.
+        `found` are the situations, `until_s` is when it expires, `facts` are for answers. It is sent after the `stop`
+        of the one before if it moves the robot.
         """
         name, sender, earlier = request.name, self._sender, self.asked.get(request.name)
         robot = sender.end.robot
         asked, ends = robot.all_requests[name], name in robot.always_accepted
         moves = asked.moves and not ends
         kind = "ends" if ends else "moves" if moves else "other"
-        then, answer = row_of(event, kind, found | ({"pending"} if earlier else set()))
+        then, answer = row_of(event, kind, found)
         refused = Outcome(request, False, answer.format(name=name, **facts))
         given_up_s = now_s + (asked.timeout_s or EMERGENCY_AGE_S)
         if then != "refuse" and (asked.timeout_s or robot.answered):

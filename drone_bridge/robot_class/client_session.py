@@ -241,6 +241,7 @@ class RobotClassOperatorSession(Session):
             "no link": not self.has_peer,
             "silence": self.state != CONNECTED or (reports(self.reports.robot) and self.received_s is None),
             "stale": now_s > until_s,
+            "pending": request.name in self.requests.asked,
             "unproven": self.reports.is_unproven(),
             "disobeys": bool(disobeys),
             "an answer is outstanding": self._is_busy(now_s),

@@ -4,13 +4,21 @@
 import itertools
 
 import pytest
-from robot_class_talk import ClientTalk, data_of
+from robot_class_talk import ClientTalk, outcomes
+from session_talk import sent
 from test_answers import Vacuum
 
-from drone_bridge.robot_class import client_requests, client_session, obedience
+from drone_bridge.robot_class import client_session, obedience
 from drone_bridge.robot_class.client_requests import row_of
+from drone_bridge.session.arbiter import Rank
 
-SITUATIONS = sorted({situation for _, _, situation, _, _ in client_requests.ROWS} - {"any"})
+#: Situations in which a request is refused when it is called, and others.
+REFUSALS = {
+    "ends": {"no link", "stale"},
+    "other": {"no link", "stale", "silence", "pending"},
+    "moves": {"no link", "stale", "silence", "pending", "unproven", "disobeys"},
+}
+OTHERS = {"an answer is outstanding", "hold"}
 
 
 def states(each):
@@ -22,7 +30,6 @@ SHOWN = {
         (event, states(before), then, {None: "as before", True: "yes"}.get(is_open, "no"))
         for event, (before, then, is_open) in client_session.ROWS.items()
     ],
-    client_requests: list(client_requests.ROWS),
     obedience: [
         (", ".join(each for each in row if row[each] == then), event, then)
         for event, row in obedience.ROWS.items()
@@ -38,20 +45,30 @@ def test_the_docstrings_have_the_rows(module):
     assert rows[-len(SHOWN[module]) :] == SHOWN[module]
 
 
-def test_what_ends_something_is_sent_at_once_but_without_a_link_or_when_stale():
-    for found in (each for size in (1, 2, 3) for each in itertools.combinations(SITUATIONS, size)):
-        is_refused = row_of("called", "ends", found)[0] not in ("send", "repeat")
-        assert is_refused == ("no link" in found or "stale" in found)
-        others = [row_of("called", each, found)[0] for each in ("moves", "other")]
-        assert not is_refused or others == ["refuse", "refuse"]
+@pytest.mark.parametrize("kind", REFUSALS)
+def test_requests_are_sent_but_in_these_situations(kind):
+    situations = sorted(REFUSALS["moves"] | OTHERS)
+    for found in (set(each) for size in range(4) for each in itertools.combinations(situations, size)):
+        is_pending, is_busy = (
+            kind == "ends" and "pending" in found,
+            kind != "ends" and "an answer is outstanding" in found,
+        )
+        then = "repeat" if is_pending else "wait" if is_busy else "send"
+        assert row_of("called", kind, found)[0] == ("refuse" if found & REFUSALS[kind] else then)
+        is_void = "stale" in found or (kind == "moves" and "hold" in found)
+        assert row_of("its turn", kind, found)[0] == ("refuse" if is_void else "send")
 
 
-def test_a_request_that_has_waited_is_sent_once():
+def test_what_has_waited_on_hold_is_sent_once_but_no_motion():
     talk = ClientTalk(Vacuum)
     talk.connect(b"ok\n")
-    assert data_of(talk.ask("beep")) == [], "the rest of neutral is not answered yet"
+    talk.rank = Rank.HOLD
+    assert talk.ask("clean") == talk.ask("beep") == [], "the rest of neutral is not answered yet"
     answers = [b"1\n", *[b"ok\n", b"1\n"] * 9]
-    assert data_of([each for data in answers for each in (*talk.hear(data), *talk.run(0.2))]).count(b"beep\n") == 1
+    actions = [each for data in answers for each in (*talk.hear(data), *talk.run(0.2))]
+    assert [each.request for each in sent(actions) if each.data == b"beep\n"] == [None], "its answer decides"
+    refusal = "clean had to wait, and was not sent. Please call again."
+    assert outcomes(actions) == [("clean", False, refusal), ("beep", True, "ok")]
 
 
 def test_disobedience_is_found_once_until_the_robot_is_greeted_again():

@@ -89,6 +89,14 @@ def test_the_answer_to_what_ends_a_motion_is_no_outcome(is_answered, way):
     assert are_outcomes.index(True) == (is_answered and way == "hold")
 
 
+def test_a_repeat_of_what_ends_a_motion_is_sent_before_the_next_motion():
+    talk = connected(CleanerByDatagrams)
+    talk.ask("clean")
+    talk.rank = Rank.HOLD
+    assert talk.sends(0.05).count(b"safe\n") == 1
+    assert data_of(talk.ask("clean")) == [b"safe\n", b"clean\n"]
+
+
 def test_last_words_end_a_motion_by_request(cleaning):
     words = cleaning.session.last_words()
     assert words.neutral == (b"safe\n", b"v 0\n")

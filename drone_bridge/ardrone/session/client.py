@@ -144,14 +144,14 @@ class ArdroneClientSession(Session):
         return [Note(UNHEARD, f"{sentence} Still asking for navdata.", is_ongoing=True, is_usual_at_start=True)]
 
     def lost(self, now_s: float) -> Actions:
-        self._close(WAITING, now_s)
+        self._close(WAITING)
         self._forget(now_s)
         self._packets.send(codec.Pcmd())
         self.requests.refuse("The link was lost before the drone has shown it.")
         return self._taken(now_s)
 
     def end(self, now_s: float) -> Actions:
-        self._close(CLOSED, now_s)
+        self._close(CLOSED)
         self._final_left = FINAL_REPEATS
         self.requests.refuse("The link was closed before the drone has shown it.")
         actions = self._final(now_s)
@@ -166,7 +166,7 @@ class ArdroneClientSession(Session):
         self._packets.due_s = math.inf if self.is_over else now_s + FINAL_GAP_S
         return self._taken(now_s)
 
-    def _close(self, state: str, now_s: float) -> None:
+    def _close(self, state: str) -> None:
         self.state, self.is_open = state, False
         self._packets.due_s = self.watch.due_s = math.inf
 

@@ -25,7 +25,6 @@ from drone_bridge.programs.options import one_of
 from drone_bridge.programs.plan import Plan
 from drone_bridge.programs.program import print_event, run_program
 from drone_bridge.programs.script import PlannedCommands, Script
-from drone_bridge.session.arbiter import Decision
 from drone_bridge.session.node_parameters import NodeParameters
 from drone_bridge.testbed.codec import DEFAULT_PORT, AngleUnit, AttitudeLayout, AutopilotConnection, Constants
 from drone_bridge.testbed.session.autopilot import AutopilotSession
@@ -47,13 +46,13 @@ class PlanOfFrames(PlannedCommands):
         self.within_maxima, self._first_s = flight.within_maxima, math.nan
         return flight
 
-    def decide(self, now_s: float) -> Decision[Any]:
+    def stamp(self, _: Any) -> None:
+        """Command the leg at the time of a frame that has just been measured."""
         if self.newest and (time_s := self.newest.time_s) is not None:
             self._first_s = time_s if math.isnan(self._first_s) else self._first_s
             self.elapsed_s = time_s - self._first_s
         leg = self._plan.leg_at(self.elapsed_s)
         self.velocity = BodyVelocity(leg.forward, leg.left, leg.up, turn=leg.turn)
-        return super().decide(now_s)
 
 
 class AutopilotScript(Script):
@@ -75,7 +74,7 @@ def operate(options: argparse.Namespace, cancellation: Cancellation, _: contextl
         wish,
         partial(AutopilotConnection, options.layout, AngleUnit.DEGREES),
         wish.make_flight,
-        lambda frame: None,
+        wish.stamp,
         NodeParameters(),
         feedback=wish.make_feedback(),
         is_lockstep=False,
