@@ -284,7 +284,7 @@ class Invariants:
         """Few lines of log, and fewer in a calm minute without acts."""
         number, self._logged = sum(self._home.line_counts.values()) - self._logged, sum(self._home.line_counts.values())
         is_idle = min(self._life.now_s - self._home.acts.newest_s, self._home.nature.calm_s) > 120.0
-        most = 1 if is_idle else 60
+        most = (4 if "battery" in self._home.vehicle.conditions() else 1) if is_idle else 60  # it becomes low by itself
         return number > most and f"{number} lines in a minute: {self._home.line_counts.most_common(3)}"
 
     def bounded_memory(self):
