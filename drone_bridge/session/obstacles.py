@@ -85,7 +85,7 @@ class Obstacle(Enum):
     GROUNDED = "the drone is on the ground", "take off first: press Take off on the page, or call take_off"
     LANDING = "it lands {when}, as {cause}: {prevention}", "keep clear of it"
     UNABLE_TO_LAND = "it has to land and can't be commanded to, {reason}", "land it by hand"
-    BATTERY = "the battery has less than {charge} left (limits.low_battery)", "land, or charge it"
+    BATTERY = "the battery has less than {charge} left (limits.low_battery)", "charge it, and land first if it flies"
     UNREPORTED = (
         "{limits} the vehicle's {missing}, not reported so far: it gets no velocities",
         "set the limit to 0 for a vehicle that never reports it",
