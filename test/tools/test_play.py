@@ -14,6 +14,7 @@ from std_msgs.msg import Int32, String
 from std_srvs.srv import SetBool
 from written_bags import offer, write_bag
 
+from drone_bridge.ros.commands.cmd_vel_type import UNKNOWN_NODE
 from drone_bridge.tools.bags.bag import BagReader
 from drone_bridge.tools.cli import main
 from drone_bridge.tools.info.command import topic_rates
@@ -153,7 +154,7 @@ class Graph:
     """Graph with the publishers of players, as the node of each player sees it."""
 
     def __init__(self):
-        self.publishers = []
+        self.publishers, self.said = [], []
 
     def player(self, *names):
         """Start a player that publishes on these topics. Return what it leaves out, after a look at the graph."""
@@ -171,12 +172,12 @@ class Graph:
             get_service_names_and_types=list,
             get_subscriptions_info_by_topic=lambda name: [],
             get_publishers_info_by_topic=lambda name: [
-                SimpleNamespace(node_namespace="/", node_name="player")
+                SimpleNamespace(node_namespace="/", node_name=getattr(each, "node_name", "player"))
                 for each in self.publishers
                 if each.topic_name == name
             ],
         )
-        topics = live.LiveTopics(node, names, lambda sentence: None)
+        topics = live.LiveTopics(node, names, self.said.append)
 
         def left_out():
             topics.refresh()
@@ -211,6 +212,12 @@ class TestLiveTopics:
         graph.publishers += earlier  # discovered
         clock.now_s = 1.0
         assert left_out() == {"/odom"}
+
+    def test_a_node_whose_name_is_not_discovered_yet_is_a_new_one(self):
+        graph = Graph()
+        graph.publishers.append(SimpleNamespace(topic_name="/odom", node_name=UNKNOWN_NODE))
+        assert graph.player("/odom")() == {"/odom"}
+        assert graph.said[0].startswith("Left out, as a new node publishes them now: /odom.")
 
 
 class TestBag:

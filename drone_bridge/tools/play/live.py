@@ -14,6 +14,7 @@ from typing import Any
 from rclpy.node import Node, TopicEndpointInfo
 from rclpy.publisher import Publisher
 
+from drone_bridge.ros.commands.cmd_vel_type import UNKNOWN_NODE
 from drone_bridge.ros.hold.hold_services import HoldServices, node_of
 
 LOOK_PERIOD_S = 1.0
@@ -92,4 +93,6 @@ class GuardedPublisher:
 
 
 def _nodes(endpoints: Iterable[TopicEndpointInfo]) -> Iterator[str]:
-    return (f"{each.node_namespace.rstrip('/')}/{each.node_name}" for each in endpoints)
+    for each in endpoints:
+        is_new = each.node_name == UNKNOWN_NODE
+        yield "a new node" if is_new else f"{each.node_namespace.rstrip('/')}/{each.node_name}"
