@@ -177,7 +177,10 @@ def test_an_edge_is_approached_without_alternating_commands(report_every):
 
 def test_a_fence_is_published_with_its_corners_around_the_start():
     assert Stood().limits.fence == []
-    (x, y, _), corners = Stood.START, Stood(fence_radius=5.0).limits.fence
+    stood = Stood((4.0, 0.0, 0.0), fence_radius=5.0)
+    stood.observed.restart()  # it stays where it is, when the link is a new one
+    stood.observed.measured(0.0, (stood.START[0] + 4.5, *stood.START[1:]))
+    (x, y, _), corners = Stood.START, stood.limits.fence
     assert [math.hypot(a - x, b - y) for a, b in corners] == pytest.approx([5.0] * len(corners))
     assert corners[0] == (x + 5.0, y)
     assert corners[1][1] > y  # counterclockwise
