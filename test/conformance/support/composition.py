@@ -13,6 +13,7 @@ from processes import Process
 from ros_session import wait_until
 
 INTERRUPTED = 128 + signal.SIGINT
+_BUSY = r"stall|has just resumed|has not reported its motion for 0\.\d s"
 RUNNER = (sys.executable, Path(__file__).with_name("patient_runner.py"))
 
 
@@ -24,7 +25,7 @@ def launch(launch_file, *, env=None, **arguments):
 
 def warnings_in(lines):
     """Return the lines with a warning, but for those about a busy machine."""
-    return [line for line in lines if "[WARN]" in line and not re.search("stall|has just resumed", line)]
+    return [line for line in lines if "[WARN]" in line and not re.search(_BUSY, line)]
 
 
 class Composition(Process):
