@@ -298,6 +298,12 @@ def test_a_stop_is_immediate_and_other_velocities_wait_for_answers(talk):
     talk.command(STOPPED)
     talk.run(2 * PERIOD_S)
     assert talk.velocities()[count:] == [SET[STOPPED]]
+    talk.is_silent = False
+    talk.reconnect()  # nothing is awaited from before
+    talk.step()
+    talk.command(EAST)
+    talk.run(PERIOD_S)
+    assert talk.velocities()[-1] == SET[EAST]
 
 
 def test_velocities_are_sent_while_an_answer_is_pending(talk):
