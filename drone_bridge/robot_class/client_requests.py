@@ -40,6 +40,7 @@ ROWS = (
     ("called", "moves, other", "silence", "refuse", "{peer} is not connected yet, or silent."),
     ("called", "any", "stale", "refuse", STALE),
     ("called", "moves, other", "pending", "refuse", "{name} is already pending."),
+    ("called", "moves", "landing", "refuse", "land is pending."),  # else answers may come in another order
     ("called", "moves", "unproven", "refuse", UNPROVEN),
     ("called", "moves", "disobeys", "refuse", "{disobeys}"),
     ("called", "moves, other", "an answer is outstanding", "wait", ""),

@@ -435,11 +435,12 @@ def test_a_drone_that_nobody_commands_lands_after_its_first_report_of_flight():
     unlimited.flew(True, 1.0)
     assert unlimited.landing_cause(1e6) is None
     limits = Limits(LimitParameters(land_unattended=5.0), ObservedMotion(lambda: 0.0))
-    assert not limits.flies
+    assert not (limits.flies or limits.is_grounded)  # nothing is known yet
     assert limits.landing_cause(1e6) is None
     limits.flew(True, 1.0)
     limits.flew(True, 3.0)
     assert limits.flies
+    assert not limits.is_grounded
     assert [limits.landing_cause(now_s) for now_s in (5.875, 6.0)] == [None, Cause.UNATTENDED]
     assert [limits.landing_cause(now_s, 2.0) for now_s in (6.875, 7.0)] == [None, Cause.UNATTENDED]
     limits.start(62.875)
@@ -449,6 +450,7 @@ def test_a_drone_that_nobody_commands_lands_after_its_first_report_of_flight():
     limits.flew(True, 64.0)
     limits.flew(False, 65.0)
     assert not limits.flies
+    assert limits.is_grounded
 
 
 def test_a_vehicle_that_reports_positions_may_not_return_by_a_model():

@@ -16,7 +16,7 @@ from drone_bridge.session.arbiter import Rank
 REFUSALS = {
     "ends": {"no link", "stale"},
     "other": {"no link", "stale", "silence", "pending"},
-    "moves": {"no link", "stale", "silence", "pending", "unproven", "disobeys"},
+    "moves": {"no link", "stale", "silence", "pending", "landing", "unproven", "disobeys"},
 }
 OTHERS = {"an answer is outstanding", "hold"}
 

@@ -700,6 +700,13 @@ def test_requests_are_sent_once_and_answered_in_order(flying):
     assert outcomes(flying.hear(b"ok")) == [("takeoff", False, refusal), ("land", True, "ok")]
 
 
+def test_a_takeoff_is_refused_until_the_landing_is_answered(flying):
+    flying.ask("land")
+    assert outcomes(flying.ask("takeoff")) == [("takeoff", False, "land is pending.")]
+    flying.hear(b"ok")
+    assert data_of(flying.ask("takeoff")) == [b"takeoff"]
+
+
 def test_a_request_without_an_answer_or_a_link_and_a_stale_one_fail(flying):
     flying.session.fresh_since_s = flying.now_s
     assert outcomes(flying.ask("takeoff", 0.0))[0][1] is False
@@ -782,6 +789,7 @@ def test_requests_but_land_are_refused_until_the_robot_is_heard(when, request):
     assert not sent(refused)
     assert [is_success for _, is_success, _ in outcomes(refused)] == [False]
     assert data_of(talk.ask("land")) == [b"land"]
+    talk.hear(b"ok")
     talk.hear(b"ok")
     assert data_of(talk.ask("takeoff")) == [b"takeoff"]
 
