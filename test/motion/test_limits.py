@@ -435,7 +435,8 @@ def test_a_drone_that_nobody_commands_lands_after_its_first_report_of_flight():
     unlimited.flew(True, 1.0)
     assert unlimited.landing_cause(1e6) is None
     limits = Limits(LimitParameters(land_unattended=5.0), ObservedMotion(lambda: 0.0))
-    assert not (limits.flies or limits.is_grounded)  # nothing is known yet
+    assert not limits.flies
+    assert not limits.is_grounded
     assert limits.landing_cause(1e6) is None
     limits.flew(True, 1.0)
     limits.flew(True, 3.0)
