@@ -11,8 +11,9 @@ from drone_bridge.motion.vectors import Triple
 
 #: Drift with velocities of a downward camera, as a share of the distance so far.
 DRIFT = 0.1
-#: Longest gap between two velocities that is integrated. The motion in a longer gap is unknown, s.
-LONGEST_GAP_S = 0.5
+#: Longest gap between two velocities that is integrated. The motion in a longer gap is unknown, s. In the plane, it is
+#: longer: a robot may report once per second.
+LONGEST_GAP_S, LONGEST_GAP_IN_PLANE_S = 0.5, 3.0
 #: Assumed maximum speed in such a gap, m/s.
 GREATEST_SPEED = 5.0
 #: Turn rate above which a heading leaps, rad/s.
@@ -44,6 +45,7 @@ class DeadReckoning:
         `in_plane`: height, roll and pitch are 0 until one is reported, and yaw is integrated until it is.
         """
         self._drift, self._pose, self._in_plane = drift, PlanarPose(), in_plane
+        self._longest_gap_s = LONGEST_GAP_IN_PLANE_S if in_plane else LONGEST_GAP_S
         self._reported: set[str] = set()
         self._distance = 0.0  # m
         self._gap_variance = 0.0  # m^2
@@ -68,7 +70,7 @@ class DeadReckoning:
             return DeadReckonedPose(pose.x, pose.y, height, roll, pitch, yaw, velocity, math.inf)
         step_s = 0.0 if self._before_s is None else now_s - self._before_s
         self._before_s = now_s
-        if step_s > LONGEST_GAP_S:
+        if step_s > self._longest_gap_s:
             self._gap_variance += (GREATEST_SPEED * step_s) ** 2
         else:
             pose = pose.moved(step_s, forward, turn, left)

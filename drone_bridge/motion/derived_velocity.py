@@ -13,8 +13,8 @@ from drone_bridge.motion.planar_pose import PlanarPose
 
 #: Time over which the velocity is averaged, s: reports may arrive in bursts.
 AVERAGED_S = 0.3
-#: Poses that are farther apart, s, are not compared.
-LONGEST_GAP_S = 1.0
+#: Poses that are farther apart, s, are not compared. A robot may report one per second.
+LONGEST_GAP_S = 3.0
 #: Multiple of the vehicle's maxima, and what is added, m/s and rad/s, above which a pose has leapt instead.
 PLAUSIBLE, MARGIN = 2.0, 0.5
 

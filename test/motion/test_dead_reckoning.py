@@ -67,3 +67,9 @@ def test_in_the_plane_what_was_never_reported_is_0_and_what_was_is_required():
     high = Measurement(velocity=BodyVelocity(1.0), height=2.0, yaw=math.pi / 2)
     assert reckoning.update(high, 0.8)[:6] == pytest.approx((0.4, 0.4, 2, 0, 0, math.pi / 2))
     assert reckoning.update(moving, 0.9) is None
+
+
+def test_a_robot_that_reports_once_per_second_has_moved():
+    reckoning = DeadReckoning(in_plane=True)
+    moving = Measurement(velocity=BodyVelocity(1.0))
+    assert [reckoning.update(moving, at_s).x for at_s in (0.0, 1.1, 2.2, 9.0)] == pytest.approx([0.0, 1.1, 2.2, 2.2])

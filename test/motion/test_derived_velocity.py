@@ -17,7 +17,8 @@ def forward(*poses):
 
 def test_a_leap_and_a_gap_are_no_velocity():
     assert forward((0.0, 0.0), (0.1, 0.04), (0.2, 3.08), (0.3, 3.12)) == [None, 0.4, None, 0.4]
-    assert forward((0.0, 0.0), (0.1, 0.04), (2.0, 0.8), (2.1, 0.84)) == [None, 0.4, None, 0.4]
+    assert forward((0.0, 0.0), (0.1, 0.04), (4.0, 0.8), (4.1, 0.84)) == [None, 0.4, None, 0.4]
+    assert forward((0.0, 0.0), (1.1, 0.44), (2.2, 0.88)) == [None, 0.4, 0.4], "one pose per second"
     assert forward((9.0, 0.0), (9.1, 0.04), (0.0, 0.0), (0.1, 0.04)) == [None, 0.4, None, 0.4], "a clock that restarts"
 
 
