@@ -19,6 +19,7 @@ from std_srvs.srv import SetBool, Trigger
 from drone_bridge.ros.qos import latched
 from drone_bridge.tools.shell import node as shell_node
 from drone_bridge.tools.shell.node import CommandFailedError, call
+from drone_bridge.tools.shell.topic import subscribe
 
 #: Environment of commands that ask for what does not exist.
 IN_VAIN = {"DRONE_BRIDGE_DISCOVERY_SECONDS": "10"}
@@ -122,6 +123,13 @@ def test_a_service_that_nobody_serves_is_named_soon(monkeypatch, name, error):
     with pytest.raises(CommandFailedError, match=error):
         call(graph, Trigger, name, None)
     assert now_s[0] < 2.0
+
+
+def test_messages_of_a_type_that_no_publisher_has_are_not_awaited():
+    publishers = [SimpleNamespace(topic_type="std_msgs/msg/String")]
+    graph = SimpleNamespace(resolve_topic_name=str, get_publishers_info_by_topic=lambda _: publishers)
+    with pytest.raises(CommandFailedError, match=r"/odom has type std_msgs/msg/String, not nav_msgs/msg/Odometry[.]$"):
+        subscribe(graph, SimpleNamespace(topic="/odom", type="nav_msgs/Odometry"), print)
 
 
 @pytest.mark.exhaustive

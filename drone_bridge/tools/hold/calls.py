@@ -50,15 +50,18 @@ def _set(node: Any, wanted: Sequence[str], *, is_held: bool) -> int:
         publisher.wait_for_all_acked(Duration(seconds=_WISH_S))
     missing = _missing(services, wanted)
     if missing or not services.found:
-        there = ", ".join(map(node_of, services.all())) or "none"
         wanted_names = f" {' or '.join(missing)}" if missing else ""
         later = " If it starts later, it follows commands." if missing and is_held else ""
-        domain = f"Vehicles in ROS domain {domain_of(os.environ)}: {there}."
-        print(f"Found no vehicle{wanted_names}. {domain}{later}", file=sys.stderr)
-        if there == "none" and (problem := discovery_problem()):
+        print(f"Found no vehicle{wanted_names}. {_vehicles(services)}{later}", file=sys.stderr)
+        if not services.all() and (problem := discovery_problem()):
             print(problem, file=sys.stderr)
     statuses = [_report(service, calls.get(service)) for service in sorted(services.found)]
     return FAILED if missing or not services.found else max(statuses)
+
+
+def _vehicles(services: HoldServices) -> str:
+    there = ", ".join(map(node_of, services.all())) or "none"
+    return f"Vehicles in ROS domain {domain_of(os.environ)}: {there}."
 
 
 def _missing(services: HoldServices, wanted: Sequence[str]) -> list[str]:
@@ -90,9 +93,10 @@ def _call(node: Any, services: HoldServices, wanted: Sequence[str], wishes: dict
         if services.call(is_held, calls):
             called_s = now_s
         is_missing = not services.found or bool(_missing(services, wanted))
-        if is_missing and not is_waiting and DISCOVERY_S < now_s - began_s < longest_s:
+        if is_missing and not is_waiting and wanted and is_held and now_s - began_s > QUIET_S:
             is_waiting, names = True, " or ".join(_missing(services, wanted))
-            print(f"Found no vehicle {names} yet. It is held if it starts while this command runs.", file=sys.stderr)
+            later = "It is held if it starts while this command runs."
+            print(f"Found no vehicle {names} yet. {_vehicles(services)} {later}", file=sys.stderr)
         discovery_s = longest_s if is_missing else 0.0 if wanted else QUIET_S
         have_answered = len(calls) == len(services.found) and all(call.done() for call in calls.values())
         is_time_over = now_s > max(began_s + discovery_s, called_s) + ANSWER_S

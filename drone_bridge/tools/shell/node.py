@@ -10,7 +10,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import Any, TypeVar
 
@@ -113,6 +113,12 @@ def types_of(node: Node, name: str, names_and_types: Callable[[], Any], absence:
     return found[name]
 
 
+def check_type(name: str, types: Iterable[str], wanted: str) -> None:
+    """Raise CommandFailedError if a name does not have the wanted type."""
+    if wanted not in types:
+        raise CommandFailedError(f"{name} has type {' or '.join(types)}, not {wanted}.")
+
+
 def served(node: Node) -> list[tuple[str, list[str]]]:
     """Return the services that other nodes serve, each with its types. Those that only have clients are left out."""
     found: dict[str, list[str]] = {}
@@ -130,8 +136,7 @@ def call(node: Node, kind: Any, service: str, request: Any, *, again_s: float = 
     """
     name, wanted = resolved(node, service), name_of_type(kind)
     types = types_of(node, name, lambda: served(node), f"No node serves {service}")
-    if wanted not in types:
-        raise CommandFailedError(f"{service} has type {' or '.join(types)}, not {wanted}.")
+    check_type(service, types, wanted)
     client: Any = node.create_client(kind, name)
     try:
         client.wait_for_service(ANSWER_S)

@@ -14,12 +14,14 @@ from rclpy.serialization import deserialize_message
 from drone_bridge.ros.distributions import with_info
 from drone_bridge.ros.hold.hold_services import CommandRefusals
 from drone_bridge.ros.publishers import wait_for_delivery
+from drone_bridge.ros.type_names import name_of_type
 from drone_bridge.tools.command_parser import CommandParser
 from drone_bridge.tools.shared.discovery import DISCOVERY_S
 from drone_bridge.tools.shared.topic_offers import DuplicateFilter, TopicOffers, request
 from drone_bridge.tools.shell.messages import as_yaml, field_of, filled
 from drone_bridge.tools.shell.node import (
     CommandFailedError,
+    check_type,
     discovered,
     imported,
     resolved,
@@ -137,6 +139,8 @@ def subscribe(node: Node, words: Any, take: Callable[[Any], None]) -> Any:
         types_of(node, topic, lambda: published(node), f"No node publishes {topic}")
     publishers = spin_until(node, lambda: node.get_publishers_info_by_topic(topic), DISCOVERY_S)
     kind = imported("msg", words.type or publishers[0].topic_type)
+    if publishers:
+        check_type(topic, sorted({each.topic_type for each in publishers}), name_of_type(kind))
     requests = TopicOffers.of(publishers).requests(_DEPTH) or [request(reliable=False, latched=False, depth=_DEPTH)]
     once = DuplicateFilter()
 
