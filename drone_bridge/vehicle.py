@@ -7,8 +7,8 @@
         print(drone.pose, drone.battery)
         drone.land()
 
-On Ctrl-C, Ctrl-Z, SIGTERM, a closed terminal or an exception, a vehicle that the script has commanded is held. Without
-`with`, it is closed when the script ends. See docs/controllers.md.
+On Ctrl-C, Ctrl-Z, SIGTERM, a closed terminal or an exception, a vehicle that the script has commanded is held, unless
+another goal has replaced its own. Without `with`, it is closed when the script ends. See docs/controllers.md.
 """
 
 import atexit
@@ -378,10 +378,15 @@ class Vehicle:
         while not _waits(ended.done, self._patience_s):
             if not client.server_is_ready():
                 raise VehicleError(f"The node that served {self._namespace}/{name} is gone.")
-        if ended.result().status != GoalStatus.STATUS_SUCCEEDED:
-            raise VehicleError(ended.result().result.message)
-        message: str = ended.result().result.message
-        return message
+        return self._outcome(ended.result())
+
+    def _outcome(self, ended: Any) -> str:
+        """Return the sentence of a result. Raises VehicleError. After another program's goal, there is no hold."""
+        if ended.status == GoalStatus.STATUS_SUCCEEDED:
+            return str(ended.result.message)
+        if ended.result.error_code == ended.result.REPLACED:
+            self._commanded.clear()
+        raise VehicleError(ended.result.message)
 
     def _wait_for_server(self, name: str, client: Any) -> None:
         """Wait for an action server. Raises VehicleError, early if the vehicle serves only other actions."""

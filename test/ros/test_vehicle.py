@@ -6,8 +6,10 @@ import math
 import signal
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
+from action_msgs.msg import GoalStatus
 from composition import launch
 from nav_msgs.msg import Odometry
 from played_vehicle import Vehicle as PlayedVehicle
@@ -20,6 +22,7 @@ from std_msgs.msg import Bool
 from std_srvs.srv import SetBool
 
 import drone_bridge
+from drone_bridge.action import Land
 from drone_bridge.robot.codec import SkidSteerUpdate
 from drone_bridge.ros.qos import latched
 from drone_bridge.vehicle import _stamped
@@ -153,6 +156,15 @@ def test_a_program_that_has_commanded_nothing_holds_nothing(bridge, error):
     with pytest.raises(drone_bridge.VehicleError), drone_bridge.Vehicle("/boat", patience_s=3.0) as unserved:
         unserved.take_off()
     assert calls == [False]
+
+
+def test_a_program_whose_goal_was_replaced_holds_nothing(bridge):
+    result = Land.Result(error_code=Land.Result.REPLACED, message="Replaced by another goal: land.")
+    vehicle = drone_bridge.Vehicle("/boat", patience_s=60.0)
+    vehicle._commanded.add("go_to")
+    with pytest.raises(drone_bridge.VehicleError, match="Replaced"), vehicle:
+        vehicle._outcome(SimpleNamespace(status=GoalStatus.STATUS_ABORTED, result=result))
+    assert (vehicle._commanded, bridge[0]) == (set(), [])
 
 
 def test_an_error_says_which_actions_there_are(ros):
