@@ -39,6 +39,13 @@ class Vacuum(Robot):
         return Answer("") if packet == b"ok\n" else Telemetry()
 
 
+class GreetedVacuum(Vacuum):
+    name = "greeted_vacuum"
+
+    def handshake(self):
+        yield b"hello\n", bool
+
+
 class VacuumByDatagrams(Vacuum):
     name, control = "vacuum_by_datagrams", Udp(1, Delimited(b"\n"))
 
@@ -163,6 +170,15 @@ def test_a_repeated_landing_waits_for_an_answer_but_not_for_long():
     talk.rank = Rank.LANDING
     lands_at = [each for each in range(60) if b"land\n" in talk.sends(0.1)]
     assert lands_at == pytest.approx([0, 20, 40], abs=1)
+
+
+def test_a_landing_during_the_greeting_waits_for_no_answer():
+    talk = ClientTalk(GreetedVacuum)
+    talk.connect()
+    talk.rank = Rank.LANDING
+    lands_at = [each for each in range(35) if b"land\n" in talk.sends(0.1)]
+    assert lands_at[1:] == pytest.approx([each + 10 for each in lands_at[:-1]], abs=1)
+    assert len(lands_at) >= 2
 
 
 def test_a_class_that_declares_nothing_is_driven_late_and_warned_about():

@@ -549,6 +549,8 @@ def test_a_helm_is_reported_until_it_ends(monkeypatch):
     assert node.hold.admits("helm", is_helm=True)
     assert len(node.statuses) == count  # not once per command
     assert len(node.logged) == len(dropped) == 1
+    node.hold.report()
+    assert node.conditions["helm"] is None, "nobody else commands it"
     monkeypatch.setattr(hold_state, "HELM_ENDS_AFTER_S", -1.0)
     node.hold.report()
     assert (node.statuses[-1].helm, node.statuses[-1].reason) == ("", HELM_ENDED)
@@ -578,9 +580,11 @@ def test_a_hold_of_the_node_drops_commands_and_refuses_requests_that_move_it():
 
 
 def test_a_hold_and_its_refused_commands_are_logged_once_and_counted():
-    node = Node()
+    node, changes = Node(), []
+    node.hold.changed = lambda: changes.append(node.hold.is_held)
     for _ in range(2):
         node.warned.clear()
+        changes.clear()
         node.call(True)
         for _ in range(3):
             assert not node.hold.admits("cmd_vel")
@@ -589,7 +593,11 @@ def test_a_hold_and_its_refused_commands_are_logged_once_and_counted():
         assert held.startswith("holding: the service hold was called")
         assert refused.startswith("Commands on cmd_vel do not move the vehicle")
         assert node.conditions["hold"] == "holding: the service hold was called"
+        assert node.conditions["helm"] is None
+        assert not node.logs["hold"]
         node.call(False)
         node.hold.report()
         assert node.conditions["hold"] is None
+        assert node.warned == [held, refused]
+        assert changes == [True, False]
     assert node.hold._report.counts["commands_refused_on_hold"] == 6

@@ -38,6 +38,7 @@ def test_each_is_destroyed_once():
         node.keep_subscription(SimpleNamespace(topic_name=topic))
     node.end_subscriptions("video")
     assert node.destroyed == ["/video", "/video"]
+    node.cleanup.callback(node.destroyed.append, "the rest")
     node.clean_up()
     node.clean_up()
-    assert node.destroyed == ["/video", "/video", "/odom"]
+    assert node.destroyed == ["/video", "/video", "the rest", "/odom"]

@@ -62,7 +62,8 @@ class PlainNode:
         self.published, self.called = [], []
         self.publishers, self.subscribers = [], []  # of other nodes, in the graph
         self.cleanup = contextlib.ExitStack()
-        self.warned, self.logged, self.conditions = [], [], {}  # reasons of obstacles, by their keys
+        self.warned, self.logged = [], []
+        self.conditions, self.logs = {}, {}  # of obstacles by their keys: reasons, and whether they log themselves
         self.report = SimpleNamespace(
             counts=Counter(),
             record_duration=self._do_nothing,
@@ -85,7 +86,8 @@ class PlainNode:
         self.report.counts[count] += 1
         self.warned.append(sentence)
 
-    def _update_obstacle(self, obstacle, facts, **_):
+    def _update_obstacle(self, obstacle, facts, *_, is_logged=True):
+        self.logs[obstacle.key] = is_logged
         self.conditions[obstacle.key] = None if facts is None else obstacle.reason(**facts)
 
     def get_logger(self):
