@@ -293,7 +293,7 @@ class LinkLoop:
                     self._begin()
                     yield from self._serve()
                 except LinkCancelledError:
-                    break
+                    pass  # by `stop`
                 except Exception as error:
                     self._was_lost = True
                     self._lose()  # before formatting a traceback, which reads from the disk
