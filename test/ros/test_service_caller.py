@@ -108,7 +108,7 @@ def test_a_service_that_nobody_offers_is_named_with_what_to_set(monkeypatch):
     assert vehicle.node.conditions[MISSING][0] is None, "its bridge may be starting"
     monkeypatch.setattr(service_caller, "elapsed_s", lambda: now_s + MISSING_AFTER_S)
     vehicle.node.look()
-    assert vehicle.node.conditions[MISSING] == ("no node offers /bridge/takeoff", "set target.* to the drone's own")
+    assert vehicle.node.conditions[MISSING] == ("no node offers /bridge/takeoff", "set target.* to the vehicle's own")
     assert vehicle.missing == ["takeoff", "hover"] * 2
 
 

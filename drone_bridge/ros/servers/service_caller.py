@@ -116,7 +116,7 @@ class ServiceCaller:
         needed = [each for each in missing if each not in self._optional and (self.is_known(each) or not is_starting)]
         # A missing service that is still in the ROS graph belongs to a node that hangs or has ended.
         are_known = all(map(self.is_known, needed))
-        advice = "its launch file restarts it" if are_known else "set target.* to the drone's own"
+        advice = "its launch file restarts it" if are_known else "set target.* to the vehicle's own"
         self._node.report.update_condition(MISSING, self.absence(needed) if needed else None, advice)
         running_s = PROCESS.running_s()  # not counting a stall: a response that arrived meanwhile comes first
         for name, pending in self._pending.items():
