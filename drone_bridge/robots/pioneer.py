@@ -43,7 +43,7 @@ def is_of_kind(kind: int, heard: bytes) -> bool:
 class Pioneer(Robot):
     name, summary = "pioneer", "a Pioneer 3 robot"
     control = Tcp(8101, Packets(b"\xfa\xfb", length_at=2, checksum=is_valid), baud=9600)
-    max_speeds, robot_stops_after_s = {"x": 2.2, "yaw": 8.7}, 2.0
+    max_speeds, robot_stops_after_s, keeps = {"x": 2.2, "yaw": 8.7}, 2.0, ("x", "y")
     topics = "odom", "battery_state", "motors: std_msgs/Bool", "stalled: std_msgs/Bool"
 
     def __init__(self) -> None:

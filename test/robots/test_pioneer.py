@@ -23,9 +23,11 @@ def test_packets_are_those_of_the_manual():
     [("p3dx", 0.000485, 0.18), ("p3at", 0.000465, 0.294), ("p3dx-sh", 0.001, 0.18), ("p3at-sh-lms200", 0.001, 0.294)],
 )
 def test_odometry_has_the_units_of_the_model_and_does_not_jump_where_it_wraps(model, m_per_unit, half_axle_m):
-    robot = Pioneer()
+    robot, kept = Pioneer(), {}
     assert robot.is_named(packet(2, f"Name\0Pioneer\0{model}\0".encode()))
     for units in range(0, 70_000, 3000):
+        vars(robot).update(kept)  # as over a reconnection
         heard = robot.decode_report(packet(SIP, STATE.pack(units % 0x8000, 0, 0, 100, 120, 129, 0, 0, 1, 0, 0)))
         assert heard.position[0] == pytest.approx(units * m_per_unit)
+        kept, robot.x = {name: getattr(robot, name) for name in Pioneer.keeps}, 0
         assert heard.velocity.turn == pytest.approx(0.01 / half_axle_m)
