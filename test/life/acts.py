@@ -22,6 +22,11 @@ class Acts:
     def have_ended(self):
         return self.number >= self._limit
 
+    def swarm(self, weights):
+        """Return some of the acts, and some of them often: such mixes reach more states than a uniform one."""
+        shares = {name: weight * self.rng.choice((0.0, 0.3, 1.0, 5.0)) for name, weight in weights.items()}
+        return shares if any(shares.values()) else weights
+
     def begin(self, actor, text):
         """Note an act."""
         self.number += 1

@@ -29,7 +29,7 @@ LOW_S = 0.8 * 720.0 - 10.0
 class ArDroneVehicle(FlyingVehicle):
     """What both have in common: the flight. Told are shares of the deflections, forward, left, up and turning left."""
 
-    RECONNECTS_S, HOVERS, CEILING_M = 8.0, True, 3.0
+    RECONNECTS_S, HOVERS, CEILING_M, unattended_s = 8.0, True, 3.0, 60.0
     STANDING, LANDING = ("landed", "emergency"), ("landing",)
     requests = "takeoff", "land", "reset", "emergency"
 
@@ -94,8 +94,7 @@ class ArdroneWire(Datagrams):
 class ArdroneVehicle(ArDroneVehicle):
     name, bridge, WIRE = "ardrone", ArdroneBridge, ArdroneWire
     parameters = {"control_port": 0, "video_port": 0}  # noqa: RUF012
-    requests = (*ArDroneVehicle.requests, "flat_trim")
-    unattended_s, watchdog_s = 60.0, 2.0
+    requests, watchdog_s = (*ArDroneVehicle.requests, "flat_trim"), 2.0
 
     def start(self):
         options = ardrone.parse(["--control-port", "0", "--ftp-port", "0", "--video-port", "0"])
@@ -116,7 +115,7 @@ class ArdroneVehicle(ArDroneVehicle):
 
 class DroneguiVehicle(ArDroneVehicle):
     name, bridge = "dronegui", DroneGuiBridge
-    parameters = {"video_port": 0}  # noqa: RUF012
+    parameters = {"video_port": 0, "limits.land_unattended": 60.0}  # noqa: RUF012
 
     def __init__(self, life):
         super().__init__(life)

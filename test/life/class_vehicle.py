@@ -115,7 +115,7 @@ class ClassVehicle(Vehicle):
 class Create2Vehicle(ClassVehicle):
     robot = Create2
     SIZES = {128: 1, 131: 1, 135: 1, 140: 5, 143: 1, 145: 5, 173: 1}  # noqa: RUF012 - of the opcodes that a bridge sends
-    SERVICES = {"beep": bytes([140, 0, 1, 72, 16])}  # noqa: RUF012
+    SERVICES = {"beep": bytes([140, 0, 1, 72, 16]), "clean": bytes([135])}  # noqa: RUF012
     is_lifted = False
 
     def __init__(self, life):
@@ -144,6 +144,7 @@ class Create2Vehicle(ClassVehicle):
         return size if len(data) >= size else 0
 
     def decoded(self, packet):
+        self.cleans = packet[0] == 135 or (self.cleans and packet[0] not in (131, 173))
         if packet[0] == 173 or (packet[0] == 145 and self.is_lifted):
             return Told()
         if packet[0] != 145:

@@ -37,6 +37,7 @@ class Home:
             speed, towards = life.rng.uniform(0.0, 4.0), life.rng.uniform(0.0, math.tau)
             self.vehicle.wind = speed * math.cos(towards), speed * math.sin(towards)
         self.bridge, self.bridge_runs, self.dozed_s, self.requests = None, 0, life.now_s, []
+        self.asked_s = -math.inf  # when a take-off was requested, or the last goal ended
         self.nature, self.pilot, self.user = Nature(self, mean_s), Pilot(self), User(self)
         self.invariants = Invariants(self)
 
@@ -152,13 +153,16 @@ class Home:
 
         if self.topic(f"~/{name}") in self.graph.services:
             self.requests.append(asked)
+            self.asked_s = self.life.now_s if name == "takeoff" else self.asked_s
         self.graph.call(self.topic(f"~/{name}"), message, answered)
 
-    def watched(self, seconds):
+    def watched(self, seconds, *topics):
         """Subscribe to what the vehicle publishes, for a time."""
         subscriptions = []
-        for topic in [topic for topic, publishers in self.graph.publishers.items() if publishers]:
-            kept = SimpleNamespace(put=lambda message: None, is_latched=True)
+        for topic in topics or [topic for topic, publishers in self.graph.publishers.items() if publishers]:
+            judge = self.invariants.moved if topic == "/odom" else id
+            kept = SimpleNamespace(put=lambda message, judge=judge: self.life.after(0.0, lambda: judge(message)))
+            kept.is_latched = True
             self.graph.subscriptions[topic].append(kept)
             subscriptions.append((topic, kept))
         yield seconds

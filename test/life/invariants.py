@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import NamedTuple
 
 from vehicle import ZERO
+from virtual_time import EPOCH_S
 
 #: Time until a decision is on the wire of a calm vehicle, s; and after a stop of the bridge, its own timeout besides.
 DECIDED_S, LAST_WORDS_S = 0.3, 1.0
@@ -17,13 +18,15 @@ STANDING_M_S, LONG_REST_S = 0.02, 20.0
 #: Time after which a peer that was silent several times counts as well, s.
 HEARD_WELL_S = 90.0
 #: Distance beyond a fence, and from a goal, that is allowed, m.
-BEYOND_M, AT_GOAL_M = 0.3, 0.3
+BEYOND_M, AT_GOAL_M = 0.6, 0.3
+#: Times after which a vehicle moves as told, and sees its way again, s; a drone's allowed difference in odom, m/s.
+STEADY_S, UNSEEN_S, FLOWN_M_S = 3.0, 3.0, 1.0
 #: Time until a stop is acknowledged, s.
 STOP_ROUND_TRIP_S = 0.012
 #: Velocity that a drone follows in any wind, m/s.
 LEAST_M_S = 0.5
-#: Time of a landing, s.
-LANDS_S = 25.0
+#: Time of a landing, of a disturbance after which nothing is known of a flight, and from a request to its effect, s.
+LANDS_S, LONG_S, ASKED_S = 25.0, 20.5, 6.0
 
 
 class Row(NamedTuple):
@@ -41,7 +44,9 @@ class Invariants:
     def __init__(self, home):
         self._home, self._life, self.checks = home, home.life, Counter()
         self._sizes, self._logged, self._packets, self._rates = [], 0, 0, {}
+        self._way = self._unseen_m = 0.0
         self._rest, self._odometry, self._is_long = None, None, False
+        self._stood, self._looked_s, self._cause, self._idle_s = False, self._life.now_s, None, 0.0
         #: Times at which the reported motion was doubted.
         self.doubts, self._is_doubted = 0, False
 
@@ -68,12 +73,14 @@ class Invariants:
     # What the vehicle is told.
 
     def fenced(self):
-        """A vehicle whose odometry was never disturbed stays in its fence."""
+        """A vehicle whose odometry was never disturbed stays in its fence, but for the way that it went unseen."""
         home = self._home
-        if not home.vehicle.fence_m or not home.vehicle.has_odometry or home.nature.began_s > -math.inf:
+        if not home.vehicle.fence_m or not home.vehicle.has_odometry or home.nature.loses_pose:
             return None
-        away = math.hypot(*home.vehicle.place)
-        return away > home.vehicle.fence_m + BEYOND_M and f"{away:.2f} m from the start"
+        away, way = math.hypot(*home.vehicle.place), home.vehicle.motion.way
+        self._unseen_m += way - self._way if home.nature.calm_s < UNSEEN_S else 0.0
+        self._way = way
+        return away > home.vehicle.fence_m + BEYOND_M + self._unseen_m and f"{away:.2f} m from the start"
 
     def neutral(self):
         wanted, for_s = self._home.intent.wanted()
@@ -82,10 +89,10 @@ class Invariants:
         vehicle, nature = self._home.vehicle, self._home.nature
         if vehicle.flies_by_goals and (not vehicle.HOVERS or self._home.intent.is_commanded):
             return None  # zero velocity is flown
-        is_late = for_s > (DECIDED_S if self.is_calm else WORST_S)
-        if not is_late or (not self.is_calm and self._home.network.is_cut):
+        if for_s <= (DECIDED_S if self.is_calm else WORST_S):
             return None
-        if not self.is_calm and (nature.calm_s < 1.0 or vehicle.watchdog_s > WORST_S):
+        is_cut = self._home.network.is_cut or nature.calm_s < 1.0
+        if not self.is_calm and (is_cut or vehicle.watchdog_s > WORST_S):
             return None
         return vehicle.is_moving and f"told {vehicle.told}, {for_s:.2f} s after the end of the last command"
 
@@ -96,7 +103,8 @@ class Invariants:
         is_alone = nature.bridge_disturbed_s - nature.disturbed_s > vehicle.RECONNECTS_S
         if home.is_bridge_up or not is_alone or not vehicle.has_last_words or after_s < LAST_WORDS_S:
             return None
-        return vehicle.told != ZERO and f"told {vehicle.told}, {after_s:.2f} s after the bridge has stopped"
+        is_moving = vehicle.told != ZERO or vehicle.cleans
+        return is_moving and f"told {vehicle.told}, {after_s:.2f} s after the bridge has stopped"
 
     def followed(self):
         wanted, for_s = self._home.intent.wanted()
@@ -149,14 +157,28 @@ class Invariants:
             return None
         return vehicle.speed < 0.2 * asked and f"told to fly at {asked:.2f} m/s, it flies at {vehicle.speed:.2f} m/s"
 
-    def lands(self):
-        """A drone that nobody commands lands."""
+    def takes_off(self):
+        """A drone with a button takes off only when it is pressed."""
         home, vehicle = self._home, self._home.vehicle
-        wanted, for_s = home.intent.wanted()
-        idle_s = min(for_s, home.nature.calm_s, self._life.now_s - home.acts.newest_s)
-        if wanted != ZERO or (home.intent.held and home.intent.is_by_person) or idle_s < vehicle.unattended_s + LANDS_S:
+        stood, self._stood = self._stood, vehicle.stands
+        if "takeoff" not in vehicle.requests or not stood or vehicle.stands:
             return None
-        return not vehicle.stands and f"it flies, {for_s:.0f} s after the last command"
+        waits = home.intent.is_goal_open or any(each.name == "takeoff" for each in home.requests)
+        idle_s = self._life.now_s - home.asked_s
+        return not waits and idle_s > ASKED_S and f"it takes off, {idle_s:.0f} s after the last request"
+
+    def lands(self):
+        """A drone that nobody commands lands: what counts is the calm time, however often its link is lost."""
+        home, vehicle = self._home, self._home.vehicle
+        since_s, self._looked_s = self._life.now_s - self._looked_s, self._life.now_s
+        wanted, _ = home.intent.wanted()
+        is_by_person = home.intent.held and home.intent.is_by_person
+        cause = home.user.acted_s, home.bridge_runs, home.nature.bridge_disturbed_s, vehicle.runs
+        if cause != self._cause or wanted != ZERO or is_by_person or vehicle.stands or home.nature.lasts_s > LONG_S:
+            self._cause, self._idle_s = cause, 0.0
+        elif home.nature.calm_s > since_s:
+            self._idle_s += since_s
+        return self._idle_s > vehicle.unattended_s + LANDS_S and f"it flies, unattended for {self._idle_s:.0f} calm s"
 
     # The link and its reports.
 
@@ -177,8 +199,8 @@ class Invariants:
         wanted, for_s = home.intent.wanted()
         if home.bridge_up_s < 3.0:
             return None
-        off_s = 0.0 if home.vehicle.is_on else self._life.now_s - home.nature.began_s
-        if off_s > home.vehicle.RECONNECTS_S and home.bridge.report.is_open:
+        is_off = not home.vehicle.is_on and home.nature.lasts_s > home.vehicle.RECONNECTS_S
+        if is_off and home.bridge.report.is_open:
             is_told = home.bridge.report.is_silent or "navdata" in conditions
             return "" if is_told else "connected with a vehicle that is switched off"
         if home.intent.held_for_s > 2.0 and "hold" not in conditions:
@@ -202,10 +224,8 @@ class Invariants:
 
     def answered(self):
         """Each request has an outcome."""
-        late = [
-            each for each in self._home.requests if each.process.is_alive and self._life.now_s - each.asked_s > 40.0
-        ]
         self._home.requests = [each for each in self._home.requests if each.process.is_alive]
+        late = [each for each in self._home.requests if self._life.now_s - each.asked_s > 40.0]
         return late and f"{late[0].name} has no outcome after {self._life.now_s - late[0].asked_s:.0f} s"
 
     # Odometry.
@@ -241,6 +261,28 @@ class Invariants:
         if goal and math.dist(goal, sample.odom[:2]) > AT_GOAL_M:
             return f"at {sample.odom}, after the goal {goal} was reached"
         return self._compare(before, sample) if before else None
+
+    def moved(self, message):
+        """Judge a message of odometry: it is sane, and its velocity is that of a vehicle that is driven steadily."""
+        home, pose, v = self._home, message.pose.pose, message.twist.twist.linear
+        at, q, turn = pose.position, pose.orientation, message.twist.twist.angular.z
+        told, (wanted, for_s) = home.vehicle.told, home.intent.wanted()
+        values = at.x, at.y, at.z, v.x, v.y, v.z, turn, *message.pose.covariance
+        if not all(map(math.isfinite, values)) or abs(math.hypot(q.w, q.x, q.y, q.z) - 1.0) > 1e-6:
+            self._life.fault("odometry", f"odom is {values}, {q}")
+        stamp = message.header.stamp
+        age_s = self._life.now_s - (stamp.sec - EPOCH_S + stamp.nanosec / 1e9)
+        if self.is_calm and not -0.1 < age_s < 1.0:
+            self._life.fault("odometry", f"odom is {age_s:.2f} s old")
+        flown = math.hypot(v.x, v.y, v.z)
+        is_steady = self.is_calm and wanted is not None and for_s > STEADY_S
+        if is_steady and home.vehicle.is_drone and abs(flown - home.vehicle.speed) > FLOWN_M_S + 0.5 * flown:
+            self._life.fault("odometry", f"a drone moves by {flown:.2f} m/s in odom, truly {home.vehicle.speed:.2f}")
+        is_steady = is_steady and self._life.now_s - home.vehicle.motion.changed_s > STEADY_S
+        if is_steady and home.vehicle.has_odometry and home.vehicle.body() is not None:
+            for got, own in ((v.x, told.forward), (turn, told.turn)):
+                if abs(got - own) > 0.1 + 0.5 * abs(own):
+                    self._life.fault("odometry", f"it moves by {got:.2f} in odom, told {told}")
 
     def continuous(self):
         """A bridge continues its odometry, whose pose begins again once with each start of the vehicle."""
@@ -291,39 +333,36 @@ class Invariants:
         home = self._home
         if not home.is_bridge_up:
             return None
-        self._sizes.append(size_of((vars(home.bridge), *home.vehicle.roots())))
+        self._sizes.append(sizes_of((vars(home.bridge), *home.vehicle.roots())))
         if len(self._sizes) < 30 or len(self._sizes) % 10:
             return None
-        early, late = max(self._sizes[5:15]), min(self._sizes[-10:])
-        return late > 1.3 * early + 30 and f"{early} elements at first, {late} after {len(self._sizes)} minutes"
+        for name in self._sizes[-1]:
+            early, late = max(each[name] for each in self._sizes[5:15]), min(each[name] for each in self._sizes[-10:])
+            if late > 1.3 * early + 30:
+                return f"{name} has {early} elements at first, and {late} later"
+        return ""
 
     def steady(self):
         """A calm link carries no more packets per second after hours than in the beginning."""
-        packets, self._packets = self._home.vehicle.packets - self._packets, self._home.vehicle.packets
-        idle_s = min(
-            self._home.nature.calm_s - self._home.vehicle.RECONNECTS_S, self._life.now_s - self._home.user.acted_s
-        )
-        is_drowsy = self._life.drowsy_s > 0.0
-        if min(idle_s, self._life.now_s - self._home.dozed_s, self._life.now_s - self._home.acts.newest_s) < 60.0:
+        home, vehicle = self._home, self._home.vehicle
+        packets, self._packets = vehicle.packets - self._packets, vehicle.packets
+        acted_s = max(home.user.acted_s, home.dozed_s, home.acts.newest_s)
+        if min(home.nature.calm_s - vehicle.RECONNECTS_S, self._life.now_s - acted_s) < 60.0:
             return None
-        first = self._rates.setdefault(is_drowsy, packets)
+        first = self._rates.setdefault(self._life.drowsy_s > 0.0, packets)
         return packets > 1.5 * first + 20 and f"{packets} packets in a minute, and {first} at first"
 
 
 ROWS = (
     Row("neutral", "without a command, or on hold, the vehicle is told to stop in time", 0.1, Invariants.neutral),
-    Row(
-        "last words",
-        "a bridge that is killed or stalls leaves a vehicle that was told to stop",
-        0.1,
-        Invariants.last_words,
-    ),
+    Row("last words", "a killed or stalled bridge leaves a vehicle that was told to stop", 0.1, Invariants.last_words),
     Row("followed", "helm before cmd_vel_stamped before cmd_vel, and within the maxima", 0.1, Invariants.followed),
     Row("fenced", "the vehicle stays in its fence", 0.5, Invariants.fenced),
     Row("bounded", "nothing beyond the vehicle's range", 0.1, Invariants.bounded),
     Row("obeys", "the emulated body moves as told", 0.5, Invariants.obeys),
     Row("rests", "a drone without a command comes to rest", 0.5, Invariants.rests),
     Row("moves", "a drone that flies follows a velocity", 0.5, Invariants.moves),
+    Row("takes off", "a drone with a button takes off when it is pressed", 0.1, Invariants.takes_off),
     Row("lands", "a drone that nobody commands lands", 1.0, Invariants.lands),
     Row("connected", "after the last disturbance, in time", 1.0, Invariants.connected),
     Row("healthy", "conditions have causes, and causes conditions", 1.0, Invariants.healthy),
@@ -331,7 +370,7 @@ ROWS = (
     Row("odometry", "it shows the way that the vehicle was told to go, and rest", 0.3, Invariants.odometry),
     Row("continuous", "the pose begins again only with the vehicle", 1.0, Invariants.continuous),
     Row("quiet", "the log has few lines", 60.0, Invariants.quiet),
-    Row("bounded memory", "nothing grows", 60.0, Invariants.bounded_memory),
+    Row("bounded memory", "nothing grows", 20.0, Invariants.bounded_memory),
     Row("steady", "as many packets per second after hours as in the beginning", 60.0, Invariants.steady),
 )
 
@@ -340,24 +379,24 @@ def _are_same(got, wanted, allowed):
     return all(abs(one - other) <= allowed + 0.02 * abs(other) for one, other in zip(got, wanted, strict=True))
 
 
-def size_of(root, limit=200_000):
-    """Return the number of elements of all containers that objects of drone_bridge reach."""
-    seen, todo, elements = set(), [root], 0
+def sizes_of(root, limit=200_000):
+    """Return the number of elements of the containers that objects of drone_bridge reach, by class and attribute."""
+    seen, todo, elements = set(), [(root, "")], Counter()
     while todo and len(seen) < limit:
-        each = todo.pop()
+        each, name = todo.pop()
         if id(each) in seen:
             continue
         seen.add(id(each))
         if isinstance(each, dict):
-            elements += len(each)
-            todo += each.values()
+            elements[name] += len(each)
+            todo += ((value, name) for value in each.values())
         elif isinstance(each, (list, tuple, set, frozenset, deque)):
-            elements += len(each)
-            todo += each
+            elements[name] += len(each)
+            todo += ((value, name) for value in each)
         elif isinstance(each, (bytes, bytearray, str)):
-            elements += len(each) // 64
-        elif type(each).__module__.startswith("drone_bridge"):
-            todo.append(getattr(each, "__dict__", {}))
-            for kind in type(each).__mro__:
-                todo += [getattr(each, name) for name in getattr(kind, "__slots__", ()) if hasattr(each, name)]
+            elements[name] += len(each) // 64
+        elif (kind := type(each)).__module__.startswith("drone_bridge"):
+            slots = [name for base in kind.__mro__ for name in getattr(base, "__slots__", ()) if hasattr(each, name)]
+            own = getattr(each, "__dict__", {}) | {name: getattr(each, name) for name in slots}
+            todo += ((value, f"{kind.__name__}.{name}") for name, value in own.items())
     return elements

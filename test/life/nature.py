@@ -16,7 +16,10 @@ class Nature:
     }  # fmt: skip
 
     #: Those that mostly happen while it is commanded.
-    IN_MOTION = "stall_bridge", "kill_bridge", "restart_bridge", "stall_device", "cut"
+    IN_MOTION = "stall_bridge", "kill_bridge", "restart_bridge", "stall_device", "restart_device", "cut", "slow"
+
+    #: Those after which the place is known, but for the way of meanwhile.
+    KEEP_POSE = "cut", "slow", "lossy", "split", "stall_bridge", "stall_device", "stall_programs"
 
     def __init__(self, home, mean_s):
         """`mean_s`: mean time between two disturbances; infinity for none."""
@@ -28,25 +31,33 @@ class Nature:
         #: Times of the last disturbance, of the network or vehicle, and of a process of the bridge.
         self.disturbed_s, self.bridge_disturbed_s = self._life.now_s, -math.inf
         self._is_disturbing, self.began_s = False, -math.inf
+        #: Whether odometry may have been disturbed so far.
+        self.loses_pose = False
 
     @property
     def calm_s(self):
         return 0.0 if self._is_disturbing else self._life.now_s - self.disturbed_s
 
     def live(self):
+        weights = self._weights if self._home.is_healthy else self._acts.swarm(self._weights)
         while self._mean_s < math.inf and not self._acts.have_ended:
             yield self._rng.expovariate(1.0 / self._mean_s)
             if self._acts.have_ended:
                 return
-            name = self._rng.choices([*self._weights], [*self._weights.values()])[0]
+            name = self._rng.choices([*weights], [*weights.values()])[0]
             for _ in range(IN_MOTION_LOOKS if name in self.IN_MOTION and self._rng.random() < 0.7 else 0):
-                if self._home.intent.is_commanded or self._home.intent.is_goal_open:
+                if self._home.intent.is_commanded or self._home.intent.is_goal_open or self._home.requests:
                     break
                 yield 0.5
             yield from self.disturb(name, getattr(self, name)())
 
+    @property
+    def lasts_s(self):
+        return self._life.now_s - self.began_s if self._is_disturbing else 0.0
+
     def disturb(self, name, events):
         self._acts.begin("nature", name)
+        self.loses_pose = self.loses_pose or name not in self.KEEP_POSE
         self._is_disturbing, self.began_s = True, self._life.now_s
         yield from events
         self._is_disturbing, self.disturbed_s = False, self._life.now_s
@@ -59,7 +70,7 @@ class Nature:
         yield seconds
 
     def slow(self):
-        yield from self._weather(delay_s=self._rng.choice((0.05, 0.2, 0.5)), jitter_s=self._rng.choice((0.01, 0.1)))
+        yield from self._weather(delay_s=self._rng.choice((0.05, 0.4, 0.5)), jitter_s=self._rng.choice((0.01, 0.1)))
 
     def lossy(self):
         yield from self._weather(loss=self._rng.choice((0.02, 0.1, 0.5)), duplicates=0.02)
@@ -114,5 +125,5 @@ class Nature:
 
     def restart_device(self):
         self._home.vehicle.switch_off(closes=self._rng.random() < 0.5)
-        yield self._rng.choice((0.5, 3.0, 60.0, 600.0))
+        yield self._rng.choice((0.5, 3.0, 3.0, 30.0, 30.0, 600.0))
         self._home.vehicle.switch_on()

@@ -9,6 +9,8 @@ from drone_bridge.action import FollowPath, GoTo, Land, TakeOff
 
 #: Time within which each goal has an outcome, s, and for which a controller still commands after its client has left.
 LONGEST_S, LEFT_S = 180.0, 3.0
+#: Time of a hold within which a goal ends, s.
+HELD_S = 6.0
 
 
 class Pilot:
@@ -22,6 +24,8 @@ class Pilot:
     def follow(self, *goals):
         """Send goals one after another, until one fails, and leave. Return whether all have succeeded."""
         intent, graph = self._home.intent, self._home.graph
+        while intent.is_commanded:
+            yield 0.5
         intent.is_goal_open, graph.action_clients = True, 1
         is_success = True
         for name, fields in goals:
@@ -31,7 +35,7 @@ class Pilot:
             yield self._rng.uniform(0.0, 5.0)
         graph.action_clients = 0
         yield LEFT_S
-        intent.is_goal_open = False
+        intent.is_goal_open, self._home.asked_s = False, self._life.now_s
         return is_success
 
     def _follow_one(self, name, fields):
@@ -47,6 +51,8 @@ class Pilot:
         while goal.result is None:
             if self._life.now_s - began_s > LONGEST_S:
                 self._life.fault("goals end", f"{name} {fields} has no outcome after {LONGEST_S:g} s: {goal.feedback}")
+            if name != "land" and self._home.invariants.is_calm and self._home.intent.held_for_s > HELD_S:
+                self._life.fault("goals end", f"{name} {fields} goes on although the vehicle is held")
             goal.is_cancel_requested = self._life.now_s - began_s > cancels_s
             yield 0.05
         message = goal.result.message
@@ -58,7 +64,8 @@ class Pilot:
         goes = name in ("go_to", "follow_path")
         if is_success and goes and runs not in (0, self._home.bridge_runs):
             self._life.fault("goals are true", f"{name} {fields}: {message!r}, but its bridge was started anew")
-        vehicle, calm_s = self._home.vehicle, self._home.nature.calm_s - (self._life.now_s - began_s)
+        vehicle = self._home.vehicle
+        calm_s = self._home.nature.calm_s - (self._life.now_s - began_s)
         is_calm = calm_s > max(vehicle.RECONNECTS_S, vehicle.ANSWERS_S)
         is_calm = is_calm and self._home.intent.held is False and not goal.is_cancel_requested
         if (is_fair if name == "take_off" else goes and self._is_free()) and is_calm and not is_success:

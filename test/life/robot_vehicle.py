@@ -84,6 +84,8 @@ class RobotVehicle(Vehicle):
             other, self._other = self._other, None
             self._left = other
             end.put(Disconnected(other, "It has left."))
+            self.life.after(0.01, lambda: self.physics.drive(300, 300))  # its motors run on
+            self.motion.way += 1.0  # or another one
 
     def request(self, name, flag):
         return SetBool.Request(data=flag), lambda: "" if self.light is flag else f"the light is {self.light}"

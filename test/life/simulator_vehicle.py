@@ -113,7 +113,7 @@ class SimulatorVehicle(FlyingVehicle):
         return Told(rng.choice((-0.5, 0.5, 1.0)), rng.choice((0.0, 0.4)), rng.choice((0.0, 0.2, -0.2)), 0.3)
 
     def allows(self, act):
-        return act not in ("fly", "soar", "hold_in_flight", "go", "tour") and super().allows(act)
+        return act not in ("fly", "soar", "hold_goal", "go", "tour") and super().allows(act)
 
     @property
     def rests(self):

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 from geometry_msgs.msg import Twist, TwistStamped
 from intent import CMD_VEL, HELM, STAMPED
+from rclpy.parameter import Parameter
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from std_srvs.srv import SetBool
 from vehicle import ZERO, Told
@@ -17,6 +18,8 @@ from drone_bridge.ros.time import time_from_seconds
 RATE_HZ = 20.0
 #: Time for which the user waits for an answer, s.
 PATIENCE_S = 5.0
+#: Rounding errors, with the smallest float.
+TINY = 0.0, 5e-324, 1e-310, -1e-300, -1e-12, 1e-7
 
 
 class User:
@@ -26,7 +29,7 @@ class User:
     ACTS = {  # noqa: RUF012
         "drive": 10, "tiny": 2, "nudge": 3, "stop": 2, "rest": 6, "hold": 5, "wish": 3, "helm": 4, "two_programs": 3,
         "overrule": 3, "late": 2, "nonsense": 2, "request": 5, "requests": 2, "watch": 4, "walk_away": 1,
-        "fly": 12, "soar": 3, "hold_in_flight": 3, "go": 5, "tour": 3, "lift": 3,
+        "fly": 12, "soar": 3, "hold_goal": 3, "go": 5, "tour": 3, "lift": 3, "clean": 3, "limit": 2,
     }  # fmt: skip
 
     def __init__(self, home):
@@ -44,8 +47,11 @@ class User:
     def live(self):
         """Do one act after another."""
         yield 5.0
+        weights = self._weights
         while not self._acts.have_ended:
-            name = self._rng.choices([*self._weights], [*self._weights.values()])[0]
+            if not self._home.is_healthy and self._rng.random() < 0.07:  # for some time, he prefers these
+                weights = self._acts.swarm(self._weights)
+            name = self._rng.choices([*weights], [*weights.values()])[0]
             self._acts.begin("user", name)
             yield from getattr(self, name)()
             self.acted_s = self._life.now_s
@@ -62,6 +68,8 @@ class User:
         """Publish a velocity for a time. With `counts` it is valid."""
         self._acts.say(f"   {topic} {velocity} for {seconds:.2f} s")
         self._home.pilot.reached = None
+        if seconds > 3.0:
+            self._acts.play(self._home.watched(seconds, "/odom"))
         twist = Twist()
         twist.linear.x, twist.linear.y, twist.linear.z, twist.angular.z = velocity
         for _ in range(max(1, round(seconds * rate))):
@@ -80,9 +88,19 @@ class User:
             yield from self.stream(CMD_VEL, self.velocity(), self._rng.uniform(0.5, 15.0))
         yield self._rng.choice((0.0, 1.0, 6.0))
 
+    def limit(self):
+        """Set the maximum speed, as by `ros2 param set`, and drive."""
+        while self._intent.is_commanded or not self._home.is_bridge_up:
+            yield 0.5
+        speed, bridge = self._rng.choice((0.0, 0.2, 0.6)), self._home.bridge
+        self._vehicle.max_m_s, limit = speed, Parameter("limits.max_speed", value=speed)
+        self._vehicle.parameters = {**self._vehicle.parameters, limit.name: speed}
+        bridge.process.run(lambda: bridge.set_parameters([limit]))
+        yield from self.drive()
+
     def tiny(self):
         """Rounding errors of a controller."""
-        yield from self.stream(CMD_VEL, Told(self._rng.choice((5e-324, 1e-300, -1e-12, 1e-7)), turn=1e-310), 2.0)
+        yield from self.stream(CMD_VEL, Told(*(self._rng.choice(TINY) for _ in ZERO)), 2.0)
         yield 5.0
 
     def nudge(self):
@@ -158,6 +176,11 @@ class User:
             self._intent.hold(None)  # late reports may hold it again
             yield from self._resumed()
 
+    def clean(self):
+        """Let it move by itself for a while."""
+        self._home.request("clean", True)
+        yield self._rng.choice((10.0, 90.0))
+
     def helm(self):
         """Take the helm from a program, release it, and resume."""
         seconds = self._rng.uniform(2.0, 12.0)
@@ -174,6 +197,9 @@ class User:
         yield self._rng.uniform(0.0, 3.0)
         yield from hold
         yield held_s
+        if self._vehicle.allows("helm") and self._rng.random() < 0.5:  # a stick that is in vain
+            yield from self.stream(HELM, self.velocity(), 1.0, counts=False)
+            yield self._rng.choice((1.2, 5.0))
         yield from self._resumed()
         yield self._rng.uniform(0.0, 3.0)
 
@@ -243,12 +269,14 @@ class User:
         yield from self._home.pilot.follow(("take_off", {"height": 1.5}))
         topic = self._rng.choice((CMD_VEL, HELM)) if "helm" in self._weights else CMD_VEL
         yield from self.stream(topic, self.velocity(), self._rng.uniform(1.0, 5.0))
-        yield self._rng.choice((3.0, 8.0, 120.0))
+        yield self._rng.choice((3.0, 8.0, 240.0))
         yield from self._resumed()
 
-    def hold_in_flight(self):
-        """Hold during a goal, and resume."""
-        self._acts.play(self._home.pilot.follow(("take_off", {"height": 2.0}), ("go_to", {"to": (3.0, 0.0, 2.0)})))
+    def hold_goal(self):
+        """Hold during a goal, in flight or of a rover, and resume."""
+        to = ("go_to", {"to": (self._rng.choice((-4.0, 3.0)), 0.0, 2.0 * self._vehicle.is_drone)})
+        goals = (("take_off", {"height": 2.0}), to) if self._vehicle.is_drone else (to,)
+        self._acts.play(self._home.pilot.follow(*goals))
         yield self._rng.uniform(0.0, 12.0)
         by = self._rng.choice((self._call_hold, self._wish))
         yield from by()

@@ -75,6 +75,8 @@ class Vehicle:
     ANSWERS_S = 0.0
     #: Time without a command after which a drone lands, s, and whether it stands.
     unattended_s, stands, height = math.inf, True, 0.0
+    #: Whether it moves by itself, on request.
+    cleans = False
     #: Lag of the emulated vehicle's velocity, s.
     LAG_S = 0.0
     #: Step of speeds on the wire, m/s or rad/s.
@@ -157,11 +159,13 @@ class Vehicle:
 
     def allows(self, act):
         """Return whether an act of User makes sense."""
-        if act in ("fly", "soar", "hold_in_flight", "go", "tour"):
+        if act in ("fly", "soar", "go", "tour"):
             return self.is_drone is (act not in ("go", "tour"))
         if act in ("lift", "share"):
             return hasattr(self, act)
-        return self.requests or not act.startswith("request")
+        if act == "limit":
+            return not self.flies_by_goals
+        return act in self.requests if act == "clean" else self.requests or not act.startswith("request")
 
     def limited(self, asked):
         """Return a velocity within the limits, and then within the maxima."""
