@@ -23,7 +23,7 @@ SEEDS = ((1, 40.0), (2, math.inf))
 HOURS = (
     dict.fromkeys(KINDS, 0.12)
     | dict.fromkeys(("telemetry", "testbed", "simulator", "ardrone", "dronegui"), 0.04)
-    | {"neato": 0.08}
+    | dict.fromkeys(("neato", "hoverboard"), 0.08)
 )
 
 
