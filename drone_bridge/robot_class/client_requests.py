@@ -94,7 +94,7 @@ class ClientRequests:
         `found` are the situations, `until_s` is when it expires, `facts` are for answers. It is sent after the `stop`
         of the one before if it moves the robot.
         """
-        name, sender, earlier = request.name, self._sender, self.asked.get(request.name, _Asked(request, now_s, False))
+        name, sender, earlier = request.name, self._sender, self.asked.get(request.name)
         robot = sender.end.robot
         asked, ends = robot.all_requests[name], name in robot.always_accepted
         moves = asked.moves and not ends
@@ -122,7 +122,7 @@ class ClientRequests:
             sender.stops = []
         elif moves:
             sender.stops = [asked.stop or robot.stop] * (1 if sender.is_stream else FINAL_REPEATS)
-        if then != "repeat":
+        if then != "repeat" or not earlier:
             return [*stopped, *sent]
         self.expect_other(now_s + asked.timeout_s, name)
         return [*sent, replace(refused, request=earlier.request)]

@@ -159,6 +159,11 @@ SURVIVORS: dict[str, dict[str, dict[str, str]]] = {
             "data or b'' -> data": "nothing is sent for None, either"
         }
     },
+    "robot_class/client_requests ClientRequests.on": {
+        'if then != "repeat" or not earlier:': {
+            "then != 'repeat' or not earlier -> then != 'repeat'": "what is repeated is pending"
+        },
+    },
     "robot_class/client_session RobotClassOperatorSession._turn": {
         "return [*self._command(now_s), *unanswered, *(self._pilot.notes if self._pilot else ())]": {
             "self._pilot -> False": "test/robot_class/test_tilted_robot.py::test_velocities_are_flown_by_a_noted_estimate_without_reports"
