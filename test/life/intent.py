@@ -55,7 +55,14 @@ class Intent:
     @property
     def is_commanded(self):
         """Whether there is a command now, even of zero."""
-        return not self.held and any(self._life.now_s - each.last_s <= COMMAND_S for each in self.streams.values())
+        return not self.held and self.uncommanded_s <= 0.0
+
+    @property
+    def uncommanded_s(self):
+        """How long there has been no command, not even of zero, s; negative during one."""
+        if self.held:
+            return self.held_for_s
+        return self._life.now_s - max(each.last_s for each in self.streams.values()) - COMMAND_S
 
     @property
     def held_for_s(self):

@@ -87,8 +87,8 @@ class Invariants:
         if wanted != ZERO:
             return None
         vehicle, nature = self._home.vehicle, self._home.nature
-        if vehicle.flies_by_goals and (not vehicle.HOVERS or self._home.intent.is_commanded):
-            return None  # zero velocity is flown
+        if vehicle.flies_by_goals:  # zero velocity is flown
+            for_s = min(for_s, self._home.intent.uncommanded_s) if vehicle.HOVERS else 0.0
         if for_s <= (DECIDED_S if self.is_calm else WORST_S):
             return None
         is_cut = self._home.network.is_cut or nature.calm_s < 1.0
