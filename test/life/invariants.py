@@ -25,8 +25,9 @@ STEADY_S, UNSEEN_S, FLOWN_M_S = 3.0, 3.0, 1.0
 STOP_ROUND_TRIP_S = 0.012
 #: Velocity that a drone follows in any wind, m/s.
 LEAST_M_S = 0.5
-#: Time of a landing, of a disturbance after which nothing is known of a flight, and from a request to its effect, s.
-LANDS_S, LONG_S, ASKED_S = 25.0, 20.5, 6.0
+#: Time of a landing beside its descent, of a disturbance after which nothing is known of a flight, and from a request
+#: to its effect, s; least velocity of a descent, m/s.
+LANDS_S, LONG_S, ASKED_S, SINKS_M_S = 25.0, 20.5, 6.0, 0.4
 
 
 class Row(NamedTuple):
@@ -47,6 +48,7 @@ class Invariants:
         self._way = self._unseen_m = 0.0
         self._rest, self._odometry, self._is_long = None, None, False
         self._stood, self._looked_s, self._cause, self._idle_s = False, self._life.now_s, None, 0.0
+        self._from_m = 0.0  # height at which an unattended drone was left
         #: Times at which the reported motion was doubted.
         self.doubts, self._is_doubted = 0, False
 
@@ -175,10 +177,11 @@ class Invariants:
         is_by_person = home.intent.held and home.intent.is_by_person
         cause = home.user.acted_s, home.bridge_runs, home.nature.bridge_disturbed_s, vehicle.runs
         if cause != self._cause or wanted != ZERO or is_by_person or vehicle.stands or home.nature.lasts_s > LONG_S:
-            self._cause, self._idle_s = cause, 0.0
+            self._cause, self._idle_s, self._from_m = cause, 0.0, vehicle.height
         elif home.nature.calm_s > since_s:
             self._idle_s += since_s
-        return self._idle_s > vehicle.unattended_s + LANDS_S and f"it flies, unattended for {self._idle_s:.0f} calm s"
+        lands_s = LANDS_S + self._from_m / SINKS_M_S
+        return self._idle_s > vehicle.unattended_s + lands_s and f"it flies, unattended for {self._idle_s:.0f} calm s"
 
     # The link and its reports.
 
