@@ -20,7 +20,9 @@ interface Found {
 
 export class Recordings {
   readonly element: HTMLElement;
-  #where = h("p.hint");
+  #where = h("span");
+  /** Whether the wire was saved, which the list that is loaded meanwhile does not replace. */
+  #saved = h("span");
   #list = h("div.recordings");
   /** Folder of the bag that is being recorded; empty without one. */
   #folder = "";
@@ -28,7 +30,7 @@ export class Recordings {
   constructor(private stream: Stream, private helm: Helm) {
     const reload = h("button.small", { onclick: () => void this.#load() }, "Reload");
     const save = h("button.small", { title: "Save the last minute of all vehicles' bytes, for a fault report", onclick: () => void this.#saveWire() }, "Save wire");
-    this.element = h("div.tab-body", {}, h("div.tab-tools", {}, this.#where, save, reload), h("div.scroll", { tabindex: 0 }, this.#list));
+    this.element = h("div.tab-body", {}, h("div.tab-tools", {}, h("p.hint", {}, this.#where, " ", this.#saved), save, reload), h("div.scroll", { tabindex: 0 }, this.#list));
     new IntersectionObserver((entries) => entries.some((entry) => entry.isIntersecting) && void this.#load()).observe(this.element);
     stream.addEventListener("recording", (event) => {
       this.#folder = (event as CustomEvent<string>).detail;
@@ -50,7 +52,7 @@ export class Recordings {
   async #saveWire(): Promise<void> {
     const services = [...this.stream.services.keys()].filter((name) => name.endsWith("/save_wire"));
     const answers = await Promise.all(services.map((name) => this.stream.call(name, {}).catch((error) => error as Error)));
-    this.#where.textContent = answers.map(({ message }) => message).join(" ") || "No vehicle is here.";
+    this.#saved.textContent = answers.map(({ message }) => message).join(" ") || "No vehicle is here.";
   }
 
   #row({ name, bytes, changed_s: changedS, is_wire: isWire }: Recording): HTMLElement {
