@@ -73,8 +73,8 @@ class RoboMaster(Robot):
             return None  # another client has asked for it
         else:
             return Answer("", words == ["ok"], " ".join(words)) if words else None
-        # Each is of another push, and goes on from the last client's.
-        return Telemetry(self.position and (*self.position, 0.0), self.yaw)
+        # Each is of another push, and goes on from the last client's. A position alone would have the yaw 0.
+        return Telemetry(self.position and (*self.position, 0.0), self.yaw) if self.yaw is not None else Telemetry()
 
     # The robot's end.
 

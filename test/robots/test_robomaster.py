@@ -74,7 +74,7 @@ def test_the_pushed_state_is_in_rep_103(text):
 
 def test_a_part_of_the_pose_is_unknown_until_it_is_pushed():
     place, heading = (RoboMaster().decode_report(each) for each in (b"position 1 -2 0;", b"attitude 0 0 -90;"))
-    assert (place.yaw, heading.position) == (None, None)
+    assert (place.yaw, place.position, heading.position) == (None, None, None), "it would have the yaw 0"
 
 
 def test_what_is_no_state_answers():
