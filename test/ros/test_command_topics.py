@@ -382,6 +382,18 @@ def test_a_helm_locks_out_others_and_its_end_holds(node):
     assert len(node.warned) == warned
 
 
+def test_an_idle_program_beside_a_helm_or_on_hold_is_no_matter(node):
+    for refuse in (lambda: node.send(HELM, up=1.0), lambda: node.call_hold(True)):
+        refuse()
+        for topic in (CMD_VEL, STAMPED):
+            node.send(topic)
+        node.hold.report()
+        assert node.conditions["helm"] is None
+        assert node.counts.get("commands_refused_on_hold", 0) == 0
+    node.send(CMD_VEL, forward=1.0)
+    assert node.counts["commands_refused_on_hold"] == 1
+
+
 def test_a_new_helm_discards_earlier_commands(node):
     node.send(CMD_VEL, forward=1.0)
     assert node.hold.admits(HELM, is_helm=True)  # and the link's thread runs now

@@ -207,7 +207,7 @@ class CommandTopics(Generic[RawT]):
         is_zero = command == STILL if isinstance(command, BodyVelocity) else has_only_zeros(message)
         if not topic.is_helm and self._node.hold.state.is_free:
             self._alternation.received(is_zero, now_s)
-        if not self._is_admitted(topic, now_s):
+        if not self._is_admitted(topic, now_s, is_zero=is_zero):
             return False
         topic.gaps.received(is_zero, now_s)
         self._report(partial(self._node.undelivered, topic.name))
@@ -238,14 +238,18 @@ class CommandTopics(Generic[RawT]):
         self.arbiter.forget()
         return True
 
-    def _is_admitted(self, topic: CommandTopic[RawT], now_s: float) -> bool:
-        """Return whether a valid command is followed, by the hold and the precedence of its topic. Counts it."""
+    def _is_admitted(self, topic: CommandTopic[RawT], now_s: float, *, is_zero: bool) -> bool:
+        """Return whether a valid command is followed, by the hold and the precedence of its topic. Counts it.
+
+        One of zero is refused silently: an idle program ignores nobody.
+        """
         counts, hold = self._node.report.counts, self._node.hold
         if topic.is_helm:
             if not hold.admits(topic.name, is_helm=True):
                 return False
         elif not hold.state.is_free:
-            self._report(partial(hold.admits, topic.name))
+            if not is_zero:
+                self._report(partial(hold.admits, topic.name))
             return False
         elif not self.arbiter.admits(now_s, overrules=topic.overrules):
             counts["overruled_commands"] += 1
