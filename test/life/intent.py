@@ -45,9 +45,9 @@ class Intent:
         """Note a hold, a resume, or an act without an answer. A drone that a person holds does not land by itself."""
         self.is_by_person = by_person
         is_at_helm = self.is_helm_taken and self._life.now_s - self.streams[HELM].last_s <= HELM_S
-        self.held, self.is_helm_taken = held, not held and is_at_helm
+        was_held, self.held, self.is_helm_taken = self.held, held, not held and is_at_helm
         self._life.drowsy_s = 0.0
-        if held is False:
+        if was_held and held is False:
             for topic in (CMD_VEL, STAMPED):  # a release drops the commands from before it
                 self.streams[topic].last_s = -math.inf
         self._since_s = self._held_s = self._life.now_s
