@@ -89,9 +89,6 @@ SURVIVORS: dict[str, dict[str, dict[str, str]]] = {
         "self._charged_at = -math.inf  # time of the last report of the charge, s": {
             "-math.inf -> math.inf": "before the first report there is nothing to forget"
         },
-        "self._flight_at = -math.inf  # time of the last report of whether it flies, s": {
-            "-math.inf -> math.inf": "before the first report there is nothing to forget"
-        },
     },
     "motion/limits Limits.limited": {
         "if self.parameters.need_odometry and any(asked) and not self.is_blind(now_s):": {
