@@ -79,7 +79,7 @@ class User:
                 message.header.stamp = time_from_seconds(1_800_000_000.0 + self._life.now_s - age_s)
             self._home.graph.publish(self._home.topic(topic), message)
             self.acted_s = self._life.now_s
-            if counts:
+            if counts and self._home.bridge.process.is_alive:
                 self._intent.command(topic, velocity)
             yield 1.0 / rate
 
