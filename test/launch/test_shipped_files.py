@@ -60,6 +60,17 @@ def test_the_emulated_testbed_has_a_ground_that_can_be_left_out(tmp_path, words,
     assert parse(command[1:]).ground == height
 
 
+@pytest.mark.parametrize(("bridge", "testbed"), [("connect", "listen"), ("listen", "connect")])
+def test_one_of_testbed_and_bridge_listens(tmp_path, bridge, testbed):
+    [path] = [path for path in LAUNCH_FILES if path.name == "testbed.launch.xml"]
+    given = {"emulate": "true", "testbed_bridge_role": bridge, "attitude_layout": "pitch_roll"}
+    emulator, node = evaluate(path, given, tmp_path)[:2]
+    command = " ".join(emulator.command)
+    assert f" --role {testbed} " in command
+    assert " --layout pitch_roll " in command
+    assert f"role: {bridge}" in "".join(node.files.values()).replace('"', "")
+
+
 @pytest.mark.parametrize(("given", "is_in_the_air"), [({}, False), ({"operator_in_the_air": "true"}, True)])
 def test_the_operator_of_a_flying_vehicle_presses_no_button(tmp_path, given, is_in_the_air):
     [path] = [path for path in LAUNCH_FILES if path.name == "dronegui_server.launch.xml"]

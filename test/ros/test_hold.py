@@ -2,7 +2,6 @@
 """Hold: ignored commands, and who may hold and resume, over real DDS and on the wire."""
 
 import signal
-import subprocess
 import sys
 from pathlib import Path
 
@@ -156,21 +155,6 @@ def test_stop_all_stops_vehicles_without_a_hold_until_they_are_resumed(ros, peer
         )
 
 
-def test_a_shell_holds_and_resumes(ros, peer, bridge):
-    with stranger(ros):
-        peer.wait(is_moving)
-        held = run_command("hold")
-        assert held.returncode == 0
-        assert "/dronegui_bridge: The vehicle is held" in held.stdout
-        nothing_moves(peer)
-        nowhere = run_command("resume", "/nowhere")
-        assert nowhere.returncode == 1
-        assert "/dronegui_bridge" in nowhere.stderr
-        nothing_moves(peer, packets=5)
-        assert run_command("resume", "dronegui_bridge").returncode == 0
-        peer.wait(is_moving)
-
-
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("program", ["drive.py", "topic pub"])
 def test_a_program_says_why_it_is_ignored(ros, peer, bridge, program):
@@ -186,9 +170,3 @@ def test_a_program_says_why_it_is_ignored(ros, peer, bridge, program):
         hold(ros, False)
         driver.wait_for_line("It follows commands")
         assert driver.stop(signal.SIGINT) == 0, driver.output
-
-
-def run_command(*words):
-    return subprocess.run(
-        [sys.executable, "-m", "drone_bridge.tools.cli", *words], capture_output=True, text=True, check=False
-    )

@@ -41,9 +41,6 @@ class Composition(Process):
         """Return the process IDs of all started processes, each the leader of a group."""
         return [int(pid) for pid in re.findall(r"\[launch\] \S+ started \(pid (\d+)\)", self.output)]
 
-    def warnings(self):
-        return warnings_in(self.lines)
-
     def leftovers(self):
         """Return the process groups that still have processes."""
         groups = self.pids()
@@ -56,8 +53,8 @@ class Composition(Process):
         return left
 
 
-def wait_until_recorded(bag, topics, more_bytes=0):
-    """Wait until a recorder has written all these topics to its bag, and then a number of bytes more.
+def wait_until_recorded(bag, topics):
+    """Wait until a recorder has written all these topics to its bag.
 
     DDS does not always report the owner of a subscription, so the graph is less reliable.
     """
@@ -68,5 +65,3 @@ def wait_until_recorded(bag, topics, more_bytes=0):
         return file.read_bytes() if file.exists() else b""
 
     wait_until(lambda: (data := content()) and all(name in data for name in names), "the topics", period_s=0.1)
-    size = file.stat().st_size + more_bytes
-    wait_until(lambda: file.stat().st_size >= size, f"{more_bytes} bytes more", period_s=0.1)

@@ -1,11 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""rover_controller between topics, and the complete robot.launch.xml."""
+"""rover_controller as a process, between topics."""
 
-import csv
-import math
-import signal
-
-from composition import INTERRUPTED, launch
 from geometry_msgs.msg import Twist
 from nav_msgs.msg import Odometry
 from processes import Process
@@ -35,32 +30,3 @@ def test_the_rover_controller_drives_its_pattern_and_stops_at_its_end(ros):
         assert process.stop() == 0
     commands.wait(lambda twist: twist == Twist())
     assert not len(commands)
-
-
-def test_the_launch_file_drives_a_circle_and_stops_the_robot_at_the_end(ros, tmp_path, free_port):
-    trajectory = tmp_path / "way.csv"
-    arguments = {
-        "emulate": True,
-        "control": True,
-        "namespace": "r1",
-        "frame_prefix": "r1/",
-        "robot_name": "saber",
-        "emulated_name": "saber",
-        "robot_port": free_port,
-        "discovery_port": free_port,
-        "rover_pattern": "circular",
-        "rover_amplitude": 0.3,
-        "publish_odometry": True,
-        "robot_trajectory": trajectory,
-    }
-    odometry = ros.subscribe(Odometry, "/r1/odom")
-    with launch("robot.launch.xml", **arguments) as composition:
-        assert odometry.wait(lambda message: message.pose.pose.position.y > 0.3).header.frame_id == "r1/odom"
-        composition.wait_for_line("Following the odometry")
-        assert composition.stop(signal.SIGINT) in (0, INTERRUPTED)
-        assert "Traceback" not in composition.output
-        assert composition.warnings() == []
-    with trajectory.open() as file:
-        rows = [{name: float(text) for name, text in row.items()} for row in csv.DictReader(file)]
-    assert all(abs(math.hypot(row["x"], row["y"] - 0.3) - 0.3) < 0.05 for row in rows)
-    assert rows[-1]["left"] == rows[-1]["right"] == 0
