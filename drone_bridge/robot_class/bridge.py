@@ -48,7 +48,6 @@ from drone_bridge.ros.node.common_parameters import common_parameters, frame_par
 from drone_bridge.ros.node.doubt_reports import report_doubts
 from drone_bridge.ros.node.limit_reports import limit_parameters
 from drone_bridge.ros.node.parameters import ParameterDeclaration, read
-from drone_bridge.ros.node.pose_restarts import make_pose
 from drone_bridge.ros.node.protocol_node import ProtocolNode
 from drone_bridge.ros.node.request_services import PendingRequest, RequestServices, undeliverable
 from drone_bridge.ros.topics.covariances import twist_covariance_parameter
@@ -56,6 +55,7 @@ from drone_bridge.ros.topics.frames import DroneFrameNames
 from drone_bridge.ros.topics.topic_publishers import TopicPublishers
 from drone_bridge.ros.topics.transforms import rangefinder_transform, transform
 from drone_bridge.ros.topics.wheel_odometry import TWIST_VARIANCES
+from drone_bridge.session.continuous_pose import ContinuousPose
 from drone_bridge.session.feedback import Feedback
 from drone_bridge.session.obstacles import Obstacle
 from drone_bridge.session.report_watch import ReportWatch
@@ -135,7 +135,7 @@ class RobotClassBridge(ProtocolNode):
             sensors.append(transform(names.base_link, names.laser, lidar.mount, heading))
         self._topics = TopicPublishers(self, make_rows(robot), translation, sensors)
         self._unsent = UnsentTopics(robot, translation)
-        self._pose = None if robot.absolute_pose else make_pose(self, *maxima(robot))
+        self._pose = None if robot.absolute_pose else ContinuousPose(self.observed, *maxima(robot))
         self._pictures: CameraTopics | None = None
         if (video := robot.camera) and video.link:
             cameras, of_size = [camera_of(video, "", video.width, video.height)], partial(camera_of, video)

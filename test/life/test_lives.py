@@ -27,11 +27,12 @@ HOURS = (
 )
 
 
-def test_a_goal_ends_with_its_bridge():
-    """A new bridge counts the way anew: the place is another one."""
+@pytest.mark.parametrize("kind", ["robot", "testbed", "simulator", "create2"])
+def test_a_goal_ends_with_its_bridge(kind):
+    """A new bridge counts the way anew, or begins a new simulation: the place is another one."""
     life = VirtualTime(1)
     with built(life):
-        home = Home(life, KINDS["robot"], mean_s=math.inf, limit=0)
+        home = Home(life, KINDS[kind], mean_s=math.inf, limit=0)
         home.begin()
         life.run(5.0)
         goal = ActionGoal(GoTo.Goal(pose=PoseStamped(pose=Pose(position=Point(x=3.0)))))

@@ -44,7 +44,7 @@ STOPPING_S = 0.5
 STILL = GuideStep()
 #: How long a reached goal is held after the last client of the actions has gone, s.
 _LEFT_S, _LOOK_S = 1.0, 0.25  # and the period of looking for clients
-_RESTARTED = "The vehicle's own pose began again, such as by a reset of its board: its place is uncertain."
+_RESTARTED = "The vehicle's own pose began again, by a reset of its board or with a new bridge: its place is uncertain."
 _DOUBTED = "The vehicle's place is unknown: its bridge doubts the reported motion, and its diagnostics say why."
 
 

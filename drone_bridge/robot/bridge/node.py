@@ -29,7 +29,6 @@ from drone_bridge.ros.commands.command_streams import PROMPT_PERIOD_S
 from drone_bridge.ros.commands.command_topics import CommandTopics
 from drone_bridge.ros.node.log_limiter import LogLimiter
 from drone_bridge.ros.node.parameters import read
-from drone_bridge.ros.node.pose_restarts import report_restarts
 from drone_bridge.ros.node.program import run
 from drone_bridge.ros.node.protocol_node import ProtocolNode
 from drone_bridge.ros.node.role_links import stream_link
@@ -71,8 +70,6 @@ class RobotBridge(ProtocolNode):
         self._sensor_topics = SensorTopics(self, self._translation)
         rows = [row for row in TABLE.rows if row.of is Measurement] if get("publish_odometry") else []
         self._odometry = TopicPublishers(self, rows, self._translation)
-        if rows:
-            report_restarts(self)  # it counts the way anew
         self._commands: CommandTopics[NoReturn] = CommandTopics(
             self, on_command=self._post_command, period_s=PROMPT_PERIOD_S, within_maxima=self._skid_steer.within_maxima
         )

@@ -14,6 +14,7 @@ from builtin_interfaces.msg import Time
 from rclpy.publisher import Publisher
 from tf2_msgs.msg import TFMessage
 
+from drone_bridge.ros.node.pose_restarts import report_restarts
 from drone_bridge.ros.qos import latched
 from drone_bridge.ros.topics.table import Topic
 
@@ -91,6 +92,8 @@ class TopicPublishers:
                 make = partial(self._changed, publisher, make)
             offers = self._offers.setdefault((row.of, row.is_slow), _Offers())
             offers.all.append(_Offer(publisher, make, row.only_changes))
+        if "odom" in publishers:
+            report_restarts(node)
         self._publishers = tuple(publishers.values())
         self._static_publisher = node.make_publisher(TFMessage, "/tf_static", latched()) if self._static else None
 
