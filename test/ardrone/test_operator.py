@@ -21,18 +21,6 @@ def operator(ports, plan, *options):
     return Process.module("drone_bridge.ardrone.vehicle.operator", *ports, "--plan", plan, *options)
 
 
-def test_it_takes_off_flies_its_plan_and_lands(ports):
-    with emulator(ports) as drone:
-        drone.wait_for_line("listening on")
-        with operator(ports, "1s up 0.3, 3s forward 0.5, 1s") as program:
-            program.wait_for_line("leg 3s forward 0.5: .*, flying")
-            assert program.wait() == 0, program.output
-            program.wait_for_line("takeoff: The drone takes off")
-            program.wait_for_line("ended: .*, not flying")
-        drone.wait_for_line("taking off -> flying")
-        drone.wait_for_line(r"landing -> landed: .* x=(0\.[5-9]|[1-9])")
-
-
 def test_it_refuses_to_take_off_in_the_air(ports):
     with emulator(ports, "--in-the-air", "--bootstrapped") as drone:
         drone.wait_for_line("listening on")

@@ -51,17 +51,6 @@ def test_the_package_is_built_by_its_own_backend_without_a_download(folder, tmp_
         assert points == f"[drone_bridge.protocols]\n{NAME} = {NAME}:MyRobot\n"
 
 
-def test_the_generated_operator_drives_the_generated_emulator(start_child, environment):
-    def drone_bridge(*words):
-        return start_child(executable("drone-bridge"), *words, env=environment)
-
-    emulator = drone_bridge("emulate", NAME, "--port", "0")
-    port = emulator.wait_for_line(r"listening on 127\.0\.0\.1:(\d+)")[1]
-    operator = drone_bridge("operate", NAME, "--port", port, "--plan", "2s forward 0.5, 1s")
-    assert operator.wait() == 0, operator.output
-    assert float(operator.wait_for_line(r"ended: at (\S+)")[1]) > 0.3
-
-
 @pytest.mark.parametrize(("name", "options"), [("text_robot", []), ("serial_robot", ["--serial"])])
 def test_its_own_tests_hold_for_each_link(tmp_path, monkeypatch, name, options):
     monkeypatch.syspath_prepend(made(tmp_path, *options, name=name))

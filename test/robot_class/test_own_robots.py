@@ -2,7 +2,6 @@
 """Robots of drone_bridge/robots as processes: emulator, operator, bridge, server, launch file, serial line."""
 
 import contextlib
-import json
 import os
 import re
 import signal
@@ -11,7 +10,6 @@ import time
 from functools import partial
 
 import pytest
-from composition import RUNNER
 from geometry_msgs.msg import Twist
 from mcap.reader import make_reader
 from nav_msgs.msg import Odometry
@@ -20,16 +18,11 @@ from processes import TIMEOUT_S, executable
 from ros_session import module_ros, repeating, wait_until
 from sensor_msgs.msg import CameraInfo, Image, Imu
 from std_msgs.msg import Bool
-from web_page import address_of
-from web_viewer import Pilot
 
-import drone_bridge as drone_bridge_package
 from drone_bridge.robots.kobuki import DRIVE, packed
 from drone_bridge.session.stall_detector import StallDetector
 
 ros = module_ros()
-#: Radius of a fence, m.
-FENCE = 1.5
 #: Timeout of the tests of one file, s.
 CHECK_S = 280.0
 
@@ -84,14 +77,6 @@ def test_ros_drives_a_robot_and_reads_its_own_topics(drone_bridge, node, ros):
     x, y, _, heading = ended(robot)
     assert (there.x, there.y) == pytest.approx((x, y), abs=0.02)
     assert min(x, y, heading) > 0.0
-
-
-def test_a_fence_stops_a_robot_that_is_driven_against_it(drone_bridge, node, ros):
-    robot, port = emulated(drone_bridge, "pioneer")
-    node("pioneer", "bridge", port=port, **{"limits.fence_radius": FENCE})
-    with driven(ros, forward=0.5):
-        robot.wait_for_line("stands at")
-    assert ended(robot)[0] == pytest.approx(FENCE, abs=0.1)
 
 
 def test_the_camera_of_a_drone_is_shown_with_its_odometry(drone_bridge, node, ros):
@@ -216,34 +201,6 @@ def test_a_check_says_that_a_robot_without_a_watchdog_moves_on(drone_bridge):
     asked = drone_bridge("check", "kobuki", "-k", "whose_bridge_and_its_child_are_killed")
     assert asked.wait(CHECK_S) == 0, asked.output
     asked.wait_for_line("kobuki: .* moves on")
-
-
-@pytest.mark.exhaustive
-def test_the_launch_file_starts_all_nodes_and_the_fence_applies(start_child, drone_bridge, ros, tmp_path):
-    mine = tmp_path / "mine.yaml"
-    own = {"wire_log": f"{tmp_path}/wire", "limits.fence_radius": FENCE}
-    mine.write_text(json.dumps({"/**/pioneer_bridge": {"ros__parameters": own}}))
-    words = (
-        f"robot_port:={free_port()}",
-        "emulate:=true",
-        "namespace:=launched",
-        f"params_file:={mine}",
-    )
-    launched = start_child(*RUNNER, "launch", "pioneer.launch.xml", *words, "view:=true", "view_port:=0")
-    ros.subscribe(Odometry, "/launched/odom").wait()
-    with Pilot(address_of(launched)) as pilot:
-        topic = "/launched/cmd_vel_stamped"
-        expected = {"axes": ["x", "yaw"], "takes_goals": True, "holds": ["/launched/pioneer_bridge/hold"]}
-        pilot.wait_for(lambda: expected.items() <= pilot.vehicles.get(topic, {}).items(), "the robot on the page")
-    with drone_bridge_package.Vehicle("/launched", patience_s=60.0) as vehicle:
-        assert vehicle.go_to(1.0, 0.0).startswith("Reached x 1.00 y 0.00")
-        with pytest.raises(drone_bridge_package.VehicleError, match="fence"):
-            vehicle.go_to(2 * FENCE, 0.0)
-    assert launched.stop(signal.SIGINT) == 128 + signal.SIGINT
-    assert float(launched.wait_for_line(r"ended: at (\S+)")[1]) == pytest.approx(1.0, abs=0.1)
-    shown = [drone_bridge("wire", "show", log) for log in tmp_path.glob("wire/*")]
-    assert [each.wait() for each in shown] == [0] * len(shown) != []
-    assert any(": pioneer over tcp, " in each.output and " StatePacket " in each.output for each in shown)
 
 
 @pytest.mark.exhaustive

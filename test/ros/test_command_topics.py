@@ -592,20 +592,13 @@ def test_a_fence_is_published_once_after_the_first_position(make):
     assert len(fences()) == 1
 
 
-def test_a_low_battery_is_reported(make):
-    node = make(limits={"max_speed": 2.0, "low_battery": 0.2})
-    node.arbiter.limits.charged(0.1, node.now_s - LOW_BATTERY_S)
-    node.pass_second()
-    assert "20% left (limits.low_battery)" in node.conditions["battery"]
-
-
 @pytest.mark.parametrize("is_drone", [True, False])
-def test_a_battery_at_8_percent_is_warned_of_by_default(make, is_drone):
+def test_a_battery_at_8_percent_is_reported_by_default(make, is_drone):
     declared = {each.name: each.default for each in limit_parameters(is_drone=is_drone, tells_battery=True)}
     node = make(limits={"max_speed": 2.0, "low_battery": declared["limits.low_battery"]})
     node.arbiter.limits.charged(0.08, node.now_s - LOW_BATTERY_S)
     node.pass_second()
-    assert "battery" in node.conditions
+    assert "15% left (limits.low_battery)" in node.conditions["battery"]
 
 
 def test_limits_change_in_flight_and_what_was_observed_stays(make):

@@ -25,13 +25,3 @@ def test_the_description_is_latched(ros):
         (refused,) = ros.set_parameters("vehicle_model", model="submarine")
         assert not refused.successful
         assert process.stop() == 0
-
-
-def test_a_vehicle_can_be_placed_in_a_world_that_it_shares(ros):
-    placed = {"world_frame": "world", "placed_frame": "map", "place_x": 4.0, "place_y": -2.0, "place_z": 0.5}
-    with Process.node("vehicle_model", frame_prefix="d1/", **placed):
-        airframe, place = ros.subscribe(TFMessage, "/tf_static", LATCHED).wait().transforms
-    assert airframe.child_frame_id == "d1/airframe"
-    assert (place.header.frame_id, place.child_frame_id) == ("world", "d1/map")
-    move = place.transform.translation
-    assert (move.x, move.y, move.z) == (4.0, -2.0, 0.5)
