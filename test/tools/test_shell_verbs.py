@@ -40,7 +40,6 @@ def test_topics_are_described_printed_and_published(ros, command):
     ros.node.create_timer(0.02, lambda: fast.publish(String(data="again")))
     received = ros.subscribe(Twist, "cmd_vel")
 
-
     info = command("topic", "info", "-v", "/latest")
     assert info.wait() == 0
     name = ros.node.get_fully_qualified_name()
@@ -56,7 +55,6 @@ def test_topics_are_described_printed_and_published(ros, command):
     echo = command("topic", "echo", "--once", "latest")
     assert echo.wait() == 0
     assert "data: first" in echo.lines
-
 
     echo = command("topic", "echo", "fast")
     echo.wait_for_line("^data: again")
