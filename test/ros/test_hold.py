@@ -2,8 +2,6 @@
 """Hold: ignored commands, and who may hold and resume, over real DDS and on the wire."""
 
 import signal
-import sys
-from pathlib import Path
 
 import pytest
 from dronegui_peer import DroneGuiPeer
@@ -17,7 +15,6 @@ from web_viewer import Pilot, web_bridge
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 PERIOD_S = 0.05
-EXAMPLES = Path(__file__).parents[2] / "examples"
 FORWARD = twist(forward=1.0)
 
 
@@ -153,20 +150,3 @@ def test_stop_all_stops_vehicles_without_a_hold_until_they_are_resumed(ros, peer
         wait_until(
             lambda: pilot.steer() or pilot.steer(x=1.0) or followed.wait().twist.linear.x, "the stick to move it"
         )
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("program", ["drive.py", "topic pub"])
-def test_a_program_says_why_it_is_ignored(ros, peer, bridge, program):
-    words = ["-m", "drone_bridge.tools.cli", "topic", "pub", "-r", "20", "/cmd_vel", "geometry_msgs/msg/Twist"]
-    command = [str(EXAMPLES / "drive.py")] if program == "drive.py" else [*words, "{linear: {x: 0.2}}"]
-    with web_bridge() as server, Pilot(server.address) as pilot, Process(sys.executable, *command) as driver:
-        peer.wait(is_moving)
-        pilot.wait_for(lambda: pilot.vehicles.get("/cmd_vel_stamped", {}).get("holds"), "a vehicle that can be held")
-        pilot.take("/cmd_vel_stamped")
-        wait_until(lambda: pilot.push(y=1.0) or "a person is at the helm" in driver.output, "the reason")
-        pilot.send(op="release")
-        driver.wait_for_line("drone-bridge resume")
-        hold(ros, False)
-        driver.wait_for_line("It follows commands")
-        assert driver.stop(signal.SIGINT) == 0, driver.output

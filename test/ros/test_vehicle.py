@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""drone_bridge.Vehicle: one script for each vehicle with odom, with its emulator and bridge; and errors."""
+"""drone_bridge.Vehicle, without and with processes: holds, errors, and Ctrl-C."""
 
-import csv
 import math
 import signal
 import subprocess
@@ -10,10 +9,8 @@ from types import SimpleNamespace
 
 import pytest
 from action_msgs.msg import GoalStatus
-from composition import launch
 from nav_msgs.msg import Odometry
 from played_vehicle import Vehicle as PlayedVehicle
-from ports import free_port
 from processes import Process
 from repository import ROOT
 from robot_peer import RobotPeer
@@ -26,48 +23,6 @@ from drone_bridge.action import Land
 from drone_bridge.robot.codec import SkidSteerUpdate
 from drone_bridge.ros.qos import latched
 from drone_bridge.vehicle import _stamped
-
-PLACE = (2.0, 1.0, 1.5)
-YAW = 1.57
-#: A flying and a driving vehicle, with the launch arguments for its ports, and a function that converts a position of
-#: its trajectory to odom.
-VEHICLES = {
-    "dronegui": (("dronegui_port", "navdata_port", "video_port"), lambda row: row),
-    "robot": (("robot_port", "discovery_port"), lambda row: (*row[:2], PLACE[2])),
-}
-
-
-def end_of(trajectory):
-    """Return the last position of a trajectory, and its time."""
-    with trajectory.open() as file:
-        row = list(csv.DictReader(line for line in file if line.endswith("\n")))[-1]
-    return tuple(float(row.get(name, 0.0)) for name in "xyz"), float(row["time"])
-
-
-@pytest.mark.parametrize("name", VEHICLES)
-def test_one_script_moves_whatever_has_odometry(name, tmp_path, capsys):
-    ports, in_odom = VEHICLES[name]
-    trajectory = tmp_path / "flight.csv"
-    given = {**{port: free_port() for port in ports}, f"{name}_trajectory": trajectory}
-    with (
-        launch(f"{name}.launch.xml", emulate=True, goals=True, namespace=name, **given),
-        drone_bridge.Vehicle(f"/{name}", patience_s=60.0) as vehicle,
-    ):
-        flies = vehicle.serves("take_off")
-        if flies:
-            vehicle.take_off(1.5)
-        assert vehicle.go_to(*PLACE, yaw=YAW).startswith("Reached x 2.00 y 1.00")
-        there, pose = in_odom(end_of(trajectory)[0]), vehicle.pose
-        with capsys.disabled():
-            print(f"{name}: {math.dist(there, PLACE):.3f} m off, {pose}")
-        assert math.dist(there, PLACE) < 0.15
-        assert pose.yaw == pytest.approx(YAW, abs=0.15)
-        if flies:
-            vehicle.land()
-            _, landed_s = end_of(trajectory)
-            wait_until(lambda: end_of(trajectory)[1] > landed_s + 2.0, "2 s of the emulated drone")
-            assert end_of(trajectory)[0][2] < 0.02, "it is on the ground"
-    assert flies == (name != "robot")
 
 
 def test_a_place_without_z_keeps_the_height_and_a_yaw_in_degrees_is_refused():
