@@ -61,6 +61,11 @@ class Node:
         self.published.append(copy.deepcopy(list(messages)))
 
 
+@pytest.fixture(autouse=True)
+def no_restarts(monkeypatch):
+    monkeypatch.setattr("drone_bridge.ros.topics.topic_publishers.report_restarts", id)
+
+
 def made(node, frames=None):
     outputs = SimulatorTopics(node, VEHICLE, frames or FrameNames())
     do(outputs, PublishedScene({VEHICLE: "vehicle", BUOY: "buoy"}, frozenset({"front"})))
