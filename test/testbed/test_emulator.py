@@ -52,17 +52,6 @@ def fly(autopilot, motion=HOVER, frames=math.inf):
     return events
 
 
-def test_reaching_the_target_is_reported_and_ends_the_flight_with_0(emulate):
-    emulator, port = emulate("--target", "0 3 0", "--until-reached", "--wind", "0 0 0", "--duration", "10")
-    with AutopilotPeer(port) as autopilot:
-        autopilot.receive()
-        fly(autopilot, MotionParameters(0, 0, 0, 20))
-    report = emulator.wait_for_line(r"^target reached at t=(\S+) s, distance (\S+) m")
-    assert float(report[1]) == pytest.approx(math.sqrt(2 * 2.25 / 10.19), abs=0.05)
-    assert float(report[2]) <= 0.75
-    assert emulator.wait() == 0
-
-
 def test_trajectory_has_a_row_for_every_state(emulate, tmp_path):
     path = tmp_path / "flight.csv"
     emulator, port = emulate("--duration", "0.4", "--rate", "10", "--target", "0 0 -5", "--trajectory", str(path))

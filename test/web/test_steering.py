@@ -133,11 +133,3 @@ def test_a_server_that_is_stopped_and_goes_on_moves_nothing(bridge, pilot, comma
     # Commands from before the suspension have old stamps, and a bridge refuses them.
     assert not [each for each in commands.moving if seconds_of(each.header.stamp) >= went_on_s]
     assert_nothing_more_moves(bridge, commands)
-
-
-def test_the_server_s_end_stops_the_vehicle(ros, commands):
-    with web_bridge() as process, Pilot(process.address) as pilot:
-        pilot.take(TOPIC)
-        steer_until_it_moves(pilot, commands)
-        assert process.stop() == 0
-        commands.wait(is_moving=False)
