@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Frames and counter of every row of our protocols, compared with a table: topic_rows.md. Types and QoS: docs/reference."""
+"""Frames and counter of each row of our protocols, by the table topic_rows.md. Types and QoS: docs/reference."""
 
 from collections import defaultdict
 from dataclasses import replace
