@@ -88,6 +88,7 @@ class Vehicle:
         self._battery: float | None = None
         self._clients: dict[str, Any] = {}
         self._commanded: set[str] = set()  # actions to which a goal was sent
+        self._newest: Any = None  # goal
         self._holds = HoldServices(self._node, self._holds_it)
         subscribe(self._node, Odometry, "odom", self._on_odometry, 1)
         subscribe(self._node, BatteryState, "battery_state", self._on_battery, 1)
@@ -368,6 +369,7 @@ class Vehicle:
         def is_answered() -> bool:
             if time.monotonic() > began_s + _RESEND_S * len(sent):
                 self._commanded.add(name)
+                self._newest = goal
                 sent.append(client.send_goal_async(goal))
             return sent[-1].done() if sent else False
 
@@ -378,13 +380,13 @@ class Vehicle:
         while not _waits(ended.done, self._patience_s):
             if not client.server_is_ready():
                 raise VehicleError(f"The node that served {self._namespace}/{name} is gone.")
-        return self._outcome(ended.result())
+        return self._outcome(ended.result(), goal)
 
-    def _outcome(self, ended: Any) -> str:
+    def _outcome(self, ended: Any, goal: Any) -> str:
         """Return the sentence of a result. Raises VehicleError. After another program's goal, there is no hold."""
         if ended.status == GoalStatus.STATUS_SUCCEEDED:
             return str(ended.result.message)
-        if ended.result.error_code == ended.result.REPLACED:
+        if goal is self._newest and ended.result.error_code == ended.result.REPLACED:
             self._commanded.clear()
         raise VehicleError(ended.result.message)
 

@@ -166,13 +166,14 @@ class DatagramEnd(End):
 
 
 class Datagrams:
-    """UDP between two ends. Either may be absent."""
+    """UDP between two ends. Either may be absent. They keep their order: a queue delays them."""
 
     addresses = ("10.0.0.1", 40000), ("10.0.0.2", 8889)
 
     def __init__(self, network, names=None):
         """`names` of the client's further links, by port."""
         self.network, self.life, self._names, self.ends = network, network.life, names or {}, [None, None]
+        self._arrives_s = [0.0, 0.0]  # by sending side
 
     def end(self, side):
         self.ends[side] = DatagramEnd(self, side)
@@ -187,7 +188,8 @@ class Datagrams:
         if network.is_cut or rng.random() < network.loss:
             return
         for _ in range(1 + (rng.random() < network.duplicates)):
-            self.life.after(network.travel_s(), lambda: self._arrive(1 - side, data, to))
+            self._arrives_s[side] = max(self._arrives_s[side], self.life.now_s + network.travel_s())
+            self.life.at(self._arrives_s[side], lambda: self._arrive(1 - side, data, to))
 
     def _arrive(self, side, data, to):
         if end := self.ends[side]:

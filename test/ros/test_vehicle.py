@@ -113,13 +113,14 @@ def test_a_program_that_has_commanded_nothing_holds_nothing(bridge, error):
     assert calls == [False]
 
 
-def test_a_program_whose_goal_was_replaced_holds_nothing(bridge):
+@pytest.mark.parametrize(("newest", "calls"), [("replaced", []), ("own", [True])])
+def test_a_program_whose_goal_another_program_replaced_holds_nothing(bridge, newest, calls):
     result = Land.Result(error_code=Land.Result.REPLACED, message="Replaced by another goal: land.")
     vehicle = drone_bridge.Vehicle("/boat", patience_s=60.0)
-    vehicle._commanded.add("go_to")
+    vehicle._commanded, vehicle._newest = {"go_to"}, newest
     with pytest.raises(drone_bridge.VehicleError, match="Replaced"), vehicle:
-        vehicle._outcome(SimpleNamespace(status=GoalStatus.STATUS_ABORTED, result=result))
-    assert (vehicle._commanded, bridge[0]) == (set(), [])
+        vehicle._outcome(SimpleNamespace(status=GoalStatus.STATUS_ABORTED, result=result), "replaced")
+    assert bridge[0] == calls
 
 
 def test_an_error_says_which_actions_there_are(ros):
