@@ -4,17 +4,14 @@
 import math
 from typing import NamedTuple
 
-from drone_bridge.motion.derived_velocity import DerivedVelocity
+from drone_bridge.motion.derived_velocity import DerivedVelocity, ReportGaps
 from drone_bridge.motion.measurement import Measurement
 from drone_bridge.motion.planar_pose import PlanarPose
 from drone_bridge.motion.vectors import Triple
 
 #: Drift with velocities of a downward camera, as a share of the distance so far.
 DRIFT = 0.1
-#: Longest gap between two velocities that is integrated. The motion in a longer gap is unknown, s. In the plane, it is
-#: longer: a robot may report once per second.
-LONGEST_GAP_S, LONGEST_GAP_IN_PLANE_S = 0.5, 3.0
-#: Assumed maximum speed in such a gap, m/s.
+#: Assumed maximum speed in a gap whose motion is unknown, m/s.
 GREATEST_SPEED = 5.0
 #: Turn rate above which a heading leaps, rad/s.
 FASTEST_TURN = 10.0
@@ -45,7 +42,7 @@ class DeadReckoning:
         `in_plane`: height, roll and pitch are 0 until one is reported, and yaw is integrated until it is.
         """
         self._drift, self._pose, self._in_plane = drift, PlanarPose(), in_plane
-        self._longest_gap_s = LONGEST_GAP_IN_PLANE_S if in_plane else LONGEST_GAP_S
+        self._gaps = ReportGaps()
         self._reported: set[str] = set()
         self._distance = 0.0  # m
         self._gap_variance = 0.0  # m^2
@@ -70,7 +67,7 @@ class DeadReckoning:
             return DeadReckonedPose(pose.x, pose.y, height, roll, pitch, yaw, velocity, math.inf)
         step_s = 0.0 if self._before_s is None else now_s - self._before_s
         self._before_s = now_s
-        if step_s > self._longest_gap_s:
+        if not self._gaps.is_short(step_s):
             self._gap_variance += (GREATEST_SPEED * step_s) ** 2
         else:
             pose = pose.moved(step_s, forward, turn, left)

@@ -5,6 +5,7 @@ So is the turn rate of one whose velocity never has any.
 """
 
 import math
+from collections import deque
 from dataclasses import replace
 
 from drone_bridge.motion.body_velocity import BodyVelocity
@@ -13,10 +14,24 @@ from drone_bridge.motion.planar_pose import PlanarPose
 
 #: Time over which the velocity is averaged, s: reports may arrive in bursts.
 AVERAGED_S = 0.3
-#: Poses that are farther apart, s, are not compared. A robot may report one per second.
-LONGEST_GAP_S = 3.0
+#: Longest gap between two reports over which motion is known: 3 usual periods, but within these bounds, s.
+PERIODS, SHORT_GAP_S, LONGEST_GAP_S = 3, 0.5, 3.0
 #: Multiple of the vehicle's maxima, and what is added, m/s and rad/s, above which a pose has leapt instead.
 PLAUSIBLE, MARGIN = 2.0, 0.5
+
+
+class ReportGaps:
+    """Gaps between the reports of one vehicle."""
+
+    def __init__(self) -> None:
+        self._newest = deque[float](maxlen=5)  # s
+
+    def is_short(self, gap_s: float) -> bool:
+        """Record a gap, s. Return whether the motion in it is known: a silent robot may have stopped or turned."""
+        usual_s, *_ = *sorted(self._newest)[-2:], LONGEST_GAP_S  # the longest one may be of lost reports
+        if gap_s > 0.0:
+            self._newest.append(gap_s)
+        return 0.0 <= gap_s <= min(max(PERIODS * usual_s, SHORT_GAP_S), LONGEST_GAP_S)
 
 
 class DerivedVelocity:
@@ -27,6 +42,7 @@ class DerivedVelocity:
         self._most, self._most_turn = (PLAUSIBLE * each + MARGIN for each in (max_speed, max_turn_rate))
         self._turns = False  # whether a reported velocity has had a turn rate
         self._poses: list[tuple[float, PlanarPose, float]] = []  # time, s, pose, and z, m
+        self._gaps = ReportGaps()
 
     def update(self, measured: Measurement, now_s: float) -> BodyVelocity | None:
         """Return the velocity at a time, s: the reported one, or the derived one. None while it is unknown."""
@@ -36,7 +52,8 @@ class DerivedVelocity:
         if self._turns or place is None or yaw is None:
             return reported
         pose = PlanarPose(*place[:2], yaw)
-        poses = [each for each in self._poses if 0.0 < now_s - each[0] <= LONGEST_GAP_S]
+        is_short = not self._poses or self._gaps.is_short(now_s - self._poses[-1][0])
+        poses = [each for each in self._poses if is_short and now_s > each[0]]
         needless = sum(now_s - each[0] >= AVERAGED_S for each in poses[1:])
         self._poses = poses = [*poses[needless:], (now_s, pose, place[2])]
         (before_s, before, z), turned = poses[0], math.remainder(yaw - poses[0][1].yaw, math.tau)
