@@ -5,7 +5,7 @@ import socket
 import sys
 
 import pytest
-from own_robots import Pioneer, RoboMaster, Tello
+from own_robots import Create2, Pioneer, RoboMaster, Tello
 from patience import wait_until
 
 from drone_bridge.net.connector import LinkCancelledError
@@ -30,6 +30,12 @@ def bound(closing):
 def user_timeout_s(link):
     (connection,) = link._by_peer.values()
     return connection._socket.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) / 1000
+
+
+def test_a_host_that_a_serial_line_would_replace_is_refused():
+    with pytest.raises(ValueError, match=r"host is 192\.168\.1\.5.*robot_serial"):
+        client_link(Create2, "192.168.1.5", 7700, print, ports={}, serial="/dev/ttyUSB0")
+    client_link(Create2, "127.0.0.1", 7700, print, ports={}, serial="/dev/ttyUSB0")
 
 
 @pytest.mark.skipif(not hasattr(socket, "TCP_USER_TIMEOUT"), reason="the system has no such timeout")
