@@ -28,13 +28,3 @@ def test_it_refuses_to_take_off_in_the_air(ports):
             assert program.wait() == 2
             program.wait_for_line("takeoff was refused: The drone is flying")
         assert not drone.count_lines("landing")
-
-
-def test_a_signal_leaves_the_drone_hovering(ports):
-    with emulator(ports, "--in-the-air", "--bootstrapped") as drone:
-        drone.wait_for_line("listening on")
-        with operator(ports, "60s forward 0.5", "--in-the-air") as program:
-            program.wait_for_line("forward 0.[3-9]")
-            assert program.stop() == 0
-            program.wait_for_line("ended: .*, flying")
-        assert not drone.count_lines("landing")

@@ -17,7 +17,6 @@ from ports import free_port, free_ports
 from processes import TIMEOUT_S, executable
 from ros_session import module_ros, repeating, wait_until
 from sensor_msgs.msg import CameraInfo, Image, Imu
-from std_msgs.msg import Bool
 
 from drone_bridge.robots.kobuki import DRIVE, packed
 from drone_bridge.session.stall_detector import StallDetector
@@ -60,23 +59,6 @@ def driven(ros, **motion):
     twist.linear.x, twist.angular.z = motion.get("forward", 0.0), motion.get("turn", 0.0)
     with repeating(lambda _: publisher.publish(twist)):
         yield
-
-
-def test_ros_drives_a_robot_and_reads_its_own_topics(drone_bridge, node, ros):
-    robot, port = emulated(drone_bridge, "pioneer")
-    bridge = node("pioneer", "bridge", port=port, serial="")
-    bridge.wait_for_line("described by drone_bridge.robots.pioneer")
-    odometry, motors = ros.subscribe(Odometry, "odom"), ros.subscribe(Bool, "motors")
-    with driven(ros, forward=0.5, turn=0.2):
-        odometry.wait(lambda message: message.pose.pose.position.x > 0.2)
-    assert motors.wait().data
-    robot.wait_for_line("stands at")
-    odometry.clear()
-    there = odometry.wait(lambda message: not message.twist.twist.linear.x).pose.pose.position
-    assert bridge.stop() == 0
-    x, y, _, heading = ended(robot)
-    assert (there.x, there.y) == pytest.approx((x, y), abs=0.02)
-    assert min(x, y, heading) > 0.0
 
 
 def test_the_camera_of_a_drone_is_shown_with_its_odometry(drone_bridge, node, ros):

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Running a node: signals during its start, and its shutdown."""
 
-import ast
 import os
 import re
 import signal
@@ -391,20 +390,3 @@ def test_ctrl_c_during_the_start_of_a_program_shows_no_traceback(tmp_path, slow,
         process.send_signal(signal.SIGINT)
         _, errors = process.communicate(timeout=60)
     assert (process.returncode, errors) == (status, "")
-
-
-def test_executables_open_closed_files_first_and_nodes_import_rclpy_next(tmp_path):
-    write = [sys.executable, ROOT / "cmake/write_executables.py", ROOT / "setup.cfg", tmp_path / "bin"]
-    subprocess.run(write, check=True, timeout=60)
-
-    def imported(name):
-        tree = ast.parse((tmp_path / "bin" / name).read_text())
-        [block] = [statement for statement in tree.body if isinstance(statement, ast.Try)]
-        return [ast.unparse(one) for one in block.body if isinstance(one, ast.Import | ast.ImportFrom)]
-
-    ours = "from drone_bridge.testbed.bridge.node import main"
-    environment = "from drone_bridge.ros.process.environment import complete_environment"
-    files = "from drone_bridge.standard_files import open_closed_files"
-    assert imported("testbed_bridge") == [files, environment, "import rclpy.node", ours]
-    assert imported("testbed_emulator") == [files, "from drone_bridge.testbed.vehicle.emulator.__main__ import main"]
-    assert imported("drone-bridge") == [files, "from drone_bridge.tools.cli import main"]
