@@ -16,6 +16,7 @@ from drone_bridge.tools.web import bag_list as played_recordings
 from drone_bridge.tools.web import recorder_process as recordings
 from drone_bridge.tools.web.access import Access, is_loopback
 from drone_bridge.tools.web.address import NewLinks, links, qr_code
+from drone_bridge.tools.web.node import WebBridge
 from drone_bridge.tools.web.outbox import (
     FRAGMENT_BYTES,
     LARGE_BYTES,
@@ -141,6 +142,13 @@ def test_a_network_that_appears_later_has_a_link(monkeypatch):
     assert new.take()[0].startswith("http://192.0.2.7:8765/")
     address[0] = "127.0.0.1"
     assert new.take() == []
+
+
+@pytest.mark.parametrize(("host", "is_gone"), [("192.0.2.7", True), ("127.0.0.1", False), ("0.0.0.0", False)])
+def test_an_address_that_has_gone_is_logged(host, is_gone):
+    node = Mock(_access=Access.of(host, steer=False), **{"_links.take.return_value": []})
+    WebBridge._print_links(node)
+    assert [host in each.args[0] for each in node._on_refusal.call_args_list] == [True] * is_gone
 
 
 def test_of_pictures_only_the_newest_waits_and_each_camera_gets_its_turn():

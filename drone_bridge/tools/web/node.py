@@ -17,12 +17,14 @@ from std_msgs.msg import Bool
 from drone_bridge.msg import HoldStatus
 from drone_bridge.net.clock import elapsed_s
 from drone_bridge.net.connector import LinkError
+from drone_bridge.net.listening import is_own_address
 from drone_bridge.ros.hold.file_writer import FileWriter
 from drone_bridge.ros.hold.wish_file import FILE_TIMEOUT_S, WishFile
 from drone_bridge.ros.node.log_limiter import LogLimiter, OngoingLogLimiter
 from drone_bridge.ros.node.parameters import DeclaredParameters, ParameterDeclaration
 from drone_bridge.ros.qos import latched
 from drone_bridge.ros.steady_timer import steady_timer
+from drone_bridge.session.obstacles import Obstacle
 from drone_bridge.stop_signals import LAUNCHED
 from drone_bridge.tools.web import page
 from drone_bridge.tools.web.access import FOXGLOVE_ORIGINS, Access, is_loopback
@@ -264,7 +266,9 @@ class WebBridge(Node):
             open_in_browser(links(self._access, port)[0])
 
     def _print_links(self) -> None:
-        """Print the links of the page that are new."""
+        """Print the links of the page that are new, or log that its address is gone."""
+        if not is_own_address(self._access.host):
+            self._on_refusal(Obstacle.OWN_ADDRESS.sentence(address=self._access.host))
         found = self._links.take()
         if found and not is_loopback(self._access.host):
             print(qr_code(found[0]), flush=True)
