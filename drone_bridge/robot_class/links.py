@@ -130,15 +130,14 @@ def client_link(
     """Return the link to a robot.
 
     `ports` are of ours, by the names of further links. `serial` is the path of a serial line, which replaces all of
-    these if given. Raises ValueError for one to a robot on datagrams or with a host, and for an unsupported baud rate.
+    these if given. Raises ValueError for one with a host, and for an unsupported baud rate.
     """
     first = first_link(robot)
     options: dict[str, Any] = {"wire_log": wire_log, "cancellation": cancellation}
     if serial:
-        if isinstance(first, Udp):
-            raise ValueError(f"serial is {serial}, but must be empty: {robot.name} uses datagrams.")
         if host != "127.0.0.1":  # the default
             raise ValueError(f"host is {host}: serial, which is {serial}, must then be empty (robot_serial:=).")
+        assert not isinstance(first, Udp)  # none is offered with datagrams
         return SerialLine(serial, baud or first.baud, on_failure, **options)
     make = UdpRobot if isinstance(first, Udp) else partial(TcpRobot, options=STREAM_TO_ROBOT)
     return make(host, port, on_failure, ports=ports, **options)
