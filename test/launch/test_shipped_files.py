@@ -89,7 +89,8 @@ def test_a_launch_file_takes_the_common_arguments_and_uses_all_it_takes(path):
     assert any(name.endswith(("_port", "_file")) for name in arguments.keys() - COMMON_ARGUMENTS)
     assert any(name.endswith("_host") for name in arguments.keys() - COMMON_ARGUMENTS)
     assert all(argument.description for argument in arguments.values())
-    text = "".join(file.read_text() for file in (*LAUNCH_FILES, *PARTS))
+    included = [path, *(file for file in LAUNCH_FILES if f"/{file.name}" in path.read_text()), *PARTS]
+    text = "".join(file.read_text() for file in included)
     assert [name for name in arguments if f"$(var {name})" not in text] == []
 
 
@@ -113,6 +114,14 @@ def test_a_launch_file_gives_all_its_nodes_the_user_s_parameters_last(path, tmp_
         assert process.environment["DRONE_BRIDGE_PARAMS_FILE"] == str(mine)
         # An earlier entry for all nodes would include theirs, and override those of the launch file.
         assert "-p" not in process.command
+
+
+@by_name(LAUNCH_FILES)
+def test_bridges_and_servers_have_the_namespace_and_the_prefix_of_their_launch(path, tmp_path):
+    for process in started(path, tmp_path, namespace="n1", frame_prefix="p1/"):
+        if re.match(r"(?!web_)\w+_(bridge|server)", process.label):
+            assert "__ns:=/n1" in " ".join(process.command)
+            assert "p1/" in str(process.files)
 
 
 @pytest.mark.parametrize("control", ["true", "false"])
