@@ -106,12 +106,20 @@ class Vehicle:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         try:
-            if kind is not None and self._commanded:
-                print(f"Ended by {kind.__name__}. {self._hold(_HOLD_S)}", file=sys.stderr, flush=True)
-        except VehicleError as unheld:  # printed before the exception of the block, which is the last line
-            print(unheld, file=sys.stderr, flush=True)
+            if kind is not None:
+                self._hold_after(kind)
         finally:
             self.close()
+
+    def _hold_after(self, kind: type[BaseException]) -> None:
+        """Hold once after an exception, if the vehicle was commanded. Printed before the exception, the last line."""
+        if not self._commanded:
+            return
+        try:
+            print(f"Ended by {kind.__name__}. {self._hold(_HOLD_S)}", file=sys.stderr, flush=True)
+            self._commanded.clear()
+        except VehicleError as unheld:
+            print(unheld, file=sys.stderr, flush=True)
 
     def close(self) -> None:
         """Disconnect from the vehicle. A second call has no effect.
@@ -354,6 +362,13 @@ class Vehicle:
 
     def _do(self, name: str, kind: Any, goal: Any) -> str:
         """Send a goal and wait for its end. Return the sentence of its result. Raises VehicleError."""
+        try:
+            return self._complete(name, kind, goal)
+        except KeyboardInterrupt as interrupt:  # now, as a notebook or a script that catches it does not end
+            self._hold_after(type(interrupt))
+            raise
+
+    def _complete(self, name: str, kind: Any, goal: Any) -> str:
         _end_like_by_ctrl_c()
         if not self._clients:  # find the hold services before the first goal, for a Ctrl-C right after it
             _waits(self._holds.find, _DISCOVERY_S)

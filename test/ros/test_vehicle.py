@@ -156,13 +156,22 @@ def refusal(vehicle):
 
 SCRIPTS = {
     "with": """
-import drone_bridge
+import threading, time, drone_bridge
 with drone_bridge.Vehicle(patience_s=60.0) as vehicle:
-    vehicle.go_to(1000, 0)
+    threading.Thread(target=vehicle.go_to, args=(1000, 0), daemon=True).start()
+    time.sleep(1000)
 """,
     "without with": """
-import drone_bridge
-drone_bridge.Vehicle(patience_s=60.0).go_to(1000, 0)
+import threading, time, drone_bridge
+threading.Thread(target=drone_bridge.Vehicle(patience_s=60.0).go_to, args=(1000, 0), daemon=True).start()
+time.sleep(1000)
+""",
+    "caught, as in a notebook": """
+import os, drone_bridge
+try:
+    drone_bridge.Vehicle(patience_s=60.0).go_to(1000, 0)
+except KeyboardInterrupt:
+    os._exit(0)
 """,
 }
 
@@ -175,7 +184,8 @@ def stands(packet):
     return not packet.left and not packet.right
 
 
-ENDS = zip([*SCRIPTS] * 2, (signal.SIGINT, signal.SIGINT, signal.SIGTSTP, signal.SIGTERM), strict=True)
+WITH, WITHOUT, CAUGHT = SCRIPTS
+ENDS = (WITH, signal.SIGINT), (WITHOUT, signal.SIGINT), (CAUGHT, signal.SIGTSTP), (CAUGHT, signal.SIGTERM)
 
 
 @pytest.mark.parametrize(("kind", "number"), ENDS)
