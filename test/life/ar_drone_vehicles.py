@@ -53,6 +53,10 @@ class ArDroneVehicle(FlyingVehicle):
         return self.flight.phase.value
 
     @property
+    def flown(self):
+        return *self.flight.position[:2].tolist(), self.flight.yaw
+
+    @property
     def height(self):
         return self.flight.height
 

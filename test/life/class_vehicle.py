@@ -58,8 +58,19 @@ class ClassVehicle(Vehicle):
         )
         world.loop = make_loop(f"{self.name} emulator", link, world.session, world, world.clock)
         world.loop.start()
+        world.body._touched = lambda within_m: (
+            tuple(self.robot.bumpers.values())[:1]
+            if self.motion.is_blocked and (within_m or world.body.velocity.forward > 0.0)
+            else ()
+        )
         self._stepped_s = self.life.now_s
         Process.current.every(emulator.STEP_S, self._step)
+
+    def allows(self, act):
+        return bool(self.robot.bumpers) if act == "bump" else super().allows(act)
+
+    def bump(self, begins):
+        self.motion.block(begins)
 
     def _step(self):
         """Advance by the steps that are due: several if the life is drowsy."""
@@ -125,7 +136,7 @@ class Create2Vehicle(ClassVehicle):
         def read(self, number):
             """Let a dropped wheel end the safe mode, as the real one does."""
             self.mode = 1 if vehicle.is_lifted else self.mode
-            return bytes([12 * vehicle.is_lifted]) if number == 7 else sensor(self, number)
+            return bytes([12]) if number == 7 and vehicle.is_lifted else sensor(self, number)
 
         def drive(self, packet):
             return BodyVelocity() if vehicle.is_lifted and packet[0] == 145 else decode(self, packet)

@@ -81,7 +81,7 @@ class Home:
 
         def make_transport(node):
             node._link = vehicle.wire.end(CLIENT, *([node.connecting_failed] if vehicle.is_stream else []))
-            node._link_to_gui = node._link
+            node._link_to_gui, node._link.log = node._link, node.wire_log("life", "bridge", vehicle.name)
             return node._link
 
         def start():
@@ -132,6 +132,8 @@ class Home:
         """Keep a line of a node's log."""
         if "Traceback" in line:
             self.life.fault("no exception", line)
+        if "holding: the robot does not obey" in line and not self.invariants.is_calm:
+            self.intent.hold(None)  # its answer may be under way for long
         self.lines.append((self.life.lived_s, level, line))
         self.line_counts[line[:60]] += 1
 

@@ -15,7 +15,7 @@ from virtual_time import Process
 from drone_bridge.ardrone.vehicle.emulator import __main__ as ardrone_emulator
 from drone_bridge.controllers.goals import server as goal_server
 from drone_bridge.dronegui.vehicle.emulator import __main__ as dronegui_emulator
-from drone_bridge.net import link_loop
+from drone_bridge.net import link_loop, wire_log
 from drone_bridge.net.last_words import STALL_S
 from drone_bridge.net.link_loop import LinkLoop
 from drone_bridge.net.note_queue import NoteQueue
@@ -30,6 +30,8 @@ from drone_bridge.telemetry.vehicle.emulator import __main__ as telemetry_emulat
 
 #: Turns of a loop per second above which it is busy without need.
 MAX_TURNS_PER_S = 3000
+#: Limit of a wire log's last minute: less than what is sent in one.
+KEPT_BYTES = 32 << 10
 #: Step of emulated vehicles, s.
 STEP_S = 0.02
 
@@ -168,6 +170,8 @@ def built(life):
             (hold, "FileWriter", VirtualFileWriter),
             (link_loop, "NoteQueue", SilentQueue),
             (goal_server, "ActionServer", ActionServer),
+            (wire_log, "MINUTE_BYTES", KEPT_BYTES),
+            (wire_log.WireLog, "save", lambda *_: ""),
             (threading, "Timer", lambda *_: mock.Mock()),
             (log_pipe, "borrow_keeper", lambda: VirtualKeeper(Process.current)),
             (log_pipe, "return_keeper", quiet),

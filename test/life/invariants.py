@@ -7,12 +7,18 @@ from types import SimpleNamespace
 from typing import NamedTuple
 
 from vehicle import ZERO
+from virtual_link import CLIENT, SERVER
 from virtual_time import EPOCH_S
+
+from drone_bridge.wire.counters import Counter as Count
+from drone_bridge.wire.counters import FaultCounter
 
 #: Time until a decision is on the wire of a calm vehicle, s; and after a stop of the bridge, its own timeout besides.
 DECIDED_S, LAST_WORDS_S = 0.3, 1.0
 #: Time until a vehicle must be neutral, whatever happens to its network, unless that is cut, s.
 WORST_S = 9.0
+#: Time without reports after which it is neutral, and for which an old velocity may be driven in bad weather, s.
+BLIND_S, OLD_S = 9.0, 3.0
 #: Speed that odometry may show at first when the vehicle has stopped, m/s, and time after which it must be 0, s.
 STANDING_M_S, LONG_REST_S = 0.02, 20.0
 #: Time after which a peer that was silent several times counts as well, s.
@@ -21,6 +27,10 @@ HEARD_WELL_S = 90.0
 BEYOND_M, AT_GOAL_M = 0.6, 0.3
 #: Times after which a vehicle moves as told, and sees its way again, s; a drone's allowed difference in odom, m/s.
 STEADY_S, UNSEEN_S, FLOWN_M_S = 3.0, 3.0, 1.0
+#: Period in which a drone's way is compared, s; offset, m, and share of it that odom may differ by.
+FLOWN_PERIOD_S, FLOWN_M, FLOWN_SHARE = 2.0, 0.5, 0.3
+#: Time in which packets are counted, s.
+STEADY_PERIOD_S = 20.0
 #: Time until a stop is acknowledged, s.
 STOP_ROUND_TRIP_S = 0.012
 #: Velocity that a drone follows in any wind, m/s.
@@ -44,11 +54,13 @@ class Invariants:
 
     def __init__(self, home):
         self._home, self._life, self.checks = home, home.life, Counter()
-        self._sizes, self._logged, self._packets, self._rates = [], 0, 0, {}
+        self._sizes, self._logged, self._packets, self._rates, self._problems = [], 0, 0, {}, Counter()
         self._way = self._unseen_m = 0.0
         self._rest, self._odometry, self._is_long = None, None, False
         self._stood, self._looked_s, self._cause, self._idle_s = False, self._life.now_s, None, 0.0
         self._from_m = 0.0  # height at which an unattended drone was left
+        self._unreached_s = self._seen_s = self._life.now_s  # when no command, or a report, certainly arrived last
+        self._pairs = deque()
         #: Times at which the reported motion was doubted.
         self.doubts, self._is_doubted = 0, False
 
@@ -84,19 +96,39 @@ class Invariants:
         self._way = way
         return away > home.vehicle.fence_m + BEYOND_M + self._unseen_m and f"{away:.2f} m from the start"
 
+    def _look(self):
+        """Note whether commands reach the vehicle, and reports the bridge, in whatever weather."""
+        home, now_s = self._home, self._life.now_s
+        is_alive = home.is_bridge_up and home.vehicle.is_on and not home.vehicle.process.is_stalled
+        if not is_alive or home.network.is_cut(SERVER):
+            self._unreached_s = now_s
+        if not is_alive or not home.network.is_cut(CLIENT):
+            self._seen_s = now_s
+        return now_s - self._unreached_s - max(home.network.late_s)
+
     def neutral(self):
+        reached_s = self._look()
         wanted, for_s = self._home.intent.wanted()
+        vehicle = self._home.vehicle
+        if min(self._life.now_s - self._seen_s, reached_s) > BLIND_S and vehicle.NEEDS_REPORTS:
+            return vehicle.is_moving and f"told {vehicle.told}, and nothing of it is seen"
         if wanted != ZERO:
             return None
-        vehicle, nature = self._home.vehicle, self._home.nature
         if vehicle.flies_by_goals:  # zero velocity is flown
             for_s = min(for_s, self._home.intent.uncommanded_s) if vehicle.HOVERS else 0.0
-        if for_s <= (DECIDED_S if self.is_calm else WORST_S):
-            return None
-        is_cut = self._home.network.is_cut or nature.calm_s < 1.0
-        if not self.is_calm and (is_cut or vehicle.watchdog_s > WORST_S):
+        if for_s <= DECIDED_S or (not self.is_calm and min(for_s, reached_s) <= WORST_S):
             return None
         return vehicle.is_moving and f"told {vehicle.told}, {for_s:.2f} s after the end of the last command"
+
+    def newest(self):
+        """In any weather, it stops unless it follows the newest velocity."""
+        wanted, for_s = self._home.intent.wanted()
+        vehicle, reached_s = self._home.vehicle, self._life.now_s - self._unreached_s - max(self._home.network.late_s)
+        for_s = min(for_s, self._life.now_s - vehicle.motion.blocked_s)
+        if wanted in (None, ZERO) or min(for_s, reached_s) < OLD_S or vehicle.flies_by_goals or vehicle.fence_m:
+            return None
+        is_other = vehicle.is_moving and not _are_same(vehicle.told, vehicle.limited(wanted), vehicle.QUANTUM)
+        return is_other and f"told {vehicle.told} for {wanted}, {for_s:.2f} s later"
 
     def last_words(self):
         home = self._home
@@ -111,6 +143,7 @@ class Invariants:
     def followed(self):
         wanted, for_s = self._home.intent.wanted()
         vehicle = self._home.vehicle
+        for_s = min(for_s, self._life.now_s - vehicle.motion.blocked_s)
         if wanted in (None, ZERO) or for_s < 1.0 or not self.is_calm or vehicle.flies_by_goals:
             return None
         bounded = vehicle.limited(wanted)
@@ -200,6 +233,7 @@ class Invariants:
         self.doubts += is_doubted and not self._is_doubted
         self._is_doubted = is_doubted
         wanted, for_s = home.intent.wanted()
+        before, self._problems = self._problems, Counter(home.bridge.report.counts)
         if home.bridge_up_s < 3.0:
             return None
         is_off = not home.vehicle.is_on and home.nature.lasts_s > home.vehicle.RECONNECTS_S
@@ -215,6 +249,11 @@ class Invariants:
         if home.vehicle.fence_m and home.vehicle.runs > home.vehicle_run:  # it may have moved unseen
             known = *known, "fence", "odometry"
         odd = {name: each.sentence for name, each in conditions.items() if name not in known}
+        odd |= {
+            n: grown
+            for n, grown in (self._problems - before).items()
+            if isinstance(Count.declared.get(n), FaultCounter)
+        }
         return odd and f"it rests, and its conditions are {odd}"
 
     def shared(self):
@@ -287,6 +326,25 @@ class Invariants:
                 if abs(got - own) > 0.1 + 0.5 * abs(own):
                     self._life.fault("odometry", f"it moves by {got:.2f} in odom, told {told}")
 
+    def flown(self):
+        """Compare the last steps of odometry with those of the emulated body."""
+        home, vehicle, pairs = self._home, self._home.vehicle, self._pairs
+        if vehicle.flown is None or not home.is_bridge_up or not self.is_calm:
+            pairs.clear()
+            return None
+        told = None
+        if len(pairs) > 1:
+            (odom, truth), (then_odom, then_truth) = pairs.popleft(), pairs[0]
+            (x, y, _), (true_x, true_y, turn) = told = _moved(odom, then_odom), _moved(truth, then_truth)
+            allowed = FLOWN_M + (FLOWN_SHARE + abs(turn)) * math.hypot(true_x, true_y)
+            told = math.hypot(x - true_x, y - true_y) > allowed and f"odom moved by {told[0]}, its body by {told[1]}"
+        number = len(pairs)
+        put = lambda message: len(pairs) == number and pairs.append((_planar(message), vehicle.flown))  # noqa: E731
+        kept = SimpleNamespace(put=put, is_latched=False)
+        home.graph.subscriptions["/odom"].append(kept)
+        self._life.after(0.5, lambda: home.graph.subscriptions["/odom"].remove(kept))
+        return told
+
     def continuous(self):
         """A bridge continues its odometry, whose pose begins again once with each start of the vehicle."""
         home, number = self._home, self._home.bridge.report.counts["pose_restarts"]
@@ -296,21 +354,16 @@ class Invariants:
     def _sample(self, key):
         message, motion = self._odometry[-1], self._home.vehicle.motion
         motion.advance()
-        at, q = message.pose.pose.position, message.pose.pose.orientation
         twist = message.twist.twist
         speeds = twist.linear.x, twist.linear.y, twist.angular.z
-        yaw = math.atan2(2 * (q.w * q.z + q.x * q.y), 1 - 2 * (q.y * q.y + q.z * q.z))
         truth = motion.x, motion.y, motion.heading
         ways = {"way": motion.way, "turned": motion.turned, "stops": motion.stops}
         runs = {"key": key, "runs": self._home.vehicle.runs, "is_undisturbed": True}
-        return SimpleNamespace(**runs, odom=(at.x, at.y, yaw), truth=truth, speeds=speeds, **ways)
+        return SimpleNamespace(**runs, odom=_planar(message), truth=truth, speeds=speeds, **ways)
 
     def _compare(self, before, now):
         vehicle = self._home.vehicle
-        ways = []
-        for (x0, y0, yaw0), (x1, y1, yaw1) in ((before.odom, now.odom), (before.truth, now.truth)):
-            dx, dy, cos, sin = x1 - x0, y1 - y0, math.cos(yaw0), math.sin(yaw0)
-            ways.append((cos * dx + sin * dy, cos * dy - sin * dx, yaw1 - yaw0))
+        ways = _moved(before.odom, now.odom), _moved(before.truth, now.truth)
         (x, y, turn), (true_x, true_y, true_turn) = ways
         way, turned = now.way - before.way, now.turned - before.turned
         if not before.is_undisturbed and max(way, turned) > 0.001:
@@ -350,15 +403,16 @@ class Invariants:
         home, vehicle = self._home, self._home.vehicle
         packets, self._packets = vehicle.packets - self._packets, vehicle.packets
         acted_s = max(home.user.acted_s, home.dozed_s, home.acts.newest_s)
-        if min(home.nature.calm_s - vehicle.RECONNECTS_S, self._life.now_s - acted_s) < 60.0:
+        if min(home.nature.calm_s - vehicle.RECONNECTS_S, self._life.now_s - acted_s) < STEADY_PERIOD_S:
             return None
         first = self._rates.setdefault(self._life.drowsy_s > 0.0, packets)
-        return packets > 1.5 * first + 20 and f"{packets} packets in a minute, and {first} at first"
+        return packets > 1.5 * first + 20 and f"{packets} packets in {STEADY_PERIOD_S:g} s, and {first} at first"
 
 
 ROWS = (
     Row("neutral", "without a command, or on hold, the vehicle is told to stop in time", 0.1, Invariants.neutral),
     Row("last words", "a killed or stalled bridge leaves a vehicle that was told to stop", 0.1, Invariants.last_words),
+    Row("newest", "in no weather is an old velocity driven on", 0.1, Invariants.newest),
     Row("followed", "helm before cmd_vel_stamped before cmd_vel, and within the maxima", 0.1, Invariants.followed),
     Row("fenced", "the vehicle stays in its fence", 0.5, Invariants.fenced),
     Row("bounded", "nothing beyond the vehicle's range", 0.1, Invariants.bounded),
@@ -370,12 +424,26 @@ ROWS = (
     Row("connected", "after the last disturbance, in time", 1.0, Invariants.connected),
     Row("healthy", "conditions have causes, and causes conditions", 1.0, Invariants.healthy),
     Row("requests are answered", "each request has an outcome", 1.0, Invariants.answered),
+    Row("flown", "odometry of a drone shows the way that its body flies", FLOWN_PERIOD_S, Invariants.flown),
     Row("odometry", "it shows the way that the vehicle was told to go, and rest", 0.3, Invariants.odometry),
     Row("continuous", "the pose begins again only with the vehicle", 1.0, Invariants.continuous),
     Row("quiet", "the log has few lines", 60.0, Invariants.quiet),
     Row("bounded memory", "nothing grows", 20.0, Invariants.bounded_memory),
-    Row("steady", "as many packets per second after hours as in the beginning", 60.0, Invariants.steady),
+    Row("steady", "as many packets per second after hours as in the beginning", STEADY_PERIOD_S, Invariants.steady),
 )
+
+
+def _planar(message):
+    """Return the place and the heading of odometry."""
+    at, q = message.pose.pose.position, message.pose.pose.orientation
+    return at.x, at.y, math.atan2(2 * (q.w * q.z + q.x * q.y), 1 - 2 * (q.y * q.y + q.z * q.z))
+
+
+def _moved(before, then):
+    """Return a way ahead and to the left, and its turn."""
+    (x0, y0, yaw0), (x1, y1, yaw1) = before, then
+    dx, dy, cos, sin = x1 - x0, y1 - y0, math.cos(yaw0), math.sin(yaw0)
+    return cos * dx + sin * dy, cos * dy - sin * dx, math.remainder(yaw1 - yaw0, math.tau)
 
 
 def _are_same(got, wanted, allowed):

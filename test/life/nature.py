@@ -3,6 +3,8 @@
 
 import math
 
+from virtual_link import CLIENT, SERVER, SIDES
+
 #: Number of looks for a command, every half a second.
 IN_MOTION_LOOKS = 120
 
@@ -11,15 +13,19 @@ class Nature:
     """Disturbances, one at a time. `calm_s` is the time since the last one has ended."""
 
     EVENTS = {  # noqa: RUF012
-        "cut": 3, "slow": 2, "lossy": 2, "split": 2, "stall_bridge": 3, "stall_device": 2, "restart_bridge": 2,
-        "kill_bridge": 2, "restart_device": 2, "stall_programs": 1, "share": 2,
+        "cut": 3, "deaf": 3, "mute": 3, "slow": 2, "late": 2, "lossy": 2, "split": 2, "stall_bridge": 3,
+        "stall_device": 2, "restart_bridge": 2, "kill_bridge": 2, "restart_device": 2, "hang_device": 2,
+        "stall_programs": 1, "share": 2,
     }  # fmt: skip
 
-    #: Those that mostly happen while it is commanded.
-    IN_MOTION = "stall_bridge", "kill_bridge", "restart_bridge", "stall_device", "restart_device", "cut", "slow"
+    #: Those that do not mostly happen while it is commanded.
+    AT_ANY_TIME = "split", "stall_programs", "share"
+
+    #: Those of the network, in which owners press buttons, and often several times in a row.
+    WEATHER = "cut", "deaf", "mute", "slow", "late", "lossy", "split"
 
     #: Those after which the place is known, but for the way of meanwhile.
-    KEEP_POSE = "cut", "slow", "lossy", "split", "stall_bridge", "stall_device", "stall_programs"
+    KEEP_POSE = *WEATHER, "stall_bridge", "stall_device", "stall_programs"
 
     def __init__(self, home, mean_s):
         """`mean_s`: mean time between two disturbances; infinity for none."""
@@ -39,17 +45,22 @@ class Nature:
         return 0.0 if self._is_disturbing else self._life.now_s - self.disturbed_s
 
     def live(self):
-        weights = self._weights if self._home.is_healthy else self._acts.swarm(self._weights)
+        home = self._home
+        weights = self._weights if home.is_healthy else self._acts.swarm(self._weights)
         while self._mean_s < math.inf and not self._acts.have_ended:
             yield self._rng.expovariate(1.0 / self._mean_s)
             if self._acts.have_ended:
                 return
             name = self._rng.choices([*weights], [*weights.values()])[0]
-            for _ in range(IN_MOTION_LOOKS if name in self.IN_MOTION and self._rng.random() < 0.7 else 0):
-                if self._home.intent.is_commanded or self._home.intent.is_goal_open or self._home.requests:
+            for _ in range(IN_MOTION_LOOKS if name not in self.AT_ANY_TIME and self._rng.random() < 0.7 else 0):
+                if home.intent.is_commanded or home.intent.is_goal_open or home.requests:
                     break
                 yield 0.5
-            yield from self.disturb(name, getattr(self, name)())
+            for _ in range(self._rng.choice((1, 1, 2, 6)) if name in self.WEATHER else 1):
+                if name in self.WEATHER and home.vehicle.requests and self._rng.random() < 0.3:
+                    self._acts.play(home.user.request())
+                yield from self.disturb(name, getattr(self, name)())
+                yield self._rng.uniform(1.0, 15.0)
 
     @property
     def lasts_s(self):
@@ -65,12 +76,30 @@ class Nature:
     # The network.
 
     def cut(self):
-        seconds = self._rng.choice((0.1, 0.5, 1.5, 5.0, 20.0, 70.0))
-        self._network.cut_until_s = self._life.now_s + seconds
+        yield from self._outage(*SIDES)
+
+    def deaf(self):
+        """Let commands arrive, but no reports."""
+        yield from self._outage(CLIENT)
+
+    def mute(self):
+        """Let reports arrive, but no commands."""
+        yield from self._outage(SERVER)
+
+    def _outage(self, *sides):
+        seconds = self._rng.choice((0.1, 0.5, 1.5, 5.0, 12.0, 20.0, 70.0))
+        for side in sides:
+            self._network.cut_until_s[side] = self._life.now_s + seconds
         yield seconds
 
     def slow(self):
         yield from self._weather(delay_s=self._rng.choice((0.05, 0.4, 0.5)), jitter_s=self._rng.choice((0.01, 0.1)))
+
+    def late(self):
+        """Delay one direction."""
+        late_s = [0.0, 0.0]
+        late_s[self._rng.choice(SIDES)] = self._rng.choice((0.2, 0.7, 2.0))
+        yield from self._weather(late_s=late_s)
 
     def lossy(self):
         yield from self._weather(loss=self._rng.choice((0.02, 0.1, 0.5)), duplicates=0.02)
@@ -122,6 +151,12 @@ class Nature:
         self._home.invariants.shared()
         yield self._rng.choice((1.0, 30.0))
         self._home.vehicle.share(False)
+
+    def hang_device(self):
+        """Let its program hang until somebody starts it anew."""
+        self._home.vehicle.process.stall(math.inf)
+        yield self._rng.choice((3.0, 10.0, 30.0))
+        yield from self.restart_device()
 
     def restart_device(self):
         self._home.vehicle.switch_off(closes=self._rng.random() < 0.5)

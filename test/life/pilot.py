@@ -18,8 +18,11 @@ class Pilot:
 
     def __init__(self, home):
         self._home, self._life, self._acts, self._rng = home, home.life, home.acts, home.acts.rng
-        #: Place of the goal that was reached and not left, in odom; and times after which it may cancel one, s.
-        self.reached, self.cancels_s = None, (LONGEST_S, LONGEST_S, LONGEST_S, 5.0)
+        #: Place of the goal that was reached and not left, in odom.
+        self.reached = None
+        #: Times after which it may cancel a goal, and send it again, s.
+        self.cancels_s = LONGEST_S, LONGEST_S, LONGEST_S, 5.0
+        self.repeats_s = LONGEST_S, LONGEST_S, 4.0, 10.0
 
     def follow(self, *goals):
         """Send goals one after another, until one fails, and leave. Return whether all have succeeded."""
@@ -48,11 +51,15 @@ class Pilot:
         server.send(goal)
         is_fair, runs = self._is_fair(), self._home.bridge_runs if self._home.bridge_up_s > 5.0 else 0
         began_s, cancels_s = self._life.now_s, self._rng.choice(self.cancels_s)
+        repeats_s = again_s = self._rng.choice(self.repeats_s)
         while goal.result is None:
             if self._life.now_s - began_s > LONGEST_S:
                 self._life.fault("goals end", f"{name} {fields} has no outcome after {LONGEST_S:g} s: {goal.feedback}")
             if name != "land" and self._home.invariants.is_calm and self._home.intent.held_for_s > HELD_S:
                 self._life.fault("goals end", f"{name} {fields} goes on although the vehicle is held")
+            if self._life.now_s - began_s > again_s:  # an impatient client sends the same goal again
+                goal, again_s = ActionGoal(_request(name, fields)), again_s + repeats_s
+                server.send(goal)
             goal.is_cancel_requested = self._life.now_s - began_s > cancels_s
             yield 0.05
         message = goal.result.message

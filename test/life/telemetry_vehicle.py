@@ -34,7 +34,8 @@ class TelemetryVehicle(FlyingVehicle):
         run_emulation(self.process, self._broadcast, [link], options, is_lazy=False)  # a step is a frame
 
     def hear(self, data, source):
-        self._shares = json.loads(data)
+        self._shares = shares = json.loads(data)
+        self.tell(Told(*(shares.get(name, 0.0) for name in ("pitch", "roll", "thrust", "yaw"))))
 
     def velocity(self, rng):
         return Told(rng.choice((-0.5, 0.5, 1.0)), rng.choice((0.0, 0.4)), rng.choice((0.0, 0.2, 0.4)), 0.3)

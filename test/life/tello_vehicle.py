@@ -40,6 +40,10 @@ class TelloVehicle(ClassVehicle, FlyingVehicle):
         return self.world.body.x, self.world.body.y
 
     @property
+    def flown(self):
+        return *self.place, self.world.body.heading
+
+    @property
     def height(self):
         return self.world.body.z
 

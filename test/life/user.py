@@ -28,8 +28,8 @@ class User:
     #: Weights of the acts.
     ACTS = {  # noqa: RUF012
         "drive": 10, "tiny": 2, "nudge": 3, "stop": 2, "rest": 6, "hold": 5, "wish": 3, "helm": 4, "two_programs": 3,
-        "overrule": 3, "late": 2, "nonsense": 2, "request": 5, "requests": 2, "watch": 4, "walk_away": 1,
-        "fly": 12, "soar": 3, "hold_goal": 3, "go": 5, "tour": 3, "lift": 3, "clean": 3, "limit": 2,
+        "overrule": 3, "late": 2, "nonsense": 2, "request": 5, "requests": 2, "watch": 4, "walk_away": 0.2,
+        "fly": 10, "soar": 10, "hold_goal": 3, "go": 5, "tour": 4, "lift": 3, "bump": 6, "clean": 3, "limit": 2,
     }  # fmt: skip
 
     def __init__(self, home):
@@ -54,6 +54,7 @@ class User:
             name = self._rng.choices([*weights], [*weights.values()])[0]
             self._acts.begin("user", name)
             yield from getattr(self, name)()
+            yield from self._resumed()
             self.acted_s = self._life.now_s
         while True:
             yield from self._resumed()
@@ -143,7 +144,7 @@ class User:
     # Rests.
 
     def rest(self):
-        yield self._rng.choice((3.0, 30.0, 90.0, 240.0))
+        yield self._rng.choice((3.0, 10.0, 30.0, 90.0, 240.0))
 
     def walk_away(self):
         yield 3600.0
@@ -175,6 +176,15 @@ class User:
             yield 2.0
             self._intent.hold(None)  # late reports may hold it again
             yield from self._resumed()
+
+    def bump(self):
+        """Let it run against something while it drives, and make way."""
+        self._acts.play(self.stream(CMD_VEL, self.velocity(), 12.0))
+        yield self._rng.uniform(0.5, 3.0)
+        self._vehicle.bump(True)
+        yield self._rng.uniform(1.0, 6.0)
+        self._vehicle.bump(False)
+        yield 8.0
 
     def clean(self):
         """Let it move by itself for a while."""
@@ -268,9 +278,11 @@ class User:
         """Fly by hand, and let go."""
         yield from self._home.pilot.follow(("take_off", {"height": 1.5}))
         topic = self._rng.choice((CMD_VEL, HELM)) if "helm" in self._weights else CMD_VEL
-        yield from self.stream(topic, self.velocity(), self._rng.uniform(1.0, 5.0))
-        yield self._rng.choice((3.0, 8.0, 240.0))
-        yield from self._resumed()
+        for _ in range(self._rng.choice((1, 2, 4))):
+            yield from self.stream(topic, self.velocity(), self._rng.uniform(1.0, 8.0))
+            yield self._rng.choice((0.0, 0.0, 8.0))
+            yield from self._resumed()
+        yield self._rng.choice((3.0, 8.0, 90.0))
 
     def hold_goal(self):
         """Hold during a goal, in flight or of a rover, and resume."""
@@ -294,8 +306,9 @@ class User:
 
     def request(self):
         name = self._rng.choice([*self._vehicle.requests])
-        self._home.request(name, self._rng.random() < 0.5)
-        yield self._rng.uniform(0.0, 10.0)
+        for _ in range(self._rng.choice((1, 1, 3))):  # he presses it again if nothing happens
+            self._home.request(name, self._rng.random() < 0.5)
+            yield self._rng.uniform(0.0, 10.0)
 
     def requests(self):
         """Several at once, in odd moments: while it drives, and while another one is answered."""

@@ -33,6 +33,7 @@ class Motion:
         self._life, self._lag_s, self._then_s = life, lag_s, life.now_s
         self.x = self.y = self.heading = self.way = self.turned = 0.0
         self._told, self.speeds, self.changed_s, self.stops = ZERO, [0.0, 0.0, 0.0], life.now_s, 0
+        self.is_blocked, self.blocked_s = False, -math.inf
 
     def tell(self, told):
         """Move until now as told before, and then as told now."""
@@ -40,6 +41,11 @@ class Motion:
         if told != self._told:
             self._told, self.changed_s = told, self._life.now_s
             self.stops += told == ZERO
+
+    def block(self, begins):
+        """Let something be in its way, or no more."""
+        self.advance()
+        self.is_blocked, self.blocked_s = begins, self._life.now_s
 
     def advance(self):
         seconds, self._then_s = self._life.now_s - self._then_s, self._life.now_s
@@ -51,6 +57,8 @@ class Motion:
             seconds -= step_s
             share = 1.0 - math.exp(-step_s / self._lag_s) if self._lag_s else 1.0
             self.speeds = [now + share * (then - now) for now, then in zip(self.speeds, wanted, strict=True)]
+            if self.is_blocked:
+                self.speeds[0] = min(0.0, self.speeds[0])
             forward, left, turn = self.speeds
             middle = self.heading + turn * step_s / 2
             self.x += step_s * (forward * math.cos(middle) - left * math.sin(middle))
@@ -75,6 +83,8 @@ class Vehicle:
     ANSWERS_S = 0.0
     #: Time without a command after which a drone lands, s, and whether it stands.
     unattended_s, stands, height = math.inf, True, 0.0
+    #: Place and heading of its body, if odometry shows that; whether its commands need reports.
+    flown, NEEDS_REPORTS = None, True
     #: Whether it moves by itself, on request.
     cleans = False
     #: Lag of the emulated vehicle's velocity, s.
@@ -161,7 +171,7 @@ class Vehicle:
         """Return whether an act of User makes sense."""
         if act in ("fly", "soar", "go", "tour"):
             return self.is_drone is (act not in ("go", "tour"))
-        if act in ("lift", "share"):
+        if act in ("lift", "share", "bump"):
             return hasattr(self, act)
         if act == "limit":
             return not self.flies_by_goals
@@ -170,6 +180,7 @@ class Vehicle:
     def limited(self, asked):
         """Return a velocity within the limits, and then within the maxima."""
         share = min(1.0, self.max_m_s / (math.hypot(*asked[:3]) or 1.0)) if self.max_m_s else 1.0
+        asked = asked._replace(forward=min(0.0, asked.forward)) if self.motion.is_blocked else asked
         return self.bounded(Told(*(share * each for each in asked[:3]), asked.turn))
 
     def bounded(self, asked):

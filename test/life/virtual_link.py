@@ -8,7 +8,7 @@ import itertools
 import math
 from collections import deque
 
-from drone_bridge.net.connector import LONGEST_REFUSED_DELAY_S, Backoff, LinkClosedError, LinkError
+from drone_bridge.net.connector import LONGEST_REFUSED_DELAY_S, RECEIVED, SENT, Backoff, LinkClosedError, LinkError
 from drone_bridge.net.link_loop import Connected, Disconnected, ReceivedData
 
 CLIENT, SERVER = 0, 1
@@ -91,19 +91,20 @@ class Network:
     def __init__(self, life):
         self.life = life
         self.calm()
-        self.cut_until_s = -math.inf
+        #: Ends of outages, by receiving side.
+        self.cut_until_s = [-math.inf, -math.inf]
         #: Called with the receiving side and each event.
         self.tap = lambda side, event: None
 
     def calm(self):
         self.delay_s, self.jitter_s, self.loss, self.duplicates, self.split = 0.003, 0.002, 0.0, 0.0, 0.0
+        self.late_s = [0.0, 0.0]  # by receiving side, besides
 
-    @property
-    def is_cut(self):
-        return self.life.now_s < self.cut_until_s
+    def is_cut(self, side):
+        return self.life.now_s < self.cut_until_s[side]
 
-    def travel_s(self):
-        return self.delay_s + self.jitter_s * self.life.rng.random()
+    def travel_s(self, side):
+        return self.delay_s + self.late_s[side] + self.jitter_s * self.life.rng.random()
 
 
 class End:
@@ -113,6 +114,8 @@ class End:
 
     def __init__(self, wire, side):
         self.wire, self.side, self.runner, self._waiting = wire, side, None, deque()
+        #: Wire log of the node, if any.
+        self.log = lambda direction, data: None
 
     @property
     def is_readable(self):
@@ -121,6 +124,7 @@ class End:
     def put(self, event):
         """Queue an event for the loop."""
         self.wire.network.tap(self.side, event)
+        self.log(RECEIVED, getattr(event, "data", b""))
         self._waiting.append(event)
         if self.runner:
             self.runner.wake()
@@ -159,6 +163,7 @@ class DatagramEnd(End):
         return self.wire.addresses[1 - self.side]
 
     def send(self, data, to):
+        self.log(SENT, data)
         self.wire.send(self.side, bytes(data), to)
 
     def outlet_to(self, to):
@@ -185,10 +190,10 @@ class Datagrams:
 
     def send(self, side, data, to):
         network, rng = self.network, self.life.rng
-        if network.is_cut or rng.random() < network.loss:
+        if network.is_cut(1 - side) or rng.random() < network.loss:
             return
         for _ in range(1 + (rng.random() < network.duplicates)):
-            self._arrives_s[side] = max(self._arrives_s[side], self.life.now_s + network.travel_s())
+            self._arrives_s[side] = max(self._arrives_s[side], self.life.now_s + network.travel_s(1 - side))
             self.life.at(self._arrives_s[side], lambda: self._arrive(1 - side, data, to))
 
     def _arrive(self, side, data, to):
@@ -232,6 +237,7 @@ class StreamEnd(End):
         return event
 
     def send(self, data, to, rest=b"", until_s=None, decided=lambda is_sent: None):
+        self.log(SENT, data)
         self.wire.send(self.side, bytes(data), to)
         decided(True)
 
@@ -276,7 +282,7 @@ class Streams:
 
     def connect(self):
         """Connect the client. Return whether the server's system accepts."""
-        if self.ends[SERVER] is None or self.network.is_cut:
+        if self.ends[SERVER] is None or any(map(self.network.is_cut, SIDES)):
             return False
         self.ends[CLIENT].clear()
         for _ in range(self.CONNECTIONS):
@@ -317,7 +323,7 @@ class Streams:
     def _carry(self, connection, side, call):
         """Deliver in order: what is lost or cut off arrives late."""
         network, now_s = self.network, self.life.now_s
-        arrives_s = max(now_s, network.cut_until_s) + network.travel_s()
+        arrives_s = max(now_s, network.cut_until_s[side]) + network.travel_s(side)
         if network.loss and self.life.rng.random() < network.loss:
             arrives_s += RETRANSMISSION_S
         connection.arrives_s[side] = max(connection.arrives_s[side], arrives_s)
