@@ -14,7 +14,7 @@ class Nature:
 
     EVENTS = {  # noqa: RUF012
         "cut": 3, "deaf": 3, "mute": 3, "slow": 2, "late": 2, "lossy": 2, "split": 2, "stall_bridge": 3,
-        "stall_device": 2, "restart_bridge": 2, "kill_bridge": 2, "restart_device": 2, "hang_device": 2,
+        "stall_device": 2, "restart_bridge": 2, "kill_bridge": 2, "restart_device": 2, "hang_device": 3,
         "stall_programs": 1, "share": 2,
     }  # fmt: skip
 
@@ -57,7 +57,7 @@ class Nature:
                     break
                 yield 0.5
             for _ in range(self._rng.choice((1, 1, 2, 6)) if name in self.WEATHER else 1):
-                if name in self.WEATHER and home.vehicle.requests and self._rng.random() < 0.3:
+                if name in self.WEATHER and home.vehicle.requests and self._rng.random() < 0.5:
                     self._acts.play(home.user.request())
                 yield from self.disturb(name, getattr(self, name)())
                 yield self._rng.uniform(1.0, 15.0)

@@ -22,7 +22,7 @@ class Pilot:
         self.reached = None
         #: Times after which it may cancel a goal, and send it again, s.
         self.cancels_s = LONGEST_S, LONGEST_S, LONGEST_S, 5.0
-        self.repeats_s = LONGEST_S, LONGEST_S, 4.0, 10.0
+        self.repeats_s = LONGEST_S, 4.0, 4.0, 10.0
 
     def follow(self, *goals):
         """Send goals one after another, until one fails, and leave. Return whether all have succeeded."""

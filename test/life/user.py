@@ -29,7 +29,7 @@ class User:
     ACTS = {  # noqa: RUF012
         "drive": 10, "tiny": 2, "nudge": 3, "stop": 2, "rest": 6, "hold": 5, "wish": 3, "helm": 4, "two_programs": 3,
         "overrule": 3, "late": 2, "nonsense": 2, "request": 5, "requests": 2, "watch": 4, "walk_away": 0.2,
-        "fly": 10, "soar": 10, "hold_goal": 3, "go": 5, "tour": 4, "lift": 3, "bump": 6, "clean": 3, "limit": 2,
+        "fly": 10, "soar": 10, "hold_goal": 3, "go": 4, "tour": 6, "lift": 3, "bump": 6, "clean": 3, "limit": 2,
     }  # fmt: skip
 
     def __init__(self, home):
@@ -85,8 +85,8 @@ class User:
             yield 1.0 / rate
 
     def drive(self):
-        for _ in range(self._rng.choice((1, 1, 3))):
-            yield from self.stream(CMD_VEL, self.velocity(), self._rng.uniform(0.5, 15.0))
+        for _ in range(self._rng.choice((1, 2, 4))):
+            yield from self.stream(CMD_VEL, self.velocity(), self._rng.uniform(0.5, 10.0))
         yield self._rng.choice((0.0, 1.0, 6.0))
 
     def limit(self):
@@ -282,7 +282,7 @@ class User:
             yield from self.stream(topic, self.velocity(), self._rng.uniform(1.0, 8.0))
             yield self._rng.choice((0.0, 0.0, 8.0))
             yield from self._resumed()
-        yield self._rng.choice((3.0, 8.0, 90.0))
+        yield self._rng.choice((3.0, 90.0, 180.0))
 
     def hold_goal(self):
         """Hold during a goal, in flight or of a rover, and resume."""
