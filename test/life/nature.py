@@ -13,8 +13,8 @@ class Nature:
     """Disturbances, one at a time. `calm_s` is the time since the last one has ended."""
 
     EVENTS = {  # noqa: RUF012
-        "cut": 3, "deaf": 3, "mute": 3, "slow": 2, "late": 2, "lossy": 2, "split": 2, "stall_bridge": 3,
-        "stall_device": 2, "restart_bridge": 2, "kill_bridge": 2, "restart_device": 2, "hang_device": 3,
+        "cut": 3, "deaf": 3, "mute": 3, "slow": 3, "late": 4, "lossy": 2, "split": 2, "stall_bridge": 3,
+        "stall_device": 2, "restart_bridge": 2, "kill_bridge": 2, "restart_device": 2, "hang_device": 4,
         "stall_programs": 1, "share": 2,
     }  # fmt: skip
 

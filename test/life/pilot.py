@@ -58,6 +58,7 @@ class Pilot:
             if name != "land" and self._home.invariants.is_calm and self._home.intent.held_for_s > HELD_S:
                 self._life.fault("goals end", f"{name} {fields} goes on although the vehicle is held")
             if self._life.now_s - began_s > again_s:  # an impatient client sends the same goal again
+                self._acts.say(f"   {name} again")
                 goal, again_s = ActionGoal(_request(name, fields)), again_s + repeats_s
                 server.send(goal)
             goal.is_cancel_requested = self._life.now_s - began_s > cancels_s

@@ -27,8 +27,8 @@ class User:
 
     #: Weights of the acts.
     ACTS = {  # noqa: RUF012
-        "drive": 10, "tiny": 2, "nudge": 3, "stop": 2, "rest": 6, "hold": 5, "wish": 3, "helm": 4, "two_programs": 3,
-        "overrule": 3, "late": 2, "nonsense": 2, "request": 5, "requests": 2, "watch": 4, "walk_away": 0.2,
+        "drive": 16, "tiny": 2, "nudge": 3, "stop": 2, "rest": 4, "hold": 5, "wish": 3, "helm": 4, "two_programs": 3,
+        "overrule": 3, "late": 2, "nonsense": 2, "request": 5, "requests": 2, "watch": 2, "walk_away": 0.2,
         "fly": 10, "soar": 10, "hold_goal": 3, "go": 4, "tour": 6, "lift": 3, "bump": 6, "clean": 3, "limit": 2,
     }  # fmt: skip
 
