@@ -71,8 +71,9 @@ class Intent:
 
     @property
     def is_helm_ending(self):
-        """Whether the helm ends about now, so that the effect of a resume is not certain."""
-        return self.is_helm_taken and abs(self._life.now_s - self.streams[HELM].last_s - HELM_S) < 0.1
+        """Whether the helm may end about now, so that the effect of a resume is not certain."""
+        left_s = self.streams[HELM].last_s + HELM_S - self._life.now_s
+        return abs(left_s) < 0.1 if self.is_helm_taken else self.held is None and left_s > -0.1
 
     def lose_helm(self):
         """Note that the bridge may not know the helm: it has stalled, or started anew."""
