@@ -28,8 +28,6 @@ from drone_bridge.ros.topics.frames import FrameNames
 from drone_bridge.ros.topics.wheel_odometry import wheel_odometry
 
 STANDING = "stationary"
-#: Timeout of odometry, after which the rover continues by dead reckoning.
-ODOMETRY_TIMEOUT_S = 0.5
 PARAMETERS = (
     ParameterDeclaration("pattern", STANDING, "Driving pattern.", choices=tuple(PATTERNS), live=True),
     ParameterDeclaration("speed", 0.5, "Maximum speed, m/s.", range=(0.0, 10.0), live=True),
@@ -48,7 +46,7 @@ class RoverController(Node):
     def __init__(self, **options: Any) -> None:
         super().__init__("rover_controller", **options)
         self._declared = DeclaredParameters(self, PARAMETERS)
-        self._estimate = PoseEstimate(ODOMETRY_TIMEOUT_S)
+        self._estimate = PoseEstimate()
         self._velocity = STILL
         self._commanded_s = time.monotonic()
         self._limits, self._name = PatternLimits(0.0, 0.0, 0.0), ""

@@ -9,6 +9,7 @@ from functools import partial
 from typing import NamedTuple
 
 from drone_bridge.motion.body_velocity import STILL, BodyVelocity
+from drone_bridge.motion.derived_velocity import LONGEST_GAP_S
 from drone_bridge.motion.planar_pose import PlanarPose
 
 RANDOM_PERIOD_S = 3.0  # after which a new target is drawn
@@ -123,16 +124,15 @@ PATTERNS: dict[str, Callable[[PatternLimits, int], Pattern]] = {
 class PoseEstimate:
     """PlanarPose of the rover relative to the start, by odometry if available, else by dead reckoning."""
 
-    def __init__(self, odometry_timeout_s: float) -> None:
-        """Start at the origin. After `odometry_timeout_s` without odometry, dead reckoning is used."""
-        self._odometry_timeout_s = odometry_timeout_s
+    def __init__(self) -> None:
+        """Start at the origin, by dead reckoning."""
         self.pose = PlanarPose()
         self._origin = PlanarPose()  # of our frame in the odometry frame
         self._odometry_s = -math.inf
 
     def follows_odometry(self, now_s: float) -> bool:
-        """Return whether odometry has arrived within its timeout."""
-        return now_s - self._odometry_s <= self._odometry_timeout_s
+        """Return whether odometry has arrived of late. A robot may report once per second."""
+        return now_s - self._odometry_s <= LONGEST_GAP_S
 
     def measured(self, odometry: PlanarPose, now_s: float) -> None:
         """Update by odometry, whose frame is arbitrary. After a gap, the pose continues from the estimate."""

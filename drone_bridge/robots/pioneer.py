@@ -48,7 +48,7 @@ class Pioneer(Robot):
 
     def __init__(self) -> None:
         self.x = self.y = self.mm_s = self.deg_s = 0
-        self.is_synced = self.is_open = False
+        self.is_synced = self.is_open = self.has_reported = False
         self.m_per_unit, self.half_axle_m = 0.000485, 0.18  # of a p3dx
 
     def handshake(self) -> Iterator[Step]:
@@ -80,6 +80,9 @@ class Pioneer(Robot):
         if data[3] not in (SIP, MOVING_SIP):
             return None
         x, y, theta, left, right, battery, stalls, _, flags, _, _ = STATE.unpack_from(data, 4)
+        if not self.has_reported and not (x or y or theta):  # switched on anew
+            self.x = self.y = 0
+        self.has_reported = True
         self.x += (x - self.x + 0x4000) % 0x8000 - 0x4000  # 15 bits on the wire, which wrap
         self.y += (y - self.y + 0x4000) % 0x8000 - 0x4000
         speeds = BodyVelocity((left + right) / 2000, turn=(right - left) / 2000 / self.half_axle_m)

@@ -81,13 +81,13 @@ poses = st.builds(PlanarPose, *[st.floats(-100, 100)] * 2, st.floats(-3, 3))
 
 
 def test_without_odometry_the_rover_is_where_it_was_told_to_go():
-    estimate = PoseEstimate(odometry_timeout_s=0.5)
+    estimate = PoseEstimate()
     estimate.commanded(2.0, BodyVelocity(0.5), now_s=100.0)
     assert estimate.pose == PlanarPose(1.0, 0.0, 0.0)
 
 
 def test_odometry_restarts_at_the_rovers_pose_when_it_comes_back():
-    estimate = PoseEstimate(odometry_timeout_s=0.5)
+    estimate = PoseEstimate()
     estimate.commanded(2.0, BodyVelocity(0.5), now_s=0.0)
     estimate.measured(PlanarPose(10, 10, math.pi / 2), now_s=0.1)
     assert estimate.pose == pytest.approx((1, 0, 0))
@@ -98,5 +98,13 @@ def test_odometry_restarts_at_the_rovers_pose_when_it_comes_back():
     assert estimate.pose == pytest.approx((3, 1, math.pi / 2))
     estimate.measured(PlanarPose(0, 0, 0), now_s=5.1)
     assert estimate.pose == pytest.approx((3, 1, math.pi / 2))
-    assert estimate.follows_odometry(5.5)
-    assert not estimate.follows_odometry(5.7)
+    assert estimate.follows_odometry(8.0)
+    assert not estimate.follows_odometry(8.2)
+
+
+def test_a_rover_that_reports_once_per_second_is_where_its_odometry_says():
+    estimate = PoseEstimate()
+    for at in range(5):
+        estimate.measured(PlanarPose(0.4 * at, 0, 0), now_s=float(at))
+        estimate.commanded(0.5, BodyVelocity(0.5), now_s=at + 0.9)
+    assert estimate.pose == pytest.approx((1.6, 0, 0))

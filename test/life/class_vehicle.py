@@ -155,6 +155,8 @@ class Create2Vehicle(ClassVehicle):
         return size if len(data) >= size else 0
 
     def decoded(self, packet):
+        if packet[0] == 135:  # its body moves by itself until the next drive
+            self.motion.changed_s = self.life.now_s
         self.cleans = packet[0] == 135 or (self.cleans and packet[0] not in (131, 173))
         if packet[0] == 173 or (packet[0] == 145 and self.is_lifted):
             return Told()

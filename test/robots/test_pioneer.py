@@ -31,3 +31,12 @@ def test_odometry_has_the_units_of_the_model_and_does_not_jump_where_it_wraps(mo
         assert heard.position[0] == pytest.approx(units * m_per_unit)
         kept, robot.x = {name: getattr(robot, name) for name in Pioneer.keeps}, 0
         assert heard.velocity.turn == pytest.approx(0.01 / half_axle_m)
+
+
+@pytest.mark.parametrize(("theta", "units"), [(0, 0), (7, 0x8000)])
+def test_a_robot_that_is_switched_on_anew_beyond_half_the_range_begins_at_0(theta, units):
+    robot = Pioneer()
+    robot.x = 0x7000  # kept over a reconnection
+    reports = [packet(SIP, STATE.pack(x, 0, theta, 0, 0, 129, 0, 0, 1, 0, 0)) for x in (0, 100)]
+    x, later = (robot.decode_report(each).position[0] / robot.m_per_unit for each in reports)
+    assert (round(x), round(later)) == (units, units + 100)
