@@ -119,6 +119,7 @@ class ArdroneVehicle(ArDroneVehicle):
 
 class DroneguiVehicle(ArDroneVehicle):
     name, bridge = "dronegui", DroneGuiBridge
+    NEEDS_REPORTS = False  # it flies a GUI that sends no navdata, too
     parameters = {"video_port": 0, "limits.land_unattended": 60.0}  # noqa: RUF012
 
     def __init__(self, life):
@@ -132,6 +133,9 @@ class DroneguiVehicle(ArDroneVehicle):
         link.loopback_host = "127.0.0.1"
         self.program = dronegui.GuiProgram(self.flight, dialect, link, options, None)
         run_emulation(self.process, self.program, [link], options)
+
+    def conditions(self):
+        return (*super().conditions(), *(() if self._is_bootstrapped else ("navdata",)))
 
     def hear(self, data, source):
         state = json.loads(data)["state"]

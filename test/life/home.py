@@ -36,6 +36,7 @@ class Home:
         if is_healthy:
             speed, towards = life.rng.uniform(0.0, 4.0), life.rng.uniform(0.0, math.tau)
             self.vehicle.wind = speed * math.cos(towards), speed * math.sin(towards)
+        self._was_drowsy_s = 0.0
         self.bridge, self.bridge_runs, self.dozed_s, self.requests = None, 0, life.now_s, []
         self.asked_s = -math.inf  # when a take-off was requested, or the last goal ended
         self.nature, self.pilot, self.user = Nature(self, mean_s), Pilot(self), User(self)
@@ -56,8 +57,10 @@ class Home:
         idle_s = min(for_s, self.life.now_s - self.acts.newest_s, self.nature.calm_s - self.vehicle.RECONNECTS_S)
         is_still = wanted == ZERO and not self.intent.is_commanded and not self.intent.is_goal_open
         is_idle = is_still and idle_s > IDLE_S and self.vehicle.rests and not self.requests
-        if (drowsy_s := DROWSY_S if is_idle else 0.0) != self.life.drowsy_s:
-            self.life.drowsy_s, self.dozed_s = drowsy_s, self.life.now_s
+        drowsy_s = DROWSY_S if is_idle else 0.0
+        if not drowsy_s == self.life.drowsy_s == self._was_drowsy_s:  # an act wakes it, too
+            self.life.drowsy_s = self._was_drowsy_s = drowsy_s
+            self.dozed_s = self.life.now_s
 
     # The bridge.
 

@@ -25,6 +25,8 @@ STANDING_M_S, LONG_REST_S = 0.02, 20.0
 HEARD_WELL_S = 90.0
 #: Distance beyond a fence, and from a goal, that is allowed, m.
 BEYOND_M, AT_GOAL_M = 0.6, 0.3
+#: What the place that follows from the told velocities is off, of the way.
+UNSURE = 0.02
 #: Times after which a vehicle moves as told, and sees its way again, s; a drone's allowed difference in odom, m/s.
 STEADY_S, UNSEEN_S, FLOWN_M_S = 3.0, 3.0, 1.0
 #: Period in which a drone's way is compared, s; offset, m, and share of it that odom may differ by.
@@ -57,6 +59,7 @@ class Invariants:
         self._sizes, self._logged, self._packets, self._rates, self._problems = [], 0, 0, {}, Counter()
         self._way = self._unseen_m = 0.0
         self._rest, self._odometry, self._is_long = None, None, False
+        self._grounded_s = self._life.now_s
         self._stood, self._looked_s, self._cause, self._idle_s = False, self._life.now_s, None, 0.0
         self._from_m = 0.0  # height at which an unattended drone was left
         self._unreached_s = self._seen_s = self._life.now_s  # when no command, or a report, certainly arrived last
@@ -94,7 +97,8 @@ class Invariants:
         away, way = math.hypot(*home.vehicle.place), home.vehicle.motion.way
         self._unseen_m += way - self._way if home.nature.calm_s < UNSEEN_S else 0.0
         self._way = way
-        return away > home.vehicle.fence_m + BEYOND_M + self._unseen_m and f"{away:.2f} m from the start"
+        allowed = home.vehicle.fence_m + BEYOND_M + self._unseen_m + UNSURE * way
+        return away > allowed and f"{away:.2f} m from the start"
 
     def _look(self):
         """Note whether commands reach the vehicle, and reports the bridge, in whatever weather."""
@@ -186,7 +190,9 @@ class Invariants:
         vehicle = self._home.vehicle
         wanted, for_s = self._home.intent.wanted()
         if wanted is None or not vehicle.flies_by_goals or vehicle.phase in (*vehicle.STANDING, *vehicle.LANDING):
+            self._grounded_s = self._life.now_s
             return None
+        for_s = min(for_s, self._life.now_s - self._grounded_s - ASKED_S)
         asked = math.hypot(*wanted[:2])
         if asked < LEAST_M_S or for_s < 3.0 or not self.is_calm:
             return None
