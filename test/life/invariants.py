@@ -18,7 +18,7 @@ DECIDED_S, LAST_WORDS_S = 0.3, 1.0
 #: Time until a vehicle must be neutral, whatever happens to its network, unless that is cut, s.
 WORST_S = 9.0
 #: Time without reports after which it is neutral, and for which an old velocity may be driven in bad weather, s.
-BLIND_S, OLD_S = 9.0, 3.0
+BLIND_S, OLD_S = 9.0, 5.5
 #: Speed that odometry may show at first when the vehicle has stopped, m/s, and time after which it must be 0, s.
 STANDING_M_S, LONG_REST_S = 0.02, 20.0
 #: Time after which a peer that was silent several times counts as well, s.
@@ -386,10 +386,12 @@ class Invariants:
 
     def quiet(self):
         """Few lines of log, and fewer in a calm minute without acts."""
-        number, self._logged = sum(self._home.line_counts.values()) - self._logged, sum(self._home.line_counts.values())
-        is_idle = min(self._life.now_s - self._home.acts.newest_s, self._home.nature.calm_s) > 120.0
-        most = (4 if "battery" in self._home.vehicle.conditions() else 1) if is_idle else 60  # it becomes low by itself
-        return number > most and f"{number} lines in a minute: {self._home.line_counts.most_common(3)}"
+        home = self._home
+        number, self._logged = sum(home.line_counts.values()) - self._logged, sum(home.line_counts.values())
+        is_idle = min(self._life.now_s - home.acts.newest_s, home.nature.calm_s) > 120.0
+        is_news = home.vehicle.is_drone or "battery" in home.vehicle.conditions()  # it lands by itself, or becomes low
+        most = (4 if is_news else 1) if is_idle else 60
+        return number > most and f"{number} lines in a minute: {home.line_counts.most_common(3)}"
 
     def bounded_memory(self):
         home = self._home
@@ -411,7 +413,7 @@ class Invariants:
         acted_s = max(home.user.acted_s, home.dozed_s, home.acts.newest_s)
         if min(home.nature.calm_s - vehicle.RECONNECTS_S, self._life.now_s - acted_s) < STEADY_PERIOD_S:
             return None
-        first = self._rates.setdefault(self._life.drowsy_s > 0.0, packets)
+        first = self._rates.setdefault((self._life.drowsy_s > 0.0, vehicle.stands), packets)
         return packets > 1.5 * first + 20 and f"{packets} packets in {STEADY_PERIOD_S:g} s, and {first} at first"
 
 
