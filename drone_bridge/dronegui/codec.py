@@ -348,7 +348,11 @@ class ControllerConnection(MessageSource[Navdata]):
     def __init__(self) -> None:
         super().__init__()
         #: Number of the next packet. Read only.
-        self.next_seq = FIRST_SEQ
+        self.next_seq = self._goes_on_at = FIRST_SEQ
+
+    def begin_again(self) -> None:
+        """Send one packet 1, which a receiver always takes, and go on as before: if it is lost, those after it count."""
+        self.next_seq, self._goes_on_at = FIRST_SEQ, max(self.next_seq, self._goes_on_at)
 
     def peek(self, *controls: Controls) -> tuple[bytes, ...]:
         """Return what `send` would for each of these, without sending it."""
@@ -371,7 +375,7 @@ class ControllerConnection(MessageSource[Navdata]):
         except RefusedValueError as error:
             raise LocalProtocolError(str(error).removeprefix(".")) from error
         datagram = _encoded({"seq": self.next_seq, "state": state})
-        self.next_seq += 1
+        self.next_seq = max(self.next_seq + 1, self._goes_on_at)
         return datagram
 
     def receive_data(self, datagram: bytes | bytearray | memoryview) -> None:

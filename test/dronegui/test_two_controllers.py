@@ -105,6 +105,17 @@ def test_packet_with_a_higher_number_locks_out_the_bridge_briefly(scene, theirs)
     assert scene.session.problems[2] == ""
 
 
+def test_without_another_controller_what_follows_a_lost_packet_1_is_obeyed(scene):
+    """The way to the GUI was broken, as it may be for one direction of a network."""
+    hear, scene.gui.receive = scene.gui.receive, lambda *packet: None
+    scene.pilot.wanted = None
+    actions = scene.fly(PATIENCE_S + 2.0)
+    assert (numbers(actions).count(1), scene.flight.is_hovering) == (1, False)
+    scene.gui.receive = hear
+    scene.fly(0.5)
+    assert scene.flight.is_hovering
+
+
 def test_a_resume_after_a_hold_steers_again_and_taking_no_hold_does_not(scene):
     scene.send_other(hover=True)
     scene.fly(PATIENCE_S + 1.0)

@@ -331,7 +331,7 @@ class DroneGuiControllerSession(Session):
                 press.give_up(at_once=False)
         if action.packet.seq == FIRST_SEQ:
             # Else a GUI that has seen higher numbers would ignore the following packets.
-            self._connection = ControllerConnection()
+            self._connection.begin_again()
         return [*self._taken(now_s), Note(action.if_lost, sentence)]
 
     def landing(self, now_s: float) -> Landing:
@@ -480,7 +480,7 @@ class DroneGuiControllerSession(Session):
 
     def _begin_again(self, why: str, now_s: float) -> None:
         """Make the GUI accept our packets again, and only hover until a person decides."""
-        self._connection = ControllerConnection()
+        self._connection.begin_again()
         self._following.restart()
         self._is_overruled, self._packet_s = True, now_s
         self._effects.append(
@@ -596,7 +596,7 @@ class DroneGuiControllerSession(Session):
             return "take_off was pressed and released, and the drone takes off."
         advice = ""
         if self._watch.has_drone_state(now_s):
-            self._connection = ControllerConnection()
+            self._connection.begin_again()
             advice = f" Restarted from packet 1, because {self._other_controller}. Call takeoff again."
         raise ValueError(f"{self._unconfirmed('take off', now_s)}{advice}")
 
