@@ -351,7 +351,7 @@ class ControllerConnection(MessageSource[Navdata]):
         self.next_seq = self._goes_on_at = FIRST_SEQ
 
     def begin_again(self) -> None:
-        """Send one packet 1, which a receiver always takes, and go on as before: if it is lost, those after it count."""
+        """Send one packet 1, which a receiver always takes, and go on as before: should it be lost, others count."""
         self.next_seq, self._goes_on_at = FIRST_SEQ, max(self.next_seq, self._goes_on_at)
 
     def peek(self, *controls: Controls) -> tuple[bytes, ...]:
