@@ -40,6 +40,8 @@ JUMP_M, JUMPED_S = 1.0, 0.2
 NEARLY_FULL, FULL_S, UNUSED_S = 0.7, 0.5, 10.0
 JUMPS = "its own position can't be right: it jumps"
 UNANSWERED = "it tilts and its position does not answer: it touches something, or its own position is wrong"
+#: Way by which a drone that was told to climb has left the ground, m.
+_LIFTED_M = 0.05
 #: Decimals of rad/s and N. Rounding errors below would otherwise go on the wire.
 _DECIMALS = 9
 
@@ -71,6 +73,7 @@ class VelocityControl:
         self._stands_still = False  # whether the last measurement had the same time
         self._repeats = 0  # number of measurements with the same time
         self._flown = hover(drone)
+        self._began_m: float | None = None  # height at which the present climb began
         self._is_led = True  # whether `command` has steered since the last measurement
         self._begin(MeasuredAttitude(), None)
 
@@ -123,6 +126,12 @@ class VelocityControl:
         yaw_rate, cosine, sine = wanted.turn, math.cos(self._yaw), math.sin(self._yaw)
         feed = (cosine * wanted.forward - sine * wanted.left, sine * wanted.forward + cosine * wanted.left, wanted.up)
 
+        if feed[2] > 0.0:
+            self._began_m = self._position[2] if self._began_m is None else self._began_m
+        elif self._began_m is not None and not any(feed):
+            if self._position[2] < self._began_m + _LIFTED_M:  # it stands, and would lift off without a command
+                self._reference[2] = self._began_m - _LIFTED_M
+            self._began_m = None
         # The reference moves like an ideal drone. The lag behind it, due to wind or braking, is made up for.
         behind = [reference - here for reference, here in zip(self._reference, self._position, strict=True)]
         share = min(1.0, _LEASH_M / max(math.hypot(*behind), 1e-9))

@@ -165,3 +165,17 @@ def test_measurements_that_are_too_far_apart_level_the_drone():
     control, commands = jumped([0.0, 0.3, 0.6, 0.9, 1.2], step_s=0.5)
     assert control.doubts
     assert commands[-1] == hover(DRONE)
+
+
+@pytest.mark.parametrize("climbs_s", [0.5, 2.5])
+def test_a_climb_that_ends_before_the_drone_lifts_off_leaves_it_on_the_ground(climbs_s):
+    control, level, thrust = VelocityControl(DRONE), MeasuredAttitude(0.0, 0.0, 0.0), []
+    for step in range(round(30 / STEP_S)):
+        at_s = step * STEP_S
+        control.measured(at_s, level, (0.0, 0.0, 0.0))  # the ground carries it
+        up = -0.4 if at_s < 10.0 else 0.4 if at_s < 10.0 + climbs_s else 0.0
+        command = control.command(BodyVelocity(up=up))
+        control.flown(command, is_velocity=True)
+        if at_s > 10.0 + climbs_s:
+            thrust.append(command.thrust)
+    assert max(thrust) < DRONE.mass * DRONE.gravity
