@@ -130,7 +130,7 @@ class VelocityControl:
             self._began_m = self._position[2] if self._began_m is None else self._began_m
         elif self._began_m is not None and not any(feed):
             if self._position[2] < self._began_m + _LIFTED_M:  # it stands, and would lift off without a command
-                self._reference[2] = self._began_m - _LIFTED_M
+                self._reference[2] = min(self._reference[2], self._began_m - _LIFTED_M)
             self._began_m = None
         # The reference moves like an ideal drone. The lag behind it, due to wind or braking, is made up for.
         behind = [reference - here for reference, here in zip(self._reference, self._position, strict=True)]

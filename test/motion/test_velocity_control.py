@@ -179,3 +179,9 @@ def test_a_climb_that_ends_before_the_drone_lifts_off_leaves_it_on_the_ground(cl
         if at_s > 10.0 + climbs_s:
             thrust.append(command.thrust)
     assert max(thrust) < DRONE.mass * DRONE.gravity
+
+
+def test_zero_below_the_height_at_which_a_climb_began_holds_that_height():
+    legs = [(4.0, BodyVelocity(up=1.0)), (6.0, BodyVelocity(up=-1.0)), (8.0, STILL)]
+    heights = [float(moment.state.position[1]) for moment in fly("pose", legs)]
+    assert heights[-1] == pytest.approx(heights[round(10.0 / STEP_S)], abs=0.1)
