@@ -8,7 +8,7 @@ from virtual_ros import ActionGoal
 from drone_bridge.action import FollowPath, GoTo, Land, TakeOff
 
 #: Time within which each goal has an outcome, s, and for which a controller still commands after its client has left.
-LONGEST_S, LEFT_S = 180.0, 3.0
+LONGEST_S, LEFT_S, IMPATIENT_S = 180.0, 3.0, 40.0
 #: Time of a hold within which a goal ends, s.
 HELD_S = 6.0
 
@@ -57,7 +57,7 @@ class Pilot:
                 self._life.fault("goals end", f"{name} {fields} has no outcome after {LONGEST_S:g} s: {goal.feedback}")
             if name != "land" and self._home.invariants.is_calm and self._home.intent.held_for_s > HELD_S:
                 self._life.fault("goals end", f"{name} {fields} goes on although the vehicle is held")
-            if self._life.now_s - began_s > again_s:  # an impatient client sends the same goal again
+            if IMPATIENT_S > self._life.now_s - began_s > again_s:  # its client sends the same goal again
                 self._acts.say(f"   {name} again")
                 goal, again_s = ActionGoal(_request(name, fields)), again_s + repeats_s
                 server.send(goal)
@@ -84,8 +84,10 @@ class Pilot:
     def _is_fair(self):
         """Return whether a drone may take off."""
         vehicle = self._home.vehicle
-        is_able = vehicle.is_drone and vehicle.phase != "emergency" and "battery" not in vehicle.conditions()
-        return is_able and vehicle.stands and self._home.intent.held is False
+        has_all = not {"battery", "navdata"} & {*vehicle.conditions()}
+        is_able = vehicle.is_drone and vehicle.phase != "emergency" and has_all
+        is_overruled = "other_controller" in self._home.bridge.report.conditions  # it only hovers
+        return is_able and vehicle.stands and self._home.intent.held is False and not is_overruled
 
     def _is_free(self):
         """Return whether a rover may go anywhere, having no fence."""
