@@ -9,8 +9,8 @@ from functools import partial
 from typing import NamedTuple
 
 from drone_bridge.motion.body_velocity import STILL, BodyVelocity
-from drone_bridge.motion.derived_velocity import LONGEST_GAP_S
 from drone_bridge.motion.planar_pose import PlanarPose
+from drone_bridge.motion.report_gaps import ReportGaps
 
 RANDOM_PERIOD_S = 3.0  # after which a new target is drawn
 TURN_GAIN_PER_S = 2.0  # rad/s per rad of heading error
@@ -129,14 +129,15 @@ class PoseEstimate:
         self.pose = PlanarPose()
         self._origin = PlanarPose()  # of our frame in the odometry frame
         self._odometry_s = -math.inf
+        self._gaps = ReportGaps()
 
     def follows_odometry(self, now_s: float) -> bool:
-        """Return whether odometry has arrived of late. A robot may report once per second."""
-        return now_s - self._odometry_s <= LONGEST_GAP_S
+        """Return whether odometry has arrived of late."""
+        return now_s - self._odometry_s <= self._gaps.longest_s
 
     def measured(self, odometry: PlanarPose, now_s: float) -> None:
         """Update by odometry, whose frame is arbitrary. After a gap, the pose continues from the estimate."""
-        if not self.follows_odometry(now_s):
+        if not self._gaps.is_short(now_s - self._odometry_s):
             # Our origin relative to the estimated pose, applied to the pose in the odometry.
             self._origin = odometry.seeing(PlanarPose().seen_from(self.pose))
         self._odometry_s = now_s

@@ -4,9 +4,10 @@
 import math
 from typing import NamedTuple
 
-from drone_bridge.motion.derived_velocity import DerivedVelocity, ReportGaps
+from drone_bridge.motion.derived_velocity import DerivedVelocity
 from drone_bridge.motion.measurement import Measurement
 from drone_bridge.motion.planar_pose import PlanarPose
+from drone_bridge.motion.report_gaps import ReportGaps
 from drone_bridge.motion.vectors import Triple
 
 #: Drift with velocities of a downward camera, as a share of the distance so far.

@@ -5,33 +5,17 @@ So is the turn rate of one whose velocity never has any.
 """
 
 import math
-from collections import deque
 from dataclasses import replace
 
 from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.motion.measurement import Measurement
 from drone_bridge.motion.planar_pose import PlanarPose
+from drone_bridge.motion.report_gaps import ReportGaps
 
 #: Time over which the velocity is averaged, s: reports may arrive in bursts.
 AVERAGED_S = 0.3
-#: Longest gap between two reports over which motion is known: 3 usual periods, but within these bounds, s.
-PERIODS, SHORT_GAP_S, LONGEST_GAP_S = 3, 0.5, 3.0
 #: Multiple of the vehicle's maxima, and what is added, m/s and rad/s, above which a pose has leapt instead.
 PLAUSIBLE, MARGIN = 2.0, 0.5
-
-
-class ReportGaps:
-    """Gaps between the reports of one vehicle."""
-
-    def __init__(self) -> None:
-        self._newest = deque[float](maxlen=5)  # s
-
-    def is_short(self, gap_s: float) -> bool:
-        """Record a gap, s. Return whether the motion in it is known: a silent robot may have stopped or turned."""
-        usual_s, *_ = *sorted(self._newest)[-2:], LONGEST_GAP_S  # the longest one may be of lost reports
-        if gap_s > 0.0:
-            self._newest.append(gap_s)
-        return 0.0 <= gap_s <= min(max(PERIODS * usual_s, SHORT_GAP_S), LONGEST_GAP_S)
 
 
 class DerivedVelocity:

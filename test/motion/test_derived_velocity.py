@@ -4,7 +4,7 @@
 import pytest
 
 from drone_bridge.motion.body_velocity import BodyVelocity
-from drone_bridge.motion.derived_velocity import DerivedVelocity, ReportGaps
+from drone_bridge.motion.derived_velocity import DerivedVelocity
 from drone_bridge.motion.measurement import Measurement
 
 
@@ -20,26 +20,6 @@ def test_a_leap_and_a_gap_are_no_velocity():
     assert forward((0.0, 0.0), (0.1, 0.04), (4.0, 0.8), (4.1, 0.84)) == [None, 0.4, None, 0.4]
     assert forward((0.0, 0.0), (1.1, 0.44), (2.2, 0.88)) == [None, 0.4, 0.4], "one pose per second"
     assert forward((9.0, 0.0), (9.1, 0.04), (0.0, 0.0), (0.1, 0.04)) == [None, 0.4, None, 0.4], "a clock that restarts"
-
-
-@pytest.mark.parametrize(
-    ("usual", "longest_s"),
-    [
-        pytest.param((), 3.0, id="unknown"),
-        pytest.param((2.0,), 3.0, id="0.5 Hz"),
-        pytest.param((0.3,), 0.9, id="3 Hz"),
-        pytest.param((1.0, 1.0, 2.0, 1.0), 3.0, id="1 Hz, one lost"),
-        pytest.param((0.02, 1.5, 0.03, 1.4), 3.0, id="1 Hz in pairs"),
-        pytest.param((0.05,), 0.5, id="20 Hz"),
-        pytest.param((0.01, 0.09, 0.05, 0.07, 0.03), 0.5, id="20 Hz, jitter"),
-        pytest.param((0.05, 0.05, 0.05, 0.05, 2.0), 0.5, id="20 Hz, once silent"),
-        pytest.param((0.05, 0.05, 0.05, 1.0, 1.0), 3.0, id="20 Hz, then 1 Hz"),
-    ],
-)
-def test_motion_is_known_for_some_usual_periods(usual, longest_s):
-    for gap_s, is_known in ((longest_s - 0.01, True), (longest_s + 0.01, False), (-1.0, False)):
-        gaps = ReportGaps()
-        assert [*map(gaps.is_short, (*usual, gap_s))][-1] is is_known
 
 
 def test_reports_of_one_burst_are_one():

@@ -19,6 +19,7 @@ LONGER_THAN_A_HELM = 60
 FORWARD = twist(forward=1.0)
 HOLDS = "/^On hold since/.test(document.querySelector('.banner').innerText)"
 MOVES_ON = "document.querySelector('.banner').hidden"
+IS_LATE = "/late. Please repeat it/.test(document.querySelector('.notice').innerText)"
 
 browser = chromium.module_browser()
 ros = module_ros()
@@ -91,7 +92,10 @@ def test_stop_holds_the_vehicle_against_all_commands_until_resumed(page, peer):
         nothing_moves(peer)
         assert page.evaluate(HOLDS)
         press(page, "Enter")
-        page.wait(MOVES_ON)
+        page.wait(f"{MOVES_ON} || {IS_LATE}")
+        if not page.evaluate(MOVES_ON):  # on a busy machine, and the page says that it has to be repeated
+            press(page, "Enter")
+            page.wait(MOVES_ON)
         moves_again(peer)
     peer.forget()
     wait_until(lambda: len(peer.packets) >= LONGER_THAN_A_HELM, "packets")
