@@ -469,6 +469,8 @@ def sizes_of(root, limit=200_000):
         if isinstance(each, dict):
             elements[name] += len(each)
             todo += ((value, name) for value in each.values())
+        elif isinstance(each, deque) and each.maxlen is not None:
+            elements[name] += each.maxlen  # it may fill late
         elif isinstance(each, (list, tuple, set, frozenset, deque)):
             elements[name] += len(each)
             todo += ((value, name) for value in each)
