@@ -7,6 +7,7 @@ from builtin_interfaces.msg import Time
 from rclpy.node import Node
 
 from drone_bridge.msg import ControllerState
+from drone_bridge.ros.node.log_limiter import OngoingLogLimiter
 from drone_bridge.ros.publishers import NO_EVENTS
 
 #: State of a behaviour that waits for a request or for topics, as its reason says: a change of that is logged, too.
@@ -20,7 +21,8 @@ class StatePublisher:
         """Create the publisher. With `logs_reasons`, a change of the reason alone is logged, too."""
         self._node, self._behaviour, self._logs_reasons = node, behaviour, logs_reasons
         self._publisher = node.create_publisher(ControllerState, "~/state", 10, event_callbacks=NO_EVENTS)
-        self._logged = ""
+        self._logged = "", ""  # state, and reason if that counts
+        self._limiters: dict[str, OngoingLogLimiter] = {}  # by reason, of the present state: it may flap on a slow link
         #: Body frame of the vehicle, as named in its messages.
         self.frame_id = "base_link"
         #: Stamp of the newest processed measurements, which may be of another clock than this node's. None: ROS time.
@@ -34,7 +36,11 @@ class StatePublisher:
         message.header.stamp = self.stamp or self._node.get_clock().now().to_msg()
         message.header.frame_id = self.frame_id
         self._publisher.publish(message)
-        line = f"{state}: {reason}"
-        if (logged := line if self._logs_reasons or state == WAITING else state) != self._logged:
-            self._logged = logged
+        logged = state, reason if self._logs_reasons or state == WAITING else ""
+        if logged == self._logged:
+            return
+        if state != self._logged[0]:
+            self._limiters = {}
+        self._logged = logged
+        if line := self._limiters.setdefault(reason, OngoingLogLimiter()).admit(f"{state}: {reason}"):
             self._node.get_logger().info(line)

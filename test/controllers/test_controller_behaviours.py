@@ -14,6 +14,7 @@ from pad_flight import BridgePilot
 from std_msgs.msg import Bool
 
 from drone_bridge.controllers.land_on_pad.pilot import CUT_TIME, SEARCH_HEIGHT
+from drone_bridge.controllers.state_publisher import StatePublisher
 from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.motion.quaternions import quaternion_from_euler
 from drone_bridge.msg import HoldStatus
@@ -118,6 +119,18 @@ def test_no_command_before_odometry_and_zero_once_it_is_stale(clock):
             node.run(PERIOD_S)
         assert node.commands("cmd_vel")[-1] == STILL
     assert 0 < sum("orientation in odom" in line for line in node.lines) < 20
+
+
+def test_a_state_whose_reason_flaps_is_logged_seldom(clock):
+    node = ControllerNode(clock, "waypoints", points=["x=1000"])
+    log = StatePublisher(node, "goals", logs_reasons=True)
+    for number in range(60):
+        clock[0] += 0.5
+        log.publish("go_to", ("on the way", "waits for odometry")[number % 2])
+    assert 2 < len(node.lines) < 10
+    log.publish("idle", "Canceled.")
+    log.publish("go_to", "on the way")
+    assert node.lines[-1] == "go_to: on the way"
 
 
 def test_the_last_command_is_zero(clock):
