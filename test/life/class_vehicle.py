@@ -264,6 +264,10 @@ class HoverboardVehicle(ClassVehicle):
     robot, watchdog_s, QUANTUM, turns = Hoverboard, 0.8, 0.02, (-2.0, -0.3, 0.5, 1.7)
     parameters = {"wheel_separation": 0.6, "wheel_radius": 0.1}  # noqa: RUF012
 
+    def __init__(self, life):
+        super().__init__(life)
+        self.motion.slowest_m_s, self.motion.axle_m = 60 / 90 / 0.125 * math.tau * 0.1 / 60, 0.6
+
     def size_of(self, data):
         return 8 * (len(data) >= 8)
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from vehicle import ZERO
 
 CMD_VEL, STAMPED, HELM = "cmd_vel", "cmd_vel_stamped", "~/helm"
-#: Own constants of the contract: lifetime of a command, and of a silent helm, s.
-COMMAND_S, HELM_S, SAME_INSTANT_S = 0.5, 1.0, 0.01
+#: Own constants of the contract: lifetime of a command, and of a silent helm, and time until a command is taken, s.
+COMMAND_S, HELM_S, SAME_INSTANT_S, TAKEN_S = 0.5, 1.0, 0.01, 0.06
 
 
 @dataclass
@@ -34,8 +34,11 @@ class Intent:
         """Note a valid command."""
         self.wanted()  # until now
         self._life.drowsy_s = 0.0
-        if topic == CMD_VEL and self._life.now_s - self.streams[STAMPED].last_s < COMMAND_S - SAME_INSTANT_S:
+        left_s = self.streams[STAMPED].last_s + COMMAND_S - self._life.now_s
+        if topic == CMD_VEL and left_s > TAKEN_S:
             return  # overruled
+        if topic == CMD_VEL and left_s > SAME_INSTANT_S:
+            velocity = None  # overruled, unless it is taken only once the other one has expired
         self.streams[topic] = Stream(velocity, self._life.now_s)
         if topic == HELM and self.held is not None:
             self.is_helm_taken = self.is_helm_taken or not self.held

@@ -363,7 +363,7 @@ class Invariants:
         twist = message.twist.twist
         speeds = twist.linear.x, twist.linear.y, twist.angular.z
         truth = motion.x, motion.y, motion.heading
-        ways = {"way": motion.way, "turned": motion.turned, "stops": motion.stops}
+        ways = {"way": motion.way, "turned": motion.turned, "stops": motion.stops, "unseen": motion.unseen}
         runs = {"key": key, "runs": self._home.vehicle.runs, "is_undisturbed": True}
         return SimpleNamespace(**runs, odom=_planar(message), truth=truth, speeds=speeds, **ways)
 
@@ -376,8 +376,9 @@ class Invariants:
             return None  # what it does while it is disturbed may be unknown
         off, off_turn = math.hypot(x - true_x, y - true_y), abs(math.remainder(turn - true_turn, math.tau))
         late = STOP_ROUND_TRIP_S * (now.stops - before.stops)  # a stop counts once it is acknowledged
-        allowed_turn = vehicle.ODOM_RAD + vehicle.ODOM_SHARE * turned + 2.0 * late
-        allowed = vehicle.ODOM_M + late + (vehicle.ODOM_SHARE + min(2.0, allowed_turn)) * way
+        unseen = now.unseen - before.unseen
+        allowed_turn = vehicle.ODOM_RAD + vehicle.ODOM_SHARE * turned + 2.0 * late + unseen / vehicle.motion.axle_m
+        allowed = vehicle.ODOM_M + late + unseen / 2 + (vehicle.ODOM_SHARE + min(2.0, allowed_turn)) * way
         if off > allowed or off_turn > allowed_turn:
             return f"odom moved by {ways[0]}, and the vehicle was told to move by {ways[1]}, over {way:.2f} m"
         return ""
@@ -411,7 +412,9 @@ class Invariants:
         home, vehicle = self._home, self._home.vehicle
         packets, self._packets = vehicle.packets - self._packets, vehicle.packets
         acted_s = max(home.user.acted_s, home.dozed_s, home.acts.newest_s)
-        if min(home.nature.calm_s - vehicle.RECONNECTS_S, self._life.now_s - acted_s) < STEADY_PERIOD_S:
+        wanted, for_s = home.intent.wanted()  # a goal commands without acts
+        calm_s = min(home.nature.calm_s - vehicle.RECONNECTS_S, self._life.now_s - acted_s, for_s)
+        if wanted != ZERO or calm_s < STEADY_PERIOD_S:
             return None
         first = self._rates.setdefault((self._life.drowsy_s > 0.0, vehicle.stands), packets)
         return packets > 1.5 * first + 20 and f"{packets} packets in {STEADY_PERIOD_S:g} s, and {first} at first"

@@ -34,6 +34,8 @@ class Motion:
         self.x = self.y = self.heading = self.way = self.turned = 0.0
         self._told, self.speeds, self.changed_s, self.stops = ZERO, [0.0, 0.0, 0.0], life.now_s, 0
         self.is_blocked, self.blocked_s = False, -math.inf
+        #: Speed of a wheel below which it is not measured, m/s, the way that odometry lacks so, and wheels' distance, m.
+        self.slowest_m_s, self.unseen, self.axle_m = 0.0, 0.0, 1.0
 
     def tell(self, told):
         """Move until now as told before, and then as told now."""
@@ -66,6 +68,10 @@ class Motion:
             self.heading += turn * step_s
             self.way += abs(step_s) * math.hypot(forward, left)
             self.turned += step_s * abs(turn)
+            for half_m in (-self.axle_m / 2, self.axle_m / 2) if self.slowest_m_s else ():
+                side, told = (each[0] + half_m * each[2] for each in (self.speeds, wanted))
+                known = told if abs(told) < self.slowest_m_s else 0.0
+                self.unseen += step_s * abs(side - known) * (abs(side) < self.slowest_m_s)
 
 
 class Vehicle:
