@@ -34,7 +34,7 @@ class Motion:
         self.x = self.y = self.heading = self.way = self.turned = 0.0
         self._told, self.speeds, self.changed_s, self.stops = ZERO, [0.0, 0.0, 0.0], life.now_s, 0
         self.is_blocked, self.blocked_s = False, -math.inf
-        #: Speed of a wheel below which it is not measured, m/s, the way that odometry lacks so, and wheels' distance, m.
+        #: Speed of a wheel below which it is not measured, m/s, the way that odometry lacks so, and wheels' distance.
         self.slowest_m_s, self.unseen, self.axle_m = 0.0, 0.0, 1.0
 
     def tell(self, told):
