@@ -138,6 +138,10 @@ class ClientRequests:
             self.expect_other(now_s + ANSWERS_S)
         return sender.send(stop, now_s)
 
+    def is_landing(self, now_s: float) -> bool:
+        """Return whether an answer to `land` is awaited, or the limits require it."""
+        return LAND in self.asked or now_s <= self.land_s + 2 * LAND_S
+
     def land(self, now_s: float, *, is_busy: bool) -> Actions:
         """Send the request to land, once per LAND_S. A repeat waits for answers (`is_busy`)."""
         request = self._sender.end.robot.all_requests.get(LAND)

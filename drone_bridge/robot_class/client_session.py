@@ -242,7 +242,7 @@ class RobotClassOperatorSession(Session):
             "silence": self.state != CONNECTED or (reports(self.reports.robot) and self.received_s is None),
             "stale": now_s > until_s,
             "pending": request.name in self.requests.asked,
-            "landing": LAND in self.requests.asked,
+            "landing": self.requests.is_landing(now_s),
             "unproven": self.reports.is_unproven(),
             "disobeys": bool(disobeys),
             "an answer is outstanding": self._is_busy(now_s),

@@ -707,6 +707,17 @@ def test_a_takeoff_is_refused_until_the_landing_is_answered(flying):
     assert data_of(flying.ask("takeoff")) == [b"takeoff"]
 
 
+def test_a_takeoff_is_refused_while_the_limits_land(flying):
+    """A robot answers the landing once it is on the ground, after it has refused the takeoff."""
+    flying.rank = Rank.LANDING
+    assert b"land" in data_of(flying.run(0.5))
+    assert outcomes(flying.ask("takeoff")) == [("takeoff", False, "land is pending.")]
+    flying.rank = Rank.NEUTRAL
+    flying.hear(b"ok")
+    flying.run(2.5)
+    assert data_of(flying.ask("takeoff")) == [b"takeoff"]
+
+
 def test_a_request_without_an_answer_or_a_link_and_a_stale_one_fail(flying):
     flying.session.fresh_since_s = flying.now_s
     assert outcomes(flying.ask("takeoff", 0.0))[0][1] is False
