@@ -90,6 +90,10 @@ def test_flying_into_the_rovers_side_ends_on_the_ground():
     assert world.phase is LandingPhase.ON_GROUND
     assert not world.touchdown.is_good
     assert world.drone.position[0] == pytest.approx(-ROVER_LENGTH / 2, abs=0.02)
+    command(world, thrust=0.3)
+    world.advance(5)
+    assert world.phase is LandingPhase.FLYING, "it is not stuck there"
+    assert world.drone.position[2] > ON_PAD
 
 
 @pytest.mark.parametrize(

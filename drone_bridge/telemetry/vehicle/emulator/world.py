@@ -93,7 +93,7 @@ class Touchdown:
 
 
 class LandingWorld:
-    """All moving objects. A drone that hits the rover's sides falls to the ground."""
+    """All moving objects. A drone that hits the rover's sides falls to the ground, from where it can climb again."""
 
     def __init__(self, drone: FlyingDrone, rover: Rover, wind: Wind, phase: LandingPhase = LandingPhase.FLYING) -> None:
         self.drone = drone
@@ -139,26 +139,30 @@ class LandingWorld:
             f"rover x={rover_x:.2f} y={rover_y:.2f} m"
         )
 
+    def _is_above_rover(self) -> bool:
+        x, y = (self.drone.position[:2] - self.rover.position).tolist()
+        return bool(abs(x) <= ROVER_LENGTH / 2 and abs(y) <= ROVER_WIDTH / 2)
+
     def _step(self) -> None:
         self.time += STEP_S
+        was_above = self._is_above_rover()
         self.rover.advance(STEP_S)
         self.wind.advance(STEP_S)
         if self.phase is LandingPhase.FLYING or self.drone.thrust > TAKE_OFF_THRUST:
             self.phase = LandingPhase.FLYING
             height_before = float(self.drone.position[2])
             self.drone.advance(STEP_S, self.wind.velocity)
-            self._check_touchdown(height_before)
+            self._check_touchdown(height_before, was_above)
         if self.phase is not LandingPhase.FLYING:
             self._stand()
 
-    def _check_touchdown(self, height_before: float) -> None:
-        x, y = (self.drone.position[:2] - self.rover.position).tolist()
+    def _check_touchdown(self, height_before: float, was_above: bool) -> None:
         foot_before, foot = height_before - LANDING_GEAR, float(self.drone.position[2]) - LANDING_GEAR
-        above_rover = abs(x) <= ROVER_LENGTH / 2 and abs(y) <= ROVER_WIDTH / 2
+        above_rover = self._is_above_rover()
         falling = self.drone.velocity[2] < 0
         if above_rover and foot <= PAD_HEIGHT <= foot_before and falling:
             self._touch_down(LandingPhase.ON_ROVER)
-        elif (above_rover and foot < PAD_HEIGHT and foot_before < PAD_HEIGHT) or (foot <= 0 and falling):
+        elif (above_rover and foot < PAD_HEIGHT and not was_above) or (foot <= 0 and falling):
             self._touch_down(LandingPhase.ON_GROUND)
 
     def _touch_down(self, phase: LandingPhase) -> None:
