@@ -27,8 +27,9 @@ HEARD_WELL_S = 90.0
 BEYOND_M, AT_GOAL_M = 0.6, 0.3
 #: What the place that follows from the told velocities is off, of the way.
 UNSURE = 0.02
-#: Times after which a vehicle moves as told, and sees its way again, s; a drone's allowed difference in odom, m/s.
-STEADY_S, UNSEEN_S, FLOWN_M_S = 3.0, 3.0, 1.0
+#: Times after which a vehicle moves as told, and sees its way again, s; a drone's allowed difference in odom, m/s; and
+#: its heading near which a pose may seem to begin again.
+STEADY_S, UNSEEN_S, FLOWN_M_S, NEARLY_0_RAD = 3.0, 3.0, 1.0, 0.4
 #: Period in which a drone's way is compared, s; offset, m, and share of it that odom may differ by.
 FLOWN_PERIOD_S, FLOWN_M, FLOWN_SHARE = 2.0, 0.5, 0.3
 #: Time in which packets are counted, s.
@@ -354,7 +355,10 @@ class Invariants:
     def continuous(self):
         """A bridge continues its odometry, whose pose begins again once with each start of the vehicle."""
         home, number = self._home, self._home.bridge.report.counts["pose_restarts"]
-        most = home.vehicle.runs - home.vehicle_run
+        most, flown = home.vehicle.runs - home.vehicle_run, home.vehicle.flown
+        if number > most and home.nature.calm_s < UNSEEN_S and flown and abs(flown[2]) < NEARLY_0_RAD:
+            home.vehicle_run -= 1  # it may have turned unseen to where a pose begins
+            return None
         return number > most and f"it has begun {number} times again, the vehicle {most} times"
 
     def _sample(self, key):

@@ -86,8 +86,9 @@ class Pilot:
         vehicle = self._home.vehicle
         has_all = not {"battery", "navdata"} & {*vehicle.conditions()}
         is_able = vehicle.is_drone and vehicle.phase != "emergency" and has_all
-        is_overruled = "other_controller" in self._home.bridge.report.conditions  # it only hovers
-        return is_able and vehicle.stands and self._home.intent.held is False and not is_overruled
+        # Until it obeys again it only hovers, and during a request, such as emergency, it refuses.
+        is_busy = "other_controller" in self._home.bridge.report.conditions or self._home.requests
+        return is_able and vehicle.stands and self._home.intent.held is False and not is_busy
 
     def _is_free(self):
         """Return whether a rover may go anywhere, having no fence."""
