@@ -112,10 +112,13 @@ def test_a_state_is_published_at_once_then_repeated_and_ends_in_one_zero(talk):
     assert notes(actions, "") == ["Controlled by 192.0.2.1:40000."]
     assert (talk.session.state, talk.session.peer, talk.session.is_open) == ("serving", "192.0.2.1:40000", True)
     assert published(talk.run(0.5)) == [FORWARD] * 10
-    actions = talk.run(60.0)
+    actions = talk.run(59.0)
     assert published(actions) == [LEVEL]
     (lost,) = notes(actions, OPERATORS_LOST)
     assert lost.startswith("192.0.2.1:40000 was silent for 0.5 s")
+    assert talk.session.state == "serving"
+    talk.run(1.0)
+    assert (talk.session.state, talk.session.is_open) == ("waiting for a peer", False)
 
 
 @pytest.mark.parametrize("state", [{"hover": True, "pitch": -1}, {}])

@@ -224,6 +224,17 @@ class TestSilence:
         (line,) = said
         assert "a:1" in line
 
+    def test_a_client_that_a_server_drops_for_its_silence_is_named(self, make_report, clock):
+        warned = []
+        report = make_report(logger=SimpleNamespace(warning=warned.append))
+        peer = Peer(report, clock)
+        peer.connects()
+        clock[0] += 3.0
+        peer.session.peer = ""
+        peer.leaves()
+        report.notice_silence()
+        assert warned == [Obstacle.SILENT.sentence(peer="a:1", silence="3 s")]
+
 
 class TestHangs:
     """A peer that is silent repeatedly."""

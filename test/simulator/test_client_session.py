@@ -498,8 +498,9 @@ def test_a_simulator_suspended_during_the_connection_stays_connected():
     talk.run(30.0)
     assert not talk.closed
     assert talk.asked == {"requests": NEUTRAL, "streams": [sim.Spy()]}
+    assert (talk.session.is_open, talk.session.state) == (True, SUSPENDED)
     talk.go_on()
-    assert talk.session.is_open
+    assert talk.session.state == CONNECTED
 
 
 def test_calls_to_a_suspended_simulator_time_out_without_being_sent(talk):

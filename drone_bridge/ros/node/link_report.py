@@ -200,6 +200,7 @@ class LinkReport:
         self._silent_since_s: float | None = None  # on the open connection; None without one
         self._silent_before_s = 0.0  # total over earlier connections
         self._ended_in_s = 0.0  # silence at the end of a connection, until it is detected
+        self._last_peer = ""  # a server has none once its client was dropped
 
     def follow(self, session: Session) -> None:
         """Update the state, and the silence of the peer, from the session."""
@@ -214,6 +215,7 @@ class LinkReport:
                 self._received_s, self._silent_before_s = session.received_s, 0.0
             self._silent_since_s = session.since_s if session.received_s is None else session.received_s
         self.state, self.peer = session.state, session.peer
+        self._last_peer = self.peer or self._last_peer
 
     @property
     def is_open(self) -> bool:
@@ -243,12 +245,12 @@ class LinkReport:
             self.counts[SILENCES] += 1
             self._silences += 1
             if self._silences >= SILENCES_OF_AN_ERROR:
-                facts = {"peer": self.peer, "number": self._silences}
+                facts = {"peer": self._last_peer, "number": self._silences}
                 if Obstacle.HANGING_PEER.key not in self.conditions:
                     self._logger.error(Obstacle.HANGING_PEER.sentence(**facts))
                 self.update_obstacle(Obstacle.HANGING_PEER, facts, DiagnosticStatus.ERROR, is_logged=False)
         if is_silent:
-            self.warn_ongoing(SILENCES, Obstacle.SILENT.sentence(peer=self.peer, silence=f"{silence_s:.0f} s"))
+            self.warn_ongoing(SILENCES, Obstacle.SILENT.sentence(peer=self._last_peer, silence=f"{silence_s:.0f} s"))
         elif self._was_silent and is_open:
             self.inform(f"{self.peer} is no longer silent.")
             self.end_ongoing(SILENCES)

@@ -6,7 +6,8 @@ Theory of operation, from the specification and the behaviour of real simulators
 | state | sent | ends |
 |---|---|---|
 | WAITING | nothing | when all connections are open |
-| WAITING, with these | zero for the vehicle, and SPY | CONNECTED, when SPY is answered, or not sent |
+| WAITING, with these | zero for the vehicle, and SPY | CONNECTED, when SPY is answered, or not sent; \
+SUSPENDED, when one is unanswered for `request_timeout` |
 | CONNECTED | see ConnectedClient and Steering | WAITING, when a connection ends, or after undecodable data; \
 SUSPENDED, when a request is unanswered for UNANSWERED_S |
 | SUSPENDED | zero once, if the vehicle is steered; callers get an error after `request_timeout` | CONNECTED, by an \
@@ -214,7 +215,7 @@ class SimulatorClientSession(Session):
         if not exchange.is_suspended:
             self._steering.turn(exchange, client.heading)
         client.turn()
-        if client.has_begun and not self.is_open:
+        if (client.has_begun or self._is_overdue) and not self.is_open:
             self.is_open = True
             self._out.append(Note("connections", f"Connected to {self.peer}.", is_expected=True))
         if self.is_open:

@@ -13,7 +13,7 @@ starts later.
 | WAITING, also after the link was lost | nothing is published | no | by a packet |
 | SERVING, a state in force | of the last packet | while pressed, and on hold | after \
 `command_timeout` |
-| SERVING, silent | zero, once | while ours is the last command to the vehicle | by a packet |
+| SERVING, silent | zero, once | while ours is the last command to the vehicle | by a packet, after GONE_S as WAITING |
 | CLOSED, by `end` | zero | no | |
 
 - A press is an edge between two packets, from any senders, and causes one call, which is never repeated, with any
@@ -72,6 +72,8 @@ TAKE_OFF, RESET, HOVER = "takeoff", "reset", "hover"
 START_S = 1.0
 #: Time between two calls of a hover that the vehicle refuses, s.
 HOVER_RETRY_S = 1.0
+#: Silence after which an operator has left: over UDP, it can't say so.
+GONE_S = 60.0
 #: No motion, without the button hover.
 LEVEL = Controls(hover=False)
 # Counters.
@@ -179,6 +181,8 @@ class GuiSession(Session):
             # command is another program's, that program flies the drone.
             is_wanted = was_in_force or self._is_neutral_last()
         actions += self._hold_hover(is_wanted)
+        if self.silent_s(now_s) > GONE_S:
+            self.state, self.is_open = WAITING, False
         self._set_due()
         return actions
 
