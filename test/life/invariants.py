@@ -215,7 +215,7 @@ class Invariants:
         since_s, self._looked_s = self._life.now_s - self._looked_s, self._life.now_s
         wanted, _ = home.intent.wanted()
         is_by_person = home.intent.held and home.intent.is_by_person
-        cause = home.user.acted_s, home.bridge_runs, home.nature.bridge_disturbed_s, vehicle.runs
+        cause = home.user.acted_s, home.asked_s, home.bridge_runs, home.nature.bridge_disturbed_s, vehicle.runs
         if cause != self._cause or wanted != ZERO or is_by_person or vehicle.stands or home.nature.lasts_s > LONG_S:
             self._cause, self._idle_s, self._from_m = cause, 0.0, vehicle.height
         elif home.nature.calm_s > since_s:
