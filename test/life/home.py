@@ -135,6 +135,8 @@ class Home:
         """Keep a line of a node's log."""
         if "Traceback" in line:
             self.life.fault("no exception", line)
+        if "It was holding when it ended" in line and self.intent.held is False and "does not obey" not in line:
+            self.life.fault("held", f"resumed, and started anew: {line}")
         if "holding: the robot does not obey" in line and not self.invariants.is_calm:
             self.intent.hold(None)  # its answer may be under way for long
         self.lines.append((self.life.lived_s, level, line))
@@ -151,6 +153,8 @@ class Home:
         def answered(response):
             if asked in self.requests:
                 self.requests.remove(asked)
+            if name in ("land", "emergency") and response and "is not connected yet" in response.message:
+                self.life.fault("requests are true", f"{name} is not even tried: {response.message!r}")
             if response:
                 self.acts.say(f"   {name}: {response.success} {response.message}")
                 if response.success and self.invariants.is_calm and (why := problem()):

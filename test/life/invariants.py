@@ -67,6 +67,7 @@ class Invariants:
         self._pairs = deque()
         #: Times at which the reported motion was doubted.
         self.doubts, self._is_doubted = 0, False
+        self._run, self._silences = 0, 0
 
     def begin(self):
         for row in ROWS:
@@ -146,10 +147,11 @@ class Invariants:
         return is_moving and f"told {vehicle.told}, {after_s:.2f} s after the bridge has stopped"
 
     def followed(self):
-        wanted, for_s = self._home.intent.wanted()
-        vehicle = self._home.vehicle
+        home, vehicle = self._home, self._home.vehicle
+        wanted, for_s = home.intent.wanted()
         for_s = min(for_s, self._life.now_s - vehicle.motion.blocked_s)
-        if wanted in (None, ZERO) or for_s < 1.0 or not self.is_calm or vehicle.flies_by_goals:
+        is_far = self._life.now_s > home.nature.far_s and for_s > STEADY_S
+        if wanted in (None, ZERO) or for_s < 1.0 or not (self.is_calm or is_far) or vehicle.flies_by_goals:
             return None
         bounded = vehicle.limited(wanted)
         if vehicle.fence_m and not self._is_deep_inside(math.hypot(*bounded[:2])):
@@ -241,6 +243,10 @@ class Invariants:
         self._is_doubted = is_doubted
         wanted, for_s = home.intent.wanted()
         before, self._problems = self._problems, Counter(home.bridge.report.counts)
+        if home.nature.calm_s > HEARD_WELL_S or self._run != home.bridge_runs:
+            self._run, self._silences = home.bridge_runs, self._problems["silences"]
+        elif "hanging_peer" in conditions and self._problems["silences"] < self._silences + 3:
+            return f"it hangs, after {self._silences} silences of long ago, and {self._problems['silences']} in all"
         if home.bridge_up_s < 3.0:
             return None
         is_off = not home.vehicle.is_on and home.nature.lasts_s > home.vehicle.RECONNECTS_S
@@ -345,6 +351,11 @@ class Invariants:
             (x, y, _), (true_x, true_y, turn) = told = _moved(odom, then_odom), _moved(truth, then_truth)
             allowed = FLOWN_M + (FLOWN_SHARE + abs(turn)) * math.hypot(true_x, true_y)
             told = math.hypot(x - true_x, y - true_y) > allowed and f"odom moved by {told[0]}, its body by {told[1]}"
+            wanted, for_s = home.intent.wanted()
+            if wanted and min(for_s, self._life.now_s - self._grounded_s) > STEADY_S + FLOWN_PERIOD_S:
+                asked = abs(wanted.turn * FLOWN_PERIOD_S)
+                if not 0.5 * asked - 0.1 < abs(turn) < 1.1 * asked + 0.1:
+                    return f"told to turn by {asked:.2f} rad, its body turned by {turn:.2f}"
         number = len(pairs)
         put = lambda message: len(pairs) == number and pairs.append((_planar(message), vehicle.flown))  # noqa: E731
         kept = SimpleNamespace(put=put, is_latched=False)

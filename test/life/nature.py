@@ -7,25 +7,27 @@ from virtual_link import CLIENT, SERVER, SIDES
 
 #: Number of looks for a command, every half a second.
 IN_MOTION_LOOKS = 120
+#: Time after which it is used to a slower network, s.
+FAR_S = 25.0
 
 
 class Nature:
     """Disturbances, one at a time. `calm_s` is the time since the last one has ended."""
 
     EVENTS = {  # noqa: RUF012
-        "cut": 3, "deaf": 3, "mute": 3, "slow": 3, "late": 4, "lossy": 2, "split": 2, "stall_bridge": 3,
+        "cut": 3, "deaf": 3, "mute": 3, "slow": 3, "late": 4, "lossy": 2, "split": 2, "far": 3, "stall_bridge": 3,
         "stall_device": 2, "restart_bridge": 2, "kill_bridge": 2, "restart_device": 2, "hang_device": 4,
         "stall_programs": 1, "share": 2,
     }  # fmt: skip
 
     #: Those that do not mostly happen while it is commanded.
-    AT_ANY_TIME = "split", "stall_programs", "share"
+    AT_ANY_TIME = "split", "far", "stall_programs", "share"
 
     #: Those of the network, in which owners press buttons, and often several times in a row.
     WEATHER = "cut", "deaf", "mute", "slow", "late", "lossy", "split"
 
     #: Those after which the place is known, but for the way of meanwhile.
-    KEEP_POSE = *WEATHER, "stall_bridge", "stall_device", "stall_programs"
+    KEEP_POSE = *WEATHER, "far", "stall_bridge", "stall_device", "stall_programs"
 
     def __init__(self, home, mean_s):
         """`mean_s`: mean time between two disturbances; infinity for none."""
@@ -37,6 +39,8 @@ class Nature:
         #: Times of the last disturbance, of the network or vehicle, and of a process of the bridge.
         self.disturbed_s, self.bridge_disturbed_s = self._life.now_s, -math.inf
         self._is_disturbing, self.began_s = False, -math.inf
+        #: Time from which it is used to a slower network.
+        self.far_s = math.inf
         #: Whether odometry may have been disturbed so far.
         self.loses_pose = False
 
@@ -100,6 +104,14 @@ class Nature:
         late_s = [0.0, 0.0]
         late_s[self._rng.choice(SIDES)] = self._rng.choice((0.2, 0.7, 2.0))
         yield from self._weather(late_s=late_s)
+
+    def far(self):
+        """Put it at the end of a slower network, for longer than it needs to get used to that."""
+        self._network.late_s, self.far_s = [0.12, 0.12], self._life.now_s + FAR_S
+        yield self._rng.choice((60.0, 180.0))
+        self.far_s = math.inf
+        self._network.calm()
+        yield 1.0
 
     def lossy(self):
         yield from self._weather(loss=self._rng.choice((0.02, 0.1, 0.5)), duplicates=0.02)

@@ -74,6 +74,12 @@ class TestbedVehicle(FlyingVehicle):
         return float(self.drone.flight.state.position[1]) - GROUND_M
 
     @property
+    def flown(self):
+        state = self.drone.flight.state
+        right, _, back = -state.rotation[:, 2]  # the way ahead, whose world has y up
+        return -float(state.position[2]), -float(state.position[0]), math.atan2(-right, -back)
+
+    @property
     def speed(self):
         return math.hypot(*self.drone.flight.state.velocity.tolist())
 

@@ -27,8 +27,8 @@ class User:
 
     #: Weights of the acts.
     ACTS = {  # noqa: RUF012
-        "drive": 16, "tiny": 2, "nudge": 3, "stop": 2, "rest": 4, "hold": 5, "wish": 3, "helm": 4, "two_programs": 3,
-        "overrule": 3, "late": 2, "nonsense": 2, "request": 5, "requests": 2, "watch": 2, "walk_away": 0.2,
+        "drive": 14, "corridor": 2, "tiny": 2, "stop": 2, "rest": 4, "hold": 5, "wish": 3, "helm": 4, "two_programs": 3,
+        "nudge": 3, "overrule": 3, "late": 2, "nonsense": 2, "request": 5, "requests": 2, "watch": 2, "walk_away": 0.2,
         "fly": 10, "soar": 10, "hold_goal": 3, "go": 4, "tour": 6, "lift": 3, "bump": 6, "clean": 3, "limit": 2,
     }  # fmt: skip
 
@@ -88,6 +88,12 @@ class User:
         for _ in range(self._rng.choice((1, 2, 4))):
             yield from self.stream(CMD_VEL, self.velocity(), self._rng.uniform(0.5, 10.0))
         yield self._rng.choice((0.0, 1.0, 6.0))
+
+    def corridor(self):
+        """Drive straight on for long."""
+        ahead = self.velocity()._replace(turn=0.0)
+        yield from self.stream(CMD_VEL, ahead, self._rng.choice((20.0, 60.0)))
+        yield 6.0
 
     def limit(self):
         """Set the maximum speed, as by `ros2 param set`, and drive."""
@@ -279,9 +285,11 @@ class User:
         yield from self._home.pilot.follow(("take_off", {"height": 1.5}))
         topic = self._rng.choice((CMD_VEL, HELM)) if "helm" in self._weights else CMD_VEL
         for _ in range(self._rng.choice((1, 2, 4))):
-            yield from self.stream(topic, self.velocity(), self._rng.uniform(1.0, 8.0))
+            yield from self.stream(topic, self.velocity(), self._rng.choice((1.5, 5.0, 15.0)))
             yield self._rng.choice((0.0, 0.0, 8.0))
             yield from self._resumed()
+        if topic == HELM:  # its end holds a drone, which nobody resumes for long
+            yield from self.stream(HELM, self.velocity(), 1.0)
         yield self._rng.choice((3.0, 90.0, 180.0))
 
     def hold_goal(self):

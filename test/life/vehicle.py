@@ -181,6 +181,8 @@ class Vehicle:
             return hasattr(self, act)
         if act == "limit":
             return not self.flies_by_goals
+        if act == "corridor":
+            return not self.is_drone
         return act in self.requests if act == "clean" else self.requests or not act.startswith("request")
 
     def limited(self, asked):
