@@ -261,7 +261,7 @@ class ArduinoVehicle(ClassVehicle):
 
 
 class HoverboardVehicle(ClassVehicle):
-    robot, watchdog_s, QUANTUM, turns = Hoverboard, 0.8, 0.02, (-2.0, -0.3, 0.5, 1.7)
+    robot, watchdog_s, QUANTUM, DRIFT, turns = Hoverboard, 0.8, 0.02, 0.01, (-2.0, -0.3, 0.5, 1.7)
     parameters = {"wheel_separation": 0.6, "wheel_radius": 0.1}  # noqa: RUF012
 
     def __init__(self, life):

@@ -99,7 +99,8 @@ class Invariants:
         away, way = math.hypot(*home.vehicle.place), home.vehicle.motion.way
         self._unseen_m += way - self._way if home.nature.calm_s < UNSEEN_S else 0.0
         self._way = way
-        allowed = home.vehicle.fence_m + BEYOND_M + self._unseen_m + UNSURE * way
+        drift = home.vehicle.DRIFT * home.vehicle.motion.turned
+        allowed = (1.0 + drift) * home.vehicle.fence_m + BEYOND_M + self._unseen_m + UNSURE * way
         return away > allowed and f"{away:.2f} m from the start"
 
     def _look(self):

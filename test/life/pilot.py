@@ -50,17 +50,20 @@ class Pilot:
         goal, before = ActionGoal(_request(name, fields)), self._home.vehicle.height
         server.send(goal)
         is_fair, runs = self._is_fair(), self._home.bridge_runs if self._home.bridge_up_s > 5.0 else 0
-        began_s, cancels_s = self._life.now_s, self._rng.choice(self.cancels_s)
+        began_s = sent_s = self._life.now_s
+        cancels_s = self._rng.choice(self.cancels_s)
         repeats_s = again_s = self._rng.choice(self.repeats_s)
         while goal.result is None:
             if self._life.now_s - began_s > LONGEST_S:
                 self._life.fault("goals end", f"{name} {fields} has no outcome after {LONGEST_S:g} s: {goal.feedback}")
-            if name != "land" and self._home.invariants.is_calm and self._home.intent.held_for_s > HELD_S:
+            held_s = min(self._home.intent.held_for_s, self._life.now_s - sent_s)
+            if name != "land" and self._home.invariants.is_calm and held_s > HELD_S:
                 self._life.fault("goals end", f"{name} {fields} goes on although the vehicle is held")
             if IMPATIENT_S > self._life.now_s - began_s > again_s:  # its client sends the same goal again
                 self._acts.say(f"   {name} again")
                 goal, again_s = ActionGoal(_request(name, fields)), again_s + repeats_s
                 server.send(goal)
+                sent_s = self._life.now_s
             goal.is_cancel_requested = self._life.now_s - began_s > cancels_s
             yield 0.05
         message = goal.result.message

@@ -95,8 +95,8 @@ class Vehicle:
     cleans = False
     #: Lag of the emulated vehicle's velocity, s.
     LAG_S = 0.0
-    #: Step of speeds on the wire, m/s or rad/s.
-    QUANTUM = 0.01
+    #: Step of speeds on the wire, m/s or rad/s; and drift of odometry's heading, of the angle that it turns.
+    QUANTUM, DRIFT = 0.01, 0.0
     #: Share and offset by which odometry may differ from the truth over a drive.
     ODOM_SHARE, ODOM_M, ODOM_RAD = 0.03, 0.06, 0.06
     #: Values of a user's velocities.
