@@ -524,6 +524,20 @@ def test_a_takeoff_that_is_sent_again_goes_on(make_world):
     assert world.called == ["/takeoff"]
 
 
+def test_a_takeoff_at_the_end_of_a_landing_is_refused_and_the_next_takes_off(world):
+    world.services, world.answers = {"/takeoff": TRIGGER}, {"/takeoff": lambda: WELL}
+    world.say("flying", Bool(data=True))
+    late = world.send("take_off", height=1.0)
+    world.run(0.1)
+    world.say("flying", Bool(data=False))
+    world.run(0.1)
+    assert late.error is GoalError.REFUSED
+    assert not world.called
+    world.send("take_off", height=1.0)
+    world.run(0.1)
+    assert world.called == ["/takeoff"]
+
+
 def test_a_drone_on_the_ground_may_refuse_to_land(make_world):
     world, _ = shown(make_world, "flying", 0.0)
     refusal = SimpleNamespace(success=False, message="it is standing")

@@ -282,6 +282,8 @@ class TakeOffGuide:
         """
         self._parameters, self._height, self._ground = parameters, height, ground
         self._called = _RequiredCall(service, "takeoff", parameters.answer_time) if service else None
+        #: Whether it takes off by the service.
+        self.calls = service is not None
         self._start: float | None = None  # m, z at which it began
         self._climb: FlightGuide | None = None
         self._standing = RestDetector()

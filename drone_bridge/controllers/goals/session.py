@@ -18,7 +18,7 @@ At each step, the first row of ENDINGS that applies ends a goal, with a code:
 | the vehicle's place is doubted, and it is no landing | | NO_ODOMETRY | NO_ODOMETRY | NO_ODOMETRY |
 | the vehicle is held, and it needs commands | | HELD | HELD | HELD |
 | a person is at the helm, and it needs commands | | HELD | HELD | HELD |
-| the drone is on the ground, can take off, and should fly to a pose | | REFUSED | REFUSED | REFUSED |
+| the drone is on the ground, can take off, and should be in the air | | REFUSED | REFUSED | REFUSED |
 
 Besides, a pending goal ends with REPLACED when another arrives, a followed one when another begins, with NO_PROGRESS by
 `ProgressWatch`, and with the code of a guide that fails.
@@ -84,8 +84,9 @@ class Goal:
 
     @property
     def flies(self) -> bool:
-        """Whether it is a flight to poses."""
-        return isinstance(self.guide, guides.FlightGuide)
+        """Whether it is a flight to poses, or a takeoff that began in the air, as at the end of a landing."""
+        begins_up = isinstance(self.guide, guides.TakeOffGuide) and not self.guide.calls
+        return isinstance(self.guide, guides.FlightGuide) or begins_up
 
     def is_left(self, now_s: float) -> bool:
         """Return whether no program and no page is there any more for a goal that was reached, and is held.
@@ -117,7 +118,7 @@ class EndEvent(Enum):
     DOUBTED = "the vehicle's place is doubted, and it is no landing", _DOUBTED
     HELD = "the vehicle is held, and it needs commands", f"The vehicle is held: {Obstacle.HOLD.remedy()}."
     HELM = "a person is at the helm, and it needs commands", Obstacle.HELM.sentence()
-    GROUNDED = "the drone is on the ground, can take off, and should fly to a pose", Obstacle.GROUNDED.sentence()
+    GROUNDED = "the drone is on the ground, can take off, and should be in the air", Obstacle.GROUNDED.sentence()
 
 
 class Ending(NamedTuple):
