@@ -28,6 +28,10 @@ class FlyingVehicle(Vehicle):
     def stands(self):
         return self.phase in self.STANDING
 
+    @property
+    def is_known_to_stand(self):
+        return self.stands
+
     def restless(self):
         return not self.stands and self.speed > RESTING_M_S and f"it flies at {self.speed:.2f} m/s"
 

@@ -36,6 +36,8 @@ FLOWN_PERIOD_S, FLOWN_M, FLOWN_SHARE = 2.0, 0.5, 0.3
 STEADY_PERIOD_S = 20.0
 #: Time until a stop is acknowledged, s.
 STOP_ROUND_TRIP_S = 0.012
+#: Time after an outage of commands until a drone's control knows again how late their effect is, s.
+DELAY_KNOWN_S = 10.0
 #: Velocity that a drone follows in any wind, m/s.
 LEAST_M_S = 0.5
 #: Time of a landing beside its descent, of a disturbance after which nothing is known of a flight, and from a request
@@ -185,7 +187,7 @@ class Invariants:
         """A drone without a command comes to rest."""
         home = self._home
         wanted, for_s = home.intent.wanted()
-        if wanted != ZERO or for_s < 6.0 or not self.is_calm:
+        if wanted != ZERO or for_s < 6.0 or not self.is_calm or home.nature.calm_s < DELAY_KNOWN_S:
             return None
         return home.vehicle.restless()
 
@@ -233,7 +235,8 @@ class Invariants:
             return None
         report, vehicle = self._home.bridge.report, self._home.vehicle
         is_told = f"{report.state!r}: told {vehicle.told}, vehicle on: {vehicle.is_on}"
-        return "" if report.is_open and not report.is_silent else is_told
+        has_reports = "navdata" not in vehicle.conditions()  # else its GUI was never asked for them
+        return "" if report.is_open and not (report.is_silent and has_reports) else is_told
 
     def healthy(self):
         """No condition without a cause, and none is missing."""

@@ -91,7 +91,7 @@ class Pilot:
         is_able = vehicle.is_drone and vehicle.phase != "emergency" and has_all
         # Until it obeys again it only hovers, and during a request, such as emergency, it refuses.
         is_busy = "other_controller" in self._home.bridge.report.conditions or self._home.requests
-        return is_able and vehicle.stands and self._home.intent.held is False and not is_busy
+        return is_able and vehicle.is_known_to_stand and self._home.intent.held is False and not is_busy
 
     def _is_free(self):
         """Return whether a rover may go anywhere, having no fence."""

@@ -59,8 +59,12 @@ class TelloVehicle(ClassVehicle, FlyingVehicle):
         self._followed_s = self._followed_s + 0.02 if self.phase == "following" else 0.0
         self._stood_s = self._stood_s + 0.02 if self.stands else 0.0
 
+    @property
+    def is_known_to_stand(self):
+        return self._stood_s > REPORTED_S
+
     def conditions(self):
-        return [each for each in super().conditions() if each != "landing" or self._stood_s <= REPORTED_S]
+        return [each for each in super().conditions() if each != "landing" or not self.is_known_to_stand]
 
     def untrue(self, name, fields, before):
         is_behind = name == "take_off" and 0.0 < self._stood_s <= REPORTED_S  # its motors' time has a unit of 1 s
