@@ -70,6 +70,7 @@ class Invariants:
         #: Times at which the reported motion was doubted.
         self.doubts, self._is_doubted = 0, False
         self._run, self._silences = 0, 0
+        self._stood_run, self._stood_at, self._stands_s = 0, None, 0.0
 
     def begin(self):
         for row in ROWS:
@@ -346,6 +347,15 @@ class Invariants:
     def flown(self):
         """Compare the last steps of odometry with those of the emulated body."""
         home, vehicle, pairs = self._home, self._home.vehicle, self._pairs
+        stands = vehicle.stands and "takeoff" in vehicle.requests and self._stood_run == home.bridge_runs
+        self._stands_s = self._stands_s + FLOWN_PERIOD_S if stands else 0.0
+        stood, self._stood_at, self._stood_run = self._stood_at, None, home.bridge_runs
+        if self._stands_s > 3 * FLOWN_PERIOD_S:  # what was sampled then stood, too
+            self._stood_at = pairs[-1][0] if pairs else stood
+        if stood and self._stood_at:
+            x, y, turn = _moved(stood, self._stood_at)
+            if math.hypot(x, y) > FLOWN_M or abs(turn) > FLOWN_SHARE:
+                return f"it stands, and odom leapt by {x:.2f}, {y:.2f} m, and {turn:.2f} rad"
         if vehicle.flown is None or not home.is_bridge_up or not self.is_calm:
             pairs.clear()
             return None
