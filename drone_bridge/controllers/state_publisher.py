@@ -10,6 +10,8 @@ from drone_bridge.msg import ControllerState
 from drone_bridge.ros.node.log_limiter import OngoingLogLimiter
 from drone_bridge.ros.publishers import NO_EVENTS
 
+#: Number of reasons of one state that are known as logged.
+MAX_REASONS = 20
 #: State of a behaviour that waits for a request or for topics, as its reason says: a change of that is logged, too.
 WAITING = "waiting"
 
@@ -39,7 +41,7 @@ class StatePublisher:
         logged = state, reason if self._logs_reasons or state == WAITING else ""
         if logged == self._logged:
             return
-        if state != self._logged[0]:
+        if state != self._logged[0] or len(self._limiters) > MAX_REASONS:
             self._limiters = {}
         self._logged = logged
         if line := self._limiters.setdefault(reason, OngoingLogLimiter()).admit(f"{state}: {reason}"):
