@@ -3,8 +3,9 @@
 
 Theory of operation:
 
-- Admitted commands are `put` with their arrival time, by the executor or by the link's thread. Only the newest is kept,
-  for `command_timeout`. A source that overrules the others excludes them for the same time after each of its commands.
+- Each kind of commander has an Entrance of its own. Admitted commands are `put` with their arrival time, by the
+  executor or by the link's thread. Only the newest is kept, for `command_timeout`. It excludes those of all lower
+  entrances for the same time.
 - The link's thread calls `decide`, which takes the newest waiting command and returns the command to send now. The
   first row of WHO_COMMANDS that applies decides:
 
@@ -37,7 +38,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Set
 from dataclasses import dataclass
-from enum import Enum
+from enum import Enum, IntEnum, unique
 from functools import cache
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
@@ -56,6 +57,22 @@ LANDING_SPEED = 0.5
 SINKING = BodyVelocity(up=-LANDING_SPEED)
 
 
+@unique
+class Entrance(IntEnum):
+    """Kind of commander: each overrules all lower ones."""
+
+    GOAL = 0
+    """Our controllers: goals, patterns."""
+    PROGRAM = 1
+    """cmd_vel, and raw commands."""
+    STAMPED = 2
+    """cmd_vel_stamped."""
+    LANDING = 3
+    """A landing goal: no program that was left open keeps a drone in the air."""
+    HELM = 4
+    """A person at a stick. `HoldState` decides how long it excludes the others."""
+
+
 class Rank(Enum):
     """Source of the vehicle's command. The value is its text in docs/bridges.md."""
 
@@ -63,7 +80,7 @@ class Rank(Enum):
     HELM = "manual control (helm), within the limits"
     LANDING = "a landing"
     BLIND = "a limit: the neutral command"
-    COMMAND = "that command: cmd_vel_stamped before cmd_vel, within the limits; raw ones unchanged"
+    COMMAND = "that command: cmd_vel_stamped before cmd_vel before a goal, within the limits; raw ones unchanged"
     NEUTRAL = "the neutral command"
 
 
@@ -120,8 +137,8 @@ class Arrival(Generic[RawT]):
     arrived_s: float
     stamp: tuple[int, int] | None = None
     """Stamp (sec, nanosec) of the message that the command responds to, or None."""
-    is_helm: bool = False
-    """Whether it comes from the helm."""
+    entrance: Entrance = Entrance.PROGRAM
+    """Kind of its commander."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,21 +222,18 @@ class Arbiter(Generic[RawT]):
         #: The newest velocity beyond limits or maxima, and what the vehicle got of it.
         self.reduced = BodyVelocity(), BodyVelocity()
         self._hold, self._command_timeout, self._statistics = hold, command_timeout, statistics
-        self._overruled_until_s = self._commanded_s = -math.inf
+        self._entrance, self._commanded_s = Entrance.GOAL, -math.inf  # of the newest command
         self._followed: Arrival[RawT] | None = None
 
     # For any thread.
 
-    def admits(self, now_s: float, *, overrules: bool = False) -> bool:
-        """Return whether to accept a new command. One that `overrules` excludes the others for `command_timeout`."""
-        if overrules:
-            self._overruled_until_s = now_s + self._command_timeout()
-            return True
-        return now_s >= self._overruled_until_s
+    def admits(self, entrance: Entrance, now_s: float) -> bool:
+        """Return whether to accept a new command: unless a higher entrance had one within `command_timeout`."""
+        return entrance >= self._entrance or now_s - self._commanded_s >= self._command_timeout()
 
     def put(self, arrival: Arrival[RawT]) -> None:
         """Replace the newest command."""
-        self._commanded_s = arrival.arrived_s
+        self._entrance, self._commanded_s = arrival.entrance, arrival.arrived_s
         self.newest = arrival
 
     def forget(self) -> None:
@@ -240,7 +254,7 @@ class Arbiter(Generic[RawT]):
         rank = self.rank(now_s, arrival)
         if rank is Rank.LANDING and self.sinks:
             return Decision(rank, self.within_maxima(SINKING))
-        if arrival is None or not (rank is Rank.COMMAND or (rank is Rank.HELM and arrival.is_helm)):
+        if arrival is None or not (rank is Rank.COMMAND or (rank is Rank.HELM and arrival.entrance is Entrance.HELM)):
             return Decision(rank)
         asked = arrival.command
         limited = asked

@@ -23,6 +23,8 @@ HELM_ENDS_AFTER_S = 1.0
 CALLED, AT_HELM, HELM_ENDED = "the service hold was called", "a person was at the helm", "the helm ended"
 #: Reason why other commands are refused while the vehicle follows its helm.
 STEERED = "a person is at the helm"
+#: What follows it, with a reason, while the commands from the helm are refused.
+HELM_REFUSED = ", and its commands are refused: "
 #: Reasons that are not a request. All others are.
 NOT_REQUESTED = ("", AT_HELM, HELM_ENDED)
 #: Reasons of a machine's hold: also a program that fails calls the service. All others are a person's, or unknown.

@@ -30,6 +30,10 @@ class Obstacle(Enum):
         "another active node is named {name}, and was before this one",
         "end it, or give it a name or a namespace of its own; if it was killed, or is out of reach, restart this one",
     )
+    SHARED = (
+        "{vehicles} follow the same {topic}",
+        "end all but one, or start each with namespace:=NAME of its own",
+    )
     CLOCK = "/clock is published by {nodes}", "set publish_clock to false in all nodes but one"
     SECOND_ODOMETRY = (
         "{topic} is published by {nodes}",

@@ -62,7 +62,7 @@ class Vehicle:
         for _ in range(round(seconds / PERIOD_S)):
             self.node.say(odom=odometry_at(self.position, self.yaw))
             self.node.run(PERIOD_S)
-            self.commands += self.node.commands("cmd_vel")
+            self.commands += self.node.commands("/cmd_vel_goal")
             twist = self.commands[-1] if self.commands else STILL
             cos, sin = math.cos(self.yaw), math.sin(self.yaw)
             x, y = twist.linear.x, twist.linear.y
@@ -104,12 +104,12 @@ def test_no_command_before_odometry_and_zero_once_it_is_stale(clock):
     vehicle = Vehicle(clock, points=["x=1000"], odometry_timeout=0.3)
     node = vehicle.node
     node.run(1.0)
-    assert not node.commands("cmd_vel")
+    assert not node.commands("/cmd_vel_goal")
     vehicle.move(3.0)
     assert vehicle.commands[-1] == twist_of(0.5)
     node.run(0.4)
     assert (node.state.state, node.state.reason) == ("stopped", "no odometry for 0.3 s")
-    assert node.commands("cmd_vel")[-1] == STILL
+    assert node.commands("/cmd_vel_goal")[-1] == STILL
     vehicle.move(3.0)
     assert vehicle.commands[-1] == twist_of(0.5)
     # Impossible numbers count as missing.
@@ -117,7 +117,7 @@ def test_no_command_before_odometry_and_zero_once_it_is_stale(clock):
         for _ in range(20):
             node.say(odom=odometry_at(**orientation))
             node.run(PERIOD_S)
-        assert node.commands("cmd_vel")[-1] == STILL
+        assert node.commands("/cmd_vel_goal")[-1] == STILL
     assert 0 < sum("orientation in odom" in line for line in node.lines) < 20
 
 
@@ -138,7 +138,7 @@ def test_the_last_command_is_zero(clock):
     vehicle.move(1.0)
     vehicle.node.behaviour.leave()
     vehicle.node.run(1.0)
-    assert vehicle.node.commands("cmd_vel") == [STILL]
+    assert vehicle.node.commands("/cmd_vel_goal") == [STILL]
 
 
 # land_on_pad.
@@ -174,7 +174,7 @@ class Bridge:
             self._said_landed = telemetry.landed
             self.node.say(landed=Bool(data=telemetry.landed))
         self.node.say(**copy.deepcopy({topic: each for topic, each in messages.items() if topic not in without}))
-        for twist in self.node.commands("cmd_vel"):
+        for twist in self.node.commands("/cmd_vel_goal"):
             self.obeyed += 1
             self._velocity = BodyVelocity(twist.linear.x, twist.linear.y, twist.linear.z, turn=twist.angular.z)
         self.vehicle.follow_command(self._pilot.command(telemetry, self._velocity))
@@ -290,7 +290,7 @@ def test_it_hovers_when_measurements_stop(clock):
     bridge.until("descending")
     node.run(1.0)
     assert (node.state.state, node.state.reason) == ("waiting", "for imu/data, velocity, height, landing_pad")
-    commands = node.commands("cmd_vel")
+    commands = node.commands("/cmd_vel_goal")
     assert commands == [STILL] * len(commands) != []
     # They come back after more than a second of stamps: everything starts over.
     for _ in range(40):
@@ -304,9 +304,9 @@ def test_leaving_ends_with_hover(clock):
     bridge = Bridge(node, "linear")
     bridge.until("descending", "approaching")
     node.behaviour.leave()
-    assert node.commands("cmd_vel") == [STILL]
+    assert node.commands("/cmd_vel_goal") == [STILL]
     bridge.frame()
-    assert not node.commands("cmd_vel")
+    assert not node.commands("/cmd_vel_goal")
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from geometry_msgs.msg import Point, Point32, PointStamped, Polygon, PolygonStamped, PoseStamped, TwistStamped
+from geometry_msgs.msg import Point, Point32, PointStamped, Polygon, PolygonStamped, PoseStamped
 from nav_msgs.msg import Odometry, Path
 from sensor_msgs.msg import Range
 from std_msgs.msg import Bool, UInt32
@@ -20,6 +20,7 @@ from drone_bridge.controllers.goals.guides import GoalError, GoalParameters
 from drone_bridge.controllers.goals.server import GoalServer
 from drone_bridge.motion.body_velocity import STILL
 from drone_bridge.motion.quaternions import quaternion_from_euler
+from drone_bridge.msg import HoldStatus
 from drone_bridge.ros.topics import frame_tree
 from drone_bridge.ros.topics.covariances import UNKNOWN_VARIANCE
 from drone_bridge.ros.topics.transforms import set_quaternion, transform
@@ -29,7 +30,7 @@ TYPES = {"take_off": TakeOff, "land": Land, "go_to": GoTo, "follow_path": Follow
 FAST = {"max_speed": 3.0, "max_climb_speed": 3.0, "max_turn_rate": 3.0}
 LEFT = quaternion_from_euler(0.0, 0.0, math.pi / 2)
 WELL = SimpleNamespace(success=True, message="")
-TRIGGER, TWIST_STAMPED = ["std_srvs/srv/Trigger"], ["geometry_msgs/msg/TwistStamped"]
+TRIGGER, HOLD_STATUS = ["std_srvs/srv/Trigger"], ["drone_bridge/msg/HoldStatus"]
 
 
 def pose_at(x, y, z=0.0, frame="", yaw_quaternion=(0.0, 0.0, 0.0, 0.0)):
@@ -87,6 +88,9 @@ class World:
             get_service_names_and_types=lambda: list(self.services.items()),
             get_namespace=lambda: "/",
             resolve_service_name=lambda name: f"/{name}",
+            resolve_topic_name=lambda name: f"/{name}",
+            count_subscribers=lambda topic: 1,
+            get_publishers_info_by_topic=lambda topic: [SimpleNamespace(node_name="teleop")],
             get_logger=lambda: logger,
             create_client=lambda kind, name: SimpleNamespace(call_async=lambda request: self._call(name)),
             destroy_client=lambda client: None,
@@ -389,15 +393,59 @@ def test_a_goal_outlives_a_stall_of_its_process(far, clock, monkeypatch):
 
 
 def test_a_person_at_the_helm_ends_a_goal(world):
-    world.topics = {"/some_bridge/helm": TWIST_STAMPED, "/other/vehicle/helm": TWIST_STAMPED}
+    world.topics = {"/some_bridge/hold_status": HOLD_STATUS, "/other/vehicle/hold_status": HOLD_STATUS}
     sent = world.send("go_to", pose=pose_at(1000, 0))
     world.run(1.0)
-    assert "/other/vehicle/helm" not in world.heard
-    world.say("/some_bridge/helm", TwistStamped())
+    assert "/other/vehicle/hold_status" not in world.heard
+    world.say("/some_bridge/hold_status", HoldStatus(helm="a person is at the helm"))
     assert is_still(world.step())
     assert "helm" in world.aborts(sent)
+    world.say("/some_bridge/hold_status", HoldStatus())
     world.run(1.0)
     assert world.reaches(*world.position)
+
+
+def test_a_goal_waits_while_a_program_commands_the_vehicle(world):
+    world.topics = {"/some_bridge/hold_status": HOLD_STATUS}
+    sent = world.send("go_to", pose=pose_at(3, 0))
+    world.run(0.5)
+    world.say("/some_bridge/hold_status", HoldStatus(commander="/cmd_vel"))
+    world.obeys = False
+    world.run(5.0)
+    assert sent.feedback[-1].waiting_for == "the end of commands on /cmd_vel by teleop"
+    world.obeys = True
+    world.say("/some_bridge/hold_status", HoldStatus(commander="/cmd_vel_goal"))
+    world.run(10.0)
+    assert sent.end == "succeeded"
+
+
+def test_a_reached_goal_is_no_longer_held_once_a_program_commands_the_vehicle(world):
+    """Else both would steer it, and neither would arrive."""
+    world.topics = {"/some_bridge/hold_status": HOLD_STATUS}
+    assert world.reaches(1, 0)
+    assert world.step()
+    world.say("/some_bridge/hold_status", HoldStatus(commander="/cmd_vel"))
+    assert world.step() is None
+    assert world.server.session.state == ("idle", "the vehicle follows commands on /cmd_vel by teleop")
+
+
+def test_a_landing_does_not_wait_for_a_program(world):
+    """One that was left open, and sends zeros, keeps no drone in the air."""
+    world.topics = {"/some_bridge/hold_status": HOLD_STATUS}
+    assert world.reaches(1, 0)
+    sent = world.send("land")
+    world.say("/some_bridge/hold_status", HoldStatus(commander="/cmd_vel"))
+    assert world.step().velocity.up < 0.0
+    assert world.server.session.lands
+    assert sent.end is None
+
+
+def test_a_goal_that_is_overruled_for_long_is_aborted(world):
+    world.topics = {"/some_bridge/hold_status": HOLD_STATUS}
+    sent, world.obeys = world.send("go_to", pose=pose_at(3, 0)), False
+    world.say("/some_bridge/hold_status", HoldStatus(commander="/cmd_vel"))
+    world.run(21.0)
+    assert "it waits for the end of commands on /cmd_vel by teleop" in world.aborts(sent)
 
 
 def test_only_the_first_count_of_restarts_ends_no_goal(world):

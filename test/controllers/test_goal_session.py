@@ -69,16 +69,15 @@ class World:
         """Let an event happen. Return what is commanded meanwhile."""
         self.is_canceled, self.has_client = event is EndEvent.CANCELED, event is not EndEvent.LEFT
         self.is_located, self.speaks = event is not EndEvent.DOUBTED, event is not EndEvent.SILENT
-        self.vehicle.is_held = event is EndEvent.HELD
+        self.vehicle.is_held, self.vehicle.is_steered = event is EndEvent.HELD, event is EndEvent.HELM
+        self.vehicle.overruled_by = "commands on /cmd_vel by teleop" if event is EndEvent.OVERRULED else ""
         if event is EndEvent.OUTSIDE:
             self.vehicle.fence = GoalFence("odom", ((90.0, 90.0), (99.0, 90.0), (99.0, 99.0)))
         if event is EndEvent.RESTARTED:
             self.vehicle.restart()
         if event is EndEvent.GROUNDED:
             self.vehicle.ground.is_flying, self.services = False, self.services | {"takeoff"}
-        steps = self.run(5.1 if event is EndEvent.SILENT else 0.1)
-        self.vehicle.helm_s = self.now_s if event is EndEvent.HELM else self.vehicle.helm_s
-        return steps
+        return self.run(5.1 if event is EndEvent.SILENT else 0.1)
 
 
 def test_the_docstring_has_the_rows():
@@ -100,7 +99,7 @@ def test_an_event_ends_a_goal_as_the_table_says(event, stage):
         steps = world.happen(event) + world.run(ENDS_WITHIN_S.get(event, 0.1))
         stops = [step for step in steps if step and not any(step.velocity.linear) and step.distance != step.distance]
         assert (world.session.state[0] == "idle") is bool(code)
-        assert bool(stops) is (code not in ("", "NONE")) or event is EndEvent.SILENT
+        assert bool(stops) is (code not in ("", "NONE")) or event in (EndEvent.SILENT, EndEvent.OVERRULED)
         world.run(STOPPING_S)
         assert world.session.is_idle is bool(code)
     else:

@@ -7,7 +7,7 @@ from processes import Process
 
 
 def test_the_rover_controller_drives_its_pattern_and_stops_at_its_end(ros):
-    commands, told = ros.subscribe(Twist, "cmd_vel"), ros.subscribe(Odometry, "rover_controller/odom")
+    commands, told = ros.subscribe(Twist, "cmd_vel_goal"), ros.subscribe(Odometry, "rover_controller/odom")
     settings = {"pattern": "linear", "amplitude": 50.0, "speed": 0.8, "publish_odometry": True, "frame_prefix": "r1/"}
     with Process.node("rover_controller", **settings) as process:
         straight = commands.wait(lambda twist: twist.linear.x > 0.5)

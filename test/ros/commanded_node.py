@@ -32,6 +32,7 @@ class CommandedNode(PlainNode):
         self.observed = ObservedMotion(lambda: self.now_s)
         self.latched, self.report.warn = [], self._warn
         self.each, self.take, self.types, self.wakes, self.on_their_way = [], {}, {}, 0, []
+        self.vehicles = []  # others that follow its commands
         self.waiting, self.posted, self.executor_wakes, self.intake = {}, [], 0, None
         self.hold = Hold(self, is_server=False, report=self.report, check_age=self.check_age, cleanup=self.cleanup)
 
@@ -65,6 +66,15 @@ class CommandedNode(PlainNode):
 
     def make_timer(self, period_s, call):
         self.each.append(call)
+
+    def count_subscribers(self, topic):
+        return int(topic.removesuffix("/helm") in self.vehicles)
+
+    def get_subscriptions_info_by_topic(self, topic):
+        return [
+            SimpleNamespace(node_namespace="/", node_name=each.lstrip("/"), topic_type="geometry_msgs/msg/Twist")
+            for each in self.vehicles
+        ]
 
     def count_publishers(self, topic):
         return len(self.get_publishers_info_by_topic(topic))
@@ -113,8 +123,11 @@ class CommandedNode(PlainNode):
 
     def send(self, topic, message=None, ago_s=0.0, **axes):
         """Deliver a message with a stamp of that age; return the resulting command, and its source."""
+        topic = topic if topic in self.take else f"/{topic}"
         if message is None:
-            message = twist(**axes) if topic == "cmd_vel" else TwistStamped(twist=twist(**axes))
+            message = (
+                twist(**axes) if topic.lstrip("/") in ("cmd_vel", "cmd_vel_goal") else TwistStamped(twist=twist(**axes))
+            )
         if hasattr(message, "header") and ago_s is not None:
             message.header.stamp = self.stamp(ago_s)
         self.take[topic](message)

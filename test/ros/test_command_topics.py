@@ -24,7 +24,7 @@ from drone_bridge.session.arbiter import SINKING, Rank
 from drone_bridge.session.session import Landing
 
 TIMEOUT_S = 0.5
-HELM, CMD_VEL, STAMPED = "~/helm", "cmd_vel", "cmd_vel_stamped"
+HELM, CMD_VEL, STAMPED, GOAL = "~/helm", "cmd_vel", "cmd_vel_stamped", "cmd_vel_goal"
 
 
 def within_maxima(command):
@@ -59,7 +59,7 @@ def node(make):
 
 FORWARD, UP = BodyVelocity(forward=1.0), BodyVelocity(up=1.0)
 FOLLOWED = (Rank.COMMAND, FORWARD)
-NOTHING = (Rank.NEUTRAL, None)
+NOTHING, AT_HELM = (Rank.NEUTRAL, None), (Rank.HELM, None)
 
 
 def drive_and_send_zeros(node, drives=CMD_VEL, stops=CMD_VEL, period_s=0.1):
@@ -72,23 +72,79 @@ def drive_and_send_zeros(node, drives=CMD_VEL, stops=CMD_VEL, period_s=0.1):
     return node.conditions["commanders"]
 
 
-@pytest.mark.parametrize("drives", [CMD_VEL, STAMPED])
-@pytest.mark.parametrize("stops", [CMD_VEL, STAMPED])
-def test_a_program_that_sends_zeros_beside_another_is_reported(node, drives, stops):
-    node.publishers = [endpoint("navigation", topic=drives), endpoint("teleop", "/old", stops)]
-    named = drive_and_send_zeros(node, drives, stops)
-    assert f"2 nodes alternate with zero: /navigation on /{drives} and /old/teleop on /{stops}" in named
+@pytest.mark.parametrize("topic", [CMD_VEL, STAMPED, GOAL])
+def test_a_program_that_sends_zeros_beside_another_is_reported(node, topic):
+    node.publishers = [endpoint("navigation", topic=topic), endpoint("teleop", "/old", topic)]
+    named = drive_and_send_zeros(node, topic, topic)
+    assert f"2 nodes alternate with zero: /navigation on /{topic} and /old/teleop on /{topic}" in named
     node.now_s += 2.0
     node.pass_second()
     assert node.conditions["commanders"] is None
 
 
-@pytest.mark.parametrize(
-    "publishers", [["navigation"], ["navigation", "drone_controller", "web_bridge", "_NODE_NAME_UNKNOWN_"]]
-)
-def test_a_program_beside_page_and_controllers_is_no_second_commander(node, publishers):
+@pytest.mark.parametrize("publishers", [["navigation"], ["navigation", "_NODE_NAME_UNKNOWN_"]])
+def test_one_program_is_no_second_commander(node, publishers):
     node.publishers = list(map(endpoint, publishers))
     assert drive_and_send_zeros(node) is None
+
+
+@pytest.mark.parametrize(("lower", "higher"), [(GOAL, CMD_VEL), (CMD_VEL, STAMPED), (GOAL, STAMPED)])
+def test_what_overrules_a_commander_is_named(node, lower, higher):
+    """Even zeros: a goal does not move a vehicle that a program stops."""
+    node.publishers = [endpoint("teleop", topic=higher)]
+    for _ in range(30):
+        assert node.send(higher, forward=0.5)[1] == BodyVelocity(forward=0.5)
+        assert node.send(lower, forward=1.0)[1] == BodyVelocity(forward=0.5)
+        node.now_s += 0.1
+    node.pass_second()
+    assert node.conditions["overruled"] == f"/{lower} is ignored while commands come on /{higher}, by teleop"
+    assert node.conditions["commanders"] is None
+    assert node.latched[-1].commander == f"/{higher}"
+    node.now_s += TIMEOUT_S
+    assert node.send(lower, forward=1.0) == FOLLOWED
+    node.pass_second()
+    assert node.conditions["overruled"] is None
+    assert node.latched[-1].commander == f"/{lower}"
+
+
+SHARED = "/bridge and /other follow the same /cmd_vel: end all but one, or start each with namespace:=NAME of its own"
+
+
+def test_a_vehicle_beside_another_one_waits_for_a_person(node):
+    """Else one command drives two."""
+    node.vehicles = ["/other"]
+    assert node.send(CMD_VEL, forward=1.0) == (Rank.HOLD, None)
+    assert node.hold.state.now[0] == SHARED
+    assert node.conditions["shared"] == SHARED.partition(":")[0]
+    node.send(HELM, forward=1.0)
+    assert node.send(CMD_VEL, forward=1.0)[0] is Rank.HOLD
+    node.call_hold(False)
+    node.now_s += 1.1
+    node.pass_second()
+    node.hold.report()
+    node.call_hold(False)
+    assert node.send(CMD_VEL, forward=1.0) == FOLLOWED
+    assert node.conditions["shared"]
+
+
+def test_a_vehicle_does_not_start_by_itself_as_the_other_one_ends(node):
+    node.vehicles = ["/other"]
+    node.pass_second()
+    node.vehicles = []
+    node.pass_second()
+    assert not node.conditions["shared"]
+    assert node.send(CMD_VEL, forward=1.0)[0] is Rank.HOLD
+    node.call_hold(False)
+    assert node.send(CMD_VEL, forward=1.0) == FOLLOWED
+
+
+def test_the_first_vehicle_follows_commands_beside_a_later_one(node):
+    node.send(CMD_VEL, forward=1.0)
+    node.now_s += 10.0
+    node.vehicles = ["/other"]
+    node.pass_second()
+    assert node.send(CMD_VEL, forward=1.0) == FOLLOWED
+    assert node.conditions["shared"]
 
 
 def test_commands_that_come_too_seldom_are_reported(node):
@@ -186,11 +242,33 @@ def test_a_stale_stamped_command_is_refused(node):
     assert node.send(STAMPED, ago_s=TIMEOUT_S - 0.1, forward=1.0) == FOLLOWED
 
 
-@pytest.mark.parametrize("topic", [STAMPED, HELM])
-def test_the_age_of_a_stamp_ahead_of_our_clock_is_unknown(node, topic):
-    assert node.send(topic, ago_s=-CLOCK_TOLERANCE_S - 0.1, forward=1.0) == NOTHING
+@pytest.mark.parametrize(("topic", "neutral"), [(STAMPED, NOTHING), (HELM, AT_HELM)])
+def test_the_age_of_a_stamp_ahead_of_our_clock_is_unknown(node, topic, neutral):
+    assert node.send(topic, ago_s=-CLOCK_TOLERANCE_S - 0.1, forward=1.0) == neutral
     assert "stamped 0.200 s ahead" in node.warned[0]
     assert node.send(topic, ago_s=-CLOCK_TOLERANCE_S + 0.01, forward=1.0)[1] == FORWARD
+
+
+@pytest.mark.parametrize("ago_s", [-1.0, 1.0])
+def test_a_person_whose_clock_differs_takes_the_helm_and_stands(node, ago_s):
+    """Else the program would drive on, although the page says that a person steers."""
+    node.send(CMD_VEL, forward=1.0)
+    assert node.send(HELM, ago_s=ago_s, forward=1.0) == AT_HELM
+    assert node.send(CMD_VEL, forward=1.0) == AT_HELM
+    status = node.latched[-1]
+    assert status.helm.startswith("a person is at the helm, and its commands are refused: it is ")
+    node.now_s += 1.1
+    node.pass_second()
+    node.hold.report()
+    assert node.send(CMD_VEL, forward=1.0)[0] is Rank.HOLD
+    assert node.hold.state.now[0] == "the helm ended"
+
+
+def test_a_person_whose_clock_agrees_again_is_followed(node):
+    node.send(HELM, ago_s=9.0, forward=1.0)
+    assert node.send(HELM, forward=1.0) == (Rank.HELM, FORWARD)
+    node.hold.sign(is_active=True, is_settled=True)
+    assert node.latched[-1].helm == "a person is at the helm"
 
 
 def test_a_stamp_of_zero_counts_as_none_and_is_reported_once(node):
@@ -244,7 +322,7 @@ def test_commands_pending_during_a_stall_are_refused(node, monkeypatch, topic):
     ran_s = [0.1]
     monkeypatch.setattr(PROCESS, "running_s", lambda: ran_s[0])
     for _ in range(2):
-        assert node.send(topic, RAW.get(topic), forward=1.0) == NOTHING
+        assert node.send(topic, RAW.get(topic), forward=1.0) == (AT_HELM if topic == HELM else NOTHING)
     assert "stalled" in node.warned[-1]
     ran_s[0] = math.inf
     assert node.send(topic, RAW.get(topic), forward=1.0)[1]
@@ -293,7 +371,7 @@ def test_a_zero_velocity_that_is_taken_late_ends_the_command_from_before(node, s
     ],
 )
 def test_non_finite_commands_are_refused(node, topic, message, field, value):
-    assert node.send(topic, message(value)) == NOTHING
+    assert node.send(topic, message(value)) == (AT_HELM if topic == HELM else NOTHING)
     assert node.warned == [f"A command on {topic} was refused: {field} is {value} but must be a finite number."]
 
 

@@ -9,7 +9,7 @@ import pytest
 from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.motion.limits import LOW_BATTERY_S, LimitParameters, Limits
 from drone_bridge.motion.observed_motion import ObservedMotion
-from drone_bridge.session.arbiter import Arbiter, Arrival, Rank
+from drone_bridge.session.arbiter import Arbiter, Arrival, Entrance, Rank
 from drone_bridge.session.hold_state import CALLED, HELM_ENDS_AFTER_S, HoldState
 
 TIMEOUT_S = 0.5
@@ -78,7 +78,7 @@ def vehicle():
 def test_the_first_row_that_applies_decides(vehicle):
     assert vehicle.decided() == (Rank.NEUTRAL, None)
     vehicle.timeout_s = 60.0
-    vehicle.command(FORWARD, is_helm=True)
+    vehicle.command(FORWARD, entrance=Entrance.HELM)
     assert vehicle.decided() == (Rank.COMMAND, FORWARD)
     vehicle.now_s += ODOMETRY_TIMEOUT_S + 0.1
     assert vehicle.decided() == (Rank.BLIND, None)
@@ -146,7 +146,7 @@ def test_only_a_blind_command_that_returns_is_slowed(vehicle):
     slow = BodyVelocity(0.1)
     vehicle.arbiter.limits.returning = lambda asked, now_s: slow
     vehicle.timeout_s = 60.0
-    vehicle.command(FORWARD, is_helm=True)
+    vehicle.command(FORWARD, entrance=Entrance.HELM)
     assert vehicle.decided() == (Rank.COMMAND, FORWARD)
     vehicle.now_s += ODOMETRY_TIMEOUT_S + 0.1
     assert vehicle.decided() == (Rank.COMMAND, slow)
@@ -160,10 +160,10 @@ def test_velocities_at_the_helm_are_limited_too():
     assert vehicle.decided() == (Rank.COMMAND, BodyVelocity(2.0, turn=0.2))
     vehicle.hold.steer(vehicle.now_s)
     assert vehicle.decided() == (Rank.HELM, None)  # a command received meanwhile is not the helm's
-    vehicle.command(FAST, is_helm=True)
+    vehicle.command(FAST, entrance=Entrance.HELM)
     assert vehicle.decided() == (Rank.HELM, BodyVelocity(2.0, turn=0.2))
     assert vehicle.counts == {"limited_commands": 2}
-    vehicle.command(FORWARD, is_helm=True)
+    vehicle.command(FORWARD, entrance=Entrance.HELM)
     assert vehicle.decided() == (Rank.HELM, FORWARD)
     assert vehicle.counts == {"limited_commands": 2}
 
@@ -217,11 +217,13 @@ def test_a_command_is_valid_for_its_timeout_which_may_change(vehicle):
     assert vehicle.decided() == (Rank.COMMAND, FORWARD)
 
 
-def test_a_command_that_overrules_excludes_others_for_its_timeout(vehicle):
-    assert vehicle.arbiter.admits(1000.0)
-    assert vehicle.arbiter.admits(1000.0)
-    assert vehicle.arbiter.admits(1000.0, overrules=True)
-    assert [vehicle.arbiter.admits(1000.0 + after_s) for after_s in (0.25, 0.5)] == [False, True]
+def test_a_command_excludes_those_of_lower_entrances_for_its_timeout(vehicle):
+    arbiter, now_s = vehicle.arbiter, vehicle.now_s
+    for newest in Entrance:
+        arbiter.put(Arrival(FORWARD, now_s, entrance=newest))
+        for entrance in Entrance:
+            admitted = [arbiter.admits(entrance, now_s + after_s) for after_s in (0.0, 0.25, 0.5)]
+            assert admitted == ([True] * 3 if entrance >= newest else [False, False, True])
 
 
 def test_a_command_that_waits_is_taken_before_a_decision(vehicle):

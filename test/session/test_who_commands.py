@@ -18,7 +18,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.motion.limits import LimitParameters, Limits
 from drone_bridge.motion.observed_motion import ObservedMotion
-from drone_bridge.session.arbiter import LANDING_SPEED, Arbiter, Arrival, Rank
+from drone_bridge.session.arbiter import LANDING_SPEED, Arbiter, Arrival, Entrance, Rank
 from drone_bridge.session.hold_state import CALLED, HoldState
 
 TIMEOUT_S, HELM_S, LOW_S, BLIND_S, LAND_AFTER_S, FORGOTTEN_S, SETTLING_S = 0.5, 1.0, 2.0, 0.5, 5.0, 60.0, 0.3
@@ -84,7 +84,8 @@ class Drone(RuleBasedStateMachine):
         self.is_held_by_person = self.is_held_by_program = self.has_helm_ended = False
         self.steered_s = None  # last command of the helm, unless that has ended
         self.low_since_s = self.reported_s = self.flying_since_s = self.newest = None
-        self.charged_s = self.flight_s = self.attended_s = self.settled_s = self.goal_until_s = NEVER
+        self.charged_s = self.flight_s = self.attended_s = self.settled_s = NEVER
+        self.until_s = {}
         if flies:
             self.it_reports_whether_it_flies(True)
             self.now_s += since_s
@@ -106,7 +107,7 @@ class Drone(RuleBasedStateMachine):
     @rule()
     def a_person_resumes_and_a_program_goes_on(self):
         self.a_person_resumes()
-        self._command(FORWARD, False)
+        self._command(FORWARD)
 
     @rule()
     def a_person_resumes(self):
@@ -135,7 +136,7 @@ class Drone(RuleBasedStateMachine):
         if is_centred:
             self._forget()
         else:
-            self._put(FORWARD, is_helm=True)
+            self._put(FORWARD, Entrance.HELM)
 
     @rule()
     def the_node_looks_at_its_helm(self):
@@ -147,24 +148,24 @@ class Drone(RuleBasedStateMachine):
 
     @rule(
         command=st.sampled_from([FORWARD, RAW, BodyVelocity()]),
-        is_goal=st.booleans(),
+        entrance=st.sampled_from([Entrance.GOAL, Entrance.PROGRAM, Entrance.STAMPED]),
         waited_s=st.sampled_from([0.0, 0.0, 3.0, 16.0]),
     )
-    def a_program_waits_and_commands(self, command, is_goal, waited_s):
+    def a_program_waits_and_commands(self, command, entrance, waited_s):
         self.now_s += waited_s
-        self._command(command, is_goal)
+        self._command(command, entrance)
 
-    def _command(self, command, is_goal):
+    def _command(self, command, entrance=Entrance.PROGRAM):
         if not self.hold.is_free:
             return
-        assert self.arbiter.admits(self.now_s, overrules=is_goal) == (is_goal or self.now_s >= self.goal_until_s)
-        if is_goal:
-            self.goal_until_s = self.now_s + TIMEOUT_S
-        if self.now_s >= self.goal_until_s or is_goal:
-            self._put(command)
+        is_free = all(self.now_s >= until_s for higher, until_s in self.until_s.items() if higher > entrance)
+        assert self.arbiter.admits(entrance, self.now_s) == is_free
+        if is_free:
+            self._put(command, entrance)
 
-    def _put(self, command, *, is_helm=False):
-        self.newest = Arrival(command, self.now_s, None, is_helm=is_helm)
+    def _put(self, command, entrance):
+        self.until_s[entrance] = self.now_s + TIMEOUT_S
+        self.newest = Arrival(command, self.now_s, None, entrance)
         self.arbiter.put(self.newest)
         self.attended_s = self.now_s
 

@@ -42,7 +42,7 @@ class GoalsBehaviour(Behaviour):
         self._timer.set_idle(self._goals.session.is_idle)
         if step:
             self._commands = self._commands or VelocityCommands(self._node)
-            self._commands.publish(step.velocity)
+            self._commands.publish(step.velocity, lands=self._goals.session.lands)
         self._state_publisher.publish(*self._goals.session.state, step.distance if step else None)
 
 

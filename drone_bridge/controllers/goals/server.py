@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from geometry_msgs.msg import PointStamped, PolygonStamped, PoseStamped, TwistStamped
+from geometry_msgs.msg import PointStamped, PolygonStamped, PoseStamped
 from nav_msgs.msg import Odometry
 from rclpy.action import ActionServer, CancelResponse
 from rclpy.duration import Duration
@@ -25,6 +25,8 @@ from drone_bridge.controllers.goals.session import Goal, GoalSession
 from drone_bridge.controllers.messages import ErrorLog, read_odometry
 from drone_bridge.controllers.vehicle_pose import VehiclePose
 from drone_bridge.motion.quaternions import Quaternion
+from drone_bridge.msg import HoldStatus
+from drone_bridge.ros.commands.cmd_vel_type import goal_topics
 from drone_bridge.ros.distributions import count_clients
 from drone_bridge.ros.node.limit_reports import FENCE
 from drone_bridge.ros.node.log_limiter import LogLimiter
@@ -65,7 +67,8 @@ class GoalServer:
         self.session = GoalSession(parameters, self._service, FrameTree(node).seen_from, flies=flies)
         self._odometry, self._use_odometry, self._on_goal = TopicStream(node, Odometry, "odom"), on_odometry, on_goal
         self._errors, self._outcomes = ErrorLog(node), LogLimiter()
-        self._helms = set[str]()
+        self._statuses = dict[str, HoldStatus]()  # newest, by topic
+        self._listened = set[str]()
         subscribe(node, Bool, "held", self._on_held, latched())
         subscribe(node, PolygonStamped, FENCE, self._on_fence, latched())
         subscribe(node, UInt32, ODOM_RESTARTS, lambda _: self.session.vehicle.restart(), latched())
@@ -134,15 +137,26 @@ class GoalServer:
     def _on_flying(self, message: Bool) -> None:
         self.session.vehicle.ground.is_flying = message.data
 
-    def _on_helm(self, _: TwistStamped) -> None:
-        self.session.vehicle.helm_s = time.monotonic()
+    def _on_status(self, topic: str, status: HoldStatus) -> None:
+        before, self._statuses[topic] = self._statuses.get(topic, HoldStatus()), status
+        if (status.helm, status.commander) == (before.helm, before.commander):
+            return
+        vehicle = self.session.vehicle
+        vehicle.is_steered = any(each.helm for each in self._statuses.values())
+        others = {each.commander for each in self._statuses.values()} - {"", *goal_topics(self._node)}
+        vehicle.overruled_by = " and ".join(map(self._commands_on, sorted(others)))
 
-    def _listen_for_helms(self) -> None:
-        """Subscribe to the helm topics of bridges that have appeared."""
+    def _commands_on(self, topic: str) -> str:
+        found = self._node.get_publishers_info_by_topic(topic)
+        return f"commands on {topic} by {' or '.join(sorted({each.node_name for each in found})) or 'a node'}"
+
+    def _listen_for_bridges(self) -> None:
+        """Subscribe to the reports of bridges that have appeared, except vehicles without our entrance."""
         for topic, types in self._node.get_topic_names_and_types():
-            if "geometry_msgs/msg/TwistStamped" in types and topic not in self._helms and self._is_ours(topic, "helm"):
-                self._helms.add(topic)
-                subscribe(self._node, TwistStamped, topic, self._on_helm, 1)
+            is_report = "drone_bridge/msg/HoldStatus" in types and self._is_ours(topic, "hold_status")
+            if is_report and topic not in self._listened and self._node.count_subscribers(goal_topics(self._node)[0]):
+                self._listened.add(topic)
+                subscribe(self._node, HoldStatus, topic, functools.partial(self._on_status, topic), latched())
 
     # Goals.
 
@@ -172,7 +186,7 @@ class GoalServer:
         return _filled(kind, message=message, error_msg=message, error_code=int(code))
 
     def _receive(self, goal: Goal) -> None:
-        self._listen_for_helms()
+        self._listen_for_bridges()
         if self.session.receive(goal):
             self._on_goal()
 

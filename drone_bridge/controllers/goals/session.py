@@ -18,7 +18,11 @@ At each step, the first row of ENDINGS that applies ends a goal, with a code:
 | the vehicle's place is doubted, and it is no landing | | NO_ODOMETRY | NO_ODOMETRY | NO_ODOMETRY |
 | the vehicle is held, and it needs commands | | HELD | HELD | HELD |
 | a person is at the helm, and it needs commands | | HELD | HELD | HELD |
+| a program commands the vehicle | | | | NONE |
 | the drone is on the ground, can take off, and should be in the air | | REFUSED | REFUSED | REFUSED |
+
+While a program commands the vehicle, a followed goal, but no landing, waits: its commands are refused. It goes on
+afterwards, or ends by `ProgressWatch`.
 
 Besides, a pending goal ends with REPLACED when another arrives, a followed one when another begins, with NO_PROGRESS by
 `ProgressWatch`, and with the code of a guide that fails.
@@ -118,6 +122,7 @@ class EndEvent(Enum):
     DOUBTED = "the vehicle's place is doubted, and it is no landing", _DOUBTED
     HELD = "the vehicle is held, and it needs commands", f"The vehicle is held: {Obstacle.HOLD.remedy()}."
     HELM = "a person is at the helm, and it needs commands", Obstacle.HELM.sentence()
+    OVERRULED = "a program commands the vehicle", "the vehicle follows {now.overruled_by}"
     GROUNDED = "the drone is on the ground, can take off, and should be in the air", Obstacle.GROUNDED.sentence()
 
 
@@ -144,6 +149,7 @@ ENDINGS = (
     Ending(EndEvent.DOUBTED, GoalError.NO_ODOMETRY, _GUIDED, lambda goal, now: now.is_doubted and not goal.lands),
     Ending(EndEvent.HELD, GoalError.HELD, _GUIDED, lambda goal, now: now.is_held and goal.guide.steers),
     Ending(EndEvent.HELM, GoalError.HELD, _GUIDED, lambda goal, now: now.is_steered and goal.guide.steers),
+    Ending(EndEvent.OVERRULED, GoalError.NONE, _HELD, lambda _, now: now.overruled_by),
     Ending(EndEvent.GROUNDED, GoalError.REFUSED, _GUIDED, lambda goal, now: goal.flies and now.is_grounded()),
 )
 
@@ -174,6 +180,8 @@ class GoalSession:
         self._pending: Goal | None = None
         self._current: Goal | None = None
         self._stop_until_s = -math.inf
+        #: Whether its newest commands are those of a landing.
+        self.lands = False
         #: State, and the reason for it.
         self.state = ("idle", "there is no goal")
 
@@ -230,7 +238,7 @@ class GoalSession:
             # One that equals it is the same, sent again by an impatient client.
             goal.guide = before.guide if goal.request == before.request else goal.guide
             self._replace(before, goal)
-        self._current, self._pending, goal.stage = goal, None, GoalStage.FOLLOWED
+        self._current, self._pending, goal.stage, self.lands = goal, None, GoalStage.FOLLOWED, goal.lands
         self._progress, self.vehicle.restarted = ProgressWatch(self._parameters), False
         self.state = (goal.request.name, "begins")
 
@@ -265,7 +273,9 @@ class GoalSession:
         """Raise GoalFailedError by the first row of ENDINGS that applies."""
         for row in ENDINGS:
             if goal.stage in row.stages and row.happens(goal, self.vehicle):
-                message = str(row.event.value[1]).format(goal=goal, patience=self._parameters.patience)
+                message = str(row.event.value[1]).format(
+                    goal=goal, patience=self._parameters.patience, now=self.vehicle
+                )
                 raise GoalFailedError(row.code, message)
 
     def _step(self, goal: Goal) -> GuideStep:
@@ -276,6 +286,8 @@ class GoalSession:
         step = GuideStep(waiting_for="odometry", commands=goal.guide.steers)
         if self.vehicle.silent_s <= self._parameters.odometry_timeout:
             step = goal.guide.step(now_s, measured)
+        if self.vehicle.overruled_by and step.commands and not goal.lands:
+            step = step._replace(waiting_for=f"the end of {self.vehicle.overruled_by}")
         if goal.stage is GoalStage.FOLLOWED:
             self._progress.check(now_s, step, float(measured.position[2]))
         return step

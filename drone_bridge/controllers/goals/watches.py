@@ -8,7 +8,6 @@ from drone_bridge.controllers.goals.guides import GoalError, GoalFailedError, Go
 from drone_bridge.controllers.goals.requests import GoalFence
 from drone_bridge.controllers.vehicle_pose import VehiclePose
 from drone_bridge.controllers.waypoints.waypoint import Waypoint
-from drone_bridge.session.hold_state import HELM_ENDS_AFTER_S
 
 NEARER_M = 0.05  # smallest decrease of the distance that counts as progress
 
@@ -25,8 +24,8 @@ class VehicleWatch:
         self.ground = Ground()
         self.fence: GoalFence | None = None
         self.is_held = False
-        #: When a person last steered by the helm, s.
-        self.helm_s = -math.inf
+        #: Whether a person is at the helm, and the program that commands the vehicle, on another topic than goals.
+        self.is_steered, self.overruled_by = False, ""
         #: Whether the variance of its place was known, and is not any more.
         self.is_doubted = False
         #: Whether the pose began again while the current goal is followed or held.
@@ -55,11 +54,6 @@ class VehicleWatch:
     def outside(self, points: list[Waypoint]) -> str:
         """Return a sentence about a point outside of the fence, or an empty string."""
         return self.fence.problem(points) if self.fence and self.fence.frame == self.frame else ""
-
-    @property
-    def is_steered(self) -> bool:
-        """Whether a person is at the helm."""
-        return self.now_s - self.helm_s < HELM_ENDS_AFTER_S
 
     def is_grounded(self) -> bool:
         """Return whether the drone is on the ground, and offers to take off, which is looked up now."""

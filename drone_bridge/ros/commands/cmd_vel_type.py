@@ -22,8 +22,12 @@ FOLLOWING_PERIOD_S, BRIDGE_PERIOD_S = 1.0, 1.1
 OBSERVERS = frozenset({"recorder", "rosbag2_recorder", "web_bridge", "foxglove_bridge"})
 #: Node name of an endpoint whose participant has not been discovered yet.
 UNKNOWN_NODE = "_NODE_NAME_UNKNOWN_"
-#: Our controllers of goals, which publish the type of their subscribers, and follow a bridge.
-CONTROLLERS = frozenset({"drone_controller", "rover_controller"})
+
+
+def goal_topics(node: Node) -> tuple[str, str]:
+    """Return the full names of the topics for our controllers, goals and landings, beside cmd_vel, perhaps remapped."""
+    topic = node.resolve_topic_name("cmd_vel")
+    return f"{topic}_goal", f"{topic}_landing"
 
 
 def followed_type(present: type[Any], endpoints: Iterable[Any]) -> type[Any]:
@@ -34,14 +38,13 @@ def followed_type(present: type[Any], endpoints: Iterable[Any]) -> type[Any]:
 
 
 def independent(node: Node, publishers: Collection[Any], present: type[Any]) -> list[Any]:
-    """Return the publishers whose type does not follow that of this node: neither our controllers nor our servers."""
+    """Return the publishers whose type does not follow that of this node: not our servers."""
     if all(each.topic_type == name_of_type(present) for each in publishers):
         return list(publishers)  # as usual
     return [
         each
         for each in publishers
-        if each.node_name not in CONTROLLERS
-        and not node.count_publishers(f"{each.node_namespace.rstrip('/')}/{each.node_name}/hold_status")
+        if not node.count_publishers(f"{each.node_namespace.rstrip('/')}/{each.node_name}/hold_status")
     ]
 
 

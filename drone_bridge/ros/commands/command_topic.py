@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 
 from drone_bridge.motion.body_velocity import STILL, BodyVelocity
 from drone_bridge.ros.commands.command_ages import CommandAges
-from drone_bridge.session.arbiter import Arrival
+from drone_bridge.session.arbiter import Arrival, Entrance
 from drone_bridge.session.command_gaps import CommandGaps
 
 RawT = TypeVar("RawT")
@@ -20,7 +20,7 @@ Refusal = Callable[[Any], str | None]
 
 @dataclass
 class CommandTopic(Generic[RawT]):
-    """One topic of velocities or raw commands. `overrules` and `is_helm` are those of `CommandTopics.take`."""
+    """One topic of velocities or raw commands."""
 
     name: str
     message_type: type[Any]
@@ -31,10 +31,14 @@ class CommandTopic(Generic[RawT]):
     refusals: Sequence[Refusal]
     #: Age check of stamped commands; None if they have no stamp.
     ages: CommandAges | None
-    overrules: bool
-    is_helm: bool
+    entrance: Entrance
     gaps: CommandGaps = field(default_factory=CommandGaps)
     newest: Arrival[RawT] | None = None
+
+    @property
+    def is_helm(self) -> bool:
+        """Whether its commands are a person's."""
+        return self.entrance is Entrance.HELM
 
     def is_zero_velocity(self, message: Any) -> bool:
         """Return whether a message, even one that is refused, is a zero velocity."""

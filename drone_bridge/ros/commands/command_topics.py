@@ -18,9 +18,9 @@ from drone_bridge.motion.body_velocity import STILL, BodyVelocity
 from drone_bridge.net.clock import elapsed_s
 from drone_bridge.ros.commands.cmd_vel_type import (
     BRIDGE_PERIOD_S,
-    CONTROLLERS,
     UNKNOWN_NODE,
     followed_type,
+    goal_topics,
     independent,
 )
 from drone_bridge.ros.commands.command_ages import CommandAges
@@ -34,9 +34,11 @@ from drone_bridge.ros.qos import stream
 from drone_bridge.ros.time import stamp_numbers
 from drone_bridge.ros.type_names import endpoints_by_type, name_of_type
 from drone_bridge.session.alternation import Alternation
-from drone_bridge.session.arbiter import Arbiter, Arrival
+from drone_bridge.session.arbiter import Arbiter, Arrival, Entrance
 from drone_bridge.session.obstacles import Obstacle
 
+#: Time in which a bridge that starts finds others that follow the same commands, s.
+FINDS_OTHERS_S = 5.0
 #: Smaller components of a command are rounding errors of a controller, m/s or rad/s.
 ROUNDING = 1e-6
 #: Time for which a command is reported that is not followed, s.
@@ -50,8 +52,6 @@ _AT_LIMIT = {
 }
 #: A smaller share of a command is not missed.
 NEGLIGIBLE = 0.01
-#: Nodes that command one vehicle besides a program, and are meant to: the page, and the controllers of goals.
-MEANT = CONTROLLERS | {"web_bridge", "pad_finder", UNKNOWN_NODE}
 #: Axes of a Twist, each with its field of BodyVelocity and its unit.
 TWIST_AXES = {
     "linear.x": ("forward", "m/s"),
@@ -111,20 +111,24 @@ class CommandTopics(Generic[RawT]):
         self._warned_axes: set[str] = set()
         self._reduced_axes: set[str] = set()
         node.hold.when_set(self._forget)
-        self._alternation = Alternation()  # of all topics: a later one may be overruled
+        self._alternation = Alternation()
         self._topics: dict[str, CommandTopic[RawT]] = {}  # without the helm
-        self._overruled = "", -math.inf  # newest overruled topic, and the time of its command, s
+        # Newest overruled topic, and the time of its command, s.
+        self._overruled: tuple[CommandTopic[RawT] | None, float] = None, -math.inf
         self._lacking = "", -math.inf  # so of a command on unsupported axes only
+        self._began_s, self._looked_s = elapsed_s(), -math.inf  # the latter for vehicles that share its commands
+        self._shares = False  # whether another vehicle was seen that follows these topics
+        node.each_second(self._report_shared)
         node.each_second(self._report_commanders)
         node.each_second(self._report_gaps)
         node.each_second(self._report_ignored)
         node.each_second(self._report_reduction)
 
     def take_velocities(self, follows: Collection[str] = tuple(TWIST_AXES)) -> None:
-        """Subscribe to cmd_vel, cmd_vel_stamped and ~/helm.
+        """Subscribe to the topics of velocities, each with the precedence of its Entrance.
 
-        cmd_vel_stamped takes precedence over cmd_vel. The helm is for a person at a stick, and locks out all others:
-        see `Hold`. `follows` names the TWIST_AXES that the vehicle supports. Commands on other axes are logged once.
+        The helm is for a person at a stick, and locks out all others: see `Hold`. `follows` names the TWIST_AXES that
+        the vehicle supports. Commands on other axes are logged once.
         """
         self.arbiter.sinks = "linear.z" in follows and not self._has_landing_button
         self._unsupported = {axis: field for axis, (field, _) in TWIST_AXES.items() if axis not in follows}
@@ -132,9 +136,11 @@ class CommandTopics(Generic[RawT]):
         parameters = self._node.parameters
         read = velocity_frames(parameters, lambda: self._node.observed.yaw).in_body
         # The helm comes first, so that the executor serves it first.
-        self.take("~/helm", TwistStamped, read, is_helm=True)
+        self.take("~/helm", TwistStamped, read, Entrance.HELM)
         self.take("cmd_vel", Twist, read)
-        self.take("cmd_vel_stamped", TwistStamped, read, overrules=True)
+        self.take("cmd_vel_stamped", TwistStamped, read, Entrance.STAMPED)
+        for topic, entrance in zip(goal_topics(self._node), (Entrance.GOAL, Entrance.LANDING), strict=True):
+            self.take(topic, Twist, read, entrance)
         self._node.make_timer(BRIDGE_PERIOD_S, self._follow_publishers)
 
     def take(
@@ -142,15 +148,13 @@ class CommandTopics(Generic[RawT]):
         topic: str,
         message_type: type,
         read: Callable[[Any], BodyVelocity | RawT],
-        *,
-        overrules: bool = False,
-        is_helm: bool = False,
+        entrance: Entrance = Entrance.PROGRAM,
     ) -> None:
         """Subscribe to velocities or raw commands. Those older than `command_timeout` are refused, see CommandAges.
 
-        `read` converts a fresh message, or raises ValueError with a sentence. After a command on a topic that
-        `overrules`, those on other topics are ignored for `command_timeout`. `Hold` decides whether commands are
-        followed. A zero velocity that was taken late, or may be stale after a stall, ends the command from before.
+        `read` converts a fresh message, or raises ValueError with a sentence. After a command, those of lower entrances
+        are ignored for `command_timeout`. `Hold` decides whether commands are followed. A zero velocity that was taken
+        late, or may be stale after a stall, ends the command from before.
         """
         is_stamped = "header" in message_type.get_fields_and_field_types()  # type: ignore[attr-defined]
         ages = CommandAges(self._node, topic, self._now) if is_stamped else None
@@ -158,8 +162,8 @@ class CommandTopics(Generic[RawT]):
         if ages:
             refusals.append(ages.refusal)
         full_name = self._node.resolve_topic_name(topic)
-        source = CommandTopic(topic, message_type, full_name, read, refusals, ages, overrules, is_helm)
-        if is_helm:
+        source = CommandTopic(topic, message_type, full_name, read, refusals, ages, entrance)
+        if source.is_helm:
             self._node.make_subscription(message_type, topic, partial(self._receive_from_helm, source), stream())
         else:
             self._streams.add(message_type, topic, partial(self._receive, source), partial(self._stop, source))
@@ -192,23 +196,29 @@ class CommandTopics(Generic[RawT]):
 
     def _receive(self, topic: CommandTopic[RawT], message: Any) -> bool:
         """Handle a message. Return whether it is a command that is followed."""
+        problem = ""
         try:
             for refusal in topic.refusals:
                 if reason := refusal(message):
-                    if refusal == self._settling.refusal and self._stop(topic, message):
+                    if not topic.is_helm and refusal == self._settling.refusal and self._stop(topic, message):
                         return True
                     raise ValueError(reason)
             command = topic.read(message)
         except ValueError as error:
-            sentence = f"A command on {topic.name} was refused: {error}"
+            problem = str(error)
+            sentence = f"A command on {topic.name} was refused: {problem}"
             self._report(partial(self._node.report.count_and_warn, REFUSED_COMMANDS, sentence))
-            return False
+            if not topic.is_helm:
+                return False
+            command = STILL  # it shows that a person is there: the vehicle stands, and is held afterwards
+        if topic.is_helm and bool(problem) != bool(self._node.hold.refused_helm):  # not at each new age
+            self._node.hold.refused_helm = problem
         now_s = elapsed_s()
         is_zero = command == STILL if isinstance(command, BodyVelocity) else has_only_zeros(message)
-        if not topic.is_helm and self._node.hold.state.is_free:
-            self._alternation.received(is_zero, now_s)
         if not self._is_admitted(topic, now_s, is_zero=is_zero):
             return False
+        if not topic.is_helm:
+            self._alternation.received(is_zero, now_s)
         topic.gaps.received(is_zero, now_s)
         self._report(partial(self._node.undelivered, topic.name))
         if isinstance(command, BodyVelocity):
@@ -216,8 +226,8 @@ class CommandTopics(Generic[RawT]):
         if topic.is_helm and not self._holds_zero and command == STILL:
             self._forget()  # a centred stick: the neutral command holds this vehicle best
             return False
-        stamp = topic.ages.stamp_of(message) if topic.ages else None
-        topic.newest = Arrival(command, now_s, stamp_numbers(stamp) if stamp else None, is_helm=topic.is_helm)
+        stamp = topic.ages.stamp_of(message) if topic.ages and not problem else None
+        topic.newest = Arrival(command, now_s, stamp_numbers(stamp) if stamp else None, topic.entrance)
         self.arbiter.put(topic.newest)
         return True
 
@@ -230,9 +240,7 @@ class CommandTopics(Generic[RawT]):
 
         That needs the precedence of the newest command.
         """
-        is_first = topic.is_helm or (
-            self._node.hold.state.is_free and (topic.overrules or self.arbiter.admits(elapsed_s()))
-        )
+        is_first = self._node.hold.state.is_free and self.arbiter.admits(topic.entrance, elapsed_s())
         if not is_first or not topic.is_zero_velocity(message):
             return False
         self.arbiter.forget()
@@ -244,6 +252,8 @@ class CommandTopics(Generic[RawT]):
         One of zero is refused silently: an idle program ignores nobody.
         """
         counts, hold = self._node.report.counts, self._node.hold
+        if self._looked_s == -math.inf:  # the first command, in the executor
+            self._report_shared()
         if topic.is_helm:
             if not hold.admits(topic.name, is_helm=True):
                 return False
@@ -251,9 +261,9 @@ class CommandTopics(Generic[RawT]):
             if not is_zero:
                 self._report(partial(hold.admits, topic.name))
             return False
-        elif not self.arbiter.admits(now_s, overrules=topic.overrules):
+        elif not self.arbiter.admits(topic.entrance, now_s):
             counts["overruled_commands"] += 1
-            self._overruled = topic.full_name, now_s
+            self._overruled = topic, now_s
             return False
         counts[COMMANDS] += 1
         return True
@@ -279,15 +289,35 @@ class CommandTopics(Generic[RawT]):
             self._lacking = _text(asked), elapsed_s()
         return supported
 
+    def _report_shared(self) -> None:
+        """Report other vehicles that follow the same commands, and wait for a person if they were there before."""
+        self._looked_s, node = elapsed_s(), self._node
+        own, facts = node.get_fully_qualified_name(), None
+        for topic in tuple(self._topics.values()):
+            found = node.get_subscriptions_info_by_topic(topic.full_name)
+            names = {f"{each.node_namespace.rstrip('/')}/{each.node_name}" for each in found} - {own}
+            if others := sorted(each for each in names if node.count_subscribers(f"{each}/helm")):
+                facts = facts or {"vehicles": " and ".join([own, *others]), "topic": topic.full_name}
+        node.report.update_obstacle(Obstacle.SHARED, facts)
+        if facts and not self._shares and self._looked_s - self._began_s < FINDS_OTHERS_S:
+            node.hold.hold(Obstacle.SHARED.sentence(**facts).rstrip("."))
+        self._shares |= facts is not None
+
     def _report_commanders(self) -> None:
         """Report programs that stop each other's motion. On Jazzy, a message does not name its publisher."""
         nodes: dict[str, str] = {}
         for topic in tuple(self._topics.values()) if self._alternation.lasts(elapsed_s()) else ():
             found = self._node.get_publishers_info_by_topic(topic.full_name)
             names = [f"{each.node_namespace.rstrip('/')}/{each.node_name}" for each in found]
-            nodes |= {each: f"{each} on {topic.full_name}" for each in names if each.rpartition("/")[2] not in MEANT}
+            nodes |= {each: f"{each} on {topic.full_name}" for each in names if each.rpartition("/")[2] != UNKNOWN_NODE}
         facts = {"number": len(nodes), "nodes": " and ".join(map(nodes.__getitem__, sorted(nodes)))}
         self._node.report.update_obstacle(Obstacle.COMMANDERS, facts if len(nodes) > 1 else None)
+
+    def _followed(self, now_s: float) -> CommandTopic[RawT] | None:
+        """Return the topic whose command is the newest, and fresh."""
+        newest, limit_s = self.arbiter.newest, self._node.parameters["command_timeout"]
+        found = (each for each in tuple(self._topics.values()) if newest and each.newest is newest)
+        return next(found, None) if newest and now_s - newest.arrived_s < limit_s else None
 
     def _report_gaps(self) -> None:
         """Report commands that come so seldom that the vehicle stops after each of them."""
@@ -303,9 +333,13 @@ class CommandTopics(Generic[RawT]):
         """Report commands of the last second that the vehicle does not follow."""
         now_s, newest, limits = elapsed_s(), self.arbiter.newest, self.arbiter.limits
         facts = dict[Obstacle, dict[str, object]]()
-        if now_s - self._overruled[1] < RECENT_S:
-            others = (each.full_name for each in tuple(self._topics.values()) if each.overrules)
-            facts[Obstacle.OVERRULED] = {"topic": self._overruled[0], "other": " and ".join(others)}
+        followed = self._followed(now_s)
+        self._node.hold.follow(followed.full_name if followed else "")
+        lower, at_s = self._overruled
+        if lower and followed and now_s - at_s < RECENT_S and lower.entrance < followed.entrance:
+            found = self._node.get_publishers_info_by_topic(followed.full_name)
+            by = " or ".join(sorted({each.node_name for each in found})) or "a node that has gone"
+            facts[Obstacle.OVERRULED] = {"topic": lower.full_name, "other": f"{followed.full_name}, by {by}"}
         if now_s - self._lacking[1] < RECENT_S:
             axes = {"reason": f"this vehicle supports only {self._follows}", "advice": "command it on these axes"}
             facts[Obstacle.UNFOLLOWED] = {"wanted": self._lacking[0], **axes}

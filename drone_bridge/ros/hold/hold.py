@@ -33,7 +33,15 @@ from drone_bridge.ros.node.link_report import LinkReport
 from drone_bridge.ros.publishers import NO_EVENTS, PUBLISHER_ERRORS
 from drone_bridge.ros.qos import latched
 from drone_bridge.ros.time import time_from_nanoseconds
-from drone_bridge.session.hold_state import AT_HELM, BY_MACHINE, CALLED, STEERED, HoldState, InControl
+from drone_bridge.session.hold_state import (
+    AT_HELM,
+    BY_MACHINE,
+    CALLED,
+    HELM_REFUSED,
+    STEERED,
+    HoldState,
+    InControl,
+)
 from drone_bridge.session.obstacles import Obstacle
 from drone_bridge.wire.printable import printable
 
@@ -56,6 +64,8 @@ _ADVICE = Obstacle.HOLD.remedy()
 class Hold:
     """Hold of a node's vehicle. Changed in the executor, safe to read from any thread without a lock."""
 
+    #: Why the newest command from the helm is not followed, a sentence; empty if it is.
+    refused_helm = ""
     #: Called after a hold or a resume was reported, in the thread that has found it.
     changed: Callable[[], None] = staticmethod(lambda: None)
 
@@ -156,6 +166,13 @@ class Hold:
         with self._lock:
             if self.state.hold(reason):
                 self._held()
+
+    def follow(self, topic: str) -> None:
+        """Publish the full name of the topic whose commands are followed; empty for none."""
+        with self._lock:
+            if topic != self._status.commander:
+                self._status.commander = topic
+                self._publish()
 
     def poll_files(self, *, only_if_changed: bool = False) -> None:
         """Follow new wishes in files, and retry reading a stored hold.
@@ -273,7 +290,8 @@ class Hold:
             status.since, status.is_inherited = _now(), False
         status.held, status.reason, status.problem = bool(reason), reason, self._writer.problem
         status.by_person = bool(reason) and reason not in BY_MACHINE
-        status.helm = "" if reason or self.state.is_free else STEERED
+        refused = f"{HELM_REFUSED}{self.refused_helm}" if self.refused_helm else ""
+        status.helm = "" if reason or self.state.is_free else f"{STEERED}{refused}"
         with contextlib.suppress(*PUBLISHER_ERRORS):
             if self._published_held != status.held:
                 self._publisher.publish(Bool(data=status.held))

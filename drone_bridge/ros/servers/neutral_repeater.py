@@ -30,7 +30,12 @@ from drone_bridge.session.obstacles import Obstacle
 #: Longer than the usual command_timeout: between repeats, a vehicle's own watchdog applies its own neutral.
 PERIOD_S = 1.0
 #: Topics that may command a vehicle, each with its type.
-COMMAND_TOPICS = {"cmd_vel": Twist, "cmd_vel_stamped": TwistStamped, "cmd_rates": CommandRates, "cmd_axes": CommandAxes}
+COMMAND_TOPICS = {
+    **dict.fromkeys(("cmd_vel", "cmd_vel_goal", "cmd_vel_landing"), Twist),
+    "cmd_vel_stamped": TwistStamped,
+    "cmd_rates": CommandRates,
+    "cmd_axes": CommandAxes,
+}
 
 
 def is_neutral(message: Any) -> bool:

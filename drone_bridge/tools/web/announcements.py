@@ -69,6 +69,7 @@ class Announcements:
             ],
             "holds": vehicle.holds,
             "held": self._stops.hold_of(topic, names[page], now_s),
+            "refused_helm": self._stops.refused_helm(topic),
             "commanders": vehicle.commanders,
             "emergencies": {service: asdict(each) for service, each in vehicle.emergencies.items()},
             "buttons": vehicle.buttons,

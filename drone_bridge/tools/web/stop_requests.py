@@ -14,7 +14,7 @@ from typing import Any
 from drone_bridge.msg import HoldStatus
 from drone_bridge.ros.hold.file_writer import FileWriter
 from drone_bridge.ros.hold.wish_file import FiledWish
-from drone_bridge.session.hold_state import NOT_REQUESTED
+from drone_bridge.session.hold_state import HELM_REFUSED, NOT_REQUESTED
 from drone_bridge.tools.web.helm import NEUTRAL
 from drone_bridge.tools.web.helm_leases import HelmLeases
 from drone_bridge.tools.web.vehicles import COMMAND_TOPIC, SteeredVehicle
@@ -192,6 +192,12 @@ class StopRequests:
         since = min((each for each in (since, wish.since_s if wish else None) if each is not None), default=None)
         unkept = next((each.problem for each in held if each.problem), "") or (self._writer.problem if wish else "")
         return {"since": since, "why": why, "is_sure": is_sure, "problem": problem, "unkept": unkept}
+
+    def refused_helm(self, topic: str) -> str:
+        """Return why a vehicle does not follow its helm; empty if it does, or has none."""
+        return next(
+            filter(None, (each.helm.partition(HELM_REFUSED)[2] for each in self._statuses_of(topic).values())), ""
+        )
 
     def _may_be_vehicle(self, topic: str) -> bool:
         """Return whether a topic is that of a known or possible vehicle, as this server may have just started."""
