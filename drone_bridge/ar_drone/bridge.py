@@ -161,9 +161,6 @@ class ArDroneNode(ProtocolNode):
     def _refusal(self, name: str) -> str | None:
         """Return why a request can't be sent, or None."""
 
-    def hover_released(self) -> None:
-        """Follow commands again."""
-
     def _serve_hover(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
         """Hold hover, or release it, also while the node is inactive."""
         if not request.data and not self.takes_commands():
@@ -172,8 +169,6 @@ class ArDroneNode(ProtocolNode):
         if self._is_hover_held and not request.data and self.has_link:
             self._pilot.arbiter.forget()  # it hovers until it gets a new command
         self._is_hover_held = request.data
-        if not request.data:
-            self.hover_released()
         response.success = True
         response.message = (
             "The drone hovers and ignores commands." if request.data else "The drone follows commands again."

@@ -22,15 +22,14 @@ from drone_bridge.dronegui.pictures.packets import VIDEO_ROW, GuiVideoPort
 from drone_bridge.dronegui.ports import NavdataPeer
 from drone_bridge.dronegui.session.controller import (
     NOT_SENDING,
-    RESET,
     SENDING,
-    TAKE_OFF,
     DroneGuiControllerParameters,
     DroneGuiControllerSession,
     NavdataBlock,
     SentPacket,
 )
-from drone_bridge.dronegui.topics import TOPICS, DroneGuiTranslation, charge_note, drone_gui_state, navdata_facts
+from drone_bridge.dronegui.session.requests import RESET, TAKE_OFF
+from drone_bridge.dronegui.topics import TOPICS, DroneGuiTranslation, drone_gui_state, navdata_facts
 from drone_bridge.msg import DroneGuiState
 from drone_bridge.net.clock import Clock
 from drone_bridge.pictures.video_port import video_log
@@ -71,13 +70,11 @@ class DroneGuiBridge(ArDroneNode):
     conditions = (
         ("navdata", DiagnosticStatus.WARN),
         ("emergency", DiagnosticStatus.ERROR),
-        ("other_controller", DiagnosticStatus.ERROR),
     )
     _session: DroneGuiControllerSession | None
 
     def __init__(self, **options: Any) -> None:
         super().__init__("dronegui_bridge", PARAMETERS, REQUESTS, **options)
-        self._has_noted_charge = False
         self._steady_clock = Clock()
         group = self._requests.group
         self.create_service(SetBool, "~/assume_flying", self._serve_assume_flying, callback_group=group)
@@ -126,7 +123,7 @@ class DroneGuiBridge(ArDroneNode):
             self._publish_navdata(message)
         elif isinstance(message, FlyingReport):
             self.publish_flying(message.is_flying)
-        elif message.is_out and self.is_wanted(self._sent_states):
+        elif self.is_wanted(self._sent_states):
             state = drone_gui_state(message.seq, message.controls, self.get_clock().now().to_msg())
             state.header.frame_id = self._frame_id
             self.publish(self._sent_states, state)
@@ -138,9 +135,6 @@ class DroneGuiBridge(ArDroneNode):
         if isinstance(block, Demo):
             self.publish_pose(self._translation.converted(block), stamp)
             self.report.facts |= navdata_facts(block) | {"navdata_source": received.source}
-            if (note := charge_note(block)) and not self._has_noted_charge:
-                self._has_noted_charge = True
-                self.report.inform(note)
         self.report.record_duration("navdata_read_to_published", self._steady_clock.now_s() - self.decided_s)
 
     def _warn_of_port(self, address: str, problem: str) -> None:
@@ -161,8 +155,7 @@ class DroneGuiBridge(ArDroneNode):
         """Return why a button can't be pressed, or None."""
         if self._session and self._session.is_open:
             return None
-        button = {TAKE_OFF: "take_off", LAND: "take_off", RESET: "reset", EMERGENCY: "reset"}.get(name)
-        return f"{button} can't be pressed {NOT_SENDING}" if button else f"{name} can't be carried out {NOT_SENDING}"
+        return f"{name} {NOT_SENDING}"
 
     def _on_message(self, name: str) -> Callable[[Empty], Any]:
         """Return a callback that makes a request for an empty message."""
@@ -174,10 +167,6 @@ class DroneGuiBridge(ArDroneNode):
                 self.report.count_and_warn(REFUSED_COMMANDS, f"A message on {name} was refused: {error}")
 
         return receive
-
-    def hover_released(self) -> None:
-        if self._session:
-            self.post(self._session.steer_again)
 
     async def _serve_assume_flying(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
         """Accept a person's statement."""

@@ -354,17 +354,13 @@ class ControllerConnection(MessageSource[Navdata]):
         """Send one packet 1, which a receiver always takes, and go on as before: should it be lost, others count."""
         self.next_seq, self._goes_on_at = FIRST_SEQ, max(self.next_seq, self._goes_on_at)
 
-    def peek(self, *controls: Controls) -> tuple[bytes, ...]:
-        """Return what `send` would for each of these, without sending it."""
+    def peek(self, controls: Controls) -> bytes:
+        """Return what `send` would, without sending it."""
         seq = self.next_seq
         try:
-            return tuple(self.send(each) for each in controls)
+            return self.send(controls)
         finally:
             self.next_seq = seq
-
-    def skip(self, count: int) -> None:
-        """Skip a number of packets, which another process has sent."""
-        self.next_seq += count
 
     def send(self, controls: Controls) -> bytes:
         """Return the next datagram. Raises LocalProtocolError for invalid values."""

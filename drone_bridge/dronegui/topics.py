@@ -24,7 +24,6 @@ from drone_bridge.dronegui import units
 from drone_bridge.dronegui.codec import (
     AXES,
     BUTTONS,
-    CHARGE,
     MAJOR_STATE_SHIFT,
     MAX_FEATURES,
     Controls,
@@ -70,14 +69,6 @@ def navdata_facts(demo: Demo) -> dict[str, str]:
         "flight_state": unknown if state is None else str(state),
         "navdata_lacks": ", ".join(name for name in _OF_ODOMETRY if getattr(demo, name) is None),
     }
-
-
-def charge_note(demo: Demo) -> str:
-    """Return a sentence about an impossible charge, empty if it is within its range."""
-    charge = demo.vbat_flying_percentage
-    if charge is None or CHARGE.holds(charge):
-        return ""
-    return f"The drone reports a battery of {charge:g} %: using {CHARGE.clamped(charge):g} %."
 
 
 class DroneGuiTranslation(ArDroneMessages[Demo]):

@@ -13,7 +13,7 @@ from drone_bridge.ar_drone.bridge import ArDroneNode
     [
         (True, False, True, True, []),
         (True, True, True, True, []),  # a stop of any age
-        (False, False, True, False, ["forget", "release"]),
+        (False, False, True, False, ["forget"]),
         (False, True, False, True, []),
     ],
 )
@@ -24,7 +24,6 @@ def test_hover_is_held_at_once_and_released_only_by_a_recent_request(data, is_st
         _is_hover_held=True,
         has_link=True,
         takes_commands=lambda: not is_stalled,
-        hover_released=lambda: called.append("release"),
         _pilot=SimpleNamespace(arbiter=arbiter),
     )
     response = ArDroneNode._serve_hover(node, SimpleNamespace(data=data), SimpleNamespace(success=False))

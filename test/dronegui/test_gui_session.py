@@ -268,6 +268,7 @@ def test_a_program_that_is_started_again_and_again_cuts_no_motors(talk):
     later(talk)
     talk.fly(True)
     for source in (OPERATOR, (OPERATOR[0], 40001), OPERATOR, OPERATOR):
+        talk.run(0.6)  # it starts
         actions = [*talk.say(source, seq=1, reset=True), *talk.say(source), *talk.run(0.1), *talk.say(source)]
         assert (presses(actions), len(notes(actions, REFUSED))) == ([], 1)
     assert presses(talk.press("reset")) == ["emergency"]
@@ -299,6 +300,12 @@ def test_operators_with_any_ports_and_numbers_can_cut_the_motors(talk):
         always.say(seq=1)
         always.now_s += START_S / 2
     assert presses(always.say(seq=1, reset=True)) == ["emergency"]
+
+
+def test_a_controller_that_goes_on_may_number_a_press_1(talk):
+    """As dronegui_bridge does, so that no other controller prevents an emergency."""
+    later(talk).fly(True)
+    assert presses(talk.say(seq=1, reset=True)) == ["emergency"]
 
 
 @pytest.mark.parametrize(

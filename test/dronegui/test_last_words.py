@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Last words of dronegui_bridge: hover with the next number, after an emergency's press."""
+"""Last words of dronegui_bridge: hover with the next number."""
 
 import json
 from random import Random
@@ -47,13 +47,6 @@ def test_last_words_are_what_end_sends(seed):
     assert states(words or [newest]) == without_repeats(states(ended))
 
 
-def test_an_emergency_is_pressed_once_more_before_its_release():
-    talk = flown()
-    talk.ask("emergency")
-    talk.run(0.05)  # one packet
-    assert [each["reset"] for each in states(words_of(talk.session))] == [True, False]
-
-
 @pytest.mark.parametrize("command", [FORWARD, None])
 def test_an_emergency_before_a_stall_is_pressed_after_it(command):
     talk = flown()
@@ -65,30 +58,6 @@ def test_an_emergency_before_a_stall_is_pressed_after_it(command):
     assert outcomes(actions) == [(True, "reset was pressed and released.")]
 
 
-def test_an_emergency_pressed_by_last_words_is_not_repeated():
-    talk = flown()
-    talk.ask("emergency")
-    pressed = talk.session.tick(talk.session.due_s)
-    words = words_of(talk.session)
-    actions = stall(talk, unsent=pressed)
-    after = [json.loads(each.data) for each in sent(actions)]
-    assert after[0]["seq"] == json.loads(words[-1])["seq"] + 1
-    assert not any(each["state"]["reset"] for each in after)
-    assert outcomes(actions) == [(True, "reset was pressed and released.")]
-
-
-def test_packet_1_that_is_lost_in_a_stall_is_sent_after_it():
-    talk = flown()
-    talk.show_on(FlightState.FLYING, 1.0)
-    talk.ask("land")
-    actions = talk.show(FlightState.FLYING)
-    while 1 not in numbers(actions):  # the landing begins again
-        talk.now_s = talk.session.due_s
-        actions = [*talk.show(FlightState.FLYING), *talk.take(talk.session.tick(talk.now_s))]
-    assert words_of(talk.session)
-    assert numbers(stall(talk, unsent=actions))[0] == 1
-
-
 def stall(talk, *, unsent=(), has_words=True):
     """Return the actions after a stall in which these packets were not sent, but the last words were."""
     talk.now_s += 2.0
@@ -97,10 +66,6 @@ def stall(talk, *, unsent=(), has_words=True):
     said = talk.session.neutral_sent(talk.now_s) if has_words else []
     assert words_of(talk.session) is None, "they were said"
     return [*said, *talk.take(talk.session.resume(talk.now_s)), *talk.run(1.0)]
-
-
-def numbers(actions):
-    return [json.loads(each.data)["seq"] for each in sent(actions)]
 
 
 def outcomes(actions):

@@ -135,8 +135,7 @@ class DroneguiVehicle(ArDroneVehicle):
         run_emulation(self.process, self.program, [link], options)
 
     def conditions(self):
-        # Whether commands are lost, or another controller's are heard, can't be told apart.
-        return (*super().conditions(), "other_controller", *(() if self._is_bootstrapped else ("navdata",)))
+        return (*super().conditions(), *(() if self._is_bootstrapped else ("navdata",)))
 
     def hear(self, data, source):
         state = json.loads(data)["state"]

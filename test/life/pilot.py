@@ -90,9 +90,9 @@ class Pilot:
         vehicle = self._home.vehicle
         has_all = not {"battery", "navdata"} & {*vehicle.conditions()}
         is_able = vehicle.is_drone and vehicle.phase != "emergency" and has_all
-        # Until it obeys again it only hovers, and during a request, such as emergency, it refuses.
-        is_busy = "other_controller" in self._home.bridge.report.conditions or self._home.requests
-        return is_able and vehicle.is_known_to_stand and self._home.intent.held is False and not is_busy
+        # During a request, such as emergency, it refuses.
+        is_free = self._home.intent.held is False and not self._home.requests
+        return is_able and vehicle.is_known_to_stand and is_free
 
     def _is_free(self):
         """Return whether a rover may go anywhere, having no fence."""

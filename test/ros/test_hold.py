@@ -37,7 +37,7 @@ def bridge(peer):
 
 
 def start(peer):
-    return Process.node("dronegui_bridge", port=peer.port, receive_navdata=False, bootstrap=False)
+    return Process.node("dronegui_bridge", port=peer.port, receive_navdata=False)
 
 
 def hold(ros, data):

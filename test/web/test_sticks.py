@@ -35,7 +35,7 @@ peer = module_peer()
 @pytest.fixture(scope="module")
 def server(peer):
     with (
-        Process.node("dronegui_bridge", port=peer.port, receive_navdata=False, bootstrap=False),
+        Process.node("dronegui_bridge", port=peer.port, receive_navdata=False),
         web_bridge() as process,
     ):
         peer.wait()

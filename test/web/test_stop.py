@@ -29,7 +29,7 @@ peer = module_peer()
 @pytest.fixture(scope="module")
 def strangers(ros, peer):
     """Drone that follows another node, which commands it 20 times per second."""
-    with Process.node("dronegui_bridge", port=peer.port, receive_navdata=False, bootstrap=False) as process:
+    with Process.node("dronegui_bridge", port=peer.port, receive_navdata=False) as process:
         peer.wait()
         plain = ros.publisher(Twist, "cmd_vel")
         stamped = ros.publisher(TwistStamped, "cmd_vel_stamped")

@@ -6,7 +6,7 @@ checks itself which of them it was. It returns the sentence of its success, or r
 """
 
 import math
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -40,9 +40,15 @@ class Procedures:
         self._answer = answer
         self._running: list[_Running] = []
 
-    def __iter__(self) -> Iterator[Request]:
-        """Return the requests in progress."""
-        return iter([each.request for each in self._running])
+    def check_not_running(self, *names: str) -> None:
+        """Raise ValueError with a sentence while a request of one of these names is in progress."""
+        for name in names:
+            if self.is_running(name):
+                raise ValueError(f"{name} is in progress.")
+
+    def is_running(self, name: str) -> bool:
+        """Return whether a request of this name is in progress."""
+        return any(each.request.name == name for each in self._running)
 
     def start(self, request: Request, steps: Procedure) -> None:
         """Run a procedure up to its first wait, which it must have. Raises ValueError with a sentence if refused."""
@@ -53,6 +59,12 @@ class Procedures:
         for each in tuple(self._running):
             while each in self._running and (now_s >= each.awaited.until_s or each.awaited.holds()):
                 self._resume(each, now_s)
+
+    def end(self, why: str, *, but: str = "") -> None:
+        """Fail all requests with this sentence, except those of one name."""
+        for each in [each for each in self._running if each.request.name != but]:
+            self._running.remove(each)
+            self._answer(each.request, False, why)
 
     def _resume(self, running: _Running, now_s: float) -> None:
         try:
@@ -66,8 +78,3 @@ class Procedures:
         except Exception:
             self._running.remove(running)  # else its next step would look like its success
             raise
-
-    def extend(self, until_s: float) -> None:
-        """Extend all deadlines to at least this time, such as after a stall of this process."""
-        for each in self._running:
-            each.awaited = each.awaited._replace(until_s=max(each.awaited.until_s, until_s))

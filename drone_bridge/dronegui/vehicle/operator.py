@@ -18,7 +18,8 @@ from functools import partial
 from drone_bridge.ar_drone.drone import AR_DRONE
 from drone_bridge.dronegui.codec import DEFAULT_NAVDATA_PORT, DEFAULT_PORT
 from drone_bridge.dronegui.ports import NavdataPeer
-from drone_bridge.dronegui.session.controller import TAKE_OFF, DroneGuiControllerParameters, DroneGuiControllerSession
+from drone_bridge.dronegui.session.controller import DroneGuiControllerParameters, DroneGuiControllerSession
+from drone_bridge.dronegui.session.requests import TAKE_OFF
 from drone_bridge.net.clock import Clock
 from drone_bridge.net.connector import Cancellation
 from drone_bridge.programs.operator_options import LEAVES_MOVING, OperatorParser

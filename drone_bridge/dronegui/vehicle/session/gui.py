@@ -21,7 +21,7 @@ result. take_off lands a flying drone, see `session.flying`. On hold, only landi
 - reset has two effects, and programs press it in their first packet to restart communication. It calls reset while the
 drone is known to be on the ground, and otherwise emergency, as in the document. The first press within START_S of a
 sender's start is then withheld: a start is a sender that is not among the last MAX_CONTROLLERS, or numbers that restart
-from 1. `session.controller` has the table of both directions.
+from 1 after `command_timeout`.
 - hover that was refused is called again by the next packet that takes effect, at most every HOVER_RETRY_S: a vehicle
 refuses a release while it settles after a stall of its own.
 - Right after a stall of this process only a packet that stops the drone is followed, because it may be stale. Presses
@@ -154,7 +154,7 @@ class GuiSession(Session):
         if not isinstance(event, ControlPacket):
             sentence = f"Ignored a late packet from {name}: {event.seq:g} after {event.newest_seq:g}."
             return [Note(LATE, f"{sentence} A restarted sender must begin with seq 1.", is_ongoing=True)]
-        self._note_start(name, event.seq, now_s)
+        self._note_start(name, event.seq, is_new, now_s)
         if self._presses_reset:
             self._press_reset(source[0], now_s)
         begun: list[Action] = [] if self.is_open else [Note(CONNECTIONS)]
@@ -286,9 +286,9 @@ class GuiSession(Session):
         axes = LEVEL if controls.hover else replace(controls, take_off=False, reset=False)
         self._effects += self._command.command(axes, self._now_s)
 
-    def _note_start(self, name: str, seq: float, now_s: float) -> None:
-        """Record the start of a packet's sender."""
-        begins_again = seq == FIRST_SEQ < self._seq
+    def _note_start(self, name: str, seq: float, is_new: bool, now_s: float) -> None:
+        """Record the start of a packet's sender. A controller that goes on may number what must get through 1."""
+        begins_again = is_new and seq == FIRST_SEQ < self._seq
         if begins_again:
             self._withheld_of = ""
         self._seq = seq
