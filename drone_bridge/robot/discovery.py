@@ -87,20 +87,11 @@ class DiscoverySearch:
         self._route, self._timeout_s, self._began_s = route, timeout_s, now_s
         self.ends_s = now_s + timeout_s
         self._queries = 0
-        #: Indices of the interfaces for requests; 0 for the route's.
-        self._interfaces = [0]
-        #: Sentence without a full stop: the route's interface has no longer its address; or "".
-        self.fallback = ""
         try:
             self._asking = _query_socket(route.interface)
         except OSError as error:
-            if error.errno != errno.EADDRNOTAVAIL:
-                sentence = f"Discovery requests can't be sent through {route.interface}: {error.strerror}."
-                raise LinkError(sentence) from error
-            self._asking = _query_socket(ANY_INTERFACE)
-            self._interfaces = [index for index, name in socket.if_nameindex() if name not in ("lo", "lo0")]
-            no = f"discovery_interface {route.interface} is no address of this machine"
-            self.fallback = f"{no}: all its interfaces are used. Name a present one, or 0.0.0.0"
+            reason = f"Discovery requests can't be sent through {route.interface}: {error.strerror}."
+            raise LinkError(f"{reason} discovery_interface must be an address of this machine, or 0.0.0.0.") from error
         #: Robots that replied, without duplicates, in the order of their replies.
         self.found: dict[FoundRobot, None] = {}
 
@@ -135,20 +126,14 @@ class DiscoverySearch:
         return answered
 
     def _send_request(self) -> None:
-        """Send a request through each interface. Raises LinkError if none takes it."""
-        to, failures = (self._route.address, self._route.port), list[str]()
-        for index in self._interfaces:
-            try:
-                if index:
-                    self._asking.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, struct.pack("=8xi", index))
-                self._asking.sendto(DISCOVERY_QUERY, to)
-            except BlockingIOError:
-                pass  # the next request may fit
-            except OSError as error:
-                failures.append(str(error.strerror))
-        if len(failures) == len(self._interfaces):
-            reason = failures[-1] if failures else "there is no network"
-            raise LinkError(f"Discovery requests can't be sent to {to[0]}:{to[1]}: {reason}.")
+        """Send a request. Raises LinkError."""
+        to = self._route.address, self._route.port
+        try:
+            self._asking.sendto(DISCOVERY_QUERY, to)
+        except BlockingIOError:
+            pass  # the next request may fit
+        except OSError as error:
+            raise LinkError(f"Discovery requests can't be sent to {to[0]}:{to[1]}: {error.strerror}.") from error
 
     def close(self) -> None:
         self._asking.close()
@@ -184,7 +169,6 @@ class DiscoveredPeer(TcpPeer):
         route: DiscoveryRoute,
         timeout_s: float,
         on_other: Callable[[str, str], None] | None = None,
-        on_fallback: Callable[[str], None] = print,
         options: StreamOptions | None = None,
         wire_log: MakeTap | None = None,
         cancellation: Cancellation | None = None,
@@ -199,13 +183,12 @@ class DiscoveredPeer(TcpPeer):
             timeout_s: time to wait for replies, s.
             on_other: called with the addresses of the known robot and of another one, which is connected to next. By
                 default, no other one is connected to.
-            on_fallback: called with a sentence if the robot was found through other interfaces than the route's.
             options: see TcpPeer.
             wire_log: see TcpPeer.
             cancellation: see TcpPeer.
         """
         super().__init__(name, port, on_failure, options=options, wire_log=wire_log, cancellation=cancellation)
-        self._route, self._timeout_s, self._on_other, self._on_fallback = route, timeout_s, on_other, on_fallback
+        self._route, self._timeout_s, self._on_other = route, timeout_s, on_other
         self._known = ""  # address of the last robot that was connected to
 
     def _resolve(self) -> list[Any]:
@@ -225,10 +208,8 @@ class DiscoveredPeer(TcpPeer):
         if not addresses:
             names = ", ".join(repr(robot.name) for robot in itertools.islice(search.found, 8))
             others = f"but these did: {names}" if names else "nor any other"
-            others += f". {search.fallback or route.limitation}".rstrip(". ")
+            others += f". {route.limitation}".rstrip(". ")
             raise OSError(f"no robot of this name answered at {route.address}:{route.port}, {others}")
-        if search.fallback:
-            self._on_fallback(f"{search.fallback}.")
         address = self._known
         if address not in addresses:
             if len(addresses) > 1:
@@ -337,7 +318,6 @@ class RobotPort:
     def __init__(self, drivers: TcpPort, responder: DiscoveryResponder | None) -> None:
         self._drivers, self._responder = drivers, responder
         self.backoff = drivers.backoff
-        self._discovery_is_next = False  # alternates, so that neither delays the other
 
     @property
     def port(self) -> int:
@@ -353,9 +333,6 @@ class RobotPort:
         return (*self._drivers.files(), *(self._responder.sockets if self._responder else ()))
 
     def receive(self) -> ReceivedData | FilledBuffer | Connected | Disconnected | None:
-        self._discovery_is_next = not self._discovery_is_next
-        if self._discovery_is_next:
-            return self._request() or self._drivers.receive()
         return self._drivers.receive() or self._request()
 
     def send(self, data: bytes | memoryview, to: Any) -> None:

@@ -75,9 +75,8 @@ class RobotTranslation:
         self._names = names or FrameNames()
         self._frame_id = self._names.base_link
         self._odometry_covariances = odometry_covariances
-        #: Numbers of the subsystems that the bridge has bound, and topics omitted for lack of room.
+        #: Numbers of the subsystems that the bridge has bound.
         self.bound: Collection[int] = ()
-        self.withheld: Collection[str] = ()
 
     # Sensor values.
 
@@ -129,7 +128,7 @@ class RobotTranslation:
 
     def sensor_topics(self, info: codec.SensorInfo) -> list[str]:
         """Return the topic of each sensor. Empty: none."""
-        return ["" if topic in self.withheld else topic for topic in sensor_topics(info.sensors)]
+        return sensor_topics(info.sensors)
 
     def sensors(self, info: codec.SensorInfo, stamp: Time) -> SensorArray:
         message = SensorArray(header=self._header(stamp), layout=info.layout.value, unreadable=info.missing)

@@ -3,7 +3,6 @@
 
 from random import Random
 
-import pytest
 from last_words import each_conversation, rest_of, sent_by_end, words_of
 from session_talk import published, sent
 from test_driver_session import BACK, FORWARD, ROBOT, Talk
@@ -36,34 +35,6 @@ def test_last_words_are_what_end_sends(seed):
         assert rest + b"".join(words) == ended
     else:
         assert talk.speeds()[-1] == STOPPED
-
-
-@pytest.mark.parametrize("is_decided", [False, True])
-def test_a_stop_in_a_stall_completes_a_slow_keep_alive(is_decided):
-    """`is_decided`: its next byte was decided before the stall, and is not sent after it."""
-    talk = driven()
-    talk.is_answering = False
-    rest, words, delayed = b"", None, []
-    while not (rest and words):
-        rest = rest_of([*talk.command(FORWARD), *talk.run(0.005)])
-        words = talk.session.last_words()
-        assert not talk.is_closed
-    if is_decided:
-        talk.now_s = talk.session.due_s
-        delayed = sent(talk.session.tick(talk.now_s))
-        assert [each.data for each in delayed] == [rest[:1]]
-    talk.wire.receive_data(rest + b"".join(words.neutral))
-    talk.now_s += 2.0
-    actions = [*talk.session.neutral_sent(talk.now_s), *map(talk.session.outdated, delayed)]
-    talk.take([*actions, *talk.session.resume(talk.now_s)])
-    talk.is_answering = True
-    if not is_decided:
-        talk.run(0.5)
-        assert talk.speeds()[-1] == STOPPED
-    for _ in range(30):  # until keep-alives are answered in time again
-        talk.command(FORWARD)
-        talk.run(0.1)
-    assert talk.speeds()[-1] == FORWARD
 
 
 def test_a_robot_that_is_stopped_during_a_stall_needs_no_last_words():

@@ -10,7 +10,6 @@ import pytest
 from networks import two_machines
 from ports import free_port
 from processes import Process, executable
-from rcl_interfaces.msg import Log
 from robot_driver import RobotDriver
 from ros_session import wait_until
 from sensor_msgs.msg import BatteryState, Temperature
@@ -32,7 +31,6 @@ ARGUMENTS = {
     "command_timeout": 30.0,  # a stalled test must not make the driver count as silent
     "driver_timeout": 0.0,
     "source_timeout": 3600.0,
-    "log_nodes": "['/painter']",
 }
 LISTENING = r"drivers on 127\.0\.0\.1:(\d+)"
 
@@ -65,7 +63,7 @@ def hear(driver, sensor, publisher, message):
     return wait_until(values, f"a value of sensor {sensor}", period_s=0.1)[-1].value
 
 
-def test_lights_values_and_logs_pass_between_a_driver_and_topics(connect, ros):
+def test_lights_and_values_pass_between_a_driver_and_topics(connect, ros):
     with serving() as server:
         driver = connect(server, "alice")
         head, rear = ros.subscribe(Bool, "light"), ros.subscribe(Bool, "light/rear_light")
@@ -90,18 +88,6 @@ def test_lights_values_and_logs_pass_between_a_driver_and_topics(connect, ros):
             assert hear(driver, number, ros.publisher(type(message), topic), message) == value
         battery = driver.query_sensors().sensors[0]
         assert battery == codec.Sensor(codec.SensorType.BATTERY, "battery", 24125, 24000)
-        # The log of other nodes.
-        rosout = ros.publisher(Log, "/rosout", qos=10, subscribers=1)
-        warn = 30  # Log.WARN, which is of bytes on Humble
-
-        def heard():
-            rosout.publish(Log(name="stranger", msg="none of theirs", level=warn))
-            rosout.publish(Log(name="painter", msg="The paint is\nout.", level=warn))
-            driver.settle()
-            texts = [event.text for event in driver.events if isinstance(event, codec.LogMessage)]
-            return [text for text in texts if "alice" not in text]
-
-        assert set(wait_until(heard, "a line of the log", period_s=0.1)) == {"[painter] The paint is\\nout."}
 
 
 # Like robotd's Java driver: the request uses the interface of the default route, and the connection the reply's source.

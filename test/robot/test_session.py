@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """ConnectedDriver: one connection to a robot, step by step, with a fake clock."""
 
-import itertools
 import math
 from unittest.mock import ANY
 
@@ -12,19 +11,15 @@ from session_talk import published
 
 from drone_bridge.robot import codec
 from drone_bridge.robot.codec import Speeds
-from drone_bridge.robot.session.bindings import BIND_PAUSE_S, QUERY_PERIOD_S
+from drone_bridge.robot.session.bindings import QUERY_PERIOD_S
 from drone_bridge.robot.session.connected_driver import (
-    BYTE_PERIOD_S,
-    FIRST_STOP_ANSWER_S,
-    ROBOTD_PATIENCE_S,
-    STOP_ANSWER_S,
     ConnectedDriver,
     DriverParameters,
     KeepAliveRoundTrip,
     SilentRobotError,
 )
 from drone_bridge.robot.session.desired import DesiredSubsystems
-from drone_bridge.robot.session.keep_alives import KEEP_ALIVE_PERIOD_S, LATE_S, OLDEST_KEEP_ALIVE_S, SAFE_MODE_LASTS_S
+from drone_bridge.robot.session.keep_alives import ANSWER_TIMEOUT_S, KEEP_ALIVE_PERIOD_S, SAFE_MODE_LASTS_S
 from drone_bridge.session.session import Note
 
 DRIVE, LAMP, SECOND_LAMP, ARM = (
@@ -59,19 +54,13 @@ class Scene:
         return [packet for packet in self.sent() if not isinstance(packet, codec.KeepAlive)]
 
     def sent(self):
-        """Return the sent packets. Here, they are one byte long, so that none is slow."""
         sent = []
-
-        def encode(packet):
-            sent.append(packet)
-            return b"."
-
-        self.session.flush(encode, lambda *_: None, self.now_s)
+        self.session.flush(sent.append, self.now_s)
         return sent
 
     def keep_alive(self):
         """Advance the clock until a keep-alive is sent, and return it."""
-        self.now_s = max(self.now_s, self.session._keep_alive_due_s)
+        self.now_s = max(self.now_s, self.session.keep_alives.due_s)
         self.session.tick(self.now_s, round(1000 * self.now_s))
         return [packet for packet in self.sent() if isinstance(packet, codec.KeepAlive)]
 
@@ -139,24 +128,24 @@ def test_desired_subsystems_can_be_named(skid_steer, lights, expected):
 
 def test_a_refused_subsystem_is_requested_again_when_it_is_released(scene):
     scene.hear(codec.SubsystemInfo((codec.Subsystem(1, "drive", "bob"),)))
-    scene.now_s += BIND_PAUSE_S
     assert scene.hear(codec.BindFailure(0)) == []
     ((counter, sentence),) = scene.warnings()
     assert counter == "refused_binds"
     assert "subsystem 0 (drive)" in sentence
     assert "bob" in sentence
-    assert scene.wait(0.1) == []
     assert scene.hear(codec.SubsystemBound(0, "")) == []
-    assert scene.wait(0.0) == [codec.BindSubsystem(0)]
+    assert "'bob'" in scene.session.bindings.obstruction.sentence  # until the next answer
+    assert scene.wait(QUERY_PERIOD_S) == [codec.QuerySubsystems()]
+    assert scene.hear(codec.SubsystemInfo((DRIVE,))) == [codec.BindSubsystem(0)]
 
 
-def test_revoked_subsystem_is_not_driven_and_is_bound_again_after_a_pause(bound):
+def test_revoked_subsystem_is_not_driven_and_is_bound_again_when_it_is_free(bound):
     bound.drive(5, 5)
     bound.hear(codec.SubsystemBound(0, "bob"))
     assert bound.drive(6, 6) == []
-    assert bound.wait(KEEP_ALIVE_PERIOD_S) == []
     bound.hear(codec.SubsystemBound(0, ""))
-    assert bound.wait(BIND_PAUSE_S) == [codec.BindSubsystem(0)]
+    assert bound.wait(QUERY_PERIOD_S) == [codec.QuerySubsystems()]
+    assert bound.hear(ROBOT) == [codec.BindSubsystem(0)]
     assert bound.drive(6, 6) == []
     bound.hear(codec.BindSuccess(0))
     assert bound.drive(6, 6) == [codec.SkidSteerUpdate(0, 6, 6)]
@@ -167,21 +156,10 @@ def test_alternating_grants_and_revocations_cause_no_flood_of_binds(bound):
     binds = 0
     for _ in range(100):
         bound.hear(codec.SubsystemBound(0, ""))
-        asked = bound.wait(0.01)
-        binds += len(asked)
-        if asked:
+        if bound.wait(0.01):
+            binds += len(bound.hear(ROBOT))
             bound.hear(codec.BindSuccess(0))
     assert binds == 1
-
-
-def test_an_unanswered_bind_is_retried(scene):
-    scene.hear(codec.SubsystemInfo((DRIVE,)))
-    for _ in range(3):
-        scene.wait(TIMEOUT_S / 4)
-        scene.hear(codec.LogMessage("still here"))
-    assert scene.counts() == []
-    assert scene.wait(TIMEOUT_S / 4) == [codec.BindSubsystem(0)]
-    assert scene.counts() == ["unanswered_binds"]
 
 
 @pytest.mark.parametrize(
@@ -194,9 +172,8 @@ def test_an_unanswered_bind_is_retried(scene):
         codec.KeepAlive(5),
     ],
 )
-def test_unsolicited_packets_are_counted_and_change_nothing(scene, packet):
+def test_unsolicited_packets_change_nothing(scene, packet):
     assert scene.hear(packet) == [], "robotd would disconnect on it"
-    assert scene.counts() == ["unexpected_packets"]
     assert scene.session.bindings.bound == set()
     assert scene.drive(1, 1) == []
     scene.hear(ROBOT)
@@ -204,10 +181,8 @@ def test_unsolicited_packets_are_counted_and_change_nothing(scene, packet):
 
 
 def test_another_list_means_other_subsystems(bound):
-    bound.now_s += BIND_PAUSE_S
-    bound.hear(codec.SubsystemInfo((LAMP, DRIVE)))
+    assert bound.hear(codec.SubsystemInfo((LAMP, DRIVE))) == [codec.BindSubsystem(0), codec.BindSubsystem(1)]
     assert bound.session.bindings.bound == set()
-    assert bound.wait(0.0) == [codec.BindSubsystem(0), codec.BindSubsystem(1)]
     bound.hear(codec.BindSuccess(1))
     assert bound.drive(3, 3) == [codec.SkidSteerUpdate(1, 3, 3)]
 
@@ -215,18 +190,9 @@ def test_another_list_means_other_subsystems(bound):
 def test_a_list_that_grows_keeps_the_bound_subsystems(bound):
     """An NXT adapter sends it without a query when another brick appears."""
     bound.drive(3, 3)
-    bound.now_s += BIND_PAUSE_S
     assert bound.hear(codec.SubsystemInfo((*ROBOT.subsystems, codec.Subsystem(1, "second drive")))) == []
     assert bound.session.bindings.bound == {0, 1}
     assert bound.drive(4, 4) == [codec.SkidSteerUpdate(0, 4, 4)]
-
-
-def test_an_unreadable_list_is_reported_once_and_ignored(bound):
-    for _ in range(3):
-        bound.hear(codec.UnreadableList(0x07, "it should end"), codec.UnreadableList(0x05, "2 more follow"))
-    assert bound.counts() == ["unreadable_lists"] * 2
-    assert "0x07" in bound.warnings()[0][1]
-    assert bound.drive(3, 3) == [codec.SkidSteerUpdate(0, 3, 3)]
 
 
 # Keep-alives and silence.
@@ -242,77 +208,6 @@ def test_keep_alives_are_sent_with_a_fixed_period_and_the_time_of_day(scene):
     assert sent == [codec.KeepAlive(round(1000 * (100 + KEEP_ALIVE_PERIOD_S * number))) for number in range(4)]
 
 
-def test_changes_of_speed_are_withheld_until_a_keep_alive_is_answered(bound):
-    bound.drive(5, 5)
-    late = bound.keep_alive()
-    bound.now_s += LATE_S - 0.01
-    assert bound.drive(6, 6) == [codec.SkidSteerUpdate(0, 6, 6)]
-    bound.now_s += 0.02
-    assert bound.drive(7, 7) == bound.drive(8, 8) == []
-    assert bound.session.driven == Speeds(6, 6)
-    bound.hear(*late)
-    assert bound.drive(8, 8) == [codec.SkidSteerUpdate(0, 8, 8)]
-    bound.keep_alive()  # typical for all answers, so it is not late
-    bound.now_s += LATE_S + 0.05
-    assert bound.drive(9, 9) == [codec.SkidSteerUpdate(0, 9, 9)]
-
-
-def test_a_newer_answer_replaces_a_missing_one(bound):
-    bound.keep_alive()
-    bound.hear(*bound.keep_alive())
-    bound.now_s += 2 * LATE_S
-    assert bound.drive(5, 5) == [codec.SkidSteerUpdate(0, 5, 5)]
-
-
-def pieces(scene, seconds):
-    """Advance the clock. Return the sent bytes with their times since the start."""
-    began_s, found = scene.now_s, []
-    wire = codec.DriverConnection()
-    while scene.now_s < began_s + seconds:
-        scene.now_s = max(scene.now_s, min(scene.session.due_s, began_s + seconds))
-        scene.session.tick(scene.now_s, round(1000 * scene.now_s))
-        scene.session.flush(wire.send, lambda data, _: found.append((scene.now_s - began_s, data)), scene.now_s)
-    return found
-
-
-def test_while_an_answer_is_late_keep_alives_are_sent_byte_by_byte(bound):
-    """Each byte lets a robot that handles one packet per read handle one more."""
-    bound.drive(5, 5)
-    bound.keep_alive()
-    bound.hear(codec.LogMessage("still here"))
-    found = pieces(bound, 1.0)
-    (at_s, whole), *single = found
-    assert (at_s, len(whole)) == (pytest.approx(KEEP_ALIVE_PERIOD_S), 11)
-    assert {len(data) for _, data in single} == {1}
-    times_s = [at_s for at_s, _ in single]
-    assert min(b - a for a, b in itertools.pairwise(times_s)) == pytest.approx(BYTE_PERIOD_S)
-    robot = codec.RobotConnection([])
-    robot.receive_data(b"".join(data for _, data in found))
-    while (packet := robot.next_event()) is not codec.NEED_DATA:
-        assert isinstance(packet, codec.KeepAlive)
-
-
-def test_the_next_packet_completes_a_slow_keep_alive(bound):
-    bound.drive(5, 5)
-    bound.keep_alive()
-    pieces(bound, LATE_S + KEEP_ALIVE_PERIOD_S)
-    rest = bound.session.unsent
-    assert rest
-    bound.session.drive(Speeds(0, 0), bound.now_s)
-    found = []
-    bound.session.flush(codec.DriverConnection().send, lambda data, _: found.append(data), bound.now_s)
-    stop = found.pop()
-    assert b"".join(found) == rest
-    assert stop == codec.DriverConnection().send(codec.SkidSteerUpdate(0, 0, 0))
-    assert bound.session.unsent == b""
-
-
-def test_a_stop_overtakes_queued_packets(bound):
-    bound.drive(5, 5)
-    bound.session.tick(bound.now_s, 1)
-    assert bound.drive(0, 0) == [codec.SkidSteerUpdate(0, 0, 0), codec.KeepAlive(1)]
-
-
 @pytest.mark.parametrize("how", ["a stop", "given back"])
 def test_a_stop_is_in_force_once_a_later_keep_alive_is_answered(bound, how):
     bound.hear(*bound.keep_alive())
@@ -326,30 +221,16 @@ def test_a_stop_is_in_force_once_a_later_keep_alive_is_answered(bound, how):
         assert bound.drive(5, 5) == [codec.SkidSteerUpdate(0, 0, 0), codec.UnbindSubsystem(0)]
     bound.hear(*before)  # unrelated to later packets
     assert bound.session.moving == Speeds(5, 5)
-    assert bound.session.due_s <= bound.now_s + BYTE_PERIOD_S  # for the next one, without a pause
-    assert not bound.session.may_move(bound.now_s + STOP_ANSWER_S - 0.01)
-    assert bound.session.may_move(bound.now_s + STOP_ANSWER_S + 0.01)
+    assert bound.session.due_s <= bound.now_s  # for the next one, at once
     bound.hear(*bound.keep_alive())
     assert bound.session.moving == Speeds(0, 0)
-    assert not bound.session.may_move(bound.now_s + 9.0)
     assert bound.wait(10 * KEEP_ALIVE_PERIOD_S) == []  # it is not repeated
-
-
-def test_the_first_stop_of_a_connection_may_be_acknowledged_within_a_second(bound):
-    bound.drive(0, 0)
-    assert not bound.session.may_move(bound.now_s + FIRST_STOP_ANSWER_S - 0.01)
-    assert bound.session.may_move(bound.now_s + FIRST_STOP_ANSWER_S + 0.01)
-    bound.hear(*bound.keep_alive())
-    bound.drive(5, 5)
-    bound.drive(0, 0)
-    assert bound.session.may_move(bound.now_s + STOP_ANSWER_S + 0.01)
 
 
 def test_new_command_or_driver_ends_the_wait_for_a_stops_acknowledgement(bound):
     bound.drive(0, 0)
     bound.drive(5, 5)
     assert bound.session.moving == Speeds(5, 5)
-    assert not bound.session.may_move(bound.now_s + 2 * STOP_ANSWER_S)
     bound.hear(codec.SubsystemBound(0, "bob"))
     assert bound.session.moving == Speeds(0, 0)  # its motion is no longer ours to report
 
@@ -360,56 +241,26 @@ def test_the_round_trip_is_measured(scene):
     scene.now_s += 0.25
     scene.hear(codec.KeepAlive(1234))
     assert published(scene.out) == [KeepAliveRoundTrip(0.25)]
-    scene.hear(codec.KeepAlive(1234))
-    assert scene.counts() == ["unexpected_packets"]
 
 
 def test_after_a_stall_it_sends_and_receives_before_it_judges_the_robot(bound):
     bound.keep_alive()
     bound.now_s += 3 * TIMEOUT_S
-    bound.session.resume(bound.now_s)
+    bound.session.keep_alives.resume(bound.now_s)
     (asked,) = bound.keep_alive()  # at once
-    assert bound.session.standstill_reason(bound.now_s) is None
-    bound.now_s += TIMEOUT_S / 2
+    assert bound.session.keep_alives.standstill_reason(bound.now_s) is None
+    bound.now_s += 0.75 * TIMEOUT_S
     bound.hear(asked)
-    assert bound.wait(TIMEOUT_S / 2) == []
-    assert bound.counts() == ["slow_keep_alives"]  # this one really took 1 s
-    with pytest.raises(SilentRobotError, match="silent for 2 s"):
-        bound.wait(TIMEOUT_S / 2)
-
-
-def test_an_answer_delayed_by_our_own_stall_does_not_count_as_late(bound):
-    (asked,) = bound.keep_alive()
-    bound.now_s += 3 * TIMEOUT_S
-    bound.session.resume(bound.now_s)
-    bound.hear(asked)
+    assert bound.wait(0.2 * TIMEOUT_S) == []
     assert bound.counts() == []
-    assert bound.session._keep_alives.typical_s == 0.0  # it does not show the typical delay
-    (asked,) = bound.keep_alive()
-    bound.now_s += 0.2
-    bound.hear(asked)
-    assert bound.session._keep_alives.typical_s == pytest.approx(0.2)
-    assert bound.session.standstill_reason(bound.now_s) is None
+    with pytest.raises(SilentRobotError, match="for 2 s"):
+        bound.wait(TIMEOUT_S)
 
 
-def test_timeouts_of_binds_restart_after_a_stall(scene):
-    scene.hear(ROBOT)
-    scene.now_s += 3 * TIMEOUT_S
-    scene.session.resume(scene.now_s)
-    assert scene.wait(0.0) == []
-    assert scene.counts() == []
-
-
-def test_the_timeout_of_robotd_is_longer_since_it_readmits_no_driver(bound):
-    bound.hear(codec.FirmwareInfo("robotd", "1.2", 2))
-    bound.wait(ROBOTD_PATIENCE_S - 0.01)
-    with pytest.raises(SilentRobotError, match="silent for 10 s"):
-        bound.wait(0.01)
-
-
-def test_unknown_packets_are_no_sign_of_life(bound):
+def test_only_an_answered_keep_alive_is_a_sign_of_life(bound):
+    """A robot with a backlog answers, but ever later, and does not execute a stop. Reconnecting helps."""
     for _ in range(15):
-        bound.hear(codec.UnknownPacket(0x77, b""))
+        bound.hear(codec.LogMessage("still here"))
         bound.wait(TIMEOUT_S / 16)
     with pytest.raises(SilentRobotError):
         bound.wait(TIMEOUT_S / 16)
@@ -424,30 +275,31 @@ def test_motors_are_not_driven_in_safe_mode(bound):
     for speed in range(6, 16):
         bound.hear(SAFE_MODE, *bound.keep_alive())
         assert bound.drive(speed, speed) == ([codec.SkidSteerUpdate(0, 0, 0)] if speed == 6 else [])
-    assert "safe mode" in bound.session.standstill_reason(bound.now_s)
+    assert "safe mode" in bound.session.keep_alives.standstill_reason(bound.now_s)
     ends_s = bound.now_s + SAFE_MODE_LASTS_S
     while bound.now_s < ends_s:
         assert bound.drive(7, 7) == []
         bound.hear(*bound.keep_alive())
-    assert bound.session.standstill_reason(bound.now_s) is None
+    assert bound.session.keep_alives.standstill_reason(bound.now_s) is None
     assert bound.drive(7, 7) == [codec.SkidSteerUpdate(0, 7, 7)]
 
 
 def test_motors_are_not_driven_while_keep_alives_are_late(bound):
-    bound.drive(4, 4)
-    delayed = bound.keep_alive()
-    bound.now_s += OLDEST_KEEP_ALIVE_S
-    assert bound.session.standstill_reason(bound.now_s) is None
-    bound.now_s += 0.5
-    bound.hear(codec.LogMessage("still here"))
-    assert bound.drive(5, 5) == [codec.SkidSteerUpdate(0, 0, 0)]
-    assert "keep-alives" in bound.session.standstill_reason(bound.now_s)
-    bound.hear(delayed[0])
-    assert bound.counts() == ["slow_keep_alives"]
-    assert "2.5 s" in bound.warnings()[0][1]
-    assert bound.drive(5, 5) == []  # the answered keep-alive is too old to show that they are in time again
     bound.hear(*bound.keep_alive())
+    bound.drive(4, 4)
+    (delayed,) = bound.keep_alive()
+    bound.hear(delayed)
+    bound.now_s += ANSWER_TIMEOUT_S
+    (delayed,) = bound.keep_alive()
     assert bound.drive(5, 5) == [codec.SkidSteerUpdate(0, 5, 5)]
+    bound.now_s += 0.5
+    assert bound.drive(6, 6) == [codec.SkidSteerUpdate(0, 0, 0)]
+    assert "may still be moving" in bound.session.keep_alives.standstill_reason(bound.now_s)
+    bound.now_s += 0.6
+    bound.hear(delayed)
+    assert bound.drive(6, 6) == []  # the answered keep-alive is too old to show that they are in time again
+    bound.hear(*bound.keep_alive())
+    assert bound.drive(6, 6) == [codec.SkidSteerUpdate(0, 6, 6)]
 
 
 # Subsystems held by others.
@@ -474,74 +326,45 @@ def test_while_another_driver_holds_a_subsystem_the_list_is_queried(scene):
     assert "'bob'" in sentence
     assert not is_error
     for _ in range(3):
-        passed_s = 0.0
-        while not (sent := scene.wait(0.5)):
-            scene.hear(codec.LogMessage("still here"))
-            passed_s += 0.5
-        assert sent == [codec.QuerySubsystems()]
-        assert passed_s <= QUERY_PERIOD_S
+        scene.hear(*scene.keep_alive())
+        assert scene.wait(QUERY_PERIOD_S) == [codec.QuerySubsystems()]
         assert scene.hear(held_by("bob")) == []
-    scene.hear(held_by(""))
-    assert scene.wait(0.0) == [codec.BindSubsystem(0)]
+    assert scene.hear(held_by("")) == [codec.BindSubsystem(0)]
     scene.hear(codec.BindSuccess(0))
     assert scene.session.bindings.obstruction is None
     for _ in range(10):
-        scene.hear(codec.LogMessage("still here"))
+        scene.hear(*scene.keep_alive())
         assert scene.wait(0.5) == []
 
 
-def test_driver_lost_but_still_listed_by_robotd_has_disconnected():
-    scene = refused("h2")
-    before, is_error = scene.session.bindings.obstruction
+@pytest.mark.parametrize("holder", ["me", "h2"])
+def test_a_robotd_that_serves_no_other_driver_is_an_error(holder):
+    sentence, is_error = refused(holder).session.bindings.obstruction
+    assert f"'{holder}'" in sentence
+    assert "restart robotd" in sentence
+    assert "motors may be running" in sentence
     assert is_error
-    assert "If that driver has disconnected" in before
-    scene.hear(codec.LogMessage("[Nov 20 2026 11:52:58 PM] [h2] lost connection"))
-    after, is_error = scene.session.bindings.obstruction
-    assert is_error
-    assert "which has disconnected" in after
-
-
-def test_a_subsystem_held_by_our_own_name_is_an_error():
-    obstruction = refused("me").session.bindings.obstruction
-    assert "own name" in obstruction.sentence
-    assert "motors may be running" in obstruction.sentence
-    assert obstruction.is_error
-
-
-def test_a_subsystem_listed_as_free_is_no_longer_bound(bound):
-    """robotd frees a disconnected driver's former subsystems, even others', unannounced."""
-    bound.now_s += BIND_PAUSE_S
-    bound.hear(ROBOTD)
-    assert (
-        bound.hear(
-            codec.SubsystemInfo((codec.Subsystem(1, "drive", ""), codec.Subsystem(2, "lamp", "me"), SECOND_LAMP, ARM))
-        )
-        == []
-    )
-    assert bound.counts() == ["lost_subsystems"]
-    assert bound.drive(5, 5) == []
-    assert bound.wait(0.0) == [codec.BindSubsystem(0)]
 
 
 # Requests.
 
 
 def test_requests_bind_and_unbind(bound):
-    answers = bound.ask(bound.session.bindings.bind, 2, bound.now_s)
+    answers = bound.ask(bound.session.bindings.bind, 2)
     assert (bound.sent(), answers()) == ([codec.BindSubsystem(2)], [])
-    again = bound.ask(bound.session.bindings.bind, 2, bound.now_s)
+    again = bound.ask(bound.session.bindings.bind, 2)
     bound.hear(codec.BindSuccess(2))
     assert answers() == again() == [(True, ANY)]
-    assert bound.ask(bound.session.bindings.bind, 2, bound.now_s)() == [(True, ANY)]
+    assert bound.ask(bound.session.bindings.bind, 2)() == [(True, ANY)]
     assert bound.ask(bound.session.bindings.unbind, 2)() == [(True, ANY)]
     assert bound.sent() == [codec.UnbindSubsystem(2)]
     assert bound.hear(codec.SubsystemBound(2, "")) == []
-    assert bound.wait(BIND_PAUSE_S) == []
+    assert bound.wait(QUERY_PERIOD_S) == []
 
 
 def test_requested_subsystems_persist_across_connections_to_one_robot(bound):
     bound.ask(bound.session.bindings.unbind, 0)
-    bound.ask(bound.session.bindings.bind, 2, bound.now_s)
+    bound.ask(bound.session.bindings.bind, 2)
     assert Scene(desired=bound.desired).hear(ROBOT) == [codec.BindSubsystem(1), codec.BindSubsystem(2)]
     other = codec.SubsystemInfo((codec.Subsystem(1, "other drive"), LAMP))
     assert Scene(desired=bound.desired).hear(other) == [codec.BindSubsystem(0), codec.BindSubsystem(1)]
@@ -549,7 +372,7 @@ def test_requested_subsystems_persist_across_connections_to_one_robot(bound):
 
 def test_a_cancelled_bind_is_released_when_granted(scene):
     scene.hear(ROBOT)
-    answers = scene.ask(scene.session.bindings.bind, 0, scene.now_s)
+    answers = scene.ask(scene.session.bindings.bind, 0)
     scene.ask(scene.session.bindings.unbind, 0)
     assert scene.hear(codec.BindSuccess(0)) == [codec.UnbindSubsystem(0)]
     assert answers()[0][0] is False
@@ -595,7 +418,7 @@ def test_in_any_order_only_granted_subsystems_are_driven(order):
                 except SilentRobotError:
                     break
             case ("bind", number):
-                scene.ask(scene.session.bindings.bind, number, scene.now_s)
+                scene.ask(scene.session.bindings.bind, number)
                 sent = scene.sent()
             case ("unbind", number):
                 scene.ask(scene.session.bindings.unbind, number)
@@ -615,5 +438,5 @@ def test_in_any_order_only_granted_subsystems_are_driven(order):
         asked |= {packet.id for packet in sent if isinstance(packet, codec.BindSubsystem)}
         for packet in sent:
             protocol.send(packet)
-    for packet in scene.session.bindings.release_all():
+    for packet in scene.session.bindings.end(""):
         assert packet.id in granted

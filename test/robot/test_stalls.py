@@ -7,9 +7,9 @@ import pytest
 
 from drone_bridge.robot import codec
 from drone_bridge.robot.codec import STOPPED, Speeds
-from drone_bridge.robot.session.connected_driver import BYTE_PERIOD_S, ConnectedDriver, DriverParameters
+from drone_bridge.robot.session.connected_driver import ConnectedDriver, DriverParameters
 from drone_bridge.robot.session.desired import DesiredSubsystems
-from drone_bridge.robot.session.keep_alives import KEEP_ALIVE_PERIOD_S, LATE_S
+from drone_bridge.robot.session.keep_alives import KEEP_ALIVE_PERIOD_S
 from drone_bridge.robot.vehicle.device.dialects import Protocol1Control, RobotdControl
 from drone_bridge.robot.vehicle.device.drivers import Instant
 from drone_bridge.robot.vehicle.device.served_driver import ServedDriver
@@ -21,24 +21,20 @@ COMMANDS_PER_S = 50
 READINGS_S = 0.25
 WALL_S = 1_800_000_000
 STALL_S = 2.0  # when it begins
-#: Limit from the end of the adapter's stall, or from the stop if that is later. The protocol's own driver needs 0.07 to
-#: 0.25 s after a stall of 0.4 s, and 1.8 s after one of 1 s.
+#: Limit of a stop from the end of the adapter's stall. The protocol's own driver needs 1.8 s after a stall of 1 s.
 SOON_S = 0.25
+AFTER_A_STALL_S = 0.6
 
 
 class Scene:
-    """Session with random commands, an adapter, and a clock. Data sent at one time arrive in one segment.
-
-    Loopback behaves like this: of 200 packets sent as header and payload in direct succession, 188 to 198 were read
-    as one piece.
-    """
+    """Session with random commands, an adapter, and a clock. Data that arrive during a stall are read as one piece."""
 
     def __init__(self, control=Protocol1Control, reads_one_packet=True, stalls=(), delay_s=0.0):
         self.now_s = 0.0
         self.vehicle = TrackedRobot()
         self.control = control(SimulatedRobot(self.vehicle, [TRACKS]), lambda sentence: None)
         self.stalls = stalls
-        self.sent, self.pieces = [], 0  # packets, and number of send calls
+        self.sent = []
         self.delay_s = delay_s
         self.on_their_way = []  # to the adapter: time of arrival, and data
         self.answers = []  # to the driver, likewise
@@ -53,18 +49,15 @@ class Scene:
             reads_one_packet=reads_one_packet,
         )
         self._random = random.Random(1)
-        self._command = STOPPED
+        self._command, self._has_stalled = STOPPED, False
 
     def _instant(self):
         return Instant(self.now_s, round(1000 * (WALL_S + self.now_s)))
 
-    def _encode(self, packet):
+    def _send(self, packet):
         self.sent.append((self.now_s, packet))
-        return self.wire.send(packet)
-
-    def _send(self, data, _):
-        self.pieces += 1
-        self.on_their_way.append((self.now_s + self.delay_s, data))
+        pieces = codec.in_pieces([self.wire.send(packet)])
+        self.on_their_way += [(self.now_s + self.delay_s, piece) for piece in pieces]
 
     def run(self, until_s, is_driving=True, after_step=lambda: None):
         """Advance the clock, with a new command every 20 ms, or with a stop."""
@@ -77,8 +70,10 @@ class Scene:
             elif _is_multiple(self.now_s, 1 / COMMANDS_PER_S):
                 self._command = Speeds(self._random.randint(1, 2048), self._random.randint(1, 2048))
             self.session.drive(self._command, self.now_s)
-            self.session.flush(self._encode, self._send, self.now_s)
-            if not self.stands_still:
+            self.session.flush(self._send, self.now_s)
+            if self.stands_still:
+                self._has_stalled = True
+            else:
                 self._let_adapter_work()
             after_step()
 
@@ -103,9 +98,11 @@ class Scene:
         arrived = [data for at_s, data in self.on_their_way if at_s <= self.now_s]
         if arrived:
             del self.on_their_way[: len(arrived)]
-            self.served.receive_data(b"".join(arrived))
-            while self.served.handle_next():
-                pass
+            for read in [b"".join(arrived)] if self._has_stalled else arrived:
+                self.served.receive_data(read)
+                while self.served.handle_next():
+                    pass
+            self._has_stalled = False
 
     def until(self, condition, at_most_s=60.0):
         """Command a stop until a condition holds. Return the time."""
@@ -128,36 +125,21 @@ def _is_multiple(time_s, period_s):
     return round(time_s / STEP_S) % round(period_s / STEP_S) == 0
 
 
-@pytest.mark.parametrize(("stall_s", "after_s"), [(0.4, 0.05), (0.4, 0.45), (1.0, 0.2), (1.0, 1.1), (1.0, 2.0)])
-def test_a_stop_gets_through_soon_after_a_stall_of_the_adapter(stall_s, after_s):
-    """Changes at 50 Hz must not accumulate there. The stop comes `after_s` after the start of the stall."""
+@pytest.mark.parametrize("stall_s", [0.2, 0.4, 1.0])
+def test_a_stop_gets_through_after_a_stall_of_the_adapter(stall_s):
+    """Each piece that arrives later lets it handle one more of the accumulated packets."""
     scene = Scene(stalls=[(STALL_S, stall_s)])
-    scene.run(STALL_S + after_s)
+    scene.run(STALL_S + 0.2)
     assert scene.speeds != STOPPED
-    could_stop_s = max(STALL_S + stall_s, scene.now_s)
-    assert scene.stops_s() - could_stop_s < SOON_S
-
-
-def test_driving_resumes_soon_after_a_stall():
-    """The adapter's backlog shrinks: the newest command is soon in force, and stays so."""
-    scene = Scene(stalls=[(STALL_S, 1.0)])
-    for seconds in (1.3, 2.0, 4.0):
-        scene.run(STALL_S + seconds)
-        lately = [packet for at_s, packet in scene.sent if at_s > scene.now_s - LATE_S - KEEP_ALIVE_PERIOD_S]
-        assert codec.SkidSteerUpdate(0, *scene.speeds) in lately
-
-
-def test_successive_stalls_do_not_accumulate():
-    scene = Scene(stalls=[(1.0 + 1.3 * number, 0.6) for number in range(5)])
-    scene.run(1.0 + 1.3 * 5)
+    assert scene.stops_s() - (STALL_S + stall_s) < AFTER_A_STALL_S
+    scene.run(scene.now_s + 1.0)
     assert scene.stops_s() - scene.now_s < SOON_S
 
 
 @pytest.mark.parametrize("reads_one_packet", [True, False])
-def test_without_a_stall_a_stop_is_immediate_and_keep_alives_are_whole(reads_one_packet):
+def test_without_a_stall_a_stop_is_immediate(reads_one_packet):
     scene = Scene(reads_one_packet=reads_one_packet, delay_s=0.02)
     scene.run(10.0)
-    assert scene.pieces == len(scene.sent)
     assert scene.stops_s() - 10.0 < SOON_S
 
 
@@ -165,27 +147,22 @@ def test_without_a_stall_a_stop_is_immediate_and_keep_alives_are_whole(reads_one
 def test_a_stop_counts_only_once_it_is_in_force(delay_s):
     scene = Scene(reads_one_packet=False, delay_s=delay_s)
     scene.run(STALL_S)
-    may_move = []
 
     def claim():
         assert scene.session.moving != STOPPED or scene.speeds == STOPPED
-        may_move.append(scene.session.may_move(scene.now_s))
 
     scene.run(STALL_S + 2 * delay_s + 0.05, is_driving=False, after_step=claim)
     assert scene.session.moving == STOPPED
-    assert not any(may_move)
 
 
 def test_a_stalled_robotd_is_neither_flooded_nor_disconnected():
     """A stop is sent once, with no more keep-alives than the protocol's own driver sends."""
     scene = Scene(control=RobotdControl, reads_one_packet=False, stalls=[(STALL_S, 9.0)])
     scene.run(STALL_S + 0.2)
-    pieces = scene.pieces
     scene.run(STALL_S + 9.0, is_driving=False)
     lately = [packet for at_s, packet in scene.sent if at_s > STALL_S + 0.2]
     assert [packet for packet in lately if not isinstance(packet, codec.KeepAlive)] == [codec.SkidSteerUpdate(0, 0, 0)]
-    assert len(lately) <= 1 + 9.0 / KEEP_ALIVE_PERIOD_S
-    assert scene.pieces - pieces <= 9.0 / BYTE_PERIOD_S
+    assert len(lately) <= 2 + 9.0 / KEEP_ALIVE_PERIOD_S
     scene.stops_s()
     scene.run(scene.now_s + 2.0)
     assert scene.speeds != STOPPED

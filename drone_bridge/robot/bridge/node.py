@@ -88,7 +88,6 @@ class RobotBridge(ProtocolNode):
             route=self._read_route(),
             timeout_s=REPLIES_S,
             on_other=self._hold_other_robot,
-            on_fallback=self.report.warn,
             options=OPTIONS,
             wire_log=self.wire_log,
         )
@@ -139,7 +138,6 @@ class RobotBridge(ProtocolNode):
             self._odometry.publish(message, self.now())
         elif isinstance(message, KeepAliveRoundTrip):
             self.report.record_duration("keep_alive_round_trip", message.duration_s)
-            self._sensor_topics.publish_pending()  # 10 Hz: new subscribers get values within 0.1 s
         elif isinstance(message, codec.SensorUpdate):
             self._sensor_topics.read(message)
         elif isinstance(message, codec.SensorInfo):

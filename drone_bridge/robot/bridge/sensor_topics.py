@@ -26,50 +26,24 @@ class SensorTopics:
         self._publishers: dict[str, Publisher[Any]] = {}
         self._info = codec.SensorInfo(())  # the newest list
         self._topics: list[str] = []  # by sensor; empty: no topic
-        self._unpublished: dict[int, Any] = {}  # by sensor: messages that were not published yet
 
     def update(self, info: codec.SensorInfo) -> None:
         """Create topics for a new list, and publish its values."""
-        self._info = info
-        self._translation.withheld = ()
-        wanted = [topic for topic in self._translation.sensor_topics(info) if topic]
-        withheld = self._translation.withheld = {topic for topic in wanted if not self._ensure_topic(topic)}
-        left_out = sum(sensor.type in TOPIC_OF_TYPE for sensor in info.sensors) - len(wanted)
-        for number, reason in (
-            (left_out, f"the limit is {MAX_SENSORS}"),
-            (len(withheld), f"the robot has renamed sensors, and the limit is {MAX_TOPICS} topics per run"),
-        ):
-            if number:
-                self._node.report.count_and_warn(
-                    "sensors_without_topic", f"{number} sensors without a topic: {reason}."
-                )
-        self._topics = self._translation.sensor_topics(info)
-        messages = {number: self._message(number, sensor) for number, sensor in enumerate(info.sensors)}
-        self._unpublished = {number: message for number, message in messages.items() if message is not None}
-        for number, message in self._unpublished.items():
-            if _is_battery(info.sensors[number]):  # for late subscribers: not every robot sends updates
-                self._node.publish(self._publishers[self._topics[number]], message)
-        self.publish_pending()
-
-    def _ensure_topic(self, topic: str) -> bool:
-        """Create a topic's publisher if needed. Return False if the limit is reached."""
-        if topic not in self._publishers and len(self._publishers) < MAX_TOPICS:
-            row = TABLE.row(topic)
-            # Without QoS override parameters, which would accumulate with a hostile robot's names.
-            made = self._node.create_publisher(row.message, topic, row.qos(), event_callbacks=NO_EVENTS)
-            self._node.cleanup.callback(self._node.destroy_publisher, made)
-            self._publishers[topic] = made
-        return topic in self._publishers
-
-    def publish_pending(self) -> None:
-        """Publish each value of the list once its topic has a subscriber.
-
-        A new topic has no subscriber yet, and not every robot sends updates later.
-        """
-        for number in tuple(self._unpublished):
-            publisher = self._publishers[self._topics[number]]
-            if self._node.is_wanted(publisher):
-                self._node.publish(publisher, self._unpublished.pop(number))
+        self._info, self._topics = info, self._translation.sensor_topics(info)
+        wanted = [topic for topic in self._topics if topic]
+        if left_out := sum(sensor.type in TOPIC_OF_TYPE for sensor in info.sensors) - len(wanted):
+            self._node.report.count_and_warn(
+                "sensors_without_topic", f"{left_out} sensors without a topic: the limit is {MAX_SENSORS}."
+            )
+        for topic in wanted:
+            if topic not in self._publishers and len(self._publishers) < MAX_TOPICS:
+                row = TABLE.row(topic)
+                # Without QoS override parameters, which would accumulate with a hostile robot's names.
+                made = self._node.create_publisher(row.message, topic, row.qos(), event_callbacks=NO_EVENTS)
+                self._node.cleanup.callback(self._node.destroy_publisher, made)
+                self._publishers[topic] = made
+        for number, sensor in enumerate(info.sensors):
+            self._publish(number, sensor)
 
     def read(self, update: codec.SensorUpdate) -> None:
         """Publish the newest reading of each sensor."""
@@ -88,19 +62,12 @@ class SensorTopics:
             self._publish(number, replace(sensors[number], value=value))
 
     def _publish(self, number: int, sensor: codec.Sensor) -> None:
-        self._unpublished.pop(number, None)
-        if topic := self._topics[number]:
-            publisher = self._publishers[topic]
-            if _is_battery(sensor) or self._node.is_wanted(publisher):
-                self._node.publish(publisher, self._message(number, sensor))
-
-    def _message(self, number: int, sensor: codec.Sensor) -> Any:
-        """Return a sensor's message. None without a topic or value."""
+        """Publish a value: a battery's always, since its topic is latched and not every robot sends readings."""
         topic = self._topics[number]
-        to_ros = TABLE.row(topic).to_ros if topic else None
-        return to_ros(self._translation, sensor, self._node.now()) if to_ros else None
-
-
-def _is_battery(sensor: codec.Sensor) -> bool:
-    """Return whether a sensor's topic is latched."""
-    return sensor.type == codec.SensorType.BATTERY
+        if not (publisher := self._publishers.get(topic)):
+            return
+        to_ros = TABLE.row(topic).to_ros
+        if to_ros and (sensor.type == codec.SensorType.BATTERY or self._node.is_wanted(publisher)):
+            message = to_ros(self._translation, sensor, self._node.now())
+            if message is not None:
+                self._node.publish(publisher, message)

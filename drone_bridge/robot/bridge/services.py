@@ -43,7 +43,6 @@ class RobotServices:
     ) -> None:
         """`session` returns the node's session, None before activation. `read_route` returns the route of discovery."""
         self._node, self._session, self._read_route = node, session, read_route
-        self._search: Future[Discover.Response] | None = None
         group = ReentrantCallbackGroup()  # callbacks wait
         node.create_service(Discover, "~/discover", self._serve_discover, callback_group=group)
         for task, service in ((BIND, Bind), (UNBIND, Unbind), (LIGHT, SetBool)):
@@ -82,14 +81,12 @@ class RobotServices:
         return pass_on(self._node, session, task, partial(_TASKS[task], session, number), absence=NOT_CONNECTED)
 
     async def _serve_discover(self, _: Discover.Request, response: Discover.Response) -> Discover.Response:
-        """Search for robots. Concurrent callers share one search."""
-        if self._search is None:
-            try:
-                self._search = self._begin_search()
-            except (LinkError, ValueError) as error:
-                response.message = str(error)
-                return response
-        return await self._search or response
+        """Search for robots."""
+        try:
+            return await self._begin_search() or response
+        except (LinkError, ValueError) as error:
+            response.message = str(error)
+            return response
 
     def _begin_search(self) -> "Future[Discover.Response]":
         """Send a discovery request, and poll for replies. Raises LinkError and ValueError."""
@@ -105,13 +102,12 @@ class RobotServices:
                     return
                 response.robots = [Robot(address=robot.address, name=printable(robot.name)) for robot in search.found]
                 response.success, response.message = True, f"{len(search.found)} answered."
-                if limitation := search.fallback or (route.limitation if not search.found else ""):
-                    response.message += f" {limitation}."
+                if route.limitation and not search.found:
+                    response.message += f" {route.limitation}."
             except LinkError as error:
                 response.message = str(error)
             search.close()
             self._node.destroy_timer(timer)
-            self._search = None
             done.set_result(response)
 
         timer = steady_timer(self._node, POLL_PERIOD_S, poll)

@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import ClassVar
 
 from drone_bridge.robot import codec
-from drone_bridge.robot.vehicle.device.drivers import BACKLOG_S, Driver, Instant
+from drone_bridge.robot.vehicle.device.drivers import Driver, Instant
 from drone_bridge.robot.vehicle.device.vehicle import RobotVehicle
 
 MAX_DRIVERS = 16
@@ -46,12 +46,8 @@ class RobotControl:
     def handle(self, driver: Driver, packet: codec.FromDriver, now: Instant) -> None:
         """Execute a packet. Updates of subsystems not bound by the driver are ignored. Raises DisconnectPeerError."""
         driver.last_received_s = now.steady_s
-        if driver.is_behind:
-            driver.is_behind, driver.up_to_date_s = False, now.steady_s + BACKLOG_S
         if isinstance(packet, codec.KeepAlive):
-            driver.sends_keep_alives = True
             self._keep_alive(driver, packet, now)
-            self._catch_up(driver, now)
         elif isinstance(packet, codec.QuerySubsystems):
             self._query(driver)
         elif isinstance(packet, codec.RegisterDriver):
@@ -62,7 +58,7 @@ class RobotControl:
         elif isinstance(packet, codec.UnbindSubsystem):
             self._unbind(driver, packet.id, now)
         elif isinstance(packet, codec.Update):
-            self._update(driver, packet, now)
+            self._update(driver, packet)
 
     def leave(self, driver: Driver, now: Instant) -> None:
         """Stop the motors of a driver whose connection has ended, and release its subsystems."""
@@ -91,16 +87,10 @@ class RobotControl:
         This includes drivers that sent a packet lately: it may have been received before the stall and handled after
         it.
         """
-        for driver in self.drivers:
-            driver.is_behind = True
         return self._halt(self.drivers, "may have disconnected while the robot was stalled", now)
 
     def _halt(self, drivers: Sequence[Driver], reason: str, now: Instant) -> list[Driver]:
-        holders = [driver for driver in drivers if self._held_by(driver)]
-        for driver in holders:  # also after another silence before its next update
-            driver.is_behind |= driver.sends_keep_alives  # only keep-alives can show that it is up to date
-            driver.waiting.clear()
-        halted = [driver for driver in holders if not driver.is_halted]
+        halted = [driver for driver in drivers if self._held_by(driver) and not driver.is_halted]
         for driver in halted:
             driver.is_halted = True
             for number in self._held_by(driver):
@@ -145,29 +135,15 @@ class RobotControl:
             self._stop(f"{driver} {reason}")
         self._release(number, driver, now)
 
-    def _update(self, driver: Driver, packet: codec.Update, now: Instant) -> None:
+    def _update(self, driver: Driver, packet: codec.Update) -> None:
         if self._owners.get(packet.id) is not driver or isinstance(packet, codec.OpaqueUpdate):
             return
         if isinstance(packet, codec.LightUpdate):
             self.vehicle.light(packet.id, packet.is_on)
-        elif now.steady_s < driver.up_to_date_s:
-            driver.waiting[packet.id] = packet.left, packet.right
         else:
-            self._drive(driver, packet.id, packet.left, packet.right)
-
-    def _catch_up(self, driver: Driver, now: Instant) -> None:
-        """Apply the newest update received while updates could have been stale."""
-        if now.steady_s < driver.up_to_date_s:
-            return
-        waiting, driver.waiting = driver.waiting, {}
-        for number, (left, right) in waiting.items():
-            if self._owners.get(number) is driver:
-                self._drive(driver, number, left, right)
-
-    def _drive(self, driver: Driver, number: int, left: int, right: int) -> None:
-        driver.is_halted = False
-        driver.waiting.pop(number, None)
-        self.vehicle.drive(codec.SPEED.clamped(left), codec.SPEED.clamped(right))  # drivers may exceed it
+            driver.is_halted = False
+            left, right = map(codec.SPEED.clamped, (packet.left, packet.right))  # drivers may exceed it
+            self.vehicle.drive(left, right)
 
     def _release(self, number: int, driver: Driver, now: Instant) -> None:
         del self._owners[number]

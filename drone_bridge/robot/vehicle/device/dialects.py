@@ -157,9 +157,9 @@ class FaultyRobotdControl(RobotdControl):
         if self._owners.get(number) is driver:
             self._release(number, driver, now)
 
-    def _update(self, driver: Driver, packet: codec.Update, now: Instant) -> None:
+    def _update(self, driver: Driver, packet: codec.Update) -> None:
         if self._owners.get(packet.id) is driver:
-            RobotControl._update(self, driver, packet, now)
+            RobotControl._update(self, driver, packet)
         else:
             # robotd parses the rest of such a packet as the next one, and can't decode anything after it.
             self._desynchronized.add(driver)

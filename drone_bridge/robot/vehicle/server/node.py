@@ -24,8 +24,7 @@ from drone_bridge.robot.discovery import DiscoveryResponder, DiscoveryRoute, Rob
 from drone_bridge.robot.topics import RobotTranslation
 from drone_bridge.robot.units import SkidSteer
 from drone_bridge.robot.vehicle.device.dialects import RobotDialect
-from drone_bridge.robot.vehicle.server.listing import LIGHT_TOPIC, NONE, light_topics, listing_from_parameters
-from drone_bridge.robot.vehicle.server.log_lines import LogLines
+from drone_bridge.robot.vehicle.server.listing import LIGHT_TOPIC, light_topics, listing_from_parameters
 from drone_bridge.robot.vehicle.server.parameters import PARAMETERS, ListSource
 from drone_bridge.robot.vehicle.server.sources import ListedParts, SensorSubscriptions
 from drone_bridge.robot.vehicle.session.listing import Listing
@@ -62,8 +61,6 @@ class RobotServer(ProtocolNode):
         self._repeater = NeutralRepeater(self, (publisher,), lambda: (publisher, Twist()))
         is_listed = get("lists_from") == ListSource.TOPICS.value
         self._is_posted = False  # whether a call of `_deliver_pending` is pending
-        log_nodes = [name for name in get("log_nodes") if name != NONE]
-        self._log_lines = LogLines(self, log_nodes, self._post_pending, behind_bridge=is_listed)
         translation = RobotTranslation()
         self._sensors = SensorSubscriptions(self, translation, self._post_pending)
         self.cleanup.callback(self._sensors.close)
@@ -149,10 +146,10 @@ class RobotServer(ProtocolNode):
                 self._is_posted = False
 
     def _deliver_pending(self, now_s: float) -> Actions:
-        """Pass pending values and log lines to the session, on the loop's thread."""
+        """Pass pending values to the session, on the loop's thread."""
         self._is_posted = False
-        values, lines = self._sensors.take(), self._log_lines.take()
-        return [*self._session.take(values, now_s), *self._session.log(lines, now_s)] if self._session else []
+        values = self._sensors.take()
+        return self._session.take(values, now_s) if self._session else []
 
     def _report_drivers(self) -> None:
         if self._session:

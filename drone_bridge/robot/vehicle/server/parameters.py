@@ -74,11 +74,6 @@ PARAMETERS = (
     ),
     NEUTRAL_TIME,
     ParameterDeclaration(
-        "log_nodes",
-        [NONE],
-        f"Nodes whose /rosout lines are forwarded as the robot's log, such as /robot/robot_bridge, or {NONE}.",
-    ),
-    ParameterDeclaration(
         "robot_name",
         "",
         f"Name in discovery replies, up to {MAX_NAME_BYTES} bytes. Empty: the host name.",

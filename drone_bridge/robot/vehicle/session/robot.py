@@ -12,8 +12,7 @@ stop is repeated a few times.
 | connects | nothing is sent before its query | by its first packet; closed after FIRST_MESSAGE_S without one |
 | is active | packets are answered, updates applied at once | HALTED, after `command_timeout` of silence, or after a \
 stall of this process |
-| is halted | its motors are stopped; it keeps its subsystems | by its next update that is not stale: updates of the \
-first BACKLOG_S are withheld, and the newest one until a later keep-alive |
+| is halted | its motors are stopped; it keeps its subsystems | by its next update |
 | disconnects: it closes, sends malformed data, is silent for `driver_timeout`, or loses its place | its motors are \
 stopped, and its subsystems are free | |
 
@@ -34,7 +33,7 @@ from drone_bridge.robot import codec
 from drone_bridge.robot.codec import Speeds
 from drone_bridge.robot.vehicle.device.control import MAX_DRIVERS
 from drone_bridge.robot.vehicle.device.dialects import SERVED, RobotDialect
-from drone_bridge.robot.vehicle.device.drivers import BACKLOG_S, Instant
+from drone_bridge.robot.vehicle.device.drivers import Instant
 from drone_bridge.robot.vehicle.device.served_driver import ServedDriver
 from drone_bridge.robot.vehicle.device.vehicle import DrivenSubsystem
 from drone_bridge.robot.vehicle.session.drive_commands import DriveCommands
@@ -70,7 +69,7 @@ WATCH_PERIOD_S = 0.25
 #: Delay of halting a driver after its timeout.
 _AFTER_S = 1e-3
 # Counters.
-SILENT_DRIVERS, DROPPED_DRIVERS, UNKNOWN_VALUES = problems("silent_drivers", "dropped_drivers", "unknown_values")
+SILENT_DRIVERS, DROPPED_DRIVERS = problems("silent_drivers", "dropped_drivers")
 READINGS = RateCounter("readings")
 
 
@@ -125,7 +124,6 @@ class RobotSession(Session):
         self._clients: Clients[ServedDriver] = Clients(MAX_DRIVERS, first_message_s=FIRST_MESSAGE_S)
         self._has_robot, self._is_silent = listing is not None, is_silent
         self._watch_s = -math.inf  # time of the next check for silent drivers
-        self._resumed_s = -math.inf  # end of this process's last stall
 
     def opened(self, now_s: float) -> Actions:
         self.state = LISTENING
@@ -152,7 +150,6 @@ class RobotSession(Session):
             is_suppressed=lambda packet: self._is_silent and isinstance(packet, codec.KeepAlive),
             unencodable=lambda sentence: self._out.append(Note(UNENCODABLE, sentence)),
         )
-        served.driver.is_behind = now_s < self._resumed_s + BACKLOG_S  # it may have connected during the stall
         if not self._clients:
             self.since_s, self.received_s = now_s, None
         self._clients.add(peer, served, now_s)
@@ -167,7 +164,6 @@ class RobotSession(Session):
         if source not in self._clients:
             return []
         self._begin(now_s)
-        self._halt_silent()  # before its next packets count
         client = self._clients[source]
         served, has_sent_message = client.handler, False
         try:
@@ -210,12 +206,11 @@ class RobotSession(Session):
         return self._done(now_s)
 
     def resume(self, now_s: float) -> Actions:
-        """Stop all motors until their drivers send new packets: earlier ones may be stale."""
+        """Stop all motors until their drivers' next updates."""
         super().resume(now_s)
         self._begin(now_s)
-        self._resumed_s = now_s
         for driver in self._control.halt_all(self._now):
-            sentence = f"This process was stalled: the motors of {driver} are stopped until its next packet."
+            sentence = f"This process was stalled: the motors of {driver} are stopped until its next update."
             self._out.append(Note(AFTER_STALLS, sentence))
         for driver in self._control.drivers:  # restarts their timeouts
             driver.last_received_s = now_s
@@ -249,8 +244,6 @@ class RobotSession(Session):
         elif listing != before:
             if listing.identity != before.identity:
                 self._close_all(OTHER_ROBOT)
-                if before != Listing():  # values of the first robot may precede its list
-                    self._values.clear()
             self._listing = listing
             for number in self._control.holders:
                 if not listing.subsystems[number].is_available:
@@ -261,16 +254,7 @@ class RobotSession(Session):
         """Send new values of sensors by number. None: no longer known."""
         self._begin(now_s)
         for sensor, value in values.items():
-            if value is None:
-                self._out.append(Note(UNKNOWN_VALUES))
             self._values.put(sensor, value, now_s)
-        return self._done(now_s)
-
-    def log(self, lines: Sequence[str], now_s: float) -> Actions:
-        """Send lines of the robot's log to its drivers."""
-        self._begin(now_s)
-        for line in lines:
-            self._control.send_log(line)
         return self._done(now_s)
 
     # Helpers.

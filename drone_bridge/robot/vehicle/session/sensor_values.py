@@ -24,12 +24,6 @@ class SensorValues:
         self._new_since_s = math.inf
         self._sent_s = -math.inf
 
-    def clear(self) -> None:
-        """Clear all values, since the sensors have changed."""
-        self._values.clear()
-        self._new.clear()
-        self._new_since_s = math.inf
-
     def put(self, sensor: int, value: int | None, now_s: float) -> None:
         """Set the value of a sensor. None: no longer known."""
         if value is None:
