@@ -19,7 +19,8 @@ Theory of operation:
 | NEUTRAL | the neutral command |
 
 - LANDING ranks below the helm: a person who sees the vehicle can bring it back when it has lost its position. A landing
-  continues without commands, and begins again when a person releases the helm without holding the vehicle.
+  continues without commands, and begins again when a person releases the helm without holding the vehicle. A helm
+  whose commands are refused, as by a wrong clock, can bring nothing back, and interrupts none.
 - A person's hold means that the vehicle must not move now, so only the battery, which ends every flight, outranks it.
   A machine's hold outlasts its program. A held vehicle that has not reported that it flies may be on a bench, or in a
   hand: it gets neutral and nothing else.
@@ -110,6 +111,7 @@ WHO_COMMANDS = (
     Row(Rank.LANDING, control={InControl.HELD_BY_MACHINE}, causes=set(Cause), flies=True),
     Row(Rank.HOLD, control={InControl.HELD_BY_PERSON, InControl.HELD_BY_MACHINE}),
     Row(Rank.LANDING, causes=set(Cause)),
+    Row(Rank.NEUTRAL, control={InControl.REFUSED_HELM}),
     Row(Rank.BLIND, given={Given.BLIND}),
     Row(Rank.COMMAND, given={Given.COMMAND}),
     Row(Rank.NEUTRAL),

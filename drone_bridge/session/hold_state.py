@@ -4,14 +4,17 @@
 | state | begins with | commands followed | ends with |
 |---|---|---|---|
 | free | | all | |
-| at the helm | a command from the helm, while the vehicle is free, or held because a helm ended | the helm's | \
-HELM_ENDS_AFTER_S without one: held, because the helm ended |
+| at the helm | a command from the helm, while the vehicle is free, or held because a helm ended | the helm's; none \
+while those are refused | HELM_ENDS_AFTER_S without one: held, because the helm ended |
 | held, because the helm ended | see above | none | `release`, or a new command from the helm |
 | held, as it may have been before | `HoldState(reason)`, with `unread` | none | `release`, `settle`, or a request |
 | held, on request | `hold` | none | only `release`; a person's request replaces a machine's |
 
 A person may be at the helm of a held vehicle. The commands are not followed until the vehicle is released; from then on
 the helm has control, and no other source gets in between.
+
+A refused command from the helm, such as one by a wrong clock, shows that a person is there: it takes the helm as others
+do. It does not count as attendance, since nobody can fly the vehicle by such commands.
 """
 
 import math
@@ -25,6 +28,8 @@ CALLED, AT_HELM, HELM_ENDED = "the service hold was called", "a person was at th
 STEERED = "a person is at the helm"
 #: What follows it, with a reason, while the commands from the helm are refused.
 HELM_REFUSED = ", and its commands are refused: "
+#: Time after a release in which a refused command may have been sent before it, s: it does not take the helm.
+STRAGGLES_S = 0.5
 #: Reasons that are not a request. All others are.
 NOT_REQUESTED = ("", AT_HELM, HELM_ENDED)
 #: Reasons of a machine's hold: also a program that fails calls the service. All others are a person's, or unknown.
@@ -36,6 +41,7 @@ class InControl(Enum):
 
     FREE = "programs"
     HELM = "a person at the helm"
+    REFUSED_HELM = "a person at the helm whose commands are refused"
     HELD_BY_MACHINE = "a hold by a program, or by the end of the helm"
     HELD_BY_PERSON = "a hold by a person"
 
@@ -49,8 +55,10 @@ class HoldState:
         self.now: tuple[str, float | None] = reason, None
         #: Reason of a hold until it is known whether the vehicle was held before; empty if that is known.
         self.unread = ""
-        #: Time at which a person last steered or released the vehicle, s.
-        self.attended_s = -math.inf
+        #: Why the newest command from the helm is refused, a sentence; empty if it is followed.
+        self.refused_helm = ""
+        #: Time at which a person last steered or released the vehicle, and of the last release, s.
+        self.attended_s = self.released_s = -math.inf
 
     # For any thread.
 
@@ -59,7 +67,9 @@ class HoldState:
         reason, received_s = self.now
         if reason or _has_ended(received_s, now_s):
             return InControl.HELD_BY_MACHINE if reason in BY_MACHINE else InControl.HELD_BY_PERSON
-        return InControl.FREE if received_s is None else InControl.HELM
+        if received_s is None:
+            return InControl.FREE
+        return InControl.REFUSED_HELM if self.refused_helm else InControl.HELM
 
     def reason(self, now_s: float) -> str:
         """Return why the vehicle must be neutral; empty if it need not be."""
@@ -73,12 +83,16 @@ class HoldState:
 
     # Transitions.
 
-    def steer(self, now_s: float) -> bool:
-        """Record a command from the helm. Return whether it takes the helm, and so begins to steer."""
+    def steer(self, now_s: float, refused: str = "") -> bool:
+        """Record a command from the helm. Return whether it takes the helm, and so begins to steer.
+
+        `refused` is why the command is refused, a sentence; empty if it is not.
+        """
         reason, received_s = self.now
+        self.refused_helm = refused  # before the helm is taken
         is_new = received_s is None or _has_ended(received_s, now_s)
         begins = is_new and reason in NOT_REQUESTED
-        if begins or not reason:
+        if (begins or not reason) and not refused:
             self.attended_s = now_s  # before the hold ends, as for `release`
         self.now = "" if begins else reason, now_s
         return begins
@@ -110,7 +124,7 @@ class HoldState:
 
     def release(self, now_s: float) -> None:
         """Release the hold. The helm keeps control unless it has timed out."""
-        self.attended_s = now_s
+        self.attended_s = self.released_s = now_s
         self.now = "", None if _has_ended(self.now[1], now_s) else self.now[1]
 
 

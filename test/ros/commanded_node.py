@@ -16,6 +16,7 @@ from drone_bridge.ros.commands import command_topics
 from drone_bridge.ros.hold import hold
 from drone_bridge.ros.hold.hold import REFUSED, Hold
 from drone_bridge.ros.node import limit_reports as limits
+from drone_bridge.ros.node.protocol_node import REFUSED_COMMANDS
 from drone_bridge.ros.time import time_from_seconds
 
 #: Offset of the machine's clock to the steady one.
@@ -37,7 +38,7 @@ class CommandedNode(PlainNode):
         self.hold = Hold(self, is_server=False, report=self.report, check_age=self.check_age, cleanup=self.cleanup)
 
     def _warn(self, sentence, count=""):
-        (self.warned if count == REFUSED else self.logged).append(sentence)
+        (self.warned if count in (REFUSED, REFUSED_COMMANDS) else self.logged).append(sentence)
 
     def follow(self, commands):
         """Let an arbiter decide on the commands of these topics."""

@@ -9,7 +9,7 @@ import pytest
 from builtin_interfaces.msg import Time
 from commanded_node import EPOCH_S, commanded_nodes
 from geometry_msgs.msg import PolygonStamped, Twist, TwistStamped
-from std_msgs.msg import Bool
+from std_msgs.msg import Bool, Header
 from twists import twist
 
 from drone_bridge.motion.body_velocity import STILL, BodyVelocity
@@ -59,7 +59,7 @@ def node(make):
 
 FORWARD, UP = BodyVelocity(forward=1.0), BodyVelocity(up=1.0)
 FOLLOWED = (Rank.COMMAND, FORWARD)
-NOTHING, AT_HELM = (Rank.NEUTRAL, None), (Rank.HELM, None)
+NOTHING = Rank.NEUTRAL, None
 
 
 def drive_and_send_zeros(node, drives=CMD_VEL, stops=CMD_VEL, period_s=0.1):
@@ -242,21 +242,29 @@ def test_a_stale_stamped_command_is_refused(node):
     assert node.send(STAMPED, ago_s=TIMEOUT_S - 0.1, forward=1.0) == FOLLOWED
 
 
-@pytest.mark.parametrize(("topic", "neutral"), [(STAMPED, NOTHING), (HELM, AT_HELM)])
-def test_the_age_of_a_stamp_ahead_of_our_clock_is_unknown(node, topic, neutral):
-    assert node.send(topic, ago_s=-CLOCK_TOLERANCE_S - 0.1, forward=1.0) == neutral
+@pytest.mark.parametrize("topic", [STAMPED, HELM])
+def test_the_age_of_a_stamp_ahead_of_our_clock_is_unknown(node, topic):
+    assert node.send(topic, ago_s=-CLOCK_TOLERANCE_S - 0.1, forward=1.0) == NOTHING
     assert "stamped 0.200 s ahead" in node.warned[0]
     assert node.send(topic, ago_s=-CLOCK_TOLERANCE_S + 0.01, forward=1.0)[1] == FORWARD
 
 
-@pytest.mark.parametrize("ago_s", [-1.0, 1.0])
-def test_a_person_whose_clock_differs_takes_the_helm_and_stands(node, ago_s):
-    """Else the program would drive on, although the page says that a person steers."""
-    node.send(CMD_VEL, forward=1.0)
-    assert node.send(HELM, ago_s=ago_s, forward=1.0) == AT_HELM
-    assert node.send(CMD_VEL, forward=1.0) == AT_HELM
-    status = node.latched[-1]
-    assert status.helm.startswith("a person is at the helm, and its commands are refused: it is ")
+@pytest.mark.parametrize(
+    ("message", "reason"),
+    [
+        ({"ago_s": -0.2}, "it is stamped 0.200 s ahead of this machine's clock, so its age is unknown: run chrony"),
+        ({"ago_s": 7200.0}, "it is 7200.000 s old (limit 0.5 s, command_timeout): if the clocks differ, run chrony"),
+        ({"forward": math.nan}, "twist.linear.x is nan"),
+        ({"message": TwistStamped(header=Header(frame_id="moon"))}, "its frame_id is 'moon'"),
+    ],
+)
+@pytest.mark.parametrize("before", [{}, {"forward": 1.0}])
+def test_a_person_whose_commands_are_refused_is_a_person(node, message, reason, before):
+    """Else a program drives on under a person's helm, of which the page says that it steers."""
+    node.send(HELM, **before) if before else node.send(CMD_VEL, forward=1.0)
+    assert node.send(HELM, **message) == NOTHING
+    assert node.send(CMD_VEL, forward=1.0) == NOTHING
+    assert node.latched[-1].helm.startswith(f"a person is at the helm, and its commands are refused: {reason}")
     node.now_s += 1.1
     node.pass_second()
     node.hold.report()
@@ -267,8 +275,44 @@ def test_a_person_whose_clock_differs_takes_the_helm_and_stands(node, ago_s):
 def test_a_person_whose_clock_agrees_again_is_followed(node):
     node.send(HELM, ago_s=9.0, forward=1.0)
     assert node.send(HELM, forward=1.0) == (Rank.HELM, FORWARD)
-    node.hold.sign(is_active=True, is_settled=True)
     assert node.latched[-1].helm == "a person is at the helm"
+
+
+@pytest.mark.parametrize(("topic", "offset_s"), [(HELM, 1.0), (HELM, -1.0), (STAMPED, 1.0)])
+def test_a_stream_with_a_wrong_clock_is_logged_once(node, topic, offset_s):
+    for number in range(600):
+        node.send(topic, ago_s=offset_s + number / 10_000, forward=1.0)  # it drifts
+        node.now_s += 0.05
+    assert len(node.warned) == 1
+    assert node.counts["refused_commands"] == 600
+    node.now_s += 60.0
+    node.send(topic, ago_s=offset_s, forward=1.0)
+    assert len(node.warned) == 2
+
+
+def test_a_refused_helm_message_from_before_a_resume_does_not_hold_again(node):
+    node.send(HELM, forward=1.0)
+    node.now_s += 1.1
+    node.hold.report()
+    node.call_hold(False)
+    assert node.send(CMD_VEL, forward=1.0) == FOLLOWED
+    node.now_s += 0.4
+    node.send(HELM, ago_s=1.0, forward=1.0)
+    assert node.send(CMD_VEL, forward=1.0) == FOLLOWED
+    node.now_s += 0.2
+    node.send(HELM, ago_s=1.0, forward=1.0)
+    assert node.send(CMD_VEL, forward=1.0) == NOTHING
+
+
+def test_a_refused_helm_interrupts_no_landing(make):
+    node = make(limits={"land_on_low_battery": True, "low_battery": 0.3})
+    node.arbiter.limits.flew(True, node.now_s)
+    node.arbiter.limits.charged(0.1, node.now_s)
+    node.now_s += LOW_BATTERY_S
+    for _ in range(3):
+        assert node.send(HELM, ago_s=1.0, forward=1.0) == (Rank.LANDING, SINKING)
+        node.now_s += 0.5
+    assert node.send(HELM, up=1.0) == (Rank.HELM, UP)
 
 
 def test_a_stamp_of_zero_counts_as_none_and_is_reported_once(node):
@@ -322,7 +366,8 @@ def test_commands_pending_during_a_stall_are_refused(node, monkeypatch, topic):
     ran_s = [0.1]
     monkeypatch.setattr(PROCESS, "running_s", lambda: ran_s[0])
     for _ in range(2):
-        assert node.send(topic, RAW.get(topic), forward=1.0) == (AT_HELM if topic == HELM else NOTHING)
+        assert node.send(topic, RAW.get(topic), forward=1.0) == NOTHING
+        assert node.hold.state.is_free is (topic != HELM)
     assert "stalled" in node.warned[-1]
     ran_s[0] = math.inf
     assert node.send(topic, RAW.get(topic), forward=1.0)[1]
@@ -371,7 +416,7 @@ def test_a_zero_velocity_that_is_taken_late_ends_the_command_from_before(node, s
     ],
 )
 def test_non_finite_commands_are_refused(node, topic, message, field, value):
-    assert node.send(topic, message(value)) == (AT_HELM if topic == HELM else NOTHING)
+    assert node.send(topic, message(value)) == NOTHING
     assert node.warned == [f"A command on {topic} was refused: {field} is {value} but must be a finite number."]
 
 
@@ -474,7 +519,7 @@ def test_an_idle_program_beside_a_helm_or_on_hold_is_no_matter(node):
 
 def test_a_new_helm_discards_earlier_commands(node):
     node.send(CMD_VEL, forward=1.0)
-    assert node.hold.admits(HELM, is_helm=True)  # and the link's thread runs now
+    assert node.hold.take_helm(HELM)  # and the link's thread runs now
     assert node.decided() == (Rank.HELM, None)
 
 

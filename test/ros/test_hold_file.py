@@ -543,10 +543,10 @@ def test_a_helm_is_reported_until_it_ends(monkeypatch):
     node, dropped = Node(), []
     node.hold.when_set(lambda: dropped.append(1))
     assert refusal_of(node.statuses[-1]) == ""
-    assert node.hold.admits("helm", is_helm=True)
+    assert node.hold.take_helm("helm")
     assert "a person is at the helm" in refusal_of(node.statuses[-1])
     count = len(node.statuses)
-    assert node.hold.admits("helm", is_helm=True)
+    assert node.hold.take_helm("helm")
     assert len(node.statuses) == count  # not once per command
     assert len(node.logged) == len(dropped) == 1
     node.hold.report()
@@ -560,7 +560,7 @@ def test_a_helm_is_reported_until_it_ends(monkeypatch):
 def test_a_person_at_the_helm_of_a_held_vehicle_has_it_once_it_is_released():
     node = Node()
     node.call(True)
-    assert not node.hold.admits("helm", is_helm=True)
+    assert not node.hold.take_helm("helm")
     assert node.statuses[-1].held
     assert node.statuses[-1].helm == ""
     node.call(False)

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """HoldState: hold and helm of a vehicle, row by row of the state's table."""
 
+import math
+
 import pytest
 
 from drone_bridge.session.hold_state import AT_HELM, CALLED, HELM_ENDED, HELM_ENDS_AFTER_S, HoldState, InControl
@@ -92,6 +94,19 @@ def test_a_repeated_hold_clears_the_helm_whose_timeout_then_does_not_hold():
     assert not state.hold(CALLED)
     state.release(10.1)
     assert seen(state, 10.1) == seen(state, 20.0) == FREE
+
+
+@pytest.mark.parametrize("before", ["", HELM_ENDED])
+def test_a_refused_command_takes_the_helm_but_does_not_attend(before):
+    state = HoldState(before)
+    assert state.steer(10.0, "its clock is wrong")
+    assert seen(state, 10.0) == (InControl.REFUSED_HELM, "", False)
+    assert state.attended_s == -math.inf
+    assert not state.steer(10.5)
+    assert (seen(state, 10.5), state.attended_s) == (AT_THE_HELM, 10.5)
+    assert not state.steer(11.0, "its clock is wrong")
+    assert (state.control(11.0), state.attended_s) == (InControl.REFUSED_HELM, 10.5)
+    assert seen(state, 11.0 + LATER_S) == HELD_BY_THE_HELM
 
 
 @pytest.mark.parametrize("before", [CALLED, AT_HELM])

@@ -32,9 +32,10 @@ TABLE = """
     machine  any   unattended   flies    any      LANDING
     person   any   any          any      any      HOLD
     machine  any   any          any      any      HOLD
-    none     no    battery      any      any      LANDING
-    none     no    odometry     any      any      LANDING
-    none     no    unattended   any      any      LANDING
+    none     any   battery      any      any      LANDING
+    none     any   odometry     any      any      LANDING
+    none     any   unattended   any      any      LANDING
+    none     vain  none         any      any      NEUTRAL
     none     no    none         any      blind    BLIND
     none     no    none         any      given    COMMAND
     none     no    none         any      nothing  NEUTRAL
@@ -83,6 +84,7 @@ class Drone(RuleBasedStateMachine):
         # The history.
         self.is_held_by_person = self.is_held_by_program = self.has_helm_ended = False
         self.steered_s = None  # last command of the helm, unless that has ended
+        self.is_refused = False  # that command
         self.low_since_s = self.reported_s = self.flying_since_s = self.newest = None
         self.charged_s = self.flight_s = self.attended_s = self.settled_s = NEVER
         self.until_s = {}
@@ -119,21 +121,26 @@ class Drone(RuleBasedStateMachine):
                 self.steered_s = None
             self.is_held_by_person = self.is_held_by_program = self.has_helm_ended = False
 
-    @rule(is_centred=st.booleans(), times=st.sampled_from([1, 3]), seconds=st.sampled_from([0.0, 1.01, 2.0]))
-    def a_person_steers_and_waits(self, is_centred, times, seconds):
+    @rule(
+        stick=st.sampled_from(["centred", "deflected", "refused"]),
+        times=st.sampled_from([1, 3]),
+        seconds=st.sampled_from([0.0, 1.01, 2.0]),
+    )
+    def a_person_steers_and_waits(self, stick, times, seconds):
         for _ in range(times):
-            self._steer(is_centred)
+            self._steer(stick)
             self.now_s += 0.9
         self.now_s += seconds
 
-    def _steer(self, is_centred):
-        if self.hold.steer(self.now_s):
+    def _steer(self, stick):
+        self.is_refused = stick == "refused"
+        if self.hold.steer(self.now_s, "its clock is wrong" if self.is_refused else "") or self.is_refused:
             self._forget()
         self.steered_s, self.has_helm_ended = self.now_s, False
-        if self.is_held_by_person or self.is_held_by_program:
+        if self.is_held_by_person or self.is_held_by_program or self.is_refused:
             return
         self.attended_s = self.now_s
-        if is_centred:
+        if stick == "centred":
             self._forget()
         else:
             self._put(FORWARD, Entrance.HELM)
@@ -248,7 +255,8 @@ class Drone(RuleBasedStateMachine):
             is_blind = self.has_fence and (self.reported_s is None or now_s - self.reported_s > BLIND_S)
             command = "blind" if is_blind and self.newest.command != RAW else "given"
         flight = "unknown" if self.flying_since_s is None else "flies"
-        return hold, "helm" if is_steered and hold == "none" else "no", cause, flight, command
+        helm = "vain" if self.is_refused else "helm"
+        return hold, helm if is_steered and hold == "none" else "no", cause, flight, command
 
     @invariant()
     def the_table_decides_now_and_later(self):

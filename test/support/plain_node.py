@@ -24,7 +24,7 @@ class PlainHold:
     def when_set(self, call):
         self._on_hold.append(call)
 
-    def admits(self, topic, *, is_helm=False):
+    def admits(self, topic):
         return not self.is_held
 
     def set(self, is_held):

@@ -4,6 +4,7 @@
 See docs/bridges.md, "Clocks".
 """
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -15,6 +16,7 @@ from drone_bridge.ros.time import seconds_between
 
 #: Tolerance of synchronized clocks, s: a stamp ahead of our time by less counts as current.
 CLOCK_TOLERANCE_S = 0.1
+REMEDY = "run chrony on both machines"
 
 
 class CommandAges:
@@ -30,6 +32,7 @@ class CommandAges:
         #: Whether stamps come from machine clocks, not from a common clock.
         self._are_by_machines = now is None and not is_time_simulated(node)
         self._has_warned_of_zero = False
+        self._age_s = math.inf  # of the last refused command
 
     def stamp_of(self, message: Any) -> Time | None:
         """Return the stamp of a command. Return None for a zero stamp, which means no stamp, as in ros2_controllers.
@@ -55,6 +58,12 @@ class CommandAges:
             return None
         allowed_s = self._node.parameters["command_timeout"]
         age_s = seconds_between(self._now(), stamp)
-        if self._are_by_machines and age_s < -CLOCK_TOLERANCE_S:
-            return f"it is stamped {-age_s:.3f} s ahead of this machine's clock, so its age is unknown."
-        return f"it is {age_s:.3f} s old (limit {allowed_s:g} s, command_timeout)." if age_s > allowed_s else None
+        is_ahead = self._are_by_machines and age_s < -CLOCK_TOLERANCE_S
+        if not is_ahead and age_s <= allowed_s:
+            return None
+        if not abs(age_s - self._age_s) < CLOCK_TOLERANCE_S:  # else it says the same of each command of a stream
+            self._age_s = age_s
+        if is_ahead:
+            return f"it is stamped {-self._age_s:.3f} s ahead of this machine's clock, so its age is unknown: {REMEDY}."
+        late = f"it is {self._age_s:.3f} s old (limit {allowed_s:g} s, command_timeout)"
+        return f"{late}: if the clocks differ, {REMEDY}." if self._are_by_machines else f"{late}."

@@ -28,6 +28,7 @@ from drone_bridge.ros.commands.command_streams import PERIOD_S, CommandStreams
 from drone_bridge.ros.commands.command_topic import CommandTopic, RawT, Refusal, has_only_zeros, non_finite_field
 from drone_bridge.ros.commands.velocity_messages import velocity_frames
 from drone_bridge.ros.node.limit_reports import LimitReports, read_limits
+from drone_bridge.ros.node.log_limiter import CONDITION_ENDS_AFTER_S
 from drone_bridge.ros.node.protocol_node import COMMANDS, REFUSED_COMMANDS, ProtocolNode
 from drone_bridge.ros.node.stall_watch import StaleStreamFilter
 from drone_bridge.ros.qos import stream
@@ -163,7 +164,7 @@ class CommandTopics(Generic[RawT]):
             refusals.append(ages.refusal)
         full_name = self._node.resolve_topic_name(topic)
         source = CommandTopic(topic, message_type, full_name, read, refusals, ages, entrance)
-        if source.is_helm:
+        if entrance is Entrance.HELM:
             self._node.make_subscription(message_type, topic, partial(self._receive_from_helm, source), stream())
         else:
             self._streams.add(message_type, topic, partial(self._receive, source), partial(self._stop, source))
@@ -195,45 +196,57 @@ class CommandTopics(Generic[RawT]):
         self._node.report.inform(f"{topic.full_name} is published as {name_of_type(wanted)}, and followed as that.")
 
     def _receive(self, topic: CommandTopic[RawT], message: Any) -> bool:
-        """Handle a message. Return whether it is a command that is followed."""
-        problem = ""
+        """Handle a message of a program or controller. Return whether it is a command that is followed."""
         try:
-            for refusal in topic.refusals:
-                if reason := refusal(message):
-                    if not topic.is_helm and refusal == self._settling.refusal and self._stop(topic, message):
-                        return True
-                    raise ValueError(reason)
-            command = topic.read(message)
+            command = topic.command_in(message)
         except ValueError as error:
-            problem = str(error)
-            sentence = f"A command on {topic.name} was refused: {problem}"
-            self._report(partial(self._node.report.count_and_warn, REFUSED_COMMANDS, sentence))
-            if not topic.is_helm:
-                return False
-            command = STILL  # it shows that a person is there: the vehicle stands, and is held afterwards
-        if topic.is_helm and bool(problem) != bool(self._node.hold.refused_helm):  # not at each new age
-            self._node.hold.refused_helm = problem
+            if self._settling.refusal(message) and self._stop(topic, message):
+                return True
+            self._refuse(topic, message, str(error))
+            return False
         now_s = elapsed_s()
         is_zero = command == STILL if isinstance(command, BodyVelocity) else has_only_zeros(message)
         if not self._is_admitted(topic, now_s, is_zero=is_zero):
             return False
-        if not topic.is_helm:
-            self._alternation.received(is_zero, now_s)
+        self._alternation.received(is_zero, now_s)
         topic.gaps.received(is_zero, now_s)
-        self._report(partial(self._node.undelivered, topic.name))
-        if isinstance(command, BodyVelocity):
-            command = self._supported(command)
-        if topic.is_helm and not self._holds_zero and command == STILL:
-            self._forget()  # a centred stick: the neutral command holds this vehicle best
-            return False
-        stamp = topic.ages.stamp_of(message) if topic.ages and not problem else None
-        topic.newest = Arrival(command, now_s, stamp_numbers(stamp) if stamp else None, topic.entrance)
-        self.arbiter.put(topic.newest)
+        self._put(topic, self._supported(command), message, now_s)
         return True
 
     def _receive_from_helm(self, helm: CommandTopic[RawT], message: Any) -> None:
-        if self._receive(helm, message):
-            self._on_command()
+        """Handle a message of a person. A refused one takes the helm, too, and the vehicle is neutral."""
+        try:
+            command = self._supported(helm.command_in(message))
+        except ValueError as error:
+            self._refuse(helm, message, str(error))
+            self._node.hold.take_helm(helm.name, str(error))
+            return
+        if not self._node.hold.take_helm(helm.name):
+            return
+        self._node.report.counts[COMMANDS] += 1
+        if command == STILL and not self._holds_zero:
+            self._forget()  # a centred stick: the neutral command holds this vehicle best
+            return
+        self._put(helm, command, message, elapsed_s())
+        self._on_command()
+
+    def _put(self, topic: CommandTopic[RawT], command: BodyVelocity | RawT, message: Any, now_s: float) -> None:
+        """Pass a command that is followed to the arbiter."""
+        self._report(partial(self._node.undelivered, topic.name))
+        stamp = topic.ages.stamp_of(message) if topic.ages else None
+        topic.newest = Arrival(command, now_s, stamp_numbers(stamp) if stamp else None, topic.entrance)
+        self.arbiter.put(topic.newest)
+
+    def _refuse(self, topic: CommandTopic[RawT], message: Any, reason: str) -> None:
+        """Count a refused message, and log it; of a stream with a wrong clock, the first one."""
+        report, now_s = self._node.report, elapsed_s()
+        report.counts[REFUSED_COMMANDS] += 1
+        is_aged = topic.ages is not None and topic.ages.refusal(message) is not None
+        if not is_aged or now_s - topic.aged_s > CONDITION_ENDS_AFTER_S:
+            sentence = f"A command on {topic.name} was refused: {reason}"
+            self._report(partial(report.warn, sentence, REFUSED_COMMANDS))
+        if is_aged:
+            topic.aged_s = now_s
 
     def _stop(self, topic: CommandTopic[RawT], message: Any) -> bool:
         """End the newest command by a message that may be stale. Return whether the message is zero and may do so.
@@ -254,22 +267,21 @@ class CommandTopics(Generic[RawT]):
         counts, hold = self._node.report.counts, self._node.hold
         if self._looked_s == -math.inf:  # the first command, in the executor
             self._report_shared()
-        if topic.is_helm:
-            if not hold.admits(topic.name, is_helm=True):
-                return False
-        elif not hold.state.is_free:
+        if not hold.state.is_free:
             if not is_zero:
                 self._report(partial(hold.admits, topic.name))
             return False
-        elif not self.arbiter.admits(topic.entrance, now_s):
+        if not self.arbiter.admits(topic.entrance, now_s):
             counts["overruled_commands"] += 1
             self._overruled = topic, now_s
             return False
         counts[COMMANDS] += 1
         return True
 
-    def _supported(self, velocity: BodyVelocity) -> BodyVelocity:
+    def _supported(self, velocity: BodyVelocity | RawT) -> BodyVelocity | RawT:
         """Return the velocity on supported axes. Counts and warns of commands on the others."""
+        if not isinstance(velocity, BodyVelocity):
+            return velocity
         rest = {axis: value for axis, field in self._unsupported.items() if (value := getattr(velocity, field))}
         if not rest:
             return velocity

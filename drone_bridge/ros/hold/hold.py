@@ -39,8 +39,8 @@ from drone_bridge.session.hold_state import (
     CALLED,
     HELM_REFUSED,
     STEERED,
+    STRAGGLES_S,
     HoldState,
-    InControl,
 )
 from drone_bridge.session.obstacles import Obstacle
 from drone_bridge.wire.printable import printable
@@ -64,8 +64,6 @@ _ADVICE = Obstacle.HOLD.remedy()
 class Hold:
     """Hold of a node's vehicle. Changed in the executor, safe to read from any thread without a lock."""
 
-    #: Why the newest command from the helm is not followed, a sentence; empty if it is.
-    refused_helm = ""
     #: Called after a hold or a resume was reported, in the thread that has found it.
     changed: Callable[[], None] = staticmethod(lambda: None)
 
@@ -149,10 +147,33 @@ class Hold:
         if reason := self.state.reason(elapsed_s()):
             raise ValueError(f"{what} is refused while the vehicle is held ({reason}): {_ADVICE}.")
 
-    def admits(self, topic: str, *, is_helm: bool = False) -> bool:
-        """Return whether a command is to be followed. Counts refused ones. For the executor."""
-        if self._take_helm() if is_helm else self.state.is_free:
-            return True
+    def admits(self, topic: str) -> bool:
+        """Return whether a command of a program is to be followed. Counts refused ones. For the executor."""
+        return self.state.is_free or self._refuse(topic)
+
+    def take_helm(self, topic: str, refused: str = "") -> bool:
+        """Take the helm by a command, or keep it. Return whether the command is followed. For the executor.
+
+        Args:
+            topic: the helm's.
+            refused: why the command is refused, a sentence; empty if it is not. The vehicle is neutral then.
+        """
+        now_s = elapsed_s()
+        if refused and now_s - self.state.released_s < STRAGGLES_S:
+            return False
+        with self._lock:
+            is_news = bool(refused) != bool(self.state.refused_helm)
+            if begins := self.state.steer(now_s, refused):
+                self._writer.keep(AT_HELM)  # in case the bridge is killed meanwhile
+                self._report.inform("A person is at the helm: other commands are refused.")
+            if begins or refused:
+                self._forget_commands()
+            if begins or is_news:
+                self._publish()
+        return not refused and (not self.is_held or self._refuse(topic))
+
+    def _refuse(self, topic: str) -> bool:
+        """Count a command that is not followed, and log the first one of a hold. Return False."""
         self._report.counts[REFUSED] += 1
         reason = self.state.reason(elapsed_s())  # empty at the helm: taking it was logged
         if reason and reason != self._refused_for:
@@ -202,7 +223,7 @@ class Hold:
             if self.state.end_helm(elapsed_s()):
                 self._held()
         refused, before, reason = self._report.counts[REFUSED], self._held_for, self.state.reason(elapsed_s())
-        is_ignoring = self.state.control(elapsed_s()) is InControl.HELM and refused != self._refused
+        is_ignoring = not reason and not self.state.is_free and refused != self._refused
         self._report.update_obstacle(Obstacle.HELM, {} if is_ignoring else None)
         self._held_for, self._refused = reason, refused
         self._report.update_obstacle(Obstacle.HOLD, {"reason": reason} if reason else None, is_logged=False)
@@ -210,16 +231,6 @@ class Hold:
             self._report.warn(Obstacle.HOLD.sentence(reason=reason), Obstacle.HOLD.key)
         if reason != before:
             self.changed()
-
-    def _take_helm(self) -> bool:
-        """Take the helm by a command, or keep it. Return whether the command is followed."""
-        with self._lock:
-            if self.state.steer(elapsed_s()):
-                self._writer.keep(AT_HELM)  # in case the bridge is killed meanwhile
-                self._report.inform("A person is at the helm: other commands are refused.")
-                self._forget_commands()
-                self._publish()
-            return not self.is_held
 
     def _take_wish(self, id_: str, reason: str) -> None:
         if not id_:
@@ -290,7 +301,7 @@ class Hold:
             status.since, status.is_inherited = _now(), False
         status.held, status.reason, status.problem = bool(reason), reason, self._writer.problem
         status.by_person = bool(reason) and reason not in BY_MACHINE
-        refused = f"{HELM_REFUSED}{self.refused_helm}" if self.refused_helm else ""
+        refused = f"{HELM_REFUSED}{self.state.refused_helm}" if self.state.refused_helm else ""
         status.helm = "" if reason or self.state.is_free else f"{STEERED}{refused}"
         with contextlib.suppress(*PUBLISHER_ERRORS):
             if self._published_held != status.held:
