@@ -33,6 +33,7 @@ from drone_bridge.robot_class.robot import (
     has_last_words,
     image_of,
     is_stream,
+    listens,
     maxima,
     misspelt,
     port_parameters,
@@ -44,7 +45,13 @@ from drone_bridge.robot_class.transports import Udp
 from drone_bridge.ros.commands.command_topics import TWIST_AXES, CommandTopics
 from drone_bridge.ros.commands.tilt_commands import TiltCommands, drone_parameters, read_drone
 from drone_bridge.ros.node.autostart import IncorrigibleError
-from drone_bridge.ros.node.common_parameters import common_parameters, frame_parameters, size_parameters
+from drone_bridge.ros.node.common_parameters import (
+    ALLOWED_PEERS,
+    common_parameters,
+    frame_parameters,
+    read_allowed_peers,
+    size_parameters,
+)
 from drone_bridge.ros.node.doubt_reports import report_doubts
 from drone_bridge.ros.node.limit_reports import limit_parameters
 from drone_bridge.ros.node.parameters import ParameterDeclaration, read
@@ -63,6 +70,7 @@ from drone_bridge.session.session import Actions, Session
 from drone_bridge.session.tilt_pilot import TiltPilot
 from drone_bridge.wire.addresses import address_name
 
+ROBOTS_PORT = "The robot's port."
 LOGIN = "Environment variable or file with the login, never the login itself, which every node could read."
 
 
@@ -83,8 +91,10 @@ def parameters(robot: type[Robot]) -> Sequence[ParameterDeclaration]:
     x, y, z, *about = TWIST_VARIANCES
     covariance = twist_covariance_parameter((x, y, x if "z" in robot.axes else z, *about))
     silence, timeout_s = "Timeout of telemetry, s. The bridge then reconnects.", float(robot.link_timeout_s)
+    role, meaning = ("listen", "Local port to which the robot sends.") if listens(robot) else ("connect", ROBOTS_PORT)
     return (
-        *common_parameters(first.port, "The robot's port.", roles=("connect",), silence_warning_s=timeout_s),
+        *common_parameters(first.port, meaning, roles=(role,), silence_warning_s=timeout_s),
+        *((ALLOWED_PEERS,) if listens(robot) else ()),
         *(
             ParameterDeclaration(name, number, "Local port to which the robot sends.", range=(1, 65535))
             for name, number in port_parameters(robot).items()
@@ -214,6 +224,7 @@ class RobotClassBridge(ProtocolNode):
             pose=self._pose,
             is_line=bool(self.serial_line),
             login=login,
+            allowed_peers=read_allowed_peers(self.parameters) if listens(self.robot) else None,
         )
         self._disobedience = self._session.obedience.found
         return self._session

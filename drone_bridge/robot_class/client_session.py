@@ -34,9 +34,19 @@ from drone_bridge.robot_class.greeting import AGAIN_S, ANSWERS_S, ANY_ERROR, Gre
 from drone_bridge.robot_class.heard_reports import HeardReports, OperatorParameters
 from drone_bridge.robot_class.obedience import LINKED, NO_HOLD, ON_HOLD, Obedience
 from drone_bridge.robot_class.returned import described, slow_method
-from drone_bridge.robot_class.robot import NEUTRALS, Answer, Robot, Telemetry, further_links, is_stream, reports
+from drone_bridge.robot_class.robot import (
+    NEUTRALS,
+    Answer,
+    Robot,
+    Telemetry,
+    further_links,
+    is_stream,
+    listens,
+    reports,
+)
+from drone_bridge.robot_class.senders import FirstSenders
 from drone_bridge.session.arbiter import CommandSource, Decision, Rank
-from drone_bridge.session.clients import LOST
+from drone_bridge.session.clients import LOST, REFUSED
 from drone_bridge.session.continuous_pose import ContinuousPose
 from drone_bridge.session.feedback import Feedback
 from drone_bridge.session.obstacles import Obstacle
@@ -62,6 +72,7 @@ from drone_bridge.session.session import (
 )
 from drone_bridge.session.tilt_pilot import TiltPilot
 from drone_bridge.wire import RemoteProtocolError
+from drone_bridge.wire.addresses import AllowedPeers, peer_name, same_host
 from drone_bridge.wire.counters import Counter, problems, rates
 from drone_bridge.wire.outgoing import UNENCODABLE, Secret
 
@@ -96,6 +107,7 @@ class RobotClassOperatorSession(Session):
         pose: ContinuousPose | None = None,
         is_line: bool = False,
         login: str = "",
+        allowed_peers: AllowedPeers | None = None,
     ) -> None:
         """Start without a connection.
 
@@ -111,12 +123,14 @@ class RobotClassOperatorSession(Session):
             is_line: whether the link is a serial line, which stays open: opening it resets many boards. A robot on it
                 is greeted again like one on datagrams, and rejected packets are skipped.
             login: of the description, if it has one.
+            allowed_peers: hosts that may be a robot that sends first. Default: all.
         """
         self.state, self.peer, self._parameters, self._arbiter, self._pilot = WAITING, peer, parameters, arbiter, pilot
         self.sender = ClientSender(robot, is_line=is_line, login=login)
         self.requests, self.obedience = ClientRequests(self.sender), Obedience()
         self.reports, self.never_stale = HeardReports(robot, feedback, watch, pose), robot.always_accepted
         self._greeting, self._final_left = Greeting(), FINAL_REPEATS
+        self._senders = FirstSenders(allowed_peers) if listens(robot) else None
 
     @property
     def has_peer(self) -> bool:
@@ -131,11 +145,12 @@ class RobotClassOperatorSession(Session):
         self.is_open = self.is_open if is_open is None else is_open
 
     def opened(self, now_s: float) -> Actions:
-        return [] if is_stream(self.reports.robot) else self.connected(None, now_s)
+        return [] if is_stream(self.reports.robot) or self._senders else self.connected(None, now_s)
 
     def connected(self, peer: Any, now_s: float) -> Actions:
-        began, self.peer = list[Note](), self.peer if peer is None else str(peer)
-        if self.state == WAITING:  # answers are lost with a link
+        before, began = self.peer, list[Note]()
+        self.peer = before if peer is None else peer_name(peer) if self._senders else str(peer)
+        if self.state == WAITING or self.peer != before:  # answers are lost with a link
             self.requests, begins = ClientRequests(self.sender), "Connected" if peer else "Sending"
             began = [Note(CONNECTIONS, f"{begins} to {self.peer}.", is_expected=True)]
         self.sender.connect(peer)
@@ -152,6 +167,12 @@ class RobotClassOperatorSession(Session):
     def receive(self, data: bytes | str, source: Any, now_s: float) -> Actions:
         assert isinstance(data, bytes)
         actions = list[Action]()
+        if self._senders and self.state != CLOSED:
+            if refusal := self._senders.refusal(data, source, self.sender.end, now_s):
+                return [Note(REFUSED, refusal, is_ongoing=True)]
+            if self.state == WAITING or not same_host(source, self.sender.to):
+                actions += self.connected(source, now_s)
+            self.sender.to = source  # some send each datagram from a socket of its own
         end, self.is_heard = self.sender.end, True
         is_first_link = source not in further_links(self.reports.robot)
         end.receive_data(data, "" if is_first_link else source)

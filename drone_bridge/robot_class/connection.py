@@ -17,6 +17,7 @@ from typing import Any
 
 from drone_bridge.kind import Sent, Side
 from drone_bridge.motion.body_velocity import BodyVelocity
+from drone_bridge.motion.tilted_drone import Shares
 from drone_bridge.robot_class.returned import described
 from drone_bridge.robot_class.robot import (
     DECODE_ERRORS,
@@ -53,6 +54,8 @@ from drone_bridge.wire.events import EventQueue
 FIRST_BYTES = 8
 #: Number of bytes of a rejected packet that are shown.
 SHOWN_BYTES = 60
+#: Largest share of yaw by which a drone that holds its place corrects its heading.
+HOLDING_YAW = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,13 +256,21 @@ def packets(framing: Framing, data: bytes) -> Iterator[bytes]:
 
 
 def commands(robot: type[Robot]) -> Callable[[bytes], Iterator[bool]]:
-    """Return a reader of a client's commands, which yields for each whether it is neutral."""
+    """Return a reader of a client's commands, which yields for each whether it is neutral.
+
+    A drone that does not hover by itself tilts to hold its place, so its neutral commands only turn little.
+    """
     end = RobotClassConnection(robot, Side.VEHICLE)
+
+    def is_neutral(command: Command) -> bool:
+        if isinstance(command, Shares) and not robot.hovers:
+            return abs(command.yaw) <= HOLDING_YAW
+        return command in NEUTRALS
 
     def read(data: bytes) -> Iterator[bool]:
         end.receive_data(data)
         for packet in end.events():
-            yield from (each in NEUTRALS for each in getattr(packet, "meaning", ()) if isinstance(each, Command))
+            yield from (is_neutral(each) for each in getattr(packet, "meaning", ()) if isinstance(each, Command))
 
     return read
 

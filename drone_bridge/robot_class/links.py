@@ -16,7 +16,7 @@ from drone_bridge.net.serial_line import SerialLine
 from drone_bridge.net.tcp_connection import StreamOptions
 from drone_bridge.net.tcp_peer import TcpPeer
 from drone_bridge.net.tcp_port import TcpPort
-from drone_bridge.robot_class.robot import Robot, first_link, further_links, is_stream
+from drone_bridge.robot_class.robot import Robot, first_link, further_links, is_stream, listens
 from drone_bridge.robot_class.transports import Udp
 from drone_bridge.wire.addresses import same_host
 
@@ -139,6 +139,8 @@ def client_link(
             raise ValueError(f"host is {host}: serial, which is {serial}, must then be empty (robot_serial:=).")
         assert not isinstance(first, Udp)  # none is offered with datagrams
         return SerialLine(serial, baud or first.baud, on_failure, **options)
+    if listens(robot):
+        return DatagramPort(host, port, wire_log)
     make = UdpRobot if isinstance(first, Udp) else partial(TcpRobot, options=STREAM_TO_ROBOT)
     return make(host, port, on_failure, ports=ports, **options)
 

@@ -22,15 +22,17 @@ class Parts:
         """`robot` is the description, a subclass of Robot."""
         self._robot = robot
 
-    def kind(self, port: int, ours: Mapping[str, int], *, is_stream: bool, has_robots_end: bool) -> ProtocolKind:
-        """Return the KIND, given the robot's port and those of its client, by name, which are parameters.
+    def kind(
+        self, port: int, ours: Mapping[str, int], *, is_stream: bool, has_robots_end: bool, sends_first: bool
+    ) -> ProtocolKind:
+        """Return the KIND, given the first port and those of its client, by name, which are parameters.
 
         A robot without the robot's end has only a bridge and an operator.
         """
         robot, at = self._robot, f"{self._robot.__module__}:{self._robot.__qualname__}.parts"
         agreed = {name: name.replace("_", "-") for name in ("host", "port", *ours)}
         ports = (
-            Port("port", port, Side.VEHICLE),
+            Port("port", port, Side.OPERATOR if sends_first else Side.VEHICLE),
             *(Port(name, number, Side.OPERATOR) for name, number in ours.items()),
         )
         at_once = {"in-the-air": True} if "takeoff" in robot.requests else {}

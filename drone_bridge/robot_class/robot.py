@@ -184,6 +184,8 @@ class Robot:
     """Topics that its reports fill: of STANDARD_TOPICS, and its own as "name: package/Type". A mapping has the types by
     name; those of standard ones are empty. `Telemetry.extra` has the messages of its own topics. With none, it is moved
     without a report."""
+    latched: ClassVar[tuple[str, ...]] = ()
+    """Its own topics that are states: published when they change, also to late subscribers."""
     absolute_pose: ClassVar[bool] = False
     """Whether its pose is one on a map. Otherwise it may begin again at 0 with the robot, and `odom` then goes on from
     the last one."""
@@ -322,9 +324,14 @@ class Robot:
         stops = {cls.stop, *(each.stop for each in cls.all_requests.values())} - {b""}
         ends_motion = {name for name, each in cls.all_requests.items() if each.packet in stops}
         cls.always_accepted = frozenset(ENDS_FLIGHT) | ends_motion
-        cls.parts, has_robots_end = Parts(cls), cls.decode_command is not Robot.decode_command
+        cls.parts, sends_first = Parts(cls), listens(cls)
+        has_robots_end = cls.decode_command is not Robot.decode_command and not sends_first
         cls.KIND = cls.parts.kind(
-            first_link(cls).port, port_parameters(cls), is_stream=is_stream(cls), has_robots_end=has_robots_end
+            first_link(cls).port,
+            port_parameters(cls),
+            is_stream=is_stream(cls),
+            has_robots_end=has_robots_end,
+            sends_first=sends_first,
         )
 
 
@@ -340,16 +347,15 @@ def _links(robot: type[Robot]) -> dict[str, Link]:
     links: dict[str, Link] = {name: link for name in names if isinstance(link := getattr(robot, name), Link)}
     _refuse(not links, "it has no link, such as control = Udp(8889) or Tcp(7700, Delimited(b'\\n')).")
     (name, first), *others = links.items()
-    ours = isinstance(first, Udp) and first.listen
-    _refuse(ours, f"{name} listens, but the first link carries commands to a port of the robot.")
     unframed = not (isinstance(first, Udp) or first.framing)
     _refuse(unframed, f"{name} is a stream, so it needs a framing, such as Delimited(b'\\n').")
     is_port = isinstance(first.port, int) and 0 < first.port < 65536
     _refuse(not is_port, f"{name} has port {first.port!r}, and ports are 1 to 65535, or use Serial().")
     ports = [robot.camera.link.port] if robot.camera and robot.camera.link else []
+    is_one = isinstance(first, Serial) or (isinstance(first, Udp) and first.listen)
     for name, link in others:
-        is_allowed = isinstance(link, Udp) and link.listen and not isinstance(first, Serial)
-        _refuse(not is_allowed, f"{name} must be Udp(port, listen=True), and the first link Udp or Tcp.")
+        is_allowed = isinstance(link, Udp) and link.listen and not is_one
+        _refuse(not is_allowed, f"{name} must be Udp(port, listen=True), and the first link Udp(port) or Tcp.")
         _refuse(link.port in ports, f"{name} and another link listen on one port: {link.port}.")
         ports.append(link.port)
     for framing in (each for link in links.values() for each in (link.framing, link.commands)):
@@ -397,7 +403,9 @@ def _check(robot: type[Robot]) -> None:
     for name, (low, high) in RANGES.items():
         is_right = (value := getattr(robot, name)) is None or (is_number(value) and low <= value <= high)
         _refuse(not is_right, f"{name} is {value!r}, and must be from {low:g} to {high:g}.")
-    _refuse(isinstance(robot.keeps, str), f"keeps is the text {robot.keeps!r}, and must be a tuple such as ('x', 'y').")
+    for name in ("keeps", "latched"):
+        text = getattr(robot, name)
+        _refuse(isinstance(text, str), f"{name} is the text {text!r}, and must be a tuple such as ('x', 'y').")
     lidar = robot.lidar
     _refuse(("scan" in robot.standard_topics) != bool(lidar), "topics must have scan if it has a lidar, and only then.")
     is_right = not lidar or (0 <= lidar.range_min < lidar.range_max and min(lidar.rays, lidar.scan_s) > 0)
@@ -406,8 +414,8 @@ def _check(robot: type[Robot]) -> None:
         is_known, link = camera.encoding in ("rgb8", "jpeg", "h264"), camera.link
         _refuse(not is_known, f"camera has encoding {camera.encoding!r}, and may have rgb8, jpeg or h264.")
         _refuse((camera.encoding == "h264") != bool(link), "camera must have a link if it has h264, and only then.")
-        is_wrong = link and not (link.listen and isinstance(first_link(robot), Udp))
-        _refuse(is_wrong, "camera.link must be Udp(port, listen=True), beside a first link that is Udp.")
+        is_wrong = link and not (link.listen and isinstance(first_link(robot), Udp) and not listens(robot))
+        _refuse(is_wrong, "camera.link must be Udp(port, listen=True), beside a first link that is Udp(port).")
         is_wrong = link and not (camera.ask and min(camera.width, camera.height, *camera.focal) > 0)
         _refuse(is_wrong, "camera with h264 must have ask, width, height, focal and center.")
 
@@ -423,7 +431,12 @@ def _misnamed(robot: type[Robot]) -> Iterator[tuple[str, str]]:
 
 
 def misspelt(robot: type[Robot]) -> Iterator[str]:
-    """Yield a sentence for each attribute of a class whose name is one edit from one that it omits, as `max_speed`."""
+    """Yield a sentence for each attribute of a class whose name is one edit from one that it omits, as `max_speed`.
+
+    And for what is `latched`, but none of its own topics.
+    """
+    for name in sorted({*robot.latched} - {*robot.own_topics}):
+        yield f"{robot.__name__}.latched has {name!r}, which is none of its own topics."
     own = {name for each in robot.__mro__[: robot.__mro__.index(Robot)] for name in vars(each)}
     omitted = [name for name in vars(Robot) if not name.startswith("_") and name not in own]
     for name in sorted(own - set(dir(Robot)) - set(robot.links)):
@@ -570,6 +583,11 @@ def first_link(robot: type[Robot]) -> Link:
 def is_stream(robot: type[Robot]) -> bool:
     """Return whether the first link is a stream."""
     return not isinstance(first_link(robot), Udp)
+
+
+def listens(robot: type[Robot]) -> bool:
+    """Return whether the robot sends first, to a port of ours, and gets its commands where that came from."""
+    return isinstance(link := first_link(robot), Udp) and link.listen
 
 
 def reports(robot: type[Robot]) -> bool:

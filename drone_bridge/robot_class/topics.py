@@ -244,7 +244,7 @@ def _levelled(fields: dict[str, Any]) -> dict[str, Any]:
     return fields
 
 
-def _own(name: str, type_name: str) -> Topic:
+def _own(name: str, type_name: str, *, is_latched: bool = False) -> Topic:
     """Return the row of an own topic. Raises ImportError and AttributeError if its type is not installed."""
     package, _, message_type = type_name.partition("/")
 
@@ -259,7 +259,7 @@ def _own(name: str, type_name: str) -> Topic:
         return {name: message}
 
     kind = getattr(importlib.import_module(f"{package}.msg"), message_type)
-    return Topic(name, kind, StatePacket, make, take, meaning="its own")
+    return (state_topic if is_latched else Topic)(name, kind, StatePacket, make, take, meaning="its own")
 
 
 _T = RobotClassTranslation
@@ -298,7 +298,8 @@ def make_rows(robot: type[Robot]) -> tuple[Topic, ...]:
     standard = [_STANDARD[name] for name in robot.standard_topics]
     if "odom" in robot.standard_topics:
         standard.append(_TF)
-    return (*standard, *_IMAGES[image_of(robot)], *(_own(*each) for each in robot.own_topics.items()))
+    own = (_own(name, kind, is_latched=name in robot.latched) for name, kind in robot.own_topics.items())
+    return (*standard, *_IMAGES[image_of(robot)], *own)
 
 
 class UnsentTopics:

@@ -91,7 +91,10 @@ class Udp:
     commands: Framing | None = None
     """Framing of the packets to the robot, if it is another one."""
     listen: bool = False
-    """Whether the robot sends to this port of ours by itself. Robots are told apart by their address."""
+    """Whether the robot sends to this port of ours by itself. Robots are told apart by their address.
+
+    If the first link does, the bridge waits for the robot, and sends commands to the socket from which it sends. Only a
+    bridge and an operator exist for such a robot."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,10 +48,10 @@ def test_unusable_messages_are_refused_with_a_sentence(sentence):
         read_measured(messages, landed=False)
 
 
-@pytest.mark.parametrize("is_levelled", [True, False])
-def test_measurements_are_in_axes_that_tilt_with_the_drone_or_do_not(is_levelled):
+@pytest.mark.parametrize("frame", ["base_stabilized", "base_footprint", "base_link"])
+def test_measurements_are_in_axes_that_tilt_with_the_drone_or_do_not(frame):
     """The pad is 3 m below and 1 m north of a drone that looks north and has its nose down."""
-    pitch = 0.3
+    pitch, is_levelled = 0.3, frame != "base_link"
     imu = Imu()
     set_quaternion(imu.orientation, quaternion_from_euler(0.0, pitch, math.pi / 2))
     north, down = 1.0, 3.0
@@ -68,7 +68,7 @@ def test_measurements_are_in_axes_that_tilt_with_the_drone_or_do_not(is_levelled
     linear.x, linear.z = north, -down
     imu.header.frame_id = "d1/base_link"
     for topic in ("velocity", "landing_pad"):
-        messages[topic].header.frame_id = "d1/base_stabilized" if is_levelled else "d1/base_link"
+        messages[topic].header.frame_id = f"d1/{frame}"
     measured = read_measured(messages, landed=False)
     assert measured.sighting.offset == pytest.approx((0.0, 1.0, -3.0))
     assert measured.velocity == pytest.approx((0.0, 1.0, -3.0))

@@ -306,6 +306,12 @@ def test_an_attribute_one_edit_from_a_known_one_is_named(name, known):
     assert found == [f"Mine.{name} is not used. Name it {known}, or _{name} if it is your own."] * bool(known)
 
 
+def test_a_latched_topic_that_is_none_of_its_own_is_named():
+    assert [*misspelt(type("Mine", (Meter,), {"name": "mine", "latched": ("neer", "near")}))] == [
+        "Mine.latched has 'neer', which is none of its own topics."
+    ]
+
+
 def test_an_attribute_beside_the_known_one_and_one_of_another_kind_are_its_own():
     mine = {"rate": 10.0, "gate": 1, "max_speeds": {"x": 1.0}, "_max_speed": 1, "names": "own"}
     assert [*misspelt(type("Mine", (Meter,), {"name": "mine", **mine}))] == []

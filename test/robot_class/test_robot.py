@@ -96,7 +96,12 @@ def described(**attributes):
         ("must have a link", {"camera": Camera("h264")}),
         ("camera.link must be", {"camera": Camera("h264", REPORTS, b"on", b"", 4, 3, (1.0, 1.0))}),
         ("it has no link", {"control": None}),
-        ("control listens", {"control": REPORTS}),
+        ("other must be Udp", {"control": REPORTS, "other": Udp(3, listen=True)}),
+        (
+            "camera.link must be",
+            {"control": REPORTS, "camera": Camera("h264", Udp(3, listen=True), b"on", b"", 4, 3, (1.0, 1.0))},
+        ),
+        ("latched is the text 'landed'", {"latched": "landed"}),
         ("control is a stream", {"control": Tcp(1)}),
         ("control has port 0", {"control": Udp(0)}),
         ("control has port '7700'", {"control": Tcp("7700", Delimited(b"\n"))}),

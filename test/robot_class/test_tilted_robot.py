@@ -144,5 +144,11 @@ def test_the_robots_end_has_shares():
     assert Publish(Shares()) in server.tick(11.0)
 
 
+@pytest.mark.parametrize("robot", [Kestrel, Kite])
+def test_tilt_without_a_turn_is_neutral_only_for_a_drone_that_does_not_hover(robot):
+    read, tilted = commands(robot), b"steer 0.1 0.5 -0.5 "
+    assert [*read(tilted + b"0.05"), *read(tilted + b"0.2"), *read(NEUTRAL)] == [not robot.hovers, False, True]
+
+
 def test_a_drone_has_all_axes():
     assert (Kestrel.model, Kestrel.axes) == ("drone", ("x", "y", "z", "yaw"))

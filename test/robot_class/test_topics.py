@@ -14,6 +14,7 @@ from drone_bridge.robot_class import BodyVelocity, Camera, Packets, Picture, Rob
 from drone_bridge.robot_class.connection import StatePacket, conversation
 from drone_bridge.robot_class.robot import image_of
 from drone_bridge.robot_class.topics import RAW, RobotClassTranslation, assemble, make_rows, make_table
+from drone_bridge.ros.qos import latched
 from drone_bridge.ros.topics.covariances import UNKNOWN_VARIANCE
 from drone_bridge.ros.topics.frames import DroneFrameNames
 from drone_bridge.ros.topics.jpeg_images import encoded
@@ -132,6 +133,13 @@ def test_own_topics_get_stamp_and_frame():
     assert messages["heard"].header.frame_id == "own/base_link"
     assert messages["heard"].header.stamp == STAMP
     assert hop(RawCamera, messages).extra["heard"] == messages["heard"]
+
+
+def test_latched_own_topics_are_states():
+    states = type("States", (RawCamera,), {"name": "states", "latched": ("heard",)})
+    for robot in (RawCamera, states):
+        (row,) = (each for each in make_rows(robot) if each.name == "heard")
+        assert (row.only_changes, row.qos is latched) == (robot is states, robot is states)
 
 
 def test_unreported_values_are_not_published():

@@ -22,6 +22,8 @@ IMU, LANDING_PAD = "imu/data", "landing_pad"
 IMAGE, CAMERA_INFO = "camera/image_raw", "camera/camera_info"
 #: Frame, without its prefix, of measurements along axes that do not tilt with the drone.
 LEVEL_FRAME = "base_stabilized"
+#: Frames whose axes share the body's heading and stay level.
+LEVEL_FRAMES = LEVEL_FRAME, "base_footprint"
 
 
 def sighting_in(detector: MarkerDetector, image: Image, pinhole: Pinhole, imu: Imu) -> PadSighting | None:
@@ -62,10 +64,11 @@ def axes(imu: Imu, topic: str, frame_id: str) -> Matrix:
     """Return the rotation from the axes of a topic's frame to world axes. Raises ValueError with a sentence."""
     if frame_id == imu.header.frame_id:
         return attitude(imu)
-    if frame_id.rpartition("/")[2] == LEVEL_FRAME:
+    if frame_id.rpartition("/")[2] in LEVEL_FRAMES:
         return heading(imu)
     raise ValueError(
-        f"{topic} is in the frame {frame_id!r} but must be in {LEVEL_FRAME!r} or, as {IMU}, in {imu.header.frame_id!r}."
+        f"{topic} is in the frame {frame_id!r} but must be in {' or '.join(LEVEL_FRAMES)}, or, as {IMU}, in "
+        f"{imu.header.frame_id!r}."
     )
 
 
