@@ -3,11 +3,13 @@
 
 from random import Random
 
+import pytest
 from last_words import each_conversation, rest_of, sent_by_end, words_of
 from session_talk import published, sent
-from test_driver_session import BACK, FORWARD, ROBOT, Talk
+from test_driver_session import BACK, DRIVE, FORWARD, LAMP, ROBOT, Talk
 
-from drone_bridge.robot.codec import STOPPED, LogMessage
+from drone_bridge.motion.body_velocity import STILL
+from drone_bridge.robot.codec import STOPPED, KeepAlive, LogMessage, SubsystemBound, UnbindSubsystem
 from drone_bridge.session.session import Send
 
 
@@ -26,7 +28,7 @@ def test_last_words_are_what_end_sends(seed):
     talk = driven()
     actions = []
     for _ in range(chance.randrange(20)):
-        talk.is_answering = chance.random() < 0.6
+        talk.is_answering = chance.random() < 0.3
         actions += talk.command(chance.choice((FORWARD, BACK, STOPPED)))
         actions += talk.run(chance.uniform(0.0, 0.2))
     words, rest = words_of(talk.session), rest_of(actions)
@@ -35,6 +37,52 @@ def test_last_words_are_what_end_sends(seed):
         assert rest + b"".join(words) == ended
     else:
         assert talk.speeds()[-1] == STOPPED
+
+
+def slow():
+    """Return a talk in the middle of a slow keep-alive, and the rest of that."""
+    talk = driven()
+    talk.is_answering, rest = False, b""
+    while not rest:
+        rest = rest_of([*talk.command(FORWARD), *talk.run(0.005)])
+    return talk, rest
+
+
+def test_a_stop_in_a_stall_completes_a_slow_keep_alive():
+    talk, rest = slow()
+    talk.wire.receive_data(rest + b"".join(talk.session.last_words().neutral))
+    talk.now_s += 2.0
+    talk.take([*talk.session.neutral_sent(talk.now_s), *talk.session.resume(talk.now_s)])
+    talk.is_answering = True
+    talk.run(0.5)
+    assert talk.speeds()[-1] == STOPPED
+    talk.command(FORWARD)
+    talk.run(0.1)
+    assert talk.speeds()[-1] == FORWARD
+
+
+@pytest.mark.parametrize("is_bound", [True, False])
+def test_the_end_completes_a_slow_keep_alive(is_bound):
+    talk, _ = slow()
+    if not is_bound:
+        talk.say(SubsystemBound(DRIVE, "bob"), SubsystemBound(LAMP, "bob"))
+    while not rest_of(talk.run(0.005)):
+        pass
+    talk.take(talk.session.end(talk.now_s))
+    assert not talk.wire.inside_message
+    assert isinstance(talk.heard[-1], UnbindSubsystem if is_bound else KeepAlive)
+
+
+def test_odometry_ends_with_the_stop_in_a_stall():
+    talk = driven()
+    talk.run(0.1)
+    began_s = talk.now_s
+    before = talk.measurements[-1].position[0]
+    talk.now_s += 3.3
+    talk.take([*talk.session.neutral_sent(began_s + 0.7), *talk.session.resume(talk.now_s)])
+    talk.run(0.2)
+    assert talk.measurements[-1].velocity == STILL
+    assert talk.measurements[-1].position[0] - before == pytest.approx(0.7 * FORWARD.left, abs=0.1 * FORWARD.left)
 
 
 def test_a_robot_that_is_stopped_during_a_stall_needs_no_last_words():

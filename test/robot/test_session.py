@@ -55,7 +55,7 @@ class Scene:
 
     def sent(self):
         sent = []
-        self.session.flush(sent.append, self.now_s)
+        self.session.flush(lambda packet, now_s, is_slow: sent.append(packet), self.now_s)
         return sent
 
     def keep_alive(self):

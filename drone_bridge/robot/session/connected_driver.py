@@ -2,9 +2,8 @@
 """ConnectedDriver: a driver's packets on one connection, from registration on. No sockets, no clock."""
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from drone_bridge.parameter_fields import parameter
 from drone_bridge.robot import codec
@@ -25,6 +24,12 @@ class KeepAliveRoundTrip(NamedTuple):
     """Round trip of a keep-alive, s."""
 
     duration_s: float
+
+
+class SendPacket(Protocol):
+    """Function that sends a packet; see `PacketSender.send`."""
+
+    def __call__(self, packet: codec.FromDriver, now_s: float, /, *, is_slow: bool) -> None: ...
 
 
 class SilentRobotError(Exception):
@@ -100,10 +105,10 @@ class ConnectedDriver:
             self.outbox.append(self.keep_alives.make(now_s, clock_ms))
         self.bindings.tick(now_s)
 
-    def flush(self, send: Callable[[codec.FromDriver], None], now_s: float) -> None:
+    def flush(self, send: SendPacket, now_s: float) -> None:
         """Send the packets in `outbox`. A stop is followed by a keep-alive, whose answer acknowledges it."""
         for packet in self.outbox:
-            send(packet)
+            send(packet, now_s, is_slow=isinstance(packet, codec.KeepAlive) and self.keep_alives.are_late(now_s))
             if isinstance(packet, codec.SkidSteerUpdate):
                 is_stop = (packet.left, packet.right) == STOPPED
                 self._stopped_s = now_s if is_stop else None

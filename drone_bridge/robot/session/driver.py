@@ -6,7 +6,8 @@
 | WAITING | nothing | CONNECTED, on a connection |
 | CONNECTED | registration, a query, binds of the desired subsystems; again each second while one is missing | |
 | | a stop after a grant; changes of speed, at `max_update_rate`; a stop, at once | |
-| | a keep-alive every 0.1 s, and after a stop, which counts once that one is answered | |
+| | a keep-alive every 0.1 s, and after a stop, which counts once that one is answered; byte by byte, while none of \
+the last 0.5 s is answered | |
 | | only a stop, while no keep-alive of the last second is answered, or the robot reports safe mode | |
 | | a stop, and unbinds, if the robot can be reached | WAITING, when the robot disconnects, sends undecodable data, \
 or has answered no keep-alive for `link_timeout` |
@@ -17,7 +18,7 @@ The arbiter decides the velocity. Desired subsystems are kept across connections
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple, NoReturn
 
@@ -27,6 +28,7 @@ from drone_bridge.robot.session.bindings import NOT_LISTED
 from drone_bridge.robot.session.commanded_motion import CommandedMotion
 from drone_bridge.robot.session.connected_driver import ConnectedDriver, DriverParameters, SilentRobotError
 from drone_bridge.robot.session.desired import DesiredSubsystems
+from drone_bridge.robot.session.packet_sender import PacketSender
 from drone_bridge.robot.units import SkidSteer
 from drone_bridge.session.arbiter import CommandSource
 from drone_bridge.session.clients import LOST
@@ -43,9 +45,7 @@ from drone_bridge.session.session import (
     Outcome,
     Publish,
     Request,
-    Send,
     Session,
-    encode,
     sends_first,
 )
 from drone_bridge.wire.counters import RateCounter
@@ -115,9 +115,8 @@ class DriverSession(Session):
         self._make_driver = partial(ConnectedDriver, driver_name, desired, parameters, self._out)
         self._parameters, self._arbiter, self._wall_ms = parameters, arbiter, wall_ms
         self._skid_steer, self._feedback, self._odometry = skid_steer, feedback, CommandedMotion(skid_steer)
-        self._peer: Any = None
         self._driver: ConnectedDriver | None = None
-        self._connection = codec.DriverConnection()
+        self._sender = PacketSender(None, self._out)
         self._lists = Lists()  # as last published
         self._problems: dict[str, Problem] = {}
 
@@ -125,11 +124,11 @@ class DriverSession(Session):
 
     def connected(self, peer: Any, now_s: float) -> Actions:
         """Register, and query the lists."""
-        self._peer = peer
         self.state, self.peer, self.is_open, self.is_proven = CONNECTED, str(peer), True, False
         self.since_s = now_s
         self._arbiter.forget()
-        self._connection, self._driver, self._lists = codec.DriverConnection(), self._make_driver(now_s), Lists()
+        self._sender = PacketSender(peer, self._out)
+        self._driver, self._lists = self._make_driver(now_s), Lists()
         self._odometry.begin(now_s)
         self._out.append(Note(CONNECTIONS, f"Connected to {peer}.", is_expected=True))
         return self._turn(now_s)
@@ -139,9 +138,9 @@ class DriverSession(Session):
         assert isinstance(data, bytes)
         if not (driver := self._driver):
             return []
-        self._connection.receive_data(data)
+        self._sender.connection.receive_data(data)
         try:
-            while (packet := self._connection.next_event()) is not codec.NEED_DATA:
+            while (packet := self._sender.connection.next_event()) is not codec.NEED_DATA:
                 assert not isinstance(packet, codec.ConnectionClosed)
                 self._out.append(Note(PACKETS))
                 driver.handle(packet, now_s)
@@ -154,8 +153,8 @@ class DriverSession(Session):
         if not self._driver:
             return []
         try:
-            self._connection.receive_eof()
-            self._connection.next_event()
+            self._sender.connection.receive_eof()
+            self._sender.connection.next_event()
         except RemoteProtocolError as error:
             return self._refused(error, now_s, is_gone=True)
         sentence = self._driver.bindings.closing_sentence or sentence
@@ -187,13 +186,15 @@ class DriverSession(Session):
         """Stop the robot. At the end, unbind all subsystems, too: robotd keeps the motors of a driver that has left."""
         if not (driver := self._driver) or not driver.is_driven:
             return None
-        stops, unbinds = (codec.in_pieces(map(self._connection.send, each)) for each in driver.bindings.releases())
-        return LastWords(tuple(stops), tuple(unbinds), self._peer)
+        stops, unbinds = map(self._sender.pieces, driver.bindings.releases())
+        return LastWords(stops, unbinds, self._sender.peer)
 
     def neutral_sent(self, now_s: float) -> Actions:
-        """Record that the robot was stopped."""
+        """Record that the robot was stopped at this time, after the rest of a slow packet."""
         if self._driver:
+            self._sender.was_completed()
             self._driver.was_stopped(now_s)
+            self._odometry.move(STOPPED, now_s)
         return []
 
     # Requests.
@@ -242,7 +243,8 @@ class DriverSession(Session):
                 return self._ended(str(silence), now_s)
             decision = self._arbiter.decide(now_s)
             driver.drive(self._skid_steer.speeds(decision.command) if decision.command else STOPPED, now_s)
-            driver.flush(self._send, now_s)
+            driver.flush(self._sender.send, now_s)
+            self._sender.tick(now_s)
             self.received_s = driver.received_s
             self.is_proven = self.is_proven or driver.bindings.is_settled
             self._update_problems(driver, now_s)
@@ -250,7 +252,7 @@ class DriverSession(Session):
             if (measured := self._odometry.move(driver.moving, now_s)) and self._feedback:
                 self._feedback.measured(measured, now_s)
                 self._out.append(Publish(measured))
-            self.due_s = min(driver.due_s, self._odometry.due_s)
+            self.due_s = min(driver.due_s, self._sender.due_s, self._odometry.due_s)
             if decision.command is not None and decision.arrived_s is not None:
                 self.due_s = min(self.due_s, decision.arrived_s + self._parameters.command_timeout + _AFTER_S)
         return self._done()
@@ -260,14 +262,6 @@ class DriverSession(Session):
         actions = sends_first(self._out)
         self._out.clear()
         return actions
-
-    def _send(self, packet: codec.FromDriver) -> None:
-        """Send a packet in pieces. An unencodable one falls back to zero speeds, or to nothing."""
-        neutral = replace(packet, left=0, right=0) if isinstance(packet, codec.SkidSteerUpdate) else None
-        data = encode(self._connection.send, packet, neutral, self._out) or b""
-        for piece in codec.in_pieces([data]):
-            data = data[len(piece) :]
-            self._out.append(Send(piece, self._peer, "unsent_packets", rest=data))
 
     def _refused(self, error: RemoteProtocolError, now_s: float, *, is_gone: bool = False) -> Actions:
         sentence = f"{error} The connection is closed: its data can't be trusted."
@@ -281,9 +275,10 @@ class DriverSession(Session):
         self._odometry.end(now_s)
         packets = driver.bindings.end(reason)
         if not is_gone:
+            self._sender.complete()
             for packet in packets:
-                self._send(packet)
-            self._out.append(Close(self._peer))
+                self._sender.send(packet, now_s)
+            self._out.append(Close(self._sender.peer))
         self._publish_lists(driver)
         for name in tuple(self._problems):
             self._note(name, None)

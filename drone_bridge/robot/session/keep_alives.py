@@ -10,6 +10,8 @@ from drone_bridge.robot import codec
 KEEP_ALIVE_PERIOD_S = 0.1  # like the protocol's own driver
 #: Age of the newest answered keep-alive from which the robot is stopped. robotd stops by itself for one of 2 s.
 ANSWER_TIMEOUT_S = 1.0
+#: Age of the newest answered keep-alive from which further ones are sent slowly, see PacketSender.
+LATE_S = 0.5
 #: Safe mode ends after this time without a report: robotd reports each late keep-alive.
 SAFE_MODE_LASTS_S = 1.5
 #: robotd's log line, which it also sends to drivers: time, subsystem and event.
@@ -45,6 +47,10 @@ class KeepAlives:
     def resume(self, now_s: float) -> None:
         """Send the next one at once, and restart the judgement after a stall of this process."""
         self.due_s = self.answered_s = now_s
+
+    def are_late(self, now_s: float) -> bool:
+        """Return whether answers are late: packets may have accumulated at the robot."""
+        return now_s - self.answered_s > LATE_S
 
     def note_log(self, text: str, subsystems: set[str], now_s: float) -> None:
         """Record that the robot has stopped the motors of one of these subsystems, from its log."""
