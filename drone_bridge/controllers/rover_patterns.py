@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from drone_bridge.motion.body_velocity import STILL, BodyVelocity
 from drone_bridge.motion.planar_pose import PlanarPose
-from drone_bridge.motion.report_gaps import ReportGaps
+from drone_bridge.motion.report_gaps import SHORT_GAP_S, ReportGaps
 
 RANDOM_PERIOD_S = 3.0  # after which a new target is drawn
 TURN_GAIN_PER_S = 2.0  # rad/s per rad of heading error
@@ -144,6 +144,6 @@ class PoseEstimate:
         self.pose = odometry.seen_from(self._origin)
 
     def commanded(self, seconds: float, velocity: BodyVelocity, now_s: float) -> None:
-        """Advance by a commanded velocity. Ignored while odometry is available."""
+        """Advance by a command, which bridges follow for SHORT_GAP_S. Ignored while odometry is available."""
         if not self.follows_odometry(now_s):
-            self.pose = self.pose.moved(seconds, velocity.forward, velocity.turn)
+            self.pose = self.pose.moved(min(seconds, SHORT_GAP_S), velocity.forward, velocity.turn)

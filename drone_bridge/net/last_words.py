@@ -122,11 +122,12 @@ class LastWordsKeeper:
         queue = self._outlet.queue if self._outlet else None
         self._memory[BUSY] = rest is not None and (bool(rest) or (queue is not None and queue.begun is not None))
 
-    def was_written(self) -> bool:
-        """Return whether the neutral command was sent since the last call. Wait until the child has finished.
+    def was_written(self) -> float | None:
+        """Return when the neutral command was sent since the last call, s; None if it was not.
 
-        The stream continues behind what the child has written to it.
+        Waits until the child has finished. The stream continues behind what the child has written to it.
         """
+        (due_ns,) = _NUMBER.unpack_from(self._memory, DEADLINE)
         self.moved_on()
         end_s = time.monotonic() + RELEASE_S
         while self._memory[SPEAKING] and time.monotonic() < end_s:
@@ -135,7 +136,7 @@ class LastWordsKeeper:
         if self._written != wrote and self._outlet and self._outlet.queue is not None:
             self._outlet.queue.written_by_child(self._written - wrote)
         before, (self._said,) = self._said, _NUMBER.unpack_from(self._memory, SAID)
-        return self._said != before
+        return due_ns / 1e9 if self._said != before else None
 
     def release(self) -> None:
         """Disarm, and make the child close its copy of the file. Waits for that, for RELEASE_S at most."""

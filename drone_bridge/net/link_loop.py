@@ -408,9 +408,9 @@ class LinkLoop:
 
     def _count_words(self, now_s: float) -> None:
         """Record last words that were sent in a stall, once."""
-        if self._keeper and self._keeper.was_written():
+        if self._keeper and (sent_at := self._keeper.was_written()) is not None:
             self._notes.put(Note(LAST_WORDS, SAID))
-            self._act(self.session.neutral_sent(now_s), now_s)
+            self._act(self.session.neutral_sent(min(sent_at, now_s)), now_s)
 
     def _drain(self) -> int:
         """Drop waiting datagrams, and return their number. Streams keep their bytes."""

@@ -290,7 +290,7 @@ class Session(ABC):
     def neutral_sent(self, now_s: float) -> Actions:
         """Record that `neutral` of the last words, and the rest of a Send, were sent while this process was stalled.
 
-        `resume` follows.
+        `now_s` is a time in the stall: a motion that was commanded before has ended then. `resume` follows.
         """
         return []
 

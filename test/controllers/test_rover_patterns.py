@@ -82,19 +82,21 @@ poses = st.builds(PlanarPose, *[st.floats(-100, 100)] * 2, st.floats(-3, 3))
 
 def test_without_odometry_the_rover_is_where_it_was_told_to_go():
     estimate = PoseEstimate()
-    estimate.commanded(2.0, BodyVelocity(0.5), now_s=100.0)
+    estimate.commanded(0.4, BodyVelocity(2.5), now_s=100.0)
     assert estimate.pose == PlanarPose(1.0, 0.0, 0.0)
+    estimate.commanded(10.0, BodyVelocity(0.4), now_s=110.0)  # a stall: the bridge has stopped the rover meanwhile
+    assert estimate.pose == PlanarPose(1.2, 0.0, 0.0)
 
 
 def test_odometry_restarts_at_the_rovers_pose_when_it_comes_back():
     estimate = PoseEstimate()
-    estimate.commanded(2.0, BodyVelocity(0.5), now_s=0.0)
+    estimate.commanded(0.4, BodyVelocity(2.5), now_s=0.0)
     estimate.measured(PlanarPose(10, 10, math.pi / 2), now_s=0.1)
     assert estimate.pose == pytest.approx((1, 0, 0))
     estimate.commanded(5.0, BodyVelocity(9.0, turn=9.0), now_s=0.2)  # counts for nothing now
     estimate.measured(PlanarPose(10, 12, math.pi), now_s=0.3)
     assert estimate.pose == pytest.approx((3, 0, math.pi / 2))
-    estimate.commanded(1.0, BodyVelocity(1.0), now_s=1.0)
+    estimate.commanded(0.4, BodyVelocity(2.5), now_s=1.0)
     assert estimate.pose == pytest.approx((3, 1, math.pi / 2))
     estimate.measured(PlanarPose(0, 0, 0), now_s=1.1)
     assert estimate.pose == pytest.approx((3, 1, math.pi / 2))

@@ -79,7 +79,7 @@ class VirtualKeeper:
 
     def __init__(self, process):
         self._process, self.command_timeout = process, lambda: 0.5
-        self._words, self._outlet, self._deadline_s, self._has_spoken = None, None, math.inf, False
+        self._words, self._outlet, self._deadline_s, self._spoken_at = None, None, math.inf, None
         process.on_stall, process.on_kill = self._stalled, self._killed
 
     @property
@@ -104,16 +104,16 @@ class VirtualKeeper:
 
     def was_written(self):
         self.moved_on()
-        has_spoken, self._has_spoken = self._has_spoken, False
-        return has_spoken
+        spoken_at, self._spoken_at = self._spoken_at, None
+        return spoken_at
 
     def _stalled(self):
         self._process.life.at(self._deadline_s, self._speak)
 
     def _speak(self):
         """Say what is neutral, once per stall."""
-        if self._words and self._process.is_alive and self._process.is_stalled and not self._has_spoken:
-            self._has_spoken = bool(self._words.neutral)
+        if self._words and self._process.is_alive and self._process.is_stalled and self._spoken_at is None:
+            self._spoken_at = self._process.life.now_s if self._words.neutral else None
             self._send(self._words.neutral)
 
     def _killed(self):

@@ -62,12 +62,21 @@ def scene(request, monkeypatch):
 
 
 def stall(keeper, child):
-    """Let the deadline pass, and continue. Return whether neutral was sent meanwhile."""
+    """Let the deadline pass, and continue. Return when neutral was sent meanwhile, None if it was not."""
     keeper.command_timeout = lambda: -1.0
     keeper.moved_on()
     child._check_stall()
     keeper.command_timeout = lambda: 0.5
     return keeper.was_written()
+
+
+def test_words_are_reported_as_sent_at_their_deadline(scene):
+    *_, keeper, child, outlet = scene
+    keeper.keep(WORDS, outlet)
+    began_s = elapsed_s()
+    sent_at = stall(keeper, child)
+    assert began_s <= sent_at + 1.0 - last_words.STALL_S <= elapsed_s()
+    assert keeper.was_written() is None
 
 
 @pytest.mark.parametrize("command_timeout", [0.01, 0.5])
@@ -125,7 +134,7 @@ def test_the_rest_of_a_message_that_a_stall_has_not_completed_is_sent(scene, roo
     send(GO)
     send(GO)
     wire.room = room
-    assert stall(keeper, child) == (room > 0)
+    assert bool(stall(keeper, child)) == (room > 0)
     wire.room = PLENTY
     send()
     assert wire.data == GO + GO

@@ -721,9 +721,9 @@ def test_a_message_is_not_sent_after_its_time_limit(stream_loop, streams, stream
 
 
 def test_last_words_count_before_stale_messages_which_may_be_dropped(stream_loop, streams, stream_session):
-    said = [True]
+    said = [100.0]
     do_nothing = lambda *_: None  # noqa: E731
-    keeper = SimpleNamespace(was_written=lambda: bool(said and said.pop()), is_writing=do_nothing)
+    keeper = SimpleNamespace(was_written=lambda: said.pop() if said else None, is_writing=do_nothing)
     keeper.disarm = keeper.moved_on = do_nothing
     stream_loop._keeper, stream_loop._outlets = keeper, streams
     stream_session.neutral_sent = lambda now_s: stream_session._called("neutral_sent")
@@ -837,7 +837,7 @@ class Keeper:
         )
 
     def was_written(self):
-        return bool(self.said and self.said.pop())
+        return self.said.pop() if self.said else None
 
 
 @pytest.fixture
@@ -897,10 +897,11 @@ def test_words_are_released_after_the_last_neutral(kept_loop, stream_session, st
 
 
 def test_words_said_in_a_stall_are_noted_before_the_session_resumes(kept_loop, stream_session, stage, clock):
-    kept_loop._keeper.said = [True]
+    kept_loop._keeper.said = [100.05]
     kept_loop._notes.put = stage.note
-    stream_session.neutral_sent = lambda now_s: stream_session._called("neutral_sent")
+    stream_session.neutral_sent = lambda now_s: stream_session._called("neutral_sent", now_s)
     clock.time_s += STALL_S
     kept_loop.turn()
+    assert stream_session.calls[0] == ("neutral_sent", 100.05)
     assert names(stream_session)[:2] == ["neutral_sent", "resume"]
     assert stage.counts == {link_loop.LAST_WORDS: 1}
