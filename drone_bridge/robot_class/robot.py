@@ -109,6 +109,17 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
+class Refusal:
+    """Command of a client that the robot's end does not execute. It is counted, and logged once for each client."""
+
+    command: str
+    """Its name in the robot's document."""
+    reason: str = "this end does not have it"
+    answer: bytes = b""
+    """Packet that answers it, if any."""
+
+
+@dataclass(frozen=True, slots=True)
 class Move:
     """Way along the body's axes, and a turn, from the pose in which it begins. `encode_answer` answers its end."""
 
@@ -122,6 +133,12 @@ class Move:
     """Along the way, m/s."""
     turn_speed: float = 1.0
     """Of the turn, rad/s."""
+    heading: float | None = None
+    """In place of `turn`: the heading by its odometry to turn to, and to keep until another command, rad."""
+    cruise: float = 0.0
+    """In place of a way: the speed ahead meanwhile, m/s."""
+    is_setpoint: bool = False
+    """Whether the next one takes its place, and the time without a command ends it. Else another one is refused."""
 
 
 #: Command of a robot, or of a drone that is steered by tilt.
@@ -130,7 +147,7 @@ CommandT = TypeVar("CommandT", bound=Command)
 #: Neutral commands.
 NEUTRALS = (BodyVelocity(), Shares())
 #: Meaning of a packet at the robot's end.
-Meaning = Command | Move | Request | bytes | None
+Meaning = Command | Move | Request | Refusal | bytes | None
 #: Step of a handshake: bytes, or bytes and the test of the packet that answers them. A function in place of the bytes
 #: returns them anew for each repeat, such as with another number.
 Step = bytes | tuple[bytes | Callable[[], bytes], Callable[[bytes], bool]]
@@ -168,6 +185,8 @@ class Robot:
     """Silence of the robot after which the bridge greets it again. Unused without `decode_report`."""
     robot_stops_after_s: ClassVar[float | None] = 0.5
     """Time without a command after which the robot stops by itself. None: never."""
+    any_packet_counts: ClassVar[bool] = False
+    """Whether each packet of a client counts as a command there, such as one that only says that it is there."""
     answered: ClassVar[bool | None] = None
     """Whether the robot answers each packet of the first link by one packet there, in order or by name, and sends no
     others. Then one packet is outstanding, so that a slow robot executes none late. For an answer that is no report,
@@ -279,8 +298,8 @@ class Robot:
     def decode_command(self, packet: bytes) -> Meaning | tuple[Meaning, ...]:
         """Decode a client's packet: to a command, a Move, a request, the packet that answers it, or several of them.
 
-        None: nothing. The packets of `requests` do not come here. Any of DECODE_ERRORS rejects the packet. A stream is
-        then closed.
+        A Refusal for what would move or stop the robot, and is not executed. None: nothing. The packets of `requests`
+        do not come here. Any of DECODE_ERRORS rejects the packet. A stream is then closed.
         """
         raise NotImplementedError(f"{type(self).__name__} has no decode_command().")
 
@@ -463,8 +482,8 @@ _RETURNS: dict[str, tuple[returned.Check, str]] = {
     "last_words": (returned.two_packets, "two packets: neutral, and the last bytes"),
     "decode_report": (returned.one_of(Telemetry, Answer, type(None)), "Telemetry, an Answer, or None"),
     "decode_command": (
-        returned.several(BodyVelocity, Shares, Move, Request, bytes, type(None)),
-        "a command, a Move, one of its requests, bytes, None, or a tuple of them",
+        returned.several(BodyVelocity, Shares, Move, Request, Refusal, bytes, type(None)),
+        "a command, a Move, one of its requests, a Refusal, bytes, None, or a tuple of them",
     ),
     "encode_report": (returned.one_of(bytes, type(None)), "bytes, or None"),
 }

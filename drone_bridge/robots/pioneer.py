@@ -3,7 +3,9 @@
 
 A packet is FA FB, the number of following bytes, a type, a body, and a checksum. SYNC0 to SYNC2 are echoed. From then
 on, the same types are PULSE, OPEN and CLOSE. After OPEN, the robot sends its state ten times per second (SIP). It stops
-by itself on a stall, which includes its bumpers. Maxima and sizes are those of the maker's parameter files.
+by itself on a stall, which includes its bumpers. Maxima and sizes are those of the maker's parameter files. Programs
+also drive by the speeds of its wheels, to a heading, and by a way, and keep it driving by PULSE. Without power for its
+motors (ENABLE 0), it refuses to. Its end refuses all other commands.
 """
 
 import math
@@ -11,9 +13,19 @@ import struct
 from collections.abc import Iterator
 from functools import partial
 
-from drone_bridge.robot_class import BodyVelocity, Packets, Robot, Step, Tcp, Telemetry
+from drone_bridge.robot_class import BodyVelocity, Meaning, Move, Packets, Refusal, Robot, Step, Tcp, Telemetry
 
-OPEN, CLOSE, ENABLE, VEL, RVEL, STOP, SIP, MOVING_SIP = 1, 2, 4, 11, 21, 29, 0x32, 0x33
+PULSE, OPEN, ENABLE, SIP, MOVING_SIP = 0, 1, 4, 0x32, 0x33
+#: Motions, by velocities, headings and a way, their limits, and what ends them.
+VEL, RVEL, ROTATE, VEL2, HEAD, DHEAD, DCHEAD, MOVE, SETV, SETRV = 11, 21, 9, 32, 12, 13, 22, 8, 6, 10
+STOPS = CLOSE, STOP, E_STOP, RESET, MAINTENANCE = 2, 29, 55, 253, 255
+#: Names of commands with a number: of those that are executed, and others that move or disable.
+EXECUTED = {4: "ENABLE", 6: "SETV", 8: "MOVE", 9: "ROTATE", 10: "SETRV", 11: "VEL", 12: "HEAD", 13: "DHEAD",
+            21: "RVEL", 22: "DCHEAD", 32: "VEL2"}  # fmt: skip
+REFUSED = {5: "SETA", 7: "SETO", 20: "SETRVDIR", 23: "SETRA", 33: "GRIPPER", 44: "BUMPSTALL", 47: "JOYDRIVE",
+           68: "CHARGE", 110: "LATVEL"}  # fmt: skip
+#: Speeds of a way and of a turn, by default, mm/s and degrees/s.
+SPEEDS = 750, 100
 STATE = struct.Struct("<HHhhhBHhHBB")
 RAD_PER_UNIT = math.tau / 4096
 
@@ -44,12 +56,18 @@ class Pioneer(Robot):
     name, summary = "pioneer", "a Pioneer 3 robot"
     control = Tcp(8101, Packets(b"\xfa\xfb", length_at=2, checksum=is_valid), baud=9600)
     max_speeds, robot_stops_after_s, keeps = {"x": 2.2, "yaw": 8.7}, 2.0, ("x", "y")
+    any_packet_counts = True
     topics = "odom", "battery_state", "motors: std_msgs/Bool", "stalled: std_msgs/Bool"
 
     def __init__(self) -> None:
-        self.x = self.y = self.mm_s = self.deg_s = 0
+        self.x = self.y = 0
         self.is_synced = self.is_open = self.has_reported = False
         self.m_per_unit, self.half_axle_m = 0.000485, 0.18  # of a p3dx
+        # At the robot's end: its motors, as by its button, its speeds, its heading, degrees, and the one to keep.
+        self.mm_s, self.deg_s = 0.0, 0.0
+        self.is_on, self.yaw = True, 0.0
+        self.heading: float | None = None
+        self.limits = dict[int, int]()  # mm/s and degrees/s
 
     def handshake(self) -> Iterator[Step]:
         yield packet(0), self.is_awake
@@ -98,27 +116,67 @@ class Pioneer(Robot):
 
     # The robot's end.
 
-    def decode_command(self, data: bytes) -> BodyVelocity | bytes | None:
-        kind, value = data[3], 0
-        if kind in (VEL, RVEL, ENABLE):
-            sign, value = struct.unpack_from("<BH", data, 4)
-            value = {0x3B: value, 0x1B: -value}[sign]
+    def decode_command(self, data: bytes) -> Meaning | tuple[Meaning, ...]:
+        kind = data[3]
         if kind <= 2 and not self.is_synced:
             self.is_synced = kind == 2
             return packet(kind, b"pioneer\0Pioneer\0p3dx\0" if self.is_synced else b"")
-        if kind in (OPEN, CLOSE):
-            self.is_open = self.is_synced = kind == OPEN
-        if kind not in (VEL, RVEL, STOP, CLOSE):
+        self.is_open |= kind == OPEN
+        if kind in (CLOSE, RESET, MAINTENANCE):
+            self.is_open = self.is_synced = False
+        if kind in EXECUTED:
+            sign, value = struct.unpack_from("<BH", data, 4)
+            return self.executed(kind, {0x3B: value, 0x1B: -value}[sign])
+        known = self.stopped() if kind in STOPS else None
+        return known if known or kind in (PULSE, OPEN) else Refusal(REFUSED.get(kind, f"number {kind}"))
+
+    def executed(self, kind: int, value: int) -> Meaning | tuple[Meaning, ...]:
+        if kind in (SETV, SETRV):
+            self.limits[kind] = abs(value)
             return None
-        self.mm_s = value if kind == VEL else self.mm_s if kind == RVEL else 0
-        self.deg_s = value if kind == RVEL else self.deg_s if kind == VEL else 0
-        return BodyVelocity(self.mm_s / 1000, turn=math.radians(self.deg_s))
+        if kind == ENABLE:
+            self.is_on = value > 0
+            return None if self.is_on else self.stopped()
+        return (
+            self.moved(kind, value) if self.is_on else (self.stopped(), Refusal(EXECUTED[kind], "its motors are off"))
+        )
+
+    def stopped(self) -> BodyVelocity:
+        self.mm_s, self.deg_s, self.heading = 0, 0, None
+        return BodyVelocity()
+
+    def moved(self, kind: int, value: int) -> BodyVelocity | Move:
+        mm_s, deg_s = self.limits.get(SETV, SPEEDS[0]), self.limits.get(SETRV, SPEEDS[1])
+        if kind == VEL:
+            self.mm_s = value
+        elif kind in (RVEL, ROTATE):
+            self.deg_s, self.heading = value, None
+        elif kind == VEL2:  # of the left and the right wheel
+            left, right = (20 * each for each in struct.unpack("bb", (value & 0xFFFF).to_bytes(2, "big")))
+            self.mm_s, self.heading = (left + right) / 2, None
+            self.deg_s = math.degrees((right - left) / 2000 / self.half_axle_m)
+        elif kind == MOVE:
+            self.stopped()
+            return Move(value / 1000, speed=max(1, mm_s) / 1000, is_setpoint=True)
+        else:
+            before = {HEAD: 0.0, DHEAD: self.yaw}.get(kind, self.yaw if self.heading is None else self.heading)
+            self.deg_s, self.heading = 0, before + value
+        ahead = self.within(SETV, self.mm_s) / 1000
+        if self.heading is None:
+            return BodyVelocity(ahead, turn=math.radians(self.within(SETRV, self.deg_s)))
+        turn_speed = math.radians(max(1, deg_s))
+        return Move(heading=math.radians(self.heading), turn_speed=turn_speed, cruise=ahead, is_setpoint=True)
+
+    def within(self, kind: int, speed: float) -> float:
+        most = self.limits.get(kind, abs(speed))
+        return max(-most, min(most, speed))
 
     def encode_report(self, telemetry: Telemetry) -> bytes | None:
+        self.yaw = math.degrees(telemetry.yaw or 0.0)
         if not self.is_open or not telemetry.position:
             return None
         x, y = (round(each / self.m_per_unit) % 0x8000 for each in telemetry.position[:2])
         speeds, battery = telemetry.velocity or BodyVelocity(), round(10 * (telemetry.voltage or 0))
         sides = (round(1000 * (speeds.forward + sign * speeds.turn * self.half_axle_m)) for sign in (-1, 1))
         yaw = round((telemetry.yaw or 0.0) / RAD_PER_UNIT)
-        return packet(SIP, STATE.pack(x, y, yaw, *sides, min(255, battery), 0, 0, 1, 0, 0))
+        return packet(SIP, STATE.pack(x, y, yaw, *sides, min(255, battery), 0, 0, int(self.is_on), 0, 0))

@@ -5,15 +5,21 @@ import math
 from types import SimpleNamespace
 
 import pytest
-from own_robots import RoboMaster, Tello
-from session_talk import SessionTalk, published, sent
+from own_robots import Pioneer, RoboMaster, Tello
+from session_talk import SessionTalk, notes, published, sent
 
 from drone_bridge.net.connector import Cancellation
 from drone_bridge.robot_class import BodyVelocity, Telemetry
 from drone_bridge.robot_class.vehicle import emulator
 from drone_bridge.robot_class.vehicle.body import FALLS, FOLLOWS, LANDS, RISES, STANDS, EmulatedBody
-from drone_bridge.robot_class.vehicle.robot_session import RobotClassVehicleSession
+from drone_bridge.robot_class.vehicle.robot_session import (
+    MOST_REFUSALS,
+    UNSUPPORTED,
+    RobotClassVehicleSession,
+)
+from drone_bridge.robots.pioneer import command, packet
 from drone_bridge.session.node_parameters import NodeParameters
+from drone_bridge.session.operator_command import OPERATORS_LOST
 
 ONE, STEP_S = ("127.0.0.1", 8889), 0.02
 
@@ -21,10 +27,10 @@ ONE, STEP_S = ("127.0.0.1", 8889), 0.02
 class FlyingRobot(SessionTalk):
     """Emulated robot in the air, with its client. `told` replaces its telemetry."""
 
-    def __init__(self, robot=Tello, told=None, *, is_body=True):
+    def __init__(self, robot=Tello, told=None, *, is_body=True, timeout_s=15.0):
         self.body = EmulatedBody(robot)
         self.body.begin_in_the_air()
-        telemetry, parameters = lambda: told or self.body.telemetry(), NodeParameters(command_timeout=15.0)
+        telemetry, parameters = lambda: told or self.body.telemetry(), NodeParameters(command_timeout=timeout_s)
         super().__init__(RobotClassVehicleSession(robot, parameters, telemetry, is_body=is_body))
         self.session.connected(ONE, self.now_s)
 
@@ -114,6 +120,74 @@ def test_a_step_of_a_vehicle_has_its_speed_and_ends_in_a_stall():
     actions = vehicle.stall(1.0)
     assert published(actions) == [BodyVelocity()]
     assert [each.data for each in sent(actions)] == [b"error the process was stalled"]
+
+
+class DrivingPioneer(FlyingRobot):
+    """Served robot with its program, after OPEN. Its body follows the commands as a ROS vehicle would."""
+
+    def __init__(self, **options):
+        super().__init__(Pioneer, is_body=False, timeout_s=2.0, **options)
+        for data in map(packet, (0, 1, 2, 1)):
+            self.hear(data)
+
+    def drive(self, seconds, *data):
+        """Send packets, and drive for a time. Return where the body is, and its heading in degrees."""
+        for each in data:
+            self.hear(each)
+        for _ in range(round(seconds / STEP_S)):
+            self.body.step(STEP_S)
+            self.run(STEP_S)
+        return self.body.x, self.body.y, math.degrees(self.body.heading)
+
+    def run(self, seconds):
+        return self.take(super().run(seconds))
+
+
+def test_a_program_of_headings_turns_where_it_wants():
+    """The fault was 8 m straight ahead."""
+    vehicle = DrivingPioneer()
+    assert vehicle.drive(1.8, command(12, 90)) == pytest.approx((0, 0, 90), abs=3)
+    vehicle.drive(1.8, command(13, 45), command(12, 270))
+    assert vehicle.drive(1.8, packet(0)) == pytest.approx((0, 0, -90), abs=3), "the heading took the turn's place"
+    x, y, degrees = vehicle.drive(1.9, command(8, 1000))
+    assert (x, y, degrees) == (pytest.approx(0, abs=0.1), pytest.approx(-1, abs=0.1), pytest.approx(-90, abs=3))
+    x, y, degrees = vehicle.drive(1.9, command(11, 200), command(12, 0))
+    assert (x > 0.1, y > -1.2, degrees) == (True, True, pytest.approx(0, abs=6)), "an arc"
+    assert vehicle.body.wanted.forward == 0.2, "as long as its program is there"
+    vehicle.drive(0.3)
+    assert vehicle.body.wanted == BodyVelocity()
+
+
+@pytest.mark.parametrize("stop", [packet(29), packet(55), packet(2), command(4, 0), command(11, 0), packet(253), None])
+def test_a_way_ends_with_any_stop_and_with_the_connection(stop):
+    vehicle = DrivingPioneer()
+    vehicle.drive(0.5, command(8, 5000))
+    assert vehicle.body.wanted.forward > 0.5
+    vehicle.hear(stop) if stop else vehicle.take(list(vehicle.session.disconnected(ONE, "gone", vehicle.now_s)))
+    assert vehicle.body.wanted == BodyVelocity()
+
+
+def test_a_program_that_only_says_that_it_is_there_drives_on():
+    vehicle = DrivingPioneer()
+    vehicle.hear(command(11, 200))
+    for _ in range(4):
+        vehicle.drive(1.5, packet(0))
+    assert vehicle.body.wanted == BodyVelocity(0.2)
+    vehicle.drive(2.1)
+    assert vehicle.body.wanted == BodyVelocity()
+
+
+def test_what_is_refused_is_logged_once_for_each_program_and_counted():
+    vehicle = DrivingPioneer()
+    heard = [notes(vehicle.hear(command(47, 1)), UNSUPPORTED) for _ in range(3)]
+    assert [["JOYDRIVE" in text for text in each] for each in heard] == [[True], [False], [False]]
+    logged = [each for kind in range(200, 250) for each in notes(vehicle.hear(command(kind, 1)), UNSUPPORTED)]
+    assert len([*filter(None, logged)]) == MOST_REFUSALS - 1, "a program cannot fill a log"
+
+
+def test_a_way_that_fails_is_logged_where_the_robot_does_not_answer():
+    vehicle = DrivingPioneer(told=Telemetry())
+    assert "there is no odometry" in notes(vehicle.hear(command(8, 500)), OPERATORS_LOST)[0]
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ import math
 
 import pytest
 
-from drone_bridge.robot_class import BodyVelocity
-from drone_bridge.robots.pioneer import RVEL, SIP, STATE, VEL, Pioneer, command, packet
+from drone_bridge.robot_class import BodyVelocity, Move, Refusal, Telemetry
+from drone_bridge.robots.pioneer import RVEL, SIP, STATE, STOP, VEL, Pioneer, command, packet
 
 
 def test_forward_and_left_are_positive():
@@ -40,3 +40,65 @@ def test_a_robot_that_is_switched_on_anew_beyond_half_the_range_begins_at_0(thet
     reports = [packet(SIP, STATE.pack(x, 0, theta, 0, 0, 129, 0, 0, 1, 0, 0)) for x in (0, 100)]
     x, later = (robot.decode_report(each).position[0] / robot.m_per_unit for each in reports)
     assert (round(x), round(later)) == (units, units + 100)
+
+
+def served(yaw=0.0):
+    """Return the robot's end after OPEN and a report, with its motors on."""
+    robot = Pioneer()
+    for data in (*map(packet, (0, 1, 2, 1)), command(4, 1)):
+        robot.decode_command(data)
+    robot.encode_report(Telemetry((0.0, 0.0, 0.0), yaw))
+    return robot
+
+
+SET, RAD = {"is_setpoint": True, "turn_speed": math.radians(100)}, math.radians
+STAND, WAY = BodyVelocity(), {"speed": 0.75, "is_setpoint": True}
+#: By the maker's manual: each command that moves, limits, stops or disables, and what its end does.
+VERBS = [
+    ("PULSE", packet(0), None), ("CLOSE", packet(2), STAND), ("ENABLE 0", command(4, 0), STAND),
+    ("ENABLE 1", command(4, 1), None), ("SETA", command(5, 300), "SETA"), ("SETO", packet(7), "SETO"),
+    ("MOVE", command(8, 500), Move(0.5, **WAY)), ("MOVE back", command(8, -500), Move(-0.5, **WAY)),
+    ("ROTATE", command(9, 30), BodyVelocity(turn=RAD(30))), ("VEL", command(11, 300), BodyVelocity(0.3)),
+    ("HEAD", command(12, 270), Move(heading=RAD(270), **SET)),
+    ("DHEAD", command(13, -30), Move(heading=RAD(60), **SET)),
+    ("DCHEAD", command(22, 30), Move(heading=RAD(120), **SET)),
+    ("RVEL", command(21, -30), BodyVelocity(turn=RAD(-30))), ("SETRA", command(23, 30), "SETRA"),
+    ("STOP", packet(29), STAND), ("VEL2", command(32, 0x0A0A), BodyVelocity(0.2)),
+    ("VEL2, left wheel", command(32, 0x0500), BodyVelocity(0.05, turn=-0.1 / 0.36)),
+    ("VEL2 back", command(32, -0x0506), BodyVelocity(-0.12)), ("GRIPPER", command(33, 1), "GRIPPER"),
+    ("BUMPSTALL", command(44, 3), "BUMPSTALL"), ("JOYDRIVE", command(47, 1), "JOYDRIVE"), ("E_STOP", packet(55), STAND),
+    ("CHARGE", command(68, 1), "CHARGE"), ("ARM", command(75, 1), "number 75"), ("LATVEL", command(110, 1), "LATVEL"),
+    ("RESET", packet(253), STAND), ("MAINTENANCE", packet(255), STAND),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("data", "meaning"), [each[1:] for each in VERBS], ids=[each[0] for each in VERBS])
+def test_each_verb_is_executed_or_refused(data, meaning):
+    done = served(math.pi / 2).decode_command(data)
+    if isinstance(meaning, BodyVelocity):
+        assert (done.forward, done.turn) == pytest.approx((meaning.forward, meaning.turn))
+    else:
+        assert done == (Refusal(meaning) if isinstance(meaning, str) else meaning)
+
+
+def test_without_power_it_stands_and_says_so_until_it_is_enabled():
+    robot = served()
+    assert [robot.decode_command(data) for data in (command(VEL, 300), command(4, 0))] == [BodyVelocity(0.3), STAND]
+    for name, data, _ in (each for each in VERBS if each[0] in ("MOVE", "ROTATE", "VEL", "HEAD", "DHEAD", "VEL2")):
+        assert robot.decode_command(data) == (STAND, Refusal(name, "its motors are off"))
+    assert Pioneer().decode_report(robot.encode_report(Telemetry((0.0, 0.0, 0.0), 0.0))).disobeys
+    robot.decode_command(command(4, 1))
+    assert robot.decode_command(command(RVEL, 0)) == STAND, "it does not go on from before"
+    assert robot.decode_command(command(VEL, 200)) == BodyVelocity(0.2)
+
+
+def test_a_heading_is_kept_beside_a_speed_within_the_limits_of_its_program():
+    robot, kept = served(), {"heading": RAD(90), "turn_speed": RAD(20), "is_setpoint": True}
+    for kind, value in ((6, 200), (10, 20)):
+        assert robot.decode_command(command(kind, value)) is None
+    sent = command(VEL, 300), command(12, 90), command(VEL, 0), command(VEL, -100), command(RVEL, 90), packet(STOP)
+    assert [robot.decode_command(data) for data in sent] == [
+        BodyVelocity(0.2), Move(cruise=0.2, **kept), Move(**kept), Move(cruise=-0.1, **kept),
+        BodyVelocity(-0.1, turn=RAD(20)), STAND,
+    ]  # fmt: skip
+    assert robot.decode_command(command(8, 500)).speed == 0.2

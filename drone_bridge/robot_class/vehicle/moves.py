@@ -24,8 +24,12 @@ class MoveInProgress:
     def __init__(self, robot: type[Robot], move: Move, client: Any, now_s: float) -> None:
         """Begin with the next report. `client` is who requested it."""
         self.client, self.is_done, self.failure = client, False, ""
+        #: Whether the next one takes its place, and whether it goes on when it is done.
+        self.is_setpoint, self.holds = move.is_setpoint, move.heading is not None
         self._robot, self._move, self._way_m = robot, move, math.hypot(move.forward, move.left, move.up)
-        self._until_s = now_s + SPARE_S + 2 * (self._way_m / move.speed + abs(move.turn) / move.turn_speed)
+        self._turn = move.turn if move.heading is None else math.pi
+        moving_s = self._way_m / move.speed + abs(self._turn) / move.turn_speed
+        self._until_s = math.inf if self.holds else now_s + SPARE_S + 2 * moving_s
         self._goal: PlanarPose | None = None
         self._height = self._yaw = self._turned = 0.0
 
@@ -39,16 +43,18 @@ class MoveInProgress:
         if self._goal is None:
             self._goal, self._height = here.seeing(PlanarPose(move.forward, move.left)), z + move.up
             self._yaw = here.yaw
+            self._turn = move.turn if move.heading is None else math.remainder(move.heading - here.yaw, math.tau)
         self._turned, self._yaw = self._turned + math.remainder(here.yaw - self._yaw, math.tau), here.yaw
-        way, turn = self._goal.seen_from(here), move.turn - self._turned
+        way, turn = self._goal.seen_from(here), self._turn - self._turned
         ahead, left, up = (way.x, way.y, self._height - z) if self._way_m else (0.0, 0.0, 0.0)
         left_m = math.hypot(ahead, left, up)
-        self.is_done = left_m <= NEAR_M and abs(turn) <= NEAR_RAD
+        self.is_done = left_m <= NEAR_M and abs(turn) <= NEAR_RAD and not move.cruise
         if told.is_flying is False:
             self.failure = "it is not flying"
         elif now_s > self._until_s:
             self.failure = f"{left_m:.2f} m and {math.degrees(turn):.0f} degrees are left"
         share = min(GAIN, move.speed / left_m) if left_m else 0.0
         turn_speed = max(-move.turn_speed, min(move.turn_speed, GAIN * turn))
-        velocity = clamped(self._robot, BodyVelocity(share * ahead, share * left, share * up, turn=turn_speed))
+        wanted = BodyVelocity(share * ahead or move.cruise, share * left, share * up, turn=turn_speed)
+        velocity = clamped(self._robot, wanted)
         return as_commanded(self._robot, velocity, is_back=True) if is_body else velocity

@@ -6,9 +6,9 @@ There is a place for one client. Over TCP, another one is refused, unless the fi
 `command_timeout`. After that, or when its client disconnects, neutral is published. A robot that never stops by itself
 keeps a velocity while its client sends anything. A request is called as a service, and its answer is sent to the client
 that requested it. A Move is executed by the odometry of telemetry. It is answered when it ends, or another command, a
-request that moves the robot, or a stall ends it. Another Move is refused meanwhile. Telemetry is sent at the robot's
-`report_rate` once the description provides it, over datagrams until its client has been silent for `silence_warning`:
-the sender may be forged.
+request that moves the robot, or a stall ends it. Another Move is refused meanwhile, or takes its place. A Refusal is
+counted, and logged once for each client. Telemetry is sent at the robot's `report_rate` once the description provides
+it, over datagrams until its client has been silent for `silence_warning`: the sender may be forged.
 
 The emulator uses it, too. A simulated robot does not detect that a connection has ended: with `is_body`, only the
 timeout, its watchdog, ends a command, and telemetry does not end. An error of its class is a note of CLASS_ERRORS, with
@@ -24,7 +24,7 @@ from typing import Any
 
 from drone_bridge.kind import Side
 from drone_bridge.motion.body_velocity import BodyVelocity
-from drone_bridge.robot_class import Answer, Move, Request, Robot, Telemetry
+from drone_bridge.robot_class import Answer, Move, Refusal, Request, Robot, Telemetry
 from drone_bridge.robot_class.connection import RobotClassConnection
 from drone_bridge.robot_class.returned import WrongResultError, described, slow_method
 from drone_bridge.robot_class.robot import NEUTRALS, Command, clamped, is_stream
@@ -32,7 +32,7 @@ from drone_bridge.robot_class.vehicle.moves import MoveInProgress
 from drone_bridge.session import session
 from drone_bridge.session.clients import REFUSED, Client, Clients, client_name
 from drone_bridge.session.node_parameters import NodeParameters
-from drone_bridge.session.operator_command import OperatorCommand
+from drone_bridge.session.operator_command import OPERATORS_LOST, OperatorCommand
 from drone_bridge.session.session import (
     AFTER_STALLS,
     CONNECTIONS,
@@ -48,13 +48,17 @@ from drone_bridge.session.session import (
 )
 from drone_bridge.wire import NEED_DATA, ConnectionClosed, RemoteProtocolError
 from drone_bridge.wire.addresses import AllowedPeers
-from drone_bridge.wire.counters import Counter, RateCounter
+from drone_bridge.wire.counters import Counter, ProblemCounter, RateCounter
 from drone_bridge.wire.outgoing import UNENCODABLE
 
 REPEAT_RATE = 20.0
 WAITING, SERVING, CLOSED = "waiting for a peer", "serving", "closed"
 OTHER_COMMAND = "another command came"
 REPORTS, CLASS_ERRORS = RateCounter("reports"), Counter("class_errors")
+#: Counter of commands that the robot's end does not execute.
+UNSUPPORTED = ProblemCounter("unsupported_commands")
+#: Number of sentences about them for each client.
+MOST_REFUSALS = 32
 
 
 class RobotClassVehicleSession(Session):
@@ -98,6 +102,7 @@ class RobotClassVehicleSession(Session):
         self._tell_s = -math.inf
         self._move: MoveInProgress | None = None
         self._board: Robot | None = None  # of the last client
+        self._refusals: set[Refusal] = set()  # that were logged for it
 
     def connected(self, peer: Any, now_s: float) -> Actions:
         refusal, loser, reason = self._clients.admit(peer, now_s)
@@ -107,7 +112,7 @@ class RobotClassVehicleSession(Session):
         end = RobotClassConnection(self._robot, Side.VEHICLE, is_line=self._is_line)
         for name in self._board.keeps if self._board else ():  # its counters go on
             setattr(end.robot, name, getattr(self._board, name))
-        self._board = end.robot
+        self._board, self._refusals = end.robot, set()
         self._clients.add(peer, end, now_s)
         self.state, self.peer, self.is_open = SERVING, client_name(peer), True
         self.since_s, self._tell_s = now_s, now_s
@@ -209,14 +214,15 @@ class RobotClassVehicleSession(Session):
                 return [Note(AFTER_STALLS)]
             command = clamped(self._robot, meaning) if isinstance(meaning, BodyVelocity) else meaning
             return [*self._move_ended(OTHER_COMMAND, now_s), *self._command.command(command, now_s)]
-        if self._robot.robot_stops_after_s is None:  # its client is there
+        if self._robot.robot_stops_after_s is None or self._robot.any_packet_counts:  # its client is there
             self._command.keep(now_s)
-        return [Send(meaning, source)] if meaning else []
+        answer = [Send(meaning, source)] if isinstance(meaning, bytes) and meaning else []
+        return self._refused(meaning, source) if isinstance(meaning, Refusal) else answer
 
     def _begin(self, move: Move, source: Any, now_s: float) -> Actions:
-        if self._move or now_s < self.settled_s:
+        if (self._move and not move.is_setpoint) or now_s < self.settled_s:
             reason = "it is moving" if self._move else session.MAY_HAVE_WAITED
-            return self.answered((source, ""), False, reason, now_s)
+            return self._move_answered(source, reason, now_s)
         self._move = MoveInProgress(self._robot, move, source, now_s)
         return self._continue(now_s)
 
@@ -224,14 +230,33 @@ class RobotClassVehicleSession(Session):
         """Command the velocity of the Move in progress, if any. Answer its end."""
         if not self._move:
             return []
-        velocity = self._move.velocity(self._telemetry(), now_s, is_body=self._is_body)
-        is_over = self._move.is_done or self._move.failure
-        return self._move_ended(self._move.failure, now_s) if is_over else self._command.command(velocity, now_s)
+        move, silent_s = self._move, self.silent_s(now_s)
+        velocity = move.velocity(self._telemetry(), now_s, is_body=self._is_body)
+        is_late = move.is_setpoint and silent_s > self._parameters.command_timeout
+        reason = move.failure
+        if is_late and not move.is_done:
+            reason = reason or f"it was silent for {silent_s:.1f} s (command_timeout)"
+        is_over = is_late or reason or (move.is_done and not move.holds)
+        return self._move_ended(reason, now_s) if is_over else self._command.command(velocity, now_s)
 
     def _move_ended(self, reason: str, now_s: float) -> Actions:
         """End the Move in progress, if any, and answer it."""
         move, self._move = self._move, None
-        return [*self._command.end(), *self.answered((move.client, ""), not reason, reason, now_s)] if move else []
+        return [*self._command.end(), *self._move_answered(move.client, reason, now_s)] if move else []
+
+    def _move_answered(self, client: Any, reason: str, now_s: float) -> Actions:
+        """Answer the end of a Move. A failure that its robot does not report is logged."""
+        answer = self.answered((client, ""), not reason, reason, now_s)
+        is_silent = not answer and reason not in ("", OTHER_COMMAND)
+        return [Note(OPERATORS_LOST, f"A move of {client_name(client)} has ended: {reason}.")] if is_silent else answer
+
+    def _refused(self, refusal: Refusal, source: Any) -> Actions:
+        """Answer a command that is not executed, and count it."""
+        is_new = refusal not in self._refusals and len(self._refusals) < MOST_REFUSALS
+        self._refusals |= {refusal} if is_new else set()
+        sentence = f"{client_name(source)} commanded {refusal.command}, which is not executed: {refusal.reason}."
+        answer = [Send(refusal.answer, source)] if refusal.answer else []
+        return [*answer, Note(UNSUPPORTED, sentence if is_new else "")]
 
     def _see(self, data: bytes, source: Any) -> bool:
         """Notice the packets that begin and end the video of the camera. Return whether none can begin."""
