@@ -348,31 +348,40 @@ class ControllerConnection(MessageSource[Navdata]):
     def __init__(self) -> None:
         super().__init__()
         #: Number of the next packet. Read only.
-        self.next_seq = self._goes_on_at = FIRST_SEQ
-
-    def begin_again(self) -> None:
-        """Send one packet 1, which a receiver always takes, and go on as before: should it be lost, others count."""
-        self.next_seq, self._goes_on_at = FIRST_SEQ, max(self.next_seq, self._goes_on_at)
-
-    def peek(self, controls: Controls) -> bytes:
-        """Return what `send` would, without sending it."""
-        seq = self.next_seq
-        try:
-            return self.send(controls)
-        finally:
-            self.next_seq = seq
+        self.next_seq = FIRST_SEQ
 
     def send(self, controls: Controls) -> bytes:
         """Return the next datagram. Raises LocalProtocolError for invalid values."""
+        datagram = self._datagram(self.next_seq, controls)
+        self.next_seq += 1
+        return datagram
+
+    def send_urgent(self, controls: Controls) -> tuple[bytes, ...]:
+        """Return datagrams of one packet that a receiver takes whatever it has received. Raises LocalProtocolError.
+
+        They are number 1, twice because one may be lost, then the next number: without it, controllers with lower ones
+        would get in.
+        """
+        first = self._datagram(FIRST_SEQ, controls)
+        self.next_seq = max(self.next_seq, FIRST_SEQ + 1)
+        return first, first, self.send(controls)
+
+    def peek_urgent(self, *packets: Controls) -> tuple[bytes, ...]:
+        """Return what `send_urgent` would for each of these, without sending it."""
+        seq = self.next_seq
+        try:
+            return tuple(datagram for each in packets for datagram in self.send_urgent(each))
+        finally:
+            self.next_seq = seq
+
+    def _datagram(self, seq: int, controls: Controls) -> bytes:
         if not isinstance(controls, Controls):
             raise LocalProtocolError(f"A controller does not send {type(controls).__name__}.")
         try:
             state = _CONTROLS.write(controls)
         except RefusedValueError as error:
             raise LocalProtocolError(str(error).removeprefix(".")) from error
-        datagram = _encoded({"seq": self.next_seq, "state": state})
-        self.next_seq = max(self.next_seq + 1, self._goes_on_at)
-        return datagram
+        return _encoded({"seq": seq, "state": state})
 
     def receive_data(self, datagram: bytes | bytearray | memoryview) -> None:
         """Receive a whole datagram of navdata, for `next_event`."""

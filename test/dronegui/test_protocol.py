@@ -42,6 +42,20 @@ def test_packets_are_numbered_from_1_and_complete():
         assert packet == {"seq": number, "state": {**buttons, "roll": 0.5, "pitch": 0.0, "yaw": 0.0, "gas": -1}}
 
 
+def test_an_urgent_packet_gets_through_higher_numbers_and_keeps_lower_ones_out(receiver):
+    receive(receiver, {"seq": 1000, "state": {}})
+    connection, hover = codec.ControllerConnection(), codec.Controls()
+    for _ in range(20):
+        connection.send(hover)
+    datagrams = connection.peek_urgent(hover, hover)
+    assert connection.next_seq == 21
+    assert (*connection.send_urgent(hover), *connection.send_urgent(hover)) == datagrams
+    assert [receive(receiver, each).seq for each in datagrams] == [1, 1, 21, 1, 1, 22]
+    late = receive(receiver, {"seq": 20, "state": {}})
+    assert isinstance(late, codec.LatePacket)
+    assert [json.loads(each)["seq"] for each in codec.ControllerConnection().send_urgent(hover)] == [1, 1, 2]
+
+
 # The receiver.
 
 

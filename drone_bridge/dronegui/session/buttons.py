@@ -2,7 +2,7 @@
 """Buttons: presses that tolerate packet loss. Pure.
 
 A press is down for its time, and for PACKETS_PER_LEVEL packets at least, then up for as many packets, then over. It is
-broken off by a doubt: up at once, and failed. One that has to last begins again.
+broken off by a doubt: up at once, and failed. One that has to last begins again if it may not have been received.
 """
 
 import math
@@ -14,10 +14,11 @@ PACKETS_PER_LEVEL = 3
 class Press:
     """Press of a button."""
 
-    def __init__(self, button: str, hold_s: float, lasts_until_s: float = -math.inf) -> None:
-        """Create a press of at least `hold_s`. Until `lasts_until_s` it begins again instead of being broken off."""
-        self.button = button
-        self._hold_s, self._lasts_until_s = hold_s, lasts_until_s
+    def __init__(self, button: str, hold_s: float) -> None:
+        """Create a press of at least `hold_s`."""
+        self.button, self._hold_s = button, hold_s
+        #: Time until which it begins again instead of being broken off, if it has to last.
+        self.lasts_until_s = -math.inf
         self._first_sent_s = 0.0
         self._packets_down = self._packets_up = 0
         #: Reason why it was broken off, as a sentence; empty if it was not.
@@ -32,6 +33,11 @@ class Press:
     def is_over(self) -> bool:
         """Whether it was completely released, or never begins."""
         return self._packets_up >= PACKETS_PER_LEVEL or bool(self.broken_off and not self.was_sent)
+
+    @property
+    def may_be_lost(self) -> bool:
+        """Whether a press that has to last was in so few packets that it may not have been received."""
+        return self.lasts_until_s > -math.inf and self._packets_down < PACKETS_PER_LEVEL and not self.broken_off
 
     def is_down(self, now_s: float) -> bool:
         """Return whether the button is pressed in the next packet."""
@@ -50,10 +56,10 @@ class Press:
 
     def break_off(self, why: str, now_s: float) -> None:
         """Release the button early, or do not press it at all."""
-        if now_s > self._lasts_until_s:
-            self.broken_off = self.broken_off or why
+        if self.may_be_lost and now_s <= self.lasts_until_s:
+            self._packets_down = 0
         else:
-            self._packets_down = self._packets_up = 0
+            self.broken_off = self.broken_off or why
 
 
 class Buttons:

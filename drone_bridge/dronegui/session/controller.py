@@ -11,11 +11,12 @@ The GUI does not acknowledge packets and has no timeout: the last packet stays i
 | WAITING, also when the link is lost | hover FINAL_REPEATS times, all buttons released, when it is lost | SENDING, \
 by a link |
 | SENDING | the pilot's command, else hover, and buttons: see `session.requests` | |
-| CLOSED, by `end` | hover FINAL_REPEATS times, all buttons released | |
+| CLOSED, by `end` | as when the link is lost; before it an emergency's press, if it may be lost, once more | |
 
-The GUI ignores numbers below the highest one of any controller, but always takes 1. So what must get through is
-numbered 1, and the numbers go on after it: the first packet on a link, each press, each begin and end of a hold or of
-`hover`, and what follows an unsent packet. Otherwise no other controller is fought: it may be a safety pilot's.
+The GUI ignores numbers below the highest one of any controller, but always takes 1. So what must get through is sent as
+number 1, and again as the next number, see `send_urgent`: the first packet on a link, each press, each begin of
+hovering, each begin and end of a hold or of `hover`, what follows an unsent packet or last words, and the end.
+Otherwise no other controller is fought: it may be a safety pilot's.
 
 Navdata is accepted only from the GUI's host, and reports whether the drone flies: see `session.flight_watch`. If the
 GUI's port is closed, packets are still sent, so that a GUI that is started later hovers.
@@ -36,6 +37,7 @@ from drone_bridge.session.continuous_pose import ContinuousPose, continued
 from drone_bridge.session.feedback import Feedback
 from drone_bridge.session.session import (
     CONNECTIONS,
+    EMERGENCY,
     FINAL_GAP_S,
     FINAL_REPEATS,
     REJECTED,
@@ -132,14 +134,13 @@ class DroneGuiControllerSession(Session):
             parameters,
             port_problem,
             expires_at=self.expires_at,
-            start_over=self._connection.begin_again,
             do=self._effects.append,
         )
         self._newest = HOVER  # controls in the last packet
-        self._stops = False, False  # whether hover, or a hold, was in force then
+        self._is_stopped = False  # whether hover, or a hold, was in force then
+        self._is_urgent = False  # whether the next packet must get through
         self._final_left = 0
         self._refused: tuple[str, float] | None = None  # last refusal, and its time
-        self._published: bool | None = None  # published state of flight
         #: Problems with navdata, and with the drone, as clauses, empty if there is none. They are those of the last
         #: turn: another thread may read them before this session has detected a stall.
         self.problems = "", ""
@@ -151,7 +152,7 @@ class DroneGuiControllerSession(Session):
         self.state, self.is_open, self.due_s = SENDING, True, now_s
         self._watch.resume(now_s)
         self._pilot.restart(now_s)
-        self._connection.begin_again()
+        self._is_urgent = True
         self._effects.append(Note(CONNECTIONS, f"Sending to {self.peer}.", is_expected=True))
         self._send_packet(now_s)
         if not self._requests.receives_navdata and self._watch.is_flying(now_s) is None:
@@ -177,7 +178,10 @@ class DroneGuiControllerSession(Session):
         return self._taken(now_s)
 
     def neutral_sent(self, now_s: float) -> Actions:
-        self._newest = HOVER
+        """Record that all buttons are released, an emergency's after one more press."""
+        if self._newest.reset:
+            self._requests.buttons.break_off(STALLED, math.inf, "reset")
+        self._newest, self._is_urgent = HOVER, True
         return []
 
     def refused(self, sentence: str, now_s: float) -> Actions:
@@ -200,9 +204,9 @@ class DroneGuiControllerSession(Session):
         return refused[0] if refused and now_s - refused[1] <= REFUSED_S else None
 
     def unsent(self, action: Send, sentence: str, now_s: float) -> Actions:
-        """Break off presses, and number from 1."""
+        """Break off presses, and let the next packet get through."""
         self._requests.buttons.break_off(sentence, now_s)
-        self._connection.begin_again()
+        self._is_urgent = True
         return [*super().unsent(action, sentence, now_s), *self._taken(now_s)]
 
     def landing(self, now_s: float) -> Landing:
@@ -215,21 +219,29 @@ class DroneGuiControllerSession(Session):
         """Leave the drone hovering with all buttons released, and reply to pending requests."""
         self._close(WAITING)
         for _ in range(FINAL_REPEATS):
-            self._send_packet(now_s)
+            self._send(HOVER, now_s)
         self._requests.end(LINK_LOST, now_s)
         return self._taken(now_s)
 
     def end(self, now_s: float) -> Actions:
         """Leave the drone hovering with all buttons released."""
-        had_link = self.is_open
+        had_link, last = self.is_open, self._last_packets
         self._close(CLOSED)
         self.is_over = not had_link
+        if not had_link:
+            return []
+        for press in last[:-1]:
+            self._send(press, now_s)
         self._final_left = FINAL_REPEATS
-        return self._final(now_s) if had_link else []
+        return self._final(now_s)
 
     def last_words(self) -> LastWords | None:
-        """Return hover with all buttons released."""
-        return None if self._newest == HOVER else LastWords((self._connection.peek(HOVER),))
+        return None if self._newest == HOVER else LastWords(self._connection.peek_urgent(*self._last_packets))
+
+    @property
+    def _last_packets(self) -> tuple[Controls, ...]:
+        """Hover with all buttons released, after one more press of an emergency whose packets may be lost."""
+        return (replace(HOVER, reset=True), HOVER) if self._requests.may_be_lost else (HOVER,)
 
     def _close(self, state: str) -> None:
         self.state, self.is_open, self.due_s = state, False, math.inf
@@ -237,7 +249,7 @@ class DroneGuiControllerSession(Session):
 
     def _final(self, now_s: float) -> Actions:
         """Send one of the last packets, and schedule the others."""
-        self._send_packet(now_s)
+        self._send(HOVER, now_s)
         self._final_left -= 1
         self.is_over = not self._final_left
         self.due_s = math.inf if self.is_over else now_s + FINAL_GAP_S
@@ -249,22 +261,28 @@ class DroneGuiControllerSession(Session):
 
     def _send_packet(self, now_s: float) -> None:
         """Send the command with the pressed buttons, and publish the packet."""
-        self.due_s = next_due(self.due_s, 1 / self._parameters.rate, now_s) if self.is_open else math.inf
-        before, self._stops = self._stops, (self._is_hover_held(), self._pilot.arbiter.is_held(now_s))
-        if self._stops != before:
-            self._connection.begin_again()
+        self.due_s = next_due(min(self.due_s, now_s), 1 / self._parameters.rate, now_s)
+        was_stopped, self._is_stopped = self._is_stopped, self._is_hover_held() or self._pilot.arbiter.is_held(now_s)
+        self._send(self._commanded(now_s), now_s, is_urgent=self._is_stopped != was_stopped)
+
+    def _send(self, command: Controls, now_s: float, *, is_urgent: bool = False) -> None:
         buttons: dict[str, Any] = dict.fromkeys(self._requests.buttons.down(now_s), True)
-        command = replace(self._commanded(now_s) if self.is_open else HOVER, **buttons)
-        seq = self._connection.next_seq
+        is_press = not all(getattr(self._newest, button) for button in buttons)
+        begins_hover = command.hover and not self._newest.hover
+        self._is_urgent |= is_urgent or is_press or begins_hover or not self.is_open
+        send = self._connection.send_urgent if self._is_urgent else lambda each: (self._connection.send(each),)
         sent = encoded(
-            lambda each: (each, self._connection.send(each)),
-            command,
+            lambda each: (each, send(each)),
+            replace(command, **buttons),
             replace(HOVER, **buttons),
             lambda sentence: self._effects.append(Note(UNENCODABLE, sentence)),
         )
         assert sent  # hover can always be encoded
-        self._newest, datagram = sent
-        self._effects += [Send(datagram, None, UNHEARD, ("packets",)), Publish(SentPacket(seq, self._newest))]
+        self._newest, datagrams = sent
+        self._is_urgent = False
+        self._effects += [Send(each, None, UNHEARD) for each in datagrams[:-1]]
+        self._effects.append(Send(datagrams[-1], None, UNHEARD, ("packets",)))
+        self._effects.append(Publish(SentPacket(self._connection.next_seq - 1, self._newest)))
         self._requests.buttons.sent(now_s)
 
     def _commanded(self, now_s: float) -> Controls:
@@ -311,6 +329,8 @@ class DroneGuiControllerSession(Session):
         if not self.is_open:
             return [Outcome(request, False, f"{request.name} {NOT_SENDING}")]
         self._requests.ask(request, now_s)
+        if request.name == EMERGENCY:
+            self._send_packet(now_s)
         return self._taken(now_s)
 
     def assume_flying(self, is_flying: bool, request: Request, now_s: float) -> Actions:
@@ -341,9 +361,7 @@ class DroneGuiControllerSession(Session):
     def _taken(self, now_s: float) -> Actions:
         """Continue requests, and return the actions."""
         self._requests.turn(now_s)
-        is_flying = self._watch.is_flying(now_s)
-        if is_flying is not None and is_flying != self._published:
-            self._published = is_flying
+        if (is_flying := self._watch.changed(now_s)) is not None:
             self._effects.append(Publish(FlyingReport(is_flying)))
         self.problems = self._found_problems(now_s)
         actions = tuple(self._effects)

@@ -25,6 +25,7 @@ class FlightWatch:
         self._assumed: bool | None = None  # whether it flies, without navdata
         self._is_fresh = False  # whether the GUI may not have requested navdata from its drone
         self._listening_since_s = -math.inf
+        self._published: bool | None = None
         #: Time of the last navdata, and of the last navdata with a known state.
         self.received_s = self.state_s = -math.inf
         #: Last known state in navdata, of any age.
@@ -43,6 +44,14 @@ class FlightWatch:
         if self.state is not None and self.has_drone_state(now_s):
             return self.state.is_airborne
         return self._assumed
+
+    def changed(self, now_s: float) -> bool | None:
+        """Return whether the drone flies, if that is known and has changed."""
+        is_flying = self.is_flying(now_s)
+        if is_flying is None or is_flying is self._published:
+            return None
+        self._published = is_flying
+        return is_flying
 
     def is_silent(self, now_s: float) -> bool:
         """Return whether no navdata has come for its timeout, of which none passes in a stall or without a link."""

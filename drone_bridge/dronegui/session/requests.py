@@ -9,14 +9,15 @@ opposite of the request:
 | takeoff | pressed | refused | refused | waits for navdata of a take-off, for `confirm_timeout` |
 | land | refused | pressed | refused | waits for navdata of a landing, for `confirm_timeout` |
 | reset | pressed | refused | refused | |
-| emergency | reset is pressed | reset is pressed | reset is pressed | ends all other requests |
+| emergency | reset is pressed | reset is pressed | reset is pressed | ends all other requests; waits for navdata of \
+motors that are off, for SHOWN_S |
 
 - All but an emergency wait for the first navdata of a new link, and are refused if they are stale.
 - If a person has stated that the drone is on the ground, and there is no navdata, takeoff presses reset first: a GUI
 requests navdata only then, and never lands the drone without it.
 - Without navdata the effect of a press is assumed, but a landing's only if there never is any (`receive_navdata`).
 - After any doubt (a stall, a lost link, a closed port, an unsent packet) presses are broken off, and have an unknown
-effect. An emergency's begins again until it is EMERGENCY_AGE_S old, but not without a link.
+effect. An emergency's that may be lost begins again until it is EMERGENCY_AGE_S old, but not without a link.
 - If a limit requires a landing of a drone that flies, land is requested again until it succeeds.
 """
 
@@ -38,6 +39,8 @@ from drone_bridge.session.session import EMERGENCY, LAND, Action, Note, Outcome,
 TAKE_OFF, RESET = "takeoff", "reset"
 #: Timeout of navdata after a press of reset that requests them.
 BOOTSTRAP_S = 3.0
+#: Time after an emergency's press within which navdata must report that the motors are off, s.
+SHOWN_S = 1.0
 #: Interval between requests of a landing that a limit requires, s.
 LAND_PERIOD_S = 1.0
 #: States of a drone that was commanded to take off, and of one that was commanded to land.
@@ -88,7 +91,6 @@ class GuiRequests:
         port_problem: Callable[[], str] | None,
         *,
         expires_at: Callable[[Request], float],
-        start_over: Callable[[], None],
         do: Callable[[Action], None],
     ) -> None:
         """Start without any.
@@ -99,12 +101,11 @@ class GuiRequests:
             parameters: those of the node, which may change at any time.
             port_problem: returns why there is no port for navdata, or an empty text; None if navdata is disabled.
             expires_at: see `Session.expires_at`.
-            start_over: numbers the next packet 1, so that the GUI takes it for certain.
             do: receives notes and outcomes.
         """
         self.buttons = Buttons()
         self._arbiter, self._watch, self._parameters, self._port_problem = arbiter, watch, parameters, port_problem
-        self._expires_at, self._start_over, self._do = expires_at, start_over, do
+        self._expires_at, self._do = expires_at, do
         self._running = Procedures(self._answer)
         self._land_s = -math.inf  # earliest time at which limits may request a landing
 
@@ -142,7 +143,7 @@ class GuiRequests:
 
     def _take_off(self, request: Request, now_s: float) -> Procedure:
         self.buttons.check_released("take_off")  # its effect is visible only afterwards
-        self._running.check_not_running(TAKE_OFF, EMERGENCY)
+        self._running.check_not_running(TAKE_OFF, RESET, EMERGENCY)  # an emergency in the air needs its own press
         now_s = yield self._first_navdata(now_s)
         self._check_take_off(request, now_s)
         if self._watch.needs_bootstrap(now_s):
@@ -186,17 +187,32 @@ class GuiRequests:
         return "reset was pressed and released."
 
     def _cut_motors(self, request: Request, now_s: float) -> Procedure:
-        """Press reset in any state, or share its press."""
+        """Press reset in any state, or share its press. Navdata decides the outcome."""
         until_s = self._expires_at(request)
         if now_s > until_s:
             raise ValueError(too_old(request, now_s))
         self._running.end(CUT_SINCE, but=EMERGENCY)
         self.buttons.break_off(CUT_SINCE, now_s, "take_off")
         if not (press := self.buttons.current("reset")):
-            press = self._press("reset", until_s)
+            press = self._press("reset")
             self._do(Note("", "Cutting the motors: emergency was called."))
-        yield from self._reset_released(press)
-        return "reset was pressed and released."
+        press.lasts_until_s, asked_at = until_s, now_s
+        now_s = yield Until(lambda: press.is_over)
+        self._assume_reset(now_s)
+        if self._watch.receives_navdata(now_s):
+            now_s = yield Until(lambda: self._are_motors_off(asked_at), now_s + SHOWN_S)
+        if self._are_motors_off(asked_at):
+            return f"The motors are off: navdata reports {self._watch.state}."
+        pressed = f"The press of reset was broken off: {press.broken_off}"
+        if not press.broken_off:
+            pressed = "reset was pressed and released."
+        if self._watch.has_drone_state(now_s):
+            raise ValueError(f"{pressed} Navdata reports {self._watch.state}.")
+        raise ValueError(f"{pressed} It is unknown whether the motors are off: {self.blind_reason(now_s)}.")
+
+    def _are_motors_off(self, since_s: float) -> bool:
+        state = self._watch.state
+        return state is not None and not state.is_airborne and self._watch.state_s > since_s
 
     # Parts of requests.
 
@@ -228,10 +244,9 @@ class GuiRequests:
     def _navdata_until(self, until_s: float) -> Until:
         return Until(lambda: self._watch.received_s > -math.inf, until_s)
 
-    def _press(self, button: str, lasts_until_s: float = -math.inf) -> Press:
+    def _press(self, button: str) -> Press:
         """Press a button. Raises ValueError with a sentence if that is impossible."""
-        self._start_over()
-        return self.buttons.press(Press(button, self._parameters.press_time, lasts_until_s))
+        return self.buttons.press(Press(button, self._parameters.press_time))
 
     def _released(self, press: Press) -> Part:
         """Wait for the end of a press. Raises ValueError with a sentence if it was broken off."""
@@ -245,8 +260,12 @@ class GuiRequests:
 
     def _reset_released(self, press: Press) -> Part:
         now_s = yield from self._released(press)
-        self._watch.assume(False if self._watch.is_flying(now_s) is False else None)
+        self._assume_reset(now_s)
         return now_s
+
+    def _assume_reset(self, now_s: float) -> None:
+        """Assume that a press of reset starts no drone."""
+        self._watch.assume(False if self._watch.is_flying(now_s) is False else None)
 
     def _check_flight(self, is_needed: bool, harm: str, now_s: float, instead: str = "") -> None:
         """Raise ValueError with a sentence unless the drone is in the air, or on the ground, as needed."""
@@ -263,6 +282,11 @@ class GuiRequests:
         raise ValueError(f"The drone is assumed to be {place}, and {harm}. {correction}{instead}")
 
     # What is known.
+
+    @property
+    def may_be_lost(self) -> bool:
+        """Whether an emergency waits whose press may not have been received."""
+        return bool((press := self.buttons.current("reset")) and press.may_be_lost)
 
     @property
     def receives_navdata(self) -> bool:

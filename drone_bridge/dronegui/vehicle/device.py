@@ -67,7 +67,6 @@ class Gui:
     def __init__(self, drone: GuiDrone, dialect: GuiDialect, own_host: str = "127.0.0.1") -> None:
         """`own_host` is the GUI's own address, in the address family of navdata."""
         self.controls = Controls()  # in force
-        self.received_s = -math.inf  # time of the last packet that took effect
         #: Start time of navdata; infinite before it is requested.
         self.receives_navdata_from_s = -math.inf if dialect.is_bootstrapped else math.inf
         self._drone = drone
@@ -98,7 +97,6 @@ class Gui:
         if not isinstance(event, ControlPacket):
             assert isinstance(event, LatePacket)
             return event
-        self.received_s = now_s
         self._remember(source, now_s)
         before, self.controls = self.controls, event.controls
         self._drone.steer(event.controls)
