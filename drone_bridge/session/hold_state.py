@@ -10,6 +10,8 @@ while those are refused | HELM_ENDS_AFTER_S without one: held, because the helm 
 | held, as it may have been before | `HoldState(reason)`, with `unread` | none | `release`, `settle`, or a request |
 | held, on request | `hold` | none | only `release`; a person's request replaces a machine's |
 
+A vehicle has one pilot: while the helm is fresh, commands of other pilots are refused.
+
 A person may be at the helm of a held vehicle. The commands are not followed until the vehicle is released; from then on
 the helm has control, and no other source gets in between.
 
@@ -19,6 +21,7 @@ do. It does not count as attendance, since nobody can fly the vehicle by such co
 
 import math
 from enum import Enum
+from typing import NamedTuple
 
 #: Timeout of a silent helm. It is generous, since a silent helm still locks out all other commands.
 HELM_ENDS_AFTER_S = 1.0
@@ -34,6 +37,18 @@ STRAGGLES_S = 0.5
 NOT_REQUESTED = ("", AT_HELM, HELM_ENDED)
 #: Reasons of a machine's hold: also a program that fails calls the service. All others are a person's, or unknown.
 BY_MACHINE = (*NOT_REQUESTED, CALLED)
+
+
+class HelmPilot(NamedTuple):
+    """Who is at the helm."""
+
+    id: str
+    name: str
+
+
+NOBODY = HelmPilot("", "")
+#: Sticks on ~/helm, which has no names.
+ANONYMOUS = HelmPilot("anonymous", "a person without a name")
 
 
 class InControl(Enum):
@@ -59,6 +74,7 @@ class HoldState:
         self.refused_helm = ""
         #: Time at which a person last steered or released the vehicle, and of the last release, s.
         self.attended_s = self.released_s = -math.inf
+        self._pilot = NOBODY  # the last one
 
     # For any thread.
 
@@ -81,7 +97,18 @@ class HoldState:
         """Whether commands from other sources than the helm are followed."""
         return self.now == ("", None)
 
+    def pilot(self, now_s: float) -> HelmPilot:
+        """Return who is at the helm, also of a held vehicle."""
+        received_s = self.now[1]
+        return NOBODY if received_s is None or _has_ended(received_s, now_s) else self._pilot
+
     # Transitions.
+
+    def claim(self, pilot: HelmPilot, now_s: float) -> bool:
+        """Make a pilot the sender of the next command from the helm. Return False while another is at the helm."""
+        is_free = self.pilot(now_s).id in ("", pilot.id)
+        self._pilot = pilot if is_free else self._pilot
+        return is_free
 
     def steer(self, now_s: float, refused: str = "") -> bool:
         """Record a command from the helm. Return whether it takes the helm, and so begins to steer.

@@ -14,7 +14,7 @@ from twists import twist
 
 from drone_bridge.motion.body_velocity import STILL, BodyVelocity
 from drone_bridge.motion.limits import LOW_BATTERY_S
-from drone_bridge.msg import CommandAxes, CommandRates
+from drone_bridge.msg import CommandAxes, CommandRates, PilotCommand
 from drone_bridge.ros.commands.command_ages import CLOCK_TOLERANCE_S
 from drone_bridge.ros.commands.command_streams import DROPPED, LATE_S
 from drone_bridge.ros.commands.command_topics import CommandTopics
@@ -252,7 +252,7 @@ def test_the_age_of_a_stamp_ahead_of_our_clock_is_unknown(node, topic):
 @pytest.mark.parametrize(
     ("message", "reason"),
     [
-        ({"ago_s": -0.2}, "it is stamped 0.200 s ahead of this machine's clock, so its age is unknown: run chrony"),
+        ({"ago_s": -0.2}, "it is stamped 0.200 s ahead of the bridge's clock, so its age is unknown: run chrony"),
         ({"ago_s": 7200.0}, "it is 7200.000 s old (limit 0.5 s, command_timeout): if the clocks differ, run chrony"),
         ({"forward": math.nan}, "twist.linear.x is nan"),
         ({"message": TwistStamped(header=Header(frame_id="moon"))}, "its frame_id is 'moon'"),
@@ -313,6 +313,28 @@ def test_a_refused_helm_interrupts_no_landing(make):
         assert node.send(HELM, ago_s=1.0, forward=1.0) == (Rank.LANDING, SINKING)
         node.now_s += 0.5
     assert node.send(HELM, up=1.0) == (Rank.HELM, UP)
+
+
+def test_while_one_pilot_steers_others_are_refused_whatever_they_send(node):
+    def send(id_, ago_s=0.0, **axes):
+        return node.send("~/pilot", PilotCommand(id=id_, name=id_.title(), twist=twist(**axes)), ago_s)
+
+    def said():
+        return node.latched[-1].pilot, node.latched[-1].pilot_name
+
+    steered = Rank.HELM, FORWARD
+    assert send("anne", forward=1.0) == steered
+    assert said() == ("anne", "Anne")
+    assert [send("ben", up=1.0), send("ben", ago_s=9.0), send("", up=1.0), node.send(HELM, up=1.0)] == [steered] * 4
+    assert (node.counts["commands_refused_on_hold"], node.hold.state.refused_helm) == (4, "")
+    node.now_s += 1.1
+    node.hold.report()
+    assert said() == ("", "")
+    assert node.send(HELM, up=1.0) == (Rank.HELM, UP)
+    assert said()[0] == "anonymous"
+    node.hold.hold("Ben pressed STOP")
+    send("anne")
+    assert said() == ("anne", "Anne")  # as a held vehicle has a pilot, too
 
 
 def test_a_stamp_of_zero_counts_as_none_and_is_reported_once(node):

@@ -5,7 +5,16 @@ import math
 
 import pytest
 
-from drone_bridge.session.hold_state import AT_HELM, CALLED, HELM_ENDED, HELM_ENDS_AFTER_S, HoldState, InControl
+from drone_bridge.session.hold_state import (
+    AT_HELM,
+    CALLED,
+    HELM_ENDED,
+    HELM_ENDS_AFTER_S,
+    NOBODY,
+    HelmPilot,
+    HoldState,
+    InControl,
+)
 
 LATER_S = HELM_ENDS_AFTER_S + 0.01
 
@@ -77,6 +86,27 @@ def test_a_requested_hold_outlasts_a_helm_until_it_is_released(steered_s):
     assert seen(state, steered_s) == HELD
     state.release(steered_s + 0.1)
     assert seen(state, steered_s + 0.1) == AT_THE_HELM  # without others in between
+
+
+ANNE, BEN = HelmPilot("1", "Anne"), HelmPilot("2", "Ben")
+
+
+@pytest.mark.parametrize("reason", ["", CALLED])
+def test_a_vehicle_has_one_pilot_until_the_helm_has_ended(reason):
+    state = HoldState(reason)
+    assert state.claim(ANNE, 10.0)
+    assert state.pilot(10.0) == NOBODY
+    state.steer(10.0)
+    assert not state.claim(BEN, 10.0 + HELM_ENDS_AFTER_S)
+    assert state.pilot(10.0 + HELM_ENDS_AFTER_S) == ANNE
+    assert state.claim(HelmPilot("1", "Anna"), 10.5)  # another person of the same page server
+    assert state.pilot(10.5) == ("1", "Anna")
+    assert state.pilot(10.0 + LATER_S) == NOBODY
+    assert state.claim(BEN, 10.0 + LATER_S)
+    state.steer(12.0)
+    assert state.pilot(12.0) == BEN
+    state.hold(PRESSED)
+    assert state.claim(ANNE, 12.0)  # a STOP ends any helm
 
 
 def test_the_timeout_of_a_helm_during_a_hold_changes_nothing():

@@ -8,13 +8,14 @@ import pytest
 
 from drone_bridge.msg import HoldStatus
 from drone_bridge.ros.hold.wish_file import FiledWish
+from drone_bridge.session.hold_state import ANONYMOUS, HELM_ENDS_AFTER_S
 from drone_bridge.tools.web.announcements import Announcements
 from drone_bridge.tools.web.fleet import Fleet
 from drone_bridge.tools.web.helm import ASK_S, LEASE_S, MAX_AGE_S, NEUTRAL, HelmRefusedError
-from drone_bridge.tools.web.helm_leases import HELM_ENDS_WITHIN_S, HOLD_REPORTED_WITHIN_S, HelmLeases
+from drone_bridge.tools.web.helm_leases import CONFIRMED_WITHIN_S, HELM_ENDS_WITHIN_S, HelmLeases
 from drone_bridge.tools.web.stop_requests import HELM_TAKEN_S, MAX_WANTED, STOP_TIMEOUT_S, StopRequests
 from drone_bridge.tools.web.vehicles import SteeredVehicle
-from drone_bridge.tools.web.wishes import Wishes
+from drone_bridge.tools.web.wishes import RUN_S, Wishes
 
 TOPIC, NODE = "/dronegui/cmd_vel_stamped", "/dronegui/dronegui_bridge"
 DRONE = SteeredVehicle(TOPIC, "dronegui_bridge", holds=(f"{NODE}/hold",))
@@ -81,7 +82,7 @@ class Pages:
     def tick(self, seconds=0.1):
         self.now_s += seconds
         self.helms.tick(self.now_s)
-        self.stops.tick(self.now_s)
+        self.stops.tick(self.now_s, 50.0)
 
     def take_done(self):
         done, self.done = self.done, []
@@ -201,6 +202,54 @@ def test_a_vehicle_held_since_a_helm_ended_follows_a_new_one_but_not_later(pages
             pages.steer(x=1)
 
 
+# Pilots of other servers.
+
+
+@pytest.mark.parametrize(
+    ("pilot", "name"),
+    [({"pilot": "7", "pilot_name": "Anne"}, "Anne on another page"), ({"pilot": ANONYMOUS.id, "pilot_name": "a"}, "a")],
+)
+def test_a_vehicle_with_a_pilot_elsewhere_can_not_be_taken_until_they_left(reporting, pilot, name):
+    reporting.report(**pilot)
+    assert (reporting.drone["pilot"], reporting.drone["pilot_name"]) == ("other", name)
+    with pytest.raises(HelmRefusedError, match=name):
+        reporting.stops.check_free(TOPIC, reporting.now_s)
+    reporting.tick(RUN_S + 0.1)
+    reporting.stops.check_free(TOPIC, reporting.now_s)  # its bridge is silent
+    reporting.report(**pilot)
+    reporting.report(held=True, reason="the helm ended")
+    reporting.stops.check_free(TOPIC, reporting.now_s)
+    assert reporting.drone["pilot"] is None
+
+
+def test_of_two_servers_the_pilot_whom_a_vehicle_does_not_follow_loses_the_helm(reporting):
+    reporting.take()
+    reporting.take_done()
+    reporting.report(pilot="7", pilot_name="Ben")
+    assert reporting.drone["pilot_name"] == "Ben on another page"
+    assert reporting.notices == [(ANNE, "Ben on another page is at the helm: ask for it.")]
+    reporting.tick(LEASE_S + 1.0)
+    assert reporting.done == []
+
+
+def test_a_page_reads_that_its_helm_is_not_confirmed_or_why_not_followed(reporting):
+    def refused(**report):
+        if report:
+            reporting.report(**report)
+        reporting.tick()
+        return reporting.drone["refused_helm"]
+
+    reporting.take()
+    assert refused() == ""
+    reporting.now_s += CONFIRMED_WITHIN_S
+    own = {"pilot": reporting.helms.id, "pilot_name": "Anne"}
+    assert refused() == refused(helm="a person is at the helm") == "the vehicle does not confirm it"
+    assert refused(**own) == ""
+    late = "a person is at the helm, and its commands are refused: it is late."
+    assert refused(helm=late, **own) == "it stands: it is late."
+    assert refused(held=True, **own) == ""
+
+
 # STOP.
 
 
@@ -276,8 +325,8 @@ def test_a_wish_outlives_a_restarted_bridge_that_says_that_it_is_not_held(report
 def test_a_hold_or_a_wish_that_can_t_be_kept_is_reported_on_the_page(reporting):
     reporting.report(held=True, reason="the service hold was called", problem="its disk is full")
     assert (reporting.held["why"], reporting.held["unkept"]) == ("the service hold was called", "its disk is full")
-    reporting.report(held=True, reason="Anne pressed STOP")
-    assert reporting.held["why"] == "you pressed STOP"
+    reporting.report(held=True, reason="Anne pressed STOP")  # who has this name on another server
+    assert reporting.held["why"] == "Anne pressed STOP on another page"
     reporting.stop()
     assert reporting.held["unkept"] == ""
     reporting.writer.problem = "the disk is full"
@@ -417,15 +466,33 @@ def test_a_resume_that_is_refused_is_reported_and_not_repeated(reporting):
     assert reporting.notices == [(ANNE, "The vehicle is still on hold: the request may be stale.")]
 
 
-def test_after_the_helm_a_vehicle_is_stopping_until_it_reports_a_hold_or_is_late(released):
+def test_an_end_of_the_helm_that_is_not_confirmed_in_time_becomes_a_wish(released):
     assert [released.held[name] for name in ("since", "why", "is_sure")] == [None, "you left the helm", False]
-    released.tick(HOLD_REPORTED_WITHIN_S)
-    assert released.held is None
-    released.take()
-    assert released.held is None
-    released.tick(LEASE_S + 1.0)
-    released.report(held=True, reason="the helm ended")
+    assert not released.stops.is_idle
+    released.tick(HELM_ENDS_AFTER_S + CONFIRMED_WITHIN_S)
+    assert released.done == []
+    released.tick()
+    released.tick()
+    assert released.done == [("wish", NODE)] * 2
+    assert [released.held[name] for name in ("why", "problem")] == ["you left the helm", "no confirmation yet"]
+    released.report(wish=released.wishes[-1], held=True, reason="Anne left the helm")
     assert (released.held["why"], released.held["is_sure"]) == ("you left the helm", True)
+
+
+@pytest.mark.parametrize(
+    "way",
+    [
+        pytest.param(lambda pages: pages.report(held=True, reason="the helm ended"), id="held"),
+        pytest.param(lambda pages: pages.report(pilot="7", pilot_name="Anne"), id="another pilot"),
+        pytest.param(lambda pages: pages.resume(TOPIC), id="resumed"),
+        pytest.param(lambda pages: pages.take(), id="taken again"),
+        pytest.param(lambda pages: pages.see(), id="gone"),
+    ],
+)
+def test_a_helm_that_has_ended_for_sure_needs_no_wish(released, way):
+    way(released)
+    released.tick(HELM_ENDS_AFTER_S + CONFIRMED_WITHIN_S + 0.1)
+    assert ("wish", NODE) not in released.done
 
 
 @pytest.fixture

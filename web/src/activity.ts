@@ -80,7 +80,7 @@ export class Activity {
     const nodes = vehicle?.commanders ?? [];
     const activity = state && state.value.state !== "idle" ? `${state.value.behaviour}: ${state.value.state}`.replaceAll("_", " ") : "";
     if (isHeld) return ["warn", "On hold", nodes.length > 0 ? `${are(nodes)} ignored until Resume` : "until Resume"];
-    if (vehicle?.pilot && vehicle.refused_helm) return ["warn", "The helm is not followed", `it stands: ${vehicle.refused_helm}`];
+    if (vehicle?.pilot && vehicle.refused_helm) return ["warn", "The helm is not followed", vehicle.refused_helm];
     if (vehicle?.pilot) return ["none", `Steered ${vehicle.pilot === "you" ? "from here" : `by ${vehicle.pilot_name}`}`, nodes.length > 0 ? `${are(nodes)} overruled${activity && `, ${activity}`}` : ""];
     if (this.#helm && Math.abs(stream.nowS - this.#helm.timeS) < 1) return ["none", movement || "Steered", "by a person at the helm"];
     if (state && activity) return ["none", activity, `${clause(state.value.reason)} (${this.#node})`, stream.silentS(state)];

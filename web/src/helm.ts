@@ -27,7 +27,7 @@ export interface Vehicle {
   /** Services that hold it. Without any, the vehicle follows the next commander when the helm ends. */
   holds: string[];
   held: Held | null;
-  /** Why it does not follow its helm; empty if it does. */
+  /** Why it does not follow its helm, or may not; empty if it does. */
   refused_helm: string;
   /** Nodes that publish commands for it. */
   commanders: string[];

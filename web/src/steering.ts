@@ -136,7 +136,7 @@ export class Steering {
     this.#viewOnly.hidden = !vehicle || this.helm.maySteer !== false || this.helm.limit !== "";
     this.#withoutHold.hidden = !vehicle || vehicle.holds.length > 0;
     setText(this.#withoutHold, `${vehicle?.node ?? ""} can't be held. Once the helm is released, it follows the next command from any node.`);
-    setText(this.#who, !vehicle ? "no vehicle accepts commands" : problem ? problem : isMine ? (this.helm.isStopped(vehicle) ? "on hold" : "you are steering") : vehicle.pilot ? `${vehicle.pilot_name} is steering`
+    setText(this.#who, !vehicle ? "no vehicle accepts commands" : problem ? problem : isMine ? (this.helm.isStopped(vehicle) ? "on hold" : vehicle.refused_helm ? "your helm is not followed" : "you are steering") : vehicle.pilot ? `${vehicle.pilot_name} is steering`
       : this.helm.maySteer ? "the helm is free" : this.helm.maySteer === false ? "view only" : "");
     const now = this.#how;
     if (this.#refusedAs && ((this.#refusedAs.isHeld && !now.isHeld) || (this.#refusedAs.isSteered && !now.isSteered))) this.#forgetRefusal();

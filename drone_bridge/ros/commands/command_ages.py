@@ -64,6 +64,6 @@ class CommandAges:
         if not abs(age_s - self._age_s) < CLOCK_TOLERANCE_S:  # else it says the same of each command of a stream
             self._age_s = age_s
         if is_ahead:
-            return f"it is stamped {-self._age_s:.3f} s ahead of this machine's clock, so its age is unknown: {REMEDY}."
+            return f"it is stamped {-self._age_s:.3f} s ahead of the bridge's clock, so its age is unknown: {REMEDY}."
         late = f"it is {self._age_s:.3f} s old (limit {allowed_s:g} s, command_timeout)"
         return f"{late}: if the clocks differ, {REMEDY}." if self._are_by_machines else f"{late}."

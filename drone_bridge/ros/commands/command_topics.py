@@ -15,6 +15,7 @@ from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Twist, TwistStamped
 
 from drone_bridge.motion.body_velocity import STILL, BodyVelocity
+from drone_bridge.msg import PilotCommand
 from drone_bridge.net.clock import elapsed_s
 from drone_bridge.ros.commands.cmd_vel_type import (
     BRIDGE_PERIOD_S,
@@ -137,6 +138,7 @@ class CommandTopics(Generic[RawT]):
         parameters = self._node.parameters
         read = velocity_frames(parameters, lambda: self._node.observed.yaw).in_body
         # The helm comes first, so that the executor serves it first.
+        self.take("~/pilot", PilotCommand, read, Entrance.HELM)
         self.take("~/helm", TwistStamped, read, Entrance.HELM)
         self.take("cmd_vel", Twist, read)
         self.take("cmd_vel_stamped", TwistStamped, read, Entrance.STAMPED)
@@ -215,6 +217,8 @@ class CommandTopics(Generic[RawT]):
 
     def _receive_from_helm(self, helm: CommandTopic[RawT], message: Any) -> None:
         """Handle a message of a person. A refused one takes the helm, too, and the vehicle is neutral."""
+        if not self._node.hold.claim_helm(message):
+            return
         try:
             command = self._supported(helm.command_in(message))
         except ValueError as error:

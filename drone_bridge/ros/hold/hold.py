@@ -2,8 +2,9 @@
 """Hold: keeps a vehicle neutral, regardless of commands, until a person resumes it. See docs/bridges.md.
 
 A hold is set by the service `~/hold`, by a wish on `~/hold_wish`, and by the end of the helm. Only a wish makes it a
-person's. Commands on `~/helm` come from a person at a stick, and lock out all others. When they stop, for any reason,
-the vehicle is held without a further message. `session.hold_state` has the rules.
+person's. Commands on `~/pilot` and `~/helm` come from a person at a stick, and lock out all others, also those of
+another person. When they stop, for any reason, the vehicle is held without a further message. `session.hold_state` has
+the rules.
 
 A wish is a state, not an event: its publisher latches it, and a node that starts later gets it from DDS. Each id is
 handled once, and acknowledged on `~/hold_status` with the id of this run and the count of releases. By these the
@@ -19,12 +20,13 @@ from collections.abc import Callable
 from typing import Any
 
 from builtin_interfaces.msg import Time
+from geometry_msgs.msg import TwistStamped
 from rclpy.node import Node
 from rclpy.publisher import Publisher
 from std_msgs.msg import Bool
 from std_srvs.srv import SetBool
 
-from drone_bridge.msg import HoldStatus, HoldWish
+from drone_bridge.msg import HoldStatus, HoldWish, PilotCommand
 from drone_bridge.net.clock import elapsed_s
 from drone_bridge.ros.hold.file_writer import FileWriter
 from drone_bridge.ros.hold.hold_file import HoldFile
@@ -34,12 +36,14 @@ from drone_bridge.ros.publishers import NO_EVENTS, PUBLISHER_ERRORS
 from drone_bridge.ros.qos import latched
 from drone_bridge.ros.time import time_from_nanoseconds
 from drone_bridge.session.hold_state import (
+    ANONYMOUS,
     AT_HELM,
     BY_MACHINE,
     CALLED,
     HELM_REFUSED,
     STEERED,
     STRAGGLES_S,
+    HelmPilot,
     HoldState,
 )
 from drone_bridge.session.obstacles import Obstacle
@@ -56,6 +60,8 @@ LOOK_S, LOOKS_PER_READ = 0.1, 10
 MAX_WISHES = 64
 #: Longest reason of a wish, characters.
 MAX_REASON = 100
+#: Longest id, and name, of a pilot, characters.
+MAX_PILOT = 64
 #: Reason of a wish without one, or with one that is reserved for a machine's hold.
 WISHED = "a person pressed STOP"
 _ADVICE = Obstacle.HOLD.remedy()
@@ -151,6 +157,16 @@ class Hold:
         """Return whether a command of a program is to be followed. Counts refused ones. For the executor."""
         return self.state.is_free or self._refuse(topic)
 
+    def claim_helm(self, command: PilotCommand | TwistStamped) -> bool:
+        """Return whether the sender of a command may steer. Counts the commands of another one. For the executor."""
+        pilot = ANONYMOUS
+        if isinstance(command, PilotCommand) and command.id:
+            pilot = HelmPilot(printable(command.id, MAX_PILOT), printable(command.name, MAX_PILOT))
+        with self._lock:
+            may_steer = self.state.claim(pilot, elapsed_s())
+        self._report.counts[REFUSED] += not may_steer
+        return may_steer
+
     def take_helm(self, topic: str, refused: str = "") -> bool:
         """Take the helm by a command, or keep it. Return whether the command is followed. For the executor.
 
@@ -162,13 +178,14 @@ class Hold:
         if refused and now_s - self.state.released_s < STRAGGLES_S:
             return False
         with self._lock:
+            shown = self._status.pilot, self._status.pilot_name
             is_news = bool(refused) != bool(self.state.refused_helm)
             if begins := self.state.steer(now_s, refused):
                 self._writer.keep(AT_HELM)  # in case the bridge is killed meanwhile
                 self._report.inform("A person is at the helm: other commands are refused.")
             if begins or refused:
                 self._forget_commands()
-            if begins or is_news:
+            if begins or is_news or self.state.pilot(now_s) != shown:
                 self._publish()
         return not refused and (not self.is_held or self._refuse(topic))
 
@@ -302,6 +319,7 @@ class Hold:
         status.held, status.reason, status.problem = bool(reason), reason, self._writer.problem
         status.by_person = bool(reason) and reason not in BY_MACHINE
         refused = f"{HELM_REFUSED}{self.state.refused_helm}" if self.state.refused_helm else ""
+        status.pilot, status.pilot_name = self.state.pilot(elapsed_s())
         status.helm = "" if reason or self.state.is_free else f"{STEERED}{refused}"
         with contextlib.suppress(*PUBLISHER_ERRORS):
             if self._published_held != status.held:

@@ -51,6 +51,7 @@ class Announcements:
     def _described(self, vehicle: SteeredVehicle, page: int, now_s: float) -> dict[str, Any]:
         topic, names = vehicle.topic, self._helms.names
         pilot, asked = self._helms.leases.pilot_of(topic), self._helms.leases.asked(topic, now_s)
+        other = "" if pilot else self._stops.other_pilot(topic, now_s)
         goal, changed_s = self._goals.get(topic, (None, now_s))
         statuses = self._stops.statuses
         return {
@@ -61,8 +62,8 @@ class Announcements:
             "title": vehicle.title,
             "has_north": vehicle.has_north,
             "axes": [axis for axis in AXES if axis in vehicle.axes],
-            "pilot": None if pilot is None else "you" if pilot == page else "other",
-            "pilot_name": "" if pilot is None else names[pilot],
+            "pilot": "you" if pilot == page else "other" if pilot or other else None,
+            "pilot_name": names[pilot] if pilot else other,
             "asked": [
                 {"number": number, "name": names[number], "is_you": number == page, "left_s": left_s}
                 for number, left_s in asked.items()

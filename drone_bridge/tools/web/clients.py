@@ -24,7 +24,7 @@ from drone_bridge.ros.node.parameter_values import parameter_like
 from drone_bridge.tools.shared.interfaces import UnknownTypeError, import_interface
 from drone_bridge.tools.web.calls import Calls
 from drone_bridge.tools.web.inbox import Inbox
-from drone_bridge.tools.web.vehicles import HELM_TOPIC
+from drone_bridge.tools.web.vehicles import HELM_TOPIC, PILOT_TOPIC
 
 MAX_CHANNELS = 64
 """Maximum number of topics on which viewers may publish."""
@@ -76,7 +76,7 @@ class ViewerRequests(ServerListener):
     def _offer(self, client: int, channel: ClientChannel) -> None:
         key = (channel.topic, channel.schema_name)
         try:
-            if channel.topic.rpartition("/")[2] == HELM_TOPIC:
+            if channel.topic.rpartition("/")[2] in (HELM_TOPIC, PILOT_TOPIC):
                 raise UnknownTypeError("the helm is taken on the page")
             if channel.encoding != "cdr":
                 raise UnknownTypeError(f"its encoding is {channel.encoding!r:.40}, not 'cdr'")

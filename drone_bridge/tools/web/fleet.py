@@ -13,12 +13,14 @@ from rclpy.qos import QoSProfile
 from std_msgs.msg import Bool
 from std_srvs.srv import SetBool
 
-from drone_bridge.msg import HoldStatus, HoldWish
+from drone_bridge.msg import HoldStatus, HoldWish, PilotCommand
 from drone_bridge.ros.commands.cmd_vel_type import OBSERVERS, UNKNOWN_NODE
 from drone_bridge.ros.distributions import sequence_number, with_info
 from drone_bridge.ros.publishers import NO_EVENTS, try_publish
 from drone_bridge.ros.qos import latched
 from drone_bridge.ros.streams import UNWATCHED
+from drone_bridge.ros.type_names import name_of_type
+from drone_bridge.session.hold_state import HelmPilot
 from drone_bridge.tools.web.goals import goal_of
 from drone_bridge.tools.web.helm import Motion
 from drone_bridge.tools.web.vehicles import (
@@ -31,6 +33,7 @@ from drone_bridge.tools.web.vehicles import (
     HELM_TOPIC,
     HOLD_SERVICE,
     HOLD_TYPE,
+    PILOT_TOPIC,
     STATUS_TOPIC,
     STATUS_TYPE,
     WISH_TOPIC,
@@ -96,7 +99,7 @@ class Fleet:
         _match(
             self._publishers,
             targets,
-            lambda it: node.create_publisher(TwistStamped, it, qos, event_callbacks=NO_EVENTS),
+            lambda it: node.create_publisher(_type_of(it), it, qos, event_callbacks=NO_EVENTS),
             node.destroy_publisher,
         )
         holds = {service for vehicle in vehicles for service in vehicle.holds}
@@ -191,8 +194,10 @@ class Fleet:
         if not nodes:
             return None
         bridges = [node for node in nodes if node.endswith("_bridge")]
-        helms = [f"{full}/{HELM_TOPIC}" for full in sorted(full_names)]
-        helms = [name for name in helms if COMMAND_TYPE in topics.get(name, ())]
+        targets = dict.fromkeys(
+            next((each for each in _helms_of(full) if name_of_type(_type_of(each)) in topics.get(each, ())), topic)
+            for full in sorted(full_names)
+        )
         holds = [f"{full}/{HOLD_SERVICE}" for full in sorted(full_names)]
         holds = [name for name in holds if HOLD_TYPE in services.get(name, ())]
         reporters = tuple(
@@ -206,7 +211,7 @@ class Fleet:
         return SteeredVehicle(
             topic,
             (bridges or nodes)[0],
-            targets=(*helms, *((topic,) if len(helms) < len(full_names) else ())),
+            targets=tuple(targets),
             holds=tuple(holds),
             reporters=reporters,
             held=held,
@@ -228,7 +233,9 @@ class Fleet:
         names = {"a new node" if name == UNKNOWN_NODE else name for name in names - {self._node.get_name()}}
         return tuple(sorted(_SHELL.sub(r"drone-bridge \1", name) for name in names))
 
-    def command(self, topic: str, motion: Motion, stamp: Time, max_speed: float, max_turn_rate: float) -> None:
+    def command(
+        self, topic: str, motion: Motion, stamp: Time, max_speed: float, max_turn_rate: float, *, pilot: HelmPilot
+    ) -> None:
         """Publish a command that was given at `stamp`, in m/s and rad/s; `motion` is from -1 to 1 along AXES."""
         vehicle = next((each for each in self.vehicles if each.topic == topic), None)
         if vehicle is None:
@@ -239,9 +246,18 @@ class Fleet:
         linear = message.twist.linear
         linear.x, linear.y, linear.z = max_speed * x, max_speed * y, max_speed * z
         message.twist.angular.z = max_turn_rate * yaw
+        named = PilotCommand(header=message.header, id=pilot.id, name=pilot.name, twist=message.twist)
         for target in vehicle.targets:
             if publisher := self._publishers.get(target):
-                try_publish(publisher, message)
+                try_publish(publisher, named if _type_of(target) is PilotCommand else message)
+
+
+def _helms_of(node: str) -> tuple[str, str]:
+    return f"{node}/{PILOT_TOPIC}", f"{node}/{HELM_TOPIC}"
+
+
+def _type_of(target: str) -> Any:
+    return PilotCommand if target.endswith(f"/{PILOT_TOPIC}") else TwistStamped
 
 
 def _match(

@@ -2,18 +2,19 @@
 """HelmLeases: gives pages the helms of vehicles, and commands these. No socket, no clock."""
 
 import math
+import uuid
 from collections.abc import Callable, Container, Mapping
 
 from builtin_interfaces.msg import Time
 
-from drone_bridge.session.hold_state import HELM_ENDS_AFTER_S
+from drone_bridge.session.hold_state import HELM_ENDS_AFTER_S, HelmPilot
 from drone_bridge.tools.web.helm import LEASE_S, NEUTRAL, Helm, Motion
 
 HELM_ENDS_WITHIN_S = HELM_ENDS_AFTER_S + 0.5
 """Maximum time that the last command from here is in force, even at a slow bridge, s."""
 
-HOLD_REPORTED_WITHIN_S = 5.0
-"""Time after the last command in which a bridge reports that its helm has ended, also on a slow machine, s."""
+CONFIRMED_WITHIN_S = 1.0
+"""Time in which a bridge reports that a helm has begun, or after HELM_ENDS_AFTER_S that it has ended, s."""
 
 SendCommand = Callable[[str, Motion, Time | None], None]
 """Publishes a command: topic, motion along AXES from -1 to 1, and its time, or None for now."""
@@ -41,12 +42,22 @@ class HelmLeases:
         self.leases = Helm()
         self.ended: dict[str, str] = {}
         """Names of the last pilots, by vehicle, for holds because their helm ended."""
+        self.id = uuid.uuid4().hex
+        """Id of the pilots of this server."""
         self._commanded_s: dict[str, float] = {}  # time of the last command from here, by vehicle
+        self.ending: set[str] = set()
+        """Vehicles whose bridges have to report that their helm has ended."""
 
     def set_vehicles(self, topics: Container[str]) -> None:
         """End the leases of vehicles that have disappeared."""
         self.leases.keep_only(topics)
         self._commanded_s = {topic: at_s for topic, at_s in self._commanded_s.items() if topic in topics}
+        self.ending = {topic for topic in self.ending if topic in topics}
+
+    def pilot(self, topic: str) -> HelmPilot:
+        """Return the id and the name with which a vehicle is commanded."""
+        page = self.leases.pilot_of(topic)
+        return HelmPilot(self.id, self.ended.get(topic, "") if page is None else self.names[page])
 
     def command(self, topic: str, motion: Motion, now_s: float, stamp: Time | None = None) -> None:
         """Command a vehicle."""
@@ -58,9 +69,22 @@ class HelmLeases:
         is_free = self.leases.pilot_of(topic) is None
         return self._commanded_s[topic] + HELM_ENDS_WITHIN_S if is_free and topic in self._commanded_s else 0.0
 
-    def is_ending(self, topic: str, now_s: float) -> bool:
-        """Return whether a vehicle is expected to report a hold, as its helm has ended."""
-        return topic in self.ended and now_s - self._commanded_s.get(topic, -math.inf) < HOLD_REPORTED_WITHIN_S
+    def unconfirmed_ends(self, now_s: float) -> list[str]:
+        """Return the vehicles that should have reported that their helm has ended."""
+        limit_s = HELM_ENDS_AFTER_S + CONFIRMED_WITHIN_S
+        return [each for each in self.ending if now_s - self._commanded_s.get(each, -math.inf) > limit_s]
+
+    def confirm_end(self, topic: str) -> None:
+        """Record that a vehicle does not follow a helm from here, or that another request has replaced its end."""
+        self.ending.discard(topic)
+
+    def lose(self, topic: str, to: str) -> None:
+        """End the lease of a vehicle that follows another server's pilot."""
+        self.confirm_end(topic)
+        if (page := self.leases.pilot_of(topic)) is not None:
+            self.leases.release(page)
+            self.notify(page, f"{to} is at the helm: ask for it.")
+            self.announce()
 
     def take(self, page: int, topic: str, now_s: float) -> None:
         """Give a page the helm. Raises HelmRefusedError."""
@@ -101,9 +125,9 @@ class HelmLeases:
     def release(self, page: int, now_s: float) -> None:
         """End the page's lease."""
         for topic in self.leases.release(page):
+            self._end(topic, page)
             if topic not in self._stopped:  # already on hold, and neutral on its helm would start a new hold
                 self.command(topic, NEUTRAL, now_s)
-            self.ended[topic] = self.names[page]
             self.announce()
 
     def leave(self, page: int, now_s: float) -> None:
@@ -118,13 +142,15 @@ class HelmLeases:
             self.command(topic, NEUTRAL, now_s)
         for lease in self.leases.expired(now_s):
             self.notify(lease.pilot, f"You have lost the helm: no command was received from you for {LEASE_S:g} s.")
-            self.ended[lease.vehicle] = self.names[lease.pilot]
+            self._end(lease.vehicle, lease.pilot)
             self.announce()
-        for topic in [each for each in self.ended if each in self._commanded_s and not self.is_ending(each, now_s)]:
-            del self._commanded_s[topic]
-            self.announce()
+
+    def _end(self, topic: str, page: int) -> None:
+        self.ended[topic] = self.names[page]
+        self.ending.add(topic)
 
     def _begin(self, topic: str, now_s: float) -> None:
         self.ended.pop(topic, None)
+        self.ending.discard(topic)
         self.command(topic, NEUTRAL, now_s)  # its next pilot expects it to stop
         self.announce()

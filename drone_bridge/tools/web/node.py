@@ -210,7 +210,7 @@ class WebBridge(Node):
 
     def _command(self, topic: str, motion: Motion, stamp: Time | None) -> None:
         speeds = self._declared["max_speed"], self._declared["max_turn_rate"]
-        self._fleet.command(topic, motion, stamp or self._now(), *speeds)
+        self._fleet.command(topic, motion, stamp or self._now(), *speeds, pilot=self._pilots.pilot(topic))
 
     def _ask_to_hold(self, topic: str, is_held: bool, answer: Callable[[str], None]) -> None:
         self._inbox.put(lambda: self._fleet.hold(topic, is_held, lambda problem: self._tell(answer, problem)))

@@ -35,6 +35,7 @@ from websockets.frames import CloseCode
 from drone_bridge.net.clock import elapsed_s
 from drone_bridge.ros.hold.file_writer import FileWriter
 from drone_bridge.ros.hold.wish_file import FILE_TIMEOUT_S
+from drone_bridge.session.hold_state import HelmPilot
 from drone_bridge.tools.web.access import MAX_VIEWERS, VIEW_ONLY
 from drone_bridge.tools.web.announcements import Announcements
 from drone_bridge.tools.web.goals import Place
@@ -141,8 +142,8 @@ class Pilots:
             "release": lambda page, _: helms.release(page.number, elapsed_s()),
             "hello": self._set_name,
             "show": self._show,
-            "take": lambda page, asked: helms.take(page.number, self._known(asked), elapsed_s()),
-            "ask": lambda page, asked: helms.ask(page.number, self._known(asked), elapsed_s()),
+            "take": lambda page, asked: helms.take(page.number, self._free(asked), elapsed_s()),
+            "ask": lambda page, asked: helms.ask(page.number, self._free(asked), elapsed_s()),
             "keep": lambda page, _: helms.keep(page.number, elapsed_s()),
             "hand_over": lambda page, asked: helms.hand_over(page.number, whole_number(asked.get("to")), elapsed_s()),
             "resume": self._resume,
@@ -198,7 +199,7 @@ class Pilots:
 
     def _tick(self, now_s: float, *, is_for_token: bool) -> None:
         if is_for_token:
-            self.stops.tick(now_s)
+            self.stops.tick(now_s, time.time())
         self._helms.tick(now_s)
         if is_for_token:
             text = json.dumps({"op": "token", "token": self._helms.leases.token(now_s)})
@@ -272,6 +273,15 @@ class Pilots:
             raise HelmRefusedError("The vehicle does not exist.")
         return topic
 
+    def _free(self, request: dict[str, Any]) -> str:
+        topic = self._known(request)
+        self.stops.check_free(topic, elapsed_s())
+        return topic
+
+    def pilot(self, topic: str) -> HelmPilot:
+        """Return the id and name with which a vehicle is commanded from here."""
+        return self._helms.pilot(topic)
+
     def _stop(self, pilot: PagePilot, request: dict[str, Any]) -> None:
         """Want the requested vehicles held, including absent ones; without a list all, including later ones."""
         named = request.get("vehicles", None if request.get("vehicle") is None else [request["vehicle"]])
@@ -305,7 +315,7 @@ class Pilots:
                 pilot.stop_number = None
 
     def _ask_for_goal(self, pilot: PagePilot, request: dict[str, Any]) -> None:
-        topic = self._known(request)
+        topic = self._free(request)
         try:
             place = Place.of(request)
         except ValueError as error:

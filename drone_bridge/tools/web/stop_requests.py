@@ -14,11 +14,11 @@ from typing import Any
 from drone_bridge.msg import HoldStatus
 from drone_bridge.ros.hold.file_writer import FileWriter
 from drone_bridge.ros.hold.wish_file import FiledWish
-from drone_bridge.session.hold_state import HELM_REFUSED, NOT_REQUESTED
-from drone_bridge.tools.web.helm import NEUTRAL
-from drone_bridge.tools.web.helm_leases import HelmLeases
+from drone_bridge.session.hold_state import ANONYMOUS, HELM_REFUSED, NOT_REQUESTED
+from drone_bridge.tools.web.helm import NEUTRAL, HelmRefusedError
+from drone_bridge.tools.web.helm_leases import CONFIRMED_WITHIN_S, HelmLeases
 from drone_bridge.tools.web.vehicles import COMMAND_TOPIC, SteeredVehicle
-from drone_bridge.tools.web.wishes import Report, Wish, Wishes
+from drone_bridge.tools.web.wishes import PRESSED_STOP, RUN_S, Report, Wish, Wishes
 
 MAX_WANTED, MAX_NAME_OF_ROS = 64, 255
 """Maximum number of unknown vehicles with a wanted hold, or of remembered ones, and length of a topic's name."""
@@ -47,15 +47,17 @@ class StopRequests:
         self.vehicles: dict[str, SteeredVehicle] = {}
         self.statuses: dict[str, HoldStatus] = {}
         """Newest reports by node."""
+        self._reported_s: dict[str, float] = {}  # their times
         self._filed: list[FiledWish] = []  # newest content of the wish file
         self._seen: dict[str, SteeredVehicle] = {}  # last state, as one may disappear before it responds
         self._held: dict[str, tuple[float, bool]] = {}  # start by the wall clock, and whether before its bridge's
+        self._unconfirmed: set[str] = set()  # vehicles that do not report the pilot whose lease they have here
         self._resuming: list[tuple[float, Callable[[], None]]] = []  # waiting for the end of a helm
 
     @property
     def is_idle(self) -> bool:
-        """Whether no wish or resume needs `tick`."""
-        return not self.wishes.all() and not self._resuming
+        """Whether no wish, resume or end of a helm needs `tick`."""
+        return not (self.wishes.all() or self._resuming or self._helms.ending)
 
     def set_vehicles(self, vehicles: Iterable[SteeredVehicle], now_s: float) -> None:
         """Set the present vehicles. A pilot whose vehicle has disappeared loses the helm."""
@@ -80,7 +82,10 @@ class StopRequests:
     def set_status(self, node: str, status: HoldStatus, now_s: float) -> None:
         """Update the wishes by the report of a node."""
         before, reached = dict(self.wishes.all()), self._reached()
-        is_new, self.statuses[node] = status != self.statuses.get(node), status
+        is_new, self.statuses[node], self._reported_s[node] = status != self.statuses.get(node), status, now_s
+        for topic, vehicle in self.vehicles.items():
+            if node in vehicle.reporters and (other := self.other_pilot(topic, now_s)):
+                self._helms.lose(topic, other)
         report = Report(status.run, status.wish, status.releases_before_wish, status.releases)
         self.wishes.reported(node, report, now_s)
         if not is_new and self._reached() == reached:
@@ -94,20 +99,20 @@ class StopRequests:
                 since_s = min((each.since.sec + each.since.nanosec / 1e9 for each in held), default=None)
                 self._note_held(topic, since_s, is_kept=any(each.is_inherited for each in held))
 
-    def stop(self, by: str, topics: Iterable[str] | None, now_s: float, wall_s: float) -> bool:
+    def stop(self, by: str, topics: Iterable[str] | None, now_s: float, wall_s: float, act: str = PRESSED_STOP) -> bool:
         """Want vehicles held, including absent ones; None for all, including later ones. `resend` publishes it.
 
-        Returns whether a vehicle is, or may be, one of them. `wall_s` is the time by the wall clock.
+        Returns whether a vehicle is, or may be, one of them. `wall_s` is the time by the wall clock, `act` the reason.
         """
         if topics is None:
-            self.wishes.want_all(_wish(by, now_s, wall_s))
+            self.wishes.want_all(_wish(by, now_s, wall_s, act))
         wanted = False
         for topic in dict.fromkeys(self.vehicles if topics is None else topics):
             if self._may_be_vehicle(topic):
                 wanted = True
                 self._helms.leases.halt(topic)
                 nodes = _nodes_of(self._seen[topic]) if topic in self._seen else ()
-                self.wishes.want(topic, nodes, _wish(by, now_s, wall_s))
+                self.wishes.want(topic, nodes, _wish(by, now_s, wall_s, act))
         self._file()
         return wanted
 
@@ -129,8 +134,16 @@ class StopRequests:
         if is_late:
             self._helms.announce()  # which vehicles have not stopped, and why
 
-    def tick(self, now_s: float) -> None:
+    def tick(self, now_s: float, wall_s: float) -> None:
         """Repeat wishes, and release vehicles whose helm has ended. To be called every TOKEN_PERIOD_S."""
+        for topic in self._helms.unconfirmed_ends(now_s):
+            self._helms.confirm_end(topic)
+            if self.vehicles[topic].reporters and topic not in self.wishes:
+                self.stop(self._helms.ended[topic], [topic], now_s - STOP_TIMEOUT_S, wall_s, "left the helm")
+        unconfirmed = {topic for topic in self.vehicles if self._lacks_pilot(topic, now_s)}
+        if unconfirmed != self._unconfirmed:
+            self._unconfirmed = unconfirmed
+            self._helms.announce()
         self.resend(now_s)
         self._release_due(now_s)
 
@@ -140,6 +153,7 @@ class StopRequests:
             self.wishes.end_all()
         for each in sorted({*self.wishes.all(), *self._held}) if topic is None else [topic]:
             self._helms.leases.halt(each)
+            self._helms.confirm_end(each)
             if wish := self.wishes.end(each):
                 self._end_wish(wish)
             # Not before its helm has ended: that would be noticed later, and hold the vehicle again.
@@ -173,20 +187,21 @@ class StopRequests:
         """Return for a viewer, by name, since when and why a vehicle is held or stopped, and any problem."""
         wish, vehicle = self.wishes.get(topic), self.vehicles[topic]
         since, is_kept = self._held.get(topic, (None, False))
-        if wish is None and since is None and not (vehicle.reporters and self._helms.is_ending(topic, now_s)):
+        if wish is None and since is None and not (vehicle.reporters and topic in self._helms.ending):
             return None
         held = [each for each in self._statuses_of(topic).values() if each.held]
         problem = ""
         if wish and vehicle.holds and not wish.is_reached and now_s - wish.pressed_s > STOP_TIMEOUT_S:
             problem = wish.problem or "no confirmation yet"
         if wish:
-            why = f"{'you' if wish.by == viewer else wish.by} pressed STOP"
+            why = f"{'you' if wish.by == viewer else wish.by} {wish.act}"
         elif (name := self._helms.ended.get(topic)) is not None:
             why = f"{'you' if name == viewer else name} left the helm"
         elif is_kept:
             why = "from before this launch"
         else:
-            why = next((each.reason for each in held), "").replace(f"{viewer} pressed", "you pressed")
+            why = next((each.reason for each in held), "")  # also of another server's page with the same name
+            why += " on another page" if why.endswith(PRESSED_STOP) else ""
         is_sure = since is not None or (wish is not None and (wish.is_reached or not vehicle.holds))
         # A restarted bridge reports that it is held since its start.
         since = min((each for each in (since, wish.since_s if wish else None) if each is not None), default=None)
@@ -195,9 +210,32 @@ class StopRequests:
 
     def refused_helm(self, topic: str) -> str:
         """Return why a vehicle does not follow its helm; empty if it does, or has none."""
-        return next(
-            filter(None, (each.helm.partition(HELM_REFUSED)[2] for each in self._statuses_of(topic).values())), ""
-        )
+        reasons = (each.helm.partition(HELM_REFUSED)[2] for each in self._statuses_of(topic).values())
+        if reason := next(filter(None, reasons), ""):
+            return f"it stands: {reason}"
+        return "the vehicle does not confirm it" if topic in self._unconfirmed else ""
+
+    def other_pilot(self, topic: str, now_s: float) -> str:
+        """Return the name of another server's pilot, as a node of the vehicle has just reported it, or ""."""
+        for node, status in self._statuses_of(topic).items():
+            if status.pilot not in ("", self._helms.id) and now_s - self._reported_s[node] <= RUN_S:
+                is_named = status.pilot != ANONYMOUS.id
+                return f"{status.pilot_name or 'a person'} on another page" if is_named else status.pilot_name
+        return ""
+
+    def check_free(self, topic: str, now_s: float) -> None:
+        """Raise HelmRefusedError if another server's pilot steers a vehicle."""
+        if other := self.other_pilot(topic, now_s):
+            raise HelmRefusedError(f"{other} is steering this vehicle: ask them to release it there, or press STOP.")
+
+    def _lacks_pilot(self, topic: str, now_s: float) -> bool:
+        """Return whether a vehicle with a pilot here does not report it in time."""
+        if now_s - self._helms.leases.taken_s(topic) <= CONFIRMED_WITHIN_S:
+            return False
+        reports = self._statuses_of(topic)
+        confirmed = {name for name, each in reports.items() if each.pilot == self._helms.id}
+        fresh = {name for name in confirmed if now_s - self._reported_s[name] <= RUN_S}
+        return not fresh >= set(self.vehicles[topic].reporters)
 
     def _may_be_vehicle(self, topic: str) -> bool:
         """Return whether a topic is that of a known or possible vehicle, as this server may have just started."""
@@ -217,6 +255,7 @@ class StopRequests:
     def _note_held(self, topic: str, since_s: float | None, *, is_kept: bool) -> None:
         if since_s is not None:
             self._held[topic] = since_s, is_kept
+            self._helms.confirm_end(topic)
         else:
             self._held.pop(topic, None)
             self._helms.ended.pop(topic, None)
@@ -268,8 +307,8 @@ class StopRequests:
         }
 
 
-def _wish(by: str, now_s: float, wall_s: float) -> Wish:
-    return Wish(uuid.uuid4().hex, by, wall_s, now_s)
+def _wish(by: str, now_s: float, wall_s: float, act: str) -> Wish:
+    return Wish(uuid.uuid4().hex, by, wall_s, now_s, act)
 
 
 def _nodes_of(vehicle: SteeredVehicle) -> tuple[str, ...]:

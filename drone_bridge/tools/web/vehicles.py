@@ -9,7 +9,9 @@ from drone_bridge.kind import Emergency, ProtocolKind, kinds
 
 COMMAND_TOPIC = "cmd_vel_stamped"
 COMMAND_TYPE = "geometry_msgs/msg/TwistStamped"
-#: Suffix of a node's topic for stick commands, with neutral hold, see hold.py.
+#: Suffix of a node's topic for stick commands with the pilot's id and name, see hold.py.
+PILOT_TOPIC = "pilot"
+#: Suffix of that for stick commands without these.
 HELM_TOPIC, HOLD_SERVICE, HOLD_TYPE = "helm", "hold", "std_srvs/srv/SetBool"
 #: Suffixes of the topics for hold reports and wishes, see hold.py.
 STATUS_TOPIC, STATUS_TYPE, WISH_TOPIC = "hold_status", "drone_bridge/msg/HoldStatus", "hold_wish"
@@ -32,7 +34,7 @@ class SteeredVehicle:
     node: str
     """Node that subscribes to them."""
     targets: tuple[str, ...] = ()
-    """Topics for commands of the helm: a helm topic of each node that has one, else `topic`."""
+    """Topics for commands of the helm: for each node that of a pilot, or of a helm, else `topic`."""
     holds: tuple[str, ...] = ()
     """Services that hold it. Without any, it follows the next commander when the helm ends."""
     reporters: tuple[str, ...] = ()

@@ -28,6 +28,8 @@ from typing import NamedTuple
 from drone_bridge.ros.hold.wish_file import EVERY_VEHICLE, FiledWish
 from drone_bridge.session.duplicate_nodes import MAX_RUNS
 
+#: What a person does who wants a hold.
+PRESSED_STOP = "pressed STOP"
 #: How long a run counts after its last report, s.
 RUN_S = 3.0
 
@@ -54,6 +56,8 @@ class Wish:
     """Time by the wall clock."""
     pressed_s: float
     """Time when STOP was last pressed, by a clock that is never set."""
+    act: str = PRESSED_STOP
+    """What the person did."""
     nodes: frozenset[str] = frozenset()
     """Full names of the nodes that must accept it."""
     accepted: dict[tuple[str, str], Report] = field(default_factory=dict)
@@ -66,7 +70,7 @@ class Wish:
     @property
     def reason(self) -> str:
         """Reason of the hold."""
-        return f"{self.by} pressed STOP"
+        return f"{self.by} {self.act}"
 
     @property
     def is_reached(self) -> bool:
@@ -110,7 +114,7 @@ class Wishes:
     def want(self, vehicle: str, nodes: Collection[str], wish: Wish) -> None:
         """Want a vehicle held, by a new id, so that a release in transit does not end it."""
         if before := self._wishes.get(vehicle):
-            wish.since_s, wish.by = before.since_s, before.by
+            wish.since_s, wish.by, wish.act = before.since_s, before.by, before.act
         wish.nodes = frozenset(nodes)
         self._wishes[vehicle] = wish
 

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Two people, each with a page server, and a stick without a name: the robot follows one of them."""
+
+import sys
+
+from geometry_msgs.msg import TwistStamped
+from processes import Process, when_listening
+from ros_session import repeating, wait_until
+from twists import twist
+from web_viewer import Pilot, web_bridge
+
+TOPIC, WHEELS = "/cmd_vel_stamped", ("left", "right")
+
+
+def rows(file):
+    """Return the rows of a trajectory that is being written."""
+    names, *lines = [line.split(",") for line in file.read_text().splitlines(keepends=True) if line.endswith("\n")]
+    return [dict(zip(names, map(float, line), strict=True)) for line in lines]
+
+
+def test_of_two_people_and_a_stick_one_drives_and_each_page_says_who(ros, start_child, tmp_path):
+    file = tmp_path / "way.csv"
+    emulator = [sys.executable, "-m", "drone_bridge.robot.vehicle.emulator", "--port", 0, "--no-discovery"]
+    port = when_listening(start_child(*emulator, "--trajectory", file)).port
+    with Process.node("robot_bridge", port=port) as bridge, web_bridge() as one, web_bridge() as other:
+        bridge.wait_for_line(r"granted subsystem 0 \(tracks\)")
+        with Pilot(one.address) as anne, Pilot(other.address) as ben:
+            people = (anne, ben)
+            for person in people:
+                person.wait_for(lambda person=person: TOPIC in person.vehicles, "the vehicle")
+            for person in people:
+                person.send(op="take", vehicle=TOPIC)
+
+            def seen(name):
+                for person in people:
+                    person.next_token()
+                return [person.vehicles[TOPIC][name] for person in people]
+
+            wait_until(lambda: sorted(map(str, seen("pilot"))) == ["other", "you"], "one pilot")
+            pilot, guest = people if seen("pilot")[0] == "you" else (ben, anne)
+            assert sorted(seen("pilot_name")) == ["Viewer 1", "Viewer 1 on another page"]
+            guest.refusals.clear()
+            guest.send(op="take", vehicle=TOPIC)
+            guest.wait_for(lambda: guest.refusals, "a refusal")
+
+            stick = ros.publisher(TwistStamped, "/robot_bridge/helm")
+            with repeating(lambda _: ros.publish_fresh(stick, TwistStamped(twist=twist(forward=-1.0))), 0.05):
+                wait_until(lambda: pilot.push(x=0.5) or rows(file)[-1]["x"] > 0.5, "half a metre")
+                assert all(row[wheel] >= 0.0 for row in rows(file) for wheel in WHEELS)
+                guest.send(op="stop", vehicles=[TOPIC], number=1)
+                wait_until(lambda: all(each and each["is_sure"] for each in seen("held")), "a hold")
+                why = {person: person.vehicles[TOPIC]["held"]["why"] for person in people}
+                assert why == {guest: "you pressed STOP", pilot: "Viewer 1 pressed STOP on another page"}
+                wait_until(lambda: not any(rows(file)[-1][wheel] for wheel in WHEELS), "a robot that stands")
