@@ -13,6 +13,7 @@ from drone_bridge.net.connector import Cancellation, Connector, LinkError, MakeT
 from drone_bridge.net.datagram_link import DatagramPeer, DatagramPort
 from drone_bridge.net.link_loop import Connected, Disconnected, FilledBuffer, Link, ReceivedData
 from drone_bridge.net.serial_line import SerialLine
+from drone_bridge.net.tcp import listening_socket
 from drone_bridge.net.tcp_connection import StreamOptions
 from drone_bridge.net.tcp_peer import TcpPeer
 from drone_bridge.net.tcp_port import TcpPort
@@ -25,6 +26,8 @@ from drone_bridge.wire.addresses import same_host
 STREAM = StreamOptions(chunk_bytes=4096)
 #: The stream to a robot. One that reads nothing for long is reconnected, as commands would wait for it.
 STREAM_TO_ROBOT = replace(STREAM, expects_acknowledgements=True)
+#: Limit of connections on which nothing is said.
+MOST_SILENT = 8
 #: Limit of other hosts' datagrams that are dropped at a time, so that a flood of them delays no command.
 MAX_FOREIGN = 32
 
@@ -102,6 +105,21 @@ class TcpRobotsEnd(TcpPort):
         """See TcpPort."""
         super().__init__(*arguments, wire_log=wire_log, **options)
         self._reports = DatagramPort(arguments[0], 0, wire_log)
+        self._silent: list[socket.socket] = []
+
+    def add_silent(self, host: str, port: int) -> None:
+        """Accept connections to another port, too, on which nothing is said. Raises LinkError."""
+        self._silent.append(listening := listening_socket(host, port, backlog=MOST_SILENT))
+        listening.setblocking(False)
+        self.watch(listening, partial(self._accept_silent, listening))
+
+    def _accept_silent(self, listening: socket.socket) -> None:
+        try:
+            self._silent.append(listening.accept()[0])
+        except OSError:
+            self.unwatch(listening)
+        if len(self._silent) > MOST_SILENT:
+            self._silent.pop(1).close()  # the oldest, after the listening one
 
     def send(self, data: bytes | memoryview, to: Any, *options: Any) -> None:
         """See Link. Datagrams have a socket address."""
@@ -111,7 +129,8 @@ class TcpRobotsEnd(TcpPort):
             super().send(data, to, *options)
 
     def close(self) -> None:
-        self._reports.close()
+        for each in (self._reports, *self._silent):
+            each.close()
         super().close()
 
 
@@ -158,4 +177,8 @@ def robots_link(robot: type[Robot], host: str, port: int, wire_log: MakeTap | No
     if not is_stream(robot):
         return DatagramPort(host, port, wire_log)
     make = TcpRobotsEnd if further_links(robot) else TcpPort
-    return make(host, port, options=STREAM, wire_log=wire_log, has_small_buffers=True)
+    link = make(host, port, options=STREAM, wire_log=wire_log, has_small_buffers=True)
+    is_own = port == first_link(robot).port
+    for each in robot.silent_ports if is_own and isinstance(link, TcpRobotsEnd) else ():
+        link.add_silent(host, each)
+    return link

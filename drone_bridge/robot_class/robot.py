@@ -195,6 +195,9 @@ class Robot:
     """Whether a drone lands then."""
     land_unattended_s: ClassVar[float] = 60.0
     """Time in the air without a command after which the bridge lands a drone that reports `flying`, s. 0: never."""
+    silent_ports: ClassVar[tuple[int, ...]] = ()
+    """Ports of TCP to which its programs connect, too, and at which its end says nothing. It has them while the port of
+    its first link is the class's own."""
     report_rate: ClassVar[float] = 10.0
     """Rate at which the robot's end calls `encode_report`, Hz. An emulator moves 50 times per second."""
     battery_v: ClassVar[tuple[float, float]] = 9.6, 12.6

@@ -4,13 +4,27 @@
 A text ends with a semicolon, and each command is answered by ok. Axes are forward, right and clockwise, in m, m/s,
 degrees and degrees/s, as known drivers have them; not yet tried with a real robot. Maxima are those of the document.
 None states a watchdog, and the maker's own driver stops the robot by a timer of the computer. Programs also drive by
-ways and wheels, and query the chassis. Its end answers error to all else, such as its gimbal.
+ways and wheels, and query the chassis. Its end answers error to all else, such as its gimbal. They first connect to a
+port for events, too, of which its end has none.
 """
 
 import math
 from collections.abc import Iterator
 
-from drone_bridge.robot_class import Answer, BodyVelocity, Delimited, Move, Request, Robot, Step, Tcp, Telemetry, Udp
+from drone_bridge.robot_class import (
+    Answer,
+    BodyVelocity,
+    Delimited,
+    Meaning,
+    Move,
+    Refusal,
+    Request,
+    Robot,
+    Step,
+    Tcp,
+    Telemetry,
+    Udp,
+)
 
 LIMITS = {  # by the document: m/s, m, degrees/s, degrees and rpm
     "chassis speed": {"x": 3.5, "y": 3.5, "z": 600.0},
@@ -21,6 +35,7 @@ LIMITS = {  # by the document: m/s, m, degrees/s, degrees and rpm
 #: of a wheel for 1 rpm, and half of its wheelbase and track, m.
 MIXES, M_S, REACH_M = ((1, 1, 1, 1), (1, -1, -1, 1), (1, -1, 1, -1)), math.tau * 0.05 / 60, 0.2
 MODES = "chassis_lead", "free"
+GRIPPER = {f"robotic_gripper {name}": f"{name}_gripper" for name in ("open", "close")}
 PERIODS = {"1": 10, "5": 2, "10": 1}  # reports between pushes, by their frequency, Hz
 STILL = 0.01  # m/s and rad/s
 PUSH = b"chassis push position on pfreq 10 attitude on afreq 10;"
@@ -39,7 +54,7 @@ class RoboMaster(Robot):
     name, summary = "robomaster", "a RoboMaster EP"
     control, state = Tcp(40923, Delimited(b";")), Udp(40924, texts, listen=True)
     max_speeds, robot_stops_after_s = {"x": 3.5, "y": 3.5, "yaw": math.radians(600)}, None
-    topics, answered = ("odom",), True
+    topics, answered, silent_ports = ("odom",), True, (40925,)
     requests = {
         "open_gripper": Request(b"robotic_gripper open 1;"),
         "close_gripper": Request(b"robotic_gripper close 1;"),
@@ -48,7 +63,8 @@ class RoboMaster(Robot):
     def __init__(self) -> None:
         self.position: tuple[float, float] | None = None
         self.yaw: float | None = None
-        self.told, self.pushed = {"robot mode": "free"}, dict[str, int]()  # at the robot's end: answers, and pushes
+        self.told = {"robot mode": "free", "version": "version 00.00.00.00"}  # at the robot's end: its answers
+        self.pushed = dict[str, int]()
         self.reports = 0
 
     def handshake(self) -> Iterator[Step]:
@@ -78,21 +94,25 @@ class RoboMaster(Robot):
 
     # The robot's end.
 
-    def decode_command(self, packet: bytes) -> tuple[BodyVelocity | Move | bytes, ...]:
+    def decode_command(self, packet: bytes) -> tuple[Meaning, ...]:
         words = packet.decode("ascii").strip("; \n").split()
         if not words or not words[0].replace("_", "").isalpha():
             raise ValueError(f"unknown command {packet[:40]!r}")
+        what = " ".join(words[:2])
         try:
-            return self.obey(" ".join(words[:2]), words[2:])
+            return self.obey(what, words[2:])
         except (LookupError, ValueError):  # not executed
-            return (b"error;",)
+            reason = "its values are not possible" if what in LIMITS else "this end does not have it"
+            return (b"error;" if "?" in words else Refusal(what, reason, b"error;"),)
 
-    def obey(self, what: str, words: list[str]) -> tuple[BodyVelocity | Move | bytes, ...]:
+    def obey(self, what: str, words: list[str]) -> tuple[Meaning, ...]:
         if what == "quit":
             self.pushed = {}
             return BodyVelocity(), b"ok;"
-        if words == ["?"]:
+        if words == ["?"] or what == "version":
             return (f"{self.told[what]};".encode(),)
+        if gripper := GRIPPER.get(what):
+            return (self.all_requests[gripper],)
         if what == "robot mode":
             self.told[what] = MODES[MODES.index(words[0])]
         elif what == "chassis push":
@@ -101,7 +121,7 @@ class RoboMaster(Robot):
             return self.move(what, {name: float(text) for name, text in zip(words[::2], words[1::2], strict=True)})
         return (b"ok;",)
 
-    def move(self, what: str, n: dict[str, float]) -> tuple[BodyVelocity | Move | bytes, ...]:
+    def move(self, what: str, n: dict[str, float]) -> tuple[Meaning, ...]:
         limits = LIMITS[what]
         if not all(abs(number) <= limits[name] for name, number in n.items()):
             raise ValueError(f"{n} is out of range")
@@ -112,7 +132,9 @@ class RoboMaster(Robot):
         if what == "chassis speed":
             return BodyVelocity(x, y, turn=turn), b"ok;"
         speeds = n.get("vxy", 0.5), math.radians(n.get("vz", 30.0))
-        return (Move(x, y, 0.0, turn, *speeds) if min(speeds) > 0 else b"error;",)
+        if min(speeds) <= 0:
+            raise ValueError(f"{speeds} are its speeds")
+        return (Move(x, y, 0.0, turn, *speeds),)
 
     def push(self, given: dict[str, str]) -> None:
         pushed, of_all = self.pushed.copy(), given.pop("freq", "")
@@ -137,6 +159,12 @@ class RoboMaster(Robot):
             "chassis attitude": f"0.000 0.000 {yaw:.3f}",
             "chassis status": f"{max(map(abs, (*v.linear, v.turn))) < STILL:d}{10 * ' 0'}",  # whether it is at rest
         }
+        parts = v.forward, v.left, REACH_M * v.turn
+        rpm = (round(sum(row[w] * part for row, part in zip(MIXES, parts, strict=True)) / M_S) for w in range(4))
+        speeds = f"{v.forward:.3f} {0.0 - v.left:.3f} {0.0 - math.degrees(v.turn):.3f}"
+        self.told["chassis speed"] = f"{speeds} {' '.join(map(str, rpm))}"
+        if t.charge is not None:
+            self.told["robot battery"] = f"{100 * t.charge:.0f}"
         pushed = self.told | {"chassis position": place}
         due = (name for name, period in self.pushed.items() if period and self.reports % period == 0)
         text = " ".join(f"{name} {pushed[f'chassis {name}']} ;" for name in due)

@@ -4,6 +4,7 @@
 import socket
 import sys
 
+import ports
 import pytest
 from own_robots import Create2, Pioneer, RoboMaster, Tello
 from patience import wait_until
@@ -11,8 +12,8 @@ from patience import wait_until
 from drone_bridge.net.connector import LinkCancelledError
 from drone_bridge.net.link_loop import Connected
 from drone_bridge.net.tcp import vanished_after_s
-from drone_bridge.robot_class import links
-from drone_bridge.robot_class.links import MAX_FOREIGN, client_link, robots_link
+from drone_bridge.robot_class import Delimited, Tcp, links
+from drone_bridge.robot_class.links import MAX_FOREIGN, MOST_SILENT, client_link, robots_link
 
 
 @pytest.fixture
@@ -47,6 +48,24 @@ def test_a_robot_that_acknowledges_nothing_is_left_but_no_client(closing):
         robot.receive()
     assert user_timeout_s(client) == vanished_after_s()
     assert user_timeout_s(robot) == 0, "a slow client is not ended"
+
+
+def test_programs_connect_to_a_port_for_events_as_often_as_they_like(closing, free_port):
+    events = ports.free_port()
+
+    class Robot(RoboMaster):
+        control = Tcp(free_port, Delimited(b";"))
+        silent_ports = (events,)
+
+    robot = closing(robots_link(Robot, "127.0.0.1", free_port))
+    first = closing(socket.create_connection(("127.0.0.1", events)))
+    for _ in range(2 * MOST_SILENT):
+        closing(socket.create_connection(("127.0.0.1", events)))
+        robot.receive()
+    assert len(robot._silent) <= MOST_SILENT + 1
+    assert first.recv(1) == b"", "the oldest has left"
+    closing(socket.create_connection(("127.0.0.1", free_port)))
+    assert isinstance(wait_until(robot.receive, "a client"), Connected)
 
 
 def test_a_flood_of_another_host_s_state_lets_the_loop_go_on(monkeypatch, closing, bound, free_port):

@@ -79,7 +79,7 @@ forward 19, forward 501, forward -50, forward, forward x, forward 50 50, cw 0, c
 go 50 0 0, go 50 0 0 50 m1, flip l, curve 1 2 3 4 5 6 10, speed 9, speed 101, mon, motoron, streamon, unknown?,
 chassis move x 6;, chassis move x nan;, chassis move x 1 vxy 0;, chassis move x;, chassis move z 1801;, stream on;,
 chassis speed x 4;, chassis wheel w1 1;, chassis wheel w1 1 w2 1 w3 1 w4 1001;, chassis push position;, led control;,
-chassis push position on pfreq 50;, chassis push slope on;, robot mode gimbal_lead;, gimbal move p 10;, version;
+chassis push position on pfreq 50;, chassis push slope on;, robot mode gimbal_lead;, gimbal move p 10;
 """.replace("\n", " ").strip()
 
 

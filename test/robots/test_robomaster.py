@@ -6,7 +6,7 @@ import math
 import pytest
 
 from drone_bridge.kind import Side
-from drone_bridge.robot_class import BodyVelocity, Telemetry
+from drone_bridge.robot_class import BodyVelocity, Move, Telemetry
 from drone_bridge.robot_class.connection import RobotClassConnection
 from drone_bridge.robots.robomaster import RoboMaster
 
@@ -80,3 +80,42 @@ def test_a_part_of_the_pose_is_unknown_until_it_is_pushed():
 def test_what_is_no_state_answers():
     assert RoboMaster().decode_report(b"ok;").is_success
     assert RoboMaster().decode_report(b"error;").reason == "error"
+
+
+STAND, REFUSED = BodyVelocity(), object()
+#: By the maker's document: each command that moves, stops or disables, and what its end does.
+VERBS = [
+    ("quit", STAND), ("chassis speed x 1", BodyVelocity(1.0)), ("chassis speed x 0 y 0 z 0", STAND),
+    ("chassis speed x 4", REFUSED), ("chassis wheel w1 0 w2 0 w3 0 w4 0", STAND), ("chassis wheel w1 9", REFUSED),
+    ("chassis move x 1", Move(1.0, -0.0, turn=-0.0, speed=0.5, turn_speed=math.radians(30))),
+    ("chassis move x 9", REFUSED), ("chassis move x 1 vxy 0", REFUSED), ("robot mode chassis_lead", b"ok;"),
+    ("robot mode gimbal_lead", REFUSED), ("gimbal speed p 1 y 1", REFUSED), ("gimbal move p 10", REFUSED),
+    ("gimbal moveto p 10", REFUSED), ("gimbal suspend", REFUSED), ("gimbal resume", REFUSED),
+    ("gimbal recenter", REFUSED), ("blaster fire", REFUSED), ("pwm value 1 50", REFUSED), ("servo stop", REFUSED),
+    ("servo angle id 1 angle 20", REFUSED), ("servo speed id 1 speed 20", REFUSED), ("robotic_arm stop", REFUSED),
+    ("robotic_arm move x 20 y 20", REFUSED), ("robotic_arm moveto x 20 y 20", REFUSED),
+    ("robotic_arm recenter", REFUSED), ("robotic_gripper open 1", "open_gripper"),
+    ("robotic_gripper open leve 4", "open_gripper"), ("robotic_gripper close", "close_gripper"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "meaning"), VERBS)
+def test_each_verb_is_executed_or_refused(text, meaning):
+    done, *answer = RoboMaster().decode_command(f"{text};".encode())
+    if meaning is REFUSED:
+        assert (done.command, done.answer, answer) == (" ".join(text.split()[:2]), b"error;", [])
+    elif isinstance(meaning, str):
+        assert (done.name, answer) == (meaning, [])
+    else:
+        assert (done, answer) == (meaning, [b"ok;"] if isinstance(meaning, BodyVelocity) else [])
+
+
+def test_the_maker_s_client_is_answered_before_it_drives():
+    robot = RoboMaster()
+    robot.encode_report(Telemetry((0.0, 0.0, 0.0), 0.0, BodyVelocity(0.1, -0.2, turn=-0.5), charge=0.87))
+    asked = {"version": b"version 00.00.00.00;", "robot battery ?": b"87;", "gimbal attitude ?": b"error;",
+             "chassis speed ?": b"0.100 0.200 28.648 -38 76 38 0;"}  # fmt: skip
+    assert {text: robot.decode_command(f"{text};".encode())[0] for text in asked} == asked
+    for text in ("speed x 0.1 y 0.2 z 28.648", "wheel w1 -38 w2 76 w3 38 w4 0"):
+        driven = robot.decode_command(f"chassis {text};".encode())[0]
+        assert (driven.forward, driven.left, driven.turn) == pytest.approx((0.1, -0.2, -0.5), abs=0.01)
