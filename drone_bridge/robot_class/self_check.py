@@ -337,7 +337,9 @@ def reports(robot: type[Robot], seconds: int) -> Iterator[tuple[StatePacket, flo
     session, talk, link = _session(robot, None), _Talk(robot), next(iter(further_links(robot)), "")
     session.connected("" if is_stream(robot) else None, 0.0)
     for now_s in range(seconds):
-        actions = session.receive(talk.report(sample(robot)), link, now_s)
+        actions = list(session.receive(talk.report(sample(robot)), link, now_s))
+        for each in talk.meanings(encoded(talk.client, None), "") if link and robot.answered else ():  # beside it
+            actions += session.receive(each, "", now_s) if isinstance(each, bytes) else ()
         yield from ((each.message, now_s) for each in actions if isinstance(each, Publish))
 
 

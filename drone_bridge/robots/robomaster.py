@@ -38,6 +38,7 @@ MODES = "chassis_lead", "free"
 GRIPPER = {f"robotic_gripper {name}": f"{name}_gripper" for name in ("open", "close")}
 PERIODS = {"1": 10, "5": 2, "10": 1}  # reports between pushes, by their frequency, Hz
 STILL = 0.01  # m/s and rad/s
+BATTERY = 100  # commands for each question for its charge
 PUSH = b"chassis push position on pfreq 10 attitude on afreq 10;"
 
 
@@ -54,7 +55,7 @@ class RoboMaster(Robot):
     name, summary = "robomaster", "a RoboMaster EP"
     control, state = Tcp(40923, Delimited(b";")), Udp(40924, texts, listen=True)
     max_speeds, robot_stops_after_s = {"x": 3.5, "y": 3.5, "yaw": math.radians(600)}, None
-    topics, answered, silent_ports = ("odom",), True, (40925,)
+    topics, answered, silent_ports = ("odom", "battery_state"), True, (40925,)
     requests = {
         "open_gripper": Request(b"robotic_gripper open 1;"),
         "close_gripper": Request(b"robotic_gripper close 1;"),
@@ -63,6 +64,7 @@ class RoboMaster(Robot):
     def __init__(self) -> None:
         self.position: tuple[float, float] | None = None
         self.yaw: float | None = None
+        self.commands = 0
         self.told = {"robot mode": "free", "version": "version 00.00.00.00"}  # at the robot's end: its answers
         self.pushed = dict[str, int]()
         self.reports = 0
@@ -73,8 +75,16 @@ class RoboMaster(Robot):
         yield b"robot mode chassis_lead;", bool  # else the chassis may turn with its gimbal only; some have none
 
     def encode_command(self, velocity: BodyVelocity) -> bytes:
+        self.commands += 1
+        question = b"robot battery ?;" if self.commands % BATTERY == 1 else b""
+        return self.speed(velocity) + question
+
+    def speed(self, velocity: BodyVelocity) -> bytes:
         numbers = velocity.forward, -velocity.left, -math.degrees(velocity.turn)
         return b"chassis speed x %.3f y %.3f z %.2f;" % numbers
+
+    def last_words(self) -> tuple[bytes, bytes]:
+        return self.speed(BodyVelocity()), b"quit;"
 
     def encode_goodbye(self) -> bytes:
         return b"quit;"
@@ -87,6 +97,8 @@ class RoboMaster(Robot):
             self.yaw = -math.radians(float(words[3]))
         elif "push" in words or words[:1] == ["status"]:
             return None  # another client has asked for it
+        elif len(words) == 1 and words[0].isdigit():
+            return Telemetry(charge=int(words[0]) / 100)
         else:
             return Answer("", words == ["ok"], " ".join(words)) if words else None
         # Each is of another push, and goes on from the last client's. A position alone would have the yaw 0.

@@ -41,6 +41,11 @@ class FlyingRobot(SessionTalk):
     def hear(self, data):
         return self.take(list(self.session.receive(data, ONE, self.now_s)))
 
+    def at(self, x, y):
+        """Report a place. Return what is sent."""
+        self.body.x, self.body.y = x, y
+        return [each for each in sent(self.run(0.2)) if b"push" not in each.data]
+
     def until_answered(self, data):
         """Send a command. Return its answer, the time until then, and how far the body has turned."""
         answers, turned, begin_s = sent(self.hear(data)), 0.0, self.now_s
@@ -165,6 +170,24 @@ def test_a_way_ends_with_any_stop_and_with_the_connection(stop):
     assert vehicle.body.wanted.forward > 0.5
     vehicle.hear(stop) if stop else vehicle.take(list(vehicle.session.disconnected(ONE, "gone", vehicle.now_s)))
     assert vehicle.body.wanted == BodyVelocity()
+
+
+def test_a_vehicle_that_can_not_move_sideways_ends_its_way_beside_it():
+    """Its heading is off by 3 degrees, so it passes the end at a distance of 5 cm."""
+    vehicle = FlyingRobot(RoboMaster, is_body=False)
+    vehicle.hear(b"chassis move x 1;")
+    answers = [each.data for x in (0.2, 0.6, 0.98) for each in vehicle.at(x, 0.05 * x)]
+    assert answers == [b"ok;"]
+
+
+def test_its_program_is_not_silent_while_it_waits_for_the_end_of_a_way():
+    vehicle = FlyingRobot()
+    vehicle.hear(b"cw 3600")
+    vehicle.run(8.0)
+    assert vehicle.session.silent_s(vehicle.now_s) == 0
+    vehicle.hear(b"stop")
+    vehicle.run(8.0)
+    assert vehicle.session.silent_s(vehicle.now_s) == 8.0
 
 
 def test_a_program_that_only_says_that_it_is_there_drives_on():

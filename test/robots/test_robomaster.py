@@ -8,12 +8,16 @@ import pytest
 from drone_bridge.kind import Side
 from drone_bridge.robot_class import BodyVelocity, Move, Telemetry
 from drone_bridge.robot_class.connection import RobotClassConnection
-from drone_bridge.robots.robomaster import RoboMaster
+from drone_bridge.robots.robomaster import BATTERY, RoboMaster
 
 
 def test_right_and_clockwise_are_positive():
-    sent = RoboMaster().encode_command(BodyVelocity(0.5, 0.25, turn=-math.pi / 2))
-    assert sent == b"chassis speed x 0.500 y -0.250 z 90.00;"
+    robot = RoboMaster()
+    sent = [robot.encode_command(BodyVelocity(0.5, 0.25, turn=-math.pi / 2)) for _ in range(BATTERY + 1)]
+    assert {*sent[1:-1]} == {b"chassis speed x 0.500 y -0.250 z 90.00;"}
+    assert sent[0] == sent[-1] == sent[1] + b"robot battery ?;"
+    assert robot.decode_report(b"87;").charge == 0.87
+    assert robot.last_words() == (b"chassis speed x 0.000 y -0.000 z -0.00;", b"quit;")
 
 
 @pytest.mark.parametrize(

@@ -182,6 +182,9 @@ class RobotClassVehicleSession(Session):
         self._set_due()
         return actions
 
+    def silent_s(self, now_s: float) -> float:
+        return 0.0 if self._move and not self._move.is_setpoint else super().silent_s(now_s)
+
     def stall_cause(self) -> str:
         return slow_method() or super().stall_cause()
 
@@ -242,6 +245,8 @@ class RobotClassVehicleSession(Session):
     def _move_ended(self, reason: str, now_s: float) -> Actions:
         """End the Move in progress, if any, and answer it."""
         move, self._move = self._move, None
+        if move:  # its client has waited for that
+            self.received_s = now_s
         return [*self._command.end(), *self._move_answered(move.client, reason, now_s)] if move else []
 
     def _move_answered(self, client: Any, reason: str, now_s: float) -> Actions:
