@@ -129,7 +129,8 @@ class TcpRobotsEnd(TcpPort):
             super().send(data, to, *options)
 
     def close(self) -> None:
-        for each in (self._reports, *self._silent):
+        self._reports.close()
+        for each in self._silent:
             each.close()
         super().close()
 
@@ -176,9 +177,9 @@ def robots_link(robot: type[Robot], host: str, port: int, wire_log: MakeTap | No
     """Return the link of a robot to its clients. Raises LinkError if the port is in use."""
     if not is_stream(robot):
         return DatagramPort(host, port, wire_log)
-    make = TcpRobotsEnd if further_links(robot) else TcpPort
-    link = make(host, port, options=STREAM, wire_log=wire_log, has_small_buffers=True)
-    is_own = port == first_link(robot).port
-    for each in robot.silent_ports if is_own and isinstance(link, TcpRobotsEnd) else ():
+    if not further_links(robot):
+        return TcpPort(host, port, options=STREAM, wire_log=wire_log, has_small_buffers=True)
+    link = TcpRobotsEnd(host, port, options=STREAM, wire_log=wire_log, has_small_buffers=True)
+    for each in robot.silent_ports if port == first_link(robot).port else ():
         link.add_silent(host, each)
     return link
