@@ -2,12 +2,14 @@
 """emulate --replay: captures of real programs as robots, whose bytes a client of the test's own reads."""
 
 import contextlib
+import itertools
 import os
 import select
 import socket
 import threading
 import time
 from argparse import Namespace
+from types import SimpleNamespace
 
 import dpkt
 import pytest
@@ -17,7 +19,9 @@ from tcp_peer import LONG_S
 
 from drone_bridge.ardrone.codec import WAKE_UP
 from drone_bridge.kind import Side, kinds
-from drone_bridge.net.connector import Cancellation
+from drone_bridge.net import wire_log
+from drone_bridge.net.connector import RECEIVED, SENT, Cancellation
+from drone_bridge.net.wire_log import WireLog, facts_of
 from drone_bridge.tools.cli import main as drone_bridge
 from drone_bridge.tools.wire import replay as replays
 from drone_bridge.tools.wire.log_file import WireError
@@ -216,6 +220,107 @@ def frame(sender, receiver, seq, data=b"", *, flags=dpkt.tcp.TH_ACK):
     packet = dpkt.ip.IP(src=socket.inet_aton(source), dst=socket.inet_aton(target), p=6, data=segment)
     packet.len = len(packet)
     return bytes(dpkt.ethernet.Ethernet(type=dpkt.ethernet.ETH_TYPE_IP, data=packet))
+
+
+def datagram(sender, receiver, data, head=bytes(12) + b"\x08\x00"):
+    """Return a frame of a datagram."""
+    (source, sport), (target, dport) = sender, receiver
+    inside = dpkt.udp.UDP(sport=sport, dport=dport, data=data, ulen=8 + len(data))
+    packet = dpkt.ip.IP(src=socket.inet_aton(source), dst=socket.inet_aton(target), p=17, data=inside)
+    packet.len = len(packet)
+    return head + bytes(packet)
+
+
+TELLO, PROGRAM = ("192.168.10.1", 8889), ("192.168.10.2", 8889)
+STATE = (
+    b"pitch:0;roll:0;yaw:0;vgx:0;vgy:0;vgz:0;templ:60;temph:62;tof:10;h:0;bat:87;baro:1;time:0;agx:0;agy:0;agz:0;\r\n"
+)
+TALK = [(TELLO, PROGRAM, b"ok"), (PROGRAM, TELLO, b"forward 50"), (TELLO, PROGRAM, b"ok"), (PROGRAM, TELLO, b"land")]
+#: Captures by format: writer, its options, and the head of each frame.
+FORMATS = {
+    "pcap": (dpkt.pcap.Writer, {}, bytes(12) + b"\x08\x00"),
+    "nanoseconds": (dpkt.pcap.Writer, {"nano": True}, bytes(12) + b"\x08\x00"),
+    "pcapng": (dpkt.pcapng.Writer, {}, bytes(12) + b"\x08\x00"),
+    "VLAN": (dpkt.pcap.Writer, {}, bytes(12) + b"\x81\x00\x00\x05\x08\x00"),
+    "any": (dpkt.pcap.Writer, {"linktype": dpkt.pcap.DLT_LINUX_SLL}, bytes(14) + b"\x08\x00"),
+    "any, VLAN": (dpkt.pcap.Writer, {"linktype": dpkt.pcap.DLT_LINUX_SLL}, bytes(14) + b"\x81\x00\x00\x05\x08\x00"),
+    "any, 2": (dpkt.pcap.Writer, {"linktype": dpkt.pcap.DLT_LINUX_SLL2}, b"\x08\x00" + bytes(18)),
+    "raw": (dpkt.pcap.Writer, {"linktype": 101}, b""),
+}
+
+
+@pytest.mark.parametrize("has_state", [False, True])
+@pytest.mark.parametrize("begin", [0, 1])
+@pytest.mark.parametrize("name", FORMATS)
+def test_the_robots_end_is_found_by_what_is_sent_not_by_who_is_first(name, begin, has_state, tmp_path, capsys):
+    """The program uses the robot's port, too."""
+    make, options, head = FORMATS[name]
+    sent = [*TALK[begin:], *[(TELLO, (PROGRAM[0], 8890), STATE)] * has_state]
+    path = tmp_path / "tello.pcap"
+    with path.open("wb") as file:
+        writer = make(file, **options)
+        for number, each in enumerate(sent):
+            writer.writepkt(datagram(*each, head), ts=1000 + number)
+    whole = path.read_bytes()
+    _, entries = opened(path, kinds()["tello"])
+    assert [(each.sender, each.data) for each in entries] == [
+        (Side.VEHICLE if source == TELLO else Side.OPERATOR, data) for source, _, data in sent
+    ]
+    assert [each.time_ns for each in entries] == [10**9 * (1000 + number) for number in range(len(sent))]
+    path.write_bytes(whole[:-40])
+    assert [each.data for each in opened(path, kinds()["tello"])[1] if not each.is_gap] == [
+        data for *_, data in sent[:-1]
+    ]
+    assert drone_bridge(["wire", "show", str(path)]) == 0
+    assert "# 1: tello over udp, client 192.168.10.2:8889, robot 192.168.10.1:8889" in capsys.readouterr().out
+
+
+def test_a_program_at_the_robots_port_gets_what_it_sends_for(tmp_path, replayed):
+    path = tmp_path / "tello.pcap"
+    with path.open("wb") as file:
+        writer = dpkt.pcap.Writer(file)
+        for number, each in enumerate(TALK):
+            writer.writepkt(datagram(*each), ts=1000 + number)
+    (port,), _ = replayed(path, "tello")
+    with client("udp", 0, port) as (send, receive, is_there):
+        assert not is_there()
+        send(b"command")
+        assert [receive(2), receive(2)] == [b"ok", b"ok"]
+
+
+def test_a_saved_minute_says_what_it_lacks_and_goes_on_with_whole_messages(tmp_path, replayed, monkeypatch):
+    """Its head ends inside a message."""
+    now_ns = itertools.count(10**12, 10**8)
+    clock = SimpleNamespace(monotonic_ns=lambda: next(now_ns), time_ns=lambda: next(now_ns), monotonic=lambda: 1e4)
+    monkeypatch.setattr(wire_log, "time", SimpleNamespace(**vars(time) | vars(clock)))
+    monkeypatch.setenv("DRONE_BRIDGE_WIRE", str(tmp_path))
+    saved = []
+    log = WireLog(None, "robot_bridge", facts_of("robot", "operator", "x", {}), print, on_saved=saved.append)
+    tap, (_, begin), report = log("tcp", "a:1", "b:25600"), ROBOTS[1], ROBOTS[1][1][-5:]
+    tap(SENT, ROBOTS[0][1])
+    tap(SENT, b"\x00\x00\x02" * 40)
+    tap(RECEIVED, begin)
+    for _ in range(1000):
+        tap(RECEIVED, report[:2])
+        tap(RECEIVED, report[2:])
+        tap(SENT, b"\x00\x00\x02")
+    assert log.save("test")
+    assert log.close()
+    assert saved
+    (path,) = tmp_path.glob("*.mcap")
+    (port, *_), printed = replayed(path, "robot")
+    reader = kinds()["robot"].connect(Side.OPERATOR)
+    with client("tcp", 0, port) as (send, receive, is_there):
+        send(ROBOTS[0][1])
+        send(b"\x00\x00\x02" * 300)
+        wait_until(lambda: any("ends here" in line for line in printed), "the end")
+        count = 0
+        while is_there():
+            reader.receive_data(receive(1))
+            count += len(list(reader.events()))
+    assert count > 100
+    assert [line for line in printed if "are not in the log" in line] == printed[1:2]
+    assert not [line for line in printed if "differs" in line or "not waited for" in line]
 
 
 DRIVER, ROBOT = ("10.0.0.2", 40000), ("10.0.0.1", 25600)

@@ -165,7 +165,7 @@ def test_a_log_of_others_is_refused_with_a_sentence(tmp_path, capsys, change, se
 @pytest.mark.parametrize(
     ("path", "sentence"),
     [
-        (CAPTURES / "robot_to_driver.bin", "is not a wire log"),
+        (CAPTURES / "robot_to_driver.bin", "neither a wire log nor a capture"),
         ("/dev/null/none.mcap", "Not a directory"),
         (CAPTURES / "none.mcap", "No such file"),
     ],

@@ -128,6 +128,10 @@ class Decoder:
             yield UndecodedBytes(sender, size - self._skipped[sender], found)
         self._skipped[sender] = size
 
+    def pending(self, side: Side) -> int:
+        """Return the number of bytes of a side since its last complete message."""
+        return len(self._pending[side])
+
     def unfinished(self) -> Iterator[Violation]:
         """Yield the bytes of an incomplete message for each side, such as one of a wrong length."""
         for sender, pending in self._pending.items():

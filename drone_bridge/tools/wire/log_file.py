@@ -69,6 +69,12 @@ class LogEntry(NamedTuple):
     """Whether messages may begin and end in those."""
 
 
+def is_log(path: Path) -> bool:
+    """Return whether a file begins like a wire log. Raises OSError."""
+    with path.open("rb") as file:
+        return file.read(len(MAGIC)) == MAGIC
+
+
 class LogFile:
     """Wire log at a path, for a single reader."""
 

@@ -2,37 +2,80 @@
 """Captures of tcpdump or Wireshark (pcap, pcapng) as the entries of a wire log."""
 
 import socket
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from drone_bridge.kind import Side
-from drone_bridge.tools.wire.log_file import LogEntry, LoggedConnection, WireError
+from drone_bridge.kind import ProtocolKind, Side, kinds
+from drone_bridge.tools.wire.decoding import DecodedMessage, Decoder
+from drone_bridge.tools.wire.log_file import LogEntry, LoggedConnection, LogSource, WireError
 
 SYN, ENDS = 2, 5  # flags; FIN or RST
+#: Parameters of ports that carry video.
+VIDEO = "video_port", "camera_port"
+#: Datagrams of a connection that are decoded to find the robot's end.
+TRIED = 400
+#: Where a link's frames have the type of what follows, and where that begins.
+_HEADS = {"DLT_EN10MB": (12, 14), "DLT_LINUX_SLL": (14, 16), "DLT_LINUX_SLL2": (0, 20), "DLT_NULL": (0, 4)}
+_HEADS |= {"DLT_RAW": (0, 0), "DLT_IPV4": (0, 0), "DLT_IPV6": (0, 0)}
+_RAW = 101  # of a file
+_VLAN = b"\x81\x00", b"\x88\xa8"
 
 
-def pcap_entries(path: Path, ports: Mapping[int, Side]) -> Iterator[LogEntry]:
-    """Yield what ports carry, by the sides that listen on them. Raises WireError, OSError and ModuleNotFoundError."""
-    packets = list(_packets(path, ports))
-    sent = {
-        (source, target, layer.seq): bytes(layer.data)
-        for _, source, target, layer in packets
-        if _is_tcp(layer) and layer.data
-    }
+class _CapturedPacket(NamedTuple):
+    """Segment, or datagram."""
+
+    time_ns: int
+    source: str  # addresses
+    target: str
+    layer: Any
+    data: bytes
+
+    @property
+    def is_stream(self) -> bool:
+        return hasattr(self.layer, "flags")
+
+    @property
+    def key(self) -> Any:
+        return self.is_stream, frozenset((self.source, self.target))
+
+
+def pcap_source(path: Path, kind: ProtocolKind) -> LogSource:
+    """Return the source of a capture, as if the operator had logged it."""
+    return LogSource(kind, Side.OPERATOR, path.name, {})
+
+
+def captured_kind(path: Path) -> ProtocolKind:
+    """Return the kind most of whose ports are in a capture. Raises as `pcap_entries`, and if there are several."""
+    seen = {port for each in _packets(path) for port in (each.layer.sport, each.layer.dport)}
+    number = {kind.name: len(seen & {each.default for each in kind.ports}) for kind in kinds().values()}
+    found = [name for name, ports in number.items() if 0 < ports == max(number.values())]
+    if len(found) != 1:
+        ports_of = f"the ports of {', '.join(found)}" if found else "no known port"
+        raise WireError(f"{path} has {ports_of}: name its protocol, as by --protocol {(found or ['tello'])[0]}.")
+    return kinds()[found[0]]
+
+
+def pcap_entries(path: Path, kind: ProtocolKind) -> Iterator[LogEntry]:
+    """Yield what the ports of a kind carry. Raises WireError, OSError and ModuleNotFoundError."""
+    ports = {each.default: each.side for each in kind.ports}
+    packets = [each for each in _packets(path) if {each.layer.sport, each.layer.dport} & {*ports}]
+    if not packets:
+        raise WireError(f"{path} has nothing to or from a port of {kind.name}: {', '.join(map(str, ports))}.")
+    robots = _robots_ends(packets, ports, pcap_source(path, kind))
+    video = {each.default for each in kind.ports if each.parameter in VIDEO}
+    sent = {(each.source, each.target, each.layer.seq): each.data for each in packets if each.is_stream and each.data}
     connections: dict[Any, LoggedConnection] = {}
     following: dict[Any, int] = {}  # next sequence number of a connection's end
-    for now_ns, source, target, layer in packets:
-        is_stream = _is_tcp(layer)
-        key = is_stream, frozenset((source, target))
+    for packet in packets:
+        now_ns, source, target, layer, piece = packet
+        key, is_stream = packet.key, packet.is_stream
         if key not in connections or (is_stream and layer.flags & 0x12 == SYN):
-            # Of two that listen, the operator begins.
-            sender = ports[layer.dport].other if layer.dport in ports else ports[layer.sport]
-            named = (source, target) if sender is Side.OPERATOR else (target, source)
-            transport = "tcp" if is_stream else "udp"
-            connections[key] = LoggedConnection(len(connections) + 1, transport, *named, now_ns)
+            ends = (target, source) if robots[key] == source else (source, target)
+            transport = f"{'tcp' if is_stream else 'udp'}{' video' if {layer.sport, layer.dport} & video else ''}"
+            connections[key] = LoggedConnection(len(connections) + 1, transport, *ends, now_ns)
             following = {each: number for each, number in following.items() if each[0] != key}
-        connection, piece = connections[key], bytes(layer.data)
+        connection = connections[key]
         sender = Side.OPERATOR if source == connection.own else Side.VEHICLE
         if is_stream:
             at, end = layer.seq + bool(layer.flags & SYN), (key, source)
@@ -47,37 +90,89 @@ def pcap_entries(path: Path, ports: Mapping[int, Side]) -> Iterator[LogEntry]:
                 yield LogEntry(now_ns, connection, sender, b"", max(1, missing), is_gap=True)
             piece = piece[max(0, -missing) :]  # not what was sent before
             following[end] = at + max(0, -missing) + len(piece)
+        elif (size := layer.ulen - 8) > len(piece):  # cut by the capture
+            yield LogEntry(now_ns, connection, sender, b"", size, is_gap=True)
+            continue
         if piece or not is_stream:
             yield LogEntry(now_ns, connection, sender, piece)
         if is_stream and layer.flags & ENDS:
             yield LogEntry(now_ns, connection, sender, b"")
 
 
-def _is_tcp(layer: Any) -> bool:
-    return hasattr(layer, "flags")
+def _robots_ends(packets: Iterable[_CapturedPacket], ports: Mapping[int, Side], source: LogSource) -> dict[Any, str]:
+    """Return the address of the robot's end of each connection.
+
+    It is found by the port, if only one end has one of the protocol, else by the robot's host in other connections,
+    else by what is sent.
+    """
+    talks: dict[Any, list[_CapturedPacket]] = {}
+    for each in packets:
+        talks.setdefault(each.key, []).append(each)
+    found: dict[Any, str] = {}
+    for key, (first, *_) in talks.items():
+        ends = {(first.target, first.layer.dport): first.source, (first.source, first.layer.sport): first.target}
+        robots = {end if ports[port] is Side.VEHICLE else other for (end, port), other in ends.items() if port in ports}
+        if len(robots) == 1:
+            (found[key],) = robots
+    hosts = {_host(each) for each in found.values()}
+    for key in talks.keys() - found.keys():
+        first = talks[key][0]
+        ends_of_key = first.target, first.source  # the first one, if nothing else decides: an operator begins
+        known = [each for each in ends_of_key if _host(each) in hosts]
+        found[key] = known[0] if len(known) == 1 else max(ends_of_key, key=lambda end: _score(end, talks[key], source))
+    return found
 
 
-def _packets(path: Path, ports: Mapping[int, Side]) -> Iterator[tuple[int, str, str, Any]]:
-    """Yield packets from or to ports: time, addresses of both ends, and the layer of TCP or UDP."""
+def _score(robot: str, packets: Sequence[_CapturedPacket], source: LogSource) -> int:
+    """Return how many datagrams are messages, less those that are none, if an address is the robot's."""
+    connection = LoggedConnection(1, "udp", "", robot, 0)
+    decoder, score = Decoder(source, connection), 0
+    for each in packets[:TRIED]:
+        sender = Side.VEHICLE if each.source == robot else Side.OPERATOR
+        for outcome in decoder.feed(LogEntry(each.time_ns, connection, sender, each.data)):
+            if not isinstance(outcome, DecodedMessage):
+                score -= 1
+                continue
+            meaning = getattr(outcome.event, "meaning", outcome.event)
+            meanings = meaning if isinstance(meaning, tuple) else (meaning,)  # of a class: bytes are its error, too
+            score += any(getattr(one, "is_success", type(one) not in (bytes, type(None))) for one in meanings)
+    return score
+
+
+def _host(address: str) -> str:
+    return address.rpartition(":")[0]
+
+
+def _packets(path: Path) -> Iterator[_CapturedPacket]:
+    """Yield the packets of TCP and UDP, up to one that is cut with the file."""
     import dpkt  # an extra
 
-    layers = {dpkt.pcap.DLT_EN10MB: dpkt.ethernet.Ethernet, dpkt.pcap.DLT_LINUX_SLL: dpkt.sll.SLL}
-    layers |= {dpkt.pcap.DLT_LINUX_SLL2: dpkt.sll2.SLL2, dpkt.pcap.DLT_NULL: dpkt.loopback.Loopback}
+    heads = {getattr(dpkt.pcap, name): head for name, head in _HEADS.items()} | {_RAW: (0, 0)}
     with path.open("rb") as file:
         try:
             packets = dpkt.pcap.UniversalReader(file)
         except (ValueError, dpkt.Error):
             raise WireError(f"{path} is neither a wire log nor a capture (pcap, pcapng).") from None
-        for time_s, data in packets:
-            below: Any = None
+        if (link := packets.datalink()) not in heads:
+            raise WireError(
+                f"{path} has frames of type {link}. Capture on Ethernet, Wi-Fi without monitor mode, or any."
+            )
+        frames = iter(packets)
+        while True:
             try:
-                layer: Any = layers.get(packets.datalink(), dpkt.ip.IP)(data)
-            except dpkt.Error:
+                time_s, data = next(frames)
+            except (StopIteration, dpkt.Error):
+                return
+            at, begin = heads[link]
+            while data[at : at + 2] in _VLAN and begin > 4:
+                at, begin = begin + 2, begin + 4
+            try:
+                network = {4: dpkt.ip.IP, 6: dpkt.ip6.IP6}[data[begin] >> 4](data[begin:])
+            except (LookupError, dpkt.Error):
                 continue
-            while isinstance(layer, dpkt.Packet) and not isinstance(layer, dpkt.tcp.TCP | dpkt.udp.UDP):
-                below, layer = layer, layer.data
-            if isinstance(layer, dpkt.Packet) and {layer.sport, layer.dport} & {*ports}:
-                family = socket.AF_INET if len(below.src) == 4 else socket.AF_INET6
-                ends = (below.src, layer.sport), (below.dst, layer.dport)
+            layer = network.data
+            if isinstance(layer, dpkt.tcp.TCP | dpkt.udp.UDP):
+                family = socket.AF_INET if len(network.src) == 4 else socket.AF_INET6
+                ends = (network.src, layer.sport), (network.dst, layer.dport)
                 source, target = (f"{socket.inet_ntop(family, host)}:{port}" for host, port in ends)
-                yield int(time_s * 1e9), source, target, layer
+                yield _CapturedPacket(int(time_s * 10**9), source, target, layer, bytes(layer.data))

@@ -5,15 +5,17 @@ Each piece that the robot sent is sent at its time, once the client has sent as 
 conversation that waits for an answer waits for ours. A client that falls behind is waited for PATIENCE_S, and not again
 before its next packet. If it leaves, the log begins anew with the next one. That of a robot that sends datagrams first
 begins anew each PATIENCE_S until the first client has answered, and with one that is late. Video, and streams beside
-datagrams, are for a client that is connected.
+datagrams, are for a client that is connected. Where bytes are not in the log, as in a saved minute, the time without
+them is skipped: the robot goes on with its next whole message, and packets are counted anew and no longer compared.
 """
 
 import argparse
 import contextlib
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,13 +31,22 @@ from drone_bridge.programs.emulation import Emulation
 from drone_bridge.programs.options import add_number, add_ports, known
 from drone_bridge.programs.program import print_event, print_retry, run_program
 from drone_bridge.tools.command_parser import CommandParser
-from drone_bridge.tools.shared.mcap_records import MAGIC
-from drone_bridge.tools.wire.decoding import NOT_KEPT, SOUGHT, DecodedMessage, Decoder, Outcome, UndecodedBytes
-from drone_bridge.tools.wire.log_file import LogEntry, LogFile, LoggedConnection, LogSource, WireError
-from drone_bridge.tools.wire.pcap_file import pcap_entries
+from drone_bridge.tools.wire.decoding import (
+    NOT_KEPT,
+    SOUGHT,
+    DecodedMessage,
+    Decoder,
+    Outcome,
+    UndecodedBytes,
+    Violation,
+)
+from drone_bridge.tools.wire.log_file import LogEntry, LogFile, LoggedConnection, LogSource, WireError, is_log
+from drone_bridge.tools.wire.pcap_file import pcap_entries, pcap_source
 from drone_bridge.wire.addresses import address_name
 
 PATIENCE_S = 2.0
+#: Silence that is left of the time of missing bytes. A message begins after it.
+SKIPPED_NS = 100_000_000
 BAUD = 115200
 _TIMES = re.compile(r"\btime\w*=\d+")  # which always differ
 
@@ -64,11 +75,8 @@ def main(argv: Sequence[str]) -> int:
 
 def opened(path: Path, kind: ProtocolKind) -> tuple[LogSource, list[LogEntry]]:
     """Read a wire log, or a capture. Raises WireError and OSError."""
-    with path.open("rb") as file:
-        is_log = file.read(len(MAGIC)) == MAGIC
-    if not is_log:
-        sides = {each.default: each.side for each in kind.ports}
-        return LogSource(kind, Side.OPERATOR, path.name, {}), list(pcap_entries(path, sides))
+    if not is_log(path):
+        return pcap_source(path, kind), list(pcap_entries(path, kind))
     with LogFile(path) as log:
         if log.source.kind.name != kind.name:
             raise WireError(f"{path} is of {log.source.kind.name}, not of {kind.name}.")
@@ -90,6 +98,7 @@ class _ReplayedTalk:
     excused: int = 0  # packets that are no longer waited for
     has_ended: bool = False
     differs: bool = False
+    whole: int | None = None  # number of the recorded client's packets before missing ones
 
 
 class Replay(Emulation):
@@ -111,14 +120,21 @@ class Replay(Emulation):
         recorded, role = source.parameters, source.parameters.get("role")
         self._listens = role is None or (role == "listen") is (source.side is Side.VEHICLE)
         self._names = {str(recorded.get(each.parameter, each.default)): each.parameter for each in source.kind.ports}
+        of_robot = {each.parameter for each in source.kind.ports if each.side is Side.VEHICLE and self._listens}
+        self._robots_ports = {number for number, name in self._names.items() if name in of_robot}
         self._asked = {each.connection.number for each in entries if each.sender is Side.OPERATOR}
         self._links: dict[Any, Any] = {}
         self._talks: dict[Any, _ReplayedTalk] = {}
-        self._plan = list(self._planned(entries))
-        if not self._plan:
+        entries, skipped_s = _without_gaps(entries)
+        self._plan = self._planned(entries)
+        if not any(entry.sender is Side.VEHICLE for entry, *_ in self._plan):
             raise WireError(f"The robot has sent nothing in {options.replay}.")
-        if lost := sum(each.omitted for each in entries if each.sender is Side.VEHICLE and each.is_gap):
-            print_event(f"{lost} bytes that the robot sent are not in the log, nor the messages with them.")
+        lost = {side: sum(each.omitted for each in entries if each.sender is side and each.is_gap) for side in Side}
+        if any(lost.values()):
+            print_event(
+                f"{lost[Side.VEHICLE]} bytes of the robot and {lost[Side.OPERATOR]} of its client are not in the log: "
+                f"their messages, and {skipped_s:.0f} s with nothing else, are left out."
+            )
         asked_s = (each.time_ns / 1e9 for each in entries if each.sender is Side.OPERATOR)
         #: Time from the robot's first data to the recorded client's, s.
         self._asked_s = (next(asked_s, math.inf) - self._plan[0][0].time_ns / 1e9) / options.rate
@@ -143,18 +159,28 @@ class Replay(Emulation):
 
     # The log.
 
-    def _planned(self, entries: Sequence[LogEntry]) -> Iterator[tuple[LogEntry, _ReplayedTalk, int]]:
-        """Yield what the robot sends, with its conversation and the number of the client's packets before it."""
+    def _planned(self, entries: Sequence[LogEntry]) -> list[tuple[LogEntry, _ReplayedTalk, int]]:
+        """Return what the robot sends, with its conversation and the number of the client's packets before it.
+
+        And the gaps of both.
+        """
+        plan = list[tuple[LogEntry, _ReplayedTalk, int]]()
         for entry in entries:
             talk = self._talk_of(entry.connection)
+            if entry.is_gap and talk.connection.is_stream:
+                _cut(plan, talk, talk.decoder.pending(Side.VEHICLE))
             outcomes = list(talk.decoder.feed(entry))
-            is_lost = any(isinstance(each, UndecodedBytes) and each.reason in (NOT_KEPT, SOUGHT) for each in outcomes)
-            if entry.sender is Side.OPERATOR:
+            packets = sum(len(each.expected) for each in self._joined(talk))
+            if entry.is_gap and talk.is_main:
+                talk.whole = len(talk.expected) if talk.whole is None else talk.whole
+                plan.append((entry, talk, packets))
+            elif entry.sender is Side.OPERATOR:
                 talk.expected += map(_text, outcomes)
-            elif talk.is_main and not is_lost:
-                yield entry, talk, sum(len(each.expected) for each in self._joined(talk))
-            elif not talk.is_main and (entry.connection.is_stream or not is_lost):
-                yield entry._replace(omitted=0), talk, 0  # lost bytes end a stream
+            elif talk.is_main and not any(map(partial(_is_lost, talk), outcomes)):
+                plan.append((entry, talk, packets))
+            elif not talk.is_main and (entry.connection.is_stream or not entry.omitted):
+                plan.append((entry._replace(omitted=0, is_gap=False), talk, 0))  # lost bytes end a stream
+        return plan
 
     def _ends(self, connection: LoggedConnection) -> tuple[Any, Any]:
         """Return transport and port of the vehicle, and those of the operator."""
@@ -182,7 +208,8 @@ class Replay(Emulation):
             print_event(f"listening on {self._options.pty or address_name(host, link.port)}")
         key = connection.number if is_stream and is_main else place
         if key not in self._talks:
-            client = None if is_stream else (host, self._number(operator[1]))
+            is_robots = is_asked and operator[1] in self._robots_ports  # that the client used as well
+            client = None if is_stream or is_robots else (host, self._number(operator[1]))
             decoder = Decoder(self._source, connection)
             self._talks[key] = _ReplayedTalk(self._links[place], connection, decoder, client, is_main)
         return self._talks[key]
@@ -207,6 +234,9 @@ class Replay(Emulation):
             if not talk.has_ended:
                 if now_s < self._began_s + since_s or (talk.to is None and talk.is_main):
                     return
+                if entry.is_gap:  # nobody knows how many packets are missing
+                    talk.excused += max(0, lacks)
+                    lacks = 0
                 if lacks > 0 and not heard:
                     is_early = now_s > self._began_s + since_s + PATIENCE_S  # the robot's first datagrams are lost
                     if is_early and talk.client:
@@ -226,6 +256,8 @@ class Replay(Emulation):
     def _send(self, entry: LogEntry, talk: _ReplayedTalk) -> None:
         for _ in talk.decoder.feed(entry):
             pass
+        if entry.is_gap:
+            return
         data, to = entry.data or bytes(entry.omitted), talk.to
         if talk.client and to is talk.client:
             to = self._host, to[1]
@@ -266,7 +298,7 @@ class Replay(Emulation):
 
     def _compare(self, talk: _ReplayedTalk, text: str) -> None:
         """Count a packet of the client, and report the first that differs from the recorded one."""
-        recorded = talk.expected[talk.heard] if talk.heard < len(talk.expected) else ""
+        recorded = next(iter(talk.expected[: talk.whole][talk.heard :]), "")
         talk.heard, self._patience_s = talk.heard + 1, PATIENCE_S
         if recorded and _TIMES.sub("", text) != _TIMES.sub("", recorded) and not talk.differs:
             talk.differs = True
@@ -278,3 +310,32 @@ def _text(outcome: Outcome) -> str:
     if isinstance(outcome, UndecodedBytes):
         return "" if outcome.reason == NOT_KEPT else f"{outcome.size} bytes {outcome.reason}"
     return outcome.text if isinstance(outcome, DecodedMessage) else outcome.sentence
+
+
+def _is_lost(talk: _ReplayedTalk, outcome: Outcome) -> bool:
+    """Return whether an entry with this outcome is no part of a whole message."""
+    if isinstance(outcome, UndecodedBytes):
+        return outcome.reason in (NOT_KEPT, SOUGHT)
+    return isinstance(outcome, Violation) and talk.whole is not None  # what was taken for the begin of a message
+
+
+def _without_gaps(entries: Sequence[LogEntry]) -> tuple[list[LogEntry], float]:
+    """Return entries without the silence that follows missing bytes, and how long that was, s."""
+    skipped_ns, last, kept = 0, entries[0] if entries else None, list[LogEntry]()
+    for entry in entries:
+        if last and last.is_gap:
+            skipped_ns += max(0, entry.time_ns - last.time_ns - SKIPPED_NS)
+        kept.append(entry._replace(time_ns=entry.time_ns - skipped_ns))
+        last = entry
+    return kept, skipped_ns / 1e9
+
+
+def _cut(plan: list[tuple[LogEntry, _ReplayedTalk, int]], talk: _ReplayedTalk, size: int) -> None:
+    """Remove the last bytes that the robot sends in a conversation."""
+    for number in reversed(range(len(plan))):
+        entry, each, packets = plan[number]
+        if each is talk and size > 0:
+            data = entry.data or bytes(entry.omitted)
+            left = data[: max(0, len(data) - size)]
+            plan[number : number + 1] = [(entry._replace(data=left, omitted=0), talk, packets)] if left else []
+            size -= len(data)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""drone-bridge wire show: a wire log as text, one line per message."""
+"""drone-bridge wire show: a wire log, or a pcap, as text, one line per message."""
 
 import contextlib
 import sys
@@ -7,13 +7,14 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
 
-from drone_bridge.kind import Side
-from drone_bridge.programs.options import count
+from drone_bridge.kind import Side, kinds, unloadable
+from drone_bridge.programs.options import count, known
 from drone_bridge.tools.cli import REFUSED
 from drone_bridge.tools.command_parser import CommandParser
 from drone_bridge.tools.wire.decoding import NOT_KEPT, DecodedMessage, Decoder, Violation
 from drone_bridge.tools.wire.describing import hex_lines
-from drone_bridge.tools.wire.log_file import LogEntry, LogFile, LoggedConnection, LogSource, WireError
+from drone_bridge.tools.wire.log_file import LogEntry, LogFile, LoggedConnection, LogSource, WireError, is_log
+from drone_bridge.tools.wire.pcap_file import captured_kind, pcap_entries, pcap_source
 
 _NANOSECONDS = 1e9
 _AROUND = 64  # bytes shown at the beginning and the end of the data around a violation
@@ -24,19 +25,24 @@ def main(argv: Sequence[str]) -> int:
     parser = CommandParser(prog="drone-bridge wire", description="Shows wire logs: docs/bags.md.")
     commands = parser.add_subparsers(required=True, metavar="command")
     show = commands.add_parser("show", help="one line per message", description=__doc__)
-    show.add_argument("file", type=Path, help="a file of a wire log")
+    show.add_argument("file", type=Path, help="a wire log, or a pcap")
     show.add_argument("--raw", action="store_true", help="the bytes of each read and each send, not decoded")
     show.add_argument(
         "--bytes", type=count, default=256, metavar="N", help="of each, with --raw; 0 for all (default: %(default)s)"
     )
     show.add_argument("--follow", action="store_true", help="follow a file that is being written, until it ends")
+    name = known(kinds(), unloadable())
+    show.add_argument("--protocol", type=name, metavar="NAME", help="that of a pcap (default: by its ports)")
     options = parser.parse_args(argv)
     try:
-        with (
-            LogFile(options.file, follow=options.follow) as log,
-            contextlib.suppress(KeyboardInterrupt, BrokenPipeError),
-        ):
-            lines, entries = Lines(log.source), log.entries()
+        with contextlib.ExitStack() as stack, contextlib.suppress(KeyboardInterrupt, BrokenPipeError):
+            if is_log(options.file):
+                log = stack.enter_context(LogFile(options.file, follow=options.follow))
+                source, entries = log.source, log.entries()
+            else:
+                kind = kinds()[options.protocol] if options.protocol else captured_kind(options.file)
+                source, entries = pcap_source(options.file, kind), pcap_entries(options.file, kind)
+            lines = Lines(source)
             for line in lines.raw(entries, options.bytes) if options.raw else lines.decoded(entries):
                 print(line, flush=options.follow)
             if lines.start_ns is None:
