@@ -39,6 +39,7 @@ ROSDEP_KEYS = {
     "pybase64": None,
     "pytest": "python3-pytest",
     "rosbags": None,
+    "roslibpy": None,
     "segno": "python3-segno",
     "setuptools": "python3-setuptools",
     "websockets": None,

@@ -12,7 +12,8 @@ from rclpy.type_support import check_for_type_support
 
 from drone_bridge.kind import load
 
-TYPE_NAME = re.compile(r"([a-z][a-z0-9_]*)/(msg|srv)/([A-Z][A-Za-z0-9]*)")
+TYPE_NAME = re.compile(r"([a-z][a-z0-9_]*)/(msg|srv|action)/([A-Z][A-Za-z0-9]*)")
+_KINDS = {"msg": "message", "srv": "service", "action": "ROS action"}
 PARTS_OF_SERVICE = re.compile(r"^---[^\S\n]*$", re.MULTILINE)
 SEPARATOR = "=" * 80
 #: Name of the format of definitions in MCAP and Foxglove.
@@ -28,14 +29,14 @@ class UnknownTypeError(Exception):
 
 
 def split_type_name(type_name: str, kind: str = "msg") -> tuple[str, str]:
-    """Return package and name of an installed type of this kind, msg or srv.
+    """Return package and name of an installed type of this kind: msg, srv or action.
 
     Only types that a package has registered as interfaces are accepted, since the name may come from any peer.
 
     Raises:
         UnknownTypeError: no installed package registers the type.
     """
-    match, what = TYPE_NAME.fullmatch(type_name), "message" if kind == "msg" else "service"
+    match, what = TYPE_NAME.fullmatch(type_name), _KINDS[kind]
     if match is None or match[2] != kind:
         raise UnknownTypeError(f"'{type_name}' is not a {what} type; package/{kind}/Name is expected.")
     package, _, name = match.groups()
@@ -89,7 +90,7 @@ def service_texts(type_name: str) -> tuple[str, str]:
 
 
 def import_interface(type_name: str, kind: str = "msg") -> Any:
-    """Return the class of an installed message or service type.
+    """Return the class of an installed message, service or action type.
 
     Raises:
         UnknownTypeError: it is not installed, or has no type support for Python.

@@ -32,11 +32,12 @@ def parse(text: str) -> Any:
 
 def filled(message: Any, text: str) -> Any:
     """Set the fields of a message that a YAML mapping names, and return it. Raises CommandFailedError."""
-    _fill(message, parse(text) or {}, "")
+    fill(message, parse(text) or {})
     return message
 
 
-def _fill(message: Any, values: Any, where: str) -> None:
+def fill(message: Any, values: Any, where: str = "") -> None:
+    """Set the fields of a message that a mapping names. `where` is its place in errors. Raises CommandFailedError."""
     fields = message.get_fields_and_field_types()
     if where in ("header.", "header.stamp.") and values in ("auto", "now"):  # topic pub stamps each message
         return
@@ -49,7 +50,7 @@ def _fill(message: Any, values: Any, where: str) -> None:
             raise CommandFailedError(f"{where}{name} is not a field; there are {', '.join(fields)}.")
         present = getattr(message, name)
         if hasattr(present, "get_fields_and_field_types"):
-            _fill(present, value, f"{where}{name}.")
+            fill(present, value, f"{where}{name}.")
             continue
         try:
             setattr(message, name, _converted(value, fields[name], present, f"{where}{name}."))
@@ -57,13 +58,18 @@ def _fill(message: Any, values: Any, where: str) -> None:
             raise CommandFailedError(f"{where}{name} is {value!r} but must be {fields[name]}.") from None
 
 
+def element_of(type_name: str) -> str:
+    """Return the type of the elements of an array type, or another type unchanged."""
+    return type_name.removeprefix("sequence<").partition("[")[0].rstrip(">").partition(",")[0]
+
+
 def _converted(value: Any, type_name: str, present: Any, where: str) -> Any:
-    element = type_name.removeprefix("sequence<").partition("[")[0].rstrip(">").partition(",")[0]
+    element = element_of(type_name)
     if isinstance(value, list) and "/" in element:
         kind = imported("msg", element)
         elements = [kind() for _ in value]
         for number, (each, values) in enumerate(zip(elements, value, strict=True)):
-            _fill(each, values, f"{where.rstrip('.')}[{number}].")
+            fill(each, values, f"{where.rstrip('.')}[{number}].")
         return elements
     if isinstance(present, float) and isinstance(value, int) and not isinstance(value, bool):
         return float(value)

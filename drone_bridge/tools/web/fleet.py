@@ -224,13 +224,14 @@ class Fleet:
     def _commanders(self, topic: str, topics: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
         """Return the nodes that publish on other topics that command the same vehicle."""
         beside = topic.rpartition("/")[0] + "/" + COMMANDS
+        own = self._node.get_name()
         names = {
-            publisher.node_name
+            "rosbridge" if publisher.node_name == own and each not in self._publishers else publisher.node_name
             for each in topics
             if each.startswith(beside) and "/" not in each.removeprefix(beside)
             for publisher in self._node.get_publishers_info_by_topic(each)
         }
-        names = {"a new node" if name == UNKNOWN_NODE else name for name in names - {self._node.get_name()}}
+        names = {"a new node" if name == UNKNOWN_NODE else name for name in names - {own}}
         return tuple(sorted(_SHELL.sub(r"drone-bridge \1", name) for name in names))
 
     def command(

@@ -16,7 +16,7 @@ import os
 import re
 import socket
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any, ClassVar
@@ -24,7 +24,7 @@ from urllib.parse import unquote
 
 from websockets.asyncio.server import Server, ServerConnection, serve
 from websockets.datastructures import Headers
-from websockets.exceptions import ConnectionClosed
+from websockets.exceptions import ConnectionClosed, NegotiationError
 from websockets.frames import CloseCode
 from websockets.http11 import Request, Response
 from websockets.protocol import State
@@ -140,6 +140,8 @@ class Gateway:
         self.taken: LinkInUseError | None = None
         self._handlers: dict[Subprotocol, Handler] = dict.fromkeys((FOXGLOVE_SUBPROTOCOL, OLDER_SUBPROTOCOL), viewer)
         self._handlers[HELM_SUBPROTOCOL] = pilots
+        #: Handler of connections without a subprotocol, such as rosbridge's clients. None refuses them.
+        self.without_subprotocol: Handler | None = None
         # Accepted first to tell a page the reason: browsers do not report the reason of a refused WebSocket.
         self._documents: dict[str, Callable[[], Any]] = {"/access.json": dict}
         self._files: dict[str, Callable[[str], Path | None]] = {}
@@ -223,6 +225,7 @@ class Gateway:
             sock=self._free_socket(),
             process_request=self._answer,
             subprotocols=list(self._handlers),
+            select_subprotocol=self._select,
             compression=None,  # images do not compress further, and compression needs memory per viewer
             max_size=MAX_MESSAGE_BYTES,
             max_queue=4,
@@ -235,6 +238,13 @@ class Gateway:
             create_connection=_CountedConnection,
         )
         return server
+
+    def _select(self, _: ServerConnection, offered: Sequence[Subprotocol]) -> Subprotocol | None:
+        selected = next((each for each in self._handlers if each in offered), None)
+        if selected is None and (offered or self.without_subprotocol is None):
+            served = ", ".join((*self._handlers, *(["none (rosbridge)"] if self.without_subprotocol else [])))
+            raise NegotiationError(f"The subprotocol is {', '.join(offered) or 'none'} but must be one of {served}.")
+        return selected
 
     def _free_socket(self) -> socket.socket:
         last = min(self._port + PORTS_TRIED - 1, MAX_PORT) if self._port else 0
@@ -321,9 +331,10 @@ class Gateway:
         return response
 
     async def _dispatch(self, connection: ServerConnection) -> None:
-        assert connection.subprotocol  # checked before
+        handler = self._handlers[connection.subprotocol] if connection.subprotocol else self.without_subprotocol
+        assert handler  # checked before
         with contextlib.suppress(ConnectionClosed):
-            await self._handlers[connection.subprotocol](connection, self._may_change(connection))
+            await handler(connection, self._may_change(connection))
 
     def _may_change(self, connection: ServerConnection) -> bool:
         forwarded_for = _joined(connection.request.headers, "X-Forwarded-For") if connection.request else None

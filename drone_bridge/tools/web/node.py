@@ -42,6 +42,7 @@ from drone_bridge.tools.web.landings import Landings
 from drone_bridge.tools.web.pilots import Pilots
 from drone_bridge.tools.web.recorder_process import Recording
 from drone_bridge.tools.web.relay import Relay
+from drone_bridge.tools.web.rosbridge.server import RosbridgeServer
 
 CAPABILITIES = [Capability.Services, Capability.ClientPublish, Capability.Parameters]
 POLL_PERIOD_S = 0.5
@@ -59,6 +60,9 @@ PARAMETERS = (
     ParameterDeclaration("port", 8765, "Port to listen on. 0 picks a free port.", range=(0, 65535)),
     ParameterDeclaration("actual_port", 0, "Port in use.", range=(0, 65535), read_only=True),
     ParameterDeclaration("steer", False, "Let viewers on other machines steer, call services and set parameters."),
+    ParameterDeclaration(
+        "rosbridge", True, "Serve clients of rosbridge on this port, beyond this machine only if steer is true."
+    ),
     ParameterDeclaration("secret", "", "Secret in the link for other machines. If empty, one is generated."),
     ParameterDeclaration(
         "origins", list(FOXGLOVE_ORIGINS), "Origins of other web pages that may connect, as sent by browsers."
@@ -128,6 +132,9 @@ class WebBridge(Node):
         self._goals = Goals(self, lambda topic, state: self._tell(board.set_goal, topic, state, elapsed_s()))
         self._shown = frozenset[str]()
         self._door = Gateway(self._access, get("port"), self._relay, self._pilots)
+        self._rosbridge = RosbridgeServer(self, self._inbox, self._calls)
+        if get("rosbridge") and (is_loopback(self._access.host) or self._access.steer):
+            self._door.without_subprotocol = self._rosbridge
         self._door.on_refusal, self._refusals = self._on_refusal, OngoingLogLimiter()
         self._door.offer("recordings.json", self._recordings.document)
         self._door.offer_files("recordings", self._recordings.file)
@@ -160,6 +167,7 @@ class WebBridge(Node):
         if self._is_open:
             self._is_open = False
             self._door.close()
+            self._rosbridge.close()
             self._recording.close()
             self._recordings.close()
             self._foxglove.stop()

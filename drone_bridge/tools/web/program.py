@@ -6,9 +6,12 @@ web_bridge --ros-args -p port:=8765
 
 import sys
 
-from drone_bridge.ros.node.program import run
-from drone_bridge.ros.process.environment import ask_for_all_topics
-from drone_bridge.tools.shared.suspend_key import hold_all_at_each
+from drone_bridge.ros.process.environment import ask_for_all_topics, check_message_fields
+
+check_message_fields()  # clients of rosbridge fill messages
+
+from drone_bridge.ros.node.program import run  # noqa: E402
+from drone_bridge.tools.shared.suspend_key import hold_all_at_each  # noqa: E402
 
 
 def main() -> int:

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""RosbridgeServer: connections of rosbridge's clients. What uses ROS runs on the executor's thread, by the inbox."""
+
+import asyncio
+import contextlib
+import threading
+import time
+from functools import partial
+
+from rclpy.node import Node
+from websockets.asyncio.server import ServerConnection
+from websockets.exceptions import ConnectionClosed
+from websockets.frames import CloseCode
+
+from drone_bridge.tools.web.access import MAX_VIEWERS
+from drone_bridge.tools.web.calls import Calls
+from drone_bridge.tools.web.inbox import DONE_TIMEOUT_S, Inbox
+from drone_bridge.tools.web.messages import messages_from
+from drone_bridge.tools.web.rosbridge.client import RosbridgeClient
+from drone_bridge.tools.web.rosbridge.goals import ClientGoals
+from drone_bridge.tools.web.rosbridge.outbox import RosbridgeOutbox
+
+
+class RosbridgeServer:
+    """Handler of connections."""
+
+    def __init__(self, node: Node, inbox: Inbox, calls: Calls) -> None:
+        self._node, self._inbox, self._calls = node, inbox, calls
+        self._goals = ClientGoals(node, inbox)
+        self._clients: set[RosbridgeClient] = set()
+
+    async def __call__(self, connection: ServerConnection, may_change: bool) -> None:
+        """Serve a client until it disconnects."""
+        if len(self._clients) >= MAX_VIEWERS:
+            await connection.close(CloseCode.TRY_AGAIN_LATER, f"The limit of {MAX_VIEWERS} clients is reached.")
+            return
+        loop, filled = asyncio.get_running_loop(), asyncio.Event()
+
+        def wake() -> None:
+            with contextlib.suppress(RuntimeError):  # the event loop has ended
+                loop.call_soon_threadsafe(filled.set)
+
+        outbox = RosbridgeOutbox(wake)
+        client = RosbridgeClient(self._node, self._calls, self._goals, outbox, may_change=may_change)
+        self._clients.add(client)
+        sending = asyncio.ensure_future(_send(connection, outbox, filled))
+        try:
+            async for frame in messages_from(connection):
+                self._inbox.put(partial(client.receive, frame))
+                await self._inbox.done()  # until then, the next request stays in the socket
+        finally:
+            sending.cancel()
+            self._clients.discard(client)
+            self._inbox.put(client.close)
+
+    def close(self) -> None:
+        """Wait until the goals of the last connections are canceled, at the end of the node."""
+        if self._goals.is_busy:
+            canceled = threading.Event()
+            self._inbox.put(canceled.set)
+            canceled.wait(DONE_TIMEOUT_S)
+
+
+async def _send(connection: ServerConnection, outbox: RosbridgeOutbox, filled: asyncio.Event) -> None:
+    """Send what waits for a client, at its pace. Messages are converted on another thread, and only those."""
+    loop = asyncio.get_running_loop()
+    with contextlib.suppress(ConnectionClosed):
+        while True:
+            filled.clear()
+            waiting, due_s = outbox.pop(time.monotonic())
+            if waiting is None:
+                with contextlib.suppress(asyncio.TimeoutError):
+                    await asyncio.wait_for(filled.wait(), due_s)
+            elif isinstance(waiting, str):
+                await connection.send(waiting)
+            else:
+                queue, data = waiting
+                await connection.send(await loop.run_in_executor(None, queue.text, data))
