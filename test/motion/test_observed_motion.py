@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Dead reckoning, and limits that lack a number. That limits hold: conformance/test_missing_numbers.py."""
+"""Dead reckoning, and limits that lack a number. That limits hold: session/test_missing_numbers.py."""
 
 import math
 
