@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """GoalSession without a node: what ends a goal at each stage, by the table in its docstring."""
 
+import contextlib
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from drone_bridge.controllers.goals import session as module
-from drone_bridge.controllers.goals.guides import GoalParameters, RestDetector
+from drone_bridge.controllers.goals.guides import GoalFailedError, GoalParameters, GuideStep, RestDetector
 from drone_bridge.controllers.goals.requests import GoalFence, GoalPose, GoalRequest
 from drone_bridge.controllers.goals.session import ENDINGS, STOPPING_S, EndEvent, Goal, GoalSession, GoalStage
+from drone_bridge.controllers.goals.watches import ProgressWatch
 from drone_bridge.controllers.vehicle_pose import VehiclePose
 from drone_bridge.motion.quaternions import Quaternion
 
@@ -145,3 +147,22 @@ def test_rest_is_shown_by_several_poses(period_s, step_s, rests, seldom):
     seen = [detector.is_seen(turn * 0.05, poses[frame]) for turn, frame in enumerate(frames)]
     assert any(seen) is rests
     assert not any(seen[:20])
+
+
+@pytest.mark.parametrize(
+    ("steps", "is_stuck"),
+    [
+        ([GuideStep(distance=2.0)] * 2, True),
+        ([GuideStep(distance=2.0), GuideStep(distance=1.0)], False),
+        ([GuideStep(distance=2.0), GuideStep(distance=2.0, done="reached")], False),
+        ([GuideStep(distance=2.0), GuideStep(distance=2.0, waiting_for="odom")], False),
+        ([GuideStep(distance=2.0, waiting_for="odom"), GuideStep(distance=2.0)], False),
+        ([GuideStep(distance=2.0, waiting_for="odom"), GuideStep(distance=2.0, waiting_for="imu")], False),
+    ],
+)
+def test_progress_is_less_to_go_another_wait_or_the_goal(steps, is_stuck):
+    parameters = SimpleNamespace(stuck_time=5.0, answer_time=5.0)
+    watch, (first, second) = ProgressWatch(parameters), steps
+    watch.check(0.0, first, 0.0)
+    with pytest.raises(GoalFailedError) if is_stuck else contextlib.nullcontext():
+        watch.check(6.0, second, 0.0)

@@ -3,6 +3,7 @@
 
 import math
 from dataclasses import dataclass, replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -321,3 +322,11 @@ def test_late_commands_are_recognised_by_what_they_do(delay):
     assert in_flight.usual_delay == delay
     assert len(in_flight.waiting) == delay
     assert right >= 76
+
+
+@pytest.mark.parametrize(("distance", "off_axis"), [(10.0, 0.0), (1.0, math.pi / 6 + 0.1 - 0.3), (0.1, 1.0)])
+def test_the_target_is_turned_to_until_its_edge_is_a_margin_inside_the_view(distance, off_axis):
+    pilot = SimpleNamespace(_hold_distance=0.5, _target=SimpleNamespace(radius=0.5))
+    pilot._parameters, pilot._pinhole = SimpleNamespace(edge_margin=0.1), SimpleNamespace(half_width_angle=0.3)
+    for side in (1.0, -1.0):
+        assert SeekTarget._off_axis(pilot, distance, side) == pytest.approx(side * off_axis)

@@ -949,3 +949,7 @@ def test_a_heading_that_begins_again_goes_on_for_pilot_and_limits():
     actions = talk.hear({"type": "demo", "psi": 0})
     assert len(notes(actions, POSE_RESTARTS)) == 1
     assert [measured.yaw for measured, _ in talk.reported] == [pytest.approx(math.radians(70))] * 2
+
+
+def test_a_session_has_no_problems_before_its_first_turn():
+    assert not any(Talk().session.problems)

@@ -6,7 +6,7 @@ import math
 import pytest
 
 from drone_bridge.motion.body_velocity import BodyVelocity
-from drone_bridge.motion.dead_reckoning import MOST_VARIANCE, DeadReckoning
+from drone_bridge.motion.dead_reckoning import DRIFT, MOST_VARIANCE, DeadReckoning
 from drone_bridge.motion.measurement import Measurement
 
 
@@ -37,6 +37,7 @@ def test_variances_grow_with_distance_and_with_each_gap():
     pose = walk(0.0, 0.4, 3.4, forward=1.0)
     assert pose.x == pytest.approx(0.4), "the motion in the gap is unknown"
     assert pose.variance > 100
+    assert walk(0.0, 0.4, forward=3.0, left=-4.0).variance == pytest.approx((DRIFT * 2.0) ** 2), "of the whole way"
 
 
 def test_a_doubted_velocity_moves_nothing_and_a_long_doubt_is_a_gap():

@@ -17,7 +17,7 @@ from drone_bridge.ar_drone import flight as gui_emulator
 from drone_bridge.motion.belief import AGREEMENT_S, DOUBT_S, Belief
 from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.motion.judged_level import JudgedLevel
-from drone_bridge.motion.judged_speed import AGAINST
+from drone_bridge.motion.judged_speed import AGAINST, JudgedSpeed
 from drone_bridge.motion.tilt_control import BLIND_TILT_SHARE
 from drone_bridge.motion.tilted_drone import GRAVITY, Motion, Shares, TiltedDrone, pull_of
 from drone_bridge.motion.wind import Wind
@@ -278,3 +278,13 @@ def test_drone_stays_slow_and_bounds_its_tilt_with_any_doubted_reports(drone, li
     for velocity, commanded, is_doubted in lied_to(drone, lie, speed):
         assert velocity < speed + 6.0  # 5.72 in 2,200 flights by chance
         assert not is_doubted or commanded <= gentle + 1e-6
+
+
+def test_a_doubted_velocity_is_that_by_tilt_of_which_a_gap_counts_little():
+    speed, pull = JudgedSpeed(drag=0.5), 1.0
+    for number in range(60):
+        speed.observe(1000.0 * (-1) ** number, pull, 0.05)
+    assert speed.belief.reason
+    assert speed.velocity == pytest.approx(before := pull / 0.5 * (1 - math.exp(-0.5 * 3.0)), rel=0.05)
+    speed.observe(1000.0, pull, 20.0)
+    assert speed.velocity == pytest.approx(before + pull - 0.5 * before, rel=0.05)

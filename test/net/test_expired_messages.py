@@ -76,9 +76,10 @@ def test_a_message_inside_another_is_kept_until_that_is_complete(connection, wir
 def test_a_message_with_a_time_limit_is_dropped_when_the_connection_is_closed(connection, wire, clock):
     stalled(connection, wire)
     connection.has_left()
+    assert not wire.is_shut, "the last data are not written yet"
     wire.room = PLENTY
     assert connection.has_left()
-    assert wire.data == STEER + STOP
+    assert (wire.data, wire.is_shut) == (STEER + STOP, True)
 
 
 def test_last_words_follow_the_message_before_a_dropped_one(connection, wire, clock):

@@ -9,7 +9,7 @@ import pytest
 from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.motion.measurement import Measurement
 from drone_bridge.net.connector import Cancellation, LinkCancelledError, LinkError
-from drone_bridge.programs import script
+from drone_bridge.programs import program, script
 from drone_bridge.programs.plan import parse_plan
 
 MOVING, STANDING = Measurement(velocity=BodyVelocity(0.1)), Measurement(velocity=BodyVelocity())
@@ -95,3 +95,27 @@ def test_a_plan_that_is_cancelled_or_fails_ends_with_the_session(make_script, er
     with contextlib.nullcontext() if error is LinkCancelledError else pytest.raises(LinkError, match="gone"):
         operator.operate()
     assert make_script.stopped == [operator.time_s]
+
+
+@pytest.mark.parametrize(
+    ("measured", "text"),
+    [
+        (None, "no telemetry"),
+        (Measurement(), "telemetry"),
+        (Measurement((1.0, 2.0, 3.0), yaw=0.5, is_flying=True), "at 1.00 2.00 3.00 m, yaw 0.50 rad, flying"),
+        (Measurement(height=1.5, charge=0.25, is_flying=False), "height 1.50 m, battery 25.00 %, not flying"),
+        (Measurement(velocity=BodyVelocity(1.0, -0.5)), "forward 1.00 m/s, left -0.50 m/s"),
+    ],
+)
+def test_a_report_is_printed_in_its_units(measured, text):
+    assert script.described(measured) == text
+
+
+@pytest.mark.parametrize("ends_launch", [False, True])
+def test_a_program_of_a_launch_prints_no_progress(ends_launch, capsys):
+    def run(options, cancellation, stack):
+        program.print_status("half of it")
+        return 0
+
+    assert program.run_program("it", run, SimpleNamespace(ends_launch=ends_launch)) == 0
+    assert ("half of it" in capsys.readouterr().out) is not ends_launch

@@ -1249,3 +1249,10 @@ def test_a_body_that_flies_takes_off_first():
     assert body.request("land") == ""
     run(body, 5.0)
     assert body.telemetry().height == 0.0
+
+
+def test_what_a_class_keeps_goes_on_with_the_next_client(server):
+    server.session._clients["one"].handler.robot.x = 7
+    server.session.disconnected("one", "It has closed.", server.now_s)
+    server.session.connected("two", server.now_s)
+    assert server.session._clients["two"].handler.robot.x == 7

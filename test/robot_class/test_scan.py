@@ -85,3 +85,10 @@ def test_a_server_reads_a_scan_of_other_angles_by_the_nearest_ray(step):
 def test_a_lidar_that_can_t_be_is_refused(topics, lidar):
     with pytest.raises(ValueError, match="lidar"):
         type("Wrong", (Robot,), {"name": "wrong", "control": Udp(1), "topics": topics, "lidar": lidar})
+
+
+def test_a_ray_between_the_last_and_the_first_one_of_a_whole_turn_is_read():
+    scan = LaserScan(angle_min=-math.pi, angle_increment=math.radians(90), range_min=0.5, range_max=2.0)
+    scan.ranges = [1.0, 1.25, 1.5, 1.75]
+    lidar = replace(LIDAR, rays=3, angle_min=-math.pi - math.radians(50), increment=math.radians(40))
+    assert distances_of(lidar, scan) == (1.75, 1.0, 1.0)

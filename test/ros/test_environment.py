@@ -10,6 +10,7 @@ from unittest.mock import Mock
 
 import pytest
 
+from drone_bridge.ros.process import environment
 from drone_bridge.ros.process.environment import (
     RANGE,
     complete_environment,
@@ -108,3 +109,19 @@ def test_a_variable_that_keeps_nodes_apart_is_named(variables, named, monkeypatc
         monkeypatch.setenv(variable, value)
     assert discovery_problem().startswith(named)
     assert bool(discovery_problem()) == bool(named)
+
+
+INDEX = "share/ament_index/resource_index"
+
+
+@pytest.mark.parametrize(("listed", "is_refused"), [("own", False), ("other own", False), ("other", True), ("", False)])
+def test_another_ros_is_refused_only_without_the_own_one(tmp_path, monkeypatch, listed, is_refused):
+    for name, marker in (("own", "rosidl_interfaces/drone_bridge"), ("other", "packages/rclpy")):
+        (tmp_path / name / INDEX / marker).parent.mkdir(parents=True)
+        (tmp_path / name / INDEX / marker).touch()
+    monkeypatch.setattr(sys, "prefix", str(tmp_path / "own"))
+    monkeypatch.setattr(environment, "find_spec", lambda name: None)
+    monkeypatch.setenv("AMENT_PREFIX_PATH", os.pathsep.join(str(tmp_path / name) for name in listed.split()))
+    refusal = environment.foreign_ros()
+    assert bool(refusal) == is_refused
+    assert not is_refused or f"AMENT_PREFIX_PATH has {tmp_path / 'other'}" in refusal

@@ -26,3 +26,7 @@ def test_no_other_commands_are_found():
     assert beyond([number / 20 for number in range(100)], 5.0) is None
     assert beyond([0.0, 10.0, 20.0, 30.0, 40.0], 40.1) is None
     assert beyond([0.0, 1.0, 2.0, 3.0, 4.0], 4.1, zeros=[0.3, 1.3, 2.3, 3.3]) is None
+
+
+def test_the_time_after_a_zero_is_no_gap():
+    assert beyond([0.0, 1.2, 2.4, 3.6], 3.7, zeros=[0.6, 1.8, 3.0]) is None

@@ -128,3 +128,7 @@ def test_a_new_connection_begins_without_a_command():
     for now_s, x in each_eighth(9.0, from_s=2.0):
         watch.measured(placed(x), now_s)
     assert watch.reasons(9.0) == []
+
+
+def test_a_constant_height_is_noticed_while_the_vehicle_has_to_sink():
+    assert Vehicle().run(2 * UNCHANGED_S, BodyVelocity(up=-0.5), lambda x: Measurement(height=2.0))

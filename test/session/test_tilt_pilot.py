@@ -285,3 +285,10 @@ def test_another_drone_does_not_use_the_first_one_s_measurements(flight):
     flight.pilot.restart(flight.now_s)
     flight.fly(PERIOD_S)
     assert flight.pilot.is_estimating
+
+
+def test_another_drone_is_flown_within_its_own_maxima(flight):
+    slower = TiltedDrone(max_tilt=0.1, max_climb=0.5, max_yaw_rate=0.5)
+    flight.pilot.use(slower)
+    assert flight.pilot.arbiter.within_maxima == slower.within_maxima
+    assert flight.pilot.arbiter.within_maxima != DRONE.within_maxima

@@ -501,6 +501,7 @@ def test_a_simulator_suspended_during_the_connection_stays_connected():
     assert (talk.session.is_open, talk.session.state) == (True, SUSPENDED)
     talk.go_on()
     assert talk.session.state == CONNECTED
+    assert talk.noted("") == ["The simulator responds again."]
 
 
 def test_calls_to_a_suspended_simulator_time_out_without_being_sent(talk):
@@ -618,9 +619,18 @@ def test_camera_stream_without_a_target_warns_once_and_starts_with_it(talk):
         del talk.world.entities[number]
         talk.run(1.1)
     assert len(talk.noted("refused_items")) == 1
+    before = talk.of(sim.StreamCamera, "streams")
     talk.world.entities[9] = dict(STILL)
     talk.run(1.1)
-    assert talk.of(sim.StreamCamera, "streams")[-1].target == 9
+    assert [each.target for each in talk.of(sim.StreamCamera, "streams")[len(before) :]] == [9]
+
+
+def test_what_was_asked_for_before_an_entity_was_spawned_is_restored(talk):
+    talk.world.answers[sim.StreamCamera] = sim.Error(1, "No entity.")
+    talk.ask(procedures.add_camera, "down", FRONT, (2,), 1)
+    del talk.world.answers[sim.StreamCamera]
+    assert talk.outcome(talk.ask(procedures.spawn, ball(), "", False, 1)).result == 2
+    assert talk.asked["streams"][-1] == sim.StreamCamera(1, 1, 2)
 
 
 # Simulations.
@@ -793,6 +803,8 @@ def test_a_known_rotation_is_dropped_if_the_vehicle_has_moved(moved):
     talk.run(LEARNED_S)
     talk.step({Attribute.ORIENTATION: TURNED}, stream=2)
     assert come_back(talk, vehicle=moved) is None
+    talk.command(NORTH)
+    assert talk.velocities()[-1] == SET[STOPPED], "it is not steered by the rotation of another place"
 
 
 def test_a_known_rotation_is_kept_if_a_restart_has_put_the_vehicle_back():

@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Services of simulator_bridge: their requests and answers, without node or process."""
 
+import asyncio
+from types import SimpleNamespace
+from unittest.mock import Mock
+
 import pytest
 from geometry_msgs.msg import Point, Pose, Twist, Vector3
 from simulator_talk import BUOY, VEHICLE, SimulatorTalk
@@ -224,3 +228,10 @@ def test_after_a_stall_only_pausing_and_reading_services_are_executed(talk):
     carried_out = {name for name in SERVICES if node.call(name).success}
     assert carried_out == {"pause"} | READING
     assert talk.of(sim.Pause) == [sim.Pause()]
+
+
+def test_a_call_that_is_refused_has_a_reason():
+    refusing = SimpleNamespace(_ask=Mock(side_effect=ValueError("No simulator is connected.")))
+    served = SimulatorServices._serve(refusing, "pause", SERVICES["pause"].Request(), SERVICES["pause"].Response())
+    response = asyncio.run(served)
+    assert (response.success, response.message) == (False, "No simulator is connected.")

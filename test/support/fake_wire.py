@@ -12,7 +12,7 @@ class FakeWire:
     family, type = socket.AF_INET, socket.SOCK_STREAM
 
     def __init__(self):
-        self.data, self.room = b"", PLENTY
+        self.data, self.room, self.is_shut = b"", PLENTY, False
 
     def send(self, data):
         accepted = bytes(data[: self.room])
@@ -33,7 +33,10 @@ class FakeWire:
     def ignore(self, *_):
         pass
 
-    setblocking = setsockopt = shutdown = close = ignore
+    setblocking = setsockopt = close = ignore
+
+    def shutdown(self, how):
+        self.is_shut = how == socket.SHUT_WR
 
     def recv(self, _):
         return b""

@@ -278,6 +278,7 @@ def test_after_a_lost_link_it_waits_again(waiting):
     assert published(waiting.session.lost(waiting.now_s)) == [DroneCommand()]
     waiting.session.opened(waiting.now_s)
     assert waiting.tell() == []
+    assert notes(waiting.run(60.0), "silences") == [], "its operator is forgotten"
 
 
 # Documents.

@@ -1,9 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Motion of the rover with the pad, by its patterns and when led."""
 
+from collections import Counter
+from types import SimpleNamespace
+from unittest.mock import Mock
+
 import numpy as np
 import pytest
 
+from drone_bridge.telemetry.bridge import ROVER_DOCUMENTS, TelemetryBridge
+from drone_bridge.telemetry.codec import RoverTelemetry
+from drone_bridge.telemetry.sample_conversation import conversation
 from drone_bridge.telemetry.vehicle.emulator.rover import SILENCE_S, Rover, RoverPattern
 
 STEP_S = 0.005
@@ -56,3 +63,13 @@ def test_led_rover_moves_from_a_given_position_and_stops_without_documents():
         rover.advance(STEP_S)
     assert rover.position == pytest.approx([1.0 + 0.5 * SILENCE_S, -2.0], abs=0.02)
     assert not rover.velocity.any()
+
+
+def test_a_rovers_document_is_published_as_the_rovers():
+    bridge, rover = (
+        Mock(report=SimpleNamespace(counts=Counter())),
+        next(sent.message for sent in conversation() if isinstance(sent.message, RoverTelemetry)),
+    )
+    TelemetryBridge.publish_event(bridge, rover)
+    bridge._topics.publish.assert_called_once_with(rover, bridge._stamps.of.return_value)
+    assert bridge.report.counts == {ROVER_DOCUMENTS: 1}

@@ -444,3 +444,13 @@ def test_a_file_that_metadata_does_not_list_is_read_by_itself(split, capsys):
     assert "/short" in capsys.readouterr().out
     assert main(["info", str(folder / "flight_1.mcap")]) == 0
     assert f"{folder}/flight_1.mcap: 253 messages" in capsys.readouterr().out
+
+
+def test_a_written_message_leaves_all_its_room_to_the_next_one(tmp_path):
+    topic, data, taken = make_topic(), string_cdr("x"), []
+    writer = BackgroundWriter(bag := BagWriter(tmp_path / "flight"), pytest.fail, 2 * (len(data) + MESSAGE_OVERHEAD))
+    for number in range(1, 9):
+        taken.append(writer.put(topic, number, number, data))
+        wait_until(lambda: bag.count(topic) == sum(taken), "the message", period_s=1e-4)
+    writer.close(TIMEOUT_S)
+    assert taken == [True] * 8

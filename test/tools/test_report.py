@@ -212,3 +212,9 @@ def test_a_page_that_can_t_be_written_is_named_in_a_sentence(tmp_path, capsys):
     page = tmp_path / "absent" / "page.html"
     assert main(["report", str(bag), "-o", str(page)]) == 1
     assert f"'{page}' can't be written" in capsys.readouterr().err
+
+
+def test_a_plotted_field_has_its_unit():
+    named = [figures.unit_of(name, "geometry_msgs/msg/Twist") for name in ("linear.x", "angular.z", "mode")]
+    assert named == ["m/s", "rad/s", ""]
+    assert figures.unit_of("thrust", "drone_bridge/msg/CommandAxes") == "share"

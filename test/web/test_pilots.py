@@ -208,6 +208,15 @@ def test_the_newest_stop_is_acknowledged_once_all_are_filed_or_later(server, clo
     assert server.page.got["stopped"] == [2, 3]
 
 
+def test_a_stop_during_the_acknowledgement_of_another_is_acknowledged(server):
+    server.page.reads.clear()
+    server.ask(op="stop", number=1)
+    server.ask(op="stop", number=2)
+    server.page.reads.set()
+    server.settle()
+    assert server.page.got["stopped"] == [1, 2]
+
+
 @pytest.mark.parametrize(
     "garbage",
     [

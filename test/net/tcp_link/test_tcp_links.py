@@ -12,6 +12,7 @@ from patience import wait_until
 from tcp_peer import LONG_S, LOOPBACK
 
 from drone_bridge.net import tcp_port
+from drone_bridge.net.clock import elapsed_s
 from drone_bridge.net.connector import LinkClosedError, LinkError, LinkInUseError
 from drone_bridge.net.link_loop import Connected, Disconnected, FilledBuffer, ReceivedData, StreamLink
 from drone_bridge.net.tcp_connection import MAX_UNREAD_BYTES, StreamOptions, TcpConnection
@@ -465,3 +466,12 @@ def test_several_connections_are_all_reopened_if_one_disconnects_at_once(server,
     assert [type(hear(three)) for _ in range(3)] == [Connected] * 3
     accepted[0].sendall(b"here")
     assert hear(three).data == b"here"
+
+
+def test_stale_messages_that_were_dropped_for_a_peer_are_reported_once(port, connect):
+    _, peer = connect()
+    while not port.has_unsent(peer):
+        port.send(bytes(65536), peer)
+    with pytest.raises(LinkError, match="1 stale message"):
+        port.send(b"late", peer, until_s=elapsed_s() - 1.0)
+    port.send(b"next", peer)
