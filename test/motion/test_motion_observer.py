@@ -17,7 +17,7 @@ from drone_bridge.ar_drone import flight as gui_emulator
 from drone_bridge.motion.belief import AGREEMENT_S, DOUBT_S, Belief
 from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.motion.judged_level import JudgedLevel
-from drone_bridge.motion.judged_speed import AGAINST, JudgedSpeed
+from drone_bridge.motion.judged_speed import AGAINST, LONGEST_STEP_S, JudgedSpeed
 from drone_bridge.motion.tilt_control import BLIND_TILT_SHARE
 from drone_bridge.motion.tilted_drone import GRAVITY, Motion, Shares, TiltedDrone, pull_of
 from drone_bridge.motion.wind import Wind
@@ -287,4 +287,4 @@ def test_a_doubted_velocity_is_that_by_tilt_of_which_a_gap_counts_little():
     assert speed.belief.reason
     assert speed.velocity == pytest.approx(before := pull / 0.5 * (1 - math.exp(-0.5 * 3.0)), rel=0.05)
     speed.observe(1000.0, pull, 20.0)
-    assert speed.velocity == pytest.approx(before + pull - 0.5 * before, rel=0.05)
+    assert speed.velocity == pytest.approx(before + LONGEST_STEP_S * (pull - 0.5 * before), rel=0.05)

@@ -629,8 +629,9 @@ def test_what_was_asked_for_before_an_entity_was_spawned_is_restored(talk):
     talk.world.answers[sim.StreamCamera] = sim.Error(1, "No entity.")
     talk.ask(procedures.add_camera, "down", FRONT, (2,), 1)
     del talk.world.answers[sim.StreamCamera]
+    talk.asked["streams"].clear()
     assert talk.outcome(talk.ask(procedures.spawn, ball(), "", False, 1)).result == 2
-    assert talk.asked["streams"][-1] == sim.StreamCamera(1, 1, 2)
+    assert talk.of(sim.StreamCamera, "streams") == [sim.StreamCamera(1, 1, 2)]
 
 
 # Simulations.
