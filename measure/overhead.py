@@ -2,8 +2,9 @@
 """Overhead: CPU of a frame with seven topics, and of full navdata, in a bridge and in a bare script, in turn.
 
 All are commanded at 20 Hz, and each starts anew for its turn. Environment variables: MEASURE_ONLY, a regular expression
-for names of loads; MEASURE_ROUNDS and MEASURE_SECONDS, the number and duration of turns; MEASURE_TREE, the folder of
-another version, whose bridge takes turns as well.
+for names of loads; MEASURE_ROUNDS and MEASURE_SECONDS, the number and duration of turns; MEASURE_TREE, the built folder
+of an older version. With it, this version is compared with that one instead: in triples (older, this, older), since the
+machine's speed changes, until the standard error of the ratio is below 2 %, or for MEASURE_ROUNDS triples.
 """
 
 import contextlib
@@ -21,7 +22,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from statistics import median
+from statistics import mean, median, stdev
 from typing import Any
 
 import rclpy
@@ -39,7 +40,9 @@ READY_S = 20.0
 WARM_UP_S = 2.0  # after the first messages, because discovery is still in progress
 FRAME_RATE_HZ = 30.0
 COMMAND_PERIOD_S = 0.05
-BARE, BRIDGE, OTHER = "bare script", "bridge", "other bridge"
+BARE, BRIDGE, OLDER = "bare script", "bridge", "older bridge"
+LEAST_TRIPLES, MOST_TRIPLES = 5, 60
+SMALL_ERROR = 0.02
 _CPU_CLOCK_OF_A_PROCESS = 2  # CPUCLOCK_SCHED: Linux's number for the CPU clocks of other processes
 
 
@@ -161,7 +164,7 @@ def measure(load: Load, side: str, seconds: float) -> tuple[float, Counter[str]]
             command, variables = [sys.executable, str(script), load.kind, namespace, *numbers], {}
         else:
             command = [executable(f"{load.kind}_bridge"), "--ros-args", "-r", f"__ns:={namespace}", *settings]
-            variables = {"PYTHONPATH": os.environ["MEASURE_TREE"]} if side == OTHER else {}
+            variables = {"PYTHONPATH": os.environ["MEASURE_TREE"]} if side == OLDER else {}
         pid = stack.enter_context(started(command, **variables))
         node = Subscriber(namespace, load.topics)
         stack.callback(node.destroy_node)
@@ -180,9 +183,14 @@ def _cpu_s(pid: int) -> float:
     return time.clock_gettime((~pid << 3) | _CPU_CLOCK_OF_A_PROCESS)
 
 
+def chosen_loads() -> list[tuple[str, Load]]:
+    """Return the loads that are to be measured."""
+    return [(name, load) for name, load in LOADS.items() if re.search(os.environ.get("MEASURE_ONLY", ""), name)]
+
+
 def compare(name: str, load: Load, rounds: int, seconds: float) -> None:
     """Measure all sides in turn, and print a row for each: median, smallest and largest values."""
-    sides = [BARE, BRIDGE, *([OTHER] if "MEASURE_TREE" in os.environ else [])]
+    sides = [BARE, BRIDGE]
     costs_ms: dict[str, list[float]] = {side: [] for side in sides}
     counts = {side: Counter[str]() for side in sides}
     for number in range(rounds):
@@ -199,14 +207,41 @@ def compare(name: str, load: Load, rounds: int, seconds: float) -> None:
         )
 
 
+def compare_with_older(name: str, load: Load, most: int, seconds: float) -> None:
+    """Measure this version between two turns of the older one, and print the ratio with its standard error."""
+    ratios: list[float] = []
+    costs_ms: dict[str, list[float]] = {OLDER: [], BRIDGE: []}
+    error = math.inf
+    while len(ratios) < min(LEAST_TRIPLES, most) or (error > SMALL_ERROR and len(ratios) < most):
+        before_ms, ours_ms, after_ms = (measure(load, side, seconds)[0] for side in (OLDER, BRIDGE, OLDER))
+        ratios.append(2 * ours_ms / (before_ms + after_ms))
+        costs_ms[OLDER] += before_ms, after_ms
+        costs_ms[BRIDGE].append(ours_ms)
+        error = stdev(ratios) / math.sqrt(len(ratios)) if len(ratios) > 1 else math.inf
+    older_ms, ours_ms = median(costs_ms[OLDER]), median(costs_ms[BRIDGE])
+    print(
+        f"| {name} | {older_ms:.3f} ms | {ours_ms:.3f} ms | {mean(ratios):.3f} ± {error:.3f} "
+        f"(median {median(ratios):.3f}) | {len(ratios)} |",
+        flush=True,
+    )
+
+
 def main(short: bool) -> int:
     """Measure all loads, and print a table."""
+    if "MEASURE_TREE" in os.environ:
+        most = int(os.environ.get("MEASURE_ROUNDS") or (LEAST_TRIPLES if short else MOST_TRIPLES))
+        seconds = float(os.environ.get("MEASURE_SECONDS") or 4)
+        print("| load | older bridge | this bridge | ratio and its standard error | triples |")
+        print("|---|---|---|---|---|")
+        rclpy.init()
+        for name, load in chosen_loads():
+            compare_with_older(name, load, most, seconds)
+        return OK
     rounds = int(os.environ.get("MEASURE_ROUNDS") or (2 if short else 5))
     seconds = float(os.environ.get("MEASURE_SECONDS") or (4 if short else 8))
     print("| load | side | CPU per message of the first topic | of the script's | messages per second |")
     print("|---|---|---|---|---|")
     rclpy.init()
-    for name, load in LOADS.items():
-        if re.search(os.environ.get("MEASURE_ONLY", ""), name):
-            compare(name, load, rounds, seconds)
+    for name, load in chosen_loads():
+        compare(name, load, rounds, seconds)
     return OK

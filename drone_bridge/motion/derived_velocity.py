@@ -5,6 +5,7 @@ So is the turn rate of one whose velocity never has any.
 """
 
 import math
+from collections import deque
 from dataclasses import replace
 
 from drone_bridge.motion.body_velocity import BodyVelocity
@@ -25,7 +26,7 @@ class DerivedVelocity:
         """`max_speed` and `max_turn_rate` are the vehicle's own maxima, m/s and rad/s."""
         self._most, self._most_turn = (PLAUSIBLE * each + MARGIN for each in (max_speed, max_turn_rate))
         self._turns = False  # whether a reported velocity has had a turn rate
-        self._poses: list[tuple[float, PlanarPose, float]] = []  # time, s, pose, and z, m
+        self._poses = deque[tuple[float, PlanarPose, float]]()  # time, s, pose, and z, m
         self._gaps = ReportGaps()
 
     def update(self, measured: Measurement, now_s: float) -> BodyVelocity | None:
@@ -36,15 +37,19 @@ class DerivedVelocity:
         if self._turns or place is None or yaw is None:
             return reported
         pose = PlanarPose(*place[:2], yaw)
-        is_short = not self._poses or self._gaps.is_short(now_s - self._poses[-1][0])
-        poses = [each for each in self._poses if is_short and now_s > each[0]]
-        needless = sum(now_s - each[0] >= AVERAGED_S for each in poses[1:])
-        self._poses = poses = [*poses[needless:], (now_s, pose, place[2])]
+        poses = self._poses
+        if poses and not self._gaps.is_short(now_s - poses[-1][0]):
+            poses.clear()
+        while poses and poses[-1][0] >= now_s:
+            poses.pop()
+        while len(poses) > 1 and now_s - poses[1][0] >= AVERAGED_S:
+            poses.popleft()
+        poses.append((now_s, pose, place[2]))
         (before_s, before, z), turned = poses[0], math.remainder(yaw - poses[0][1].yaw, math.tau)
         step_s = now_s - before_s
         back = before.seen_from(pose._replace(yaw=yaw - turned / 2))  # along the chord of the arc
         if not step_s or math.hypot(back.x, back.y) > self._most * step_s or abs(turned) > self._most_turn * step_s:
-            self._poses = poses[-1:]
+            self._poses = deque([poses[-1]])
             return reported
         turn = turned / step_s
         if reported:

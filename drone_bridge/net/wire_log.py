@@ -170,7 +170,8 @@ class WireLog:
         while len(self._connections) >= MAX_CONNECTIONS:
             del self._connections[min(self._connections, key=lambda each: self._connections[each].used_ns)]
         self._connections[self._number] = _Connection(begun, begun[0])
-        self._queue_up(begun, len(said))
+        if self._file:
+            self._queue_up(begun, len(said))
 
     def _put(self, direction: str, number: int, data: bytes | memoryview) -> None:
         """Keep data, and queue them for the file."""
@@ -179,7 +180,8 @@ class WireLog:
         size, kept = len(data), self._to_keep(data)
         entry = time.monotonic_ns(), time.time_ns(), direction, number, kept
         self._has_news, connection.used_ns = True, entry[0]
-        self._queue_up(entry, size)
+        if self._file:
+            self._queue_up(entry, size)
         cost = _ENTRY_BYTES + (len(kept) if isinstance(kept, bytes) else 0)
         if (left := connection.head_left) > 0:
             connection.head_left = left - cost
@@ -220,7 +222,7 @@ class WireLog:
             connection.gaps[direction] = connection.gaps.get(direction, 0) + size
 
     def _queue_up(self, entry: Entry, size: int) -> None:
-        if not self._file or self._reason:
+        if self._reason:
             return
         self._queue.append(entry)
         self._queued_bytes += _ENTRY_BYTES + size

@@ -65,7 +65,7 @@ class CommandedNode(PlainNode):
     def each_second(self, call):
         self.each.append(call)
 
-    def make_timer(self, period_s, call):
+    def make_ticker(self, name, period_s, call):
         self.each.append(call)
 
     def count_subscribers(self, topic):
@@ -97,10 +97,11 @@ class CommandedNode(PlainNode):
         pass
 
     def make_guard_condition(self, call):
-        return SimpleNamespace(trigger=self._wake_executor)
+        return SimpleNamespace(trigger=partial(self._wake_executor, call))
 
-    def _wake_executor(self):
+    def _wake_executor(self, call):
         self.executor_wakes += 1
+        call()
 
     def post(self, work):
         self.posted.append(work)

@@ -25,10 +25,17 @@ class Node(PlainNode):
     def __init__(self, *others):
         super().__init__()
         self.publishers = [SimpleNamespace(node_name=each, node_namespace="/") for each in ("bridge", *others)]
-        self.waiting, self.subscribed, self.ended = [], 0, 0
+        self.waiting, self.subscribed, self.ended, self.woken = [], 0, 0, 0
 
     def get_name(self):
         return "bridge"
+
+    def make_guard_condition(self, call):
+        def trigger():
+            self.woken += 1
+            call()
+
+        return SimpleNamespace(trigger=trigger)
 
     def create_subscription(self, kind, topic, call, qos, **_):
         self.subscribed += 1
@@ -46,13 +53,13 @@ def test_a_transform_that_is_not_its_own_is_found(child, x, facts):
     node = Node("ekf", "rsp", "_ros2cli_1")
     watch = WatchedTransforms(node, SimpleNamespace(publish=node.waiting.append))
     for _ in range(2):
-        watch.look()
+        watch.find_others()
         watch.publish(moved("base_link", 1.0))
         node.waiting.append(moved(child, float(x)))
-    watch.look()
+    watch.find_others()
     assert watch.facts == facts
     for _ in range(LOOKS):
-        watch.look()
+        watch.find_others()
     assert (watch.facts, node.subscribed, node.ended > 0) == (None, 1, facts is None)
 
 
@@ -60,14 +67,14 @@ def test_a_transform_that_begins_long_after_its_node_is_found():
     node = Node("ekf")
     watch = WatchedTransforms(node, SimpleNamespace(publish=node.waiting.append))
     for _ in range(10 * LOOKS):
-        watch.look()
+        watch.find_others()
         watch.publish(moved("base_link", 1.0))
         assert watch.facts is None
     assert node.subscribed == 1 + 9 * LOOKS // (GLANCE + REST)
     found = []
     for _ in range(GLANCE + REST):
         node.waiting.append(moved("base_link", 1.1))
-        watch.look()
+        watch.find_others()
         found.append(watch.facts)
     assert {"frame": "base_link", "nodes": "/ekf"} in found
 
@@ -83,14 +90,14 @@ def test_a_transform_that_is_published_during_a_look_is_its_own(monkeypatch):
 
     monkeypatch.setattr(transform_watch, "arrived", publish_and_take)
     for _ in range(2):
-        watch.look()
+        watch.find_others()
         watch.publish(moved("base_link", 1.0))
     assert watch.facts is None
 
 
-def test_a_node_that_publishes_transforms_alone_neither_subscribes_nor_remembers():
+def test_a_node_that_publishes_transforms_alone_wakes_nothing():
     node = Node()
     watch = WatchedTransforms(node, SimpleNamespace(publish=node.waiting.append))
-    watch.look()
+    watch.find_others()
     watch.publish(moved("base_link", 1.0))
-    assert (node.subscribed, len(watch._own)) == (0, 0)
+    assert (node.subscribed, len(watch._own), node.woken) == (0, 0, 0)

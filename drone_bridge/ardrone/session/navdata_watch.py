@@ -35,6 +35,7 @@ COUNTED_S, MISSING = 5.0, 0.25
 FOLLOWED_RATE = 30.0
 #: Distance to the drone's own altitude_max from which it may climb no higher, m.
 NEAR_CEILING_M = 0.2
+_STARTED = State.WATCHDOG | State.BOOTSTRAP | State.COMMUNICATION_LOST  # state bits of a drone that has just started
 GAPS, LATE = problems("navdata_gaps", "late_navdata")
 UNHEARD = "{} sends no navdata: switch it on, join its Wi-Fi, and run `drone-bridge doctor`"
 #: Causes of an emergency, in the order in which they are named.
@@ -169,7 +170,7 @@ class NavdataWatch:
 
 def place_of(navdata: Navdata, before: Navdata | None) -> str:
     """Return the counter of navdata whose number is not the next one; empty if it is, or if the drone starts over."""
-    starts_over = navdata.sequence <= 1 or navdata.has(State.WATCHDOG | State.BOOTSTRAP | State.COMMUNICATION_LOST)
+    starts_over = navdata.sequence <= 1 or navdata.has(_STARTED)
     if starts_over or not before or navdata.sequence == before.sequence + 1:
         return ""
     return LATE if navdata.sequence <= before.sequence else GAPS

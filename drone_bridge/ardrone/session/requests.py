@@ -40,6 +40,7 @@ STALE = "The request is stale: the bridge was stalled meanwhile. Please call aga
 # What navdata reports of the flight.
 EMERGENT, GROUNDED, LANDS, FLIES = "an emergency", "the ground", "a landing", "a flight"
 MAYBE = "a flight that no state bit shows"
+_FLYING = codec.State.FLYING | codec.State.START_BUTTON  # once: a union of flags takes microseconds
 # The level, and what has set it.
 UNKNOWN, CLEARED, SET, FLOWN = "unknown", "cleared", "set", "set, and flown"
 LEVELS = {
@@ -271,4 +272,4 @@ def phase_of(navdata: codec.Navdata) -> str:
         return GROUNDED
     if navdata.demo and navdata.demo.flight_state is codec.FlightState.LANDING:
         return LANDS
-    return FLIES if navdata.has(codec.State.FLYING | codec.State.START_BUTTON) else MAYBE
+    return FLIES if navdata.has(_FLYING) else MAYBE

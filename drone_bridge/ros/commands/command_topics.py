@@ -144,7 +144,8 @@ class CommandTopics(Generic[RawT]):
         self.take("cmd_vel_stamped", TwistStamped, read, Entrance.STAMPED)
         for topic, entrance in zip(goal_topics(self._node), (Entrance.GOAL, Entrance.LANDING), strict=True):
             self.take(topic, Twist, read, entrance)
-        self._node.make_timer(BRIDGE_PERIOD_S, self._follow_publishers)
+        self._type_change = self._node.make_guard_condition(self._change_type)
+        self._node.make_ticker("types", BRIDGE_PERIOD_S, self._follow_publishers)
 
     def take(
         self,
@@ -173,24 +174,31 @@ class CommandTopics(Generic[RawT]):
             self._topics[topic] = source
 
     def _follow_publishers(self) -> None:
-        """Subscribe to cmd_vel with the type of its publishers, and report those of another type on any topic."""
+        """Report publishers of another type, and have cmd_vel follow theirs. Wakes the executor only for that."""
         ignored = []
         for topic in tuple(self._topics.values()):
-            found = self._node.get_publishers_info_by_topic(topic.full_name)
-            found = independent(self._node, found, topic.message_type)
-            present = topic.message_type
-            if topic.name == "cmd_vel" and (wanted := followed_type(present, found)) is not present:
-                self._change_type(topic, wanted)
-                present = wanted
+            found, wanted = self._publishers(topic)
+            if wanted is not topic.message_type:
+                self._type_change.trigger()
             others = endpoints_by_type(
-                each for each in found if each.topic_type != name_of_type(present) and each.node_name != UNKNOWN_NODE
+                each for each in found if each.topic_type != name_of_type(wanted) and each.node_name != UNKNOWN_NODE
             )
             if others:
-                ignored.append({"topic": topic.full_name, "followed": name_of_type(present), "ignored": others})
+                ignored.append({"topic": topic.full_name, "followed": name_of_type(wanted), "ignored": others})
         self._node.report.update_obstacle(Obstacle.OTHER_TYPE, ignored[0] if ignored else None)
 
-    def _change_type(self, topic: CommandTopic[RawT], wanted: type[Any]) -> None:
-        """Subscribe with another type. A command of the former type ends."""
+    def _publishers(self, topic: CommandTopic[RawT]) -> tuple[list[Any], type[Any]]:
+        """Return the publishers of a topic but for our servers, and the type to follow."""
+        found = self._node.get_publishers_info_by_topic(topic.full_name)
+        found = independent(self._node, found, topic.message_type)
+        return found, followed_type(topic.message_type, found) if topic.name == "cmd_vel" else topic.message_type
+
+    def _change_type(self) -> None:
+        """Subscribe to cmd_vel with the type of its publishers. A command of the former type ends. For the executor."""
+        topic = self._topics["cmd_vel"]
+        _, wanted = self._publishers(topic)
+        if wanted is topic.message_type:
+            return
         self.take(topic.name, wanted, topic.read)
         if self.arbiter.newest is topic.newest:
             self.arbiter.forget()

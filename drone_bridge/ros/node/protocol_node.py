@@ -616,6 +616,7 @@ class ProtocolNode(ConfiguredNode):
         publisher: Any = super().make_publisher(message_type, topic, qos)
         if topic == "/tf":
             self._transforms = publisher = WatchedTransforms(self, publisher)
+            self.each_second(publisher.find_others)
             self.cleanup.callback(setattr, self, "_transforms", None)
         return publisher
 

@@ -14,12 +14,12 @@ from drone_bridge.ros.streams import MAX_PASSED_OVER, UNWATCHED, PolledCallbackG
 if TYPE_CHECKING:
     from drone_bridge.ros.node.configured_node import ConfiguredNode
 
-#: Period of the looks at other publishers, s, and number of looks at their messages after one has joined or conflicts.
-PERIOD_S, LOOKS = 0.5, 20
+#: Number of looks at others' messages, one each second, after a publisher has joined or conflicts.
+LOOKS = 10
 #: Number of looks at their messages after as many without: a filter may begin to publish long after its start.
-GLANCE, REST = 3, 20
+GLANCE, REST = 3, 10
 #: Number of remembered own transforms.
-_REMEMBERED = 500
+_REMEMBERED = 1000
 
 
 class WatchedTransforms:
@@ -28,12 +28,14 @@ class WatchedTransforms:
     def __init__(self, node: "ConfiguredNode", publisher: Any) -> None:
         self._node, self._publisher = node, publisher
         self._own: deque[tuple[Any, ...]] = deque(maxlen=_REMEMBERED)
+        self._found: Sequence[str] = ()  # by the report's thread
         self._others: Sequence[str] = ()
         self._looks = 0
         self._subscription: Any = None
         #: Facts of Obstacle.SECOND_TRANSFORM, or None.
         self.facts: dict[str, object] | None = None
-        node.make_timer(PERIOD_S, self.look)
+        # An executor's turn costs as much as several messages: without others, there is none.
+        self._look = node.make_guard_condition(self.look)
 
     def __getattr__(self, name: str) -> Any:
         """Return the rest of rclpy's publisher."""
@@ -45,11 +47,17 @@ class WatchedTransforms:
             self._own.extend(map(_values, message.transforms))
         self._publisher.publish(message)
 
-    def look(self) -> None:
-        """Compare the others' newest messages. For the executor."""
+    def find_others(self) -> None:
+        """Look for other publishers, and wake the executor while there are any. For each second."""
         own = self._node.get_name(), self._node.get_namespace()
         found = [(each.node_name, each.node_namespace) for each in self._node.get_publishers_info_by_topic("/tf")]
-        others = sorted(f"{space.rstrip('/')}/{name}" for name, space in {*found} - {own} if name[0] != "_")
+        self._found = sorted(f"{space.rstrip('/')}/{name}" for name, space in {*found} - {own} if name[0] != "_")
+        if self._found or self._others:
+            self._look.trigger()
+
+    def look(self) -> None:
+        """Compare the others' newest messages. For the executor."""
+        others = self._found
         if others != self._others:
             self._others, self._looks = others, LOOKS
         elif self._looks == -REST:
