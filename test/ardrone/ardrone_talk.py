@@ -120,8 +120,9 @@ class Talk(SessionTalk):
         return self
 
     def sent(self, actions=None):
-        """Return the commands of all sent datagrams, in order."""
-        return [each for action in actions or self.actions if isinstance(action, Send) for each in commands_in(action)]
+        """Return the commands of all packets, in order and without copies."""
+        packets = [each for each in actions or self.actions if isinstance(each, Send) and each.if_sent]
+        return [command for packet in packets for command in commands_in(packet)]
 
     def flights(self):
         return [each.is_flying for each in published(self.actions) if isinstance(each, FlyingReport)]
@@ -149,5 +150,7 @@ class OtherClient:
 
 
 def commands_in(action):
-    """Return the commands of a datagram to the drone."""
-    return [read_line(line)[1] for line in lines_of(action.data)] if action.to == COMMANDS else []
+    """Return the commands of a datagram to the drone, without a copy numbered 1."""
+    lines = [read_line(line) for line in lines_of(action.data)] if action.to == COMMANDS else []
+    is_urgent = len(lines) > 1 and lines[0][1] == lines[1][1]
+    return [command for _, command in lines[is_urgent:]]

@@ -230,9 +230,11 @@ def test_late_commands_are_told_from_a_client_that_starts_over():
     drone, client = codec.DroneConnection(), codec.ClientConnection()
     first, second = client.send(codec.Pcmd()), client.send(codec.FlatTrim())
     assert read(drone, first + second + second) == [codec.Pcmd(), codec.FlatTrim(), codec.LateCommand(2, 2)]
-    client.restart()
-    assert read(drone, client.send(codec.WatchdogReset())) == [codec.WatchdogReset()]
-    assert read(drone, second) == [codec.FlatTrim()]
+    drone.receive_data(b"AT*FTRIM=1000\r")
+    assert drone.next_event() == codec.FlatTrim()
+    third = client.send(codec.WatchdogReset(), is_urgent=True)
+    assert third == b"AT*COMWDG=1\rAT*COMWDG=3\r"
+    assert read(drone, third + second) == [codec.WatchdogReset(), codec.WatchdogReset(), codec.LateCommand(2, 3)]
     drone.restart()
     assert read(drone, second) == [codec.FlatTrim()]
 

@@ -10,7 +10,7 @@ from drone_bridge.ardrone.session import emergency as bits
 from drone_bridge.ardrone.session import requests
 
 PERIOD_S = 0.033
-DOWN = {bits.RESETTING, bits.PRESSED, bits.HELD}
+DOWN = {bits.RESETTING, bits.PRESSED}
 #: All bits, events, what is shown, and who waits.
 SITUATIONS = [
     {other}.union(*(row[column] for row in bits.ROWS))
@@ -36,10 +36,8 @@ def test_a_press_begins_by_a_call_and_never_ends_a_shown_emergency():
         row = bits.row_of(bit, event, shown, waits)
         if row.then == bits.RESETTING:
             assert (bit, event) == (bits.UP, bits.RESET_CALLED)
-        elif row.then in DOWN and bit in DOWN:
-            assert row.then == bits.HELD  # for the edge of a reset, or a packet that was not sent
-            assert event == bits.CALLED if bit == bits.RESETTING else (event, waits) == (bits.UNSENT, bits.WAITS)
         elif row.then in DOWN:
+            assert bit not in DOWN  # each press has an edge of its own
             assert shown not in (bits.SHOWN, bits.SHOWN_BEFORE)
             assert event == bits.CALLED or (event, shown, waits) == (bits.REPORTED, bits.NOT_SHOWN, bits.WAITS)
 
@@ -58,13 +56,10 @@ class Toggled:
     def report(self, waits=bits.WAITS):
         self.bit.on(bits.REPORTED, self.now_s, bits.SHOWN if self.is_emergency else bits.NOT_SHOWN, waits)
 
-    def send(self, count=1, *, fails=False):
+    def send(self, count=1):
         for _ in range(count):
             is_set = self.bit.in_packet(self.now_s)
             self.now_s += PERIOD_S
-            if fails:
-                self.bit.unsent()
-                continue
             self.sent.append((self.now_s, is_set))
             self.is_emergency ^= is_set and not self.is_pressed
             self.is_pressed = is_set
@@ -81,7 +76,7 @@ def test_each_press_has_an_edge_of_its_own(seed):
             talk.call(event, talk.chance.choice((bits.SHOWN, bits.NOT_SHOWN, bits.UNKNOWN)))
         if talk.chance.random() < 0.1:
             talk.report(talk.chance.choice((bits.WAITS, bits.TOO_OLD)))
-        talk.send(fails=talk.chance.random() < 0.1)
+        talk.send()
     runs = [(is_set, [time for time, _ in run]) for is_set, run in itertools.groupby(talk.sent, lambda each: each[1])]
     assert sum(is_set for is_set, _ in runs) > 10
     assert all(len(times) >= 3 for is_set, times in runs[1:-1] if not is_set)
@@ -89,46 +84,45 @@ def test_each_press_has_an_edge_of_its_own(seed):
     assert bits.PRESS_S / 2 < max(presses_s) < bits.PRESS_S
 
 
-def test_an_emergency_withdraws_a_reset_that_was_not_pressed_yet():
+def test_an_emergency_during_a_reset_is_pressed_once_navdata_decides():
     talk = Toggled()
-    talk.call(bits.CALLED)
-    talk.send().report()
+    talk.is_emergency = True
     talk.call(bits.RESET_CALLED)
-    talk.send().report()
-    assert talk.bit.is_down
-    assert talk.call(bits.CALLED) == bits.OFF
-    assert talk.send(20).is_emergency
-    talk.call(bits.RESET_CALLED)
-    assert not talk.send().is_emergency
+    talk.send()
+    assert not talk.is_emergency
     assert not talk.call(bits.CALLED, bits.SHOWN)  # by navdata from before the edge
+    talk.send()
+    assert not talk.bit.is_down
+    talk.report()
     assert talk.send(4).is_emergency
+    assert [is_set for _, is_set in talk.sent] == [True, False, False, False, True, True]
 
 
 def test_a_second_call_does_not_prolong_the_press():
     talk = Toggled()
-    talk.is_emergency = True
-    talk.call(bits.RESET_CALLED)
-    talk.send().report()
     talk.call(bits.CALLED)
     talk.send()
     talk.now_s += 0.3
-    talk.call(bits.CALLED)
-    talk.send(3)
-    talk.now_s += 0.1
+    talk.call(bits.CALLED, bits.NOT_SHOWN)
     talk.send()
-    assert [is_set for _, is_set in talk.sent] == [True, False, False, False, True, False]
+    talk.now_s += 0.2
+    talk.send()
+    assert [is_set for _, is_set in talk.sent] == [True, True, False]
 
 
-def test_what_no_packet_has_carried_is_pressed_after_a_stall():
+@pytest.mark.parametrize("bit", [bits.UP, bits.RESETTING, bits.PRESSED, bits.DOUBTED])
+def test_after_a_stall_the_bit_is_up_until_navdata_decides(bit):
     talk = Toggled()
-    talk.call(bits.CALLED)
-    talk.send(fails=True)
-    assert talk.bit.is_unsent
-    talk.now_s += 1.0
-    talk.bit.stalled(bits.WAITS, talk.now_s)
-    assert (talk.bit.state, talk.send().is_emergency) == (bits.HELD, True)
-    talk.bit.stalled(bits.WAITS, talk.now_s)
-    assert talk.bit.state == bits.HELD
-    talk.now_s += bits.PRESS_S
-    talk.bit.stalled(bits.WAITS, talk.now_s)
-    assert (talk.bit.state, talk.bit.is_down) == (bits.DOUBTED, False)
+    talk.bit.state = bit
+    talk.bit.on(bits.STALLED, talk.now_s)
+    assert not talk.send(20).is_emergency
+    talk.report(bits.WAITS)
+    assert talk.send().is_emergency
+
+
+def test_a_call_after_a_stall_presses_at_once_unless_it_joins_another_one():
+    for waits in (bits.NOBODY, bits.WAITS, bits.TOO_OLD):
+        talk = Toggled()
+        talk.bit.on(bits.STALLED, talk.now_s)
+        talk.bit.on(bits.CALLED, talk.now_s, bits.UNKNOWN, waits)
+        assert talk.send().is_emergency == (waits == bits.NOBODY)

@@ -9,7 +9,7 @@ from drone_bridge.ar_drone.flight import FlightPhase
 from drone_bridge.ardrone import codec
 from drone_bridge.ardrone.session.client import ASKING, CONNECTED, SILENCES, MeasuredNavdata
 from drone_bridge.ardrone.session.navdata_watch import LATE
-from drone_bridge.ardrone.session.packets import FIRST_PACKETS
+from drone_bridge.ardrone.session.packets import COPIES
 from drone_bridge.ardrone.session.requests import TRIMS
 from drone_bridge.ardrone.session.settings import MOST_TRIES, WantedSetting
 from drone_bridge.ardrone.vehicle.device import EmulatedArdrone, FirmwareBehaviour
@@ -66,14 +66,16 @@ def test_commands_are_sent_at_the_rate(talk):
     assert sum(isinstance(each, codec.Pcmd) for each in talk.sent(actions)) == pytest.approx(60, abs=2)
 
 
-def test_the_first_packets_begin_with_number_1():
-    talk = Talk().open()
+def test_the_first_packet_begins_with_number_1():
+    talk = Talk()
+    talk.is_linked = False
+    talk.open()
     talk.run(0.3)
     first = [each.data.split(b"\r")[0] for each in talk.actions if isinstance(each, Send) and each.to == codec.COMMANDS]
     numbers = [int(data.partition(b"=")[2].split(b",")[0]) for data in first]
-    assert numbers[:FIRST_PACKETS] == [1] * FIRST_PACKETS
-    assert numbers[FIRST_PACKETS:] == sorted(set(numbers[FIRST_PACKETS:]))
-    assert numbers[FIRST_PACKETS] > 1
+    assert numbers[:COPIES] == [1] * COPIES
+    assert numbers[COPIES:] == sorted(set(numbers[COPIES:]))
+    assert numbers[COPIES] > 1
 
 
 def test_settings_are_written_one_by_one_and_read_back():

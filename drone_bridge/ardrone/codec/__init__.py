@@ -97,30 +97,27 @@ class ClientConnection(MessageSource[Navdata]):
         #: Number of the next command. Read only.
         self.next_sequence = FIRST_SEQUENCE
 
-    def restart(self) -> None:
-        """Number commands from 1 again: a drone then accepts them whatever it has received before."""
-        self.next_sequence = FIRST_SEQUENCE
+    def send(self, *commands: Command, is_urgent: bool = False) -> bytes:
+        """Return the datagram of commands. Raises LocalProtocolError, and sends none of them then.
 
-    def send(self, *commands: Command) -> bytes:
-        """Return the datagram of commands. Raises LocalProtocolError, and sends none of them then."""
-        data = self.peek(*commands)
-        self.skip(len(commands))
+        An urgent one has its first command as number 1, too: a drone then accepts all whatever it has received before.
+        One for which 1 is a number as any other accepts them as well, as the others go on above all that were used.
+        """
+        data = self.peek(*commands, is_urgent=is_urgent)
+        self.next_sequence += len(commands)
+        if self.next_sequence > MAX_SEQUENCE - MAX_LINE:
+            self.next_sequence = FIRST_SEQUENCE
         return data
 
-    def peek(self, *commands: Command) -> bytes:
+    def peek(self, *commands: Command, is_urgent: bool = False) -> bytes:
         """Return the datagram that `send` would return, and keep its numbers. Raises LocalProtocolError."""
-        lines = [command_text(command, self.next_sequence + place) for place, command in enumerate(commands)]
+        lines = [command_text(command, FIRST_SEQUENCE) for command in commands[:is_urgent]]
+        lines += [command_text(command, self.next_sequence + place) for place, command in enumerate(commands)]
         if not lines or sum(map(len, lines)) > MAX_LINE:
             raise LocalProtocolError(
                 f"{len(lines)} commands have {sum(map(len, lines))} of 1 to {MAX_LINE} characters."
             )
         return "".join(lines).encode("ascii")
-
-    def skip(self, count: int) -> None:
-        """Leave out numbers, which were used."""
-        self.next_sequence += count
-        if self.next_sequence > MAX_SEQUENCE - MAX_LINE:
-            self.restart()
 
     def receive_data(self, datagram: bytes | bytearray | memoryview) -> None:
         """Receive a whole datagram of navdata, for `next_event`."""

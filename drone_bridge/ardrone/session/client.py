@@ -22,7 +22,6 @@ from typing import Any, NamedTuple
 
 from drone_bridge.ardrone import codec
 from drone_bridge.ardrone.codec.navdata import read_navdata
-from drone_bridge.ardrone.session import emergency
 from drone_bridge.ardrone.session.navdata_watch import LATE, WAKE_S, Known, NavdataWatch, place_of
 from drone_bridge.ardrone.session.packets import CommandPackets
 from drone_bridge.ardrone.session.requests import ArdroneClientParameters, DroneRequests, stale_reason
@@ -103,7 +102,7 @@ class ArdroneClientSession(Session):
         self.received_s = None
         self._forget(now_s)
         self._restart()
-        self._packets.start(now_s)
+        self._packets.due_s = now_s
         self._effects.append(Note(CONNECTIONS, f"Asking {self.peer} for navdata.", is_expected=True))
         return self.tick(now_s)
 
@@ -135,9 +134,8 @@ class ArdroneClientSession(Session):
         return self._taken(now_s)
 
     def unsent(self, action: Send, sentence: str, now_s: float) -> Actions:
-        """Record that the drone does not get a press by this packet."""
-        if action.to == codec.COMMANDS:
-            self.requests.emergency.unsent()
+        """Let the next packet get through."""
+        self._packets.is_urgent |= action.to == codec.COMMANDS
         return super().unsent(action, sentence, now_s)
 
     def refused(self, sentence: str, now_s: float) -> Actions:
@@ -146,6 +144,7 @@ class ArdroneClientSession(Session):
     def lost(self, now_s: float) -> Actions:
         self._close(WAITING)
         self._forget(now_s)
+        self._packets.is_urgent = True
         self._packets.send(codec.Pcmd())
         self.requests.refuse("The link was lost before the drone has shown it.")
         return self._taken(now_s)
@@ -160,6 +159,7 @@ class ArdroneClientSession(Session):
         return [*actions, Note("", sentence)] if hovers_on else actions
 
     def _final(self, now_s: float) -> Actions:
+        self._packets.is_urgent = True
         self._packets.send(*self._last_commands)
         self._final_left -= 1
         self.is_over = not self._final_left
@@ -176,17 +176,15 @@ class ArdroneClientSession(Session):
             part.forget(now_s)
 
     def _restart(self) -> None:
-        """Begin numbers and settings again."""
-        self._packets.restart()
+        """Begin settings again, with a packet that gets through."""
+        self._packets.is_urgent = True
         self.settings.start()
 
     # Packets.
 
     def _send_packet(self, now_s: float) -> None:
         navdata = self.watch.navdata if self.state == CONNECTED else None
-        if navdata:
-            is_unacknowledged = self.settings.is_unacknowledged and not navdata.is_airborne
-            self._packets.judge(now_s, is_obeyed=self.requests.is_obeyed(navdata) and not is_unacknowledged)
+        self._packets.is_urgent |= navdata is not None and navdata.has(codec.State.WATCHDOG)
         steering = self._packets.steering(now_s, self._parameters.rate, is_silent=navdata is None)
         self.watch.steered(steering.gaz > 0.0, self.settings.number("control:altitude_max"))
         watchdog = (codec.WatchdogReset(),) if navdata is None or navdata.has(codec.State.WATCHDOG) else ()
@@ -198,9 +196,7 @@ class ArdroneClientSession(Session):
         return self._packets.last_words(self._last_commands)
 
     def neutral_sent(self, now_s: float) -> Actions:
-        self._packets.neutral_sent(self._last_commands)
-        if not self.requests.emergency.is_unsent:
-            self.requests.emergency.on(emergency.RELEASED, now_s)
+        self._packets.neutral_sent()
         return []
 
     @property

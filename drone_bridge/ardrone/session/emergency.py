@@ -2,31 +2,27 @@
 """EmergencyBit: the bit of REF that cuts the motors when it is pressed, and that ends an emergency. Pure.
 
 It toggles, and nothing acknowledges it, so navdata decides what a press would mean. It is pressed for PRESS_S, and then
-released, as by last words. An emergency waits from its call to its outcome.
+released, as by last words. After any doubt it is up until navdata decides, but a call in a doubt about nothing presses.
+An emergency waits from its call to its outcome.
 
 The first row that applies decides, else nothing changes. An empty cell is any:
 
 | the bit is | event | navdata shows | waits | then it is | answer |
 |---|---|---|---|---|---|
-| down for reset | emergency is called |  |  | down for PRESS_S |  |
+| down for reset | emergency is called |  |  | up until navdata decides |  |
 |  | emergency is called | an emergency |  | as before | The motors are off already. |
-| down for PRESS_S, down until an emergency is shown | emergency is called |  |  | as before |  |
-|  | emergency is called | an emergency, before a stall |  | up until navdata decides |  |
+| down | emergency is called |  |  | as before |  |
 | up until navdata decides | emergency is called |  | an emergency, one that is too old | as before |  |
-|  | emergency is called | no emergency |  | down until an emergency is shown |  |
-|  | emergency is called |  |  | down for PRESS_S |  |
-| down for PRESS_S, down until an emergency is shown, up until navdata decides | reset is called |  |  | as before | \
+|  | emergency is called | an emergency, before a stall |  | up until navdata decides |  |
+|  | emergency is called |  |  | down |  |
+| down, up until navdata decides | reset is called |  |  | as before | \
 emergency was called just now. Look at the drone, and call again. |
 | up | reset is called |  |  | down for reset |  |
-| down until an emergency is shown, up until navdata decides | navdata arrives | an emergency |  | up |  |
-| up until navdata decides | navdata arrives | no emergency | an emergency | down until an emergency is shown |  |
+| down, up until navdata decides | navdata arrives | an emergency |  | up |  |
+| up until navdata decides | navdata arrives | no emergency | an emergency | down |  |
 | down for reset, up until navdata decides | navdata arrives | no emergency |  | up |  |
-| down for PRESS_S, down for reset, down until an emergency is shown | it is released |  |  | up |  |
-| down for PRESS_S, down until an emergency is shown | a stall, before any packet has carried it |  | an emergency | \
-down for PRESS_S |  |
-| down for PRESS_S, down until an emergency is shown | a stall, before any packet has carried it |  |  | up |  |
-| down for reset | a stall |  |  | up |  |
-| up | a stall |  | an emergency, one that is too old | up until navdata decides |  |
+| down, down for reset | it is released |  |  | up |  |
+|  | a stall |  |  | up until navdata decides |  |
 """
 
 import math
@@ -38,11 +34,10 @@ PRESS_S = 0.5
 #: Packets without the bit between two presses, as some get lost.
 RELEASE_PACKETS = 3
 # The bit.
-UP, RESETTING, PRESSED, HELD = "up", "down for reset", "down until an emergency is shown", "down for PRESS_S"
-DOUBTED = "up until navdata decides"
+UP, RESETTING, PRESSED, DOUBTED = "up", "down for reset", "down", "up until navdata decides"
 # Events.
 CALLED, RESET_CALLED, REPORTED = "emergency is called", "reset is called", "navdata arrives"
-RELEASED, UNSENT, STALLED = "it is released", "a stall, before any packet has carried it", "a stall"
+RELEASED, STALLED = "it is released", "a stall"
 # What fresh navdata shows, and who waits.
 SHOWN, SHOWN_BEFORE, NOT_SHOWN, UNKNOWN = "an emergency", "an emergency, before a stall", "no emergency", "nothing"
 WAITS, TOO_OLD, NOBODY = "an emergency", "one that is too old", "nobody"
@@ -63,23 +58,19 @@ class BitRow(NamedTuple):
 
 
 ROWS = (
-    BitRow({RESETTING}, {CALLED}, then=HELD),
+    BitRow({RESETTING}, {CALLED}, then=DOUBTED),
     BitRow(events={CALLED}, shown={SHOWN}, answer=OFF),
-    BitRow({PRESSED, HELD}, {CALLED}),
-    BitRow(events={CALLED}, shown={SHOWN_BEFORE}, then=DOUBTED),
+    BitRow({PRESSED}, {CALLED}),
     BitRow({DOUBTED}, {CALLED}, waits={WAITS, TOO_OLD}),
-    BitRow(events={CALLED}, shown={NOT_SHOWN}, then=PRESSED),
-    BitRow(events={CALLED}, then=HELD),
-    BitRow({PRESSED, HELD, DOUBTED}, {RESET_CALLED}, answer=JUST_CALLED),
+    BitRow(events={CALLED}, shown={SHOWN_BEFORE}, then=DOUBTED),
+    BitRow(events={CALLED}, then=PRESSED),
+    BitRow({PRESSED, DOUBTED}, {RESET_CALLED}, answer=JUST_CALLED),
     BitRow({UP}, {RESET_CALLED}, then=RESETTING),
     BitRow({PRESSED, DOUBTED}, {REPORTED}, {SHOWN}, then=UP),
     BitRow({DOUBTED}, {REPORTED}, {NOT_SHOWN}, {WAITS}, then=PRESSED),
     BitRow({RESETTING, DOUBTED}, {REPORTED}, {NOT_SHOWN}, then=UP),
-    BitRow({RESETTING, PRESSED, HELD}, {RELEASED}, then=UP),
-    BitRow({PRESSED, HELD}, {UNSENT}, waits={WAITS}, then=HELD),
-    BitRow({PRESSED, HELD}, {UNSENT}, then=UP),
-    BitRow({RESETTING}, {STALLED}, then=UP),
-    BitRow({UP}, {STALLED}, waits={WAITS, TOO_OLD}, then=DOUBTED),
+    BitRow({RESETTING, PRESSED}, {RELEASED}, then=UP),
+    BitRow(events={STALLED}, then=DOUBTED),
 )
 
 
@@ -98,46 +89,28 @@ class EmergencyBit:
     def __init__(self) -> None:
         """Start released."""
         self.state, self._until_s = UP, math.inf
-        # Whether a packet has carried this press, packets since the last one that has carried any, and both before it.
-        self._is_sent, self._released = self._before = False, RELEASE_PACKETS
+        # Whether a packet has carried this press, and packets since the last one that has carried any.
+        self._is_sent, self._released = False, RELEASE_PACKETS
 
     @property
     def is_down(self) -> bool:
         """Whether it is being pressed."""
-        return self.state in (RESETTING, PRESSED, HELD)
-
-    @property
-    def is_unsent(self) -> bool:
-        """Whether no packet has carried the press of an emergency yet."""
-        return self.state in (PRESSED, HELD) and not self._is_sent
+        return self.state in (RESETTING, PRESSED)
 
     def on(self, event: str, now_s: float, shown: str = UNKNOWN, waits: str = NOBODY) -> str:
         """Change by the row that applies, and return its answer."""
-        if self.state == RESETTING and event == CALLED and not self._is_sent:
-            self.state = UP  # no packet has carried the reset yet: it is withdrawn
         row = row_of(self.state, event, shown, waits)
         if row.then:
             self.state, self._until_s, self._is_sent = row.then, now_s + PRESS_S, False
         return row.answer
 
-    def stalled(self, waits: str, now_s: float) -> None:
-        """Change after a stall of this process."""
-        if not self.is_unsent and now_s >= self._until_s:
-            self.on(RELEASED, now_s)
-        self.on(UNSENT if self.is_unsent else STALLED, now_s, waits=waits)
-
     def in_packet(self, now_s: float) -> bool:
         """Return whether the bit is set in the packet that is sent now."""
         if now_s >= self._until_s:
             self.on(RELEASED, now_s)
-        self._before = self._is_sent, self._released
         # Packets without it come before a press, which needs its own edge.
         if not self.is_down or (not self._is_sent and self._released < RELEASE_PACKETS):
             self._released += 1
             return False
         self._is_sent, self._released = True, 0
         return True
-
-    def unsent(self) -> None:
-        """Record that the last packet was not sent after all."""
-        self._is_sent, self._released = self._before

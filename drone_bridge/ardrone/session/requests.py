@@ -177,12 +177,6 @@ class DroneRequests:
         self._trims_left = TRIMS
         return "The drone's present attitude counts as level."
 
-    def is_obeyed(self, navdata: codec.Navdata) -> bool:
-        """Return whether navdata echoes the level, or the drone flies by it, and hears the watchdog's reset."""
-        level, is_echoed = self.level, navdata.has(codec.State.START_BUTTON) is self.level
-        is_heard = level is None or self.emergency.is_down or is_echoed or (level and navdata.is_airborne)
-        return is_heard and not navdata.has(codec.State.WATCHDOG)
-
     # Events.
 
     def reported(self, navdata: codec.Navdata, known: Known, now_s: float) -> None:
@@ -215,9 +209,7 @@ class DroneRequests:
         self.refuse(STALE, TAKE_OFF, RESET)
         for each in self._of(EMERGENCY):
             each.until_s = now_s + emergency.PRESS_S + SHOWN_S
-            if self.emergency.is_unsent and now_s > each.request.asked_s + EMERGENCY_AGE_S:
-                self._answer(each, False, stale_reason(each.request, now_s))
-        self.emergency.stalled(self._waits(now_s), now_s)
+        self.emergency.on(emergency.STALLED, now_s)
 
     def refuse(self, sentence: str, *kinds: str) -> None:
         """Refuse the requests of these kinds, or all, that are in progress."""

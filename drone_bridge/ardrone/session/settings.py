@@ -86,11 +86,6 @@ class DroneSettings:
         """Whether all settings are written or given up."""
         return not self._wishes and self._current is None
 
-    @property
-    def is_unacknowledged(self) -> bool:
-        """Whether the drone has not acknowledged a setting for several tries."""
-        return self._tries >= 3
-
     def commands(self, navdata: codec.Navdata, now_s: float) -> tuple[codec.Command, ...]:
         """Return what to send with the next commands."""
         if navdata.has(codec.State.COMMAND_ACKNOWLEDGED):
