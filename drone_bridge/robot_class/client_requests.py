@@ -7,7 +7,8 @@ ends something: that is always accepted. The first row of ROWS that applies deci
 A request is sent once, and once more at each further call if it is repeated, as datagrams get lost. Its outcome is the
 robot's answer within `timeout_s`, or that it was sent. From a robot that is declared to answer each packet, answers are
 matched by name or order. From others, an answer without a name is the outcome of the longest pending request only if it
-can be no other's. If order does not tell until `timeout_s`, the outcome is that it is unknown.
+can be no other's. If the robot answers its commands alike, what it reports of its flight decides on takeoff and land. If
+nothing does until `timeout_s`, the outcome is that it is unknown.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ from drone_bridge.session.session import EMERGENCY_AGE_S, FINAL_REPEATS, LAND, A
 MOST_OTHERS = 64
 #: Period of the request to land.
 LAND_S = 1.0
+#: What a drone reports once a request is done, and for how long, s.
+FLIES, SHOWN_S = {"takeoff": True, LAND: False}, 2.0
 #: Sentences: the outcome of a request without an answer that is certainly its own.
 UNANSWERED = "The robot did not answer, or perhaps another packet."
 UNKNOWN = "It is unknown whether it executes {}."
@@ -77,6 +80,7 @@ class ClientRequests:
         #: Packets whose answer is no outcome if it has no name: how long, and the name of its request, or "".
         self.others: list[tuple[float, str]] = []
         self._unasked = Answer(""), -math.inf  # newest answer that was for nothing, and its time
+        self._flight: tuple[bool | None, float] = None, 0.0  # as reported, and since when
         self._held: list[Answer] = []  # answers on datagrams, until each pending request has one
         #: Time of the newest request to land that the limits require.
         self.land_s = -math.inf
@@ -173,6 +177,18 @@ class ClientRequests:
         A step of the greeting, video, a `stop`, an automatic landing, a request that was repeated or given up.
         """
         self.others = [*self.others[-MOST_OTHERS:], (until_s, name)]
+
+    def reported(self, is_flying: bool | None, now_s: float) -> Actions:
+        """Return the outcome of takeoff or land that the drone shows, if its answers to commands hide that."""
+        if is_flying is not self._flight[0]:
+            self._flight = is_flying, now_s
+        name = next((each for each in self.asked if FLIES.get(each) is is_flying), "")
+        is_hidden = math.isfinite(self._unasked[1]) and now_s >= self._flight[1] + SHOWN_S
+        if not name or is_flying is None or not is_hidden or self.asked[name].waits:
+            return []
+        return [
+            Outcome(self.asked.pop(name).request, True, f"It {'flies' if is_flying else 'stands'}, by its reports.")
+        ]
 
     def is_other(self, answer: Answer, now_s: float) -> bool:
         """Return whether an answer may be another packet's than the longest pending request's: then it decides nothing.

@@ -206,7 +206,7 @@ class RobotClassOperatorSession(Session):
             actions += (Note(REJECTED, f"Left out: {each}.", is_ongoing=True) for each in packet.left_out)
             measured, restarted = self.reports.measured(answer, now_s, is_greeting=self.state == GREETING)
             self.obedience.reported = measured.disobeys
-            actions += self._judge(now_s)
+            actions += [*self._judge(now_s), *self.requests.reported(measured.is_flying, now_s)]
             self.is_proven = self.is_proven or self.state == CONNECTED
             actions += [*restarted, Publish(replace(packet, meaning=measured)), Note(REPORTS)]
         elif answer is None and not is_step:

@@ -2,6 +2,7 @@
 """A robot that answers each packet, slowly: one is outstanding, so that it executes none late."""
 
 import pytest
+from own_robots import Tello
 from robot_class_talk import Asked, ClientTalk, OperatorParameters, bytes_of, data_of, outcomes
 
 from drone_bridge.robot_class import Answer, BodyVelocity, Delimited, Request, Robot, Tcp, Telemetry, Udp
@@ -406,3 +407,38 @@ def test_a_command_that_was_skipped_is_decided_anew_with_the_answer():
     assert talk.sends(0.2) == []
     talk.hear(b"1\n")
     assert talk.session.due_s == talk.now_s
+
+
+STATE = (
+    "pitch:0;roll:0;yaw:0;vgx:0;vgy:0;vgz:0;templ:60;temph:62;tof:10;h:%d;bat:87;baro:0;time:%d;agx:0;agy:0;agz:-999;"
+)
+
+
+@pytest.mark.parametrize("flies_after_s", [0.0, 4.0, None])
+def test_a_tello_whose_firmware_answers_commands_shows_its_takeoff_and_its_landing(flies_after_s):
+    talk, heard, motors_s = ClientTalk(Tello), [], 0.0
+    talk.connect(b"ok")
+
+    def live(seconds):
+        nonlocal motors_s
+        for _ in range(round(10 * seconds)):
+            is_up = flies_after_s is not None and flies_after_s <= talk.now_s - 103.0 and not landed
+            motors_s += 0.1 * is_up
+            actions = [*talk.run(0.1), *talk.hear((STATE % (80 * is_up, motors_s)).encode(), "state")]
+            answers = [b"ok"] * sum(data.startswith(b"rc") for data in data_of(actions))
+            heard.extend((round(talk.now_s), *each) for each in outcomes(actions))
+            for each in answers:  # the drone's own answer to takeoff is one of these
+                heard.extend((round(talk.now_s), *each) for each in outcomes(talk.hear(each)))
+
+    landed = False
+    live(3.0)
+    talk.ask("takeoff")
+    live(22.0)
+    (at_s, name, is_success, sentence) = heard.pop()
+    if flies_after_s is None:
+        assert (at_s, is_success) == (123, False), sentence
+        return
+    assert (name, is_success, at_s < 103 + flies_after_s + 5) == ("takeoff", True, True)
+    landed = bool(talk.ask("land"))
+    live(6.0)
+    assert [each[1:3] for each in heard] == [("land", True)]
