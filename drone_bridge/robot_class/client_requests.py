@@ -7,8 +7,8 @@ ends something: that is always accepted. The first row of ROWS that applies deci
 A request is sent once, and once more at each further call if it is repeated, as datagrams get lost. Its outcome is the
 robot's answer within `timeout_s`, or that it was sent. From a robot that is declared to answer each packet, answers are
 matched by name or order. From others, an answer without a name is the outcome of the longest pending request only if it
-can be no other's. If the robot answers its commands alike, what it reports of its flight decides on takeoff and land. If
-nothing does until `timeout_s`, the outcome is that it is unknown.
+can be no other's. If the robot answers its commands alike, its reported flight decides on takeoff and land. Until
+`timeout_s`, it is unknown.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ import math
 import re
 from collections.abc import Iterator
 
-from drone_bridge.robot_class import Answer, BodyVelocity, Delimited, Robot, Serial, Step, Telemetry, Wheels
+from drone_bridge.robot_class import Answer, BodyVelocity, Delimited, Refusal, Robot, Serial, Step, Telemetry, Wheels
 
 LOOP_S = 0.033  # 1000 / 30 ms, whole
 HALF = 1 << 31  # of the range of a counter
@@ -20,6 +20,8 @@ TOP_SPEED = 0.5
 OK, INVALID = b"OK\r\n", b"Invalid Command\r\n"
 #: Answers of pins, which the emulated board has nothing at, and of gains.
 OTHERS = dict.fromkeys("adp", b"0\r\n") | dict.fromkeys("cuwx", OK) | {"b": b"57600\r\n"}
+#: Commands that may move something at its pins.
+REFUSED = {"s": "a servo (s)", "w": "a digital pin (w)", "x": "an analog pin (x)"}
 
 
 def is_number(line: bytes) -> bool:
@@ -66,7 +68,7 @@ class Arduino(Robot):
 
     # The robot's end.
 
-    def decode_command(self, line: bytes) -> bytes | tuple[BodyVelocity | bytes, ...]:
+    def decode_command(self, line: bytes) -> Refusal | bytes | tuple[BodyVelocity | bytes, ...]:
         letters, *arguments = line[:-1].decode("latin-1").split(" ", 2)
         code, words = letters[-1:], [each.replace(" ", "") for each in arguments]
         first, second = (whole(each) for each in [*words, "", ""][:2])
@@ -80,7 +82,8 @@ class Arduino(Robot):
         if code == "r":
             self.zero = self.counts
             return (BodyVelocity(), OK) if self.is_regulated else OK
-        return OTHERS.get(code, INVALID)
+        answer = OTHERS.get(code, INVALID)
+        return Refusal(REFUSED[code], "nothing is at its pins", answer) if code in REFUSED else answer
 
     def encode_report(self, t: Telemetry) -> None:
         self.counts = self.wheels.counts(t.position, t.yaw)  # until it is polled

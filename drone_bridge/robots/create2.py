@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """iRobot Create 2 or Roomba 600 by its Open Interface, over a serial line of 115200 baud.
 
-Commands are opcodes with data. The robot streams frames of sensor packets 66 times per second: 19, the number of bytes,
+Commands are opcodes with data. The robot streams a frame of sensor packets each 15 ms: 19, the number of bytes,
 packets with their numbers, and a checksum. In passive mode, in which it docks and cleans, it ignores velocities, and so
 it does on its charger. Opcode 131 takes it back to safe mode. It has no watchdog: without commands, it drives on.
 Programs also drive by an arc or by the motors' power, and query packets instead of a stream.
@@ -12,10 +12,13 @@ import struct
 from collections.abc import Iterator
 from dataclasses import replace
 
-from drone_bridge.robot_class import BodyVelocity, Packets, Request, Robot, Serial, Step, Telemetry, Wheels
+from drone_bridge.robot_class import BodyVelocity, Packets, Refusal, Request, Robot, Serial, Step, Telemetry, Wheels
 
 START, SAFE, FULL, POWER, CLEAN, DRIVE_ARC, DOCK, DRIVE, DRIVE_PWM = 128, 131, 132, 133, 135, 137, 143, 145, 146
-QUERY, STREAM, QUERY_LIST, PAUSE, STOP = 142, 148, 149, 150, 173
+DRIVES = {DRIVE_ARC: "Drive", DRIVE: "Drive Direct", DRIVE_PWM: "Drive PWM"}
+#: Names of other commands that move something.
+REFUSED = {134: "Spot", 136: "Max", 138: "Motors", 144: "PWM Motors", 165: "Buttons", 167: "Schedule"}
+QUERY, STREAM, QUERY_LIST, PAUSE, STOP, RESET = 142, 148, 149, 150, 173, 7
 #: Commands after which it is in passive mode.
 PASSIVE = START, POWER, 134, CLEAN, 136, DOCK
 #: Bytes of each command, without those of variable size.
@@ -74,7 +77,7 @@ class Create2(Robot):
     name, summary = "create2", "an iRobot Create 2"
     control = Serial(115200, Packets(b"\x13", length_at=1, extra=1, checksum=is_valid), commands=opcodes)
     max_speeds, robot_stops_after_s = {"x": TOP_SPEED, "yaw": 2 * TOP_SPEED / AXLE_M}, None
-    keeps, bumpers = ("wheels",), {"right": RIGHT, "left": LEFT, "front": FRONT}
+    keeps, report_rate, bumpers = ("wheels",), 1 / 0.015, {"right": RIGHT, "left": LEFT, "front": FRONT}
     topics = ("odom", "battery_state", "bumper/points", "joint_states: sensor_msgs/JointState", "mode: std_msgs/String",
               "bumper: std_msgs/Bool")  # fmt: skip
     stop = bytes([SAFE])
@@ -124,20 +127,28 @@ class Create2(Robot):
 
     # The robot's end.
 
-    def decode_command(self, packet: bytes) -> BodyVelocity | bytes | tuple[BodyVelocity, Request] | None:
+    def decode_command(
+        self, packet: bytes
+    ) -> BodyVelocity | Refusal | bytes | tuple[BodyVelocity, Request | Refusal] | None:
         code = packet[0]
-        self.mode = {**dict.fromkeys(PASSIVE, 1), SAFE: 2, FULL: 3, STOP: 0}.get(code, self.mode)
+        self.mode = {**dict.fromkeys(PASSIVE, 1), SAFE: 2, FULL: 3, STOP: 0, RESET: 0}.get(code, self.mode)
         if code == STREAM:
             self.streamed = packet[2:]
         if code in (STREAM, PAUSE):
             self.is_streaming = packet[1] > 0
         if code in (QUERY, QUERY_LIST):
             return b"".join(map(self.sensor, packet[1 if code == QUERY else 2 :]))
-        if code in (*PASSIVE, STOP):
-            name = {DOCK: "dock", CLEAN: "clean"}.get(code)
-            return (BodyVelocity(), self.all_requests[name]) if name else BodyVelocity()
-        if code not in (DRIVE_ARC, DRIVE, DRIVE_PWM) or self.mode < 2:
-            return None
+        if code in (*PASSIVE, STOP, RESET):
+            name, begins = {DOCK: "dock", CLEAN: "clean"}.get(code), REFUSED.get(code)
+            also = self.all_requests[name] if name else Refusal(begins) if begins else None
+            return (BodyVelocity(), also) if also else BodyVelocity()
+        if code in REFUSED:
+            return Refusal(REFUSED[code])
+        return self.driven(code, packet) if code in DRIVES else None
+
+    def driven(self, code: int, packet: bytes) -> BodyVelocity | Refusal | None:
+        if self.mode < 2:
+            return Refusal(DRIVES[code], f"its mode is {MODES[self.mode]}") if any(packet[1:3]) else None
         first, second = struct.unpack(">hh", packet[1:])
         if code == DRIVE_ARC and abs(second) == 1:  # in place
             return BodyVelocity(turn=second * first / 500 / AXLE_M)

@@ -12,13 +12,14 @@ from collections.abc import Iterator
 from functools import partial, reduce
 from operator import xor
 
-from drone_bridge.robot_class import BodyVelocity, Packets, Request, Robot, Serial, Step, Telemetry, Wheels
+from drone_bridge.robot_class import BodyVelocity, Packets, Refusal, Request, Robot, Serial, Step, Telemetry, Wheels
 
 DRIVE, SOUND, ASK, OUTPUTS, ASK_GAINS, CORE, DOCK_IR, INERTIA, FIRMWARE = 1, 4, 9, 12, 14, 1, 3, 4, 11  # parts
 #: Time, ms; bumpers, dropped wheels, cliffs; left and right encoder; buttons, charger, battery in 0.1 V.
 CORE_DATA = struct.Struct("<HBBBHHxxBBBx")
 #: By the maker's documents and driver.
 AXLE_M, M_PER_COUNT, TOP_SPEED, EMPTY_V, FULL_V = 0.23, 1 / 11724.41658, 0.7, 13.2, 16.5
+HARMLESS = 3, SOUND, 13  # a tone, a sound, and gains of its speed controller
 EVENTS = "bumper", "wheel_drop", "cliff", "buttons"
 COLOURS = "dark", "red", "green", "orange"
 SOUNDS = "on", "off", "recharge", "button", "error", "cleaning_start", "cleaning_end"
@@ -105,16 +106,17 @@ class Kobuki(Robot):
 
     # The robot's end.
 
-    def decode_command(self, packet: bytes) -> tuple[BodyVelocity | Request | bytes | None, ...]:
+    def decode_command(self, packet: bytes) -> tuple[BodyVelocity | Request | Refusal | bytes | None, ...]:
         return tuple(each for part in parts_of(packet).items() for each in self.meanings(*part))
 
-    def meanings(self, number: int, data: bytes) -> tuple[BodyVelocity | Request | bytes | None, ...]:
+    def meanings(self, number: int, data: bytes) -> tuple[BodyVelocity | Request | Refusal | bytes | None, ...]:
         if number == ASK:
             return (packed(*(part for bit, part in VERSIONS.items() if data[0] & bit)),)
         if number == OUTPUTS:
             return tuple(self.all_requests[f"led{led}_{COLOURS[data[1] >> 2 * led - 2 & 3]}"] for led in (1, 2))
         if number != DRIVE:
-            return (packed(GAINS) if number == ASK_GAINS else None,)
+            refused = None if number in HARMLESS else Refusal(f"part {number}")
+            return (packed(GAINS) if number == ASK_GAINS else refused,)
         speed, radius = struct.unpack("<hh", data)
         if abs(radius) <= 1:
             return (BodyVelocity(turn=radius * speed / 500 / AXLE_M) if radius else BodyVelocity(speed / 1000),)

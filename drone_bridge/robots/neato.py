@@ -13,7 +13,18 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
-from drone_bridge.robot_class import Answer, BodyVelocity, Delimited, Lidar, Robot, Serial, Step, Telemetry, Wheels
+from drone_bridge.robot_class import (
+    Answer,
+    BodyVelocity,
+    Delimited,
+    Lidar,
+    Refusal,
+    Robot,
+    Serial,
+    Step,
+    Telemetry,
+    Wheels,
+)
 
 TOP_SPEED, MOVE_S = 0.3, 1.0  # by the help of an XV, and the time of a motion
 #: Bits of a distance, without flags, such as that it is doubtful; and what refuses a command.
@@ -31,6 +42,11 @@ TABLES = {  # title and names
     "getdigitalsensors": ("Digital Sensor Name, Value", "SNSR_DC_JACK_IS_IN SNSR_DUSTBIN_IS_IN "
                           f"SNSR_LEFT_WHEEL_EXTENDED SNSR_RIGHT_WHEEL_EXTENDED {BUMPERS}"),
 }  # fmt: skip
+
+
+DISABLE = {"lwheeldisable", "rwheeldisable"}
+#: Words of commands that move something else.
+MOVING = {"clean", "brush", "brushdisable", "vacuumon", "vacuumspeed", "sidebrushon", "diagtest", "setsystemmode"}
 
 
 def motion(left: int, right: int, speed: int) -> bytes:
@@ -96,7 +112,7 @@ class Neato(Robot):
 
     # The robot's end.
 
-    def decode_command(self, line: bytes) -> tuple[BodyVelocity | bytes, ...]:
+    def decode_command(self, line: bytes) -> tuple[BodyVelocity | Refusal | bytes, ...]:
         code, *words = line.decode("ascii").lower().split() or [""]
         moved, told = self.driven(words) if code == "setmotor" and self.is_testing else None, b""
         if code == "testmode":
@@ -109,15 +125,21 @@ class Neato(Robot):
         elif code in (*TABLES, "getldsscan"):
             told = self.queried(code).encode()
         answer = line.rstrip() + b"\r\n" + told + b"\x1a"
-        return (answer,) if moved is None else (moved, answer)
+        others = MOVING.intersection((code, *words))
+        if told.startswith(NO_TEST):
+            return (Refusal(code, "TestMode must be on", answer),)
+        refused = [Refusal(" ".join(dict.fromkeys((code, min(others)))))] if others else []
+        return (*refused, answer) if moved is None else (moved, *refused, answer)
 
-    def driven(self, words: list[str]) -> BodyVelocity | None:
+    def driven(self, words: list[str]) -> BodyVelocity | Refusal | None:
         """Return the velocity of a motion, given by its numbers alone or with their names."""
         given = dict(zip(MOTION, words, strict=False)) | dict(pairwise(words))
         numbers = [int(each) for name in MOTION if re.fullmatch(r"-?\d+", each := given.get(name, ""))]
         longest = max(map(abs, numbers[:2]), default=0)
         is_motion = len(numbers) == 3 and longest > 0 and 0 < numbers[2] <= 1000 * TOP_SPEED
-        if self.is_driven and not is_motion and "lwheeldisable" not in words:
+        if any(numbers) and not is_motion and MOVING.isdisjoint(words):
+            return Refusal("setmotor", f"{' '.join(words):.40} is not possible")
+        if self.is_driven and not is_motion and DISABLE.isdisjoint(words):
             return None
         self.is_driven = is_motion and longest > 1
         left, right = (numbers[2] / longest / 1000 * way for way in numbers[:2]) if self.is_driven else (0.0, 0.0)

@@ -13,7 +13,19 @@ curves and mission pads.
 import math
 from collections.abc import Iterator
 
-from drone_bridge.robot_class import Answer, BodyVelocity, Camera, Move, Request, Robot, Step, Telemetry, Udp
+from drone_bridge.robot_class import (
+    Answer,
+    BodyVelocity,
+    Camera,
+    Meaning,
+    Move,
+    Refusal,
+    Request,
+    Robot,
+    Step,
+    Telemetry,
+    Udp,
+)
 
 FULL, MILLI_G = 100, 9.80665e-3
 FARTHEST = 1000  # cm: where the range of tof ends, by the SDK. It is 6553 without an echo
@@ -106,7 +118,7 @@ class Tello(Robot):
 
     # The drone's end.
 
-    def decode_command(self, packet: bytes) -> BodyVelocity | Move | bytes | tuple[BodyVelocity, bytes]:
+    def decode_command(self, packet: bytes) -> Meaning | tuple[Meaning, ...]:
         word, *numbers = packet.decode("ascii").split()
         if word == "rc":
             right, ahead, up, clockwise = (int(number) / FULL for number in numbers)
@@ -120,7 +132,7 @@ class Tello(Robot):
                 return ANSWERS[word].format(speed=self.speed, **self.told).encode()
             return (BodyVelocity(), b"ok") if word == "stop" else self.step(word, *map(int, numbers))
         except (LookupError, TypeError, ValueError):
-            return b"error"
+            return b"error" if word.endswith("?") else Refusal(word, "it is impossible, or missing", b"error")
 
     def step(self, word: str, first: int, *others: int) -> Move | bytes:
         if word in ("cw", "ccw") and 1 <= first <= 3600:
@@ -131,8 +143,9 @@ class Tello(Robot):
         size = max(0, first)
         way = (first,) if word == "go" else (*(size * ((word == a) - (word == b)) for a, b in STEPS), self.speed)
         x, y, z, speed = (*way, *others)
-        is_possible = 20 <= max(map(abs, (x, y, z))) <= 500 and 10 <= speed <= FULL
-        return Move(x / 100, y / 100, z / 100, speed=speed / 100) if is_possible else b"error"
+        if not (20 <= max(map(abs, (x, y, z))) <= 500 and 10 <= speed <= FULL):
+            raise ValueError(f"{word} is out of range")
+        return Move(x / 100, y / 100, z / 100, speed=speed / 100)
 
     def encode_answer(self, answer: Answer) -> bytes:
         return b"ok" if answer.is_success else f"error {answer.reason}".encode("ascii", "replace")

@@ -5,7 +5,7 @@ import math
 
 import pytest
 
-from drone_bridge.robot_class import Answer, BodyVelocity, Telemetry
+from drone_bridge.robot_class import Answer, BodyVelocity, Refusal, Telemetry
 from drone_bridge.robot_class.robot import sized
 from drone_bridge.robot_class.self_check import faults
 from drone_bridge.robots.arduino import Arduino
@@ -32,7 +32,6 @@ def test_each_command_has_the_answer_of_the_firmware():
         b"u 30:20:0:100": OK,
         b"a 1": b"0\r\n",
         b"": INVALID,
-        b"s 1": INVALID,
     }
     assert {line: Arduino().decode_command(line + b"\r") for line in answers} == answers
     assert list(faults(Arduino)) == list(faults(MINE)) == []
@@ -55,3 +54,13 @@ def test_a_firmware_without_motors_is_named_and_other_answers_are_no_reports():
         Answer("", True, repr(OK)),
         Answer("", False, "b'O'"),
     ]
+
+
+REFUSED = [("s 0 90", INVALID, "a servo (s)"), ("w 13 1", OK, "a digital pin (w)"), ("x 5 99", OK, "an analog pin (x)")]
+
+
+@pytest.mark.parametrize(("line", "answer", "name"), REFUSED)
+def test_what_may_move_something_at_its_pins_is_refused(line, answer, name):
+    """Of the firmware's commands, m, o and r move or stop its wheels: see above."""
+    done = Arduino().decode_command(f"{line}\r".encode())
+    assert done == Refusal(name, "nothing is at its pins", answer)

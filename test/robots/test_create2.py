@@ -5,7 +5,7 @@ import math
 
 import pytest
 
-from drone_bridge.robot_class import BodyVelocity, Telemetry
+from drone_bridge.robot_class import BodyVelocity, Refusal, Telemetry
 from drone_bridge.robots.create2 import AXLE_M, M_PER_COUNT, NEEDED, NUMBERS, WIDE, Create2, is_safe, opcodes
 
 
@@ -83,7 +83,7 @@ def test_to_dock_or_clean_it_stops_and_leaves_safe_mode(request_):
     assert robot.all_requests[name].encoded(robot) == request_
     assert robot.decode_command(request_) == (BodyVelocity(), robot.all_requests[name])
     assert robot.decode_command(bytes([142, 35])) == b"\x01", "passive"
-    assert robot.decode_command(bytes([145, 0, 200, 0, 200])) is None
+    assert robot.decode_command(bytes([145, 0, 200, 0, 200])) == Refusal("Drive Direct", "its mode is passive")
 
 
 @pytest.mark.parametrize(("charging", "is_charging"), [(0, False), (1, True), (2, True), (3, True), (4, False)])
@@ -111,7 +111,9 @@ def test_a_stream_without_its_charger_is_read():
 def test_passive_it_ignores_velocities():
     robot = Create2()
     robot.decode_command(bytes([128]))
-    assert robot.decode_command(bytes([145, 0, 200, 0, 200])) is None
+    for code, name in ((137, "Drive"), (145, "Drive Direct"), (146, "Drive PWM")):
+        assert robot.decode_command(bytes([code, 0, 200, 0, 200])) == Refusal(name, "its mode is passive")
+    assert robot.decode_command(bytes([145, 0, 0, 0, 0])) is None, "it stands"
     robot.decode_command(bytes([131]))
     assert robot.decode_command(bytes([145, 0, 200, 0, 200])) == BodyVelocity(0.2)
 
@@ -172,3 +174,24 @@ def test_groups_of_packets_have_the_size_of_the_document(code):
 
 def test_a_song_is_one_packet_of_any_length():
     assert opcodes(bytes([140, 0, 2, 70, 8, 72])) == opcodes(bytes([140, 0, 2, 70, 8, 72, 8])) == 7
+
+
+STAND = BodyVelocity()
+#: By the document: each command that moves, stops or disables, besides those that drive, and those of its requests.
+VERBS = {
+    7: STAND, 128: STAND, 131: None, 132: None, 133: STAND, 134: (STAND, Refusal("Spot")),
+    136: (STAND, Refusal("Max")), 138: Refusal("Motors"), 144: Refusal("PWM Motors"), 165: Refusal("Buttons"),
+    167: Refusal("Schedule"), 173: STAND,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("code", VERBS)
+def test_each_verb_is_executed_or_refused(code):
+    end, packet = Create2(), bytes([code, *bytes(15)])
+    assert end.decode_command(packet[: opcodes(packet)]) == VERBS[code]
+    drives = end.decode_command(bytes([145, 0, 200, 0, 200])) == BodyVelocity(0.2)
+    assert drives is (code in (131, 132))
+
+
+def test_it_streams_a_frame_each_15_ms():
+    assert pytest.approx(0.015) == 1 / Create2.report_rate

@@ -5,7 +5,7 @@ import struct
 
 import pytest
 
-from drone_bridge.robot_class import BodyVelocity, Telemetry
+from drone_bridge.robot_class import BodyVelocity, Refusal, Telemetry
 from drone_bridge.robots.kobuki import CORE, CORE_DATA, INERTIA, M_PER_COUNT, REST, Kobuki, packed, parts_of
 
 DOCK_IR = 3, bytes(3)
@@ -117,3 +117,12 @@ def test_what_it_reports_is_read():
     assert (read.position[0], read.velocity.forward) == pytest.approx((0.02, 0.5), abs=1e-2)
     assert (read.voltage, read.charge) == pytest.approx((14.5, 0.05 + 0.95 * 1.3 / 3.3))
     assert read.is_charging
+
+
+@pytest.mark.parametrize(
+    ("number", "data", "done"),
+    [(1, b"\x64\0\0\0", BodyVelocity(0.1)), (1, bytes(4), BodyVelocity()), (3, b"\0\1\5", None), (4, b"\0", None),
+     (13, bytes(13), None), (7, b"\1", Refusal("part 7"))],
+)  # fmt: skip
+def test_each_part_of_the_document_is_executed_or_moves_nothing_and_others_are_refused(number, data, done):
+    assert Kobuki().decode_command(packed((number, data))) == (done,)

@@ -6,7 +6,7 @@ import math
 import pytest
 
 from drone_bridge.kind import Side
-from drone_bridge.robot_class import BodyVelocity, Telemetry
+from drone_bridge.robot_class import BodyVelocity, Refusal, Telemetry
 from drone_bridge.robot_class.connection import RobotClassConnection
 from drone_bridge.robots.neato import NO_TEST, Neato
 
@@ -18,7 +18,7 @@ def meanings(end, data):
     end.receive_data(data)
     found = [each for event in end.events() for each in event.meaning]
     return [each for each in found if isinstance(each, BodyVelocity)], b"".join(
-        each for each in found if isinstance(each, bytes)
+        each.answer if isinstance(each, Refusal) else each for each in found if not isinstance(each, BodyVelocity)
     )
 
 
@@ -54,3 +54,29 @@ def test_a_lidar_that_stands_has_no_scan_and_a_bumper_blocks_the_way_ahead():
     client.decode_report(b"getdigitalsensors\r\nDigital Sensor Name, Value\r\nLSIDEBIT,0\r\nRFRONTBIT,1\r\n\x1a")
     assert client.encode_command(BodyVelocity(0.2, turn=1.0)).startswith(b"setmotor lwheeldist -124 rwheeldist 124 ")
     assert math.isclose(client.wheels.sides(BodyVelocity(-0.2))[0], -0.2)
+
+
+STAND = BodyVelocity()
+#: By its help texts: each command that moves or stops, in test mode, and what its end does.
+VERBS = {
+    "setmotor 100 100 100": BodyVelocity(0.1), "setmotor lwheeldist 1 rwheeldist 1 speed 1": STAND,
+    "setmotor lwheeldisable rwheeldisable": STAND, "setmotor rwheeldisable": STAND, "testmode off": STAND,
+    "setmotor 100 100 999": Refusal("setmotor", "100 100 999 is not possible"),
+    "setmotor lwheeldist 100": Refusal("setmotor", "lwheeldist 100 is not possible"),
+    "setmotor 0 0 0": None, "setmotor vacuumon": Refusal("setmotor vacuumon"), "clean": Refusal("clean"),
+    "setmotor brush rpm 900": Refusal("setmotor brush"), "setsystemmode shutdown": Refusal("setsystemmode"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("line", VERBS)
+def test_each_verb_is_executed_or_refused(line):
+    end = Neato()
+    end.decode_command(b"testmode on\n")
+    done = [each for each in end.decode_command(f"{line}\n".encode()) if not isinstance(each, bytes)]
+    assert done == ([VERBS[line]] if VERBS[line] else [])
+
+
+@pytest.mark.parametrize("line", [b"setmotor 100 100 100", b"setldsrotation on"])
+def test_out_of_test_mode_it_refuses(line):
+    (refusal,) = Neato().decode_command(line + b"\n")
+    assert (refusal.command, NO_TEST in refusal.answer) == (line.decode().split()[0], True)

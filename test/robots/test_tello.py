@@ -5,7 +5,7 @@ import math
 
 import pytest
 
-from drone_bridge.robot_class import BodyVelocity, Telemetry
+from drone_bridge.robot_class import BodyVelocity, Move, Refusal, Telemetry
 from drone_bridge.robots.tello import STILL, Tello
 
 REST = "vgx:0;vgy:0;vgz:0;templ:43;temph:46;tof:10;h:0;bat:83;baro:150.12;time:0"
@@ -95,3 +95,29 @@ def test_a_refusal_has_the_charge_that_is_its_usual_cause():
     tello = Tello()
     tello.decode_state(f"pitch:1;roll:5;yaw:0;{REST.replace('83', '8')};agx:0;agy:0;agz:-1000;\r\n".encode())
     assert tello.decode_report(b"error\r\n").reason == "error, with 8% of its charge"
+
+
+REQUESTED, REFUSED = object(), object()
+#: By the SDK 2.0: each command that moves or stops, and what its end does.
+VERBS = {
+    "takeoff": REQUESTED, "land": REQUESTED, "emergency": REQUESTED, "stop": (BodyVelocity(), b"ok"),
+    **{f"{word} 50": Move for word in ("up", "down", "left", "right", "forward", "back", "cw", "ccw")},
+    "go 50 0 0 20": Move, "rc 0 0 0 0": BodyVelocity(), "speed 50": b"ok",
+    **dict.fromkeys(("go 50 0 0 20 m1", "curve 1 2 3 4 5 6 20", "curve 1 2 3 4 5 6 20 m1", "jump 50 0 0 20 0 m1 m2",
+                     "flip l", "mon", "moff", "mdirection 2", "throwfly", "motoron", "motoroff", "up 5", "cw 0"),
+                    REFUSED),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", VERBS)
+def test_each_verb_is_executed_or_refused(text):
+    word, done = text.split()[0], VERBS[text]
+    if done is REQUESTED:
+        assert Tello.requests[word].packet == text.encode()
+        return
+    meaning = Tello().decode_command(text.encode())
+    if done is REFUSED:
+        assert isinstance(meaning, Refusal)
+        assert (meaning.command, meaning.answer) == (word, b"error")
+    else:
+        assert meaning == done or type(meaning) is done
