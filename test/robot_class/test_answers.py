@@ -415,7 +415,7 @@ STATE = (
 
 
 @pytest.mark.parametrize("flies_after_s", [0.0, 4.0, None])
-def test_a_tello_whose_firmware_answers_commands_shows_its_takeoff_and_its_landing(flies_after_s):
+def test_a_tello_whose_firmware_answers_rc_shows_its_takeoff_and_landing(flies_after_s):
     talk, heard, motors_s = ClientTalk(Tello), [], 0.0
     talk.connect(b"ok")
 

@@ -124,5 +124,5 @@ def test_what_it_reports_is_read():
     [(1, b"\x64\0\0\0", BodyVelocity(0.1)), (1, bytes(4), BodyVelocity()), (3, b"\0\1\5", None), (4, b"\0", None),
      (13, bytes(13), None), (7, b"\1", Refusal("part 7"))],
 )  # fmt: skip
-def test_each_part_of_the_document_is_executed_or_moves_nothing_and_others_are_refused(number, data, done):
+def test_each_part_of_the_document_is_executed_or_moves_nothing(number, data, done):
     assert Kobuki().decode_command(packed((number, data))) == (done,)
