@@ -561,8 +561,8 @@ def test_commanders_are_named_also_before_their_names_are_known():
     names = ["web_bridge", "driver", "drone_bridge_topic_12", "_NODE_NAME_UNKNOWN_"]
     publishers = [SimpleNamespace(node_name=name) for name in names]
     node = SimpleNamespace(get_name=lambda: "web_bridge", get_publishers_info_by_topic=lambda _: publishers)
-    found = Fleet._commanders(SimpleNamespace(_node=node), TOPIC, {TOPIC: []})
-    assert found == ("a new node", "driver", "drone-bridge topic")
+    found = Fleet._commanders(SimpleNamespace(_node=node, _publishers=[TOPIC]), TOPIC, {TOPIC: []})
+    assert found == {TOPIC: ("a new node", "driver", "drone-bridge topic")}
 
 
 def test_pages_read_the_speed_at_full_deflection_and_each_change_of_it(pages):

@@ -3,22 +3,26 @@
 
 import type { Subject } from "./fleet";
 import { are, clause, decimal } from "./dom";
-import type { Vehicle } from "./helm";
+import { commandersOf, type Vehicle } from "./helm";
+import { isKnown } from "./fields";
 import { Readings } from "./readings";
 import type { Arrival, Stream } from "./stream";
 
-const CONTROLLER_STATE = "drone_bridge/msg/ControllerState";
+const CONTROLLER_STATE = "drone_bridge/msg/ControllerState", HOLD_STATUS = "drone_bridge/msg/HoldStatus";
 const PERIOD_MS = 250;
 /** Speed below which the measurement of a standing vehicle may be noise, m/s. */
 const LEAST_SPEED = 0.05;
+/** The same of a turn rate, rad/s. */
+const LEAST_TURN = 0.1;
 
 export class Activity {
   /** Of the vehicle's controller. */
   state?: Arrival;
   isHeld = false;
   #node = "";
-  /** Last command of a person, of a recording. */
-  #helm?: Arrival;
+  /** Report of its bridge: who commands it. */
+  #status?: Arrival;
+  #odometry?: Arrival;
   #isFlying?: boolean;
   #isOnGround = false;
   #speed: Readings;
@@ -34,9 +38,9 @@ export class Activity {
     this.#speed.follow(subject, topics);
     this.#isOnGround = vehicle !== undefined && !vehicle.axes.includes("z");
     const state = [...topics].find(([, type]) => type === CONTROLLER_STATE)?.[0];
-    const helm = this.stream.isRecording ? [...topics.keys()].find((topic) => /^\w+_bridge\/helm$/.test(topic)) : undefined;
+    const status = [...topics].find(([topic, type]) => type === HOLD_STATUS && /^\w+_bridge\//.test(topic))?.[0];
     this.#node = state?.slice(0, state.lastIndexOf("/")) ?? "";
-    const followed = [prefix, state, helm, ...["held", "flying", "landed"].filter((topic) => topics.has(topic))].join();
+    const followed = [prefix, state, status, ...["held", "flying", "landed", "odom"].filter((topic) => topics.has(topic))].join();
     if (followed === this.#followed) return;
     this.#followed = followed;
     this.#end();
@@ -44,9 +48,10 @@ export class Activity {
     this.#ends = [
       stream.subscribe(`${prefix}held`, ({ value }) => (this.isHeld = value.data === true)),
       stream.subscribe(`${prefix}flying`, ({ value }) => (this.#isFlying = value.data === true)),
+      stream.subscribe(`${prefix}odom`, (arrival) => (this.#odometry = arrival)),
       stream.subscribe(`${prefix}landed`, ({ value }) => (this.#isFlying = value.data !== true)),
       ...(state ? [stream.subscribe(prefix + state, (arrival) => (this.state = arrival))] : []),
-      ...(helm ? [stream.subscribe(prefix + helm, (arrival) => (this.#helm = arrival))] : []),
+      ...(status ? [stream.subscribe(prefix + status, (arrival) => (this.#status = arrival))] : []),
     ];
   }
 
@@ -59,7 +64,7 @@ export class Activity {
   #end(): void {
     for (const end of this.#ends) end();
     this.#ends = [];
-    this.state = this.#helm = undefined;
+    this.state = this.#status = this.#odometry = undefined;
     this.#isFlying = undefined;
     this.isHeld = false;
   }
@@ -70,24 +75,25 @@ export class Activity {
     if (this.#isFlying === false) return "Landed"; // its speed may be that of the rover below it
     const verb = this.#isOnGround ? "Driving" : this.#isFlying ? "Flying" : "Moving";
     if (speed && !speed.silentS && speed.value > LEAST_SPEED) return `${verb} at ${decimal(speed.value, 1)} m/s`;
+    const twist = this.#odometry && !this.stream.silentS(this.#odometry) ? this.#odometry.value.twist : undefined;
+    if (twist && isKnown(twist.covariance) && Math.abs(twist.twist.angular.z) > LEAST_TURN) return "Turning";
     if (this.#isFlying) return "Flying";
     return speed && !speed.silentS ? "Standing still" : "";
   }
 
-  /** Level of the lamp, activity, its commander or reason, and the silence of its controller, s. `rate`: commands per second, NaN if unknown. */
-  doing(vehicle: Vehicle | undefined, isHeld: boolean, rate: number): [string, string, string, number?] {
+  /** Level of the lamp, activity, its commander or reason, and the silence of its controller, s. */
+  doing(vehicle: Vehicle | undefined, isHeld: boolean): [string, string, string, number?] {
     const { movement, state, stream } = this;
-    const nodes = vehicle?.commanders ?? [];
+    const nodes = vehicle ? commandersOf(vehicle) : [];
     const activity = state && state.value.state !== "idle" ? `${state.value.behaviour}: ${state.value.state}`.replaceAll("_", " ") : "";
     if (isHeld) return ["warn", "On hold", nodes.length > 0 ? `${are(nodes)} ignored until Resume` : "until Resume"];
     if (vehicle?.pilot && vehicle.refused_helm) return ["warn", "The helm is not followed", vehicle.refused_helm];
     if (vehicle?.pilot) return ["none", `Steered ${vehicle.pilot === "you" ? "from here" : `by ${vehicle.pilot_name}`}`, nodes.length > 0 ? `${are(nodes)} overruled${activity && `, ${activity}`}` : ""];
-    if (this.#helm && Math.abs(stream.nowS - this.#helm.timeS) < 1) return ["none", movement || "Steered", "by a person at the helm"];
+    const { pilot_name: pilot, commander } = this.#status && !stream.silentS(this.#status) ? this.#status.value : {};
+    if (pilot) return ["none", movement || "Steered", `${pilot} is at the helm`];
     if (state && activity) return ["none", activity, `${clause(state.value.reason)} (${this.#node})`, stream.silentS(state)];
-    if (stream.isRecording) return ["none", movement || "Unknown", rate > 0 ? "by recorded commands" : rate === 0 ? "no commands" : "its commands are unknown"];
-    // A node that publishes a topic may send nothing, and a message does not name its publisher.
-    const names = nodes.join(" or ");
-    if (!names || rate === 0) return ["none", movement || "Idle", `no commands${names && ` from ${names}`}`];
-    return ["none", movement || (rate ? "Commanded" : "Unknown"), rate ? `by ${names}` : `${names} may command it`];
+    if (commander) return ["none", movement || "Commanded", `by ${vehicle?.commanders[commander]?.join(" or ") || `commands on ${commander}`}`];
+    if (commander === "") return ["none", movement || "Idle", "no commands"];
+    return ["none", movement || "Unknown", nodes.length > 0 ? `${nodes.join(" or ")} may command it` : "its commands are unknown"];
   }
 }

@@ -29,8 +29,8 @@ export interface Vehicle {
   held: Held | null;
   /** Why it does not follow its helm, or may not; empty if it does. */
   refused_helm: string;
-  /** Nodes that publish commands for it. */
-  commanders: string[];
+  /** Nodes that publish commands for it, by topic. */
+  commanders: Record<string, string[]>;
   /** Its emergencies, by service. */
   emergencies: Record<string, Emergency>;
   /** Its requests that are buttons, by service in their order, and whether each may move it. */
@@ -42,6 +42,9 @@ export interface Vehicle {
   below?: { x: number; y: number } | null;
   goal: Goal | null;
 }
+
+/** Nodes that publish commands for a vehicle. */
+export const commandersOf = ({ commanders }: Vehicle): string[] => [...new Set(Object.values(commanders).flat())].sort();
 
 export interface Asking {
   number: number;

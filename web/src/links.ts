@@ -2,7 +2,7 @@
 // Links between the page and the vehicle: page to server, server to bridge, bridge to vehicle, each with its age.
 
 import type { Fleet } from "./fleet";
-import type { Helm, Vehicle } from "./helm";
+import type { Helm } from "./helm";
 import { DIAGNOSTICS_SILENT_S, LEVELS, type Level } from "./health";
 import type { Stream } from "./stream";
 
@@ -20,8 +20,6 @@ const PERIOD_MS = 500;
 const LEAST_LEASE_S = 6;
 /** States of a working link in bridges and servers. */
 const WORKING = new Set(["connected", "sending", "listening", "serving"]);
-/** Time after a hold or a helm until the last second of a report is one without them. */
-const RATED_MS = 1_500;
 /** Conditions of a bridge's cameras, the cause first. */
 const NO_PICTURES = ["video_port", "no_video", "video_format"];
 
@@ -36,8 +34,6 @@ interface Report {
 export class Links extends EventTarget {
   #reports = new Map<string, Report>();
   #last = "";
-  /** When each vehicle was last held or steered by a person. */
-  #takenMs = new Map<string, number>();
 
   constructor(private stream: Stream, private helm: Helm, private fleet: Fleet) {
     super();
@@ -90,14 +86,6 @@ export class Links extends EventTarget {
     return isNew ? NO_PICTURES.map((key) => report.values.get(key)).find(Boolean) ?? "" : "";
   }
 
-  /** Commands per second that its bridge follows; NaN if unknown. In a recording, the node is unknown. */
-  commandRate(prefix: string, vehicle: Vehicle | undefined): number {
-    const isBridge = (name: string): boolean => name.startsWith(prefix) && /^\w+_bridge:/.test(name.slice(prefix.length));
-    const report = vehicle ? this.#report(prefix, vehicle.node) : [...this.#reports].find(([name]) => isBridge(`/${name}`))?.[1];
-    const isNew = report && performance.now() - report.receivedMs < 1000 * DIAGNOSTICS_SILENT_S && report.receivedMs - (this.#takenMs.get(vehicle?.topic ?? "") ?? -Infinity) > RATED_MS;
-    return isNew || this.stream.isRecording ? Number(report?.values.get("commands_per_second")) : NaN;
-  }
-
   #report(prefix: string, node: string): Report | undefined {
     const name = `${prefix}${node}: `.replace(/^\//, "");
     return [...this.#reports].find(([each]) => `${each}: `.startsWith(name))?.[1];
@@ -114,7 +102,6 @@ export class Links extends EventTarget {
   }
 
   #notice(): void {
-    for (const { topic, held, pilot } of this.helm.vehicles) if (held || pilot) this.#takenMs.set(topic, performance.now());
     const sum = this.all.map(({ name, level, text }) => `${name} ${level} ${text}`).join();
     if (sum === this.#last) return;
     this.#last = sum;

@@ -121,7 +121,7 @@ class Card {
     const isHeld = vehicle ? vehicle.held !== null : this.#activity.isHeld;
     const isGone = !vehicle && this.helm.vehicles.length > 0;
     const { movement } = this.#activity;
-    const [, activity, more] = this.#activity.doing(vehicle, isHeld, this.links.commandRate(this.subject.prefix, vehicle));
+    const [, activity, more] = this.#activity.doing(vehicle, isHeld);
     this.#lamp.className = `lamp ${this.helm.link.text || isGone ? "stale" : broken ? "error" : isHeld ? "warn" : "ok"}`;
     setText(this.#state, isGone ? "Gone" : broken ? `${broken.name}: ${broken.text}` : isHeld ? ["On hold", movement.toLowerCase()].filter(Boolean).join(", ") : movement || activity);
     setText(this.#who, vehicle?.held ? summary(vehicle) : isGone ? "" : [movement && activity !== movement && activity, more].filter(Boolean).join(" · "));

@@ -4,7 +4,7 @@
 import { whenFullScreenLeft } from "./browser_features";
 import { are, h, onPress, setText } from "./dom";
 import type { Fleet } from "./fleet";
-import type { Held, Helm, Vehicle } from "./helm";
+import { commandersOf, type Held, type Helm, type Vehicle } from "./helm";
 import { closeNewest } from "./open_forms";
 import type { Stream } from "./stream";
 
@@ -145,7 +145,9 @@ function sinceOf({ since, why }: Held): string {
 }
 
 /** State of a held vehicle, or why it is not held yet. */
-function stateOf({ held, holds, commanders }: Vehicle): string {
+function stateOf(vehicle: Vehicle): string {
+  const { held, holds } = vehicle;
+  const commanders = commandersOf(vehicle);
   if (held!.problem) return `NOT STOPPED YET: ${held!.problem}`;
   if (!held!.is_sure) return "Stopping …";
   if (holds.length === 0) return `Stopped${sinceOf(held!)}; zero commands are sent repeatedly`;

@@ -108,13 +108,13 @@ export class Summary {
       if (goneS === 0) [position, doing].forEach((cell) => cell.age(lostS));
       return;
     }
-    const { vehicle, prefix } = this.fleet.subject;
+    const { vehicle } = this.fleet.subject;
     const isHeld = vehicle ? this.helm.isStopped(vehicle) : this.#activity.isHeld;
     const { level, text, source } = this.health.verdict;
     if (isHeld && level === "ok") health.show("warn", "On hold", vehicle?.held?.why); // which is not reported yet
     else health.show(level, text, source);
     if (goneS > 0) return;
-    doing.show(...this.#activity.doing(vehicle, isHeld, this.links.commandRate(prefix, vehicle)));
+    doing.show(...this.#activity.doing(vehicle, isHeld));
     this.#showPosition();
   }
 

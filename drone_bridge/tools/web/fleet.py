@@ -221,18 +221,18 @@ class Fleet:
             buttons=by_service(full_names, services, lambda kind: kind.buttons),
         )
 
-    def _commanders(self, topic: str, topics: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
-        """Return the nodes that publish on other topics that command the same vehicle."""
-        beside = topic.rpartition("/")[0] + "/" + COMMANDS
-        own = self._node.get_name()
-        names = {
-            "rosbridge" if publisher.node_name == own and each not in self._publishers else publisher.node_name
-            for each in topics
-            if each.startswith(beside) and "/" not in each.removeprefix(beside)
-            for publisher in self._node.get_publishers_info_by_topic(each)
-        }
-        names = {"a new node" if name == UNKNOWN_NODE else name for name in names - {own}}
-        return tuple(sorted(_SHELL.sub(r"drone-bridge \1", name) for name in names))
+    def _commanders(self, topic: str, topics: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, ...]]:
+        """Return the nodes that publish on topics that command the same vehicle, by topic."""
+        beside, own, found = topic.rpartition("/")[0] + "/" + COMMANDS, self._node.get_name(), {}
+        for each in topics:
+            if each.startswith(beside) and "/" not in each.removeprefix(beside):
+                names = {publisher.node_name for publisher in self._node.get_publishers_info_by_topic(each)}
+                if own in names:
+                    names ^= {own} if each in self._publishers else {own, "rosbridge"}
+                names = {"a new node" if name == UNKNOWN_NODE else name for name in names}
+                if names:
+                    found[each] = tuple(sorted(_SHELL.sub(r"drone-bridge \1", name) for name in names))
+        return found
 
     def command(
         self, topic: str, motion: Motion, stamp: Time, max_speed: float, max_turn_rate: float, *, pilot: HelmPilot

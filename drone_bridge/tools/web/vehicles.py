@@ -41,8 +41,8 @@ class SteeredVehicle:
     """Full names of its nodes, if all of them report holds and accept wishes."""
     held: str = ""
     """Topic with the state of hold, of a vehicle without such reports."""
-    commanders: tuple[str, ...] = ()
-    """Other nodes that publish commands for it."""
+    commanders: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Other nodes that publish commands for it, by topic."""
     goal: str = ""
     """Action or topic that accepts its goals, or ""."""
     emergencies: Mapping[str, Emergency] = field(default_factory=dict)
