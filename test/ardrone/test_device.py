@@ -17,6 +17,7 @@ from drone_bridge.ardrone.codec import (
     ControlMode,
     FlatTrim,
     FlightState,
+    OtherCommand,
     Pcmd,
     Ref,
     State,
@@ -26,7 +27,7 @@ from drone_bridge.ardrone.codec import (
     setting,
 )
 from drone_bridge.ardrone.codec.navdata import read_navdata
-from drone_bridge.ardrone.vehicle.device import LOST_S, EmulatedArdrone, FirmwareBehaviour
+from drone_bridge.ardrone.vehicle.device import LOST_S, MOST_REFUSALS, EmulatedArdrone, FirmwareBehaviour
 from drone_bridge.motion.tilted_drone import Shares
 
 STEP_S = 0.02
@@ -389,3 +390,24 @@ def test_the_configuration_is_sent_on_request_with_an_acknowledgement():
 def test_units_of_commands_are_forward_left_up_and_turning_left():
     assert units.command(Shares(0.1, 0.2, 0.3, 0.4)) == Pcmd(PROGRESSIVE, 0.3, -0.2, 0.1, -0.4)
     assert units.command(None) == Pcmd()
+
+
+#: By the guides: each command besides those that this file's other tests execute, and a setting that flies a figure.
+OTHERS = [OtherCommand("ANIM", ("16", "15")), OtherCommand("CALIB", ("0",)), OtherCommand("LED", ("0", "0", "1")),
+          Config("control:flight_anim", "16,15")]  # fmt: skip
+
+
+@pytest.mark.parametrize("command", OTHERS)
+def test_what_the_drone_does_not_execute_is_logged_once(command):
+    drone = Client().flying().drone
+    client = Client(drone).ask()
+    drone.events.clear()
+    client.send(WatchdogReset()).send(command).send(command)
+    assert sum("is not executed" in each for each in drone.events) == 1
+
+
+def test_a_client_cannot_fill_the_log_of_a_drone():
+    client = Client().ask()
+    for number in range(100):
+        client.send(OtherCommand(chr(65 + number % 26) * (1 + number // 26), ()))
+    assert 0 < sum("is not executed" in each for each in client.drone.events) <= MOST_REFUSALS

@@ -330,6 +330,13 @@ def test_a_stale_value_is_not_listed_as_current(talk, alice):
         assert alice.heard[0].sensors[0].type == type_
 
 
+def test_speeds_for_what_is_not_bound_are_ignored_and_logged_once(talk, alice):
+    actions = [each for _ in range(3) for each in alice.say(FORWARD)]
+    assert published(actions) == []
+    (sentence,) = notes(actions, "")
+    assert f"subsystem {TRACKS}, which it has not bound" in sentence
+
+
 def test_a_value_of_an_unlisted_sensor_is_ignored(talk, alice):
     talk.values(_7=1)
     talk.run(1.0)

@@ -46,6 +46,8 @@ LOST_COMMUNICATION = 8
 TAKE_OFF_DELAY_S = 0.15
 #: Most clients that get navdata at a time.
 MAX_CLIENTS = 8
+#: Limit of sentences about commands that are not executed.
+MOST_REFUSALS = 16
 #: Id of the default configuration.
 NO_ID = "00000000"
 #: What the ultrasound sensor reads on the ground, mm.
@@ -162,6 +164,7 @@ class EmulatedArdrone:
     is_emergency: bool = False
     _connection: codec.DroneConnection = field(default_factory=codec.DroneConnection)
     _clients: dict[Any, float] = field(default_factory=dict)
+    _refused: set[str] = field(default_factory=set)
     _commanded_at: float = -math.inf
     _is_watchdog_set: bool = False
     _is_lost: bool = True
@@ -314,6 +317,14 @@ class EmulatedArdrone:
             self._connection.restart()
         elif isinstance(command, codec.FlatTrim) and not self.flight.is_flying:
             self.flight.level_error = (0.0, 0.0)
+        elif isinstance(command, codec.OtherCommand):
+            self._refuse(command.name)
+
+    def _refuse(self, name: str) -> None:
+        """Log once that a command is not executed."""
+        if name not in self._refused and len(self._refused) < MOST_REFUSALS:
+            self._refused.add(name)
+            self.events.append(f"{name} is not executed: this drone does not have it")
 
     def _take_ref(self, ref: codec.Ref, now_s: float) -> None:
         before, self.ref = self.ref, ref
@@ -363,6 +374,8 @@ class EmulatedArdrone:
             return
         self.settings[key] = config.value
         self.events.append(f"{key} = {config.value}")
+        if key == "control:flight_anim":
+            self._refuse(key)
         if key == "general:navdata_demo" and (_is_true(config.value) or not self.behaviour.demo_ends_bootstrap):
             self.is_bootstrapped = True
         if key.endswith("_id") and config.value.startswith("-"):

@@ -137,6 +137,11 @@ class RobotControl:
 
     def _update(self, driver: Driver, packet: codec.Update) -> None:
         if self._owners.get(packet.id) is not driver or isinstance(packet, codec.OpaqueUpdate):
+            if not driver.is_warned:
+                driver.is_warned = True
+                self.report(
+                    f"{driver} updates subsystem {packet.id}, which it has not bound, or that has no such update."
+                )
             return
         if isinstance(packet, codec.LightUpdate):
             self.vehicle.light(packet.id, packet.is_on)

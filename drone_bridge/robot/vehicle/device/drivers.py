@@ -28,6 +28,7 @@ class Driver:
     last_received_s: float  # by a monotonic clock
     name: str | None = None  # None before registration
     is_halted: bool = False  # its motors were stopped for its silence or a stall, until its next update
+    is_warned: bool = False  # that it updates what it has not bound
     order: int = field(default_factory=itertools.count().__next__)  # of connection
 
     def __str__(self) -> str:
