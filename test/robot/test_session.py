@@ -13,6 +13,7 @@ from drone_bridge.robot import codec
 from drone_bridge.robot.codec import Speeds
 from drone_bridge.robot.session.bindings import QUERY_PERIOD_S
 from drone_bridge.robot.session.connected_driver import (
+    PATIENCE_S,
     ConnectedDriver,
     DriverParameters,
     KeepAliveRoundTrip,
@@ -232,6 +233,7 @@ def test_new_command_or_driver_ends_the_wait_for_a_stops_acknowledgement(bound):
     bound.drive(5, 5)
     assert bound.session.moving == Speeds(5, 5)
     bound.hear(codec.SubsystemBound(0, "bob"))
+    bound.hear(*bound.keep_alive())
     assert bound.session.moving == Speeds(0, 0)  # its motion is no longer ours to report
 
 
@@ -264,6 +266,17 @@ def test_only_an_answered_keep_alive_is_a_sign_of_life(bound):
         bound.wait(TIMEOUT_S / 16)
     with pytest.raises(SilentRobotError):
         bound.wait(TIMEOUT_S / 16)
+
+
+@pytest.mark.parametrize("is_robotd", [False, True])
+def test_a_robot_that_is_starting_and_robotd_have_more_time(scene, is_robotd):
+    """robotd serves no driver that has disconnected, until it is restarted."""
+    scene.wait(PATIENCE_S - 0.1)
+    scene.hear(codec.FirmwareInfo("robotd" if is_robotd else "other", "1.2", 2))
+    if is_robotd:
+        scene.wait(0.05)
+    with pytest.raises(SilentRobotError, match="for 10 s" if is_robotd else "for 2 s"):
+        scene.wait(0.1)
 
 
 SAFE_MODE = codec.LogMessage("[Nov 20 2026 11:53:01 PM] {drive} safe mode")

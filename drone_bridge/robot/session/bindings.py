@@ -5,7 +5,7 @@ While a desired subsystem is not bound, the list is queried every QUERY_PERIOD_S
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -184,6 +184,7 @@ class Bindings:
         self._set_driver(number, driver)
         if number in self.bound and driver != self._driver_name:
             self.bound.discard(number)
+            self._outbox += self._stops([number])  # ignored, if that driver has it
             change = f"given it to {printable(driver)}" if driver else "released it"
             self._out.append(Note(LOST_SUBSYSTEMS, f"{self._label(number)}: the robot has {change}."))
 
@@ -241,18 +242,18 @@ class Bindings:
         """Unbind a subsystem. Return the packets that stop and unbind it."""
         self.bound.discard(number)
         self._set_driver(number, "")
-        unbind = codec.UnbindSubsystem(number)
-        if self._listed(number).type != codec.SubsystemType.SKID_STEER:
-            return [unbind]
-        return [codec.SkidSteerUpdate(number, *STOPPED), unbind]
+        return [*self._stops([number]), codec.UnbindSubsystem(number)]
+
+    def _stops(self, numbers: Iterable[int]) -> list[codec.FromDriver]:
+        steers = (each for each in numbers if self._listed(each).type == codec.SubsystemType.SKID_STEER)
+        return [codec.SkidSteerUpdate(each, *STOPPED) for each in steers]
 
     # End of the connection.
 
     def releases(self) -> tuple[list[codec.FromDriver], list[codec.FromDriver]]:
         """Return the packets that stop, and those that unbind, all bound subsystems."""
-        steers = self.bound_of(codec.SubsystemType.SKID_STEER)
-        stops: list[codec.FromDriver] = [codec.SkidSteerUpdate(number, *STOPPED) for number in steers]
-        return stops, [codec.UnbindSubsystem(number) for number in sorted(self.bound)]
+        numbers = sorted(self.bound)
+        return self._stops(numbers), [codec.UnbindSubsystem(number) for number in numbers]
 
     def end(self, sentence: str) -> list[codec.FromDriver]:
         """Fail pending binds, and forget all drivers. Return the packets that stop and unbind all subsystems."""

@@ -18,6 +18,8 @@ from drone_bridge.wire.counters import FaultCounter, ProblemCounter, RateCounter
 # Counters.
 UNKNOWN_PACKETS, UNREADABLE = FaultCounter("unknown_packets"), ProblemCounter("unreadable_lists")
 UPDATES = RateCounter("updates")
+#: Shortest timeout of a robot that is starting, and of robotd, which readmits no driver until it is restarted, s.
+PATIENCE_S = 10.0
 
 
 class KeepAliveRoundTrip(NamedTuple):
@@ -44,8 +46,11 @@ class DriverParameters(NodeParameters):
         50.0, "Maximum speed updates per second. A stop is never delayed.", 1.0, 1000.0, live=True
     )
     link_timeout: float = parameter(
-        10.0, "Time without an answer to keep-alives after which the connection is reopened, s.", 10.0, 60.0
-    )
+        4.0,
+        "Time without an answer to keep-alives after which the connection is reopened, s. At least 10 s for robotd, "
+        "and before the robot's first packet.",
+        1.0, 60.0,
+    )  # fmt: skip
 
 
 class ConnectedDriver:
@@ -92,12 +97,18 @@ class ConnectedDriver:
     @property
     def due_s(self) -> float:
         """Time of the next `tick` and `flush`."""
-        silent_from_s = self.keep_alives.answered_s + self._parameters.link_timeout
+        silent_from_s = self.keep_alives.answered_s + self._patience_s
         return min(self.keep_alives.due_s, silent_from_s, self.bindings.due_s, self._change_due_s)
+
+    @property
+    def _patience_s(self) -> float:
+        """Timeout of answers. Longer for a robot that may be starting, and for robotd, which readmits nobody."""
+        is_patient = self.received_s is None or self.bindings.is_robotd
+        return max(self._parameters.link_timeout, PATIENCE_S if is_patient else 0.0)
 
     def tick(self, now_s: float, clock_ms: int) -> None:
         """Check timeouts. `clock_ms` is the time of day, for keep-alives. Raises SilentRobotError."""
-        limit_s = self._parameters.link_timeout
+        limit_s = self._patience_s
         if now_s >= self.keep_alives.answered_s + limit_s:
             raise SilentRobotError(f"The robot has not answered keep-alives for {limit_s:g} s (link_timeout).")
         if now_s >= self.keep_alives.due_s:

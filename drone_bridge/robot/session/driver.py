@@ -10,7 +10,7 @@
 the last 0.5 s is answered | |
 | | only a stop, while no keep-alive of the last second is answered, or the robot reports safe mode | |
 | | a stop, and unbinds, if the robot can be reached | WAITING, when the robot disconnects, sends undecodable data, \
-or has answered no keep-alive for `link_timeout` |
+or has answered no keep-alive for `link_timeout` (robotd: at least 10 s) |
 | CLOSED, by `end` | a stop, and unbinds | |
 
 The arbiter decides the velocity. Desired subsystems are kept across connections; commands, lights and requests are not.
