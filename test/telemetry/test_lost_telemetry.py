@@ -56,9 +56,9 @@ def test_a_silent_drone_sinks_level_until_it_must_be_on_the_ground(talk):
     sinking = moves(talk.run(LANDING_S - 1.0))
     assert sinking == [SINKS] * len(sinking)
     assert len(sinking) == pytest.approx(25.0 * (LANDING_S - 1.0), abs=2)
-    ended = documents(talk.run(100.0), A)
-    assert ended[-FINAL_REPEATS:] == [HOVER] * FINAL_REPEATS
-    assert set(map(str, ended[:-FINAL_REPEATS])) == {str(SINKS)}
+    talk.run(2.0)
+    assert documents(talk.actions, A)[-FINAL_REPEATS:] == [HOVER] * FINAL_REPEATS
+    assert moves(talk.run(100.0)) == []
     assert landing_state(talk) == (True, Landing.SILENT)
 
 
@@ -114,7 +114,7 @@ def test_a_hold_ends_a_landing_and_its_release_continues_it(talk, before):
     if not before:
         talk.vehicle.hold.hold("STOP")
         assert documents(talk.run(0.2), A)[-FINAL_REPEATS:] == [HOVER] * FINAL_REPEATS
-    assert documents(talk.run(2.0), A) == []
+    assert moves(talk.run(2.0)) == []
     talk.vehicle.hold.release(talk.now_s)
     assert moves(talk.run(1.0))[-1] == SINKS
 
