@@ -27,6 +27,7 @@ PIP_NAMES = {"cv2": "opencv-python-headless", "yaml": "pyyaml"}
 ROSDEP_KEYS = {
     "ardrone": None,
     "cv2": "python3-opencv",
+    "fastmcp": None,
     "foxglove": None,
     "hypothesis": "python3-hypothesis",
     "mcap": None,
