@@ -247,7 +247,9 @@ def test_a_page_reads_that_its_helm_is_not_confirmed_or_why_not_followed(reporti
     assert refused(**own) == ""
     late = "a person is at the helm, and its commands are refused: it is late."
     assert refused(helm=late, **own) == "it stands: it is late."
-    assert refused(held=True, **own) == ""
+    assert (
+        refused(held=True, pilot="") == refused(held=True, **own) == ""
+    )  # a STOP ends it, and the next command takes it
 
 
 # STOP.
@@ -325,6 +327,8 @@ def test_a_wish_outlives_a_restarted_bridge_that_says_that_it_is_not_held(report
 def test_a_hold_or_a_wish_that_can_t_be_kept_is_reported_on_the_page(reporting):
     reporting.report(held=True, reason="the service hold was called", problem="its disk is full")
     assert (reporting.held["why"], reporting.held["unkept"]) == ("the service hold was called", "its disk is full")
+    reporting.take()
+    reporting.helms.release(ANNE, reporting.now_s)
     reporting.report(held=True, reason="Anne pressed STOP")  # who has this name on another server
     assert reporting.held["why"] == "Anne pressed STOP on another page"
     reporting.stop()

@@ -7,6 +7,7 @@ reports, get neutral and calls of ~/hold.
 """
 
 import functools
+import math
 import uuid
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -48,6 +49,7 @@ class StopRequests:
         self.statuses: dict[str, HoldStatus] = {}
         """Newest reports by node."""
         self._reported_s: dict[str, float] = {}  # their times
+        self._confirmed_s: dict[str, float] = {}  # times of the newest ones with a pilot of this server
         self._filed: list[FiledWish] = []  # newest content of the wish file
         self._seen: dict[str, SteeredVehicle] = {}  # last state, as one may disappear before it responds
         self._held: dict[str, tuple[float, bool]] = {}  # start by the wall clock, and whether before its bridge's
@@ -83,6 +85,8 @@ class StopRequests:
         """Update the wishes by the report of a node."""
         before, reached = dict(self.wishes.all()), self._reached()
         is_new, self.statuses[node], self._reported_s[node] = status != self.statuses.get(node), status, now_s
+        if status.pilot == self._helms.id:
+            self._confirmed_s[node] = now_s
         for topic, vehicle in self.vehicles.items():
             if node in vehicle.reporters and (other := self.other_pilot(topic, now_s)):
                 self._helms.lose(topic, other)
@@ -190,18 +194,17 @@ class StopRequests:
         if wish is None and since is None and not (vehicle.reporters and topic in self._helms.ending):
             return None
         held = [each for each in self._statuses_of(topic).values() if each.held]
-        problem = ""
+        problem, reason = "", next((each.reason for each in held), "")
         if wish and vehicle.holds and not wish.is_reached and now_s - wish.pressed_s > STOP_TIMEOUT_S:
             problem = wish.problem or "no confirmation yet"
         if wish:
             why = f"{'you' if wish.by == viewer else wish.by} {wish.act}"
-        elif (name := self._helms.ended.get(topic)) is not None:
+        elif (name := self._helms.ended.get(topic)) is not None and reason in NOT_REQUESTED:
             why = f"{'you' if name == viewer else name} left the helm"
         elif is_kept:
             why = "from before this launch"
         else:
-            why = next((each.reason for each in held), "")  # also of another server's page with the same name
-            why += " on another page" if why.endswith(PRESSED_STOP) else ""
+            why = f"{reason} on another page" if reason.endswith(PRESSED_STOP) else reason  # perhaps of the same name
         is_sure = since is not None or (wish is not None and (wish.is_reached or not vehicle.holds))
         # A restarted bridge reports that it is held since its start.
         since = min((each for each in (since, wish.since_s if wish else None) if each is not None), default=None)
@@ -230,12 +233,11 @@ class StopRequests:
 
     def _lacks_pilot(self, topic: str, now_s: float) -> bool:
         """Return whether a vehicle with a pilot here does not report it in time."""
-        if now_s - self._helms.leases.taken_s(topic) <= CONFIRMED_WITHIN_S:
+        taken_s = self._helms.leases.taken_s(topic)
+        if now_s - taken_s <= CONFIRMED_WITHIN_S:
             return False
-        reports = self._statuses_of(topic)
-        confirmed = {name for name, each in reports.items() if each.pilot == self._helms.id}
-        fresh = {name for name in confirmed if now_s - self._reported_s[name] <= RUN_S}
-        return not fresh >= set(self.vehicles[topic].reporters)
+        least_s = max(taken_s, now_s - RUN_S)
+        return any(self._confirmed_s.get(node, -math.inf) < least_s for node in self.vehicles[topic].reporters)
 
     def _may_be_vehicle(self, topic: str) -> bool:
         """Return whether a topic is that of a known or possible vehicle, as this server may have just started."""
