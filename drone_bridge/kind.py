@@ -214,6 +214,8 @@ class ProtocolKind:
     """The vehicle's model in `vehicle_model`."""
     axes: tuple[str, ...] = ()
     """Axes of cmd_vel that it follows, of x, y, z and yaw. Empty: those of its model."""
+    max_speeds: Mapping[str, float] = field(default_factory=dict)
+    """Its maximum speeds along and about these, m/s and rad/s, as far as they are fixed."""
     has_north: bool = False
     """Whether a yaw of 0 is east, so that headings relate to north."""
     watchdog_s: float | None = NOT_STATED

@@ -66,6 +66,7 @@ class Parts:
             buttons=dict(sorted(moving.items(), key=lambda each: len(moving) > MOST_BUTTONS and each[0] not in ends)),
             model=robot.model,
             axes=robot.axes,
+            max_speeds={} if robot.drone else robot.max_speeds,
             watchdog_s=robot.robot_stops_after_s,
         )
 

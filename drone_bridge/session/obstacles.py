@@ -86,7 +86,7 @@ class Obstacle(Enum):
     HOLD = "holding: {reason}", "run `drone-bridge resume`, or press Resume on the page, to let it follow commands"
     HELM = "a person is at the helm", "release the helm on the page, then press Resume there"
     DISOBEYS = "the robot does not obey: {reason}", "remove the cause, then resume it: only that greets it again"
-    GROUNDED = "the drone is on the ground", "take off first: press Take off on the page, or call take_off"
+    GROUNDED = "the drone is on the ground", "take off first: press Takeoff on the page, or call take_off"
     LANDING = "it lands {when}, as {cause}: {prevention}", "keep clear of it"
     UNABLE_TO_LAND = "it has to land and can't be commanded to, {reason}", "land it by hand"
     BATTERY = "the battery has less than {charge} left (limits.low_battery)", "charge it, and land first if it flies"

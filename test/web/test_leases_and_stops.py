@@ -5,10 +5,11 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
+from builtin_interfaces.msg import Time
 
 from drone_bridge.msg import HoldStatus
 from drone_bridge.ros.hold.wish_file import FiledWish
-from drone_bridge.session.hold_state import ANONYMOUS, HELM_ENDS_AFTER_S
+from drone_bridge.session.hold_state import ANONYMOUS, HELM_ENDS_AFTER_S, HelmPilot
 from drone_bridge.tools.web.announcements import Announcements
 from drone_bridge.tools.web.fleet import Fleet
 from drone_bridge.tools.web.helm import ASK_S, LEASE_S, MAX_AGE_S, NEUTRAL, HelmRefusedError
@@ -569,10 +570,22 @@ def test_commanders_are_named_also_before_their_names_are_known():
     assert found == {TOPIC: ("a new node", "driver", "drone-bridge topic")}
 
 
+def test_a_full_stick_is_the_vehicles_own_maximum_at_most():
+    sent = []
+    vehicle = SteeredVehicle(TOPIC, "create2_bridge", targets=("/create2_bridge/pilot",))
+    fleet = SimpleNamespace(vehicles=[vehicle], _publishers={vehicle.targets[0]: SimpleNamespace(publish=sent.append)})
+    for limit in (1.0, 0.4):
+        Fleet.command(fleet, TOPIC, FORWARD, Time(), limit, 1.0, pilot=HelmPilot("7", "Anne"))
+    assert [(each.id, each.name, each.twist.linear.x) for each in sent] == [("7", "Anne", 0.5), ("7", "Anne", 0.4)]
+
+
 def test_pages_read_the_speed_at_full_deflection_and_each_change_of_it(pages):
     for speed_m_s in (1.0, 0.4):
         pages.announcements.set_max_speed(speed_m_s)
-        assert pages.told["max_speed"] == speed_m_s
+        assert pages.drone["max_speed"] == speed_m_s
+    pages.see(replace(DRONE, node="create2_bridge"))
+    pages.announcements.set_max_speed(1.0)
+    assert pages.drone["max_speed"] == 0.5
 
 
 def test_the_end_of_a_goal_has_its_age_also_for_a_page_that_opens_later(pages):

@@ -37,6 +37,8 @@ export interface Vehicle {
   buttons: Record<string, boolean>;
   /** Random IDs of its nodes' runs, by node: a node that restarts has a new one. */
   runs: Record<string, string>;
+  /** At full deflection, m/s; null until the server has reported it. */
+  max_speed: number | null;
   takes_goals: boolean;
   /** Place of the pad that it has landed on, ahead and to the left of it, m; null if unknown. */
   below?: { x: number; y: number } | null;
@@ -98,7 +100,6 @@ interface Message {
   may_steer: boolean;
   all_stopped: string | null;
   limit: string;
-  max_speed: number | null;
   number: number;
   reason: string;
   recording: string;
@@ -139,8 +140,6 @@ export class Helm extends EventTarget {
   allStopped: string | null = null;
   /** Reason why this page may only stop; empty if it may do more. */
   limit = "";
-  /** At full deflection, m/s; null until the server has reported it. */
-  maxSpeed: number | null = null;
   /** Undefined until the server has said so. */
   maySteer?: boolean;
   isOpen = false;
@@ -344,7 +343,6 @@ export class Helm extends EventTarget {
       this.maySteer = message.may_steer;
       this.allStopped = message.all_stopped;
       this.limit = message.limit;
-      this.maxSpeed = message.max_speed;
       this.#changed();
     } else if (message.op === "stopped") {
       if (message.number === this.#wanted?.number) this.#wanted = undefined;

@@ -117,7 +117,8 @@ export class Steering {
     setText(this.#pad, this.#inputs.padText);
     this.#pad.hidden = this.#inputs.padText === "";
     this.element.classList.toggle("refused", this.#mustLetGo);
-    setText(this.#share, [`${decimal(100 * share, 0)} %`, this.helm.maxSpeed !== null && `${decimal(share * this.helm.maxSpeed)} m/s`].filter(Boolean).join(" · "));
+    const most = this.fleet.subject.vehicle?.max_speed;
+    setText(this.#share, [`${decimal(100 * share, 0)} %`, most && `${decimal(share * most)} m/s`].filter(Boolean).join(" · "));
   }
 
   #show(): void {

@@ -42,7 +42,6 @@ class Announcements:
         viewer, vehicles = self._helms.names[page], self._stops.vehicles
         return {
             "you": viewer,
-            "max_speed": self._max_speed_m_s,
             "all_stopped": self._stops.all_stopped(viewer),
             "vehicles": [self._described(vehicles[topic], page, now_s) for topic in sorted(vehicles)],
             "unanswered": self._stops.unanswered(),
@@ -75,6 +74,7 @@ class Announcements:
             "emergencies": {service: asdict(each) for service, each in vehicle.emergencies.items()},
             "buttons": vehicle.buttons,
             "runs": {name: statuses[name].run for name in vehicle.reporters if name in statuses},
+            "max_speed": None if (limit := self._max_speed_m_s) is None else vehicle.max_speed("x", limit),
             "takes_goals": bool(vehicle.goal),
             "below": place._asdict() if (place := self._below.get(topic)) else None,
             "goal": goal and {**goal, "age_s": now_s - changed_s},

@@ -241,12 +241,14 @@ class Fleet:
         vehicle = next((each for each in self.vehicles if each.topic == topic), None)
         if vehicle is None:
             return
-        x, y, z, yaw = (value if axis in vehicle.axes else 0.0 for axis, value in zip(AXES, motion, strict=True))
+        limits = dict.fromkeys(AXES, max_speed) | {"yaw": max_turn_rate}
+        speeds = {axis: vehicle.max_speed(axis, limits[axis]) if axis in vehicle.axes else 0.0 for axis in AXES}
+        x, y, z, yaw = (value * speeds[axis] for axis, value in zip(AXES, motion, strict=True))
         message = TwistStamped()
         message.header.stamp = stamp
         linear = message.twist.linear
-        linear.x, linear.y, linear.z = max_speed * x, max_speed * y, max_speed * z
-        message.twist.angular.z = max_turn_rate * yaw
+        linear.x, linear.y, linear.z = x, y, z
+        message.twist.angular.z = yaw
         named = PilotCommand(header=message.header, id=pilot.id, name=pilot.name, twist=message.twist)
         for target in vehicle.targets:
             if publisher := self._publishers.get(target):

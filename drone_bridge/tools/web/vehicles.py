@@ -79,6 +79,11 @@ class SteeredVehicle:
         kind = _kind_of(self.node)
         return (kind.axes if kind else ()) or AXES_OF.get(self.model, AXES)
 
+    def max_speed(self, axis: str, limit: float) -> float:
+        """Return its maximum speed along or about an axis, m/s or rad/s; at most `limit`."""
+        kind = _kind_of(self.node)
+        return min(limit, kind.max_speeds.get(axis, limit)) if kind else limit
+
 
 def by_service(
     nodes: Mapping[str, str], services: Container[str], declared: Callable[[ProtocolKind], Mapping[str, ValueT]]
