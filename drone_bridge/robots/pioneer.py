@@ -15,18 +15,20 @@ from functools import partial
 
 from drone_bridge.robot_class import BodyVelocity, Meaning, Move, Packets, Refusal, Robot, Step, Tcp, Telemetry
 
-PULSE, OPEN, ENABLE, SIP, MOVING_SIP = 0, 1, 4, 0x32, 0x33
+PULSE, OPEN, ENABLE, SONAR, SIP, MOVING_SIP = 0, 1, 4, 28, 0x32, 0x33
 #: Motions, by velocities, headings and a way, their limits, and what ends them.
 VEL, RVEL, ROTATE, VEL2, HEAD, DHEAD, DCHEAD, MOVE, SETV, SETRV = 11, 21, 9, 32, 12, 13, 22, 8, 6, 10
 STOPS = CLOSE, STOP, E_STOP, RESET, MAINTENANCE = 2, 29, 55, 253, 255
 #: Names of commands with a number: of those that are executed, and others that move or disable.
 EXECUTED = {4: "ENABLE", 6: "SETV", 8: "MOVE", 9: "ROTATE", 10: "SETRV", 11: "VEL", 12: "HEAD", 13: "DHEAD",
-            21: "RVEL", 22: "DCHEAD", 32: "VEL2"}  # fmt: skip
+            21: "RVEL", 22: "DCHEAD", 28: "SONAR", 32: "VEL2"}  # fmt: skip
 REFUSED = {5: "SETA", 7: "SETO", 20: "SETRVDIR", 23: "SETRA", 33: "GRIPPER", 44: "BUMPSTALL", 47: "JOYDRIVE",
            68: "CHARGE", 110: "LATVEL"}  # fmt: skip
 #: Speeds of a way and of a turn, by default, mm/s and degrees/s.
 SPEEDS = 750, 100
 STATE = struct.Struct("<HHhhhBHhHBB")
+#: Behind it: gripper, analog port and value, inputs, outputs, 0.1 V, charger, 0.1 degrees/s.
+REST = struct.Struct("<5BHBh")
 RAD_PER_UNIT = math.tau / 4096
 
 
@@ -61,11 +63,11 @@ class Pioneer(Robot):
 
     def __init__(self) -> None:
         self.x = self.y = 0
-        self.is_synced = self.is_open = self.has_reported = False
+        self.is_open = self.has_reported = False
         self.m_per_unit, self.half_axle_m = 0.000485, 0.18  # of a p3dx
         # At the robot's end: its motors, as by its button, its speeds, its heading, degrees, and the one to keep.
         self.mm_s, self.deg_s = 0.0, 0.0
-        self.is_on, self.yaw = True, 0.0
+        self.is_on, self.yaw, self.synced = True, 0.0, 0
         self.heading: float | None = None
         self.limits = dict[int, int]()  # mm/s and degrees/s
 
@@ -118,12 +120,12 @@ class Pioneer(Robot):
 
     def decode_command(self, data: bytes) -> Meaning | tuple[Meaning, ...]:
         kind = data[3]
-        if kind <= 2 and not self.is_synced:
-            self.is_synced = kind == 2
-            return packet(kind, b"pioneer\0Pioneer\0p3dx\0" if self.is_synced else b"")
+        if self.synced < 3 and kind in (0, self.synced):  # in sequence; others may close an earlier connection
+            self.synced = kind + 1
+            return packet(kind, b"pioneer\0Pioneer\0p3dx\0" if kind == 2 else b"")
         self.is_open |= kind == OPEN
         if kind in (CLOSE, RESET, MAINTENANCE):
-            self.is_open = self.is_synced = False
+            self.is_open, self.synced = False, 0
         if kind in EXECUTED:
             sign, value = struct.unpack_from("<BH", data, 4)
             return self.executed(kind, {0x3B: value, 0x1B: -value}[sign])
@@ -131,7 +133,7 @@ class Pioneer(Robot):
         return known if known or kind in (PULSE, OPEN) else Refusal(REFUSED.get(kind, f"number {kind}"))
 
     def executed(self, kind: int, value: int) -> Meaning | tuple[Meaning, ...]:
-        if kind in (SETV, SETRV):
+        if kind in (SETV, SETRV, SONAR):  # programs wait for the flag of its sonars, which have no readings
             self.limits[kind] = abs(value)
             return None
         if kind == ENABLE:
@@ -179,4 +181,6 @@ class Pioneer(Robot):
         speeds, battery = telemetry.velocity or BodyVelocity(), round(10 * (telemetry.voltage or 0))
         sides = (round(1000 * (speeds.forward + sign * speeds.turn * self.half_axle_m)) for sign in (-1, 1))
         yaw = round((telemetry.yaw or 0.0) / RAD_PER_UNIT)
-        return packet(SIP, STATE.pack(x, y, yaw, *sides, min(255, battery), 0, 0, int(self.is_on), 0, 0))
+        flags = self.is_on + 2 * (self.limits.get(SONAR, 0) > 0)
+        rest = REST.pack(0, 0, 0, 0, 0, battery, 0, round(math.degrees(10 * speeds.turn)))
+        return packet(SIP, STATE.pack(x, y, yaw, *sides, min(255, battery), 0, 0, flags, 0, 0) + rest)

@@ -2,6 +2,7 @@
 """Tests beyond `drone-bridge check pioneer`: signs, units, bytes of the manual, and wrapping of positions."""
 
 import math
+import struct
 
 import pytest
 
@@ -63,7 +64,7 @@ VERBS = [
     ("DHEAD", command(13, -30), Move(heading=RAD(60), **SET)),
     ("DCHEAD", command(22, 30), Move(heading=RAD(120), **SET)),
     ("RVEL", command(21, -30), BodyVelocity(turn=RAD(-30))), ("SETRA", command(23, 30), "SETRA"),
-    ("STOP", packet(29), STAND), ("VEL2", command(32, 0x0A0A), BodyVelocity(0.2)),
+    ("STOP", packet(29), STAND), ("SONAR", command(28, 1), None), ("VEL2", command(32, 0x0A0A), BodyVelocity(0.2)),
     ("VEL2, left wheel", command(32, 0x0500), BodyVelocity(0.05, turn=-0.1 / 0.36)),
     ("VEL2 back", command(32, -0x0506), BodyVelocity(-0.12)), ("GRIPPER", command(33, 1), "GRIPPER"),
     ("BUMPSTALL", command(44, 3), "BUMPSTALL"), ("JOYDRIVE", command(47, 1), "JOYDRIVE"), ("E_STOP", packet(55), STAND),
@@ -79,6 +80,23 @@ def test_each_verb_is_executed_or_refused(data, meaning):
         assert (done.forward, done.turn) == pytest.approx((meaning.forward, meaning.turn))
     else:
         assert done == (Refusal(meaning) if isinstance(meaning, str) else meaning)
+
+
+def test_it_is_synchronized_in_sequence_also_after_the_end_of_an_earlier_program():
+    robot = Pioneer()
+    assert robot.decode_command(packet(2)) == STAND, "no answer to CLOSE, by which some programs begin"
+    assert [robot.decode_command(packet(kind))[3] for kind in (0, 0, 1, 2)] == [0, 0, 1, 2]
+    assert [robot.decode_command(packet(kind)) for kind in (0, 1)] == [None, None]
+
+
+def test_its_state_is_whole_and_has_the_flags_that_programs_wait_for():
+    robot, flags = served(), []
+    for data in (command(28, 1), command(4, 0), command(28, 0)):
+        robot.decode_command(data)
+        report = robot.encode_report(Telemetry((0.0, 0.0, 0.0), 0.0, BodyVelocity(turn=1.0), 12.4))
+        flags.append(struct.unpack_from("<H", report, 19)[0])
+    assert flags == [3, 2, 0]
+    assert struct.unpack("<HBh", report[-7:-2]) == (124, 0, 573), "0.1 V, charger, and 0.1 degrees/s at its end"
 
 
 def test_without_power_it_stands_and_says_so_until_it_is_enabled():
