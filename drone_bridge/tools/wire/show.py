@@ -11,6 +11,7 @@ from drone_bridge.kind import Side, kinds, unloadable
 from drone_bridge.programs.options import count, known
 from drone_bridge.tools.cli import REFUSED
 from drone_bridge.tools.command_parser import CommandParser
+from drone_bridge.tools.wire import keep
 from drone_bridge.tools.wire.decoding import NOT_KEPT, DecodedMessage, Decoder, Violation
 from drone_bridge.tools.wire.describing import hex_lines
 from drone_bridge.tools.wire.log_file import LogEntry, LogFile, LoggedConnection, LogSource, WireError, is_log
@@ -25,14 +26,20 @@ def main(argv: Sequence[str]) -> int:
     parser = CommandParser(prog="drone-bridge wire", description="Shows wire logs: docs/bags.md.")
     commands = parser.add_subparsers(required=True, metavar="command")
     show = commands.add_parser("show", help="one line per message", description=__doc__)
-    show.add_argument("file", type=Path, help="a wire log, or a pcap")
     show.add_argument("--raw", action="store_true", help="the bytes of each read and each send, not decoded")
     show.add_argument(
         "--bytes", type=count, default=256, metavar="N", help="of each, with --raw; 0 for all (default: %(default)s)"
     )
     show.add_argument("--follow", action="store_true", help="follow a file that is being written, until it ends")
-    name = known(kinds(), unloadable())
-    show.add_argument("--protocol", type=name, metavar="NAME", help="that of a pcap (default: by its ports)")
+    kept = commands.add_parser(
+        "keep", help="its last minute without what is private, for others", description=keep.__doc__
+    )
+    for each in (show, kept):
+        each.add_argument("file", type=Path, help="a wire log, or a pcap")
+        name = known(kinds(), unloadable())
+        each.add_argument("--protocol", type=name, metavar="NAME", help="that of a pcap (default: by its ports)")
+    keep.add_options(kept)
+    kept.set_defaults(raw=False, follow=False)
     options = parser.parse_args(argv)
     try:
         with contextlib.ExitStack() as stack, contextlib.suppress(KeyboardInterrupt, BrokenPipeError):
@@ -42,6 +49,9 @@ def main(argv: Sequence[str]) -> int:
             else:
                 kind = kinds()[options.protocol] if options.protocol else captured_kind(options.file)
                 source, entries = pcap_source(options.file, kind), pcap_entries(options.file, kind)
+            if "name" in options:
+                print(*keep.keep(source, entries, options), sep="\n")
+                return 0
             lines = Lines(source)
             for line in lines.raw(entries, options.bytes) if options.raw else lines.decoded(entries):
                 print(line, flush=options.follow)
