@@ -21,7 +21,7 @@ ELSEWHERE = {
 }
 #: Tabs, with beginnings of pages' names; what is named nowhere is under the last one.
 TABS = {
-    "Start": ("index", "guide", "first_program", "install", "launch", "view"),
+    "Start": ("index", "guide", "first_program", "install", "launch", "view", "rosbridge"),
     "Protocols": ("bridges", "servers", "testbed", "dronegui", "ardrone", "robot", "simulator", "telemetry"),
     "Flying": ("controllers",),
     "Operation": ("deploy", "network", "bags", "figures", "course"),
