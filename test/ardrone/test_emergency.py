@@ -110,6 +110,15 @@ def test_a_second_call_does_not_prolong_the_press():
     assert [is_set for _, is_set in talk.sent] == [True, True, False]
 
 
+def test_a_call_in_a_shown_emergency_presses_nothing_and_reset_waits_for_its_end():
+    talk = Toggled()
+    assert not talk.call(bits.CALLED)
+    assert talk.call(bits.RESET_CALLED) == bits.JUST_CALLED
+    talk.send().report()
+    assert talk.call(bits.CALLED) == bits.OFF
+    assert talk.send(20).is_emergency
+
+
 @pytest.mark.parametrize("bit", [bits.UP, bits.RESETTING, bits.PRESSED, bits.DOUBTED])
 def test_after_a_stall_the_bit_is_up_until_navdata_decides(bit):
     talk = Toggled()

@@ -11,8 +11,6 @@ from drone_bridge.dronegui.codec import MAX_FEATURES, Controls, Demo, Feature, F
 from drone_bridge.dronegui.vehicle.device import CONTROLLER_TIMEOUT_S, GuiDialect
 from drone_bridge.dronegui.vehicle.session.flying import DOUBTFUL, FlyingState
 from drone_bridge.dronegui.vehicle.session.gui import (
-    HOVER,
-    HOVER_RETRY_S,
     LATE,
     LEVEL,
     REFUSED,
@@ -22,6 +20,7 @@ from drone_bridge.dronegui.vehicle.session.gui import (
     GuiParameters,
     GuiSession,
 )
+from drone_bridge.dronegui.vehicle.session.hover import HOVER, RETRY_S
 from drone_bridge.session.operator_command import OPERATORS_LOST
 from drone_bridge.session.session import AFTER_STALLS, SETTLING_S, Answer, Call, Send
 from drone_bridge.wire.addresses import AllowedPeers
@@ -430,15 +429,34 @@ def test_hover_is_called_when_it_changes(talk):
     assert calls(talk.say()) == [(HOVER, False)]
 
 
-def test_hover_is_called_again_where_it_came_to_nothing(talk):
-    for answer in (UNCALLED, NO_ANSWER):
-        talk.say(hover=True)
-        assert notes(talk.answer(HOVER, answer, tag=True), REFUSED) == []
-        assert calls(talk.run(0.06)) == [(HOVER, True)]
-    talk.answer(HOVER)
-    assert calls(talk.run(0.3)) == []
-    talk.session.forget_hover(talk.now_s)
+@pytest.mark.parametrize("wanted", [True, False])
+def test_a_call_of_hover_that_came_to_nothing_is_repeated_a_second_later(talk, wanted):
+    def go_on(seconds):
+        return [each for _ in range(round(10 * seconds)) for each in (*talk.say(hover=wanted), *talk.run(0.1))]
+
+    talk.say(hover=not wanted)
+    for answer, counted in ((UNCALLED, 0), (NO_ANSWER, 0), (Answer(False, "no"), 1)):
+        talk.say(hover=wanted)
+        assert len(notes(talk.answer(HOVER, answer, tag=wanted), REFUSED)) == counted
+        assert calls(go_on(RETRY_S - 0.1)) == []
+        assert calls(go_on(0.3)) == [(HOVER, wanted)]
+    talk.answer(HOVER, tag=wanted)
+    assert calls(go_on(2 * RETRY_S)) == []
+
+
+def test_another_state_of_hover_is_called_at_once_whatever_failed(talk):
+    talk.say(hover=True)
+    talk.answer(HOVER, Answer(False, "no"), tag=True)
+    assert calls(talk.say()) == [(HOVER, False)]
+    talk.answer(HOVER, Answer(False, "no"), tag=False)
     assert calls(talk.say(hover=True)) == [(HOVER, True)]
+
+
+def test_a_bridge_that_restarts_has_forgotten_hover(talk):
+    talk.say(hover=True)
+    talk.answer(HOVER, tag=True)
+    talk.session.forget_hover(talk.now_s)
+    assert calls([*talk.say(hover=True), *talk.say(hover=True)]) == [(HOVER, True)]
 
 
 def test_displaced_hover_call_is_not_repeated(talk):
@@ -464,32 +482,6 @@ def test_hover_that_may_be_held_is_let_go(talk, leave):
     talk.is_neutral_last = False  # another program commands the drone
     actions = talk.run(1.0) if leave == "silence" else getattr(talk.session, leave)(talk.now_s)
     assert calls(actions) == [(HOVER, False)]
-
-
-def test_refused_hover_is_counted_and_repeated_once_per_period(talk):
-    talk.is_neutral_last = True
-    talk.say(hover=True)
-    for _ in range(2):
-        assert notes(talk.answer(HOVER, Answer(False, "no"), tag=True), REFUSED) == ["hover was refused: no"]
-        assert calls(talk.run(0.2)) == []  # not without a packet
-        assert calls(talk.say(hover=True)) == [(HOVER, True)]
-        talk.answer(HOVER, Answer(False, "no"), tag=True)
-        assert calls([*talk.say(hover=True), *talk.run(0.2), *talk.say(hover=True)]) == []
-        talk.now_s += HOVER_RETRY_S
-    talk.say(hover=True)
-    talk.answer(HOVER)
-    talk.now_s += HOVER_RETRY_S
-    assert calls([*talk.say(hover=True), *talk.say(hover=True)]) == []
-
-
-def test_drone_that_refuses_release_after_a_stall_follows_later_packets(talk):
-    talk.say(hover=True)
-    assert calls(talk.forward()) == [(HOVER, False)]
-    talk.answer(HOVER, Answer(False, "The request may be stale: the bridge was stalled."), tag=False)
-    assert calls(talk.forward()) == [(HOVER, False)]
-    talk.answer(HOVER, tag=False)
-    talk.now_s += HOVER_RETRY_S
-    assert calls(talk.forward()) == []
 
 
 def test_silent_operators_hover_lasts_until_another_command_or_its_return(talk):

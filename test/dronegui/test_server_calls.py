@@ -9,7 +9,8 @@ from plain_node import PlainNode
 from std_srvs.srv import SetBool, Trigger
 
 from drone_bridge.dronegui.vehicle.server import TARGETS, DroneGuiServer
-from drone_bridge.dronegui.vehicle.session.gui import HOVER, RESET, TAKE_OFF
+from drone_bridge.dronegui.vehicle.session.gui import RESET, TAKE_OFF
+from drone_bridge.dronegui.vehicle.session.hover import HOVER
 from drone_bridge.ros.servers.service_caller import ServiceCaller
 from drone_bridge.session.session import EMERGENCY, LAND
 

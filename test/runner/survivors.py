@@ -147,7 +147,7 @@ SURVIVORS: dict[str, dict[str, dict[str, str]]] = {
         }
     },
     "ardrone/session/emergency EmergencyBit.__init__": {
-        "self._is_sent, self._released = self._before = False, RELEASE_PACKETS": {
+        "self._is_sent, self._released = False, RELEASE_PACKETS": {
             "False -> True": "it is not pressed, and each press sets it"
         }
     },

@@ -87,8 +87,7 @@ class CommandPackets:
     def last_words(self, last: tuple[Command, ...]) -> LastWords | None:
         """Return the last packet, unless the drone hovers and nothing else is to be said."""
         is_needed = self._is_moving or len(last) > 1
-        data = self._connection.peek(*last, is_urgent=True)
-        return LastWords((data,) * COPIES, to=COMMANDS) if is_needed else None
+        return LastWords((self._connection.peek(*last, is_urgent=True),) * COPIES, to=COMMANDS) if is_needed else None
 
     def neutral_sent(self) -> None:
         """Record that the last packet was sent, with numbers that the next ones have again."""

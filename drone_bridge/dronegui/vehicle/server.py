@@ -31,7 +31,6 @@ from drone_bridge.dronegui.vehicle.device import NAVDATA_RATE, GuiDialect
 from drone_bridge.dronegui.vehicle.pictures.gui_video import GUI_VIDEO_PARAMETERS, GuiVideo
 from drone_bridge.dronegui.vehicle.session.flying import FlyingState
 from drone_bridge.dronegui.vehicle.session.gui import (
-    HOVER,
     REJECTED_MESSAGES,
     RESET,
     SERVING,
@@ -39,6 +38,7 @@ from drone_bridge.dronegui.vehicle.session.gui import (
     GuiParameters,
     GuiSession,
 )
+from drone_bridge.dronegui.vehicle.session.hover import HOVER
 from drone_bridge.net.clock import elapsed_s
 from drone_bridge.ros.commands.command_axes import FullScale, velocity_from_shares
 from drone_bridge.ros.node.common_parameters import (

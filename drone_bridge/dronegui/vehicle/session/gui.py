@@ -8,7 +8,7 @@ There is no handshake: each sender of packets controls the drone, and the packet
 Here it is in force for `command_timeout`. Meanwhile it is repeated at `rate`, and so is hover, for a service that
 starts later.
 
-| state | axes | holds hover | ends |
+| state | axes | holds hover (see `session.hover`) | ends |
 |---|---|---|---|
 | WAITING, also after the link was lost | nothing is published | no | by a packet |
 | SERVING, a state in force | of the last packet | while pressed, and on hold | after \
@@ -22,8 +22,6 @@ result. take_off lands a flying drone, see `session.flying`. On hold, only landi
 drone is known to be on the ground, and otherwise emergency, as in the document. The first press within START_S of a
 sender's start is then withheld: a start is a sender that is not among the last MAX_CONTROLLERS, or numbers that restart
 from 1 after `command_timeout`.
-- hover that was refused is called again by the next packet that takes effect, at most every HOVER_RETRY_S: a vehicle
-refuses a release while it settles after a stall of its own.
 - Right after a stall of this process only a packet that stops the drone is followed, because it may be stale. Presses
 are lost.
 - Navdata is sent to the GUI's own machine and to its controllers' hosts: each block of a bridge unchanged, or else data
@@ -38,6 +36,7 @@ from typing import Any
 from drone_bridge.dronegui.codec import FIRST_SEQ, ControlPacket, Controls, Demo, FlightState, Navdata, VisionDetect
 from drone_bridge.dronegui.vehicle.device import MAX_CONTROLLERS, Gui, GuiDialect
 from drone_bridge.dronegui.vehicle.session.flying import FlyingState
+from drone_bridge.dronegui.vehicle.session.hover import HOVER, HeldHover
 from drone_bridge.parameter_fields import parameter
 from drone_bridge.session import clients
 from drone_bridge.session.node_parameters import NodeParameters
@@ -66,12 +65,10 @@ from drone_bridge.wire.counters import problems, rates
 from drone_bridge.wire.events import RemoteProtocolError
 
 WAITING, SERVING, CLOSED = "waiting for a peer", "serving", "closed"
-#: Presses, and the button that is held while it is down, with the wanted state as its tag.
-TAKE_OFF, RESET, HOVER = "takeoff", "reset", "hover"
+#: Presses.
+TAKE_OFF, RESET = "takeoff", "reset"
 #: Time for which a sender counts as just started, s.
 START_S = 1.0
-#: Time between two calls of a hover that the vehicle refuses, s.
-HOVER_RETRY_S = 1.0
 #: Silence after which an operator has left: over UDP, it can't say so.
 GONE_S = 60.0
 #: No motion, without the button hover.
@@ -124,9 +121,7 @@ class GuiSession(Session):
         self._flying = flying
         self._gui = Gui(self, *gui)
         self._command = OperatorCommand(LEVEL, lambda: parameters.command_timeout, parameters.rate)
-        self._hover: bool | None = False  # whether it is held; None: the service must be called again
-        self._is_hover_refused = False  # whether the vehicle has refused the last call of hover
-        self._hover_retry_at = -math.inf  # earliest time of the next call of a hover that was refused
+        self._hover = HeldHover()
         self._hover_check_s = math.inf  # time of the next check of hover
         self._now_s, self._sender = -math.inf, ""  # time and sender of the packet that is being read
         self._presses_reset = False  # whether that packet presses reset
@@ -180,7 +175,7 @@ class GuiSession(Session):
             # Zero would only level the drone for a while, so that it drifts, even if it was left hovering. If the last
             # command is another program's, that program flies the drone.
             is_wanted = was_in_force or self._is_neutral_last()
-        actions += self._hold_hover(is_wanted)
+        actions += self._hover.want(is_wanted, now_s)
         if self.silent_s(now_s) > GONE_S:
             self.state, self.is_open = WAITING, False
         self._set_due()
@@ -197,23 +192,20 @@ class GuiSession(Session):
         """End the state in force, because the operator is unreachable."""
         self.state, self.is_open = WAITING, False
         self._hover_check_s = math.inf
-        actions = self._left()
+        actions = self._left(now_s)
         self._set_due()
         return actions
 
     def end(self, now_s: float) -> Actions:
         self.state, self.is_open, self.is_over, self.due_s = CLOSED, False, True, math.inf
-        return self._left()
+        return self._left(now_s)
 
     # Services of the drone.
 
     def answered(self, name: str, tag: Any, answer: Answer, now_s: float) -> Actions:
         """Record the result of a call. A failed hover may be called again."""
-        if name == HOVER and not answer.is_success and not answer.was_displaced and tag == self._hover:
-            if answer.has_come:
-                self._is_hover_refused = True
-            else:
-                self._hover = None  # the next packet calls it again
+        if name == HOVER:
+            self._hover.answered(tag, answer, now_s)
         if answer.is_success:
             if name == HOVER:
                 return []
@@ -226,8 +218,8 @@ class GuiSession(Session):
         return [Note(REFUSED, f"{name} was refused: {answer.sentence}")]
 
     def forget_hover(self, now_s: float) -> Actions:
-        """Record that no node offers hover: a bridge that restarts has forgotten it."""
-        self._hover = None
+        """Record that no node offers hover."""
+        self._hover.forget()
         return []
 
     # Navdata.
@@ -280,9 +272,7 @@ class GuiSession(Session):
         self._presses_reset = True  # its effect depends on the packet's number
 
     def steer(self, controls: Controls) -> None:
-        if self._is_hover_refused and self._now_s >= self._hover_retry_at:
-            self._hover, self._hover_retry_at = None, self._now_s + HOVER_RETRY_S
-        self._effects += self._hold_hover(controls.hover or self._is_held())
+        self._effects += self._hover.want(controls.hover or self._is_held(), self._now_s)
         axes = LEVEL if controls.hover else replace(controls, take_off=False, reset=False)
         self._effects += self._command.command(axes, self._now_s)
 
@@ -321,18 +311,9 @@ class GuiSession(Session):
         self._flying.pressed(name)
         self._effects += [Note("", f"{self._sender} presses {name}.", is_expected=True), Call(name, None)]
 
-    # Hover.
-
-    def _hold_hover(self, is_wanted: bool) -> Actions:
-        """Call hover if that changes its state."""
-        if is_wanted == self._hover:
-            return []
-        self._hover, self._is_hover_refused = is_wanted, False
-        return [Call(HOVER, is_wanted)]
-
-    def _left(self) -> Actions:
+    def _left(self, now_s: float) -> Actions:
         """Command zero, then release hover: a bridge follows the commands after that."""
-        return [*self._command.end(), *self._hold_hover(False)]
+        return [*self._command.end(), *self._hover.want(False, now_s)]
 
     def _set_due(self) -> None:
         self.due_s = min(self._command.due_s, self._hover_check_s)
