@@ -247,7 +247,7 @@ def test_a_page_reads_that_its_helm_is_not_confirmed_or_why_not_followed(reporti
     assert refused() == refused(helm="a person is at the helm") == "the vehicle does not confirm it"
     assert refused(**own) == ""
     late = "a person is at the helm, and its commands are refused: it is late."
-    assert refused(helm=late, **own) == "it stands: it is late."
+    assert refused(helm=late, **own) == "each command is refused: it is late."
     assert (
         refused(held=True, pilot="") == refused(held=True, **own) == ""
     )  # a STOP ends it, and the next command takes it

@@ -18,7 +18,7 @@ const UNDER_WAY_MS = 1_500;
 export class Steering {
   readonly element: HTMLElement;
   #who = h("span.who");
-  #withoutHold = h("p.hint", { hidden: true });
+  #warning = h("p.hint.warning", { hidden: true });
   #viewOnly = h("p.hint.view-only", { hidden: true }, "This page may watch, and press STOP. To steer, open the link on the machine of the launch, or launch with steer:=true.");
   #refusal = h("p.refusal", { role: "alert", hidden: true });
   #refusalTimer = 0;
@@ -39,7 +39,7 @@ export class Steering {
     this.#inputs = new Inputs(feel);
     this.#crew = new Crew(helm, fleet, () => this.#leave());
     this.element = panel("steering", "Steering", [this.#who, this.#crew.button],
-      this.#withoutHold, this.#viewOnly, this.#crew.element, new Actions(stream, helm, fleet, say).element,
+      this.#warning, this.#viewOnly, this.#crew.element, new Actions(stream, helm, fleet, say).element,
       h("div.sticks", {}, this.#inputs.left.element,
         h("div.centre", {}, this.#refusal, h("label.speed", {}, "speed", this.#speed, this.#share), this.#keys, this.#pad),
         this.#inputs.right.element));
@@ -135,8 +135,11 @@ export class Steering {
     setText(this.#keys, `Hold to move: stick, gamepad, or keys. W A S D to ${isRover ? "drive" : `move, Q E to turn${climbs ? ", R F to climb" : ""}`}.`);
     this.element.classList.toggle("idle", !vehicle);
     this.#viewOnly.hidden = !vehicle || this.helm.maySteer !== false || this.helm.limit !== "";
-    this.#withoutHold.hidden = !vehicle || vehicle.holds.length > 0;
-    setText(this.#withoutHold, `${vehicle?.node ?? ""} can't be held. Once the helm is released, it follows the next command from any node.`);
+    const warning = !vehicle ? "" : vehicle.holds.length === 0 ? `${vehicle.node} can't be held. Once the helm is released, it follows the next command from any node.`
+      : isMine && vehicle.refused_helm ? `Your helm is not followed: ${vehicle.refused_helm}` : "";
+    this.#warning.hidden = warning === "";
+    this.#warning.classList.toggle("error", isMine && vehicle.refused_helm !== "");
+    setText(this.#warning, warning);
     setText(this.#who, !vehicle ? "no vehicle accepts commands" : problem ? problem : isMine ? (this.helm.isStopped(vehicle) ? "on hold" : vehicle.refused_helm ? "your helm is not followed" : "you are steering") : vehicle.pilot ? `${vehicle.pilot_name} is steering`
       : this.helm.maySteer ? "the helm is free" : this.helm.maySteer === false ? "view only" : "");
     const now = this.#how;

@@ -29,7 +29,7 @@ for (const [name, seen, text] of [
   ["a controller", words({ commanders }, { ...status("/cmd_vel_goal"), ...state("approaching") }), ["land on pad: approaching", "It is late (drone_controller)"]],
   ["nobody while it is held", words({ commanders }, state("approaching"), true), ["On hold", "driver and drone_controller and teleop are ignored until Resume"]],
   ["another person", words({ commanders: { "/cmd_vel": ["a"] }, pilot: "other", pilot_name: "Anne" }, state("approaching")), ["Steered by Anne", "a is overruled, land on pad: approaching"]],
-  ["a person who is not followed", words({ commanders, pilot: "you", refused_helm: "it stands: it is late." }), ["The helm is not followed", "it stands: it is late."]],
+  ["a person who is not followed", words({ commanders, pilot: "you", refused_helm: "each command is refused: it is late." }), ["The helm is not followed", "each command is refused: it is late."]],
   ["a node whose name was not recorded", words(undefined, status("/cmd_vel")), ["Commanded", "by commands on /cmd_vel"]],
   ["a person in a recording", words(undefined, { ...status("", "Anne"), ...state("approaching"), "/landed": { data: true } }), ["Landed", "Anne is at the helm"]],
   ["a node that turns it on the spot", words({ commanders }, { ...status("/cmd_vel"), "/odom": { pose: { covariance: [0] }, twist: { covariance: [0], twist: { linear: { x: 0, y: 0, z: 0 }, angular: { z: -0.5 } } } } }), ["Turning", "by driver or teleop"]],

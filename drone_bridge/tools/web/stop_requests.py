@@ -215,7 +215,7 @@ class StopRequests:
         """Return why a vehicle does not follow its helm; empty if it does, or has none."""
         reasons = (each.helm.partition(HELM_REFUSED)[2] for each in self._statuses_of(topic).values())
         if reason := next(filter(None, reasons), ""):
-            return f"it stands: {reason}"
+            return f"each command is refused: {reason}"
         return "the vehicle does not confirm it" if topic in self._unconfirmed else ""
 
     def other_pilot(self, topic: str, now_s: float) -> str:
