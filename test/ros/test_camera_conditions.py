@@ -25,7 +25,7 @@ def _lines():
 def _camera(lines):
     logger = SimpleNamespace(**dict.fromkeys(("info", "warning", "error"), lines.append))
     report = LinkReport(logger, "connected")
-    report._connected = "the drone"
+    report.silence._connected = (0.0,)
     camera = CameraTopics.__new__(CameraTopics)
     camera._node, camera._queue = SimpleNamespace(report=report), PacketQueue()
     camera._source = SimpleNamespace(peer="the drone", advice="restart it", problem="")
@@ -51,25 +51,25 @@ def test_no_video_is_no_problem_unsubscribed_or_once_it_comes(camera, wanted, re
     assert Obstacle.NO_VIDEO.key not in camera._node.report.conditions
 
 
-@pytest.mark.parametrize("change", [{"_connected": None}, {"silence_limit_s": -1.0}])
+@pytest.mark.parametrize("change", [{"_connected": None}, {"limit_s": -1.0}])
 def test_a_video_without_its_link_gives_no_advice(camera, change):
     camera._report()
-    before = vars(camera._node.report).copy()
-    vars(camera._node.report).update(change)
+    before = vars(camera._node.report.silence).copy()
+    vars(camera._node.report.silence).update(change)
     camera._report()
     assert Obstacle.NO_VIDEO.key not in camera._node.report.conditions
-    vars(camera._node.report).update({name: before[name] for name in change})
+    vars(camera._node.report.silence).update({name: before[name] for name in change})
     camera._report()
     assert Obstacle.NO_VIDEO.key not in camera._node.report.conditions, "one that returns has to be asked first"
 
 
 def test_a_robot_that_is_switched_off_gets_no_advice_about_its_video(camera):
     report, now_s = camera._node.report, elapsed_s()
-    camera._received_s, report.silence_limit_s = now_s - SILENCE_S - 0.5, 5.0
-    report._silent_before_s, report._silent_since_s = 2.0, now_s
+    camera._received_s, report.silence.limit_s = now_s - SILENCE_S - 0.5, 5.0
+    report.silence._silent_before_s, report.silence._silent_since_s = 2.0, now_s
     camera._report()
     assert Obstacle.NO_VIDEO.key not in report.conditions
-    report._silent_before_s = 0.0
+    report.silence._silent_before_s = 0.0
     camera._report()
     assert Obstacle.NO_VIDEO.key in report.conditions
 

@@ -139,7 +139,7 @@ def peer(report, clock):
 
 
 def test_a_silent_peer_is_a_warning_although_it_is_connected(report, peer, clock):
-    report.silence_limit_s = 5.0
+    report.silence.limit_s = 5.0
     peer.connects()
     clock[0] += 5.0
     assert report.status("a link", "").level == DiagnosticStatus.OK

@@ -5,9 +5,7 @@
 - **Conditions** are ongoing problems, shown while they last. They are logged at their beginning, then at growing
   intervals, even without subscribers. Other log lines are throttled by the name of their counter, so that one problem
   does not hide another.
-- **Silence** of the peer is measured since its last message, over several connections: the system of a hung peer often
-  still accepts connections. A peer is connected, silent (beyond a limit), or hanging (silent for the third time without
-  HEARD_WELL_S of messages in between), which is an error. The time of a stall of this process is no silence.
+- **Silence** of the peer beyond a limit is a warning, and that of a hanging one an error: see `PeerSilence`.
 
 Three threads use it without a lock. The link's thread and the executor count. The link's thread updates the state after
 each turn of its loop. The thread of the reports detects silence, and ends a period once per second: it replaces the
@@ -27,6 +25,7 @@ from drone_bridge.net.clock import elapsed_s
 from drone_bridge.ros.node.log_limiter import FIRST_INTERVAL_S, LogLimiters, OngoingLogLimiter
 from drone_bridge.ros.node.stall_watch import PROCESS
 from drone_bridge.session.obstacles import Obstacle
+from drone_bridge.session.peer_silence import PeerSilence
 from drone_bridge.session.session import Session
 from drone_bridge.wire.counters import Counter, FaultCounter, ProblemCounter, RateCounter
 
@@ -39,11 +38,8 @@ PEER_SILENT = "peer_silent_s"
 START_S = 3 * FIRST_INTERVAL_S
 #: Counter of silences.
 SILENCES = FaultCounter("silences")
-#: Number of silences, without HEARD_WELL_S of messages in between, after which the peer hangs.
-SILENCES_OF_AN_ERROR = 3
 #: Time without a connection after which advice is logged, once.
 ADVICE_AFTER_S = 5.0
-HEARD_WELL_S = 60.0
 #: Place of each condition, by its name. Others follow.
 RANKS = {each.key: each.rank for each in Obstacle}
 
@@ -81,7 +77,7 @@ class LinkReport:
         self.start_over(math.inf)
 
     def start_over(self, silence_limit_s: float) -> None:
-        """Reset all but the throttling of the log. `silence_limit_s` is as in the attribute."""
+        """Reset all but the throttling of the log. A connected peer's silence beyond `silence_limit_s` is a warning."""
         self._started_s = self._period_began_s = self._now_s()
         #: Counters: frames, dropped images, rejected input, commands, ...
         self.counts: collections.Counter[str] = collections.Counter()
@@ -90,14 +86,12 @@ class LinkReport:
         self.facts: dict[str, str] = {}
         #: Current problems, by name.
         self.conditions: dict[str, Condition] = {}
-        #: Silence of a connected peer beyond this is a warning, s.
-        self.silence_limit_s = silence_limit_s
+        #: Silence of the peer.
+        self.silence = PeerSilence(self._now_s(), silence_limit_s)
         self.state, self.peer = "closed", ""
         self._last_error = ""
         self._reasons: dict[str, str] = {}  # newest logged sentence, by counter
         self._durations_s: dict[str, tuple[float, int]] = {}  # sum and number in this period, by name
-        self._was_silent, self._silences = False, 0  # number since the peer last sent for HEARD_WELL_S
-        self._heard_since_s = self._started_s
         self._may_need_advice = True
         self.start_link()
 
@@ -195,72 +189,49 @@ class LinkReport:
 
     def start_link(self) -> None:
         """Reset the state of the last link's connections."""
-        self._connected: tuple[float | None] | None = None  # start of the connection, s; None without one
-        self._received_s: float | None = None
-        self._silent_since_s: float | None = None  # on the open connection; None without one
-        self._silent_before_s = 0.0  # total over earlier connections
-        self._ended_in_s = 0.0  # silence at the end of a connection, until it is detected
+        self.silence.start_link()
         self._last_peer = ""  # a server has none once its client was dropped
 
     def follow(self, session: Session) -> None:
         """Update the state, and the silence of the peer, from the session."""
         connected = (session.since_s,) if session.is_open else None
         self._may_need_advice &= connected is None
-        if self._connected and connected != self._connected:
-            self._silent_before_s, self._silent_since_s = self.silence_s, None
-            self._ended_in_s = max(self._ended_in_s, self._silent_before_s)
-        self._connected = connected
-        if connected is not None:
-            if session.received_s is not None and session.received_s != self._received_s:
-                self._received_s, self._silent_before_s = session.received_s, 0.0
-            self._silent_since_s = session.since_s if session.received_s is None else session.received_s
+        self.silence.follow(connected, session.received_s, self.silence_s)
         self.state, self.peer = session.state, session.peer
         self._last_peer = self.peer or self._last_peer
 
     @property
     def is_open(self) -> bool:
         """Whether there is a connection."""
-        return self._connected is not None
+        return self.silence.is_open
 
     @property
     def silence_s(self) -> float:
         """Silence of the connected peer, s; 0 without a connection."""
-        if (since_s := self._silent_since_s) is None:
-            return 0.0
-        silent_s = max(0.0, self._now_s() - since_s)
-        return self._silent_before_s + min(silent_s, PROCESS.running_s())  # not counting a stall
+        return self.silence.lasts_s(self._now_s(), PROCESS.running_s())
 
     @property
     def is_silent(self) -> bool:
         """Whether the peer is connected and has been silent for longer than the limit."""
-        return self.silence_s > self.silence_limit_s
+        return self.silence_s > self.silence.limit_s
 
     def notice_silence(self) -> None:
-        """Detect the beginning and the end of a silence, count and log them. Call this periodically in one thread."""
-        is_open, now_s = self.is_open, self._now_s()
-        ended_in_s, self._ended_in_s = self._ended_in_s, 0.0
-        silence_s = max(self.silence_s, ended_in_s)
-        is_silent = silence_s > self.silence_limit_s
-        if is_silent and not self._was_silent:
+        """Count and log the beginning and the end of a silence. Call this periodically in one thread."""
+        silence_s, begins, ends = self.silence.detect(self._now_s(), self.silence_s)
+        if begins:
             self.counts[SILENCES] += 1
-            self._silences += 1
-            if self._silences >= SILENCES_OF_AN_ERROR:
-                facts = {"peer": self._last_peer, "number": self._silences}
-                if Obstacle.HANGING_PEER.key not in self.conditions:
-                    self._logger.error(Obstacle.HANGING_PEER.sentence(**facts))
-                self.update_obstacle(Obstacle.HANGING_PEER, facts, DiagnosticStatus.ERROR, is_logged=False)
-        if is_silent:
+        if begins and self.silence.hangs:
+            facts = {"peer": self._last_peer, "number": self.silence.number}
+            if Obstacle.HANGING_PEER.key not in self.conditions:
+                self._logger.error(Obstacle.HANGING_PEER.sentence(**facts))
+            self.update_obstacle(Obstacle.HANGING_PEER, facts, DiagnosticStatus.ERROR, is_logged=False)
+        elif not self.silence.number:
+            self.end_condition(Obstacle.HANGING_PEER.key)
+        if silence_s:
             self.warn_ongoing(SILENCES, Obstacle.SILENT.sentence(peer=self._last_peer, silence=f"{silence_s:.0f} s"))
-        elif self._was_silent and is_open:
+        elif ends:
             self.inform(f"{self.peer} is no longer silent.")
             self.end_ongoing(SILENCES)
-        if is_silent or not is_open:
-            self._heard_since_s = now_s
-        elif now_s - self._heard_since_s > HEARD_WELL_S:
-            self._silences = 0
-            self.end_condition(Obstacle.HANGING_PEER.key)
-        if is_silent or is_open:  # a reopened link alone ends no silence
-            self._was_silent = is_silent
 
     # The status on /diagnostics, for the thread of the reports.
 
@@ -278,7 +249,7 @@ class LinkReport:
         grown = [count for count, each in declared.items() if growth[count] and isinstance(each, ProblemCounter)]
         silence_s = self.silence_s
         found = self.conditions.copy()
-        if silence_s > self.silence_limit_s:
+        if silence_s > self.silence.limit_s:
             silence = Obstacle.SILENT.sentence(peer=self.peer, silence=f"{silence_s:.0f} s")
             found[Obstacle.SILENT.key] = Condition(silence.rstrip("."), DiagnosticStatus.WARN)
         conditions = dict(sorted(found.items(), key=lambda each: RANKS.get(each[0], len(RANKS))))

@@ -562,7 +562,7 @@ class ProtocolNode(ConfiguredNode):
 
     def _report(self) -> None:
         self._is_time_simulated = is_time_simulated(self)
-        self.report.silence_limit_s = self.parameters[self.silence_parameter]
+        self.report.silence.limit_s = self.parameters[self.silence_parameter]
         conflict = clock_conflict(self) if self._is_time_simulated or self._publishes_clock else None
         self.report.update_obstacle(Obstacle.CLOCK, conflict)
         self.report.update_obstacle(Obstacle.NO_TIME, self._time_watch.facts(self._publishes_clock))
