@@ -1,15 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""drone_bridge.Vehicle, without and with processes: holds, errors, and Ctrl-C."""
+"""drone_bridge.Vehicle with processes: holds, errors, and Ctrl-C. Its requests without: test_vehicle_requests.py."""
 
 import math
 import signal
 import subprocess
 import sys
-from types import SimpleNamespace
 
 import pytest
-from action_msgs.msg import GoalStatus
-from nav_msgs.msg import Odometry
 from played_vehicle import Vehicle as PlayedVehicle
 from processes import Process
 from repository import ROOT
@@ -19,7 +16,6 @@ from std_msgs.msg import Bool
 from std_srvs.srv import SetBool
 
 import drone_bridge
-from drone_bridge.action import Land
 from drone_bridge.robot.codec import SkidSteerUpdate
 from drone_bridge.ros.qos import latched
 from drone_bridge.vehicle import _stamped
@@ -91,16 +87,6 @@ def test_a_new_program_resumes_and_holds_the_vehicle(bridge):
             vehicle.resume()
 
 
-def test_another_vehicle_is_named_at_once_and_not_resumed(bridge):
-    calls, _ = bridge
-    with (
-        drone_bridge.Vehicle("/boa", patience_s=10_000.0) as vehicle,
-        pytest.raises(drone_bridge.VehicleError, match="/boat/boat_bridge"),
-    ):
-        vehicle.resume()
-    assert calls == []
-
-
 @pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError])
 def test_a_program_that_has_commanded_nothing_holds_nothing(bridge, error):
     calls, _ = bridge
@@ -111,39 +97,6 @@ def test_a_program_that_has_commanded_nothing_holds_nothing(bridge, error):
     with pytest.raises(drone_bridge.VehicleError), drone_bridge.Vehicle("/boat", patience_s=3.0) as unserved:
         unserved.take_off()
     assert calls == [False]
-
-
-@pytest.mark.parametrize(("newest", "calls"), [("replaced", []), ("own", [True])])
-def test_a_program_whose_goal_another_program_replaced_holds_nothing(bridge, newest, calls):
-    result = Land.Result(error_code=Land.Result.REPLACED, message="Replaced by another goal: land.")
-    vehicle = drone_bridge.Vehicle("/boat", patience_s=60.0)
-    vehicle._commanded, vehicle._newest = {"go_to"}, newest
-    with pytest.raises(drone_bridge.VehicleError, match="Replaced"), vehicle:
-        vehicle._outcome(SimpleNamespace(status=GoalStatus.STATUS_ABORTED, result=result), "replaced")
-    assert bridge[0] == calls
-
-
-def test_an_error_says_which_actions_there_are(ros):
-    with Process.node("rover_controller"):
-        with drone_bridge.Vehicle(patience_s=60.0) as rover:
-            assert not rover.serves("take_off")
-            with pytest.raises(drone_bridge.VehicleError, match="has no take_off: it has follow_path, go_to"):
-                rover.take_off()
-        with (
-            drone_bridge.Vehicle("/rover", patience_s=10_000.0) as rover,
-            pytest.raises(drone_bridge.VehicleError, match="there is /go_to: the namespace is empty"),
-        ):
-            rover.go_to(1.0, 0.0)
-
-
-def test_odometry_of_another_namespace_is_named_at_once(ros):
-    publisher = ros.node.create_publisher(Odometry, "/boat/odom", 1)
-    with (
-        drone_bridge.Vehicle("/boa", patience_s=10_000.0) as vehicle,
-        pytest.raises(drone_bridge.VehicleError, match="there is /boat/odom: the namespace is /boat"),
-    ):
-        print(vehicle.pose)
-    ros.node.destroy_publisher(publisher)
 
 
 def refusal(vehicle):
