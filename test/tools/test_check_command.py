@@ -63,5 +63,5 @@ def test_the_search_for_faults_has_two_limits_which_end_with_it(monkeypatch):
     timers = signal.ITIMER_PROF, signal.ITIMER_REAL
     monkeypatch.setattr(command, "load", lambda faults: lambda: [signal.getitimer(each)[0] for each in timers])
     computing_s, waiting_s = command._faults(SimpleNamespace(faults="module:faults"))
-    assert 0.0 < computing_s <= command.FAULTS_S < waiting_s <= command.WAITS_S
+    assert 0.0 < computing_s <= command.FAULTS_S + 1.0 < waiting_s <= command.WAITS_S + 1.0
     assert [signal.getitimer(each)[0] for each in timers] == [0.0, 0.0]
