@@ -245,10 +245,11 @@ class PseudoTerminal(SerialLine):
         """Create both. A dangling link, as a killed program leaves it, is replaced. Raises LinkError."""
         super().__init__(path, baud, lambda error, delay_s: None)
         self._read_s = -math.inf  # time at which few bytes were unread
+        is_dangling = os.path.islink(path) and not os.path.exists(path)  # before the new one may have its number
         self._end, self._line = os.openpty()  # the line stays open, so that its closing is no hangup
         tty.setraw(self._line)
         try:
-            if os.path.islink(path) and not os.path.exists(path):
+            if is_dangling:
                 os.unlink(path)
             os.symlink(os.ttyname(self._line), path)
         except OSError as error:

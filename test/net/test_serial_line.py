@@ -377,6 +377,14 @@ def test_a_pseudo_terminal_replaces_no_file(device, tmp_path):
     assert os.path.exists(device.path)
 
 
+def test_a_pseudo_terminal_replaces_the_link_of_a_killed_one(closing, tmp_path):
+    """Its terminal is gone, and the new one may have its number."""
+    killed = PseudoTerminal(str(tmp_path / "robot"), 115200)
+    os.close(killed._end)
+    os.close(killed._line)
+    closing(PseudoTerminal(str(tmp_path / "robot"), 115200))
+
+
 @pytest.mark.parametrize("by", [None, "gone", "file"])
 def test_a_pseudo_terminal_removes_no_link_but_its_own(by, tmp_path):
     path = tmp_path / "robot"
