@@ -76,7 +76,7 @@ class Tello(Robot):
 
     def decode_report(self, packet: bytes) -> Answer:
         text = packet.decode("ascii").strip()
-        reason = "" if text == "ok" else f"{text}{self.with_charge}"
+        reason = "" if text == "ok" else f"the drone answered {text!r}{self.with_charge}"
         return Answer("", not reason, reason)
 
     def decode_state(self, packet: bytes) -> Telemetry:

@@ -79,9 +79,12 @@ class Obstacle(Enum):
         "no report has had a value for {topics}",
         "let decode_report() return one, or leave it out of the class's topics",
     )
-    SILENT = "{peer} has been silent for {silence}", "restart it, if it stays silent"
+    SILENT = "{peer} has been silent for {silence}", "restart it once it stands, if it stays silent"
     NO_VIDEO = "no video comes from {peer}", "{advice}"
-    HANGING_PEER = "{peer} has fallen silent {number} times", "it hangs, or the network drops out: restart it"
+    HANGING_PEER = (
+        "{peer} has fallen silent {number} times",
+        "it hangs, or the network drops out: restart it once it stands",
+    )
     # The vehicle must not move, or does not.
     HOLD = "holding: {reason}", "run `drone-bridge resume`, or press Resume on the page, to let it follow commands"
     HELM = "a person is at the helm", "release the helm on the page, then press Resume there"

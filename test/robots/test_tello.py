@@ -94,7 +94,7 @@ def test_it_flies_while_the_motors_time_goes_on():
 def test_a_refusal_has_the_charge_that_is_its_usual_cause():
     tello = Tello()
     tello.decode_state(f"pitch:1;roll:5;yaw:0;{REST.replace('83', '8')};agx:0;agy:0;agz:-1000;\r\n".encode())
-    assert tello.decode_report(b"error\r\n").reason == "error, with 8% of its charge"
+    assert tello.decode_report(b"error\r\n").reason == "the drone answered 'error', with 8% of its charge"
 
 
 REQUESTED, REFUSED = object(), object()
