@@ -88,7 +88,7 @@ class ControllerNode(PlainNode):
 
     def commands(self, topic):
         """Return what it has commanded since the last time."""
-        messages = self.published[topic]
+        messages = self.published.setdefault(topic, [])
         taken = messages.copy()
         messages.clear()
         return taken

@@ -153,7 +153,7 @@ class Bridge:
         self._decoder = JpegDecoder("camera_optical_frame")
         self._said_landed = None
         self._pilot, self._velocity = BridgePilot(), BodyVelocity()
-        self.obeyed = 0
+        self.obeyed = self.final = 0
 
     def frame(self, without=()):
         """Publish the next frame, all but the topics in `without`, and follow the answer."""
@@ -174,7 +174,9 @@ class Bridge:
             self._said_landed = telemetry.landed
             self.node.say(landed=Bool(data=telemetry.landed))
         self.node.say(**copy.deepcopy({topic: each for topic, each in messages.items() if topic not in without}))
-        for twist in self.node.commands("/cmd_vel_goal"):
+        landing = self.node.commands("/cmd_vel_landing")
+        self.final += len(landing)
+        for twist in self.node.commands("/cmd_vel_goal") + landing:
             self.obeyed += 1
             self._velocity = BodyVelocity(twist.linear.x, twist.linear.y, twist.linear.z, turn=twist.angular.z)
         self.vehicle.follow_command(self._pilot.command(telemetry, self._velocity))
@@ -202,6 +204,8 @@ def test_the_pad_is_landed_on(clock, use_camera):
     node = ControllerNode(clock, "land_on_pad", use_camera=use_camera)
     bridge = Bridge(node, "circular", images=use_camera)
     hidden = ("landing_pad",) if use_camera else ()
+    bridge.until("committed", without=hidden)
+    assert bridge.final <= 1
     state = bridge.until("landed", without=hidden)
     if use_camera:
         pad = next(pad for pad in node.published["~/landing_pad"] if pad.detected and pad.distance < 1)
@@ -219,6 +223,10 @@ def test_the_pad_is_landed_on(clock, use_camera):
         bridge.frame(without=hidden)
         ups.add(bridge.vehicle.drone.command.thrust)
     assert ups == {-1.0, 0.0}
+    assert bridge.final > CUT_TIME / 0.04, "no program keeps it in the air"
+    bridge.final = 0
+    bridge.frames(20)
+    assert not bridge.final, "it may take off again"
     assert bridge.vehicle.drone.command.thrust == 0.0
 
 

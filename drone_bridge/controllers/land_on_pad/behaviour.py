@@ -216,7 +216,7 @@ class LandOnPadBehaviour(Behaviour):
             self._errors.log(f"A measurement can't be used: {error}")
             return
         self._state_publisher.frame_id, self._state_publisher.stamp = header.frame_id, header.stamp
-        self._commands.publish(decision.command)
+        self._commands.publish(decision.command, lands=decision.is_final)
         self._state_publisher.publish(decision.state.value, decision.reason, decision.distance)
 
     def _decide(self, land: LandOnPad, measured: StampedMeasurements) -> PadDecision:

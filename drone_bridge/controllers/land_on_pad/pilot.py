@@ -18,7 +18,7 @@ from enum import Enum
 
 import numpy as np
 
-from drone_bridge.motion.body_velocity import BodyVelocity
+from drone_bridge.motion.body_velocity import STILL, BodyVelocity
 from drone_bridge.motion.flight_control import braking_profile
 from drone_bridge.motion.matrices import Matrix, Vector, limited
 
@@ -119,6 +119,11 @@ class PadDecision:
     state: LandState
     reason: str  # a human-readable phrase
     distance: float | None  # to the pad, m; None while unknown
+
+    @property
+    def is_final(self) -> bool:
+        """Whether it is the last descent, up to the stop of the motors."""
+        return self.state in (LandState.COMMITTED, LandState.LANDED) and self.command != STILL
 
 
 # Kalman filters for the position and velocity of pad and drone.
