@@ -35,7 +35,7 @@ from sensor_msgs.msg import BatteryState
 from drone_bridge.action import FollowPath, GoTo, Land, TakeOff
 from drone_bridge.motion.quaternions import euler_from_quaternion, quaternion_from_euler, unit_quaternion
 from drone_bridge.ros.distributions import count_services
-from drone_bridge.ros.hold.hold_services import HoldServices, is_of, node_of
+from drone_bridge.ros.hold.hold_services import HoldServices, commands_of, is_of, node_of
 from drone_bridge.ros.process.environment import discovery_problem
 from drone_bridge.ros.subscriptions import subscribe
 from drone_bridge.ros.topics.transforms import set_quaternion
@@ -225,6 +225,13 @@ class Vehicle:
     def battery(self) -> float | None:
         """Remaining charge, 0 to 1, or None if not reported."""
         return self._battery
+
+    @property
+    def commander(self) -> str:
+        """Whose commands it follows now, such as "commands on /cmd_vel by /teleop"; empty if nobody's."""
+        _waits(self._holds.find, self._patience_s)
+        _waits(lambda: all(self._holds.reports()), _DISCOVERY_S)
+        return " and ".join(filter(None, (commands_of(self._node, each) for each in self._holds.reports() if each)))
 
     def serves(self, action: str) -> bool:
         """Return whether the vehicle serves an action. Vehicles that drive have no take_off and no land."""

@@ -15,7 +15,13 @@ from geometry_msgs.msg import Twist
 from rclpy.node import Node
 
 from drone_bridge.motion.body_velocity import STILL, BodyVelocity
-from drone_bridge.ros.commands.cmd_vel_type import FOLLOWING_PERIOD_S, CmdVelPublisher, followers, goal_topics
+from drone_bridge.ros.commands.cmd_vel_type import (
+    FOLLOWING_PERIOD_S,
+    CmdVelPublisher,
+    bridges,
+    followers,
+    goal_topics,
+)
 from drone_bridge.ros.commands.velocity_messages import twist_from_velocity
 from drone_bridge.ros.publishers import NO_EVENTS, try_publish, wait_for_delivery
 from drone_bridge.ros.steady_timer import steady_timer
@@ -59,7 +65,9 @@ class VelocityCommands:
             if self._has_left:
                 return
             before, own = self._topic, goal_topics(self._node)[0]
-            is_other = not followers(self._node, own) and followers(self._node, "cmd_vel")
+            is_other = not bridges(self._node, own) and followers(self._node, "cmd_vel")
             self._topic = "cmd_vel" if is_other else own
-            if self._topic != before or self._publisher.wanted() is not self._publisher.msg_type:
-                self._publisher.change(self._publisher.wanted())
+            if self._topic != before:
+                self._publisher.change(self._publisher.msg_type)
+            if (wanted := self._publisher.wanted()) is not self._publisher.msg_type:
+                self._publisher.change(wanted)

@@ -107,7 +107,7 @@ class Obstacle(Enum):
     )
     # Commands or measurements contradict each other, or come too late.
     COMMANDERS = (
-        "commands of {number} nodes alternate with zero: {nodes}",
+        "{nodes} send commands on {topic} at the same time",
         "end all but one: a program that was left open, such as a teleop, stops the vehicle again and again",
     )
     OTHER_TYPE = (

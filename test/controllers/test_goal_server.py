@@ -30,6 +30,7 @@ TYPES = {"take_off": TakeOff, "land": Land, "go_to": GoTo, "follow_path": Follow
 FAST = {"max_speed": 3.0, "max_climb_speed": 3.0, "max_turn_rate": 3.0}
 LEFT = quaternion_from_euler(0.0, 0.0, math.pi / 2)
 WELL = SimpleNamespace(success=True, message="")
+OVERRULED = HoldStatus(commander="/cmd_vel")
 TRIGGER, HOLD_STATUS = ["std_srvs/srv/Trigger"], ["drone_bridge/msg/HoldStatus"]
 
 
@@ -69,6 +70,7 @@ class World:
         self.topics, self.services, self.answers, self.called = {}, {}, {}, []
         self.position, self.yaw, self.path = np.zeros(3), 0.0, []
         self.speaks, self.obeys, self.running, self.awaited = True, True, [], {}
+        self.commanders = ["teleop", "joy"]
         self.clients, self.publishers = 1, {"goal_pose": 0}
         self.messages, self.variance = {}, 0.0  # until they are taken, and of its x
         self.ground, self.shows = -math.inf, set()  # height of the ground that stops it, and topics that show it
@@ -90,7 +92,10 @@ class World:
             resolve_service_name=lambda name: f"/{name}",
             resolve_topic_name=lambda name: f"/{name}",
             count_subscribers=lambda topic: 1,
-            get_publishers_info_by_topic=lambda topic: [SimpleNamespace(node_name="teleop")],
+            get_fully_qualified_name=lambda: "/drone_controller",
+            get_publishers_info_by_topic=lambda topic: [
+                SimpleNamespace(node_namespace="/", node_name=each) for each in self.commanders
+            ],
             get_logger=lambda: logger,
             create_client=lambda kind, name: SimpleNamespace(call_async=lambda request: self._call(name)),
             destroy_client=lambda client: None,
@@ -409,10 +414,10 @@ def test_a_goal_waits_while_a_program_commands_the_vehicle(world):
     world.topics = {"/some_bridge/hold_status": HOLD_STATUS}
     sent = world.send("go_to", pose=pose_at(3, 0))
     world.run(0.5)
-    world.say("/some_bridge/hold_status", HoldStatus(commander="/cmd_vel"))
+    world.say("/some_bridge/hold_status", OVERRULED)
     world.obeys = False
     world.run(5.0)
-    assert sent.feedback[-1].waiting_for == "the end of commands on /cmd_vel by teleop"
+    assert sent.feedback[-1].waiting_for == "the end of commands on /cmd_vel by /joy or /teleop"
     world.obeys = True
     world.say("/some_bridge/hold_status", HoldStatus(commander="/cmd_vel_goal"))
     world.run(10.0)
@@ -424,9 +429,9 @@ def test_a_reached_goal_is_no_longer_held_once_a_program_commands_the_vehicle(wo
     world.topics = {"/some_bridge/hold_status": HOLD_STATUS}
     assert world.reaches(1, 0)
     assert world.step()
-    world.say("/some_bridge/hold_status", HoldStatus(commander="/cmd_vel"))
+    world.say("/some_bridge/hold_status", OVERRULED)
     assert world.step() is None
-    assert world.server.session.state == ("idle", "the vehicle follows commands on /cmd_vel by teleop")
+    assert world.server.session.state == ("idle", "the vehicle follows commands on /cmd_vel by /joy or /teleop")
 
 
 def test_a_landing_does_not_wait_for_a_program(world):
@@ -434,7 +439,7 @@ def test_a_landing_does_not_wait_for_a_program(world):
     world.topics = {"/some_bridge/hold_status": HOLD_STATUS}
     assert world.reaches(1, 0)
     sent = world.send("land")
-    world.say("/some_bridge/hold_status", HoldStatus(commander="/cmd_vel"))
+    world.say("/some_bridge/hold_status", OVERRULED)
     assert world.step().velocity.up < 0.0
     assert world.server.session.lands
     assert sent.end is None
@@ -443,9 +448,20 @@ def test_a_landing_does_not_wait_for_a_program(world):
 def test_a_goal_that_is_overruled_for_long_is_aborted(world):
     world.topics = {"/some_bridge/hold_status": HOLD_STATUS}
     sent, world.obeys = world.send("go_to", pose=pose_at(3, 0)), False
-    world.say("/some_bridge/hold_status", HoldStatus(commander="/cmd_vel"))
+    world.say("/some_bridge/hold_status", OVERRULED)
     world.run(21.0)
-    assert "it waits for the end of commands on /cmd_vel by teleop" in world.aborts(sent)
+    assert "it waits for the end of commands on /cmd_vel by /joy or /teleop" in world.aborts(sent)
+
+
+@pytest.mark.parametrize(
+    ("others", "cause"), [([], ": a fence"), (["drone_controller", "joy"], ": commands of /joy, a fence")]
+)
+def test_a_goal_without_progress_names_other_publishers_before_a_fence(world, others, cause):
+    """A vehicle of another package does not report whom it follows."""
+    world.commanders = others
+    sent, world.obeys = world.send("go_to", pose=pose_at(3, 0)), False
+    world.run(16.0)
+    assert cause in world.aborts(sent)
 
 
 def test_only_the_first_count_of_restarts_ends_no_goal(world):

@@ -162,7 +162,7 @@ def test_rest_is_shown_by_several_poses(period_s, step_s, rests, seldom):
 )
 def test_progress_is_less_to_go_another_wait_or_the_goal(steps, is_stuck):
     parameters = SimpleNamespace(stuck_time=5.0, answer_time=5.0)
-    watch, (first, second) = ProgressWatch(parameters), steps
+    watch, (first, second) = ProgressWatch(parameters, str), steps
     watch.check(0.0, first, 0.0)
     with pytest.raises(GoalFailedError) if is_stuck else contextlib.nullcontext():
         watch.check(6.0, second, 0.0)

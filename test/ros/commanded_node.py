@@ -12,11 +12,12 @@ from twists import twist
 from waiting_messages import WaitingMessages
 
 from drone_bridge.motion.observed_motion import ObservedMotion
-from drone_bridge.ros.commands import command_topics
+from drone_bridge.ros.commands import command_topics, other_nodes
 from drone_bridge.ros.hold import hold
 from drone_bridge.ros.hold.hold import REFUSED, Hold
 from drone_bridge.ros.node import limit_reports as limits
 from drone_bridge.ros.node.protocol_node import REFUSED_COMMANDS
+from drone_bridge.ros.streams import ignore
 from drone_bridge.ros.time import time_from_seconds
 
 #: Offset of the machine's clock to the steady one.
@@ -34,6 +35,7 @@ class CommandedNode(PlainNode):
         self.latched, self.report.warn = [], self._warn
         self.each, self.take, self.types, self.wakes, self.on_their_way = [], {}, {}, 0, []
         self.vehicles = []  # others that follow its commands
+        self.listened = {}  # messages with their infos, that only listeners take
         self.waiting, self.posted, self.executor_wakes, self.intake = {}, [], 0, None
         self.hold = Hold(self, is_server=False, report=self.report, check_age=self.check_age, cleanup=self.cleanup)
 
@@ -42,7 +44,7 @@ class CommandedNode(PlainNode):
 
     def follow(self, commands):
         """Let an arbiter decide on the commands of these topics."""
-        self.arbiter = commands.arbiter
+        self.arbiter, self.others = commands.arbiter, commands._others
 
     # Methods that CommandTopics and Hold need.
 
@@ -84,6 +86,9 @@ class CommandedNode(PlainNode):
         self.take[topic] = callback
 
     def create_subscription(self, kind, topic, callback, qos, **_):
+        if callback is ignore:
+            waiting = self.listened.setdefault(topic, [])
+            return WaitingMessages(kind, qos, waiting)
         if self.types.setdefault(topic, kind) is not kind:
             raise InvalidHandle("DDS allows one type of a topic")
         self.take[topic] = callback
@@ -158,6 +163,6 @@ def commanded_nodes(monkeypatch, home):
     """
     monkeypatch.setenv("ROS_HOME", str(home))
     clock = SimpleNamespace(now_s=100.0)
-    for module in (command_topics, hold, limits):
+    for module in (command_topics, hold, limits, other_nodes):
         monkeypatch.setattr(module, "elapsed_s", lambda: clock.now_s)
     return partial(CommandedNode, clock)

@@ -5,7 +5,7 @@ import os
 
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
-from geometry_msgs.msg import TransformStamped
+from geometry_msgs.msg import TransformStamped, Twist, TwistStamped
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState, GetState
 from nav_msgs.msg import Odometry
@@ -176,6 +176,20 @@ def test_a_filter_that_publishes_a_bridge_s_transform_is_named_until_it_ends(ros
     wait_until(lambda: is_named("base_link", 1.1), "the filter")
     assert f"by another: /{ros.node.get_name()}: set publish_tf:=false" in node.report.status("link", "").message
     wait_until(lambda: not is_named("laser", 1.1), "its end")
+
+
+def test_of_another_vehicle_on_its_commands_only_that_is_named(ros, free_port):
+    node = ros.run(RobotBridge, port=free_port)
+    ros.publisher(Odometry, "odom")
+    ros.subscribe(Twist, "cmd_vel")
+    ros.subscribe(TwistStamped, f"{ros.node.get_name()}/helm")
+
+    def conditions():
+        node._report()
+        return node.report.conditions
+
+    wait_until(lambda: "shared" in conditions() and node.count_publishers("odom") == 2, "the other one")
+    assert "second_odometry" not in conditions()
 
 
 @pytest.mark.parametrize("publishes_odometry", [True, False])

@@ -137,10 +137,20 @@ class Graph(PlainNode):
 
     def __init__(self):
         super().__init__()
-        self.sent, self.timers, self.types = [], [], {}
+        self.sent, self.topics, self.timers, self.types, self.helms = [], [], [], {}, []
 
     def create_publisher(self, kind, topic, qos, **_):
-        return SimpleNamespace(msg_type=kind, topic_name=f"/{topic}", publish=self.sent.append)
+        def publish(message):
+            self.sent.append(message)
+            self.topics.append(topic)
+
+        return SimpleNamespace(msg_type=kind, topic_name=f"/{topic}", publish=publish)
+
+    def get_subscriptions_info_by_topic(self, topic):
+        return [each for each in self.subscribers if getattr(each, "topic", None) in (None, topic)]
+
+    def count_subscribers(self, topic):
+        return self.helms.count(topic)
 
     def make_publisher(self, kind, topic, qos):
         assert self.types.get(f"/{topic}", kind) is kind  # DDS allows one type of a topic
@@ -213,6 +223,30 @@ def test_a_publisher_reports_subscribers_of_two_types_once(publishing):
     (line,) = node.logged
     assert " has type geometry_msgs/msg/Twist here;" in line
     assert "/a/other (geometry_msgs/msg/TwistStamped)" in line
+
+
+GOAL = "/cmd_vel_goal"
+
+
+@pytest.mark.parametrize(
+    ("followed", "topic"),
+    [
+        ([], GOAL),
+        ([("bridge", GOAL), ("bridge", "/cmd_vel")], GOAL),
+        ([("rover", "/cmd_vel")], "cmd_vel"),
+        ([("server", GOAL), ("rover", "/cmd_vel")], "cmd_vel"),
+    ],
+)
+def test_a_controller_commands_other_vehicles_than_bridges_on_cmd_vel(monkeypatch, followed, topic):
+    node = Graph()
+    monkeypatch.setattr(commands, "steady_timer", Graph.make_timer)
+    controller = VelocityCommands(node)
+    node.subscribers = [endpoint(name, Twist, at) for name, at in followed]
+    node.helms = ["/a/bridge/helm"]
+    node.timers[0]()
+    for lands in (False, True):
+        controller.publish(lands=lands)
+    assert node.topics == [topic, "/cmd_vel_landing" if topic == GOAL else topic]
 
 
 @pytest.mark.parametrize("own", [True, False])

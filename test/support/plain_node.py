@@ -66,6 +66,7 @@ class PlainNode:
         self.conditions, self.logs = {}, {}  # of obstacles by their keys: reasons, and whether they log themselves
         self.report = SimpleNamespace(
             counts=Counter(),
+            facts={},
             record_duration=self._do_nothing,
             count_and_warn=self._count_and_warn,
             count_and_warn_ongoing=self._count_and_warn,

@@ -18,4 +18,5 @@ class WaitingMessages:
         pass
 
     def take_message(self, msg_type, raw):
-        return (self._messages.pop(0), {}) if self._messages else None
+        message = self._messages.pop(0) if self._messages else None
+        return message if message is None or isinstance(message, tuple) else (message, {})  # perhaps with its info

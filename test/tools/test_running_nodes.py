@@ -48,6 +48,11 @@ def test_log_diagnostics_and_doctor_name_an_obstacle_with_its_remedy(report, log
     assert judged(report) == ("connected", "ok running        /robot_bridge (robot), connected")
 
 
+def test_doctor_names_the_commander(report):
+    report.facts["commander"] = "/joy on /cmd_vel"
+    assert judged(report)[1].endswith("/robot_bridge (robot), connected, commanded by /joy on /cmd_vel")
+
+
 def test_diagnostics_and_doctor_say_why_a_problem_is_counted(report):
     report.count_and_warn(REFUSED, "A command on cmd_vel was refused: its stamp is 3 s old.")
     for text in judged(report):

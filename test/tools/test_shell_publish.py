@@ -62,13 +62,15 @@ def test_a_topic_without_subscribers_is_reported_after_the_time_of_discovery(mon
 
 
 def test_a_subscriber_is_named_with_its_link_and_its_hold():
-    takers = {}
+    takers, publishers = {}, []
     subscriber = SimpleNamespace(node_namespace="/d1", node_name="robot_bridge", topic_type="geometry_msgs/msg/Twist")
     node = SimpleNamespace(
         get_subscriptions_info_by_topic=lambda topic: [subscriber],
         count_subscribers=lambda topic: 1,
         create_subscription=lambda kind, topic, take, qos: takers.update({topic: take}),
         resolve_topic_name=lambda name: f"/{name}",
+        get_fully_qualified_name=lambda: "/driver",
+        get_publishers_info_by_topic=lambda topic: publishers,
     )
     refusals = CommandRefusals(node, Twist, "cmd_vel")
 
@@ -85,6 +87,11 @@ def test_a_subscriber_is_named_with_its_link_and_its_hold():
     assert report(reason, "") == [f"/d1/robot_bridge: It has no link: {reason}."]
     assert report(reason, "") == []
     assert report("connected", "0.1") == ["/d1/robot_bridge: It follows commands."]
+    for name, followed in (("driver", "commands"), ("joy", "commands on /cmd_vel by /driver or /joy")):
+        publishers.append(SimpleNamespace(node_namespace="/", node_name=name))
+        takers["/d1/robot_bridge/hold_status"](HoldStatus(commander="/cmd_vel"))
+        refusals.changes()
+        assert refusals._said["/d1/robot_bridge"] == f"It follows {followed}."
     takers["/d1/robot_bridge/hold_status"](HoldStatus(held=True, reason="Anne pressed STOP"))
     (held,) = refusals.changes()
     assert "Anne pressed STOP" in held

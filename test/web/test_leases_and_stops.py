@@ -314,6 +314,22 @@ def test_release_by_other_means_ends_the_wish_and_releases_nothing(reporting):
         reporting.steer(x=1)
 
 
+def test_a_second_bridge_that_waits_for_a_person_stops_no_stick_of_the_first(pages):
+    pages.see(replace(REPORTING, reporters=(NODE, "/other")))
+    pages.report()
+    pages.take()
+    for is_held in (True, False):
+        pages.report(held=not is_held)
+        pages.stops.set_status("/other", HoldStatus(run="2", held=True), pages.now_s)
+        assert (pages.held is None) is is_held
+    pages.report()
+    pages.steer()
+    pages.tick(2.0)
+    pages.take()
+    pages.steer(x=1)
+    assert FORWARD in pages.done
+
+
 def test_a_wish_outlives_a_restarted_bridge_that_says_that_it_is_not_held(reporting):
     reporting.stop(TOPIC)
     reporting.report(run="1", wish=reporting.wishes[-1], held=True)

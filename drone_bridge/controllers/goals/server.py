@@ -26,8 +26,9 @@ from drone_bridge.controllers.messages import ErrorLog, read_odometry
 from drone_bridge.controllers.vehicle_pose import VehiclePose
 from drone_bridge.motion.quaternions import Quaternion
 from drone_bridge.msg import HoldStatus
-from drone_bridge.ros.commands.cmd_vel_type import goal_topics
+from drone_bridge.ros.commands.cmd_vel_type import goal_topics, names_of
 from drone_bridge.ros.distributions import count_clients
+from drone_bridge.ros.hold.hold_services import commands_of
 from drone_bridge.ros.node.limit_reports import FENCE
 from drone_bridge.ros.node.log_limiter import LogLimiter
 from drone_bridge.ros.node.pose_restarts import ODOM_RESTARTS
@@ -64,7 +65,9 @@ class GoalServer:
         """
         self._node = node
         #: Decides what to do. Its `state` and `is_idle` are for the owner.
-        self.session = GoalSession(parameters, self._service, FrameTree(node).seen_from, flies=flies)
+        self.session = GoalSession(
+            parameters, self._service, FrameTree(node).seen_from, flies=flies, rivals=self._rivals
+        )
         self._odometry, self._use_odometry, self._on_goal = TopicStream(node, Odometry, "odom"), on_odometry, on_goal
         self._errors, self._outcomes = ErrorLog(node), LogLimiter()
         self._statuses = dict[str, HoldStatus]()  # newest, by topic
@@ -141,14 +144,19 @@ class GoalServer:
         before, self._statuses[topic] = self._statuses.get(topic, HoldStatus()), status
         if (status.helm, status.commander) == (before.helm, before.commander):
             return
-        vehicle = self.session.vehicle
-        vehicle.is_steered = any(each.helm for each in self._statuses.values())
-        others = {each.commander for each in self._statuses.values()} - {"", *goal_topics(self._node)}
-        vehicle.overruled_by = " and ".join(map(self._commands_on, sorted(others)))
+        vehicle, statuses = self.session.vehicle, self._statuses.values()
+        vehicle.is_steered = any(each.helm for each in statuses)
+        others = {
+            commands_of(self._node, each) for each in statuses if each.commander not in ("", *goal_topics(self._node))
+        }
+        vehicle.overruled_by = " and ".join(sorted(others))
 
-    def _commands_on(self, topic: str) -> str:
-        found = self._node.get_publishers_info_by_topic(topic)
-        return f"commands on {topic} by {' or '.join(sorted({each.node_name for each in found})) or 'a node'}"
+    def _rivals(self) -> str:
+        """Return the other publishers of commands, as the beginning of a sentence; empty without any."""
+        own = self._node.get_fully_qualified_name()
+        topics = self._node.resolve_topic_name("cmd_vel"), *goal_topics(self._node)
+        found = {name for each in topics for name in names_of(self._node.get_publishers_info_by_topic(each))} - {own}
+        return f"commands of {' or '.join(sorted(found))}, " if found else ""
 
     def _listen_for_bridges(self) -> None:
         """Subscribe to the reports of bridges that have appeared, except vehicles without our entrance."""

@@ -164,6 +164,7 @@ class GoalSession:
         seen_from: Callable[[str, str], Placed | None],
         *,
         flies: bool,
+        rivals: Callable[[], str] = str,
     ) -> None:
         """Begin without a goal.
 
@@ -172,11 +173,13 @@ class GoalSession:
             service: returns a caller of the vehicle's service takeoff or land, or None if it offers none.
             seen_from: returns the pose of a frame in another one, given first, or None while it is unknown.
             flies: whether the vehicle is a drone, not a rover.
+            rivals: returns the other publishers of commands, as the beginning of a sentence; empty without any.
         """
+        self._rivals = rivals
         self._parameters, self._service, self._seen_from, self._flies = parameters, service, seen_from, flies
         #: Reports of the vehicle, set by the owner.
         self.vehicle = VehicleWatch(parameters, service)
-        self._progress = ProgressWatch(parameters)
+        self._progress = ProgressWatch(parameters, rivals)
         self._pending: Goal | None = None
         self._current: Goal | None = None
         self._stop_until_s = -math.inf
@@ -239,7 +242,7 @@ class GoalSession:
             goal.guide = before.guide if goal.request == before.request else goal.guide
             self._replace(before, goal)
         self._current, self._pending, goal.stage, self.lands = goal, None, GoalStage.FOLLOWED, goal.lands
-        self._progress, self.vehicle.restarted = ProgressWatch(self._parameters), False
+        self._progress, self.vehicle.restarted = ProgressWatch(self._parameters, self._rivals), False
         self.state = (goal.request.name, "begins")
 
     def _replace(self, before: Goal | None, goal: Goal) -> None:

@@ -24,7 +24,7 @@ class VehicleWatch:
         self.ground = Ground()
         self.fence: GoalFence | None = None
         self.is_held = False
-        #: Whether a person is at the helm, and the program that commands the vehicle, on another topic than goals.
+        #: Whether a person is at the helm, and the commands of a program that the vehicle follows; empty without any.
         self.is_steered, self.overruled_by = False, ""
         #: Whether the variance of its place was known, and is not any more.
         self.is_doubted = False
@@ -63,8 +63,9 @@ class VehicleWatch:
 class ProgressWatch:
     """Watch of the progress of one goal."""
 
-    def __init__(self, parameters: GoalParameters) -> None:
-        self._parameters = parameters
+    def __init__(self, parameters: GoalParameters, rivals: Callable[[], str]) -> None:
+        """Begin. `rivals` is that of GoalSession."""
+        self._parameters, self._rivals = parameters, rivals
         # At the last progress: m to go, time, and what was waited for.
         self._nearest, self._nearer_s, self._waits_for = math.inf, -math.inf, ""
 
@@ -79,7 +80,7 @@ class ProgressWatch:
         limit_s = self._parameters.answer_time if step.waiting_for else self._parameters.stuck_time
         if now_s - self._nearer_s > limit_s:
             away = f", {step.distance:.1f} m from the goal" if math.isfinite(step.distance) else ""
-            cause = "a fence or another limit of the vehicle's bridge may be in the way."
+            cause = f"{self._rivals()}a fence or another limit of the vehicle's bridge may be in the way."
             if step.waiting_for:
                 cause = f"it waits for {step.waiting_for}; see the diagnostics of its bridge."
             raise GoalFailedError(GoalError.NO_PROGRESS, f"No progress for {limit_s:g} s{away}: {cause}")

@@ -24,6 +24,18 @@ OBSERVERS = frozenset({"recorder", "rosbag2_recorder", "web_bridge", "foxglove_b
 UNKNOWN_NODE = "_NODE_NAME_UNKNOWN_"
 
 
+def names_of(endpoints: Iterable[Any]) -> list[str]:
+    """Return the full names of the nodes of endpoints, as far as they are known."""
+    known = (each for each in endpoints if each.node_name != UNKNOWN_NODE)
+    return sorted({f"{each.node_namespace.rstrip('/')}/{each.node_name}" for each in known})
+
+
+def bridges(node: Node, topic: str) -> list[str]:
+    """Return the full names of the bridges that follow a topic. A server may listen to it, but has no helm."""
+    names = names_of(node.get_subscriptions_info_by_topic(topic))
+    return [each for each in names if node.count_subscribers(f"{each}/helm")]
+
+
 def goal_topics(node: Node) -> tuple[str, str]:
     """Return the full names of the topics for our controllers, goals and landings, beside cmd_vel, perhaps remapped."""
     topic = node.resolve_topic_name("cmd_vel")

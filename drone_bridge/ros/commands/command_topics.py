@@ -23,10 +23,12 @@ from drone_bridge.ros.commands.cmd_vel_type import (
     followed_type,
     goal_topics,
     independent,
+    names_of,
 )
 from drone_bridge.ros.commands.command_ages import CommandAges
 from drone_bridge.ros.commands.command_streams import PERIOD_S, CommandStreams
 from drone_bridge.ros.commands.command_topic import CommandTopic, RawT, Refusal, has_only_zeros, non_finite_field
+from drone_bridge.ros.commands.other_nodes import OtherNodes
 from drone_bridge.ros.commands.velocity_messages import velocity_frames
 from drone_bridge.ros.node.limit_reports import LimitReports, read_limits
 from drone_bridge.ros.node.log_limiter import CONDITION_ENDS_AFTER_S
@@ -35,12 +37,11 @@ from drone_bridge.ros.node.stall_watch import StaleStreamFilter
 from drone_bridge.ros.qos import stream
 from drone_bridge.ros.time import stamp_numbers
 from drone_bridge.ros.type_names import endpoints_by_type, name_of_type
-from drone_bridge.session.alternation import Alternation
 from drone_bridge.session.arbiter import Arbiter, Arrival, Entrance
 from drone_bridge.session.obstacles import Obstacle
 
-#: Time in which a bridge that starts finds others that follow the same commands, s.
-FINDS_OTHERS_S = 5.0
+#: Period in which it is reported whose commands are followed, s: a goal says within a second for whom it waits.
+COMMANDER_PERIOD_S = 0.5
 #: Smaller components of a command are rounding errors of a controller, m/s or rad/s.
 ROUNDING = 1e-6
 #: Time for which a command is reported that is not followed, s.
@@ -113,15 +114,13 @@ class CommandTopics(Generic[RawT]):
         self._warned_axes: set[str] = set()
         self._reduced_axes: set[str] = set()
         node.hold.when_set(self._forget)
-        self._alternation = Alternation()
         self._topics: dict[str, CommandTopic[RawT]] = {}  # without the helm
         # Newest overruled topic, and the time of its command, s.
         self._overruled: tuple[CommandTopic[RawT] | None, float] = None, -math.inf
         self._lacking = "", -math.inf  # so of a command on unsupported axes only
-        self._began_s, self._looked_s = elapsed_s(), -math.inf  # the latter for vehicles that share its commands
-        self._shares = False  # whether another vehicle was seen that follows these topics
-        node.each_second(self._report_shared)
-        node.each_second(self._report_commanders)
+        self._others, self._was_commanded = OtherNodes(node, self._topics), False
+        node.each_second(self._others.look_for_vehicles)
+        node.make_ticker("commander", COMMANDER_PERIOD_S, self._report_commander)
         node.each_second(self._report_gaps)
         node.each_second(self._report_ignored)
         node.each_second(self._report_reduction)
@@ -175,9 +174,10 @@ class CommandTopics(Generic[RawT]):
 
     def _follow_publishers(self) -> None:
         """Report publishers of another type, and have cmd_vel follow theirs. Wakes the executor only for that."""
-        ignored = []
+        ignored, commanders = [], None
         for topic in tuple(self._topics.values()):
             found, wanted = self._publishers(topic)
+            commanders = commanders or self._others.look_for_programs(topic, found)
             if wanted is not topic.message_type:
                 self._type_change.trigger()
             others = endpoints_by_type(
@@ -186,6 +186,7 @@ class CommandTopics(Generic[RawT]):
             if others:
                 ignored.append({"topic": topic.full_name, "followed": name_of_type(wanted), "ignored": others})
         self._node.report.update_obstacle(Obstacle.OTHER_TYPE, ignored[0] if ignored else None)
+        self._node.report.update_obstacle(Obstacle.COMMANDERS, commanders)
 
     def _publishers(self, topic: CommandTopic[RawT]) -> tuple[list[Any], type[Any]]:
         """Return the publishers of a topic but for our servers, and the type to follow."""
@@ -218,7 +219,6 @@ class CommandTopics(Generic[RawT]):
         is_zero = command == STILL if isinstance(command, BodyVelocity) else has_only_zeros(message)
         if not self._is_admitted(topic, now_s, is_zero=is_zero):
             return False
-        self._alternation.received(is_zero, now_s)
         topic.gaps.received(is_zero, now_s)
         self._put(topic, self._supported(command), message, now_s)
         return True
@@ -233,6 +233,8 @@ class CommandTopics(Generic[RawT]):
             self._refuse(helm, message, str(error))
             self._node.hold.take_helm(helm.name, str(error))
             return
+        if not self._was_commanded:
+            self._look_at_first()
         if not self._node.hold.take_helm(helm.name):
             return
         self._node.report.counts[COMMANDS] += 1
@@ -277,8 +279,8 @@ class CommandTopics(Generic[RawT]):
         One of zero is refused silently: an idle program ignores nobody.
         """
         counts, hold = self._node.report.counts, self._node.hold
-        if self._looked_s == -math.inf:  # the first command, in the executor
-            self._report_shared()
+        if not self._was_commanded:
+            self._look_at_first()
         if not hold.state.is_free:
             if not is_zero:
                 self._report(partial(hold.admits, topic.name))
@@ -289,6 +291,11 @@ class CommandTopics(Generic[RawT]):
             return False
         counts[COMMANDS] += 1
         return True
+
+    def _look_at_first(self) -> None:
+        """Look for other vehicles before the first command is followed, in the executor."""
+        self._was_commanded = True
+        self._others.look_for_vehicles()
 
     def _supported(self, velocity: BodyVelocity | RawT) -> BodyVelocity | RawT:
         """Return the velocity on supported axes. Counts and warns of commands on the others."""
@@ -313,35 +320,17 @@ class CommandTopics(Generic[RawT]):
             self._lacking = _text(asked), elapsed_s()
         return supported
 
-    def _report_shared(self) -> None:
-        """Report other vehicles that follow the same commands, and wait for a person if they were there before."""
-        self._looked_s, node = elapsed_s(), self._node
-        own, facts = node.get_fully_qualified_name(), None
-        for topic in tuple(self._topics.values()):
-            found = node.get_subscriptions_info_by_topic(topic.full_name)
-            names = {f"{each.node_namespace.rstrip('/')}/{each.node_name}" for each in found} - {own}
-            if others := sorted(each for each in names if node.count_subscribers(f"{each}/helm")):
-                facts = facts or {"vehicles": " and ".join([own, *others]), "topic": topic.full_name}
-        node.report.update_obstacle(Obstacle.SHARED, facts)
-        if facts and not self._shares and self._looked_s - self._began_s < FINDS_OTHERS_S:
-            node.hold.hold(Obstacle.SHARED.sentence(**facts).rstrip("."))
-        self._shares |= facts is not None
-
-    def _report_commanders(self) -> None:
-        """Report programs that stop each other's motion. On Jazzy, a message does not name its publisher."""
-        nodes: dict[str, str] = {}
-        for topic in tuple(self._topics.values()) if self._alternation.lasts(elapsed_s()) else ():
-            found = self._node.get_publishers_info_by_topic(topic.full_name)
-            names = [f"{each.node_namespace.rstrip('/')}/{each.node_name}" for each in found]
-            nodes |= {each: f"{each} on {topic.full_name}" for each in names if each.rpartition("/")[2] != UNKNOWN_NODE}
-        facts = {"number": len(nodes), "nodes": " and ".join(map(nodes.__getitem__, sorted(nodes)))}
-        self._node.report.update_obstacle(Obstacle.COMMANDERS, facts if len(nodes) > 1 else None)
-
     def _followed(self, now_s: float) -> CommandTopic[RawT] | None:
         """Return the topic whose command is the newest, and fresh."""
         newest, limit_s = self.arbiter.newest, self._node.parameters["command_timeout"]
         found = (each for each in tuple(self._topics.values()) if newest and each.newest is newest)
         return next(found, None) if newest and now_s - newest.arrived_s < limit_s else None
+
+    def _report_commander(self) -> None:
+        """Report whose commands are followed."""
+        topic = self._followed(elapsed_s())
+        found = self._node.get_publishers_info_by_topic(topic.full_name) if topic else ()
+        self._node.hold.follow(topic.full_name if topic else "", " or ".join(names_of(found)))
 
     def _report_gaps(self) -> None:
         """Report commands that come so seldom that the vehicle stops after each of them."""
@@ -358,11 +347,10 @@ class CommandTopics(Generic[RawT]):
         now_s, newest, limits = elapsed_s(), self.arbiter.newest, self.arbiter.limits
         facts = dict[Obstacle, dict[str, object]]()
         followed = self._followed(now_s)
-        self._node.hold.follow(followed.full_name if followed else "")
         lower, at_s = self._overruled
         if lower and followed and now_s - at_s < RECENT_S and lower.entrance < followed.entrance:
-            found = self._node.get_publishers_info_by_topic(followed.full_name)
-            by = " or ".join(sorted({each.node_name for each in found})) or "a node that has gone"
+            found = names_of(self._node.get_publishers_info_by_topic(followed.full_name))
+            by = " or ".join(found) or "a node that has gone"
             facts[Obstacle.OVERRULED] = {"topic": lower.full_name, "other": f"{followed.full_name}, by {by}"}
         if now_s - self._lacking[1] < RECENT_S:
             axes = {"reason": f"this vehicle supports only {self._follows}", "advice": "command it on these axes"}

@@ -31,7 +31,7 @@ from drone_bridge.net.clock import elapsed_s
 from drone_bridge.ros.hold.file_writer import FileWriter
 from drone_bridge.ros.hold.hold_file import HoldFile
 from drone_bridge.ros.hold.wish_file import EVERY_NODE, EVERY_VEHICLE, WishFiles
-from drone_bridge.ros.node.link_report import LinkReport
+from drone_bridge.ros.node.link_report import COMMANDER, LinkReport
 from drone_bridge.ros.publishers import NO_EVENTS, PUBLISHER_ERRORS
 from drone_bridge.ros.qos import latched
 from drone_bridge.ros.time import time_from_nanoseconds
@@ -205,9 +205,10 @@ class Hold:
             if self.state.hold(reason):
                 self._held()
 
-    def follow(self, topic: str) -> None:
-        """Publish the full name of the topic whose commands are followed; empty for none."""
+    def follow(self, topic: str, nodes: str) -> None:
+        """Publish the topic whose commands are followed, and report it with its publishers; empty for none."""
         with self._lock:
+            self._report.facts[COMMANDER] = f"{nodes} on {topic}" if topic else ""
             if topic != self._status.commander:
                 self._status.commander = topic
                 self._publish()

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """HoldServices: discovers and calls the services that hold and release vehicles, and follows their reports."""
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -9,6 +10,7 @@ from std_srvs.srv import SetBool
 
 from drone_bridge.msg import HoldStatus
 from drone_bridge.net.clock import elapsed_s
+from drone_bridge.ros.commands.cmd_vel_type import names_of
 from drone_bridge.ros.node.link_report import LINK_STATUS, PEER_SILENT
 from drone_bridge.ros.qos import latched
 from drone_bridge.ros.type_names import name_of_type
@@ -38,6 +40,12 @@ def refusal_of(status: HoldStatus) -> str:
     return Obstacle.HELM.sentence() if status.helm else ""
 
 
+def commands_of(node: Any, status: HoldStatus) -> str:
+    """Return whose commands a vehicle follows, as a clause; empty if none."""
+    names = names_of(node.get_publishers_info_by_topic(status.commander)) if status.commander else []
+    return f"commands on {status.commander} by {' or '.join(names) or 'a node'}" if status.commander else ""
+
+
 class HoldServices:
     """Clients of the wanted services. The caller polls `find` and `call`."""
 
@@ -45,6 +53,7 @@ class HoldServices:
         """`is_wanted` returns whether to call a service, by its full name."""
         self._node, self._is_wanted = node, is_wanted
         self._clients: dict[str, Any] = {}
+        self._reports: dict[str, HoldStatus | None] = {}
 
     @property
     def found(self) -> tuple[str, ...]:
@@ -62,6 +71,14 @@ class HoldServices:
             if name not in self._clients and self._is_wanted(name):
                 self._clients[name] = self._node.create_client(SetBool, name)
         return bool(self._clients) and all(client.service_is_ready() for client in self._clients.values())
+
+    def reports(self) -> list[HoldStatus | None]:
+        """Return the newest report of each discovered node, None before the first one, and follow it from now on."""
+        for name in self._clients.keys() - self._reports.keys():
+            self._reports[name] = None
+            take = functools.partial(self._reports.__setitem__, name)
+            self._node.create_subscription(HoldStatus, f"{node_of(name)}/hold_status", take, latched())
+        return [*self._reports.values()]
 
     def call(self, is_held: bool, calls: dict[str, Any]) -> bool:
         """Call, without waiting, each ready service that has no call yet. Return whether there was any.
@@ -111,10 +128,15 @@ class CommandRefusals:
             elif (status := self._status(name)) is None or name not in self._links:
                 continue
             else:
-                refusal = self._links[name] or refusal_of(status) or "It follows commands."
+                refusal = self._links[name] or refusal_of(status) or self._followed(status)
             if refusal != self._said.get(name):
                 sentences.append(self._say(name, f"{name}: {refusal}", refusal))
         return sentences
+
+    def _followed(self, status: HoldStatus) -> str:
+        commands, own = commands_of(self._node, status), self._node.get_fully_qualified_name()
+        is_own = not commands or commands.endswith(f" by {own}")
+        return "It follows commands." if is_own else f"It follows {commands}."
 
     def _subscribers(self) -> list[tuple[str, str]]:
         infos = self._node.get_subscriptions_info_by_topic(self._topic)

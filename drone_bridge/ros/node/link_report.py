@@ -33,6 +33,8 @@ from drone_bridge.wire.counters import Counter, FaultCounter, ProblemCounter, Ra
 LINK_STATUS = ": link"
 #: Key of a status for the silence of the connected peer, s.
 PEER_SILENT = "peer_silent_s"
+#: Key of a bridge's status for the nodes whose commands its vehicle follows, with their topic.
+COMMANDER = "commander"
 #: Programs of one system are started in any order: during this time a missing one is not a warning. The third line
 #: about an ongoing condition is.
 START_S = 3 * FIRST_INTERVAL_S

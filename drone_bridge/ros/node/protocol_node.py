@@ -569,10 +569,6 @@ class ProtocolNode(ConfiguredNode):
         name, number = self.get_fully_qualified_name(), self._duplicates.count(elapsed_s())
         several = {"number": number, "name": name} if number > 1 else None
         self.report.update_obstacle(Obstacle.NODE_NAME, several)
-        odometry = clock_conflict(self, self.resolve_topic_name("odom"))
-        is_ours = self.is_server or (odometry and name in str(odometry["nodes"]).split(" and "))
-        self.report.update_obstacle(Obstacle.SECOND_ODOMETRY, odometry if is_ours else None)
-        self.report.update_obstacle(Obstacle.SECOND_TRANSFORM, self._transforms and self._transforms.facts)
         self.report.update_obstacle(Obstacle.INCOMPATIBLE, self._topic_faults.facts())
         waiting = NAMES.waiting(self._domain, name)
         self.report.update_obstacle(Obstacle.WAITING, {"process": waiting, "name": name} if waiting else None)
@@ -589,6 +585,12 @@ class ProtocolNode(ConfiguredNode):
         self.hold.report()
         for call in tuple(self._each_second):
             call()
+        odometry = clock_conflict(self, self.resolve_topic_name("odom"))
+        is_ours = self.is_server or (odometry and name in str(odometry["nodes"]).split(" and "))
+        is_explained = Obstacle.SHARED.key in self.report.conditions
+        self.report.update_obstacle(Obstacle.SECOND_ODOMETRY, odometry if is_ours and not is_explained else None)
+        transforms = self._transforms and self._transforms.facts
+        self.report.update_obstacle(Obstacle.SECOND_TRANSFORM, None if is_explained else transforms)
         self._fault_watch.look()
         self._publish_status()
 

@@ -252,7 +252,8 @@ def judge(found: "Sequence[RunningNode]") -> Iterator[Finding]:
         elif level := node.status.level[0]:
             yield Finding("running", named, f"{node.status.message}", is_fatal=level > 1)
         else:
-            yield Finding("running", f"{named}, {node.status.message}")
+            by = f", commanded by {node.commander}" if node.commander else ""
+            yield Finding("running", f"{named}, {node.status.message}{by}")
 
 
 def vehicles() -> Iterator[Finding]:

@@ -9,7 +9,7 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from rclpy.node import Node
 
 from drone_bridge.kind import kinds
-from drone_bridge.ros.node.link_report import LINK_STATUS
+from drone_bridge.ros.node.link_report import COMMANDER, LINK_STATUS
 from drone_bridge.tools.shared.discovery import DISCOVERY_S, QUIET_S
 from drone_bridge.tools.shell.node import spin_until
 
@@ -25,6 +25,11 @@ class RunningNode:
     title: str
     """Name of the vehicle for its owner, such as "tracked robot"."""
     status: DiagnosticStatus | None
+
+    @property
+    def commander(self) -> str:
+        """Nodes whose commands its vehicle follows, with their topic; empty if none."""
+        return next((each.value for each in self.status.values if each.key == COMMANDER), "") if self.status else ""
 
 
 def inspect_nodes() -> list[RunningNode]:

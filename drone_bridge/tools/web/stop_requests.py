@@ -99,7 +99,9 @@ class StopRequests:
         self._file()
         for topic, vehicle in self.vehicles.items():
             if node in vehicle.reporters:
-                held = [each for each in self._statuses_of(topic).values() if each.held]
+                held = [*self._statuses_of(topic).values()]
+                if not all(each.held for each in held):  # of two bridges on one topic, one may wait for a person
+                    held = []
                 since_s = min((each.since.sec + each.since.nanosec / 1e9 for each in held), default=None)
                 self._note_held(topic, since_s, is_kept=any(each.is_inherited for each in held))
 
