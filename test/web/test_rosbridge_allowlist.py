@@ -45,9 +45,11 @@ def nodes():
     for kind in kinds().values():
         for each in filter(None, (kind.bridge, kind.server)):
             yield partial(each.make, parameter_overrides=[manual]), lambda node: node.trigger_configure()
-    controllers = [(DroneController, name) for name in BEHAVIOURS] + [(RoverController, "goals")]
-    for controller, name in controllers:
-        yield partial(controller, parameter_overrides=[Parameter("behaviour", value=name)]), controller.start
+    controllers = [(DroneController, "behaviour", each) for each in BEHAVIOURS] + [
+        (RoverController, "pattern", "linear")
+    ]
+    for controller, parameter, value in controllers:
+        yield partial(controller, parameter_overrides=[Parameter(parameter, value=value)]), controller.start
     yield from ((PadFinder, PadFinder.start), (WebBridge, WebBridge.start))
 
 

@@ -5,7 +5,6 @@ import json
 import re
 import signal
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -15,6 +14,8 @@ from ros_session import module_ros, wait_until
 from web_viewer import connect, web_bridge
 from websockets.exceptions import InvalidStatus
 from witnesses import flight, wait_for
+
+pytest.importorskip("roslibpy", reason="rosdep has no key for it")
 
 CLIENTS = Path(__file__).parent / "clients"
 SPEED = 0.3
@@ -50,7 +51,6 @@ def stands(file):
     return {row["x"] for row in rows if row["time"] > last["time"] - 1.0} == {last["x"]}
 
 
-@pytest.mark.skipif(not find_spec("roslibpy"), reason="roslibpy is not installed")
 def test_a_program_drives_until_it_is_killed(way, web, ros):
     begin = flight(way)[-1]["x"]
     with Process(sys.executable, CLIENTS / "drive.py", port_of(web)) as program:
@@ -64,7 +64,6 @@ def test_a_program_drives_until_it_is_killed(way, web, ros):
     wait_until(lambda: not ros.node.get_publishers_info_by_topic("/cmd_vel"), "the end of its publisher")
 
 
-@pytest.mark.skipif(not find_spec("roslibpy"), reason="roslibpy is not installed")
 def test_a_program_holds_and_only_a_person_resumes(way, web, ros):
     begin = flight(way)[-1]
     with Process(sys.executable, CLIENTS / "drive.py", port_of(web), "hold") as program:
@@ -76,6 +75,19 @@ def test_a_program_holds_and_only_a_person_resumes(way, web, ros):
         wait_until(lambda: ros.switch("robot_bridge/hold", False).success, "a resume by a person")
         wait_for(way, lambda row: row["x"] > begin["x"] + 0.1, "a drive")
         program.stop(signal.SIGKILL)
+
+
+@pytest.mark.parametrize("ends", ["program", "server"])
+def test_its_goals_end_with_its_connection(way, ros, ends):
+    begin = flight(way)[-1]["x"]
+    with Process.node("rover_controller") as controller, web_bridge() as web:
+        controller.wait_for_line("Following the odometry")
+        with Process(sys.executable, CLIENTS / "drive.py", port_of(web), "goal") as program:
+            wait_for(way, lambda row: row["x"] > begin + 0.2, "a drive")
+            (program if ends == "program" else web).stop(signal.SIGKILL if ends == "program" else signal.SIGTERM)
+            controller.wait_for_line("go_to: .*ancel")
+            program.stop(signal.SIGKILL)
+        wait_until(lambda: stands(way), "a robot that stands", period_s=0.2)
 
 
 def test_a_value_of_a_wrong_type_never_reaches_the_wire(way, web):
