@@ -139,6 +139,7 @@ def test_last_words_are_ready_whatever_came(called, stray):
 def test_a_forged_datagram_gets_no_commands_without_end():
     talk = Talk()
     talk.hear()
+    talk.stall(10.0)
     talk.run(1.5)
     talk.actions.clear()
     talk.run(60.0)

@@ -132,6 +132,7 @@ class TelemetryControllerSession(Session):
         self._reports = TelemetryReports(pilot, feedback, units, pose)
         self._drone: Any = None  # destination of commands
         self._height: float | None = None  # last reported height of the drone in flight, m; None on the ground
+        self._is_trusted = False  # whether it gets commands while it is silent
         self._newest = HOVER  # last command
         self._final_left = 0  # neutral commands left to send at once
         self._gaps, self._call_at = call_gaps(), math.inf  # until the next calls, and time of the next one
@@ -278,13 +279,6 @@ class TelemetryControllerSession(Session):
         limits, height = self._pilot.arbiter.limits, self._height or 0.0
         return limits.land_at + min(height / LANDING_SPEED + _LANDING_MARGIN_S, LONGEST_LANDING_S)
 
-    @property
-    def _is_trusted(self) -> bool:
-        """Whether a silent drone gets commands."""
-        if self._called:
-            return True
-        return self.received_s is not None and self.received_s - (self.since_s or 0.0) >= PROVEN_S
-
     def _set_due(self, now_s: float) -> None:
         """Set the time of the next call, or of a landing, which hold and helm may delay."""
         self.due_s = self._call_at
@@ -316,6 +310,7 @@ class TelemetryControllerSession(Session):
         actions = self._reports.measured(telemetry, now_s)
         self.received_s = now_s
         self._height = None if telemetry.landed else telemetry.altimeter.altitude
+        self._is_trusted = self._called is not None or now_s - (self.since_s or now_s) >= PROVEN_S
         if self.state == SILENT:
             self.state, self._final_left = CONNECTED, 0
             self.due_s = min(self.due_s, now_s)
