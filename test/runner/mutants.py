@@ -39,7 +39,7 @@ ROBOT_TESTS = [
     f"robot_class/test_{name}.py"
     for name in (
         *("client_rows", "last_words", "lost_reports", "own_motions", "answers", "serial_session", "class_faults"),
-        "robot",
+        *("robot", "robot_that_sends_first"),
     )
 ]
 CLIENT = ["client_requests", "client_sender", "client_session", "greeting", "heard_reports", "obedience"]

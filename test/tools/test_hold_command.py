@@ -63,6 +63,13 @@ def test_all_are_held_as_soon_as_each_is_found_though_one_is_silent(monkeypatch,
     assert "/a/bridge" in output.err
 
 
+def test_all_are_resumed_without_the_time_that_a_hold_takes_to_miss_none(monkeypatch):
+    graph = Graph(monkeypatch, a=0.0, b=0.5, c=2.0)
+    assert hold._set(graph, [], is_held=False) == 0
+    assert sorted(graph.called_s) == ["a", "b"]
+    assert graph.now_s == pytest.approx(hold.RESUME_S, abs=0.2)
+
+
 def test_one_that_is_not_found_fails_and_the_others_are_held(monkeypatch, capsys):
     monkeypatch.setenv("ROS_DOMAIN_ID", "62")
     graph = Graph(monkeypatch, a=0.0)

@@ -93,9 +93,11 @@ def test_requested_topics_that_nobody_publishes_are_named_once():
     logged, topics = [], {"/odom", "/flights/a"}
     recorder = SimpleNamespace(_settings=SimpleNamespace(topics=topics), recorded={"/odom": 0}, _missed_s=9)
     recorder.get_logger = lambda: SimpleNamespace(warning=logged.append)
+    recorder.get_topic_names_and_types = lambda: [(name, []) for name in ("/odom", "/flight/a", "/flights/b")]
+    recorder.count_publishers = lambda name: name != "/flights/b"
     for recorder._reviewed_s in (9, 10, 11):
         Recorder._report_missing(recorder)
-    assert logged == ["No node publishes /flights/a yet."]
+    assert logged == ["No node publishes /flights/a yet, did you mean '/flight/a'?"]
 
 
 def test_everything_published_is_in_the_bag_byte_for_byte(node, tmp_path):

@@ -35,9 +35,10 @@ def test_a_hanging_subscriber_does_not_block_the_publisher(monkeypatch, capsys):
     node = SimpleNamespace(
         create_publisher=lambda kind, name, depth: publisher,
         get_subscriptions_info_by_topic=lambda topic: [],
-        count_subscribers=lambda topic: 0,
+        count_subscribers=lambda topic: topic == "/tell",
         create_subscription=lambda *_: None,
         resolve_topic_name=lambda name: f"/{name.strip('/')}",
+        get_topic_names_and_types=lambda: [("/told", []), ("/tell", []), ("/tolds", [])],
     )
     monkeypatch.setattr(topic, "spin_until", lambda node, condition, timeout_s: condition())
     words = SimpleNamespace(
@@ -45,7 +46,7 @@ def test_a_hanging_subscriber_does_not_block_the_publisher(monkeypatch, capsys):
     )
     assert topic._publish(node, words) == 0
     assert publisher.published == ("once",)
-    assert "No node subscribes to /told" in capsys.readouterr().err
+    assert "No node subscribes to /told, did you mean '/tell'?" in capsys.readouterr().err
     (timeout,) = publisher.timeouts
     assert timeout is not None
 

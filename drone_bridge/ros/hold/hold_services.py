@@ -95,8 +95,25 @@ class HoldServices:
 class CommandRefusals:
     """Reasons why the subscribers of a topic do not follow it: another type, no open link, a hold, or a helm."""
 
-    def __init__(self, node: Any, message_type: type, topic: str, *, discovery_s: float = DISCOVERY_S) -> None:
-        """`discovery_s`: time for which a topic without subscribers is not reported, s."""
+    def __init__(
+        self,
+        node: Any,
+        message_type: type,
+        topic: str,
+        *,
+        discovery_s: float = DISCOVERY_S,
+        similar: Callable[[str], str] = lambda topic: "",
+    ) -> None:
+        """Start to observe.
+
+        Args:
+            node: the one that publishes.
+            message_type: of the topic.
+            topic: its name.
+            discovery_s: time for which a topic without subscribers is not reported, s.
+            similar: returns a question with similar names, or "".
+        """
+        self._similar = similar
         self._node, self._topic, self._type = node, node.resolve_topic_name(topic), name_of_type(message_type)
         self._discovered_at = elapsed_s() + discovery_s
         self._subscriptions: dict[str, Any] = {}
@@ -121,7 +138,8 @@ class CommandRefusals:
         sentences: list[str] = []
         if not self._node.count_subscribers(self._topic):
             is_early = self._said or elapsed_s() < self._discovered_at
-            return sentences if is_early else [self._say("", f"No node subscribes to {self._topic}.")]
+            absence = "" if is_early else f"No node subscribes to {self._topic}{self._similar(self._topic) or '.'}"
+            return [self._say("", absence)] if absence else sentences
         for name, its_type in self._subscribers():
             if its_type != self._type:
                 refusal = f"It subscribes to {self._topic} with type {its_type}, not {self._type}: no messages arrive."

@@ -23,6 +23,8 @@ from drone_bridge.tools.shared.discovery import DISCOVERY_S, QUIET_S
 ANSWER_S = 5.0
 #: Timeout of the discovery of a named vehicle that is to be held, s: its bridge may be starting again.
 RESTART_S = 60.0
+#: Time of the discovery of vehicles to be resumed, if none is named, s. One that is discovered later stays held.
+RESUME_S = 1.0
 _LOOK_S = 0.1
 #: Timeout of the delivery of a wish to a node that has answered, s.
 _WISH_S = 1.0
@@ -76,12 +78,13 @@ def _call(node: Any, services: HoldServices, wanted: Sequence[str], wishes: dict
     where the wish file is not read.
 
     Returns when all named vehicles have responded, or after the timeouts of discovery and of the responses. Without
-    names, discovery takes QUIET_S if there is a vehicle. A named vehicle that is to be held is held once it starts, for
-    RESTART_S at most.
+    names, discovery takes QUIET_S if there is a vehicle, or RESUME_S to resume. A named vehicle that is to be held is
+    held once it starts, for RESTART_S at most.
     """
     is_held, calls = wishes is not None, dict[str, Any]()
     began_s = called_s = time.monotonic()
     longest_s, is_waiting = RESTART_S if wanted and is_held else DISCOVERY_S, False
+    quiet_s = 0.0 if wanted else QUIET_S if is_held else RESUME_S
     while True:
         now_s = time.monotonic()
         if now_s - began_s <= longest_s:
@@ -97,7 +100,7 @@ def _call(node: Any, services: HoldServices, wanted: Sequence[str], wishes: dict
             is_waiting, names = True, " or ".join(_missing(services, wanted))
             later = "It is held if it starts while this command runs."
             print(f"Found no vehicle {names} yet. {_vehicles(services)} {later}", file=sys.stderr)
-        discovery_s = longest_s if is_missing else 0.0 if wanted else QUIET_S
+        discovery_s = longest_s if is_missing else quiet_s
         have_answered = len(calls) == len(services.found) and all(call.done() for call in calls.values())
         is_time_over = now_s > max(began_s + discovery_s, called_s) + ANSWER_S
         if now_s - began_s >= discovery_s and (have_answered or is_time_over):

@@ -24,6 +24,7 @@ def main(argv: Sequence[str]) -> NoReturn:
     parser.add_argument(
         "bag", nargs="?", type=Path, help="the folder to create (~/drone_bridge_bags/bag_<date>_<time>)"
     )
+    parser.add_argument("-o", "--output", type=Path, metavar="BAG", help="the same, as of ros2 bag record")
     parser.add_argument("--topics", nargs="+", metavar="NAME", help="record only these")
     parser.add_argument("--exclude", metavar="REGEX", help="exclude topics whose name matches")
     parser.add_argument("--compress", action="store_true", help="compress the bag (zstd)")
@@ -35,6 +36,7 @@ def main(argv: Sequence[str]) -> NoReturn:
         help="end while the disk has so much free space (the smaller of 1 GB and 5 %% of the disk; 0: unlimited)",
     )
     options = parser.parse_args(argv)
+    options.bag = options.bag or options.output
     if options.bag and options.bag.expanduser().exists():
         sys.exit(f"drone-bridge record: '{options.bag}' exists already; choose another name.")
     parameters = {

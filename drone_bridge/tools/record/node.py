@@ -10,6 +10,7 @@ from typing import Any
 from rclpy.node import Node, TopicEndpointInfo
 from rclpy.qos import QoSProfile
 
+from drone_bridge.programs.options import suggestion
 from drone_bridge.ros.process import log_pipe
 from drone_bridge.ros.service_responses import resend_lost_responses
 from drone_bridge.ros.steady_timer import steady_timer
@@ -131,7 +132,9 @@ class Recorder(Node):
         missing = self._settings.topics - self.recorded.keys()
         if missing and self._reviewed_s > self._missed_s:
             self._missed_s = math.inf
-            self.get_logger().warning(f"No node publishes {', '.join(sorted(missing))} yet.")
+            there = [name for name, _ in self.get_topic_names_and_types() if self.count_publishers(name)]
+            for name in sorted(missing):
+                self.get_logger().warning(f"No node publishes {name} yet{suggestion(name, there) or '.'}")
 
     def _is_wanted(self, name: str) -> bool:
         if self._settings.exclude and self._settings.exclude.search(name):

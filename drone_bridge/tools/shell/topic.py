@@ -11,6 +11,7 @@ from typing import Any
 from rclpy.node import Node, TopicEndpointInfo
 from rclpy.serialization import deserialize_message
 
+from drone_bridge.programs.options import suggestion
 from drone_bridge.ros.distributions import with_info
 from drone_bridge.ros.hold.hold_services import CommandRefusals
 from drone_bridge.ros.publishers import wait_for_delivery
@@ -166,7 +167,11 @@ def _publish(node: Node, words: Any) -> int:
     publisher = node.create_publisher(kind, resolved(node, words.topic), 10)
     most = 1 if words.once else words.times
     wait = {"discovery_s": 0.0} if most else {}  # waits for a subscriber itself
-    refusals = CommandRefusals(node, kind, publisher.topic_name, **wait)
+
+    def similar(topic: str) -> str:
+        return suggestion(topic, [name for name, _ in node.get_topic_names_and_types() if node.count_subscribers(name)])
+
+    refusals = CommandRefusals(node, kind, publisher.topic_name, similar=similar, **wait)
     is_received = spin_until(node, publisher.get_subscription_count, DISCOVERY_S if most else _REPORT_S)
     if most and not is_received:
         raise CommandFailedError(" ".join(refusals.changes()) or f"No node receives {publisher.topic_name}.")
