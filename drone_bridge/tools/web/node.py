@@ -132,9 +132,8 @@ class WebBridge(Node):
         self._goals = Goals(self, lambda topic, state: self._tell(board.set_goal, topic, state, elapsed_s()))
         self._shown = frozenset[str]()
         self._door = Gateway(self._access, get("port"), self._relay, self._pilots)
-        self._rosbridge = RosbridgeServer(self, self._inbox, self._calls)
         if get("rosbridge") and (is_loopback(self._access.host) or self._access.steer):
-            self._door.without_subprotocol = self._rosbridge
+            self._door.without_subprotocol = RosbridgeServer(self, self._inbox, self._calls)
         self._door.on_refusal, self._refusals = self._on_refusal, OngoingLogLimiter()
         self._door.offer("recordings.json", self._recordings.document)
         self._door.offer_files("recordings", self._recordings.file)
@@ -167,7 +166,6 @@ class WebBridge(Node):
         if self._is_open:
             self._is_open = False
             self._door.close()
-            self._rosbridge.close()
             self._recording.close()
             self._recordings.close()
             self._foxglove.stop()

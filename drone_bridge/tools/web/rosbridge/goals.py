@@ -46,11 +46,6 @@ class ClientGoals:
         self._node, self._inbox, self._make_client = node, inbox, make_client
         self._actions: dict[str, UsedAction] = {}
 
-    @property
-    def is_busy(self) -> bool:
-        """Whether a goal has no result yet."""
-        return any(action.goals for action in self._actions.values())
-
     def send(
         self,
         user: object,

@@ -3,7 +3,6 @@
 
 import asyncio
 import contextlib
-import threading
 import time
 from functools import partial
 
@@ -14,7 +13,7 @@ from websockets.frames import CloseCode
 
 from drone_bridge.tools.web.access import MAX_VIEWERS
 from drone_bridge.tools.web.calls import Calls
-from drone_bridge.tools.web.inbox import DONE_TIMEOUT_S, Inbox
+from drone_bridge.tools.web.inbox import Inbox
 from drone_bridge.tools.web.messages import messages_from
 from drone_bridge.tools.web.rosbridge.client import RosbridgeClient
 from drone_bridge.tools.web.rosbridge.goals import ClientGoals
@@ -52,13 +51,6 @@ class RosbridgeServer:
             sending.cancel()
             self._clients.discard(client)
             self._inbox.put(client.close)
-
-    def close(self) -> None:
-        """Wait until the goals of the last connections are canceled, at the end of the node."""
-        if self._goals.is_busy:
-            canceled = threading.Event()
-            self._inbox.put(canceled.set)
-            canceled.wait(DONE_TIMEOUT_S)
 
 
 async def _send(connection: ServerConnection, outbox: RosbridgeOutbox, filled: asyncio.Event) -> None:
