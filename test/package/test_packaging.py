@@ -51,7 +51,7 @@ ROSDEP_KEYS = {
 #: The extras for what runs with ROS.
 WITH_ROS = ("ros", "check", "video")
 #: Imported only for a stack that is installed, then.
-OPTIONAL = ("dpkt", "nav2_msgs")
+OPTIONAL = ("coverage", "dpkt", "nav2_msgs")
 
 
 def imports_of(part):

@@ -24,6 +24,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from functools import partial
 from pathlib import Path
 
 import hypothesis
@@ -105,6 +106,9 @@ OPPOSITES = {
     **{ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.In: ast.NotIn, ast.NotIn: ast.In},
     **{ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult, ast.FloorDiv: ast.Mult},
 }
+#: Functions whose first two arguments may change places.
+SYMMETRIC = {"added", "dot", "isinstance", "math.dist", "math.hypot", "math.isclose", "max", "min"}
+EXTREMES = {"min": "max", "max": "min"}
 STATEMENTS = ast.Expr | ast.Assign | ast.AugAssign | ast.Raise | ast.Continue | ast.Break
 
 
@@ -132,6 +136,24 @@ def changes(node):
         yield ast.Pass()
     if isinstance(node, ast.Return) and node.value and not isinstance(node.value, ast.Constant):
         yield ast.Return(ast.Constant(None))
+    if isinstance(node, ast.Call):
+        name, words = ast.unparse(node.func), [*map(ast.unparse, node.args[:2])]
+        if len(set(words)) == 2 and name not in SYMMETRIC:
+            yield replaced(node, args=[node.args[1], node.args[0], *node.args[2:]])
+        if name in EXTREMES:
+            yield replaced(node, func=ast.Name(EXTREMES[name], ast.Load()))
+    yield from without_rows(node)
+
+
+def without_rows(node):
+    """Yield a table, whose rows begin on lines of their own, without each row."""
+    rows = node.values if isinstance(node, ast.Dict) else getattr(node, "elts", ())
+    if len({row.lineno for row in rows}) == len(rows) > 1:
+        for index, row in enumerate(rows):
+            lists = {name: [*value] for name, value in ast.iter_fields(node) if isinstance(value, list)}
+            for each in lists.values():
+                del each[index]
+            yield replaced(node, **lists, dropped=row)
 
 
 def replaced(node, **fields):
@@ -145,6 +167,8 @@ def described(node, changed):
     """Return a change as text."""
     if isinstance(changed, ast.Pass):
         return "deleted"
+    if row := getattr(changed, "dropped", None):
+        return f"dropped {ast.unparse(row)}"
     if isinstance(changed, ast.Return):
         return ast.unparse(changed)
     if isinstance(node, ast.If | ast.IfExp):
@@ -172,24 +196,30 @@ def places(parent, scope=""):
             yield from places(node, name)
 
 
-def mutants(module):
-    """Yield (key in `survivors.py`, tree) for each mutant of a module."""
+def mutants(module, *, is_whole=False):
+    """Yield (key in `survivors.py`, changed node, function that returns the tree) for each mutant of a module."""
     text = (PACKAGE / f"{module}.py").read_text()
     lines, tree, counts = text.splitlines(), ast.parse(text), Counter()
-    chosen = STOP_PATH.get(module, "").split()
+    chosen = "" if is_whole else STOP_PATH.get(module, "").split()
+
+    def tree_with(changed, parent, field, index):
+        before = getattr(parent, field)
+        setattr(parent, field, changed if index is None else [*before[:index], changed, *before[index + 1 :]])
+        mutant = ast.fix_missing_locations(copy.deepcopy(tree))
+        setattr(parent, field, before)
+        return mutant
+
     for parent, field, index, node, function in places(tree):
         if chosen and function.rpartition(".")[2] not in chosen:
             continue
         for changed in changes(node):
             if isinstance(changed, ast.Pass) and isinstance(parent, ast.Module | ast.ClassDef):
                 continue  # it could not even be imported
-            before = getattr(parent, field)
-            setattr(parent, field, changed if index is None else [*before[:index], changed, *before[index + 1 :]])
-            key = f"{module} {function}".strip(), lines[node.lineno - 1].strip(), described(node, changed)
+            place = getattr(changed, "dropped", node)
+            key = f"{module} {function}".strip(), lines[place.lineno - 1].strip(), described(node, changed)
             counts[key] += 1
             key = *key[:2], key[2] + (f" ({counts[key]})" if counts[key] > 1 else "")
-            yield key, ast.fix_missing_locations(copy.deepcopy(tree))
-            setattr(parent, field, before)
+            yield key, place, partial(tree_with, changed, parent, field, index)
 
 
 class Changed(importlib.abc.MetaPathFinder, importlib.abc.Loader):
@@ -273,12 +303,12 @@ def survivors_of(module, folder):
         elif os.waitstatus_to_exitcode(status) in (-signal.SIGALRM, -signal.SIGXCPU):
             hung.add(key)
 
-    for key, tree in mutants(module):
+    for key, _, tree in mutants(module):
         if len(running) == AT_ONCE:
             wait()
         signature = SURVIVORS.get(key, "")
         chosen = [signature] if signature.startswith("test/") else tests
-        running[start(chosen, folder, limits_s, Changed(module, tree))] = key
+        running[start(chosen, folder, limits_s, Changed(module, tree()))] = key
         count += 1
     while running:
         wait()

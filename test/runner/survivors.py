@@ -141,6 +141,11 @@ SURVIVORS: dict[str, dict[str, dict[str, str]]] = {
             "self._keeper and any((isinstance(action, Send) for action in actions)) -> any((isinstance(action, Send) for action in actions))": "without a keeper it is None in any case"
         },
     },
+    "session/hold_state": {
+        'ANONYMOUS = HelmPilot("anonymous", "a person without a name")': {
+            "HelmPilot('anonymous', 'a person without a name') -> HelmPilot('a person without a name', 'anonymous')": "its id is compared with this constant only"
+        },
+    },
     "session/duplicate_nodes DuplicateNodes.sign": {
         "if is_active and not self.is_settled(now_s) and (is_settled or run < self._run):": {
             "run < self._run -> run <= self._run": "an equal id is this run's own"
