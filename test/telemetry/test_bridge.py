@@ -3,6 +3,7 @@
 
 import json
 
+from nav_msgs.msg import Odometry
 from processes import Process
 from ros_session import repeating
 from sensor_msgs.msg import CompressedImage, Imu
@@ -25,11 +26,16 @@ def test_documents_come_and_go_by_topics_and_a_signal_leaves_a_hover_there(ros):
     def send():
         telemetry.publish(String(data=json.dumps(drone(image, timestamp=clock.next()))))
 
-    with Process.node("telemetry_bridge", transport="topic", stamp_source="wire") as process:
+    with Process.node("telemetry_bridge", transport="topic", stamp_source="wire", rover_documents=True) as process:
         assert json.loads(commands.wait().data) == HOVER  # before any document
         send_until(send, lambda: len(imus) and len(images), "telemetry")
         assert imus.wait().header.stamp.sec >= 100
         assert len(images.wait().data) == len(image)
+        wheels, rovers = ros.publisher(Odometry, "rover/wheel_odom"), ros.subscribe(String, "/rover/telemetry")
+        moving = Odometry()
+        moving.twist.twist.linear.x, moving.pose.pose.orientation.w = 0.5, 1.0
+        with repeating(lambda _: wheels.publish(moving), 0.05):
+            assert "0.5" in rovers.wait().data
         axes = ros.publisher(CommandAxes, "cmd_axes")
         with repeating(lambda _: axes.publish(CommandAxes(thrust=0.5)), 0.01):
             commands.wait(lambda message: json.loads(message.data)["thrust"] == 0.5)
