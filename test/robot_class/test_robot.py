@@ -700,7 +700,7 @@ def test_requests_are_sent_once_and_answered_in_order(flying):
     assert data_of(flying.ask("takeoff")) == [b"takeoff"]
     assert outcomes(flying.ask("takeoff"))[0][1] is False, "one at a time"
     flying.ask("land")
-    refusal = "error Motor stop, with 87% of its charge"
+    refusal = "the drone answered 'error Motor stop', with 87% of its charge"
     assert not outcomes(flying.hear(b"error Motor stop")), "of either"
     assert outcomes(flying.hear(b"ok")) == [("takeoff", False, refusal), ("land", True, "ok")]
 
