@@ -180,7 +180,7 @@ def test_a_filter_that_publishes_a_bridge_s_transform_is_named_until_it_ends(ros
 
 def test_of_another_vehicle_on_its_commands_only_that_is_named(ros, free_port):
     node = ros.run(RobotBridge, port=free_port)
-    ros.publisher(Odometry, "odom")
+    ros.node.create_publisher(Odometry, "odom", 1)
     ros.subscribe(Twist, "cmd_vel")
     ros.subscribe(TwistStamped, f"{ros.node.get_name()}/helm")
 

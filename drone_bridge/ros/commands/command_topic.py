@@ -37,13 +37,6 @@ class CommandTopic(Generic[RawT]):
     #: Time of the last message that was refused for its stamp, s.
     aged_s: float = -math.inf
 
-    def command_in(self, message: Any) -> BodyVelocity | RawT:
-        """Return the command of a message. Raises ValueError with the reason of its refusal, a sentence."""
-        for refusal in self.refusals:
-            if reason := refusal(message):
-                raise ValueError(reason)
-        return self.read(message)
-
     def is_zero_velocity(self, message: Any) -> bool:
         """Return whether a message, even one that is refused, is a zero velocity."""
         try:

@@ -209,7 +209,10 @@ class CommandTopics(Generic[RawT]):
     def _receive(self, topic: CommandTopic[RawT], message: Any) -> bool:
         """Handle a message of a program or controller. Return whether it is a command that is followed."""
         try:
-            command = topic.command_in(message)
+            for refusal in topic.refusals:
+                if reason := refusal(message):
+                    raise ValueError(reason)
+            command = topic.read(message)
         except ValueError as error:
             if self._settling.refusal(message) and self._stop(topic, message):
                 return True
@@ -220,7 +223,11 @@ class CommandTopics(Generic[RawT]):
         if not self._is_admitted(topic, now_s, is_zero=is_zero):
             return False
         topic.gaps.received(is_zero, now_s)
-        self._put(topic, self._supported(command), message, now_s)
+        self._report(partial(self._node.undelivered, topic.name))
+        stamp = topic.ages.stamp_of(message) if topic.ages else None
+        stamp_read = stamp_numbers(stamp) if stamp else None
+        topic.newest = Arrival(self._supported(command), now_s, stamp_read, topic.entrance)
+        self.arbiter.put(topic.newest)
         return True
 
     def _receive_from_helm(self, helm: CommandTopic[RawT], message: Any) -> None:
@@ -228,7 +235,10 @@ class CommandTopics(Generic[RawT]):
         if not self._node.hold.claim_helm(message):
             return
         try:
-            command = self._supported(helm.command_in(message))
+            for refusal in helm.refusals:
+                if reason := refusal(message):
+                    raise ValueError(reason)
+            command = self._supported(helm.read(message))
         except ValueError as error:
             self._refuse(helm, message, str(error))
             self._node.hold.take_helm(helm.name, str(error))
@@ -241,15 +251,11 @@ class CommandTopics(Generic[RawT]):
         if command == STILL and not self._holds_zero:
             self._forget()  # a centred stick: the neutral command holds this vehicle best
             return
-        self._put(helm, command, message, elapsed_s())
+        self._report(partial(self._node.undelivered, helm.name))
+        stamp = helm.ages.stamp_of(message) if helm.ages else None
+        stamp_read = stamp_numbers(stamp) if stamp else None
+        self.arbiter.put(Arrival(command, elapsed_s(), stamp_read, Entrance.HELM))
         self._on_command()
-
-    def _put(self, topic: CommandTopic[RawT], command: BodyVelocity | RawT, message: Any, now_s: float) -> None:
-        """Pass a command that is followed to the arbiter."""
-        self._report(partial(self._node.undelivered, topic.name))
-        stamp = topic.ages.stamp_of(message) if topic.ages else None
-        topic.newest = Arrival(command, now_s, stamp_numbers(stamp) if stamp else None, topic.entrance)
-        self.arbiter.put(topic.newest)
 
     def _refuse(self, topic: CommandTopic[RawT], message: Any, reason: str) -> None:
         """Count a refused message, and log it; of a stream with a wrong clock, the first one."""
