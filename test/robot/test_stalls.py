@@ -45,7 +45,7 @@ class Scene:
         self.out = []
         self.sender = PacketSender(None, self.out)
         self.wire = self.sender.connection
-        parameters = DriverParameters(max_update_rate=COMMANDS_PER_S)
+        parameters = DriverParameters(max_update_rate=COMMANDS_PER_S, link_timeout=10.0)
         self.session = ConnectedDriver("me", DesiredSubsystems(["first"], ["none"]), parameters, [], now_s=0.0)
         self.served = ServedDriver(
             self.control,

@@ -46,7 +46,7 @@ class DriverParameters(NodeParameters):
         50.0, "Maximum speed updates per second. A stop is never delayed.", 1.0, 1000.0, live=True
     )
     link_timeout: float = parameter(
-        4.0,
+        2.0,
         "Time without an answer to keep-alives after which the connection is reopened, s. At least 10 s for robotd, "
         "and before the robot's first packet.",
         1.0, 60.0,
