@@ -676,7 +676,7 @@ def silent(flying):
     return flying
 
 
-REFUSED = ("takeoff", False, "error Motor stop")
+REFUSED = ("takeoff", False, "the drone answered 'error Motor stop'")
 DONE = ("takeoff", True, "ok")
 
 
