@@ -76,9 +76,10 @@ test_other:
 	$(ACTIVATE) && python test/runner/run.py --all '$(or $(T),^(ros|tools|conformance|launch|web)_)'
 
 # Hours of use in virtual time, of each kind, by new seeds: make lives HOURS=8. A life again: make lives K=robot SEED=7.
+# Several actors at once, each with a clock of his own: make lives SEVERAL=1.
 lives: setup_tests
 	@$(ACTIVATE) && python test/life/night.py --hours $(or $(HOURS),1) $(if $(SEED),--seed $(SEED)) $(if $(LIMIT),--limit $(LIMIT)) \
-		$(if $(HEALTHY),--healthy) $(K)
+		$(if $(HEALTHY),--healthy) $(if $(SEVERAL),--several) $(K)
 
 # Whether the tests of the stop path are sharp: each one-line fault put into it has to be found by the nearest pure tests,
 # or to be signed in test/runner/survivors.py. Some modules only: make mutants M='net/send_queue motion/limits'

@@ -6,6 +6,7 @@ from collections import Counter, deque
 from types import SimpleNamespace
 
 import house
+from actors import Actors, Nobody
 from acts import Acts
 from intent import Intent
 from invariants import Invariants
@@ -24,10 +25,10 @@ IDLE_S, DROWSY_S = 8.0, 0.25
 class Home:
     """Everything of one life, by its seed."""
 
-    def __init__(self, life, make_vehicle, *, mean_s=120.0, limit=None, is_healthy=False):
+    def __init__(self, life, make_vehicle, *, mean_s=120.0, limit=None, is_healthy=False, are_several=False):
         """Prepare a life. `limit` is the number of its acts; `mean_s` see Nature.
 
-        `is_healthy`: a drone only flies, in steady wind, and neither is switched off.
+        `is_healthy`: a drone only flies, in steady wind, and neither is switched off. `are_several`: see Actors.
         """
         self.is_healthy = is_healthy
         self.life, self.graph, self.vehicle = life, Graph(life), make_vehicle(life)
@@ -39,7 +40,12 @@ class Home:
         self._was_drowsy_s = 0.0
         self.bridge, self.bridge_runs, self.dozed_s, self.requests = None, 0, life.now_s, []
         self.asked_s = -math.inf  # when a take-off was requested, or the last goal ended
-        self.nature, self.pilot, self.user = Nature(self, mean_s), Pilot(self), User(self)
+        self.most_lines = 200 if are_several else 60
+        if are_several:
+            self.intent, self.vehicle.fence_m = Nobody(life), 0.0
+            self.vehicle.parameters = {n: v for n, v in self.vehicle.parameters.items() if n != "limits.fence_radius"}
+        self.nature, self.pilot = Nature(self, mean_s), Pilot(self)
+        self.started_s, self.user = life.now_s, (Actors if are_several else User)(self)
         self.invariants = Invariants(self)
 
     def begin(self):
@@ -82,19 +88,22 @@ class Home:
         process, vehicle = Process(self.life, "bridge"), self.vehicle
         self.bridge_runs, self.vehicle_run = self.bridge_runs + 1, vehicle.runs
 
+        def start():
+            self.bridge = self.make_bridge(vehicle, process)
+            self.bridge.start()
+
+        process.run(start)
+
+    def make_bridge(self, vehicle, process):
         def make_transport(node):
             node._link = vehicle.wire.end(CLIENT, *([node.connecting_failed] if vehicle.is_stream else []))
             node._link_to_gui, node._link.log = node._link, node.wire_log("life", "bridge", vehicle.name)
             return node._link
 
-        def start():
-            without_pictures = dict.fromkeys(("link_begins", "link_ended"), lambda node: None)
-            own = {"make_transport": make_transport, **without_pictures}
-            make = type(vehicle.bridge.__name__, (vehicle.bridge,), own)
-            self.bridge = node_of(make, process, self.graph, self.log, parameter_overrides=vehicle.parameters)
-            self.bridge.start()
-
-        process.run(start)
+        without_pictures = dict.fromkeys(("link_begins", "link_ended"), lambda node: None)
+        own = {"make_transport": make_transport, **without_pictures}
+        make = type(vehicle.bridge.__name__, (vehicle.bridge,), own)
+        return node_of(make, process, self.graph, self.log, parameter_overrides=vehicle.parameters)
 
     def end_bridge(self):
         """End the bridge in order."""
@@ -128,8 +137,12 @@ class Home:
         self.programs = Process(self.life, "programs")
         if self.vehicle.controller:
             kind, parameters = self.vehicle.controller
-            node = lambda: node_of(kind, self.programs, self.graph, self.log, parameter_overrides=parameters)  # noqa: E731
-            self.programs.run(lambda: node().start())
+
+            def start():
+                self.controller = node_of(kind, self.programs, self.graph, self.log, parameter_overrides=parameters)
+                self.controller.start()
+
+            self.programs.run(start)
 
     def log(self, level, line):
         """Keep a line of a node's log."""

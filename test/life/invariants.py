@@ -420,7 +420,7 @@ class Invariants:
         number, self._logged = sum(home.line_counts.values()) - self._logged, sum(home.line_counts.values())
         is_idle = min(self._life.now_s - home.acts.newest_s, home.nature.calm_s) > 120.0
         is_news = home.vehicle.is_drone or "battery" in home.vehicle.conditions()  # it lands by itself, or becomes low
-        most = (4 if is_news else 1) if is_idle else 60
+        most = (4 if is_news else 1) if is_idle and home.most_lines == 60 else home.most_lines
         return number > most and f"{number} lines in a minute: {home.line_counts.most_common(3)}"
 
     def bounded_memory(self):

@@ -38,7 +38,8 @@ class Nature:
         self._mean_s, self._network = mean_s, home.network
         #: Times of the last disturbance, of the network or vehicle, and of a process of the bridge.
         self.disturbed_s, self.bridge_disturbed_s = self._life.now_s, -math.inf
-        self._is_disturbing, self.began_s = False, -math.inf
+        self._disturbing, self.began_s = 0, -math.inf
+        self._weather_number, self._weather_s = 0, -math.inf
         #: Time from which it is used to a slower network.
         self.far_s = math.inf
         #: Whether odometry may have been disturbed so far.
@@ -46,7 +47,12 @@ class Nature:
 
     @property
     def calm_s(self):
-        return 0.0 if self._is_disturbing else self._life.now_s - self.disturbed_s
+        return 0.0 if self._disturbing else self._life.now_s - self.disturbed_s
+
+    @property
+    def fair_s(self):
+        """Time without anything but stalls and restarts of the bridge, s."""
+        return 0.0 if self._weather_number else self._life.now_s - self._weather_s
 
     def live(self):
         home = self._home
@@ -68,14 +74,18 @@ class Nature:
 
     @property
     def lasts_s(self):
-        return self._life.now_s - self.began_s if self._is_disturbing else 0.0
+        return self._life.now_s - self.began_s if self._disturbing else 0.0
 
     def disturb(self, name, events):
         self._acts.begin("nature", name)
         self.loses_pose = self.loses_pose or name not in self.KEEP_POSE
-        self._is_disturbing, self.began_s = True, self._life.now_s
+        self._disturbing, self.began_s = self._disturbing + 1, self._life.now_s
+        is_weather = name not in ("stall", "restart")  # as by Actors
+        self._weather_number += is_weather
         yield from events
-        self._is_disturbing, self.disturbed_s = False, self._life.now_s
+        self._weather_number -= is_weather
+        self._weather_s = self._life.now_s if is_weather else self._weather_s
+        self._disturbing, self.disturbed_s = self._disturbing - 1, self._life.now_s
 
     # The network.
 

@@ -53,26 +53,40 @@ def report(kind, seed, home, fault):
     print(told(home).rstrip(), flush=True)
 
 
+def report_finds(kind, seed, truth, checks):
+    """Print what several actors could not expect, with its first time in this life. Return whether there is any."""
+    checks.update(truth.checks)
+    for key, (at_s, number, sentence) in truth.first.items():
+        print(
+            f"{kind} seed {seed}: {truth.finds[key]} times {key}, first at {at_s:.1f} s (act {number}): {sentence}",
+            flush=True,
+        )
+    return bool(truth.first)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--hours", type=float, default=1.0, help="virtual hours of each kind (%(default)s)")
     parser.add_argument("--seed", type=int, help="first seed; default: by the time")
     parser.add_argument("--limit", type=int, help="number of acts of a single life")
     parser.add_argument("--healthy", action="store_true", help="drones only fly, in wind up to 4 m/s: counts doubts")
+    parser.add_argument("--several", action="store_true", help="several actors at once, each with a clock of his own")
     parser.add_argument("kinds", nargs="*", metavar="KIND", help="all, or some of: " + ", ".join(KINDS))
     options = parser.parse_args()
     if unknown := {*options.kinds} - {*KINDS}:  # choices would refuse none
         parser.error(f"{' '.join(unknown)} must be of {', '.join(KINDS)}")
     first = int(time.time()) if options.seed is None else options.seed
-    has_failed = False
+    has_failed, several = False, {"are_several": True} if options.several else {}
     for kind in options.kinds or KINDS:
         lived_h, faults, began_s, checks, seed = 0.0, 0, time.process_time(), Counter(), first
         while lived_h < options.hours - 1e-6:
             hours = min(LIFE_H, options.hours - lived_h)
-            wanted = {"mean_s": mean_of(seed), "limit": options.limit, "is_healthy": options.healthy}
+            wanted = {"mean_s": mean_of(seed), "limit": options.limit, "is_healthy": options.healthy, **several}
             home, fault = live(KINDS[kind], seed, hours, **wanted)
             lived_h, faults = lived_h + (home.life.lived_s / 3600.0 or LIFE_H), faults + bool(fault)
             checks.update(home.invariants.checks)
+            if options.several:
+                has_failed |= report_finds(kind, seed, home.user.truth, checks)
             checks["doubts"] += home.invariants.doubts
             if fault and options.healthy:
                 print(f"{kind} seed {seed}: {fault}", flush=True)

@@ -47,7 +47,7 @@ class Pilot:
         if not server:
             yield 1.0
             return False
-        goal, before = ActionGoal(_request(name, fields)), self._home.vehicle.height
+        goal, before = ActionGoal(request_of(name, fields)), self._home.vehicle.height
         server.send(goal)
         is_fair, runs = self._is_fair(), self._home.bridge_runs if self._home.bridge_up_s > 5.0 else 0
         began_s = sent_s = self._life.now_s
@@ -61,7 +61,7 @@ class Pilot:
                 self._life.fault("goals end", f"{name} {fields} goes on although the vehicle is held")
             if IMPATIENT_S > self._life.now_s - began_s > again_s:  # its client sends the same goal again
                 self._acts.say(f"   {name} again")
-                goal, again_s = ActionGoal(_request(name, fields)), again_s + repeats_s
+                goal, again_s = ActionGoal(request_of(name, fields)), again_s + repeats_s
                 server.send(goal)
                 sent_s = self._life.now_s
             goal.is_cancel_requested = self._life.now_s - began_s > cancels_s
@@ -99,7 +99,7 @@ class Pilot:
         return not self._home.vehicle.is_drone and not self._home.vehicle.fence_m
 
 
-def _request(name, fields):
+def request_of(name, fields):
     if name == "follow_path":
         return FollowPath.Goal(path=Path(poses=[_pose(place) for place in fields["through"]]))
     if name != "go_to":

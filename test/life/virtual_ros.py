@@ -26,9 +26,12 @@ class Graph:
         self.life = life
         self.subscriptions, self.publishers = defaultdict(list), defaultdict(list)
         self.services, self.actions, self.action_clients = {}, {}, 0
+        #: Number of the present message among those of its publisher.
+        self.number = 0
 
-    def publish(self, topic, message):
+    def publish(self, topic, message, number=0):
         """Publish from a program outside of any node."""
+        self.number = number
         for each in tuple(self.subscriptions[topic]):
             each.put(message)
 
@@ -46,7 +49,7 @@ class Publisher:
     def __init__(self, node, kind, topic, qos):
         self._node, self.msg_type, self.topic_name, self.qos_profile = node, kind, topic, qos
         self._latched = deque(maxlen=1) if qos.durability == DurabilityPolicy.TRANSIENT_LOCAL else None
-        self._matched = node.graph.subscriptions[topic]
+        self._matched, self._number = node.graph.subscriptions[topic], 0
         node.graph.publishers[topic].append(self)
         for each in self._matched:
             self.repeat_to(each)
@@ -55,7 +58,8 @@ class Publisher:
         if self._latched is not None:
             self._latched.append(message)
         if self._matched:
-            self._node.graph.publish(self.topic_name, message)
+            self._number += 1
+            self._node.graph.publish(self.topic_name, message, self._number)
 
     def repeat_to(self, subscription):
         """Send the last message to a later subscription, if both sides want that."""
@@ -85,7 +89,7 @@ class Subscription:
             publisher.repeat_to(self)
 
     def put(self, message):
-        self._queue.append(message)
+        self._queue.append((message, {"publication_sequence_number": self._node.graph.number}))
         self.schedule()
 
     def schedule(self):
@@ -96,7 +100,7 @@ class Subscription:
     def _take(self):
         self._is_scheduled = False
         while self._queue and not getattr(self._group, "is_polled", False):
-            self._call(self._queue.popleft())
+            self._call(self._queue.popleft()[0])
 
     def __enter__(self):
         return self
@@ -105,7 +109,7 @@ class Subscription:
         pass
 
     def take_message(self, kind, raw):
-        return (self._queue.popleft(), {}) if self._queue else None
+        return self._queue.popleft() if self._queue else None
 
 
 class Service:
@@ -343,7 +347,7 @@ class VirtualNode(Parameters, LifecycleNode):
         return Timer(self, period_s, call)
 
     def create_guard_condition(self, call, **_):
-        return SimpleNamespace(trigger=self._look)
+        return SimpleNamespace(trigger=lambda: self.process.after(0.0, lambda: (self._look(), call())))
 
     def _look(self):
         """Take what waits on the topics that a loop's thread has handed back."""
