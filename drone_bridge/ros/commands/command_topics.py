@@ -220,8 +220,18 @@ class CommandTopics(Generic[RawT]):
             return False
         now_s = elapsed_s()
         is_zero = command == STILL if isinstance(command, BodyVelocity) else has_only_zeros(message)
-        if not self._is_admitted(topic, now_s, is_zero=is_zero):
+        hold, counts = self._node.hold, self._node.report.counts
+        if not self._was_commanded:
+            self._look_at_first()
+        if not hold.state.is_free:
+            if not is_zero:  # an idle program ignores nobody
+                self._report(partial(hold.admits, topic.name))
             return False
+        if not self.arbiter.admits(topic.entrance, now_s):
+            counts["overruled_commands"] += 1
+            self._overruled = topic, now_s
+            return False
+        counts[COMMANDS] += 1
         topic.gaps.received(is_zero, now_s)
         self._report(partial(self._node.undelivered, topic.name))
         stamp = topic.ages.stamp_of(message) if topic.ages else None
@@ -277,25 +287,6 @@ class CommandTopics(Generic[RawT]):
         if not is_first or not topic.is_zero_velocity(message):
             return False
         self.arbiter.forget()
-        return True
-
-    def _is_admitted(self, topic: CommandTopic[RawT], now_s: float, *, is_zero: bool) -> bool:
-        """Return whether a valid command is followed, by the hold and the precedence of its topic. Counts it.
-
-        One of zero is refused silently: an idle program ignores nobody.
-        """
-        counts, hold = self._node.report.counts, self._node.hold
-        if not self._was_commanded:
-            self._look_at_first()
-        if not hold.state.is_free:
-            if not is_zero:
-                self._report(partial(hold.admits, topic.name))
-            return False
-        if not self.arbiter.admits(topic.entrance, now_s):
-            counts["overruled_commands"] += 1
-            self._overruled = topic, now_s
-            return False
-        counts[COMMANDS] += 1
         return True
 
     def _look_at_first(self) -> None:
