@@ -1256,3 +1256,9 @@ def test_what_a_class_keeps_goes_on_with_the_next_client(server):
     server.session.disconnected("one", "It has closed.", server.now_s)
     server.session.connected("two", server.now_s)
     assert server.session._clients["two"].handler.robot.x == 7
+
+
+def test_commands_go_on_at_their_rate_after_late_turns(driven):
+    driven.now_s += 1.0
+    driven.session.tick(driven.now_s)
+    assert driven.session.due_s == pytest.approx(driven.now_s + 1 / driven.session._parameters.rate)
