@@ -594,6 +594,14 @@ def test_a_stream_that_reports_rarely_is_silent_after_three_reports(greeted):
     assert moved_s(greeted, 2.9)[0] == pytest.approx(3 * 0.8, abs=0.06)
 
 
+def test_the_longest_of_the_last_gaps_between_reports_decides(greeted):
+    greeted.command = MOVING
+    for _ in range(4):
+        reporting(greeted, 0.8, 0.8)
+        reporting(greeted, 0.2, 0.2)
+    assert moved_s(greeted, 2.9)[0] == pytest.approx(3 * 0.8, abs=0.06)
+
+
 def test_reports_in_bursts_are_no_silence(greeted):
     greeted.command = MOVING
     for number in range(8):
