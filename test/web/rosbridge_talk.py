@@ -28,6 +28,16 @@ class Graph:
 
     def __init__(self):
         self.publishers, self.subscriptions, self.sent = [], [], []
+        self.served = dict(SERVICES)
+
+    def get_name(self):
+        return "web_bridge"
+
+    def get_node_names_and_namespaces(self):
+        return [("robot", "/"), ("web_bridge", "/")]
+
+    def get_service_names_and_types_by_node(self, *_):
+        return [(name, [kind]) for name, kind in self.served.items()]
 
     def resolve_topic_name(self, name):
         if " " in name:
@@ -71,6 +81,7 @@ class Actions:
 
     def make(self, _, kind, name):
         def send(goal, on_feedback):
+            serialize_message(goal)
             self.goals.append(sent := SimpleNamespace(name=name, goal=goal, feedback=on_feedback, response=Future()))
             return sent.response
 

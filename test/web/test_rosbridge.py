@@ -2,6 +2,7 @@
 """Conversations of a client of rosbridge, without a socket or ROS graph."""
 
 import base64
+import json
 import math
 from types import SimpleNamespace
 
@@ -189,6 +190,20 @@ def test_goals_end_with_their_connection_except_a_landing(talk):
     assert talk.actions.clients == []
 
 
+def test_a_goal_that_cannot_be_sent_leaves_no_client_behind(talk):
+    (refusal,) = talk.say(frame=json.dumps({"id": 1, "args": {"pose": {"header": {"frame_id": "\ud800"}}}, **GO_TO}))
+    assert (refusal["result"], talk.actions.goals) == (False, [])
+    talk.client.close()
+    assert talk.actions.clients == []
+
+
+def test_a_goal_is_refused_while_only_clients_know_its_action(talk):
+    del talk.node.served["/go_to/_action/send_goal"]  # its controller has ended, and another client waits for it
+    (refusal,) = talk.say(id=1, **GO_TO)
+    assert "does not exist" in refusal["values"]
+    assert talk.actions.goals == []
+
+
 @pytest.mark.parametrize(
     "frame",
     [
@@ -205,6 +220,7 @@ def test_goals_end_with_their_connection_except_a_landing(talk):
         '{"op": "subscribe", "topic": "/scan", "fragment_size": 100}',
         '{"op": "subscribe", "topic": "/scan", "throttle_rate": "fast"}',
         '{"op": "subscribe", "topic": "/scan", "id": ["a"]}',
+        json.dumps({"op": "subscribe", "topic": "/scan", "id": "a" * 10_000}),
         '{"op": "subscribe", "topic": "/scan", "type": "std_msgs/Bool"}',
         '{"op": "subscribe", "topic": "/unknown"}',
         '{"op": "subscribe", "topic": "a b", "type": "std_msgs/Bool"}',

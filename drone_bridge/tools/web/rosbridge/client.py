@@ -13,7 +13,7 @@ from drone_bridge.ros.distributions import with_info
 from drone_bridge.ros.type_names import name_of_type
 from drone_bridge.tools.shared.topic_offers import DuplicateFilter, TopicOffers, request
 from drone_bridge.tools.shell.messages import fill
-from drone_bridge.tools.shell.node import check_type, imported, resolved
+from drone_bridge.tools.shell.node import check_type, imported, resolved, served
 from drone_bridge.tools.web.access import VIEW_ONLY
 from drone_bridge.tools.web.calls import Calls
 from drone_bridge.tools.web.rosbridge import allowlist, rosapi
@@ -244,7 +244,7 @@ class RosbridgeClient:
         if number in self._sent:
             raise ValueError(f"The goal {shown(number)} exists already.")
         kind = imported("action", name_in(asked, "action_type"))
-        types = dict(self._node.get_service_names_and_types()).get(action + _SEND_GOAL)
+        types = dict(served(self._node)).get(action + _SEND_GOAL)
         if not types:
             raise LookupError(f"The action {action} does not exist.")
         check_type(action, types, f"{name_of_type(kind)}_SendGoal")

@@ -61,7 +61,6 @@ class ClientGoals:
             self._actions[name] = UsedAction(self._make_client(self._node, kind, name))
         action, sent = self._actions[name], SentGoal(name)
         action.users.add(user)
-        action.goals += 1
 
         def end(ended: Any) -> None:
             action.goals -= 1
@@ -80,9 +79,10 @@ class ClientGoals:
             if sent.is_canceled:
                 sent.cancel()
 
-        action.client.send_goal_async(goal, lambda message: on_feedback(message.feedback)).add_done_callback(
-            on_response
-        )
+        # Raises for a text that can't be encoded: such a goal has no end.
+        response = action.client.send_goal_async(goal, lambda message: on_feedback(message.feedback))
+        action.goals += 1
+        response.add_done_callback(on_response)
         return sent
 
     def leave(self, user: object) -> None:

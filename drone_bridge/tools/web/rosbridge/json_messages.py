@@ -9,6 +9,8 @@ from drone_bridge.wire.json_text import to_base64
 
 _MAX_SHOWN = 60
 """Maximum length of a wrong value in an error."""
+MAX_ID = 512
+"""Maximum length of an id: those of a client's subscriptions are kept."""
 
 
 def plain(value: Any) -> Any:
@@ -68,6 +70,8 @@ def id_in(request: dict[str, Any]) -> str | int | None:
     value = request.get("id")
     if value is not None and not isinstance(value, (str, int)):
         raise ValueError(f"id is {shown(value)} but must be a text.")
+    if isinstance(value, str) and len(value) > MAX_ID:
+        raise ValueError(f"id has {len(value)} characters, but at most {MAX_ID} are allowed.")
     return value
 
 
