@@ -6,6 +6,7 @@ import itertools
 import os
 import select
 import socket
+import struct
 import threading
 import time
 from argparse import Namespace
@@ -273,6 +274,37 @@ def test_the_robots_end_is_found_by_what_is_sent_not_by_who_is_first(name, begin
     ]
     assert drone_bridge(["wire", "show", str(path)]) == 0
     assert "# 1: tello over udp, client 192.168.10.2:8889, robot 192.168.10.1:8889" in capsys.readouterr().out
+
+
+def _block(kind, body, length=None):
+    """Return a block of pcapng."""
+    size = 12 + len(body) if length is None else length
+    return struct.pack("<II", kind, size) + body + struct.pack("<I", size)
+
+
+def _captured(frame, ticks=1000):
+    """Return the block of a packet, with its time in microseconds."""
+    padding = bytes(-len(frame) % 4)
+    return _block(6, struct.pack("<5I", 0, ticks >> 32, ticks & 0xFFFFFFFF, len(frame), len(frame)) + frame + padding)
+
+
+BEGIN = _block(0x0A0D0D0A, struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1)) + _block(1, struct.pack("<HHI", 1, 0, 0))
+#: A fragment of IPv6, with options behind its header.
+FRAGMENT = bytes(12) + b"\x86\xdd" + struct.pack(">IHBB", 6 << 28, 24, 44, 64) + bytes(40) + b"\x11" + bytes(15)
+WHOLE = datagram(TELLO, PROGRAM, b"ok")
+DAMAGED = {
+    "a packet": _captured(FRAGMENT) + _captured(WHOLE),
+    "a length": _captured(WHOLE) + _block(6, b"", 4),
+    "a time": _captured(WHOLE, ticks=2**64 - 1),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGED)
+def test_a_damaged_capture_is_read_as_far_as_it_is_whole(damage, tmp_path, capsys):
+    path = tmp_path / "tello.pcapng"
+    path.write_bytes(BEGIN + DAMAGED[damage])
+    assert drone_bridge(["wire", "show", "--protocol", "tello", str(path)]) == 0
+    assert capsys.readouterr().out.count("ok") == 1
 
 
 def test_a_program_at_the_robots_port_gets_what_it_sends_for(tmp_path, replayed):

@@ -15,6 +15,8 @@ SYN, ENDS = 2, 5  # flags; FIN or RST
 VIDEO = "video_port", "camera_port"
 #: Datagrams of a connection that are decoded to find the robot's end.
 TRIED = 400
+#: Later times, of a damaged capture, are beyond dates.
+LATEST_NS = 2**63
 #: Where a link's frames have the type of what follows, and where that begins.
 _HEADS = {"DLT_EN10MB": (12, 14), "DLT_LINUX_SLL": (14, 16), "DLT_LINUX_SLL2": (0, 20), "DLT_NULL": (0, 4)}
 _HEADS |= {"DLT_RAW": (0, 0), "DLT_IPV4": (0, 0), "DLT_IPV6": (0, 0)}
@@ -161,18 +163,19 @@ def _packets(path: Path) -> Iterator[_CapturedPacket]:
         while True:
             try:
                 time_s, data = next(frames)
-            except (StopIteration, dpkt.Error):
+            except (StopIteration, ValueError, dpkt.Error):
                 return
             at, begin = heads[link]
             while data[at : at + 2] in _VLAN and begin > 4:
                 at, begin = begin + 2, begin + 4
             try:
                 network = {4: dpkt.ip.IP, 6: dpkt.ip6.IP6}[data[begin] >> 4](data[begin:])
-            except (LookupError, dpkt.Error):
+            except Exception:  # dpkt raises various exceptions for malformed packets
                 continue
             layer = network.data
             if isinstance(layer, dpkt.tcp.TCP | dpkt.udp.UDP):
                 family = socket.AF_INET if len(network.src) == 4 else socket.AF_INET6
                 ends = (network.src, layer.sport), (network.dst, layer.dport)
                 source, target = (f"{socket.inet_ntop(family, host)}:{port}" for host, port in ends)
-                yield _CapturedPacket(int(time_s * 10**9), source, target, layer, bytes(layer.data))
+                time_ns = min(int(time_s * 10**9), LATEST_NS)
+                yield _CapturedPacket(time_ns, source, target, layer, bytes(layer.data))
