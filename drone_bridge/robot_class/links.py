@@ -105,11 +105,12 @@ class TcpRobotsEnd(TcpPort):
         """See TcpPort."""
         super().__init__(*arguments, wire_log=wire_log, **options)
         self._reports = DatagramPort(arguments[0], 0, wire_log)
-        self._silent: list[socket.socket] = []
+        self._silent_ports: list[socket.socket] = []
+        self._silent: list[socket.socket] = []  # connections
 
     def add_silent(self, host: str, port: int) -> None:
         """Accept connections to another port, too, on which nothing is said. Raises LinkError."""
-        self._silent.append(listening := listening_socket(host, port, backlog=MOST_SILENT))
+        self._silent_ports.append(listening := listening_socket(host, port, backlog=MOST_SILENT))
         listening.setblocking(False)
         self.watch(listening, partial(self._accept_silent, listening))
 
@@ -119,7 +120,7 @@ class TcpRobotsEnd(TcpPort):
         except OSError:
             self.unwatch(listening)
         if len(self._silent) > MOST_SILENT:
-            self._silent.pop(1).close()  # the oldest, after the listening one
+            self._silent.pop(0).close()  # the oldest
 
     def send(self, data: bytes | memoryview, to: Any, *options: Any) -> None:
         """See Link. Datagrams have a socket address."""
@@ -130,7 +131,7 @@ class TcpRobotsEnd(TcpPort):
 
     def close(self) -> None:
         self._reports.close()
-        for each in self._silent:
+        for each in (*self._silent_ports, *self._silent):
             each.close()
         super().close()
 
