@@ -100,7 +100,7 @@ class World:
             create_client=lambda kind, name: SimpleNamespace(call_async=lambda request: self._call(name)),
             destroy_client=lambda client: None,
             count_clients=lambda name: self.clients,
-            count_publishers=lambda name: self.publishers[name],
+            count_publishers=lambda name: self.publishers.get(name, 1),
         )
 
     def _serve(self, node, kind, name, execute, cancel_callback):
@@ -408,6 +408,15 @@ def test_a_person_at_the_helm_ends_a_goal(world):
     world.say("/some_bridge/hold_status", HoldStatus())
     world.run(1.0)
     assert world.reaches(*world.position)
+
+
+def test_the_helm_of_a_bridge_that_was_killed_ends_no_goal_of_its_successor(world):
+    world.topics = {"/some_bridge/hold_status": HOLD_STATUS}
+    world.aborts(world.send("go_to", pose=pose_at(math.nan, 0)))
+    world.say("/some_bridge/hold_status", HoldStatus(helm="a person is at the helm"))
+    world.topics = {"/other_bridge/hold_status": HOLD_STATUS}
+    world.publishers["/some_bridge/hold_status"] = 0
+    assert world.reaches(1, 0)
 
 
 def test_a_goal_waits_while_a_program_commands_the_vehicle(world):

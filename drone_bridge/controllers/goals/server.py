@@ -159,7 +159,12 @@ class GoalServer:
         return f"commands of {' or '.join(sorted(found))}, " if found else ""
 
     def _listen_for_bridges(self) -> None:
-        """Subscribe to the reports of bridges that have appeared, except vehicles without our entrance."""
+        """Subscribe to the reports of bridges that have appeared, except vehicles without our entrance.
+
+        What one has reported last is forgotten once it is gone: another one may steer the vehicle now.
+        """
+        for topic in [each for each in self._statuses if not self._node.count_publishers(each)]:
+            self._on_status(topic, HoldStatus())
         for topic, types in self._node.get_topic_names_and_types():
             is_report = "drone_bridge/msg/HoldStatus" in types and self._is_ours(topic, "hold_status")
             if is_report and topic not in self._listened and self._node.count_subscribers(goal_topics(self._node)[0]):
