@@ -500,6 +500,14 @@ def test_an_end_of_the_helm_that_is_not_confirmed_in_time_becomes_a_wish(release
     assert (released.held["why"], released.held["is_sure"]) == ("you left the helm", True)
 
 
+def test_a_late_report_of_the_helm_that_was_taken_does_not_count_as_its_end(released):
+    released.report(helm="a person is at the helm", pilot=released.helms.id, pilot_name="Anne")
+    released.tick(HELM_ENDS_AFTER_S + CONFIRMED_WITHIN_S + 0.1)
+    released.tick()
+    assert released.done == [("wish", NODE)] * 2
+    assert released.held["why"] == "you left the helm"
+
+
 @pytest.mark.parametrize(
     "way",
     [

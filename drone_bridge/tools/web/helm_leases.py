@@ -45,14 +45,14 @@ class HelmLeases:
         self.id = uuid.uuid4().hex
         """Id of the pilots of this server."""
         self._commanded_s: dict[str, float] = {}  # time of the last command from here, by vehicle
-        self.ending: set[str] = set()
-        """Vehicles whose bridges have to report that their helm has ended."""
+        self.ending: dict[str, str] = {}
+        """Names of the last pilots, by vehicle, until their bridges report that the helm has ended."""
 
     def set_vehicles(self, topics: Container[str]) -> None:
         """End the leases of vehicles that have disappeared."""
         self.leases.keep_only(topics)
         self._commanded_s = {topic: at_s for topic, at_s in self._commanded_s.items() if topic in topics}
-        self.ending = {topic for topic in self.ending if topic in topics}
+        self.ending = {topic: name for topic, name in self.ending.items() if topic in topics}
 
     def pilot(self, topic: str) -> HelmPilot:
         """Return the id and the name with which a vehicle is commanded."""
@@ -69,14 +69,14 @@ class HelmLeases:
         is_free = self.leases.pilot_of(topic) is None
         return self._commanded_s[topic] + HELM_ENDS_WITHIN_S if is_free and topic in self._commanded_s else 0.0
 
-    def unconfirmed_ends(self, now_s: float) -> list[str]:
-        """Return the vehicles that should have reported that their helm has ended."""
+    def unconfirmed_ends(self, now_s: float) -> list[tuple[str, str]]:
+        """Return the vehicles that should have reported that their helm has ended, and its pilots."""
         limit_s = HELM_ENDS_AFTER_S + CONFIRMED_WITHIN_S
-        return [each for each in self.ending if now_s - self._commanded_s.get(each, -math.inf) > limit_s]
+        return [each for each in self.ending.items() if now_s - self._commanded_s.get(each[0], -math.inf) > limit_s]
 
     def confirm_end(self, topic: str) -> None:
         """Record that a vehicle does not follow a helm from here, or that another request has replaced its end."""
-        self.ending.discard(topic)
+        self.ending.pop(topic, None)
 
     def lose(self, topic: str, to: str) -> None:
         """End the lease of a vehicle that follows another server's pilot."""
@@ -146,11 +146,10 @@ class HelmLeases:
             self.announce()
 
     def _end(self, topic: str, page: int) -> None:
-        self.ended[topic] = self.names[page]
-        self.ending.add(topic)
+        self.ended[topic] = self.ending[topic] = self.names[page]
 
     def _begin(self, topic: str, now_s: float) -> None:
         self.ended.pop(topic, None)
-        self.ending.discard(topic)
+        self.ending.pop(topic, None)
         self.command(topic, NEUTRAL, now_s)  # its next pilot expects it to stop
         self.announce()

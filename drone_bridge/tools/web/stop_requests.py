@@ -142,10 +142,10 @@ class StopRequests:
 
     def tick(self, now_s: float, wall_s: float) -> None:
         """Repeat wishes, and release vehicles whose helm has ended. To be called every TOKEN_PERIOD_S."""
-        for topic in self._helms.unconfirmed_ends(now_s):
+        for topic, pilot in self._helms.unconfirmed_ends(now_s):
             self._helms.confirm_end(topic)
             if self.vehicles[topic].reporters and topic not in self.wishes:
-                self.stop(self._helms.ended[topic], [topic], now_s - STOP_TIMEOUT_S, wall_s, "left the helm")
+                self.stop(pilot, [topic], now_s - STOP_TIMEOUT_S, wall_s, "left the helm")
         unconfirmed = {topic for topic in self.vehicles if self._lacks_pilot(topic, now_s)}
         if unconfirmed != self._unconfirmed:
             self._unconfirmed = unconfirmed
