@@ -429,6 +429,17 @@ def test_a_robot_that_does_not_answer_is_said_to_perhaps_move(bound):
     assert kind(actions, Problem) == [Problem(STANDSTILL, None)]
 
 
+def test_a_subsystem_that_has_moved_in_the_list_is_bound_again_and_stopped(bound):
+    """Such as after another brick of an NXT adapter has gone. The robot still lists this driver."""
+    bound.command(FORWARD)
+    bound.wire, bound.heard = codec.RobotConnection([2, 1]), []
+    bound.say(codec.SubsystemInfo((codec.Subsystem(2, "lamp", "me"), codec.Subsystem(1, "drive", "me"))))
+    bound.run(COMMAND_TIMEOUT_S + 0.1)
+    assert [each.id for each in bound.heard if isinstance(each, codec.BindSubsystem)] == [0, 1]
+    assert {each.id for each in bound.heard if isinstance(each, codec.SkidSteerUpdate)} == {1}
+    assert bound.speeds()[0] == bound.speeds()[-1] == codec.STOPPED
+
+
 def test_a_bind_of_an_unlisted_subsystem_is_refused(bound):
     (answer,) = outcomes(bound.ask(bound.session.bind, 9))
     assert answer == (False, ANY)

@@ -138,14 +138,16 @@ class Bindings:
 
     def handle_list(self, info: codec.SubsystemInfo) -> None:
         """Update the bindings by the robot's list of subsystems."""
-        before, self.info = self.info, info
-        if before:  # NXT adapters extend the list at any time; other subsystems in the same place are not granted
+        before, self.info, is_other = self.info, info, False
+        if before:  # NXT adapters change the list at any time; other subsystems in the same place are not granted
             old, new = ([(each.type, each.name) for each in listed.subsystems] for listed in (before, info))
             self.bound = {number for number in self.bound if old[number : number + 1] == new[number : number + 1]}
+            is_other = old != new
         self._wanted, missing = self._desired.choose(info.subsystems)
         self._out += [Note(MISSING_SUBSYSTEMS, sentence, is_ongoing=True) for sentence in missing]
         for number in sorted(self._wanted - self.bound - self._attempts.keys()):
-            if before is None or not self._listed(number).driver:  # at first, only a refusal shows that it can't be
+            # At first, only a refusal shows that it can't be. A changed list may name this driver, whose motors may run.
+            if before is None or is_other or not self._listed(number).driver:
                 self._bind(number)
 
     def handle_success(self, number: int) -> None:
