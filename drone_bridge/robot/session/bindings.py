@@ -146,7 +146,7 @@ class Bindings:
         self._wanted, missing = self._desired.choose(info.subsystems)
         self._out += [Note(MISSING_SUBSYSTEMS, sentence, is_ongoing=True) for sentence in missing]
         for number in sorted(self._wanted - self.bound - self._attempts.keys()):
-            # At first, only a refusal shows that it can't be. A changed list may name this driver, whose motors may run.
+            # In a new list, only a refusal shows that it can't be: it may name this driver, whose motors may run.
             if before is None or is_other or not self._listed(number).driver:
                 self._bind(number)
 
