@@ -882,6 +882,20 @@ def test_an_emergency_cancels_a_press_of_take_off_before_its_first_packet(taking
     assert presses([*taking_off.ask("emergency"), *taking_off.run(6.0)]) == ["reset"]
 
 
+def test_a_hold_cancels_a_press_of_take_off_before_its_first_packet(taking_off):
+    taking_off.pilot.rank = Rank.HOLD
+    actions = taking_off.run(2.0)
+    assert presses(actions) == []
+    assert requests.HELD_SINCE in refusal(actions)
+
+
+def test_a_hold_cancels_no_landing(talk):
+    talk.show(FlightState.HOVERING)
+    talk.ask("land")
+    talk.pilot.rank = Rank.HOLD
+    assert presses(talk.show_on(FlightState.HOVERING, 1.0)) == ["take_off"]
+
+
 # Limits.
 
 

@@ -262,7 +262,9 @@ class DroneGuiControllerSession(Session):
     def _send_packet(self, now_s: float) -> None:
         """Send the command with the pressed buttons, and publish the packet."""
         self.due_s = next_due(min(self.due_s, now_s), 1 / self._parameters.rate, now_s)
-        was_stopped, self._is_stopped = self._is_stopped, self._is_hover_held() or self._pilot.arbiter.is_held(now_s)
+        if is_held := self._pilot.arbiter.is_held(now_s):
+            self._requests.hold()
+        was_stopped, self._is_stopped = self._is_stopped, self._is_hover_held() or is_held
         self._send(self._commanded(now_s), now_s, is_urgent=self._is_stopped != was_stopped)
 
     def _send(self, command: Controls, now_s: float, *, is_urgent: bool = False) -> None:

@@ -125,6 +125,12 @@ class GuiRequests:
             self._land_s = now_s + LAND_PERIOD_S
             self.ask(_OwnLanding(now_s), now_s)
 
+    def hold(self) -> None:
+        """Cancel the press of a take-off that no packet has carried yet: the vehicle is held."""
+        press = self.buttons.current("take_off")
+        if press and not press.was_sent and not self._running.is_running(LAND):
+            self.buttons.break_off(HELD_SINCE, math.inf, "take_off")
+
     def turn(self, now_s: float) -> None:
         """Continue requests."""
         self._running.turn(now_s)
