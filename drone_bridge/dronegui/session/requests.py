@@ -18,6 +18,7 @@ requests navdata only then, and never lands the drone without it.
 - Without navdata the effect of a press is assumed, but a landing's only if there never is any (`receive_navdata`).
 - After any doubt (a stall, a lost link, a closed port, an unsent packet) presses are broken off, and have an unknown
 effect. An emergency's that may be lost begins again until it is EMERGENCY_AGE_S old, but not without a link.
+- A hold cancels a takeoff whose press was not sent yet.
 - If a limit requires a landing of a drone that flies, land is requested again until it succeeds.
 """
 
