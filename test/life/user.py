@@ -81,7 +81,7 @@ class User:
             self._home.graph.publish(self._home.topic(topic), message)
             self.acted_s = self._life.now_s
             if counts and self._home.bridge.process.is_alive:
-                self._intent.command(topic, velocity)
+                self._intent.command(topic, velocity if math.isfinite(velocity.forward) else ZERO)
             yield 1.0 / rate
 
     def drive(self):
@@ -140,11 +140,14 @@ class User:
         yield 1.0
 
     def nonsense(self):
-        """Commands that are refused. The newest message replaces one that waits, so they do not meet valid ones."""
+        """Commands that are refused; on the helm, they take it, and are neutral. The newest message replaces one that
+        waits, so they do not meet valid ones.
+        """
         while self._intent.is_commanded:
             yield 0.5
         bad = Told(self._rng.choice((math.nan, math.inf, -math.inf)), turn=0.3)
-        yield from self.stream(self._rng.choice((CMD_VEL, HELM)), bad, 1.0, counts=False)
+        topic = self._rng.choice((CMD_VEL, HELM))
+        yield from self.stream(topic, bad, 1.0, counts=topic == HELM)
         yield 2.0
 
     # Rests.
