@@ -56,7 +56,8 @@ def test_a_working_launch_is_confirmed_and_an_incompatible_node_is_named(ros, fr
         )
         status, findings = examine()
         assert status == 0, findings
-        assert findings["running"] == "ok running        /robot_bridge (tracked robot), connected\n"
+        commander = "commanded by /rover_controller on /cmd_vel_goal"
+        assert findings["running"] == f"ok running        /robot_bridge (tracked robot), connected, {commander}\n"
         ros.node.create_publisher(String, "cmd_vel", 1)
         ros.node.create_subscription(String, "odom", lambda _: None, 1)
         ready.wait(lambda report: "/odom does not fit /test_session" in report.status[0].message)
