@@ -15,7 +15,13 @@ EXAMPLES = (
         "picture pad.jpg",
         "new my_robot --serial",
     ),
-    *("service call /dronegui_bridge/land std_srvs/srv/Trigger", "service list -t", "wire show my_log.mcap", "doctor"),
+    *(
+        "service call /dronegui_bridge/land std_srvs/srv/Trigger",
+        "service list -t",
+        "wire show my_log.mcap",
+        "wire keep my_log.mcap my_tello",
+        "doctor",
+    ),
     *("param list /robot_bridge", "param get /robot_bridge port", "param set /robot_bridge command_timeout 0.5"),
 )
 #: Formatter of help texts whose description is not wrapped.

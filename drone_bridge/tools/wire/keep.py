@@ -63,7 +63,7 @@ def keep(source: LogSource, entries: Iterable[LogEntry], options: argparse.Names
     file.path.rename(path)
     taken = ", ".join(f"{number} {what}" for what, number in found.items() if number) or "nothing"
     yield problem or f"{path} has {len(kept)} entries of {source.kind.name}. Taken out, beside hosts: {taken}."
-    yield f"Look at it before you send it: drone-bridge wire show --raw --bytes 0 {path}"
+    yield "Look at it before you send it, by `drone-bridge wire show` with --raw."
 
 
 def _is_picture(entry: LogEntry, found: Counter[str]) -> bool:
