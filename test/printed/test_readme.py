@@ -62,7 +62,7 @@ def test_your_robot_is_driven_by_a_program_until_ctrl_c():
         doctor, driver = shell.start("drone-bridge doctor"), shell.start("python examples/drive.py")
         file = shell.path(ROOT, "way.csv")
         wait_for(file, lambda row: row["x"] > 0.3, "a drive")
-        doctor.wait_for_line(r"^ok running +/robot_bridge .* connected$")
+        doctor.wait_for_line(r"^ok running +/robot_bridge .* connected, commanded by /driver on /cmd_vel$")
         assert doctor.wait() == 0, doctor.text
         driver.ctrl_c(statuses=(0,))
 

@@ -27,7 +27,7 @@ class Sampled:
         self.takes += 1
 
     def arrive(self, topic, number):
-        self.node.waiting[topic].append(Int32(data=number))
+        self.node.listened[topic].append(Int32(data=number))
 
     def look(self, after_s=1 / RATE):
         self.node.now_s += after_s
