@@ -25,6 +25,7 @@ class Graph:
         self.wishes = []
         self._from_s, self._silent = {f"/{name}/bridge/hold": time_s for name, time_s in from_s.items()}, silent
         monkeypatch.setattr(hold, "time", SimpleNamespace(monotonic=lambda: self.now_s))
+        monkeypatch.setattr(hold, "is_on_this_machine_only", lambda: False)
         monkeypatch.setattr(rclpy, "spin_once", self._spin_once)
 
     def _spin_once(self, _, timeout_sec):
@@ -63,11 +64,13 @@ def test_all_are_held_as_soon_as_each_is_found_though_one_is_silent(monkeypatch,
     assert "/a/bridge" in output.err
 
 
-def test_all_are_resumed_without_the_time_that_a_hold_takes_to_miss_none(monkeypatch):
+@pytest.mark.parametrize(("is_held", "is_only_here"), [(False, False), (True, True)])
+def test_only_a_hold_beyond_this_machine_takes_the_time_to_miss_none(monkeypatch, is_held, is_only_here):
     graph = Graph(monkeypatch, a=0.0, b=0.5, c=2.0)
-    assert hold._set(graph, [], is_held=False) == 0
+    monkeypatch.setattr(hold, "is_on_this_machine_only", lambda: is_only_here)
+    assert hold._set(graph, [], is_held=is_held) == 0
     assert sorted(graph.called_s) == ["a", "b"]
-    assert graph.now_s == pytest.approx(hold.RESUME_S, abs=0.2)
+    assert graph.now_s == pytest.approx(hold.SHORT_S, abs=0.2)
 
 
 def test_one_that_is_not_found_fails_and_the_others_are_held(monkeypatch, capsys):

@@ -127,6 +127,12 @@ def discovery_problem() -> str:
     return ""
 
 
+def is_on_this_machine_only() -> bool:
+    """Return whether the profile of Fast DDS keeps topics on this machine."""
+    profile = Path(os.environ.get(PROFILE) or os.devnull)
+    return profile.is_file() and "127.0.0.1" in profile.read_text(errors="replace")
+
+
 def security_problem() -> str | None:
     """Return a sentence if security is requested but not enforced, so that nodes may be unsecured; else None."""
     if os.environ.get("ROS_SECURITY_ENABLE") != "true" or os.environ.get("ROS_SECURITY_STRATEGY") == "Enforce":

@@ -151,7 +151,7 @@ def reach() -> Iterator[Finding]:
     elif not Path(profile).is_file():
         yield Finding("topics", bound, f"{environment.PROFILE} names {profile}, which does not exist", is_fatal=True)
     else:
-        if "127.0.0.1" in Path(profile).read_text():
+        if environment.is_on_this_machine_only():
             yield Finding("topics", f"{bound}, this machine only (127.0.0.1), by {profile}")
             return
         remedy = "anyone there can publish cmd_vel; to prevent that, launch with localhost:=true, see docs/network.md"

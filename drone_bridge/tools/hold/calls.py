@@ -14,7 +14,7 @@ from rclpy.duration import Duration
 from drone_bridge.msg import HoldWish
 from drone_bridge.ros.hold.hold_services import HoldServices, is_of, node_of
 from drone_bridge.ros.node.program import initialize_ros, shut_down_ros
-from drone_bridge.ros.process.environment import discovery_problem, domain_of
+from drone_bridge.ros.process.environment import discovery_problem, domain_of, is_on_this_machine_only
 from drone_bridge.ros.qos import latched
 from drone_bridge.tools.hold import REASON
 from drone_bridge.tools.shared.discovery import DISCOVERY_S, QUIET_S
@@ -23,8 +23,9 @@ from drone_bridge.tools.shared.discovery import DISCOVERY_S, QUIET_S
 ANSWER_S = 5.0
 #: Timeout of the discovery of a named vehicle that is to be held, s: its bridge may be starting again.
 RESTART_S = 60.0
-#: Time of the discovery of vehicles to be resumed, if none is named, s. One that is discovered later stays held.
-RESUME_S = 1.0
+#: Time of the discovery of vehicles, if none is named, s: to resume them, as one that is discovered later stays held,
+#: and to hold them if topics stay on this machine, as the wish file has reached all.
+SHORT_S = 1.0
 _LOOK_S = 0.1
 #: Timeout of the delivery of a wish to a node that has answered, s.
 _WISH_S = 1.0
@@ -78,13 +79,13 @@ def _call(node: Any, services: HoldServices, wanted: Sequence[str], wishes: dict
     where the wish file is not read.
 
     Returns when all named vehicles have responded, or after the timeouts of discovery and of the responses. Without
-    names, discovery takes QUIET_S if there is a vehicle, or RESUME_S to resume. A named vehicle that is to be held is
+    names, discovery takes QUIET_S if there is a vehicle, or SHORT_S. A named vehicle that is to be held is
     held once it starts, for RESTART_S at most.
     """
     is_held, calls = wishes is not None, dict[str, Any]()
     began_s = called_s = time.monotonic()
     longest_s, is_waiting = RESTART_S if wanted and is_held else DISCOVERY_S, False
-    quiet_s = 0.0 if wanted else QUIET_S if is_held else RESUME_S
+    quiet_s = 0.0 if wanted else QUIET_S if is_held and not is_on_this_machine_only() else SHORT_S
     while True:
         now_s = time.monotonic()
         if now_s - began_s <= longest_s:
