@@ -65,7 +65,8 @@ def _clamped(value: float, most: float) -> float:
 
 def pull_of(roll: float, pitch: float) -> complex:
     """Return the horizontal acceleration by tilt (rad, REP 103) in level flight: forward + j left, m/s^2."""
-    roll, pitch = (max(-FARTHEST_TILT, min(FARTHEST_TILT, angle)) for angle in (roll, pitch))
+    roll = max(-FARTHEST_TILT, min(FARTHEST_TILT, roll))
+    pitch = max(-FARTHEST_TILT, min(FARTHEST_TILT, pitch))
     return GRAVITY * complex(math.tan(pitch), -math.tan(roll))
 
 

@@ -298,9 +298,9 @@ class CommandTopics(Generic[RawT]):
         """Return the velocity on supported axes. Counts and warns of commands on the others."""
         if not isinstance(velocity, BodyVelocity):
             return velocity
+        if not any(map(partial(getattr, velocity), self._unsupported.values())):
+            return velocity  # as usual
         rest = {axis: value for axis, field in self._unsupported.items() if (value := getattr(velocity, field))}
-        if not rest:
-            return velocity
         least = max(ROUNDING, NEGLIGIBLE * max(map(abs, velocity.components)))
         asked = {axis: value for axis, value in rest.items() if abs(value) > least}
         if asked:
