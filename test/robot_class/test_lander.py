@@ -15,6 +15,8 @@ from repository import ROOT
 from ros_session import module_ros, repeating
 from std_msgs.msg import Bool
 
+from drone_bridge.ros.qos import latched
+
 ros = module_ros()
 KEYS, CHECK_S = ("x", "y", "z", "yaw", "vx", "vy"), 280.0
 #: Ends of its check, in which no report has a picture or a rover.
@@ -62,9 +64,8 @@ def fly(start, tmp_path):
 @pytest.mark.parametrize("name", ["lander", "listening_lander"])
 def test_the_emulated_drone_flies_ahead_and_stops(name, fly, ros, tmp_path):
     drone, bridge = fly(name, "--gusts", 0)
-    odometry, landed, rover = (
-        ros.subscribe(kind, topic) for kind, topic in ((Odometry, "odom"), (Bool, "landed"), (Odometry, "rover/odom"))
-    )
+    odometry, rover = (ros.subscribe(Odometry, topic) for topic in ("odom", "rover/odom"))
+    landed = ros.subscribe(Bool, "landed", latched())  # published once it is known
     twist, publisher = Twist(), ros.publisher(Twist, "cmd_vel")
     twist.linear.x = 0.5
     with repeating(lambda _: publisher.publish(twist)):
