@@ -21,6 +21,7 @@ from tf2_msgs.msg import TFMessage
 from drone_bridge.motion.body_velocity import STILL
 from drone_bridge.motion.derived_velocity import DerivedVelocity
 from drone_bridge.motion.flight_control import RatesAndThrust
+from drone_bridge.motion.measurement import Measurement
 from drone_bridge.motion.quaternions import quaternion_from_euler, rotated_back, unit_quaternion
 from drone_bridge.msg import CommandRates, DroneProperties
 from drone_bridge.ros.node.parameters import ParameterDeclaration
@@ -236,6 +237,7 @@ class TestbedTranslation:
         """
         self.unit, self._names, self._refuse_image, self._time_unit_s = unit, names, refuse_image, time_unit_s
         self._odometry = Odometry(header=Header(frame_id=names.odom), child_frame_id=names.base_link)
+        self._covariances: OdometryCovariances | None = None
         self.forget()
 
     def forget(self) -> None:
@@ -280,23 +282,31 @@ class TestbedTranslation:
 
     def odometry(self, frame: SensorFrame, stamp: Time) -> Odometry | None:
         """Return pose and derived velocity; None if the wire has no positions."""
+        if (measured := self._posed(frame, stamp)) is None:
+            return None
+        message, velocity = self._odometry, self._derived.update(measured, seconds_of(stamp))
+        covariances = ODOMETRY_COVARIANCES if velocity else WITHOUT_VELOCITY
+        if covariances is not self._covariances:
+            covariances.fill(message)
+            self._covariances = covariances
+        known, tilt = velocity or STILL, quaternion_from_euler(measured.roll or 0.0, measured.pitch or 0.0, 0.0)
+        set_vector(message.twist.twist.linear, rotated_back(tilt, *known.linear))
+        message.twist.twist.angular.z = known.turn
+        return message
+
+    def transforms(self, frame: SensorFrame, stamp: Time) -> TFMessage | None:
+        """Return odom to base_link; None if the wire has no positions."""
+        return self._posed(frame, stamp) and TFMessage(transforms=[odometry_transform(self._odometry)])
+
+    def _posed(self, frame: SensorFrame, stamp: Time) -> Measurement | None:
+        """Write the pose into the odometry. Return what was measured, or None if the wire has no positions."""
         measured, message = units.measurement(frame, self.unit), self._odometry
         if measured.position is None:
             return None
         message.header.stamp = stamp
         set_vector(message.pose.pose.position, measured.position)
         set_quaternion(message.pose.pose.orientation, units.orientation(measured))
-        velocity, twist = self._derived.update(measured, seconds_of(stamp)), message.twist.twist
-        (ODOMETRY_COVARIANCES if velocity else WITHOUT_VELOCITY).fill(message)
-        known, tilt = velocity or STILL, quaternion_from_euler(measured.roll or 0.0, measured.pitch or 0.0, 0.0)
-        set_vector(twist.linear, rotated_back(tilt, *known.linear))
-        twist.angular.z = known.turn
-        return message
-
-    def transforms(self, frame: SensorFrame, stamp: Time) -> TFMessage | None:
-        """Return odom to base_link; None if the wire has no positions."""
-        odometry = self.odometry(frame, stamp)
-        return odometry and TFMessage(transforms=[odometry_transform(odometry)])
+        return measured
 
     def image(self, frame: SensorFrame, stamp: Time, side: str) -> Image:
         """Return the received memory itself, in a message that is valid until the next one."""
