@@ -108,6 +108,7 @@ def test_what_overrules_a_commander_is_named(node, lower, higher):
         node.now_s += 0.1
     node.pass_second()
     assert node.conditions["overruled"] == f"/{lower} is ignored while commands come on /{higher}, by /teleop"
+    assert node.logs["overruled"] is (lower is not GOAL), "a goal reports itself for whom it waits"
     assert node.conditions["commanders"] is None
     assert node.latched[-1].commander == f"/{higher}"
     node.now_s += TIMEOUT_S
@@ -366,9 +367,12 @@ def test_while_one_pilot_steers_others_are_refused_whatever_they_send(node):
     assert said() == ("anne", "Anne")
     assert [send("ben", up=1.0), send("ben", ago_s=9.0), send("", up=1.0), node.send(HELM, up=1.0)] == [steered] * 4
     assert (node.counts["commands_refused_on_hold"], node.hold.state.refused_helm) == (4, "")
+    node.send("~/pilot", PilotCommand(id="anne", asks=True))
     node.now_s += 1.1
     node.hold.report()
     assert said() == ("", "")
+    node.send("~/pilot", PilotCommand(id="ben", asks=True))
+    assert said() == ("", "")  # a request is no command
     assert node.send(HELM, up=1.0) == (Rank.HELM, UP)
     assert said()[0] == "anonymous"
     node.hold.hold("Ben pressed STOP")

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Leases of helms, STOP, and what pages read about them. No socket, and a fake clock."""
 
+import contextlib
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -13,7 +14,7 @@ from drone_bridge.session.hold_state import ANONYMOUS, HELM_ENDS_AFTER_S, HelmPi
 from drone_bridge.tools.web.announcements import Announcements
 from drone_bridge.tools.web.fleet import Fleet
 from drone_bridge.tools.web.helm import ASK_S, LEASE_S, MAX_AGE_S, NEUTRAL, HelmRefusedError
-from drone_bridge.tools.web.helm_leases import CONFIRMED_WITHIN_S, HELM_ENDS_WITHIN_S, HelmLeases
+from drone_bridge.tools.web.helm_leases import CONFIRMED_WITHIN_S, ELSEWHERE, HELM_ENDS_WITHIN_S, HelmLeases
 from drone_bridge.tools.web.stop_requests import HELM_TAKEN_S, MAX_WANTED, STOP_TIMEOUT_S, StopRequests
 from drone_bridge.tools.web.vehicles import SteeredVehicle
 from drone_bridge.tools.web.wishes import RUN_S, Wishes
@@ -33,9 +34,11 @@ class Pages:
 
     def __init__(self):
         self.now_s, self.done, self.wishes, self.answers, self.notices, self.filed = 100.0, [], [], [], [], []
+        self.asked = []  # of other servers' pilots
         self.writer = SimpleNamespace(problem="", keep=self.filed.append)
         wishes = Wishes()
-        self.helms = HelmLeases(wishes, self._command, lambda *notice: self.notices.append(notice), self._announce)
+        ask, notify = lambda *asked: self.asked.append(asked), lambda *notice: self.notices.append(notice)
+        self.helms = HelmLeases(wishes, self._command, ask, notify, self._announce)
         self.helms.names |= {ANNE: "Anne", BEN: "Ben"}
         self.stops = StopRequests(self.helms, wishes, self._ask, self._wish, self.writer)
         self.announcements = Announcements(self.helms, self.stops)
@@ -233,6 +236,31 @@ def test_of_two_servers_the_pilot_whom_a_vehicle_does_not_follow_loses_the_helm(
     assert reporting.done == []
 
 
+@pytest.mark.parametrize("answer", ["hand over", "keep", "silence"])
+def test_a_person_at_another_server_asks_the_pilot_for_the_helm(reporting, answer):
+    pages, asked = reporting, {"number": ELSEWHERE, "name": "Ben on another page", "is_you": False, "left_s": ASK_S}
+    pages.take()
+    pages.helms.asked_elsewhere(TOPIC, "Ben", pages.now_s)
+    assert pages.drone["asked"] == [asked]
+    if answer == "keep":
+        pages.helms.keep(ANNE, pages.now_s)
+        pages.helms.asked_elsewhere(TOPIC, "Ben", pages.now_s)
+    elif answer == "hand over":
+        pages.helms.hand_over(ANNE, ELSEWHERE, pages.now_s)
+    for _ in range(int(ASK_S / MAX_AGE_S) + 1):
+        with contextlib.suppress(HelmRefusedError):
+            pages.steer()
+        pages.tick(MAX_AGE_S)
+    assert (pages.drone["pilot"], pages.drone["asked"]) == ("you" if answer == "keep" else None, [])
+    assert [page for page, _ in pages.notices if page != ELSEWHERE] == [ANNE] * (answer == "silence")
+
+
+def test_a_page_asks_the_pilot_of_another_server(reporting):
+    reporting.helms.ask(BEN, TOPIC, reporting.now_s, "Anne on another page")
+    assert reporting.asked == [(TOPIC, HelmPilot(reporting.helms.id, "Ben"))]
+    assert [page for page, _ in reporting.notices] == [BEN]
+
+
 def test_a_page_reads_that_its_helm_is_not_confirmed_or_why_not_followed(reporting):
     def refused(**report):
         if report:
@@ -314,7 +342,13 @@ def test_release_by_other_means_ends_the_wish_and_releases_nothing(reporting):
         reporting.steer(x=1)
 
 
-def test_a_second_bridge_that_waits_for_a_person_stops_no_stick_of_the_first(pages):
+def test_the_hold_of_a_bridge_is_known_once_it_is_a_vehicle_of_its_own(reporting):
+    reporting.report(held=True, reason="the service hold was called")
+    reporting.see(replace(REPORTING, topic=f"{NODE}/cmd_vel_stamped"))
+    assert reporting.held["why"] == "the service hold was called"
+
+
+def test_a_held_server_beside_a_bridge_stops_no_stick(pages):
     pages.see(replace(REPORTING, reporters=(NODE, "/other")))
     pages.report()
     pages.take()

@@ -75,6 +75,15 @@ def test_of_two_people_and_a_stick_one_drives_and_each_page_says_who(ros, start_
         guest.refusals.clear()
         guest.send(op="take", vehicle=TOPIC)
         guest.wait_for(lambda: guest.refusals, "a refusal")
+        guest.send(op="ask", vehicle=TOPIC)
+        wait_until(lambda: any(seen("asked")), "a request for the helm")
+        (asked,) = pilot.vehicles[TOPIC]["asked"]
+        assert (asked["name"], asked["is_you"]) == ("Viewer 1 on another page", False)
+        pilot.send(op="hand_over", to=asked["number"])
+        wait_until(lambda: seen("pilot") == [None, None], "a free helm")
+        guest.send(op="take", vehicle=TOPIC)
+        wait_until(lambda: sorted(map(str, seen("pilot"))) == ["other", "you"], "one pilot")
+        pilot, guest = guest, pilot
 
         stick = ros.publisher(TwistStamped, "/robot_bridge/helm")
         with repeating(lambda _: ros.publish_fresh(stick, TwistStamped(twist=twist(forward=-1.0))), 0.05):

@@ -163,7 +163,7 @@ def test_calls_without_an_answer_end_in_time_and_give_their_places_back(monkeypa
 
 
 def test_each_repeated_call_of_a_hold_may_answer():
-    fleet, answers, asked = fleets.Fleet(Mock(), Mock(), Mock()), [], []
+    fleet, answers, asked = fleets.Fleet(Mock(), Mock(), Mock(), Mock()), [], []
     fleet.vehicles = [SteeredVehicle("/cmd_vel_stamped", "robot_bridge", holds=("/robot_bridge/hold",))]
     client = fleet._clients["/robot_bridge/hold"] = Mock()
     client.call_async = lambda request: asked.append(Future()) or asked[-1]
@@ -188,7 +188,7 @@ REFUSED = (False, "the link is down")
     ],
 )
 def test_a_vehicle_of_two_nodes_is_held_when_both_agree_and_answers_once(responses, answer):
-    fleet, answers = fleets.Fleet(Mock(), Mock(), Mock()), []
+    fleet, answers = fleets.Fleet(Mock(), Mock(), Mock(), Mock()), []
     fleet.vehicles = [SteeredVehicle("/cmd_vel_stamped", "a_bridge", holds=("/a/hold", "/b/hold"))]
     asked = [Future(), Future()]
     fleet._clients = {
@@ -202,7 +202,7 @@ def test_a_vehicle_of_two_nodes_is_held_when_both_agree_and_answers_once(respons
 
 
 def test_event_loop_wish_may_come_while_the_executor_finds_vehicles():
-    fleet = fleets.Fleet(Mock(), Mock(), Mock())
+    fleet = fleets.Fleet(Mock(), Mock(), Mock(), Mock())
 
     class Id(str):
         def __bool__(self):
@@ -214,25 +214,52 @@ def test_event_loop_wish_may_come_while_the_executor_finds_vehicles():
     assert "/d1/bridge" in fleet._wish_publishers
 
 
-def test_who_only_observes_commands_is_no_vehicle():
-    topics = {"/a/cmd_vel_stamped": ["geometry_msgs/msg/TwistStamped"]}
+STAMPED, TWIST_STAMPED = "/a/cmd_vel_stamped", "geometry_msgs/msg/TwistStamped"
 
-    def vehicles(*names):
-        node = Mock()
-        node.get_subscriptions_info_by_topic = lambda topic: [
-            SimpleNamespace(node_namespace="/a", node_name=name, topic_type="geometry_msgs/msg/TwistStamped")
-            for name in names
-            if topic in topics
-        ]
-        shell = SimpleNamespace(node_name="drone_bridge_topic_13167", topic_type="")
-        node.get_publishers_info_by_topic = lambda topic: [shell]
-        fleet = fleets.Fleet(node, Mock(), Mock())
-        fleet.update(topics, {})
-        assert all(each.commanders == {"/a/cmd_vel_stamped": ("drone-bridge topic",)} for each in fleet.vehicles)
-        return [each.node for each in fleet.vehicles]
 
-    assert vehicles("recorder", "web_bridge") == []
-    assert vehicles("recorder", "x_driver") == ["x_driver"]
+@pytest.fixture
+def found():
+    """Return the vehicles of a page server, once these nodes subscribe to one command topic, bridges with helms."""
+    node, names = Mock(), []
+    node.get_subscriptions_info_by_topic = lambda topic: [
+        SimpleNamespace(node_namespace="/a", node_name=name, topic_type=TWIST_STAMPED) for name in names
+    ]
+    shell = SimpleNamespace(node_name="drone_bridge_topic_13167", topic_type="")
+    node.get_publishers_info_by_topic = lambda topic: [shell]
+    fleet = fleets.Fleet(node, Mock(), Mock(), Mock())
+
+    def find(*now):
+        names[:] = now
+        bridges = [f"/a/{name}" for name in now if name.endswith("_bridge") and name != "web_bridge"]
+        topics = {STAMPED: [TWIST_STAMPED]}
+        topics |= {f"{each}/{topic}": [kind] for each in bridges for topic, kind in OF_A_BRIDGE.items()}
+        fleet.update(topics, {f"{each}/hold": ["std_srvs/srv/SetBool"] for each in bridges})
+        assert all(each.commanders[STAMPED] == ("drone-bridge topic",) for each in fleet.vehicles)
+        return {each.name: (each.topic, each.node) for each in fleet.vehicles}
+
+    find.fleet = fleet
+    return find
+
+
+OF_A_BRIDGE = {"pilot": "drone_bridge/msg/PilotCommand", "hold_status": "drone_bridge/msg/HoldStatus"}
+
+
+def test_who_only_observes_commands_is_no_vehicle(found):
+    assert found("recorder", "web_bridge") == {}
+    assert found("recorder", "x_driver") == {"a": (STAMPED, "x_driver")}
+
+
+def test_two_bridges_on_one_topic_are_two_vehicles_and_the_first_one_stays(found, monkeypatch):
+    """Resume and the stick act on one named vehicle."""
+    monkeypatch.setattr(fleets, "goal_of", lambda *_: "/a/goal_pose")
+    first, second = (STAMPED, "robot_bridge"), ("/a/neato_bridge/cmd_vel_stamped", "neato_bridge")
+    assert found("robot_bridge", "robot_server") == {"a": first}
+    assert found("neato_bridge", "robot_bridge", "robot_server") == {"a": first, "a/neato": second}
+    for each in found.fleet.vehicles:
+        assert (each.targets, each.reporters) == ((f"/a/{each.node}/pilot",), (f"/a/{each.node}",))
+        assert each.goal == "", "it would move both"
+    assert found("neato_bridge") == {"a": (STAMPED, "neato_bridge")}
+    assert [each.goal for each in found.fleet.vehicles] == ["/a/goal_pose"]
 
 
 @pytest.mark.parametrize(

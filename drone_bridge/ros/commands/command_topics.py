@@ -242,7 +242,7 @@ class CommandTopics(Generic[RawT]):
 
     def _receive_from_helm(self, helm: CommandTopic[RawT], message: Any) -> None:
         """Handle a message of a person. A refused one takes the helm, too, and the vehicle is neutral."""
-        if not self._node.hold.claim_helm(message):
+        if (isinstance(message, PilotCommand) and message.asks) or not self._node.hold.claim_helm(message):
             return
         try:
             for refusal in helm.refusals:
@@ -364,7 +364,9 @@ class CommandTopics(Generic[RawT]):
             if all(getattr(limited, TWIST_AXES[axis][0]) / value <= NEGLIGIBLE for axis, value in asked.items()):
                 facts[Obstacle.UNFOLLOWED] = {"wanted": _text(asked), **_AT_LIMIT}
         for each in (Obstacle.OVERRULED, Obstacle.UNFOLLOWED, Obstacle.GROUNDED):
-            self._node.report.update_obstacle(each, facts.get(each))
+            # A goal reports itself for whom it waits.
+            is_logged = each is not Obstacle.OVERRULED or lower is None or lower.entrance is not Entrance.GOAL
+            self._node.report.update_obstacle(each, facts.get(each), is_logged=is_logged)
 
     def _report_reduction(self) -> None:
         """Log, once for each axis, what the vehicle follows of a velocity beyond its limits or maxima."""

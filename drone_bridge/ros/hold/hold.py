@@ -98,7 +98,7 @@ class Hold:
         self._wish_files = WishFiles(domain)
         self._names = {EVERY_NODE, name, node.get_namespace()}  # in wishes
         if not is_server:
-            self._names |= {EVERY_VEHICLE, node.resolve_topic_name("cmd_vel_stamped")}
+            self._names |= {EVERY_VEHICLE, node.resolve_topic_name("cmd_vel_stamped"), f"{name}/cmd_vel_stamped"}
         # For the executor and the reports. Never locked by the link's thread while it has a peer.
         self._lock = threading.Lock()
         self._on_hold: list[Callable[[], None]] = []

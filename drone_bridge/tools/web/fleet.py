@@ -16,6 +16,7 @@ from std_srvs.srv import SetBool
 from drone_bridge.msg import HoldStatus, HoldWish, PilotCommand
 from drone_bridge.ros.commands.cmd_vel_type import OBSERVERS, UNKNOWN_NODE
 from drone_bridge.ros.distributions import sequence_number, with_info
+from drone_bridge.ros.hold.hold import MAX_PILOT
 from drone_bridge.ros.publishers import NO_EVENTS, try_publish
 from drone_bridge.ros.qos import latched
 from drone_bridge.ros.streams import UNWATCHED
@@ -40,6 +41,7 @@ from drone_bridge.tools.web.vehicles import (
     SteeredVehicle,
     by_service,
 )
+from drone_bridge.wire.printable import printable
 
 #: Nodes of `drone-bridge topic` and other commands of a shell.
 _SHELL = re.compile(r"^drone_bridge_([a-z]+)_\d+$")
@@ -52,7 +54,11 @@ class Fleet:
     """Finds vehicles, holds them, and publishes their commands and wishes. Publishing is thread-safe."""
 
     def __init__(
-        self, node: Node, on_held: Callable[[str, int | None, bool], None], on_status: Callable[[str, HoldStatus], None]
+        self,
+        node: Node,
+        on_held: Callable[[str, int | None, bool], None],
+        on_status: Callable[[str, HoldStatus], None],
+        on_asked: Callable[[str, HelmPilot], None],
     ) -> None:
         """Prepare.
 
@@ -61,14 +67,16 @@ class Fleet:
             on_held: callback on the executor's thread for vehicles without reports: topic, time of hold, ns, or None,
                 and whether the hold is older than its bridge.
             on_status: callback on the executor's thread with the full name of a node and its report.
+            on_asked: callback there for requests for the helm, also our own: topic, and who asks.
         """
         self._node = node
-        self._on_held, self._on_status = on_held, on_status
+        self._on_held, self._on_status, self._on_asked = on_held, on_status, on_asked
         self._publishers: dict[str, Any] = {}
         self._clients: dict[str, Any] = {}  # by service, created in advance because STOP does not wait for discovery
         self._asked: dict[str, deque[Any]] = {}
         self._subscriptions_to_held: dict[str, Any] = {}
         self._subscriptions_to_status: dict[str, Any] = {}
+        self._subscriptions_to_pilots: dict[str, Any] = {}
         # By node. Entries of a removed node stay while its hold is wanted: DDS delivers the wish to the node when it
         # comes back.
         self._wish_publishers: dict[str, Any] = {}
@@ -77,19 +85,19 @@ class Fleet:
 
     def update(self, topics: Mapping[str, Sequence[str]], services: Mapping[str, Sequence[str]]) -> bool:
         """Update the vehicles from all topics and services of the graph; return whether they have changed."""
-        found: dict[str, SteeredVehicle] = {}
+        found: list[SteeredVehicle] = []
         for topic, type_names in topics.items():
             if topic.rpartition("/")[2] != COMMAND_TOPIC or COMMAND_TYPE not in type_names:
                 continue
-            vehicle = self._vehicle_at(topic, topics, services)
-            if vehicle and len(found) == MAX_VEHICLES:
+            vehicles = self._vehicles_at(topic, topics, services)
+            if len(found) + len(vehicles) > MAX_VEHICLES:
                 sentence = f"The limit of {MAX_VEHICLES} vehicles is reached: {topic} can't be steered or stopped here."
                 self._node.get_logger().warning(sentence, once=True)
                 break
-            found |= {topic: vehicle} if vehicle else {}
-        if list(found.values()) == self.vehicles:
+            found += vehicles
+        if found == self.vehicles:
             return False
-        self._connect(list(found.values()))
+        self._connect(found)
         return True
 
     def _connect(self, vehicles: list[SteeredVehicle]) -> None:
@@ -121,6 +129,8 @@ class Fleet:
             node.destroy_publisher,
         )
         _match(self._subscriptions_to_status, reporters, self._follow_status, node.destroy_subscription)
+        pilots = {target for target in targets if _type_of(target) is PilotCommand}
+        _match(self._subscriptions_to_pilots, pilots, self._follow_pilots, node.destroy_subscription)
         self.vehicles = vehicles
 
     def _follow_status(self, name: str) -> Any:
@@ -130,6 +140,16 @@ class Fleet:
             lambda status: self._on_status(name, status),
             latched(),
             event_callbacks=UNWATCHED,
+        )
+
+    def _follow_pilots(self, target: str) -> Any:
+        def take(command: PilotCommand) -> None:
+            if command.asks and (asked := next((each for each in self.vehicles if target in each.targets), None)):
+                by = HelmPilot(printable(command.id, MAX_PILOT), printable(command.name, MAX_PILOT))
+                self._on_asked(asked.topic, by)
+
+        return self._node.create_subscription(
+            PilotCommand, target, take, QoSProfile(depth=10), event_callbacks=UNWATCHED
         )
 
     def _follow_held(self, topic: str, vehicle: str) -> Any:
@@ -181,45 +201,54 @@ class Fleet:
             if len(calls) > MAX_CALLS:
                 client.remove_pending_request(calls.popleft())
 
-    def _vehicle_at(
+    def _vehicles_at(
         self, topic: str, topics: Mapping[str, Sequence[str]], services: Mapping[str, Sequence[str]]
-    ) -> SteeredVehicle | None:
-        """Return the vehicle of a topic, if it has a subscriber that is not only an observer."""
-        full_names = {
+    ) -> list[SteeredVehicle]:
+        """Return the vehicles of a topic, by its subscribers that are not only observers.
+
+        These are one vehicle, unless several are bridges with helms: each further one is a vehicle named by its node.
+        """
+        names = {
             f"{taker.node_namespace.rstrip('/')}/{taker.node_name}": taker.node_name
             for taker in self._node.get_subscriptions_info_by_topic(topic)
             if taker.topic_type == COMMAND_TYPE and taker.node_name not in OBSERVERS
         }
-        nodes = sorted(full_names.values())
-        if not nodes:
-            return None
-        bridges = [node for node in nodes if node.endswith("_bridge")]
-        targets = dict.fromkeys(
-            next((each for each in _helms_of(full) if name_of_type(_type_of(each)) in topics.get(each, ())), topic)
-            for full in sorted(full_names)
-        )
-        holds = [f"{full}/{HOLD_SERVICE}" for full in sorted(full_names)]
-        holds = [name for name in holds if HOLD_TYPE in services.get(name, ())]
-        reporters = tuple(
-            full
-            for full in sorted(full_names)
-            if f"{full}/{HOLD_SERVICE}" in holds and STATUS_TYPE in topics.get(f"{full}/{STATUS_TOPIC}", ())
-        )
-        reporters = reporters if len(reporters) == len(holds) else ()
-        held = f"{topic.rpartition('/')[0]}/{HELD_TOPIC}"
-        held = held if holds and not reporters and HELD_TYPE in topics.get(held, ()) else ""
-        return SteeredVehicle(
-            topic,
-            (bridges or nodes)[0],
-            targets=tuple(targets),
-            holds=tuple(holds),
-            reporters=reporters,
-            held=held,
-            commanders=self._commanders(topic, topics),
-            goal=goal_of(topic.rpartition("/")[0], services, self._node),
-            emergencies=by_service(full_names, services, lambda kind: kind.emergencies),
-            buttons=by_service(full_names, services, lambda kind: kind.buttons),
-        )
+        helms = {
+            full: next(
+                (each for each in _helms_of(full) if name_of_type(_type_of(each)) in topics.get(each, ())), topic
+            )
+            for full in sorted(names)
+        }
+        present = next((each.targets for each in self.vehicles if each.topic == topic), ())
+        bridges = sorted((full for full in helms if helms[full] != topic), key=lambda full: helms[full] not in present)
+        nodes: dict[str, dict[str, str]] = {}
+        for full in helms:
+            nodes.setdefault(f"{full}/{COMMAND_TOPIC}" if full in bridges[1:] else topic, {})[full] = names[full]
+        namespace, is_alone = topic.rpartition("/")[0], len(bridges) < 2
+        held = f"{namespace}/{HELD_TOPIC}"
+        found = []
+        for key, full_names in nodes.items():
+            holds = [each for full in full_names if HOLD_TYPE in services.get(each := f"{full}/{HOLD_SERVICE}", ())]
+            reporters = [full for full in full_names if STATUS_TYPE in topics.get(f"{full}/{STATUS_TOPIC}", ())]
+            reporters = [full for full in reporters if f"{full}/{HOLD_SERVICE}" in holds]
+            reporters = reporters if len(reporters) == len(holds) else []
+            vehicle = SteeredVehicle(
+                key,
+                min(
+                    (name for name in full_names.values() if name.endswith("_bridge")), default=min(full_names.values())
+                ),
+                # What is published on the topic itself commands all of them, and so does a goal.
+                targets=tuple(dict.fromkeys(helms[full] for full in full_names if is_alone or full in bridges)),
+                holds=tuple(holds),
+                reporters=tuple(reporters),
+                held=held if holds and not reporters and HELD_TYPE in topics.get(held, ()) else "",
+                commanders=self._commanders(topic, topics),
+                goal=goal_of(namespace, services, self._node) if is_alone else "",
+                emergencies=by_service(full_names, services, lambda kind: kind.emergencies),
+                buttons=by_service(full_names, services, lambda kind: kind.buttons),
+            )
+            found.append(vehicle)
+        return found
 
     def _commanders(self, topic: str, topics: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, ...]]:
         """Return the nodes that publish on topics that command the same vehicle, by topic."""
@@ -253,6 +282,12 @@ class Fleet:
         for target in vehicle.targets:
             if publisher := self._publishers.get(target):
                 try_publish(publisher, named if _type_of(target) is PilotCommand else message)
+
+    def ask(self, topic: str, pilot: HelmPilot) -> None:
+        """Ask the present pilot of a vehicle, at another server, for the helm."""
+        for target in next((each.targets for each in self.vehicles if each.topic == topic), ()):
+            if _type_of(target) is PilotCommand and (publisher := self._publishers.get(target)):
+                try_publish(publisher, PilotCommand(id=pilot.id, name=pilot.name, asks=True))
 
 
 def _helms_of(node: str) -> tuple[str, str]:

@@ -137,6 +137,10 @@ class Helm:
         lease = self._leases.get(vehicle)
         return {pilot: max(0.0, ASK_S - (now_s - since_s)) for pilot, since_s in lease.asked.items()} if lease else {}
 
+    def unanswered(self, asker: int, now_s: float) -> list[int]:
+        """Return the pilots who have not answered a request in time."""
+        return [each.pilot for each in self._leases.values() if now_s - each.asked.get(asker, math.inf) >= ASK_S]
+
     def halt(self, vehicle: str) -> None:
         """Stop a vehicle. Its pilot keeps the helm, and has to release the stick first."""
         if lease := self._leases.get(vehicle):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """HelmLeases: gives pages the helms of vehicles, and commands these. No socket, no clock."""
 
+import contextlib
 import math
 import uuid
 from collections.abc import Callable, Container, Mapping
@@ -8,7 +9,7 @@ from collections.abc import Callable, Container, Mapping
 from builtin_interfaces.msg import Time
 
 from drone_bridge.session.hold_state import HELM_ENDS_AFTER_S, HelmPilot
-from drone_bridge.tools.web.helm import LEASE_S, NEUTRAL, Helm, Motion
+from drone_bridge.tools.web.helm import ASK_S, LEASE_S, NEUTRAL, Helm, HelmRefusedError, Motion
 
 HELM_ENDS_WITHIN_S = HELM_ENDS_AFTER_S + 0.5
 """Maximum time that the last command from here is in force, even at a slow bridge, s."""
@@ -18,6 +19,10 @@ CONFIRMED_WITHIN_S = 1.0
 
 SendCommand = Callable[[str, Motion, Time | None], None]
 """Publishes a command: topic, motion along AXES from -1 to 1, and its time, or None for now."""
+AskElsewhere = Callable[[str, HelmPilot], None]
+"""Asks the pilot of another server for the helm: topic, and who asks."""
+ELSEWHERE = 0
+"""Number that stands for a page of another server."""
 Notify = Callable[[int, str], None]
 """Sends a sentence to a page, by its number."""
 
@@ -26,17 +31,24 @@ class HelmLeases:
     """Pages at the helms of vehicles. Times are in seconds, of one clock that is never set and counts suspension."""
 
     def __init__(
-        self, stopped: Container[str], send_command: SendCommand, notify: Notify, announce: Callable[[], None]
+        self,
+        stopped: Container[str],
+        send_command: SendCommand,
+        ask_elsewhere: AskElsewhere,
+        notify: Notify,
+        announce: Callable[[], None],
     ) -> None:
         """Prepare.
 
         Args:
             stopped: vehicles that are wanted on hold.
             send_command: see `SendCommand`.
+            ask_elsewhere: see `AskElsewhere`.
             notify: see `Notify`.
             announce: called when pages have to read a change.
         """
         self._stopped, self._send_command, self.notify, self.announce = stopped, send_command, notify, announce
+        self._ask_elsewhere = ask_elsewhere
         self.names: dict[int, str] = {}
         """Names of all pages, by number."""
         self.leases = Helm()
@@ -94,10 +106,21 @@ class HelmLeases:
             self.notify(before, f"{self.names[page]} has taken the helm, because you did not answer.")
         self._begin(topic, now_s)
 
-    def ask(self, page: int, topic: str, now_s: float) -> None:
-        """Request the helm from its pilot. Raises HelmRefusedError."""
-        self.leases.request(page, topic, now_s)
-        self.announce()
+    def ask(self, page: int, topic: str, now_s: float, other: str = "") -> None:
+        """Request the helm from its pilot, or from the other one of another server. Raises HelmRefusedError."""
+        if other and self.leases.pilot_of(topic) is None:
+            self._ask_elsewhere(topic, HelmPilot(self.id, self.names[page]))
+            self.notify(page, f"{other} has been asked to hand over the helm, and has {ASK_S:g} s to keep it.")
+        else:
+            self.leases.request(page, topic, now_s)
+            self.announce()
+
+    def asked_elsewhere(self, topic: str, name: str, now_s: float) -> None:
+        """Handle a request from another server for the helm of a pilot here."""
+        with contextlib.suppress(HelmRefusedError):  # without a pilot here, or if the pilot keeps the helm
+            self.leases.request(ELSEWHERE, topic, now_s)
+            self.names[ELSEWHERE] = f"{name} on another page"
+            self.announce()
 
     def keep(self, page: int, now_s: float) -> None:
         """Refuse all requests for the page's helm. Raises HelmRefusedError."""
@@ -108,8 +131,11 @@ class HelmLeases:
     def hand_over(self, page: int, to: int | None, now_s: float) -> None:
         """Transfer the helm to a page that requested it. Raises HelmRefusedError."""
         topic = self.leases.vehicle_of(page)
-        self.leases.hand_over(page, topic, to, now_s)
-        self._begin(topic, now_s)
+        if to == ELSEWHERE and to in self.leases.asked(topic, now_s):
+            self.release(page, now_s)
+        else:
+            self.leases.hand_over(page, topic, to, now_s)
+            self._begin(topic, now_s)
 
     def steer(
         self, page: int, token: int, motion: Mapping[str, float], now_s: float, stamp: Time | None, *, is_held: bool
@@ -140,6 +166,9 @@ class HelmLeases:
         """Stop vehicles with a silent pilot, and end leases. To be called every TOKEN_PERIOD_S / 2."""
         for topic in self.leases.silent(now_s):  # again and again, as no other may steer them
             self.command(topic, NEUTRAL, now_s)
+        for page in self.leases.unanswered(ELSEWHERE, now_s):
+            self.notify(page, f"{self.names[ELSEWHERE]} may take the helm, because you did not answer.")
+            self.release(page, now_s)
         for lease in self.leases.expired(now_s):
             self.notify(lease.pilot, f"You have lost the helm: no command was received from you for {LEASE_S:g} s.")
             self._end(lease.vehicle, lease.pilot)

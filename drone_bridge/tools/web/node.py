@@ -24,6 +24,7 @@ from drone_bridge.ros.node.log_limiter import LogLimiter, OngoingLogLimiter
 from drone_bridge.ros.node.parameters import DeclaredParameters, ParameterDeclaration
 from drone_bridge.ros.qos import latched
 from drone_bridge.ros.steady_timer import steady_timer
+from drone_bridge.session.hold_state import HelmPilot
 from drone_bridge.session.obstacles import Obstacle
 from drone_bridge.stop_signals import LAUNCHED
 from drone_bridge.tools.web import page
@@ -84,7 +85,7 @@ class WebBridge(Node):
         get = self._declared.__getitem__
         self._access = Access.of(get("host"), steer=get("steer"), secret=get("secret"), origins=get("origins"))
         self._inbox = Inbox(self)
-        self._fleet = Fleet(self, self._on_held, self._on_status)
+        self._fleet = Fleet(self, self._on_held, self._on_status, self._on_asked)
         self._is_open = False
         self._seen: tuple[dict[str, list[str]], dict[str, list[str]]] = {}, {}
         self._review_s = 0.0  # by time.monotonic()
@@ -116,6 +117,7 @@ class WebBridge(Node):
         self._recordings = Recordings(get("host"))
         self._pilots = Pilots(
             send_command=self._command,
+            ask_elsewhere=self._fleet.ask,
             ask_to_hold=self._ask_to_hold,
             send_wish=self._fleet.wish,
             set_goal=self._set_goal,
@@ -243,6 +245,9 @@ class WebBridge(Node):
 
     def _on_status(self, name: str, status: HoldStatus) -> None:
         self._tell(self._pilots.stops.set_status, name, status, elapsed_s())
+
+    def _on_asked(self, topic: str, by: HelmPilot) -> None:
+        self._tell(self._pilots.asked, topic, by)
 
     def _on_wish_file(self, problem: str) -> None:
         if problem:

@@ -40,7 +40,7 @@ from drone_bridge.tools.web.access import MAX_VIEWERS, VIEW_ONLY
 from drone_bridge.tools.web.announcements import Announcements
 from drone_bridge.tools.web.goals import Place
 from drone_bridge.tools.web.helm import TOKEN_PERIOD_S, HelmRefusedError
-from drone_bridge.tools.web.helm_leases import HelmLeases, SendCommand
+from drone_bridge.tools.web.helm_leases import AskElsewhere, HelmLeases, SendCommand
 from drone_bridge.tools.web.messages import messages_from
 from drone_bridge.tools.web.stop_requests import AskToHold, SendWish, StopRequests, WishWriter
 from drone_bridge.tools.web.wishes import Wishes
@@ -105,6 +105,7 @@ class Pilots:
         self,
         *,
         send_command: SendCommand = _ignore,
+        ask_elsewhere: AskElsewhere = _ignore,
         ask_to_hold: AskToHold = _ignore,
         send_wish: SendWish = _ignore,
         set_goal: Callable[[str, Place], None] = _ignore,
@@ -119,6 +120,7 @@ class Pilots:
 
         Args:
             send_command: see `SendCommand`.
+            ask_elsewhere: see `AskElsewhere`.
             ask_to_hold: see `AskToHold`; answered on the event loop.
             send_wish: see `SendWish`.
             set_goal: sends a vehicle to a place, by the topic of its commands.
@@ -133,7 +135,7 @@ class Pilots:
         self._now, self._on_fault = now, on_fault
         self._writer = writer or FileWriter(lambda _: "", lambda _: None)
         wishes = Wishes()
-        self._helms = helms = HelmLeases(wishes, send_command, self._notify, self.announce)
+        self._helms = helms = HelmLeases(wishes, send_command, ask_elsewhere, self._notify, self.announce)
         self.stops = StopRequests(helms, wishes, ask_to_hold, send_wish, self._writer)
         self.announcements = Announcements(self._helms, self.stops)
         self._followed: dict[str, Callable[[PagePilot, dict[str, Any]], None]] = {
@@ -143,7 +145,7 @@ class Pilots:
             "hello": self._set_name,
             "show": self._show,
             "take": lambda page, asked: helms.take(page.number, self._free(asked), elapsed_s()),
-            "ask": lambda page, asked: helms.ask(page.number, self._free(asked), elapsed_s()),
+            "ask": self._ask,
             "keep": lambda page, _: helms.keep(page.number, elapsed_s()),
             "hand_over": lambda page, asked: helms.hand_over(page.number, whole_number(asked.get("to")), elapsed_s()),
             "resume": self._resume,
@@ -277,6 +279,15 @@ class Pilots:
         topic = self._known(request)
         self.stops.check_free(topic, elapsed_s())
         return topic
+
+    def _ask(self, pilot: PagePilot, request: dict[str, Any]) -> None:
+        topic, now_s = self._known(request), elapsed_s()
+        self._helms.ask(pilot.number, topic, now_s, self.stops.other_pilot(topic, now_s))
+
+    def asked(self, topic: str, by: HelmPilot) -> None:
+        """Handle a request for the helm of a vehicle, perhaps one from here."""
+        if by.id != self._helms.id:
+            self._helms.asked_elsewhere(topic, by.name, elapsed_s())
 
     def pilot(self, topic: str) -> HelmPilot:
         """Return the id and name with which a vehicle is commanded from here."""

@@ -63,13 +63,15 @@ class StopRequests:
 
     def set_vehicles(self, vehicles: Iterable[SteeredVehicle], now_s: float) -> None:
         """Set the present vehicles. A pilot whose vehicle has disappeared loses the helm."""
-        self.vehicles = {vehicle.topic: vehicle for vehicle in vehicles}
+        before, self.vehicles = self.vehicles, {vehicle.topic: vehicle for vehicle in vehicles}
         self._helms.set_vehicles(self.vehicles)
         gone = [each for each in self._seen.items() if each[0] not in self.vehicles]
         self._seen = dict(gone[-MAX_WANTED:]) | self.vehicles
         self._held = {topic: held for topic, held in self._held.items() if topic in self.vehicles}
         for topic, vehicle in self.vehicles.items():
             self.wishes.vehicle_appeared(topic, _nodes_of(vehicle))
+            if vehicle.reporters != (before[topic].reporters if topic in before else ()):
+                self._review(topic)  # a node may have reported as part of another vehicle
         self._file()
         self.resend(now_s)
         self._helms.announce()
@@ -99,11 +101,7 @@ class StopRequests:
         self._file()
         for topic, vehicle in self.vehicles.items():
             if node in vehicle.reporters:
-                held = [*self._statuses_of(topic).values()]
-                if not all(each.held for each in held):  # of two bridges on one topic, one may wait for a person
-                    held = []
-                since_s = min((each.since.sec + each.since.nanosec / 1e9 for each in held), default=None)
-                self._note_held(topic, since_s, is_kept=any(each.is_inherited for each in held))
+                self._review(topic)
 
     def stop(self, by: str, topics: Iterable[str] | None, now_s: float, wall_s: float, act: str = PRESSED_STOP) -> bool:
         """Want vehicles held, including absent ones; None for all, including later ones. `resend` publishes it.
@@ -231,7 +229,7 @@ class StopRequests:
     def check_free(self, topic: str, now_s: float) -> None:
         """Raise HelmRefusedError if another server's pilot steers a vehicle."""
         if other := self.other_pilot(topic, now_s):
-            raise HelmRefusedError(f"{other} is steering this vehicle: ask them to release it there, or press STOP.")
+            raise HelmRefusedError(f"{other} is steering this vehicle: ask for the helm, or press STOP.")
 
     def _lacks_pilot(self, topic: str, now_s: float) -> bool:
         """Return whether a vehicle with a pilot here does not report it in time."""
@@ -255,6 +253,14 @@ class StopRequests:
         vehicle = self.vehicles.get(topic)
         reporters = vehicle.reporters if vehicle else ()
         return {name: self.statuses[name] for name in reporters if name in self.statuses}
+
+    def _review(self, topic: str) -> None:
+        """Record the hold of a vehicle with reports, once all its nodes report one."""
+        held = [*self._statuses_of(topic).values()]
+        if not all(each.held for each in held):
+            held = []
+        since_s = min((each.since.sec + each.since.nanosec / 1e9 for each in held), default=None)
+        self._note_held(topic, since_s, is_kept=any(each.is_inherited for each in held))
 
     def _note_held(self, topic: str, since_s: float | None, *, is_kept: bool) -> None:
         if since_s is not None:

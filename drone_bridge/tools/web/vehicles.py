@@ -30,7 +30,7 @@ class SteeredVehicle:
     """Vehicle that follows velocities."""
 
     topic: str
-    """Topic of its commands, a TwistStamped in its own frame."""
+    """Topic of its commands, a TwistStamped in its own frame; below its node's name if another vehicle has that."""
     node: str
     """Node that subscribes to them."""
     targets: tuple[str, ...] = ()
@@ -53,7 +53,7 @@ class SteeredVehicle:
     @property
     def name(self) -> str:
         """Namespace, or the bridged protocol without one."""
-        return self.topic.rpartition("/")[0].strip("/") or self.node.removesuffix("_bridge")
+        return (self.topic.rpartition("/")[0].strip("/") or self.node).removesuffix("_bridge")
 
     @property
     def model(self) -> str:
