@@ -20,8 +20,8 @@ PULSE, OPEN, ENABLE, SONAR, SIP, MOVING_SIP = 0, 1, 4, 28, 0x32, 0x33
 VEL, RVEL, ROTATE, VEL2, HEAD, DHEAD, DCHEAD, MOVE, SETV, SETRV = 11, 21, 9, 32, 12, 13, 22, 8, 6, 10
 STOPS = CLOSE, STOP, E_STOP, RESET, MAINTENANCE = 2, 29, 55, 253, 255
 #: Names of commands with a number: of those that are executed, and others that move or disable.
-EXECUTED = {4: "ENABLE", 6: "SETV", 8: "MOVE", 9: "ROTATE", 10: "SETRV", 11: "VEL", 12: "HEAD", 13: "DHEAD",
-            21: "RVEL", 22: "DCHEAD", 28: "SONAR", 32: "VEL2"}  # fmt: skip
+EXECUTED = {ENABLE: "ENABLE", SONAR: "SONAR", VEL: "VEL", RVEL: "RVEL", ROTATE: "ROTATE", VEL2: "VEL2", HEAD: "HEAD",
+            DHEAD: "DHEAD", DCHEAD: "DCHEAD", MOVE: "MOVE", SETV: "SETV", SETRV: "SETRV"}  # fmt: skip
 REFUSED = {5: "SETA", 7: "SETO", 20: "SETRVDIR", 23: "SETRA", 33: "GRIPPER", 44: "BUMPSTALL", 47: "JOYDRIVE",
            68: "CHARGE", 110: "LATVEL"}  # fmt: skip
 #: Speeds of a way and of a turn, by default, mm/s and degrees/s.

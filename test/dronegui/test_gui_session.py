@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 from session_talk import SessionTalk, documents, notes, published
+from verbs import by_session, verbs
 
 from drone_bridge.dronegui.codec import MAX_FEATURES, Controls, Demo, Feature, FlightState, OtherNavdata, VisionDetect
 from drone_bridge.dronegui.vehicle.device import CONTROLLER_TIMEOUT_S, GuiDialect
@@ -205,14 +206,6 @@ def test_a_press_is_called_once_however_long_it_lasts_or_is_repeated(talk):
     assert presses(talk.press("take_off")) == ["takeoff"]
 
 
-def test_take_off_toggles_by_what_flying_says(talk):
-    talk.fly(False)
-    assert presses(talk.press("take_off")) == ["takeoff"]
-    assert presses(talk.press("take_off")) == ["takeoff"]  # its state is unknown
-    talk.fly(True)
-    assert presses(talk.press("take_off")) == ["land"]
-
-
 def test_take_off_toggles_by_what_succeeded_where_nothing_says_more(talk):
     talk.press("take_off")
     assert notes(talk.answer("takeoff"), "") == ["takeoff: done"]
@@ -221,17 +214,6 @@ def test_take_off_toggles_by_what_succeeded_where_nothing_says_more(talk):
     assert presses(talk.press("take_off")) == ["land"]
     talk.answer("land")
     assert presses(talk.press("take_off")) == ["takeoff"]
-
-
-def test_on_hold_only_landing_and_emergency_are_called(talk):
-    talk.is_held = True
-    talk.fly(False)
-    actions = [*talk.press("take_off"), *talk.press("reset")]
-    assert len(notes(actions, REFUSED)) == 2
-    assert talk.send_navdata()[0]["ctrl_state"] >> 16 == FlightState.LANDED  # reset stopped no motors
-    talk.fly(True)
-    actions += [*talk.press("take_off"), *later(talk).press("reset")]
-    assert presses(actions) == ["land", "emergency"]
 
 
 def later(talk):
@@ -245,12 +227,22 @@ def later(talk):
 # Meaning of reset.
 
 
-@pytest.mark.parametrize("is_flying", [None, True])
-def test_reset_by_a_known_operator_is_an_emergency_except_on_the_ground(talk, is_flying):
-    talk.fly(is_flying)
-    assert presses(later(talk).press("reset")) == ["emergency"]
-    talk.fly(False)
-    assert presses(talk.press("reset")) == ["reset"]
+#: By the document: each button, what is known of the flight, and whether the drone is held.
+VERBS = {
+    ("take_off", False, False): "takeoff", ("take_off", None, False): "takeoff", ("take_off", True, False): "land",
+    ("take_off", False, True): REFUSED, ("take_off", None, True): REFUSED, ("take_off", True, True): "land",
+    ("reset", False, False): "reset", ("reset", None, False): "emergency", ("reset", True, False): "emergency",
+    ("reset", False, True): REFUSED, ("reset", None, True): "emergency", ("reset", True, True): "emergency",
+    ("hover", None, False): [HOVER, HOVER],
+}  # fmt: skip
+
+
+@verbs(VERBS)
+def test_each_button_is_executed_or_refused(talk, sent, meaning):
+    button, is_flying, talk.is_held = sent
+    later(talk).fly(is_flying)
+    done = by_session(talk.press(button), REFUSED)
+    assert [each for each in done if isinstance(each, str)] == meaning
 
 
 @pytest.mark.parametrize("is_flying", [None, True])

@@ -3,6 +3,7 @@
 
 import pytest
 from session_talk import SessionTalk, notes, published
+from verbs import by_session, verbs
 
 from drone_bridge.robot import codec
 from drone_bridge.robot.codec import STOPPED, Speeds
@@ -14,6 +15,7 @@ from drone_bridge.robot.vehicle.session.listing import Listing
 from drone_bridge.robot.vehicle.session.robot import (
     DROPPED_DRIVERS,
     FIRST_MESSAGE_S,
+    REFUSED_UPDATES,
     ROBOT_GONE,
     SILENT_DRIVERS,
     RobotParameters,
@@ -330,9 +332,25 @@ def test_a_stale_value_is_not_listed_as_current(talk, alice):
         assert alice.heard[0].sensors[0].type == type_
 
 
-def test_speeds_for_what_is_not_bound_are_ignored_and_logged_once(talk, alice):
+LIT, FAST = codec.LightUpdate(LIGHT, True), codec.SkidSteerUpdate(TRACKS, 2048, -512)
+#: By the specification: each packet that moves, stops or lights. Its driver has bound the tracks, and not the light.
+VERBS = {
+    FORWARD: Speeds(512, 512), codec.SkidSteerUpdate(TRACKS, 0, 0): STOPPED, FAST: Speeds(2048, -512),
+    codec.UnbindSubsystem(TRACKS): STOPPED, LIT: REFUSED_UPDATES,
+}  # fmt: skip
+
+
+@verbs(VERBS)
+def test_each_verb_is_executed_or_refused(talk, alice, sent, meaning):
+    alice.bind(TRACKS)
+    if meaning == [STOPPED]:
+        alice.say(FORWARD)
+    assert by_session(alice.say(sent), REFUSED_UPDATES) == meaning
+
+
+def test_updates_of_what_is_not_bound_are_counted_and_logged_once(talk, alice):
     actions = [each for _ in range(3) for each in alice.say(FORWARD)]
-    assert published(actions) == []
+    assert by_session(actions, REFUSED_UPDATES) == [REFUSED_UPDATES] * 3
     (sentence,) = notes(actions, "")
     assert f"subsystem {TRACKS}, which it has not bound" in sentence
 

@@ -4,6 +4,7 @@
 import math
 
 import pytest
+from verbs import STAND, by_robot, verbs
 
 from drone_bridge.robot_class import BodyVelocity, Refusal, Telemetry
 from drone_bridge.robots.create2 import AXLE_M, M_PER_COUNT, NEEDED, NUMBERS, WIDE, Create2, is_safe, opcodes
@@ -176,21 +177,20 @@ def test_a_song_is_one_packet_of_any_length():
     assert opcodes(bytes([140, 0, 2, 70, 8, 72])) == opcodes(bytes([140, 0, 2, 70, 8, 72, 8])) == 7
 
 
-STAND = BodyVelocity()
 #: By the document: each command that moves, stops or disables, besides those that drive, and those of its requests.
 VERBS = {
-    7: STAND, 128: STAND, 131: None, 132: None, 133: STAND, 134: (STAND, Refusal("Spot")),
-    136: (STAND, Refusal("Max")), 138: Refusal("Motors"), 144: Refusal("PWM Motors"), 165: Refusal("Buttons"),
+    7: STAND, 128: STAND, 131: [], 132: [], 133: STAND, 134: [STAND, Refusal("Spot")],
+    136: [STAND, Refusal("Max")], 138: Refusal("Motors"), 144: Refusal("PWM Motors"), 165: Refusal("Buttons"),
     167: Refusal("Schedule"), 173: STAND,
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("code", VERBS)
-def test_each_verb_is_executed_or_refused(code):
-    end, packet = Create2(), bytes([code, *bytes(15)])
-    assert end.decode_command(packet[: opcodes(packet)]) == VERBS[code]
+@verbs(VERBS)
+def test_each_verb_is_executed_or_refused(sent, meaning):
+    end, packet = Create2(), bytes([sent, *bytes(15)])
+    assert by_robot(end, packet[: opcodes(packet)]) == meaning
     drives = end.decode_command(bytes([145, 0, 200, 0, 200])) == BodyVelocity(0.2)
-    assert drives is (code in (131, 132))
+    assert drives is (sent in (131, 132))
 
 
 def test_it_streams_a_frame_each_15_ms():

@@ -9,9 +9,10 @@ import pytest
 import session_talk
 from session_talk import SessionTalk, notes, published
 from telemetry_documents import HOVER, ROVER
+from verbs import by_session, verbs
 
 from drone_bridge.session.operator_command import OPERATORS_LOST
-from drone_bridge.session.session import AFTER_STALLS, SETTLING_S
+from drone_bridge.session.session import AFTER_STALLS, REJECTED, SETTLING_S
 from drone_bridge.telemetry.codec import DRONE_TOPIC, ROVER_TOPIC, Camera, DroneCommand, RoverTelemetry, Vector
 from drone_bridge.telemetry.sample_conversation import JPEG, conversation
 from drone_bridge.telemetry.vehicle.session import drone
@@ -91,17 +92,19 @@ def test_a_refused_document_does_not_extend_a_command(talk):
     assert published(talk.run(0.2))[-1] == DroneCommand()
 
 
-def test_a_command_beyond_its_range_is_clamped_and_reported(talk):
-    actions = talk.hear(command(7, -1e300, 0.5))
-    assert published(actions) == [DroneCommand(1.0, -0.5, 0.5)]
-    assert "thrust is 7" in notes(actions, drone.CLAMPED)[0]
-    assert "roll" not in notes(actions, drone.CLAMPED)[0]
-    assert published(talk.hear(b'{"thrust": 1e999, "pitch": 0, "roll": 0, "yaw": 0}')) == []
+#: By the document, which has one command and no other verb.
+VERBS = {
+    json.dumps(command(0.25, 0.5, 0.0, -0.25)): FORWARD, json.dumps(command(0)): DroneCommand(),
+    json.dumps(command(7, -1e300, 0.5)): [DroneCommand(1.0, -0.5, 0.5), drone.CLAMPED],
+    json.dumps(command("up")): REJECTED, '{"thrust": 1e999, "pitch": 0, "roll": 0, "yaw": 0}': REJECTED,
+    '{"thrust": 0.5}': REJECTED, '{"command": "land"}': REJECTED, "land": REJECTED,
+    json.dumps(ROVER): RoverTelemetry(Vector(1.5, 0.8, 0.15), Vector(0.3, 0.4, 0.0), "circular", 1.234),
+}  # fmt: skip
 
 
-def test_the_operators_rover_is_published(talk):
-    actions = talk.hear(ROVER)
-    assert [type(message) for message in published(actions)] == [RoverTelemetry]
+@verbs(VERBS)
+def test_each_verb_is_executed_or_refused(talk, sent, meaning):
+    assert by_session(talk.hear(sent.encode()), drone.CLAMPED, REJECTED) == meaning
 
 
 def test_the_end_is_a_single_neutral_command(talk):

@@ -6,6 +6,7 @@ from array import array
 
 import pytest
 from session_talk import SessionTalk, notes, published
+from verbs import by_session, verbs
 
 from drone_bridge.session.clients import LOST
 from drone_bridge.session.node_parameters import ServerParameters
@@ -259,11 +260,18 @@ def test_only_an_unencodable_frame_is_refused(talk):
     assert len(talk.frames()) == 1
 
 
-def test_a_command_beyond_the_drones_maxima_is_limited_and_counted():
-    talk = talking()
-    actions = talk.answer(pack_reply(MotionParameters(0.0, 0.0, 0.0, 1000.0)))
-    assert commands(actions) == [rates(talk, MotionParameters(0.0, 0.0, 0.0, CONSTANTS.max_thrust))]
-    assert notes(actions, "limited_commands") == [""]
+#: An answer is the only verb of the document.
+VERBS = {
+    ANSWER: MOTION, pack_reply(MotionParameters(0.0, 0.0, 0.0, 0.0)): MotionParameters(0.0, 0.0, 0.0, 0.0),
+    pack_reply(MotionParameters(0.0, 0.0, 0.0, 1000.0)): ["limited_commands", MotionParameters(0.0, 0.0, 0.0, 25.0)],
+    ANSWER[:12] + b"\x7f\xc0\0\0": drone.REJECTED, ANSWER[:12] + b"\x7f\x80\0\0": drone.REJECTED,
+}  # fmt: skip
+
+
+@verbs(VERBS)
+def test_each_answer_is_executed_or_refused(sent, meaning):
+    done = by_session(talking().answer(sent), "limited_commands", drone.REJECTED)
+    assert [getattr(each, "motion", each) for each in done] == meaning
 
 
 # Silences.

@@ -32,6 +32,7 @@ class RobotControl:
 
     vehicle: RobotVehicle
     report: Callable[[str], None]  # logs a sentence
+    refused: Callable[[], object] = lambda: None  # counts an update that is not executed
     firmware: codec.FirmwareInfo = FIRMWARE
     drivers: list[Driver] = field(default_factory=list)
     _owners: dict[int, Driver] = field(default_factory=dict)  # by subsystem
@@ -44,7 +45,7 @@ class RobotControl:
         self.drivers.append(driver)
 
     def handle(self, driver: Driver, packet: codec.FromDriver, now: Instant) -> None:
-        """Execute a packet. Updates of subsystems not bound by the driver are ignored. Raises DisconnectPeerError."""
+        """Execute a packet. Updates of subsystems not bound by the driver are refused. Raises DisconnectPeerError."""
         driver.last_received_s = now.steady_s
         if isinstance(packet, codec.KeepAlive):
             self._keep_alive(driver, packet, now)
@@ -137,6 +138,7 @@ class RobotControl:
 
     def _update(self, driver: Driver, packet: codec.Update) -> None:
         if self._owners.get(packet.id) is not driver or isinstance(packet, codec.OpaqueUpdate):
+            self.refused()
             if not driver.is_warned:
                 driver.is_warned = True
                 self.report(

@@ -69,7 +69,7 @@ WATCH_PERIOD_S = 0.25
 #: Delay of halting a driver after its timeout.
 _AFTER_S = 1e-3
 # Counters.
-SILENT_DRIVERS, DROPPED_DRIVERS = problems("silent_drivers", "dropped_drivers")
+SILENT_DRIVERS, DROPPED_DRIVERS, REFUSED_UPDATES = problems("silent_drivers", "dropped_drivers", "refused_updates")
 READINGS = RateCounter("readings")
 
 
@@ -120,7 +120,7 @@ class RobotSession(Session):
         self._commands = DriveCommands(lambda speeds: self._out.append(Publish(speeds)))
         self._values = SensorValues()
         self._listing = listing or Listing()
-        self._control = SERVED[dialect](self, self._report)
+        self._control = SERVED[dialect](self, self._report, lambda: self._out.append(Note(REFUSED_UPDATES)))
         self._clients: Clients[ServedDriver] = Clients(MAX_DRIVERS, first_message_s=FIRST_MESSAGE_S)
         self._has_robot, self._is_silent = listing is not None, is_silent
         self._watch_s = -math.inf  # time of the next check for silent drivers
