@@ -77,7 +77,7 @@ class Actions:
     """Action servers that respond when the test says so."""
 
     def __init__(self):
-        self.goals, self.canceled, self.clients = [], [], []
+        self.goals, self.canceled, self.clients, self.are_there = [], [], [], False
 
     def make(self, _, kind, name):
         def send(goal, on_feedback):
@@ -85,7 +85,8 @@ class Actions:
             self.goals.append(sent := SimpleNamespace(name=name, goal=goal, feedback=on_feedback, response=Future()))
             return sent.response
 
-        client = SimpleNamespace(name=name, send_goal_async=send, destroy=lambda: self.clients.remove(client))
+        there, destroy = lambda: self.are_there, lambda: self.clients.remove(client)
+        client = SimpleNamespace(name=name, send_goal_async=send, destroy=destroy, server_is_ready=there)
         self.clients.append(client)
         return client
 

@@ -17,12 +17,12 @@ from drone_bridge.tools.shell.node import check_type, imported, resolved, served
 from drone_bridge.tools.web.access import VIEW_ONLY
 from drone_bridge.tools.web.calls import Calls
 from drone_bridge.tools.web.rosbridge import allowlist, rosapi
-from drone_bridge.tools.web.rosbridge.goals import ClientGoals, SentGoal
+from drone_bridge.tools.web.rosbridge.goals import ClientGoals
 from drone_bridge.tools.web.rosbridge.json_messages import id_in, name_in, number_in, object_in, parse, plain, shown
 from drone_bridge.tools.web.rosbridge.outbox import MAX_QUEUE_LENGTH, RosbridgeOutbox, TopicQueue
 
-MAX_SUBSCRIPTIONS, MAX_PUBLISHERS, MAX_USERS = 64, 16, 64
-"""Maximum numbers of a client's topics, and of its requests to use one topic."""
+MAX_SUBSCRIPTIONS, MAX_PUBLISHERS = 64, 16
+"""Maximum numbers of a client's topics; of its requests to subscribe to one topic, too."""
 MAX_GOALS, MAX_CALLS = 8, 8
 """Maximum numbers of a client's goals and calls at a time."""
 DEPTH = 10
@@ -52,11 +52,10 @@ class RosbridgeClient:
         run: Callable[[Callable[[], None]], None] = _in_a_thread,
     ) -> None:
         """Prepare. `run` executes a function that waits for the response of a service."""
-        self._node, self._calls, self._goals, self._outbox = node, calls, goals, outbox
+        self._node, self._calls, self.goals, self._outbox = node, calls, goals, outbox
         self._may_change, self._run = may_change, run
         self._subscribed: dict[str, TopicQueue] = {}
-        self._published: dict[str, tuple[Any, set[Any]]] = {}  # publishers, and the ids of the requests to advertise
-        self._sent: dict[str | int | None, SentGoal] = {}
+        self._published: dict[str, Any] = {}
         self._calling = threading.Semaphore(MAX_CALLS)
         self._operations: dict[str, Callable[[Request], None]] = {
             "subscribe": self._subscribe,
@@ -89,12 +88,9 @@ class RosbridgeClient:
 
     def close(self) -> None:
         """Remove all that the client has created. Its goals are canceled, except a landing."""
-        for publisher, _ in self._published.values():
+        for publisher in self._published.values():
             self._node.destroy_publisher(publisher)
-        for goal in self._sent.values():
-            if allowlist.last_part(goal.action) != allowlist.LAND:
-                goal.cancel()
-        self._goals.leave(self)
+        self.goals.leave()
         for queue in self._subscribed.values():
             self._end(queue)
 
@@ -138,7 +134,7 @@ class RosbridgeClient:
             self._subscribed[topic] = queue
         users = self._subscribed[topic].users
         if user not in users:
-            _check_room(users, MAX_USERS, "subscriptions to a topic")
+            _check_room(users, MAX_SUBSCRIPTIONS, "subscriptions to a topic")
         users[user] = wanted[0], int(min(max(wanted[1], 1), MAX_QUEUE_LENGTH))
 
     def _open(self, topic: str, queue: TopicQueue) -> None:
@@ -171,31 +167,22 @@ class RosbridgeClient:
         self._outbox.remove(queue)
 
     def _advertise(self, asked: Request) -> None:
-        topic, user = self._topic(asked), id_in(asked)
+        topic = self._topic(asked)
         allowlist.check_topic(topic)
         message_class = self._class_of(topic, asked)
         if topic not in self._published:
             _check_room(self._published, MAX_PUBLISHERS, "published topics")
-            self._published[topic] = self._node.create_publisher(message_class, topic, DEPTH), set()
-        _, users = self._published[topic]
-        _check_room(users, MAX_USERS, "advertisements of a topic")
-        users.add(user)
+            self._published[topic] = self._node.create_publisher(message_class, topic, DEPTH)
 
     def _unadvertise(self, asked: Request) -> None:
-        topic, user = self._topic(asked), id_in(asked)
-        if topic not in self._published:
-            raise LookupError(f"{topic} is not advertised.")
-        publisher, users = self._published[topic]
-        users.discard(user)
-        if user is None or not users:
-            del self._published[topic]
+        if publisher := self._published.pop(self._topic(asked), None):
             self._node.destroy_publisher(publisher)
 
     def _publish(self, asked: Request) -> None:
         topic = self._topic(asked)
         if topic not in self._published:
             self._advertise(asked)
-        (publisher, _), values = self._published[topic], object_in(asked, "msg")
+        publisher, values = self._published[topic], object_in(asked, "msg")
         message = publisher.msg_type()
         fill(message, values)
         if hasattr(message, "header") and "stamp" not in (values.get("header") or {}):
@@ -240,8 +227,8 @@ class RosbridgeClient:
     def _send_goal(self, asked: Request) -> None:
         number, action = id_in(asked), resolved(self._node, name_in(asked, "action"))
         allowlist.check_action(action)
-        _check_room(self._sent, MAX_GOALS, "goals")
-        if number in self._sent:
+        _check_room(self.goals.sent, MAX_GOALS, "goals")
+        if number in self.goals.sent:
             raise ValueError(f"The goal {shown(number)} exists already.")
         kind = imported("action", name_in(asked, "action_type"))
         types = dict(served(self._node)).get(action + _SEND_GOAL)
@@ -257,16 +244,15 @@ class RosbridgeClient:
                 self._say(op="action_feedback", values=plain(feedback), **about)
 
         def on_end(ended: Any) -> None:
-            self._sent.pop(number, None)
             if isinstance(ended, BaseException):
                 self._refuse(asked, ended)
             else:
                 self._say(op="action_result", values=plain(ended.result), status=ended.status, result=True, **about)
 
-        self._sent[number] = self._goals.send(self, action, kind, goal, on_feedback=on_feedback, on_end=on_end)
+        self.goals.send(number, action, kind, goal, on_feedback=on_feedback, on_end=on_end)
 
     def _cancel_goal(self, asked: Request) -> None:
-        goal = self._sent.get(id_in(asked))
+        goal = self.goals.sent.get(id_in(asked))
         if goal is None:
             raise LookupError(f"There is no goal {shown(asked.get('id'))}.")
         goal.cancel()

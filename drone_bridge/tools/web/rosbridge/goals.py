@@ -1,28 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ClientGoals: goals that clients of rosbridge have sent. For the executor's thread.
+"""ClientGoals: goals that a client of rosbridge has sent. For the executor's thread.
 
-Clients share an ActionClient for each action. It is destroyed when no client uses it and no goal of it is left, since
-controllers hold a reached goal only while there is one.
+The client keeps an ActionClient for each action, since controllers hold a reached goal only while there is one. They
+are destroyed once it has left and no goal is left: a landing goes on.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from rclpy.action import ActionClient
 from rclpy.node import Node
 
 from drone_bridge.tools.web.inbox import Inbox
-
-
-@dataclass(eq=False, slots=True)
-class UsedAction:
-    """Action with its client."""
-
-    client: Any
-    users: set[object] = field(default_factory=set)
-    goals: int = 0
-    """Number of goals without a result."""
+from drone_bridge.tools.web.rosbridge.allowlist import LAND, last_part
 
 
 @dataclass(eq=False, slots=True)
@@ -30,8 +21,11 @@ class SentGoal:
     """Goal, which may be canceled before it is accepted."""
 
     action: str
+    end: Callable[[Any], None]
     handle: Any = None
     is_canceled: bool = False
+    has_server: bool = False
+    """Whether its action server was there."""
 
     def cancel(self) -> None:
         self.is_canceled = True
@@ -44,26 +38,28 @@ class ClientGoals:
 
     def __init__(self, node: Node, inbox: Inbox, make_client: Callable[..., Any] = ActionClient) -> None:
         self._node, self._inbox, self._make_client = node, inbox, make_client
-        self._actions: dict[str, UsedAction] = {}
+        #: Goals without a result, by the client's ids.
+        self.sent: dict[str | int | None, SentGoal] = {}
+        self._actions: dict[str, Any] = {}
+        self._has_left = False
 
     def send(
         self,
-        user: object,
+        number: str | int | None,
         name: str,
         kind: Any,
         goal: Any,
         *,
         on_feedback: Callable[[Any], None],
         on_end: Callable[[Any], None],
-    ) -> SentGoal:
+    ) -> None:
         """Send a goal. `on_end` gets its result with the status, or an exception."""
         if name not in self._actions:
-            self._actions[name] = UsedAction(self._make_client(self._node, kind, name))
-        action, sent = self._actions[name], SentGoal(name)
-        action.users.add(user)
+            self._actions[name] = self._make_client(self._node, kind, name)
 
         def end(ended: Any) -> None:
-            action.goals -= 1
+            if self.sent.pop(number, None) is None:
+                return
             self._inbox.put(self._destroy_unused)  # not within its own callback
             on_end(ended)
 
@@ -79,20 +75,30 @@ class ClientGoals:
             if sent.is_canceled:
                 sent.cancel()
 
+        sent = SentGoal(name, end)
         # Raises for a text that can't be encoded: such a goal has no end.
-        response = action.client.send_goal_async(goal, lambda message: on_feedback(message.feedback))
-        action.goals += 1
+        response = self._actions[name].send_goal_async(goal, lambda message: on_feedback(message.feedback))
+        self.sent[number] = sent
         response.add_done_callback(on_response)
-        return sent
 
-    def leave(self, user: object) -> None:
-        """Forget a client."""
-        for action in self._actions.values():
-            action.users.discard(user)
+    def look(self) -> None:
+        """End the goals whose action server has disappeared. To be called regularly."""
+        for goal in tuple(self.sent.values()):
+            is_there = self._actions[goal.action].server_is_ready()
+            if goal.has_server and not is_there:
+                goal.end(RuntimeError(f"The node that serves {goal.action} is gone."))
+            goal.has_server = is_there
+
+    def leave(self) -> None:
+        """Cancel all goals, except a landing."""
+        for goal in self.sent.values():
+            if last_part(goal.action) != LAND:
+                goal.cancel()
+        self._has_left = True
         self._destroy_unused()
 
     def _destroy_unused(self) -> None:
-        for name, action in list(self._actions.items()):
-            if not action.users and not action.goals:
-                action.client.destroy()
-                del self._actions[name]
+        if self._has_left and not self.sent:
+            for client in self._actions.values():
+                client.destroy()
+            self._actions.clear()

@@ -58,8 +58,7 @@ def _details(message_class: Any) -> Any:
     elements = [element_of(kind) for kind in fields.values()]
     lengths = [-1 if kind in elements else 0 for kind in fields.values()]
     typedef = {"type": name_of_type(message_class), "fieldnames": list(fields), "fieldtypes": elements}
-    more = {"fieldarraylen": lengths, "examples": [""] * len(fields), "constnames": [], "constvalues": []}
-    return {"typedefs": [{**typedef, **more}]}
+    return {"typedefs": [{**typedef, "fieldarraylen": lengths}]}
 
 
 _ANSWERS: dict[str, Callable[[Node, Asked], Any]] = {

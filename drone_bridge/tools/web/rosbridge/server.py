@@ -11,6 +11,7 @@ from websockets.asyncio.server import ServerConnection
 from websockets.exceptions import ConnectionClosed
 from websockets.frames import CloseCode
 
+from drone_bridge.ros.steady_timer import steady_timer
 from drone_bridge.tools.web.access import MAX_VIEWERS
 from drone_bridge.tools.web.calls import Calls
 from drone_bridge.tools.web.inbox import Inbox
@@ -19,14 +20,17 @@ from drone_bridge.tools.web.rosbridge.client import RosbridgeClient
 from drone_bridge.tools.web.rosbridge.goals import ClientGoals
 from drone_bridge.tools.web.rosbridge.outbox import RosbridgeOutbox
 
+LOOK_S = 1.0
+"""Period of looking for the action servers of goals, s."""
+
 
 class RosbridgeServer:
     """Handler of connections."""
 
     def __init__(self, node: Node, inbox: Inbox, calls: Calls) -> None:
         self._node, self._inbox, self._calls = node, inbox, calls
-        self._goals = ClientGoals(node, inbox)
         self._clients: set[RosbridgeClient] = set()
+        steady_timer(node, LOOK_S, self._look)
 
     async def __call__(self, connection: ServerConnection, may_change: bool) -> None:
         """Serve a client until it disconnects."""
@@ -40,7 +44,8 @@ class RosbridgeServer:
                 loop.call_soon_threadsafe(filled.set)
 
         outbox = RosbridgeOutbox(wake)
-        client = RosbridgeClient(self._node, self._calls, self._goals, outbox, may_change=may_change)
+        goals = ClientGoals(self._node, self._inbox)
+        client = RosbridgeClient(self._node, self._calls, goals, outbox, may_change=may_change)
         self._clients.add(client)
         sending = asyncio.ensure_future(_send(connection, outbox, filled))
         try:
@@ -51,6 +56,10 @@ class RosbridgeServer:
             sending.cancel()
             self._clients.discard(client)
             self._inbox.put(client.close)
+
+    def _look(self) -> None:
+        for client in tuple(self._clients):
+            client.goals.look()
 
 
 async def _send(connection: ServerConnection, outbox: RosbridgeOutbox, filled: asyncio.Event) -> None:
