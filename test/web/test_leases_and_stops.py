@@ -76,6 +76,10 @@ class Pages:
         status = HoldStatus(run=run, wish=wish, releases_before_wish=before, releases=releases, **held)
         self.stops.set_status(NODE, status, self.now_s)
 
+    def hold(self, since_s=1, **held):
+        """The reporting drone's node reports a hold, or none."""
+        self.report(held=since_s is not None, since=Time(sec=since_s or 0), **held)
+
     def take(self, page=ANNE):
         self.helms.take(page, TOPIC, self.now_s)
 
@@ -134,16 +138,16 @@ def test_the_vehicle_stops_when_the_pilot_lets_go_or_is_lost(pages, way):
     assert pages.take_done() == ["neutral"]
 
 
-def test_a_silent_pilot_is_replaced_by_neutral_until_the_lease_ends(pages):
-    pages.take()
+def test_a_silent_pilot_is_replaced_by_neutral_until_the_lease_ends(reporting):
+    reporting.take()
     for seconds in (MAX_AGE_S + 0.1, 0.1, LEASE_S):
-        pages.tick(seconds)
-    assert pages.take_done() == ["neutral"] * 4
-    assert (pages.drone["pilot"], [page for page, _ in pages.notices]) == (None, [ANNE])
-    pages.tick()
-    assert pages.done == []
-    pages.stops.set_held(TOPIC, 10**9)
-    assert pages.held["why"] == "you left the helm"
+        reporting.tick(seconds)
+    assert reporting.take_done() == ["neutral"] * 4
+    assert (reporting.drone["pilot"], [page for page, _ in reporting.notices]) == (None, [ANNE])
+    reporting.tick()
+    assert reporting.done == []
+    reporting.hold()
+    assert reporting.held["why"] == "you left the helm"
 
 
 def test_a_pilot_who_steers_all_the_time_is_not_replaced(pages):
@@ -190,20 +194,20 @@ def test_a_pilot_whose_vehicle_has_disappeared_is_at_no_helm(pages):
     assert pages.drone["pilot"] is None
 
 
-def test_a_vehicle_held_since_a_helm_ended_follows_a_new_one_but_not_later(pages):
-    pages.stops.set_held(TOPIC, 5 * 10**9)
-    pages.take()
-    pages.steer(x=1)
-    assert pages.done[-1] == FORWARD
-    pages.resume(TOPIC)
+def test_a_vehicle_held_since_a_helm_ended_follows_a_new_one_but_not_later(reporting):
+    reporting.hold()
+    reporting.take()
+    reporting.steer(x=1)
+    assert reporting.done[-1] == FORWARD
+    reporting.resume(TOPIC)
     with pytest.raises(HelmRefusedError, match="Release the stick"):
-        pages.steer(x=1)
-    pages.steer()
-    pages.now_s += HELM_TAKEN_S + 0.1
-    for since_ns, reason in ((5 * 10**9, "on hold"), (None, "Release the stick")):
-        pages.stops.set_held(TOPIC, since_ns)
+        reporting.steer(x=1)
+    reporting.steer()
+    reporting.now_s += HELM_TAKEN_S + 0.1
+    for since_s, reason in ((5, "on hold"), (None, "Release the stick")):
+        reporting.hold(since_s)
         with pytest.raises(HelmRefusedError, match=reason):
-            pages.steer(x=1)
+            reporting.steer(x=1)
 
 
 # Pilots of other servers.
@@ -309,9 +313,6 @@ def test_vehicle_without_reports_gets_neutral_and_repeated_calls(pages, vehicle,
         answer("")
     pages.tick()
     assert pages.done == done_later
-    for since_ns in (10**9, None):  # released elsewhere
-        pages.stops.set_held(TOPIC, since_ns)
-    assert (pages.held is None, TOPIC in pages.stops.wishes) == (vehicle is DRONE, vehicle is not DRONE)
 
 
 def test_wish_is_published_and_filed_until_reported_and_ends_with_a_resume(reporting):
@@ -465,29 +466,29 @@ def test_a_vehicle_that_has_answered_or_has_no_hold_may_go(pages, vehicle):
     assert pages.told["unanswered"] == []
 
 
-def test_a_page_reads_since_when_and_why_a_vehicle_is_held(pages):
+def test_a_page_reads_since_when_and_why_a_vehicle_is_held(reporting):
     def held():
-        return [pages.held[name] for name in ("since", "why")]
+        return [reporting.held[name] for name in ("since", "why")]
 
-    pages.stops.set_held(TOPIC, 5 * 10**9, is_kept=True)
+    reporting.hold(5, is_inherited=True)
     assert held() == [5.0, "from before this launch"]
-    pages.stops.set_held(TOPIC, None)
-    assert pages.held is None
-    pages.take(BEN)
-    pages.helms.release(BEN, pages.now_s)
-    pages.stops.set_held(TOPIC, 6 * 10**9)
+    reporting.hold(None)
+    assert reporting.held is None
+    reporting.take(BEN)
+    reporting.helms.release(BEN, reporting.now_s)
+    reporting.hold(6)
     assert held() == [6.0, "Ben left the helm"]
-    pages.take(BEN)
+    reporting.take(BEN)
     assert held() == [6.0, ""]
-    pages.helms.release(BEN, pages.now_s)
-    pages.stops.set_held(TOPIC, None)
-    pages.stops.set_held(TOPIC, 7 * 10**9)
+    reporting.helms.release(BEN, reporting.now_s)
+    reporting.hold(None)
+    reporting.hold(7)
     assert held() == [7.0, ""]
-    pages.see()
-    pages.see(DRONE)
-    assert pages.held is None
-    pages.stop()
-    pages.stops.set_held(TOPIC, 300 * 10**9, is_kept=True)  # its bridge was restarted
+    reporting.see()
+    reporting.see(REPORTING)
+    assert reporting.held is None
+    reporting.stop()
+    reporting.hold(300, is_inherited=True)  # its bridge was restarted
     assert held() == [50.0, "you pressed STOP"]
 
 
@@ -504,9 +505,9 @@ def test_resume_ends_the_stop_of_a_vehicle_that_is_gone(pages):
 
 
 def test_resume_without_a_vehicle_ends_the_hold_of_all(pages):
-    pages.see(REPORTING, ROVER)
+    pages.see(REPORTING, replace(ROVER, reporters=("/rover/robot_bridge",)))
     pages.stop(TOPIC)
-    pages.stops.set_held(ROVER.topic, 10**9)
+    pages.stops.set_status("/rover/robot_bridge", HoldStatus(held=True), pages.now_s)
     pages.take_done()
     pages.resume()
     assert pages.done == [("no wish", NODE), ("resume", TOPIC), ("resume", ROVER.topic)]

@@ -163,7 +163,7 @@ def test_calls_without_an_answer_end_in_time_and_give_their_places_back(monkeypa
 
 
 def test_each_repeated_call_of_a_hold_may_answer():
-    fleet, answers, asked = fleets.Fleet(Mock(), Mock(), Mock(), Mock()), [], []
+    fleet, answers, asked = fleets.Fleet(Mock(), Mock(), Mock()), [], []
     fleet.vehicles = [SteeredVehicle("/cmd_vel_stamped", "robot_bridge", holds=("/robot_bridge/hold",))]
     client = fleet._clients["/robot_bridge/hold"] = Mock()
     client.call_async = lambda request: asked.append(Future()) or asked[-1]
@@ -188,7 +188,7 @@ REFUSED = (False, "the link is down")
     ],
 )
 def test_a_vehicle_of_two_nodes_is_held_when_both_agree_and_answers_once(responses, answer):
-    fleet, answers = fleets.Fleet(Mock(), Mock(), Mock(), Mock()), []
+    fleet, answers = fleets.Fleet(Mock(), Mock(), Mock()), []
     fleet.vehicles = [SteeredVehicle("/cmd_vel_stamped", "a_bridge", holds=("/a/hold", "/b/hold"))]
     asked = [Future(), Future()]
     fleet._clients = {
@@ -202,7 +202,7 @@ def test_a_vehicle_of_two_nodes_is_held_when_both_agree_and_answers_once(respons
 
 
 def test_event_loop_wish_may_come_while_the_executor_finds_vehicles():
-    fleet = fleets.Fleet(Mock(), Mock(), Mock(), Mock())
+    fleet = fleets.Fleet(Mock(), Mock(), Mock())
 
     class Id(str):
         def __bool__(self):
@@ -226,7 +226,7 @@ def found():
     ]
     shell = SimpleNamespace(node_name="drone_bridge_topic_13167", topic_type="")
     node.get_publishers_info_by_topic = lambda topic: [shell]
-    fleet = fleets.Fleet(node, Mock(), Mock(), Mock())
+    fleet = fleets.Fleet(node, Mock(), Mock())
 
     def find(*now):
         names[:] = now

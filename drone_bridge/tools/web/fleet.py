@@ -10,12 +10,10 @@ from builtin_interfaces.msg import Time
 from geometry_msgs.msg import TwistStamped
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
-from std_msgs.msg import Bool
 from std_srvs.srv import SetBool
 
 from drone_bridge.msg import HoldStatus, HoldWish, PilotCommand
 from drone_bridge.ros.commands.cmd_vel_type import OBSERVERS, UNKNOWN_NODE
-from drone_bridge.ros.distributions import sequence_number, with_info
 from drone_bridge.ros.hold.hold import MAX_PILOT
 from drone_bridge.ros.publishers import NO_EVENTS, try_publish
 from drone_bridge.ros.qos import latched
@@ -29,8 +27,6 @@ from drone_bridge.tools.web.vehicles import (
     COMMAND_TOPIC,
     COMMAND_TYPE,
     COMMANDS,
-    HELD_TOPIC,
-    HELD_TYPE,
     HELM_TOPIC,
     HOLD_SERVICE,
     HOLD_TYPE,
@@ -56,7 +52,6 @@ class Fleet:
     def __init__(
         self,
         node: Node,
-        on_held: Callable[[str, int | None, bool], None],
         on_status: Callable[[str, HoldStatus], None],
         on_asked: Callable[[str, HelmPilot], None],
     ) -> None:
@@ -64,17 +59,14 @@ class Fleet:
 
         Args:
             node: owner of the endpoints.
-            on_held: callback on the executor's thread for vehicles without reports: topic, time of hold, ns, or None,
-                and whether the hold is older than its bridge.
             on_status: callback on the executor's thread with the full name of a node and its report.
             on_asked: callback there for requests for the helm, also our own: topic, and who asks.
         """
         self._node = node
-        self._on_held, self._on_status, self._on_asked = on_held, on_status, on_asked
+        self._on_status, self._on_asked = on_status, on_asked
         self._publishers: dict[str, Any] = {}
         self._clients: dict[str, Any] = {}  # by service, created in advance because STOP does not wait for discovery
         self._asked: dict[str, deque[Any]] = {}
-        self._subscriptions_to_held: dict[str, Any] = {}
         self._subscriptions_to_status: dict[str, Any] = {}
         self._subscriptions_to_pilots: dict[str, Any] = {}
         # By node. Entries of a removed node stay while its hold is wanted: DDS delivers the wish to the node when it
@@ -114,13 +106,6 @@ class Fleet:
         for service in self._asked.keys() - holds:
             del self._asked[service]
         _match(self._clients, holds, lambda it: node.create_client(SetBool, it), node.destroy_client)
-        held = {vehicle.held: vehicle.topic for vehicle in vehicles if vehicle.held}
-        _match(
-            self._subscriptions_to_held,
-            held.keys(),
-            lambda it: self._follow_held(it, held[it]),
-            node.destroy_subscription,
-        )
         reporters = {name for vehicle in vehicles for name in vehicle.reporters}
         _match(
             self._wish_publishers,
@@ -151,14 +136,6 @@ class Fleet:
         return self._node.create_subscription(
             PilotCommand, target, take, QoSProfile(depth=10), event_callbacks=UNWATCHED
         )
-
-    def _follow_held(self, topic: str, vehicle: str) -> Any:
-        def take(message: Bool, info: dict[str, Any]) -> None:
-            since_ns = info.get("source_timestamp") or self._node.get_clock().now().nanoseconds
-            is_first = sequence_number(info) == 1
-            self._on_held(vehicle, since_ns if message.data else None, is_first)
-
-        return self._node.create_subscription(Bool, topic, with_info(take), latched(), event_callbacks=UNWATCHED)
 
     def wish(self, name: str, id_: str, reason: str) -> None:
         """Publish the wish to hold the vehicle of a node, latched. An empty id ends it."""
@@ -225,7 +202,6 @@ class Fleet:
         for full in helms:
             nodes.setdefault(f"{full}/{COMMAND_TOPIC}" if full in bridges[1:] else topic, {})[full] = names[full]
         namespace, is_alone = topic.rpartition("/")[0], len(bridges) < 2
-        held = f"{namespace}/{HELD_TOPIC}"
         found = []
         for key, full_names in nodes.items():
             holds = [each for full in full_names if HOLD_TYPE in services.get(each := f"{full}/{HOLD_SERVICE}", ())]
@@ -241,7 +217,6 @@ class Fleet:
                 targets=tuple(dict.fromkeys(helms[full] for full in full_names if is_alone or full in bridges)),
                 holds=tuple(holds),
                 reporters=tuple(reporters),
-                held=held if holds and not reporters and HELD_TYPE in topics.get(held, ()) else "",
                 commanders=self._commanders(topic, topics),
                 goal=goal_of(namespace, services, self._node) if is_alone else "",
                 emergencies=by_service(full_names, services, lambda kind: kind.emergencies),

@@ -85,7 +85,7 @@ class WebBridge(Node):
         get = self._declared.__getitem__
         self._access = Access.of(get("host"), steer=get("steer"), secret=get("secret"), origins=get("origins"))
         self._inbox = Inbox(self)
-        self._fleet = Fleet(self, self._on_held, self._on_status, self._on_asked)
+        self._fleet = Fleet(self, self._on_status, self._on_asked)
         self._is_open = False
         self._seen: tuple[dict[str, list[str]], dict[str, list[str]]] = {}, {}
         self._review_s = 0.0  # by time.monotonic()
@@ -239,9 +239,6 @@ class WebBridge(Node):
         if self._is_open:
             with contextlib.suppress(RuntimeError):  # it has just ended
                 self._door.loop.call_soon_threadsafe(call, *what)
-
-    def _on_held(self, topic: str, since_ns: int | None, is_kept: bool) -> None:
-        self._tell(functools.partial(self._pilots.stops.set_held, topic, since_ns, is_kept=is_kept))
 
     def _on_status(self, name: str, status: HoldStatus) -> None:
         self._tell(self._pilots.stops.set_status, name, status, elapsed_s())

@@ -52,7 +52,6 @@ class StopRequests:
         self._confirmed_s: dict[str, float] = {}  # times of the newest ones with a pilot of this server
         self._filed: list[FiledWish] = []  # newest content of the wish file
         self._seen: dict[str, SteeredVehicle] = {}  # last state, as one may disappear before it responds
-        self._held: dict[str, tuple[float, bool]] = {}  # start by the wall clock, and whether before its bridge's
         self._unconfirmed: set[str] = set()  # vehicles that do not report the pilot whose lease they have here
         self._resuming: list[tuple[float, Callable[[], None]]] = []  # waiting for the end of a helm
 
@@ -63,25 +62,17 @@ class StopRequests:
 
     def set_vehicles(self, vehicles: Iterable[SteeredVehicle], now_s: float) -> None:
         """Set the present vehicles. A pilot whose vehicle has disappeared loses the helm."""
-        before, self.vehicles = self.vehicles, {vehicle.topic: vehicle for vehicle in vehicles}
+        self.vehicles = {vehicle.topic: vehicle for vehicle in vehicles}
+        reporters = {node for vehicle in self.vehicles.values() for node in vehicle.reporters}
+        self.statuses = {node: status for node, status in self.statuses.items() if node in reporters}
         self._helms.set_vehicles(self.vehicles)
         gone = [each for each in self._seen.items() if each[0] not in self.vehicles]
         self._seen = dict(gone[-MAX_WANTED:]) | self.vehicles
-        self._held = {topic: held for topic, held in self._held.items() if topic in self.vehicles}
         for topic, vehicle in self.vehicles.items():
             self.wishes.vehicle_appeared(topic, _nodes_of(vehicle))
-            if vehicle.reporters != (before[topic].reporters if topic in before else ()):
-                self._review(topic)  # a node may have reported as part of another vehicle
         self._file()
         self.resend(now_s)
         self._helms.announce()
-
-    def set_held(self, topic: str, since_ns: int | None, *, is_kept: bool = False) -> None:
-        """Record the hold of a vehicle without reports; `is_kept`: it is older than the bridge."""
-        if since_ns is None:
-            self.wishes.released(topic)
-            self._file()
-        self._note_held(topic, None if since_ns is None else since_ns / 1e9, is_kept=is_kept)
 
     def set_status(self, node: str, status: HoldStatus, now_s: float) -> None:
         """Update the wishes by the report of a node."""
@@ -101,7 +92,11 @@ class StopRequests:
         self._file()
         for topic, vehicle in self.vehicles.items():
             if node in vehicle.reporters:
-                self._review(topic)
+                if self._reported_holds(topic):
+                    self._helms.confirm_end(topic)
+                else:
+                    self._helms.ended.pop(topic, None)
+        self._helms.announce()
 
     def stop(self, by: str, topics: Iterable[str] | None, now_s: float, wall_s: float, act: str = PRESSED_STOP) -> bool:
         """Want vehicles held, including absent ones; None for all, including later ones. `resend` publishes it.
@@ -155,7 +150,8 @@ class StopRequests:
         """Resume a vehicle for a page; None for all that are stopped or held, and later ones."""
         if topic is None:
             self.wishes.end_all()
-        for each in sorted({*self.wishes.all(), *self._held}) if topic is None else [topic]:
+        held = filter(self._reported_holds, self.vehicles)
+        for each in sorted({*self.wishes.all(), *held}) if topic is None else [topic]:
             self._helms.leases.halt(each)
             self._helms.confirm_end(each)
             if wish := self.wishes.end(each):
@@ -170,7 +166,7 @@ class StopRequests:
     def is_held(self, topic: str, now_s: float) -> bool:
         """Return whether sticks are disabled. A vehicle that was held after a helm ended follows a new one soon."""
         since_taken_s = now_s - self._helms.leases.taken_s(topic)
-        return topic in self.wishes or (topic in self._held and since_taken_s > HELM_TAKEN_S)
+        return topic in self.wishes or (bool(self._reported_holds(topic)) and since_taken_s > HELM_TAKEN_S)
 
     def all_stopped(self, viewer: str) -> str | None:
         """Return for a viewer, by name, who wants all vehicles held, and any problem; None without such a wish."""
@@ -190,8 +186,8 @@ class StopRequests:
     def hold_of(self, topic: str, viewer: str, now_s: float) -> dict[str, Any] | None:
         """Return for a viewer, by name, since when and why a vehicle is held or stopped, and any problem."""
         wish, vehicle = self.wishes.get(topic), self.vehicles[topic]
-        since, is_kept = self._held.get(topic, (None, False))
-        if wish is None and since is None and not (vehicle.reporters and topic in self._helms.ending):
+        all_held = self._reported_holds(topic)
+        if not (wish or all_held or (vehicle.reporters and topic in self._helms.ending)):
             return None
         held = [each for each in self._statuses_of(topic).values() if each.held]
         problem, reason = "", next((each.reason for each in held), "")
@@ -201,13 +197,14 @@ class StopRequests:
             why = f"{'you' if wish.by == viewer else wish.by} {wish.act}"
         elif (name := self._helms.ended.get(topic)) is not None and reason in NOT_REQUESTED:
             why = f"{'you' if name == viewer else name} left the helm"
-        elif is_kept:
+        elif any(each.is_inherited for each in all_held):
             why = "from before this launch"
         else:
             why = f"{reason} on another page" if reason.endswith(PRESSED_STOP) else reason  # perhaps of the same name
-        is_sure = since is not None or (wish is not None and (wish.is_reached or not vehicle.holds))
+        is_sure = bool(all_held) or (wish is not None and (wish.is_reached or not vehicle.holds))
         # A restarted bridge reports that it is held since its start.
-        since = min((each for each in (since, wish.since_s if wish else None) if each is not None), default=None)
+        starts = [each.since.sec + each.since.nanosec / 1e9 for each in all_held] + ([wish.since_s] if wish else [])
+        since = min(starts, default=None)
         unkept = next((each.problem for each in held if each.problem), "") or (self._writer.problem if wish else "")
         return {"since": since, "why": why, "is_sure": is_sure, "problem": problem, "unkept": unkept}
 
@@ -254,22 +251,10 @@ class StopRequests:
         reporters = vehicle.reporters if vehicle else ()
         return {name: self.statuses[name] for name in reporters if name in self.statuses}
 
-    def _review(self, topic: str) -> None:
-        """Record the hold of a vehicle with reports, once all its nodes report one."""
-        held = [*self._statuses_of(topic).values()]
-        if not all(each.held for each in held):
-            held = []
-        since_s = min((each.since.sec + each.since.nanosec / 1e9 for each in held), default=None)
-        self._note_held(topic, since_s, is_kept=any(each.is_inherited for each in held))
-
-    def _note_held(self, topic: str, since_s: float | None, *, is_kept: bool) -> None:
-        if since_s is not None:
-            self._held[topic] = since_s, is_kept
-            self._helms.confirm_end(topic)
-        else:
-            self._held.pop(topic, None)
-            self._helms.ended.pop(topic, None)
-        self._helms.announce()
+    def _reported_holds(self, topic: str) -> list[HoldStatus]:
+        """Return the reports of a vehicle's nodes, if all of them are held; else nothing."""
+        reports = [*self._statuses_of(topic).values()]
+        return reports if all(each.held for each in reports) else []
 
     def _file(self) -> None:
         """Write the wish file, if the wishes have changed."""

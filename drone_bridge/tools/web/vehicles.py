@@ -15,8 +15,6 @@ PILOT_TOPIC = "pilot"
 HELM_TOPIC, HOLD_SERVICE, HOLD_TYPE = "helm", "hold", "std_srvs/srv/SetBool"
 #: Suffixes of the topics for hold reports and wishes, see hold.py.
 STATUS_TOPIC, STATUS_TYPE, WISH_TOPIC = "hold_status", "drone_bridge/msg/HoldStatus", "hold_wish"
-#: The same for nodes without such reports.
-HELD_TOPIC, HELD_TYPE = "held", "std_msgs/msg/Bool"
 #: Prefix of the last part of a command topic's name.
 COMMANDS = "cmd_"
 AXES = ("x", "y", "z", "yaw")
@@ -39,8 +37,6 @@ class SteeredVehicle:
     """Services that hold it. Without any, it follows the next commander when the helm ends."""
     reporters: tuple[str, ...] = ()
     """Full names of its nodes, if all of them report holds and accept wishes."""
-    held: str = ""
-    """Topic with the state of hold, of a vehicle without such reports."""
     commanders: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Other nodes that publish commands for it, by topic."""
     goal: str = ""

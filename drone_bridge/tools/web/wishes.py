@@ -16,7 +16,7 @@ It ends for the whole vehicle with `end`, when a person resumes it here, or with
 than before the wish, when a person resumed it elsewhere. The first report of another run does not end it, and neither
 does an older one in transit. The end of a wish does not release the vehicle.
 
-Nodes without such reports are unreached until `confirm`, and their wish ends only by `end` or `released`.
+Nodes without such reports are unreached until `confirm`, and their wish ends only by `end`.
 
 A wish for all applies to each vehicle, including later ones, until it ends. Resumed vehicles are excepted.
 """
@@ -154,12 +154,6 @@ class Wishes:
             wish.problem = problem
             if not problem:
                 wish.reached = set(wish.nodes)
-
-    def released(self, vehicle: str) -> None:
-        """End a reached wish, because a node without reports reports that its vehicle is no longer held."""
-        wish = self._wishes.get(vehicle)
-        if wish and wish.is_reached:
-            self.end(vehicle)
 
     def _follow(self, vehicle: str, node: str) -> None:
         wish = self._wishes.get(vehicle)
