@@ -87,6 +87,18 @@ def test_programs_that_send_on_one_topic_are_reported_until_one_is_idle(node, to
     assert pass_second("navigation", "teleop") is None
 
 
+def test_two_programs_of_one_node_are_reported(node):
+    """As two clients of rosbridge."""
+    node.publishers, numbers = [endpoint("web_bridge")] * 2, [0, 500]
+    for _ in range(5):
+        for index in (0, 1) * 10:
+            numbers[index] += 1
+            node.listened.setdefault("/cmd_vel", []).append((None, {"publication_sequence_number": numbers[index]}))
+        node.pass_second()
+        node.now_s += 1.1
+    assert node.conditions["commanders"] == "/web_bridge (2 publishers) send commands on /cmd_vel at the same time"
+
+
 def test_where_messages_have_no_numbers_the_publishers_are_only_named(node):
     """Humble, and other middlewares."""
     node.publishers = [endpoint("navigation"), endpoint("teleop", "/old")]

@@ -64,8 +64,8 @@ class OtherNodes:
 
     def look_for_programs(self, topic: CommandTopic[Any], publishers: Iterable[Any]) -> dict[str, object] | None:
         """Return the facts of COMMANDERS if several programs send on a topic. A message does not name its publisher."""
-        names, found = names_of(publishers), self._listeners.get(topic.full_name)
-        if len(names) < 2:
+        publishers, found = tuple(publishers), self._listeners.get(topic.full_name)
+        if len(publishers) < 2:
             return None
         if found is None or found[0] is not topic:  # its type has changed
             self._unheard = topic
@@ -76,7 +76,10 @@ class OtherNodes:
         for _, info in arrived(listener, MAX_PASSED_OVER):
             if (number := sequence_number(info)) is not None:
                 numbers.received(number, now_s)
-        return {"nodes": " and ".join(names), "topic": topic.full_name} if numbers.lasts(now_s) else None
+        names = names_of(publishers)
+        # A node may have several, as web_bridge has for clients of rosbridge.
+        count = f" ({len(publishers)} publishers)" if len(publishers) > len(names) else ""
+        return {"nodes": " and ".join(names) + count, "topic": topic.full_name} if numbers.lasts(now_s) else None
 
     def _listen(self) -> None:
         """Subscribe beside the stream of depth 1, in which the messages of one program may replace all of another's."""
