@@ -10,9 +10,9 @@ from rclpy.serialization import serialize_message
 from std_srvs.srv import SetBool
 
 from drone_bridge.action import GoTo
+from drone_bridge.tools.web.outbox import Outbox
 from drone_bridge.tools.web.rosbridge.client import RosbridgeClient
 from drone_bridge.tools.web.rosbridge.goals import ClientGoals
-from drone_bridge.tools.web.rosbridge.outbox import RosbridgeOutbox
 
 TOPICS = {"/cmd_vel": "geometry_msgs/msg/Twist", "/scan": "sensor_msgs/msg/LaserScan", "/odom": "nav_msgs/msg/Odometry"}
 SERVICES = {
@@ -106,11 +106,17 @@ class Talk:
     def __init__(self, *, may_change=True, response=None):
         self.node, self.actions, self.called = Graph(), Actions(), []
         self.response = response or SetBool.Response(success=True)
-        self.outbox = RosbridgeOutbox(lambda: None)
+        self.outbox, self.now_s = Outbox(lambda: None, large_bytes=0), 0.0
         inbox = SimpleNamespace(put=lambda work: work())
         goals = ClientGoals(self.node, inbox, self.actions.make)
         self.client = RosbridgeClient(
-            self.node, self, goals, self.outbox, may_change=may_change, run=lambda work: work()
+            self.node,
+            self,
+            goals,
+            self.outbox,
+            may_change=may_change,
+            run=lambda work: work(),
+            now_s=lambda: self.now_s,
         )
 
     def call(self, service, _, request):
@@ -122,13 +128,10 @@ class Talk:
         self.client.receive(json.dumps(asked) if frame is None else frame)
         return self.heard()
 
-    def heard(self, now_s=0.0):
+    def heard(self):
         """Return what is due for the client."""
-        found = []
-        while (waiting := self.outbox.pop(now_s)[0]) is not None:
-            text = waiting if isinstance(waiting, str) else waiting[0].text(waiting[1])
-            found.append(json.loads(text, parse_constant=_refuse))
-        return found
+        texts = [self.client.text(waiting) for waiting in iter(self.outbox.pop, None)]
+        return [json.loads(text, parse_constant=_refuse) for text in texts]
 
     def arrives(self, topic, message, number=0):
         """Let a message arrive at the node's subscriptions."""

@@ -62,11 +62,12 @@ class OutgoingMessage:
 class Outbox:
     """Subscriptions of one viewer, and their messages in sending order: large ones last.
 
-    `wake` is called on any thread, with the lock held, when the outbox becomes non-empty.
+    `wake` is called on any thread, with the lock held, when the outbox becomes non-empty. A topic's message of at least
+    `large_bytes` counts as large.
     """
 
-    def __init__(self, wake: Callable[[], object]) -> None:
-        self._wake = wake
+    def __init__(self, wake: Callable[[], object], large_bytes: int = LARGE_BYTES) -> None:
+        self._wake, self._least_large_bytes = wake, large_bytes
         self._is_awake = False
         self._lock = threading.Lock()
         self._subscriptions: dict[int, int] = {}  # by channel
@@ -114,7 +115,7 @@ class Outbox:
             if subscription is None:
                 return
             frame = OutgoingMessage(data, subscription, time_ns)
-            if not frame.is_large:
+            if len(data) < self._least_large_bytes:
                 self._small.append(frame)
                 self._small_bytes += frame.size
                 while self._small_bytes > MAX_SMALL_BYTES:

@@ -1,13 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """RosbridgeClient: the conversation with one client of rosbridge. For the executor's thread."""
 
+import itertools
 import json
+import math
 import threading
+import time
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 from action_msgs.msg import GoalStatus
 from rclpy.node import Node
+from rclpy.serialization import deserialize_message
 
 from drone_bridge.ros.distributions import with_info
 from drone_bridge.ros.type_names import name_of_type
@@ -16,10 +21,11 @@ from drone_bridge.tools.shell.messages import fill
 from drone_bridge.tools.shell.node import check_type, imported, resolved, served
 from drone_bridge.tools.web.access import VIEW_ONLY
 from drone_bridge.tools.web.calls import Calls
+from drone_bridge.tools.web.outbox import Outbox, OutgoingMessage
 from drone_bridge.tools.web.rosbridge import allowlist, rosapi
 from drone_bridge.tools.web.rosbridge.goals import ClientGoals
 from drone_bridge.tools.web.rosbridge.json_messages import id_in, name_in, number_in, object_in, parse, plain, shown
-from drone_bridge.tools.web.rosbridge.outbox import MAX_QUEUE_LENGTH, RosbridgeOutbox, TopicQueue
+from drone_bridge.wire.json_text import to_json
 
 MAX_SUBSCRIPTIONS, MAX_PUBLISHERS = 64, 16
 """Maximum numbers of a client's topics; of its requests to subscribe to one topic, too."""
@@ -34,6 +40,31 @@ _SEND_GOAL = "/_action/send_goal"
 Request = dict[str, Any]
 
 
+@dataclass(eq=False, slots=True)
+class FollowedTopic:
+    """Subscriptions to a topic, for a client."""
+
+    number: int
+    """Number in the outbox."""
+    name: str
+    """Its name as the client wrote it."""
+    message_class: Any
+    endpoints: list[Any] = field(default_factory=list)
+    periods_s: dict[Any, float] = field(default_factory=dict)
+    """Minimum period of each request to subscribe, by id. The least one counts."""
+    due_s: float = -math.inf
+    """Earliest time of the next message."""
+
+    def text(self, data: bytes) -> str:
+        """Return the message of the protocol, or a status if it is invalid."""
+        try:
+            message = plain(deserialize_message(data, self.message_class))
+            return to_json({"op": "publish", "topic": self.name, "msg": message}).decode()
+        except Exception as error:  # type supports raise various exceptions for invalid bytes
+            sentence = f"Dropped an invalid message of {self.name}: {error}"
+            return json.dumps({"op": "status", "level": "error", "msg": sentence})
+
+
 def _in_a_thread(work: Callable[[], None]) -> None:
     threading.Thread(target=work, name="rosbridge call", daemon=True).start()
 
@@ -46,15 +77,17 @@ class RosbridgeClient:
         node: Node,
         calls: Calls,
         goals: ClientGoals,
-        outbox: RosbridgeOutbox,
+        outbox: Outbox,
         *,
         may_change: bool,
         run: Callable[[Callable[[], None]], None] = _in_a_thread,
+        now_s: Callable[[], float] = time.monotonic,
     ) -> None:
         """Prepare. `run` executes a function that waits for the response of a service."""
         self._node, self._calls, self.goals, self._outbox = node, calls, goals, outbox
-        self._may_change, self._run = may_change, run
-        self._subscribed: dict[str, TopicQueue] = {}
+        self._may_change, self._run, self._now_s = may_change, run, now_s
+        self._subscribed: dict[str, FollowedTopic] = {}
+        self._numbers = itertools.count(1)
         self._published: dict[str, Any] = {}
         self._calling = threading.Semaphore(MAX_CALLS)
         self._operations: dict[str, Callable[[Request], None]] = {
@@ -91,11 +124,19 @@ class RosbridgeClient:
         for publisher in self._published.values():
             self._node.destroy_publisher(publisher)
         self.goals.leave()
-        for queue in self._subscribed.values():
-            self._end(queue)
+        for followed in self._subscribed.values():
+            self._end(followed)
+
+    def text(self, waiting: OutgoingMessage) -> str:
+        """Return a message of the outbox as text. Thread-safe."""
+        if isinstance(waiting.data, str):
+            return waiting.data
+        return next(
+            (it.text(waiting.data) for it in tuple(self._subscribed.values()) if it.number == waiting.subscription), ""
+        )
 
     def _say(self, **fields: Any) -> None:
-        self._outbox.put(json.dumps({name: value for name, value in fields.items() if value is not None}))
+        self._outbox.put_control(json.dumps({name: value for name, value in fields.items() if value is not None}))
 
     def _refuse(self, asked: Request, error: BaseException) -> None:
         sentence, operation = (str(error) or repr(error))[:MAX_ERROR], asked.get("op")
@@ -126,45 +167,48 @@ class RosbridgeClient:
 
     def _subscribe(self, asked: Request) -> None:
         topic, user = self._topic(asked), id_in(asked)
-        wanted = number_in(asked, "throttle_rate") / 1000, number_in(asked, "queue_length")
+        period_s = number_in(asked, "throttle_rate") / 1000
         if topic not in self._subscribed:
             _check_room(self._subscribed, MAX_SUBSCRIPTIONS, "subscriptions")
-            queue = TopicQueue(asked["topic"], self._class_of(topic, asked))
-            self._open(topic, queue)
-            self._subscribed[topic] = queue
-        users = self._subscribed[topic].users
-        if user not in users:
-            _check_room(users, MAX_SUBSCRIPTIONS, "subscriptions to a topic")
-        users[user] = wanted[0], int(min(max(wanted[1], 1), MAX_QUEUE_LENGTH))
+            followed = FollowedTopic(next(self._numbers), asked["topic"], self._class_of(topic, asked))
+            self._open(topic, followed)
+            self._subscribed[topic] = followed
+        periods_s = self._subscribed[topic].periods_s
+        if user not in periods_s:
+            _check_room(periods_s, MAX_SUBSCRIPTIONS, "subscriptions to a topic")
+        periods_s[user] = period_s
 
-    def _open(self, topic: str, queue: TopicQueue) -> None:
+    def _open(self, topic: str, followed: FollowedTopic) -> None:
         """Subscribe, to present and future publishers of any QoS."""
         is_new = DuplicateFilter().is_new
 
         def take(data: bytes, info: Any) -> None:
-            if is_new(data, info):
-                self._outbox.put_message(queue, data)
+            now_s = self._now_s()
+            if is_new(data, info) and now_s >= followed.due_s:
+                followed.due_s = now_s + min(followed.periods_s.values(), default=0.0)
+                self._outbox.put(followed.number, data, 0)
 
+        self._outbox.subscribe(followed.number, followed.number)
         offers = TopicOffers.of(self._node.get_publishers_info_by_topic(topic))
         profiles = offers.requests(DEPTH) or [request(True, True, DEPTH), request(False, False, DEPTH)]
         for profile in profiles:
-            queue.endpoints.append(
-                self._node.create_subscription(queue.message_class, topic, with_info(take), profile, raw=True)
+            followed.endpoints.append(
+                self._node.create_subscription(followed.message_class, topic, with_info(take), profile, raw=True)
             )
 
     def _unsubscribe(self, asked: Request) -> None:
         topic, user = self._topic(asked), id_in(asked)
-        queue = self._subscribed.get(topic)
-        if queue is None:
+        followed = self._subscribed.get(topic)
+        if followed is None:
             raise LookupError(f"There is no subscription to {topic}.")
-        queue.users.pop(user, None)
-        if user is None or not queue.users:
+        followed.periods_s.pop(user, None)
+        if user is None or not followed.periods_s:
             self._end(self._subscribed.pop(topic))
 
-    def _end(self, queue: TopicQueue) -> None:
-        for each in queue.endpoints:
+    def _end(self, followed: FollowedTopic) -> None:
+        for each in followed.endpoints:
             self._node.destroy_subscription(each)
-        self._outbox.remove(queue)
+        self._outbox.withdraw(followed.number)
 
     def _advertise(self, asked: Request) -> None:
         topic = self._topic(asked)

@@ -3,7 +3,6 @@
 
 import asyncio
 import contextlib
-import time
 from functools import partial
 
 from rclpy.node import Node
@@ -16,9 +15,9 @@ from drone_bridge.tools.web.access import MAX_VIEWERS
 from drone_bridge.tools.web.calls import Calls
 from drone_bridge.tools.web.inbox import Inbox
 from drone_bridge.tools.web.messages import messages_from
+from drone_bridge.tools.web.outbox import Outbox
 from drone_bridge.tools.web.rosbridge.client import RosbridgeClient
 from drone_bridge.tools.web.rosbridge.goals import ClientGoals
-from drone_bridge.tools.web.rosbridge.outbox import RosbridgeOutbox
 
 LOOK_S = 1.0
 """Period of looking for the action servers of goals, s."""
@@ -43,11 +42,11 @@ class RosbridgeServer:
             with contextlib.suppress(RuntimeError):  # the event loop has ended
                 loop.call_soon_threadsafe(filled.set)
 
-        outbox = RosbridgeOutbox(wake)
+        outbox = Outbox(wake, large_bytes=0)  # of each topic, the newest message waits
         goals = ClientGoals(self._node, self._inbox)
         client = RosbridgeClient(self._node, self._calls, goals, outbox, may_change=may_change)
         self._clients.add(client)
-        sending = asyncio.ensure_future(_send(connection, outbox, filled))
+        sending = asyncio.ensure_future(_send(connection, client, outbox, filled))
         try:
             async for frame in messages_from(connection):
                 self._inbox.put(partial(client.receive, frame))
@@ -62,18 +61,13 @@ class RosbridgeServer:
             client.goals.look()
 
 
-async def _send(connection: ServerConnection, outbox: RosbridgeOutbox, filled: asyncio.Event) -> None:
+async def _send(connection: ServerConnection, client: RosbridgeClient, outbox: Outbox, filled: asyncio.Event) -> None:
     """Send what waits for a client, at its pace. Messages are converted on another thread, and only those."""
     loop = asyncio.get_running_loop()
     with contextlib.suppress(ConnectionClosed):
         while True:
+            await filled.wait()
             filled.clear()
-            waiting, due_s = outbox.pop(time.monotonic())
-            if waiting is None:
-                with contextlib.suppress(asyncio.TimeoutError):
-                    await asyncio.wait_for(filled.wait(), due_s)
-            elif isinstance(waiting, str):
-                await connection.send(waiting)
-            else:
-                queue, data = waiting
-                await connection.send(await loop.run_in_executor(None, queue.text, data))
+            while waiting := outbox.pop():
+                if text := await loop.run_in_executor(None, client.text, waiting):
+                    await connection.send(text)
