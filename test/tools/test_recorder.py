@@ -4,9 +4,8 @@
 import os
 import signal
 import time
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 import rclpy
@@ -17,12 +16,10 @@ from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.serialization import serialize_message
 from rosbags.highlevel import AnyReader
 from rosbags.rosbag2 import Reader
-from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import Image
 from std_msgs.msg import Bool, String
 
 from drone_bridge.msg import CommandRates
-from drone_bridge.tools.record.node import Recorder
 
 BEST_EFFORT = QoSProfile(depth=100, reliability=ReliabilityPolicy.BEST_EFFORT)
 RELIABLE = QoSProfile(depth=100)
@@ -89,17 +86,6 @@ def table(output):
     return {name: (type_name, int(messages), int(dropped)) for name, type_name, messages, dropped in rows}
 
 
-def test_requested_topics_that_nobody_publishes_are_named_once():
-    logged, topics = [], {"/odom", "/flights/a"}
-    recorder = SimpleNamespace(_settings=SimpleNamespace(topics=topics), recorded={"/odom": 0}, _missed_s=9)
-    recorder.get_logger = lambda: SimpleNamespace(warning=logged.append)
-    recorder.get_topic_names_and_types = lambda: [(name, []) for name in ("/odom", "/flight/a", "/flights/b")]
-    recorder.count_publishers = lambda name: name != "/flights/b"
-    for recorder._reviewed_s in (9, 10, 11):
-        Recorder._report_missing(recorder)
-    assert logged == ["No node publishes /flights/a yet, did you mean '/flight/a'?"]
-
-
 def test_everything_published_is_in_the_bag_byte_for_byte(node, tmp_path):
     image = Image(width=64, height=48, step=192, encoding="rgb8", data=bytes(range(256)) * 36)
     flying = node.create_publisher(Bool, "flying", LATCHED)
@@ -150,91 +136,3 @@ def test_a_killed_log_writer_is_replaced_and_the_summary_is_shown(node, tmp_path
         assert recording.stop() == 0, recording.output
     assert table(recording.output)["/text"] == ("std_msgs/msg/String", 1, 0)
     assert recorded(tmp_path / "flight", "/text") == sent
-
-
-@pytest.mark.exhaustive
-def test_topics_exclude_and_compression_select(node, tmp_path):
-    names = ("chosen/a", "chosen/b", "other")
-    publishers = [node.create_publisher(String, name, RELIABLE) for name in names]
-    parameters = {"topics": "[/chosen/a, chosen/b, never]", "exclude": "b$", "compression": "zstd"}
-    with recording_of(tmp_path / "flight", **parameters) as recording:
-        wait_for_subscription(node, publishers[0])
-        for publisher in publishers:
-            publisher.publish(String(data="again " * 1000))
-        publishers[0].wait_for_all_acked()
-        assert recording.stop(signal.SIGINT) == 0, recording.output
-    assert list(table(recording.output)) == ["/chosen/a"]
-    assert "/never" in recording.output
-    assert (tmp_path / "flight/flight.mcap").stat().st_size < 5000
-    assert len(recorded(tmp_path / "flight", "/chosen/a")) == 1
-
-
-@pytest.mark.exhaustive
-def test_unrecordable_topics_are_logged_once_and_the_rest_is_recorded(node, domain, tmp_path):
-    # A prefix that lacks one interface package: to this recorder, Clock is a type nobody has heard of.
-    prefix, installed = tmp_path / "prefix", [Path(each) for each in os.environ["AMENT_PREFIX_PATH"].split(":")]
-    index = Path("share/ament_index/resource_index")
-    (prefix / index / "rosidl_interfaces").mkdir(parents=True)
-    for folder in (Path("share"), index, index / "rosidl_interfaces"):
-        for path in (path for each in installed if (each / folder).is_dir() for path in (each / folder).iterdir()):
-            if not (prefix / folder / path.name).exists() and path.name != "rosgraph_msgs":
-                (prefix / folder / path.name).symlink_to(path)
-    unknown = node.create_publisher(Clock, "unknown", RELIABLE)
-    known = node.create_publisher(String, "known", RELIABLE)
-    with recording_of(tmp_path / "flight", env={"AMENT_PREFIX_PATH": str(prefix)}) as recording:
-        wait_for_subscription(node, known)
-        with participant(domain, "contrary") as contrary:
-            contrary.create_publisher(Bool, "known", RELIABLE)
-            later = contrary.create_publisher(String, "later", RELIABLE)
-            wait_for_subscription(contrary, later)
-            wait_until(node, lambda: "Not recording '/known'" in recording.output)
-        known.publish(String(data="still here"))
-        known.wait_for_all_acked()
-        assert recording.stop(signal.SIGINT) == 0, recording.output
-    assert unknown.get_subscription_count() == 0
-    assert recording.count_lines("Not recording '/unknown' as 'rosgraph_msgs/msg/Clock'") == 1
-    assert recording.count_lines("Not recording '/known' as ") == 1
-    assert "/later" in table(recording.output)
-    assert table(recording.output)["/known"] == ("std_msgs/msg/String", 1, 0)
-
-
-def test_bad_parameters_are_refused_with_a_sentence(domain, tmp_path):
-    expected = {
-        ("compression", "lz4"): "must be one of none, zstd",
-        ("exclude", "("): "not a regular expression",
-        ("topics", "[/a, b!]"): "an invalid topic name",
-    }
-    with ExitStack() as stack:
-        bag = tmp_path / "flight"
-        recordings = {given: stack.enter_context(recording_of(bag, **dict([given]))) for given in expected}
-        for given, recording in recordings.items():
-            assert recording.wait() == 1
-            assert expected[given] in recording.output
-    assert not bag.exists()
-    (tmp_path / "file").touch()
-    with recording_of(tmp_path / "file/flight") as recording:
-        assert recording.wait() == 1
-        assert "can't be created: Not a directory" in recording.output
-
-
-@pytest.mark.exhaustive
-def test_in_simulated_time_messages_carry_it_and_none_is_from_before(node, tmp_path):
-    clock = node.create_publisher(Clock, "clock", RELIABLE)
-    latched = node.create_publisher(String, "text", LATCHED)
-    latched.publish(String(data="from the beginning"))
-    with recording_of(tmp_path / "flight", use_sim_time=True) as recording:
-        wait_for_subscription(node, clock)
-        assert latched.get_subscription_count() == 0
-        now = Clock()
-        now.clock.sec = 100
-
-        def recording_started():
-            clock.publish(now)
-            return latched.get_subscription_count()
-
-        wait_until(node, recording_started)
-        latched.wait_for_all_acked()
-        assert recording.stop(signal.SIGINT) == 0, recording.output
-    assert len(recorded(tmp_path / "flight", "/text")) == 1
-    with Reader(tmp_path / "flight") as reader:
-        assert {when for _, when, _ in reader.messages()} == {100 * 10**9}
