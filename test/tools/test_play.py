@@ -4,20 +4,24 @@
 import re
 import threading
 import time
+from operator import itemgetter
 from types import SimpleNamespace
 
 import pytest
+import rclpy
 from geometry_msgs.msg import Twist
+from rclpy.validate_topic_name import validate_topic_name
 from rosbags.rosbag2 import StoragePlugin
 from rosgraph_msgs.msg import Clock
 from std_msgs.msg import Int32, String
-from std_srvs.srv import SetBool
 from written_bags import offer, write_bag
 
 from drone_bridge.ros.commands.cmd_vel_type import UNKNOWN_NODE
+from drone_bridge.ros.hold.hold_services import SERVICE_TYPE
 from drone_bridge.tools.bags.bag import BagReader
 from drone_bridge.tools.cli import main
 from drone_bridge.tools.info.command import topic_rates
+from drone_bridge.tools.play import command as play_command
 from drone_bridge.tools.play import keys, live
 from drone_bridge.tools.play.player import Player, Span
 from drone_bridge.tools.play.publishers import profile_of
@@ -249,22 +253,6 @@ class TestBag:
                 assert said in errors
                 assert "Traceback" not in errors
 
-    @pytest.mark.parametrize(
-        ("arguments", "said"),
-        [
-            (["--start", "100"], "lasts 2.0 s"),
-            (["--topics", "/absent"], "'/absent' is not in the bag"),
-            (["--topics", "number", "--remap", "number:=no name"], "can't be published as 'no name': "),
-        ],
-    )
-    @pytest.mark.usefixtures("domain")
-    def test_when_there_is_nothing_to_play_a_sentence_says_so(self, arguments, said, tmp_path, capsys):
-        bag = write_bag(tmp_path / "bag", [("/number", START + n * SECOND, Int32(data=n)) for n in range(3)])
-        assert main(["play", str(bag), *arguments]) == 1
-        printed = "".join(capsys.readouterr())
-        assert said in printed
-        assert "nothing to play" in printed
-
     def test_an_empty_bag_is_said_to_be_empty(self, tmp_path, capsys):
         assert main(["info", str(write_bag(tmp_path / "bag", []))]) == 0
         assert "empty" in capsys.readouterr().out
@@ -282,6 +270,115 @@ class TestBag:
         assert "/number" in printed
         assert "std_msgs/msg/Int32" in printed
         assert "20.0" in printed
+
+
+class PlayedNode(SimpleNamespace):
+    """Node of a player beside others, which publish on /published, and where a vehicle follows /taken and /later."""
+
+    def __init__(self):
+        super().__init__(publishers=[], sent=[], rates=[])
+
+    def create_publisher(self, kind, name, profile):
+        validate_topic_name(name)
+
+        def publish(message):
+            self.sent.append((name, message if isinstance(message, Clock) else int.from_bytes(message[4:8], "little")))
+
+        self.publishers.append(SimpleNamespace(topic_name=name, publish=publish, wait_for_all_acked=lambda _: True))
+        return self.publishers[-1]
+
+    def destroy_publisher(self, publisher):
+        self.publishers.remove(publisher)
+
+    def get_fully_qualified_name(self):
+        return "/player"
+
+    def get_service_names_and_types(self):
+        return [("/robot_bridge/hold", [SERVICE_TYPE])]
+
+    def get_subscriptions_info_by_topic(self, name):
+        is_present = name == "/taken" or (name == "/later" and ("/renamed", 1) in self.sent)
+        return [
+            SimpleNamespace(node_namespace="/", node_name=name) for name in ["robot_bridge"] * is_present + ["rviz"]
+        ]
+
+    def get_publishers_info_by_topic(self, name):
+        names = ["clock"] * (name == "/clock") + ["odometry"] * (name == "/published")
+        names += ["player" for each in self.publishers if each.topic_name == name]
+        return [SimpleNamespace(node_namespace="/", node_name=name) for name in names]
+
+
+class TestOptions:
+    @pytest.fixture
+    def play(self, tmp_path, monkeypatch):
+        """Return a function that plays a bag with options, and returns the exit status and the node."""
+        node = PlayedNode()
+        monkeypatch.setattr(live, "LOOK_PERIOD_S", 0.0)
+        monkeypatch.setattr(rclpy, "init", lambda **_: None)
+        monkeypatch.setattr(rclpy, "create_node", lambda *_, **__: node)
+        monkeypatch.setattr("drone_bridge.ros.node.program.shut_down_ros", lambda: None)
+        monkeypatch.setattr(play_command, "handle_stop_signals", lambda stop: None)
+
+        def play(*arguments, **topics):
+            sent = [(f"/{name}", n) for name, numbers in (topics or {"number": range(3)}).items() for n in numbers]
+            messages = [(name, START + n * SECOND, Int32(data=n)) for name, n in sorted(sent, key=itemgetter(1))]
+            bag = write_bag(tmp_path / "bag", messages)
+            return main(["play", str(bag), "--delay", "0", "--rate", "20", *arguments]), node
+
+        return play
+
+    @pytest.mark.parametrize(
+        ("arguments", "said"),
+        [
+            (["--start", "100"], "lasts 2.0 s"),
+            (["--topics", "/absent"], "'/absent' is not in the bag, which has /number."),
+            (["--topics", "number", "--remap", "number:=no name"], "can't be published as 'no name': "),
+        ],
+    )
+    def test_when_there_is_nothing_to_play_a_sentence_says_so(self, arguments, said, play, capsys):
+        assert play(*arguments)[0] == 1
+        printed = "".join(capsys.readouterr())
+        assert said in printed
+        assert "nothing to play" in printed
+
+    @pytest.mark.parametrize(
+        ("arguments", "numbers"),
+        [
+            (["--start", "1"], [1, 2, 3]),
+            (["--duration", "2"], [0, 1]),
+            (["--start", "1", "--duration", "2"], [1, 2]),
+            (["--start", "2", "--duration", "9"], [2, 3]),
+        ],
+    )
+    def test_a_part_is_played(self, arguments, numbers, play, capsys):
+        status, node = play(*arguments, number=range(4))
+        assert (status, node.sent) == (0, [("/number", number) for number in numbers])
+        assert "Playing 1 topic, " in capsys.readouterr().out
+
+    def test_topics_of_live_vehicles_are_left_out_also_of_those_that_start_later(self, play, capsys):
+        names = ("free", "taken", "published", "later", "named")
+        status, node = play("--remap", "/named:=/renamed", **dict.fromkeys(names, range(4)))
+        assert status == 0
+        sent = {name: [number for topic, number in node.sent if topic == name] for name, _ in node.sent}
+        assert sent == {"/free": [0, 1, 2, 3], "/renamed": [0, 1, 2, 3], "/later": sent["/later"]}
+        assert sent["/later"] in ([0], [0, 1])
+        printed = capsys.readouterr().out
+        assert "Playing 3 topics, 3.0 s, at 20 times the recorded speed." in printed
+        for left_out in ("would take them as commands: /taken", "would take them as commands: /later"):
+            assert printed.count(f"Left out, as /robot_bridge {left_out}. To play") == 1
+        assert printed.count("Left out, as /odometry publishes them now: /published. To play") == 1
+
+    @pytest.mark.parametrize("arguments", [(), ("--topics", "/taken")])
+    def test_topics_of_live_vehicles_are_played_by_name(self, play, capsys, arguments):
+        status, node = play(*arguments, taken=[7])
+        assert (status, node.sent) == ((0, [("/taken", 7)]) if arguments else (1, []))
+        assert ("nothing else to play" in capsys.readouterr().err) == (not arguments)
+
+    def test_the_time_of_recording_is_published_with_a_warning(self, play, capsys):
+        _, node = play("--clock", "50")
+        times = [message.clock.sec for topic, message in node.sent if topic == "/clock"]
+        assert (times[0], times[-1]) == (START // SECOND, START // SECOND + 2)
+        assert "/clock is published by /clock and /player: time will jump" in capsys.readouterr().out
 
 
 def test_profile_serves_every_subscription_that_was_served():
@@ -313,40 +410,3 @@ class TestCommand:
         assert "'/odd' is skipped" in player.output
         assert re.search(r"'/cmd_vel' .* another type .*'std_msgs/msg/String'", player.output)
         assert re.search("/clock is published by .*/test_session", player.output)
-
-    def test_leaves_out_topics_of_live_vehicles_also_of_those_that_start_later(self, ros, tmp_path, start_child):
-        messages = [
-            (topic, START + n * 20 * MILLISECOND, Int32(data=n))
-            for n in range(2000)
-            for topic in ("/free", "/taken", "/published", "/later", "/named")
-        ]
-        bag = write_bag(tmp_path / "bag", messages)
-        ros.node.create_publisher(Int32, "/published", 10)
-        ros.create_service(SetBool, "~/hold", lambda request, response: response)
-        received = {name: ros.subscribe(Int32, f"/{name}") for name in ("taken", "renamed")}
-        player = start_child("drone-bridge", "play", bag, "--delay", "10", "--remap", "/named:=/renamed")
-        player.wait_for_line("Playing 3 topics")
-        name = ros.node.get_fully_qualified_name()
-        assert player.count_lines(rf"Left out, as {name} would take them as commands: /taken\. To play") == 1
-        assert player.count_lines(rf"Left out, as {name} publishes them now: /published\. To play") == 1
-        received["renamed"].wait()
-        later = ros.subscribe(Int32, "/later")
-        player.wait_for_line(rf"Left out, as {name} would take them as commands: /later\. To play")
-        count = len(later)
-        received["renamed"].clear()
-        for _ in range(20):
-            received["renamed"].wait()
-        assert len(later) == count
-        assert not len(received["taken"])
-        assert player.stop() == 0
-
-    def test_plays_topics_of_live_vehicles_by_name(self, ros, tmp_path, start_child):
-        bag = write_bag(tmp_path / "bag", [("/taken", START, Int32(data=7))])
-        ros.create_service(SetBool, "~/hold", lambda request, response: response)
-        received = ros.subscribe(Int32, "/taken")
-        player = start_child("drone-bridge", "play", bag, "--delay", "10")
-        assert player.wait() == 1
-        assert "nothing else to play" in player.output
-        player = start_child("drone-bridge", "play", bag, "--delay", "10", "--topics", "/taken")
-        assert received.wait().data == 7
-        assert player.wait() == 0, player.output
