@@ -19,6 +19,7 @@ from tf2_msgs.msg import TFMessage
 
 from drone_bridge.robot.bridge.node import RobotBridge
 from drone_bridge.robot.vehicle.server.node import RobotServer
+from drone_bridge.ros.qos import latched
 from drone_bridge.stop_signals import LAUNCHED
 from drone_bridge.testbed.codec import AttitudeLayout
 
@@ -150,6 +151,13 @@ def test_a_listener_whose_address_is_no_longer_this_machine_s_says_so(ros, monke
     monkeypatch.setattr("drone_bridge.ros.node.protocol_node.is_own_address", "0.0.0.0".__eq__)
     node._report()
     assert "127.0.0.1, on which it listens" in node.report.status("link", "").message
+
+
+def test_health_names_a_node_that_does_not_fit_a_topic(ros, free_port):
+    node = ros.run(RobotBridge, port=free_port)
+    ros.node.create_subscription(Odometry, "odom", lambda _: None, latched())
+    sentence = "/odom does not fit /test_session: its QoS is incompatible"
+    wait_until(lambda: node._report() or sentence in node.report.status("link", "").message, "the discovery")
 
 
 def test_health_names_a_missing_link_in_each_state(ros, free_port):
