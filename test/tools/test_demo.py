@@ -3,6 +3,8 @@
 
 import os
 import re
+from types import SimpleNamespace
+from unittest.mock import Mock
 
 import place
 import pytest
@@ -11,7 +13,7 @@ from repository import ROOT
 
 from drone_bridge.telemetry.vehicle.emulator.world import Touchdown
 from drone_bridge.tools.cli import REFUSED
-from drone_bridge.tools.demo import composition
+from drone_bridge.tools.demo import command, composition
 from drone_bridge.tools.demo.command import Demonstration, main
 
 NAMES = ("ROS_DOMAIN_ID", "ROS_AUTOMATIC_DISCOVERY_RANGE", "ROS_LOCALHOST_ONLY", "ROS_DISTRO")
@@ -69,3 +71,49 @@ def test_a_touchdown_ends_the_landing_and_a_bad_one_is_known(on_rover, error_m):
     )
     assert found[0] == landed.describe()
     assert bool(found["bad"]) == (not landed.is_good)
+
+
+class Flight(composition.Composition):
+    """Flight whose output is played, a line each time that the demonstration sleeps."""
+
+    is_running = True
+
+    def __init__(self, lines, ends_well):
+        self.now_s, self._left, self._lines, self._ends_well = 0.0, lines, [], ends_well
+
+    def sleep(self, seconds):
+        self.now_s += seconds
+        self._lines += [f"{line}\n" for line in self._left[:1]]
+        self._left = self._left[1:]
+
+    def stop(self):
+        return self._ends_well
+
+
+@pytest.mark.parametrize(
+    ("lines", "ends_well", "status", "printed"),
+    [
+        (["on the way", "landed, good"], True, 0, "landed, good\n  recorded  "),
+        (["landed, bad"], True, 1, "landed, bad\n  recorded  "),
+        (["landed, good"], False, 1, "The flight failed: not every process exited cleanly"),
+        (["[launch] bridge-1 died"], True, 1, "died\n\nThe flight failed: it did not get to its target"),
+        ([], True, 1, "it did not get to its target"),
+    ],
+)
+def test_a_demonstration_ends_with_its_flight(monkeypatch, tmp_path, capsys, lines, ends_well, status, printed):
+    fly = Mock(return_value=(flight := Flight(lines, ends_well)))
+    monkeypatch.setattr(composition, "Composition", fly)
+    monkeypatch.setattr(composition, "isolate_ros_graph", lambda: None)
+    monkeypatch.setattr(command, "time", SimpleNamespace(monotonic=lambda: flight.now_s, sleep=flight.sleep))
+    monkeypatch.setattr(command, "suspend_key", Mock())
+    monkeypatch.setattr("drone_bridge.tools.report.command.write_report", lambda bag, path: path)
+    monkeypatch.setenv("ROS_DOMAIN_ID", "7")
+    (tmp_path / "old").touch()
+    shown = Demonstration("A story.", "", "robot.launch.xml", {"seed": 7}, "landed, (good|(?P<bad>bad))")
+    assert command.show(shown, tmp_path) == status
+    assert printed in "".join(capsys.readouterr())
+    assert flight.now_s >= (command.LINGER_S if "landed" in str(lines) else 0.0 if lines else command.TIMEOUT_S)
+    assert not (tmp_path / "old").exists()
+    assert fly.call_args.args == ("robot.launch.xml", tmp_path / "log.txt")
+    assert {"record": True, "bag": tmp_path / "bag", "seed": 7}.items() <= fly.call_args.kwargs.items()
+    assert "robot_port" in fly.call_args.kwargs
