@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 from rclpy.exceptions import ParameterNotDeclaredException
+from rclpy.parameter import Parameter, parameter_value_to_python
 
 from drone_bridge.tools.shell import param
 from drone_bridge.tools.shell.node import CommandFailedError
@@ -27,3 +28,21 @@ def test_a_refused_parameter_is_named(monkeypatch, reason, error):
     words = SimpleNamespace(node="/robot_bridge", parameter="fence", value="1.5")
     with pytest.raises(CommandFailedError, match=error):
         param._set(None, words)
+
+
+@pytest.mark.parametrize(
+    ("before", "text", "value"), [(1.5, "3", 3.0), ([0.5], "[1, 2.5]", [1.0, 2.5]), (1.5, "fast", "fast"), (2, "3", 3)]
+)
+def test_a_parameter_is_set_with_its_type(monkeypatch, before, text, value):
+    asked, result = [], SimpleNamespace(successful=True)
+    present = Parameter("speed", value=before).to_parameter_msg().value
+
+    def ask(node, kind, service, request):
+        asked.append((service, request))
+        return SimpleNamespace(values=[present], results=[result])
+
+    monkeypatch.setattr(param, "_ask", ask)
+    assert param._set(None, SimpleNamespace(node="/robot_bridge", parameter="speed", value=text)) == 0
+    service, request = asked[-1]
+    assert (service, [each.name for each in request.parameters]) == ("/robot_bridge/set_parameters", ["speed"])
+    assert repr(parameter_value_to_python(request.parameters[0].value)) == repr(value)
