@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""drone_bridge.Vehicle with processes: holds, errors, and Ctrl-C. Its requests without: test_vehicle_requests.py."""
+"""drone_bridge.Vehicle with processes: the end of its script, and Ctrl-C. Its requests: test_vehicle_requests.py."""
 
 import math
 import signal
@@ -7,13 +7,11 @@ import subprocess
 import sys
 
 import pytest
-from played_vehicle import Vehicle as PlayedVehicle
 from processes import Process
 from repository import ROOT
 from robot_peer import RobotPeer
 from ros_session import wait_until
 from std_msgs.msg import Bool
-from std_srvs.srv import SetBool
 
 import drone_bridge
 from drone_bridge.robot.codec import SkidSteerUpdate
@@ -37,74 +35,12 @@ def test_the_package_is_imported_without_ros():
         drone_bridge.Boat  # noqa: B018
 
 
-def test_what_goes_wrong_is_raised_as_a_sentence(ros):
-    with drone_bridge.Vehicle(patience_s=0.5) as vehicle:
-        with pytest.raises(drone_bridge.VehicleError, match="No node serves /go_to: start a controller"):
-            vehicle.go_to(1, 0)
-        with pytest.raises(drone_bridge.VehicleError, match="There is no odometry on /odom"):
-            vehicle.pose  # noqa: B018
-    with Process.node("drone_controller", behaviour="goals"), drone_bridge.Vehicle(patience_s=60.0) as vehicle:
-        PlayedVehicle(ros)
-        with pytest.raises(drone_bridge.VehicleError, match=r"The position is \(nan, 0.0, 0.0\)"):
-            vehicle.go_to(math.nan, 0, 0)
-        ros.node.create_publisher(Bool, "held", latched()).publish(Bool(data=True))
-        wait_until(lambda: "is held" in refusal(vehicle), "the hold")
-
-
 def test_a_script_may_end_without_closing_the_vehicle_or_close_it_twice(ros):
     script = "import drone_bridge\nvehicle = drone_bridge.Vehicle()\nfor _ in range({}):\n    vehicle.close()"
     for closes in (0, 2):
         asked = [sys.executable, "-c", script.format(closes)]
         done = subprocess.run(asked, check=False, capture_output=True, text=True, timeout=60)
         assert (done.returncode, done.stderr) == (0, "")
-
-
-@pytest.fixture
-def bridge(ros):
-    """Stand-in for a bridge in the namespace /boat: its hold and its goals' names, and its calls."""
-    calls = []
-
-    def serve(request, response):
-        calls.append(request.data)
-        response.success, response.message = is_willing[0], "Held." if request.data else "Following."
-        return response
-
-    is_willing = [True]
-    made = ros.node.create_service(SetBool, "/boat/boat_bridge/hold", serve)
-    yield calls, is_willing
-    ros.node.destroy_service(made)
-
-
-def test_a_new_program_resumes_and_holds_the_vehicle(bridge):
-    calls, is_willing = bridge
-    with drone_bridge.Vehicle("/boat", patience_s=60.0) as vehicle:
-        assert vehicle.resume() == "/boat/boat_bridge: Following."
-    with drone_bridge.Vehicle("/boat", patience_s=60.0) as vehicle:
-        assert vehicle.hold() == "/boat/boat_bridge: Held."
-        assert calls == [False, True]
-        is_willing[0] = False
-        with pytest.raises(drone_bridge.VehicleError, match="Following"):
-            vehicle.resume()
-
-
-@pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError])
-def test_a_program_that_has_commanded_nothing_holds_nothing(bridge, error):
-    calls, _ = bridge
-    vehicle = drone_bridge.Vehicle("/boat", patience_s=60.0)
-    assert vehicle.resume()  # it exists
-    with pytest.raises(error), vehicle:
-        raise error
-    with pytest.raises(drone_bridge.VehicleError), drone_bridge.Vehicle("/boat", patience_s=3.0) as unserved:
-        unserved.take_off()
-    assert calls == [False]
-
-
-def refusal(vehicle):
-    try:
-        vehicle.go_to(0, 0)
-    except drone_bridge.VehicleError as error:
-        return str(error)
-    return ""
 
 
 SCRIPTS = {
@@ -138,7 +74,7 @@ def stands(packet):
 
 
 WITH, WITHOUT, CAUGHT = SCRIPTS
-ENDS = (WITH, signal.SIGINT), (WITHOUT, signal.SIGINT), (CAUGHT, signal.SIGTSTP), (CAUGHT, signal.SIGTERM)
+ENDS = (WITH, signal.SIGINT), (WITHOUT, signal.SIGINT), (CAUGHT, signal.SIGTSTP)
 
 
 @pytest.mark.parametrize(("kind", "number"), ENDS)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Requests of drone_bridge.Vehicle to a graph that the test plays, with a fake clock: discovery, answers and errors."""
 
+import signal
 from types import SimpleNamespace
 
 import pytest
@@ -126,8 +127,13 @@ def test_actions_of_the_vehicle_are_named(boat, graph):
     with pytest.raises(VehicleError, match=r"The vehicle /boat has no go_to: it has land\."):
         boat._wait_for_server("go_to", SimpleNamespace(server_is_ready=lambda: False))
     del graph.services["/boat/land/_action/send_goal"]
-    with pytest.raises(VehicleError, match=r"No node serves /boat/go_to; there is /bus/go_to: the namespace is /bus\."):
-        boat._wait_for_server("go_to", SimpleNamespace(server_is_ready=lambda: False))
+    for there in (
+        r"; there is /bus/go_to: the namespace is /bus\.",
+        r": start a controller \(goals:=true in launch files\)\.",
+    ):
+        with pytest.raises(VehicleError, match=f"No node serves /boat/go_to{there}"):
+            boat._wait_for_server("go_to", SimpleNamespace(server_is_ready=lambda: False))
+        graph.services.clear()
 
 
 class Controller:
@@ -163,6 +169,22 @@ def test_a_script_that_ends_holds_unless_another_goal_replaced_its_own(boat, gra
     is_held = code != GoTo.Result.REPLACED
     assert ((HOLD, True) in graph.calls) is is_held
     assert ("Ended by VehicleError. /boat/boat_bridge: Held." in capsys.readouterr().err) is is_held
+
+
+def test_a_script_that_has_commanded_nothing_holds_nothing(boat, graph):
+    graph.services = {HOLD: SERVICE_TYPE}
+    with pytest.raises(KeyboardInterrupt), boat:
+        raise KeyboardInterrupt
+    assert graph.calls == []
+
+
+def test_a_script_is_ended_by_other_signals_like_by_ctrl_c(monkeypatch):
+    handled = {signal.SIGTERM: signal.SIG_DFL, signal.SIGHUP: signal.SIG_IGN, signal.SIGTSTP: signal.SIG_DFL}
+    monkeypatch.setattr(module.signal, "getsignal", handled.get)
+    monkeypatch.setattr(module.signal, "signal", handled.__setitem__)
+    module._end_like_by_ctrl_c()
+    interrupt = signal.default_int_handler
+    assert handled == {signal.SIGTERM: interrupt, signal.SIGHUP: signal.SIG_IGN, signal.SIGTSTP: interrupt}
 
 
 def test_a_server_that_is_gone_ends_the_wait_for_a_result(boat):
