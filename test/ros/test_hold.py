@@ -128,25 +128,3 @@ def test_however_the_page_s_helm_ends_the_vehicle_holds(ros, peer, bridge, way):
         assert all(packet.is_hover for packet in peer.packets)
         hold(ros, False)
         peer.wait(is_moving)
-
-
-@pytest.mark.exhaustive
-def test_stop_all_stops_vehicles_without_a_hold_until_they_are_resumed(ros, peer, bridge):
-    followed = ros.subscribe(TwistStamped, "/other/cmd_vel_stamped")
-    with web_bridge() as server, Pilot(server.address) as pilot:
-        pilot.wait_for(lambda: len(pilot.vehicles) == 2, "two vehicles")
-        pilot.send(op="hello", name=" Anne\n")
-        pilot.send(op="stop")
-        pilot.wait_for(lambda: all(each["held"] for each in pilot.vehicles.values()), "that both are stopped")
-        assert {each["held"]["why"] for each in pilot.vehicles.values()} == {"you pressed STOP"}
-        for _ in range(3):
-            assert followed.wait().twist == Twist()
-        pilot.take("/other/cmd_vel_stamped")
-        pilot.steer(x=1.0)
-        pilot.wait_for(lambda: pilot.refusals, "a refusal")
-        assert "Resume" in pilot.refusals[0]
-        pilot.send(op="resume", vehicle="/other/cmd_vel_stamped")
-        pilot.wait_for(lambda: not pilot.vehicles["/other/cmd_vel_stamped"]["held"], "that it is resumed")
-        wait_until(
-            lambda: pilot.steer() or pilot.steer(x=1.0) or followed.wait().twist.linear.x, "the stick to move it"
-        )
