@@ -257,8 +257,8 @@ class RobotClassBridge(ProtocolNode):
 
     def _report_obstacles(self) -> None:
         session = self._session if self.has_link else None
-        facts = session.reports.facts | {Obstacle.BEHIND: session.requests.rate.behind} if session else {}
-        for obstacle in (Obstacle.BEHIND, Obstacle.BLOCKED, Obstacle.NO_REPORT):
+        facts = session.reports.facts if session else {}
+        for obstacle in (Obstacle.BLOCKED, Obstacle.NO_REPORT):
             self.report.update_obstacle(obstacle, facts.get(obstacle))
         for obstacle in (Obstacle.NO_PACKET, Obstacle.UNGREETED):  # which the session has logged
             self.report.update_obstacle(obstacle, facts.get(obstacle), is_logged=False)

@@ -6,9 +6,8 @@ ends something: that is always accepted. The first row of ROWS that applies deci
 
 A request is sent once, and once more at each further call if it is repeated, as datagrams get lost. Its outcome is the
 robot's answer within `timeout_s`, or that it was sent. From a robot that is declared to answer each packet, answers are
-matched by name or order. From others, an answer without a name is the outcome of the longest pending request only if it
-can be no other's. If the robot answers its commands alike, its reported flight decides on takeoff and land. Until
-`timeout_s`, it is unknown.
+matched by name or order. From others, an answer without a name decides only if it can be no other packet's: see
+`_is_other`. Otherwise the reported flight decides on takeoff and land, and other outcomes are unknown.
 """
 
 from __future__ import annotations
@@ -21,13 +20,11 @@ from typing import Any, NamedTuple
 from drone_bridge.robot_class.client_sender import ClientSender
 from drone_bridge.robot_class.greeting import ANSWERS_S
 from drone_bridge.robot_class.heard_reports import UNPROVEN
-from drone_bridge.robot_class.outstanding import ALL, MOST, AnswerRate
 from drone_bridge.robot_class.returned import described
 from drone_bridge.robot_class.robot import Answer
-from drone_bridge.session.session import EMERGENCY_AGE_S, FINAL_REPEATS, LAND, Actions, Outcome, Request
+from drone_bridge.session.session import EMERGENCY_AGE_S, FINAL_REPEATS, LAND, Actions, Note, Outcome, Request
+from drone_bridge.wire.counters import Counter
 
-#: Number of packets whose answers are no outcome.
-MOST_OTHERS = 64
 #: Period of the request to land.
 LAND_S = 1.0
 #: What a drone reports once a request is done, and for how long, s.
@@ -37,6 +34,8 @@ UNANSWERED = "The robot did not answer, or perhaps another packet."
 UNKNOWN = "It is unknown whether it executes {}."
 STALE = "The request is stale: the bridge was suspended meanwhile. Call again."
 UNSENT = "{name} had to wait, and was not sent. Please call again."
+#: Number of answers to commands after which a class that does not say so is named, and the counter of these notes.
+ANSWERS, UNDECLARED = 20, Counter("undeclared_answers")
 #: Event, kinds of requests, situation, what is done, and the answer.
 ROWS = (
     ("called", "any", "no link", "refuse", "No robot is connected."),
@@ -67,6 +66,7 @@ class _Asked(NamedTuple):
     request: Request
     until_s: float
     waits: bool
+    is_repeated: bool = False
 
 
 class ClientRequests:
@@ -77,15 +77,13 @@ class ClientRequests:
         self._sender = sender
         #: Requests that await their answer or their turn by name, the longest pending first.
         self.asked: dict[str, _Asked] = {}
-        #: Packets whose answer is no outcome if it has no name: how long, and the name of its request, or "".
-        self.others: list[tuple[float, str]] = []
-        self._unasked = Answer(""), -math.inf  # newest answer that was for nothing, and its time
+        #: Time until which an answer without a name may be another packet's: a repeated step of the greeting, video, a
+        #: `stop`, an automatic landing, a request that was repeated or given up.
+        self.mixed_until_s = -math.inf
+        self._unasked = Answer(""), -math.inf, 0  # newest answer that decided nothing, its time, and number of its like
         self._flight: tuple[bool | None, float] = None, 0.0  # as reported, and since when
-        self._held: list[Answer] = []  # answers on datagrams, until each pending request has one
         #: Time of the newest request to land that the limits require.
         self.land_s = -math.inf
-        #: How many commands, and answers for no request.
-        self.rate = AnswerRate()
 
     @property
     def waiting(self) -> Request | None:
@@ -107,7 +105,7 @@ class ClientRequests:
         refused = Outcome(request, False, answer.format(name=name, **facts))
         given_up_s = now_s + (asked.timeout_s or EMERGENCY_AGE_S)
         if then != "refuse" and (asked.timeout_s or robot.answered):
-            self.asked[name] = _Asked(request, given_up_s, then == "wait")
+            self.asked[name] = _Asked(request, given_up_s, then == "wait", then == "repeat")
         elif event == "its turn":
             del self.asked[name]
         if then in ("refuse", "wait"):
@@ -128,7 +126,6 @@ class ClientRequests:
             sender.stops = [asked.stop or robot.stop] * (1 if sender.is_stream else FINAL_REPEATS)
         if then != "repeat" or not earlier:
             return [*stopped, *sent]
-        self.expect_other(now_s + asked.timeout_s, name)
         return [*sent, replace(refused, request=earlier.request)]
 
     def stop(self, now_s: float, *, is_busy: bool = False) -> Actions:
@@ -139,7 +136,7 @@ class ClientRequests:
             return []
         stop = sender.stops.pop()
         if any(each.timeout_s and each.packet == stop for each in requests):
-            self.expect_other(now_s + ANSWERS_S)
+            self.mix(now_s + ANSWERS_S)
         return sender.send(stop, now_s)
 
     def is_landing(self, now_s: float) -> bool:
@@ -152,7 +149,7 @@ class ClientRequests:
         if request is None or now_s < self.land_s + LAND_S * (1 + is_busy):
             return []
         self.land_s = now_s
-        self.expect_other(now_s + request.timeout_s, LAND)
+        self.mix(now_s + request.timeout_s)
         return self._sender.send(request.encoded(self._sender.end.robot), now_s)
 
     def ask_video(self, now_s: float) -> Actions:
@@ -160,23 +157,19 @@ class ClientRequests:
         camera = self._sender.end.robot.camera
         if self.asked or camera is None:
             return []
-        self.expect_other(now_s + ANSWERS_S)
+        self.mix(now_s + ANSWERS_S)
         return self._sender.send(camera.ask, now_s)
 
     def give_up(self, sentence: str, now_s: float, *, is_all: bool = True) -> Actions:
         """Give up the requests that had to be answered by now, or all. A later answer to one is no other's outcome."""
         late = [name for name, asked in self.asked.items() if is_all or now_s > asked.until_s]
         for name in late:
-            self._held = []
-            self.expect_other(now_s + self._sender.end.robot.all_requests[name].timeout_s, name)
+            self.mix(now_s + self._sender.end.robot.all_requests[name].timeout_s)
         return [Outcome(self.asked.pop(name).request, False, f"{sentence} {UNKNOWN.format(name)}") for name in late]
 
-    def expect_other(self, until_s: float, name: str = "") -> None:
-        """Record a packet whose answer until this time is no outcome. `name`: that of its request.
-
-        A step of the greeting, video, a `stop`, an automatic landing, a request that was repeated or given up.
-        """
-        self.others = [*self.others[-MOST_OTHERS:], (until_s, name)]
+    def mix(self, until_s: float) -> None:
+        """Record that another packet may be answered until a time."""
+        self.mixed_until_s = max(self.mixed_until_s, until_s)
 
     def reported(self, is_flying: bool | None, now_s: float) -> Actions:
         """Return the outcome of takeoff or land that the drone shows, if its answers to commands hide that."""
@@ -190,53 +183,39 @@ class ClientRequests:
             Outcome(self.asked.pop(name).request, True, f"It {'flies' if is_flying else 'stands'}, by its reports.")
         ]
 
-    def is_other(self, answer: Answer, now_s: float) -> bool:
-        """Return whether an answer may be another packet's than the longest pending request's: then it decides nothing.
+    def answer(self, answer: Answer, now_s: float) -> Actions:
+        """Return the outcome that an answer decides: of the request with its name, or of the only one."""
+        if self._is_other(answer, now_s):
+            return self._is_undeclared()
+        name = answer.name or next(iter(self.asked))
+        if (asked := self.asked.pop(name, None)) is None:
+            return []
+        if asked.is_repeated:
+            self.mix(now_s + self._sender.end.robot.all_requests[name].timeout_s)
+        sentence = answer.reason or ("ok" if answer.is_success else "The robot refused the request.")
+        return [Outcome(asked.request, answer.is_success, sentence)]
 
-        One like the last that came for nothing, within ANSWERS_S, is of those: the robot answers its commands.
+    def _is_other(self, answer: Answer, now_s: float) -> bool:
+        """Return whether an answer may be another packet's than the only pending request's: then it decides nothing.
+
+        One like the last of these, within ANSWERS_S, is one, too: the robot answers its commands.
         """
         if answer.name:
             return False
-        if is_like := answer == self._unasked[0] and now_s <= self._unasked[1] + ANSWERS_S:
-            self._expect_like(answer, now_s)
-        return is_like or self.take_other(now_s)
+        before, at_s, number = self._unasked
+        is_like = answer == before and now_s <= at_s + ANSWERS_S
+        if not is_like and len(self.asked) == 1 and now_s > self.mixed_until_s:
+            return False
+        self._unasked = answer, now_s, number + 1 if is_like else 0
+        return True
 
-    def take_other(self, now_s: float) -> bool:
-        """Remove the first packet whose answer is no outcome. Return whether there was one."""
-        first = next(iter(self.asked), None)
-        if other := next((each for each in self.others if now_s <= each[0] and each[1] != first), None):
-            self.others.remove(other)
-        return other is not None
-
-    def _expect_like(self, answer: Answer, now_s: float) -> None:
-        """Record an answer for nothing."""
-        self._unasked, self.rate = (answer, now_s), self.rate.answered()
-
-    def answer(self, answer: Answer, now_s: float) -> Actions:
-        """Return the outcomes that an answer decides.
-
-        Without a name it is the longest pending request's. Datagrams get lost: there, several pending requests have
-        their outcomes once all are answered.
-        """
-        names, answers = [answer.name], [answer]
-        if not answer.name:
-            names, answers = list(self.asked), [*self._held, answer]
-            self._held = answers if not self._sender.is_stream and len(answers) < len(names) else []
-            if self._held:
-                return []
-        outcomes = []
-        for name, each in zip(names, answers, strict=False):
-            if asked := self.asked.pop(name, None):
-                sentence = each.reason or ("ok" if each.is_success else "The robot refused the request.")
-                outcomes.append(Outcome(asked.request, each.is_success, sentence))
-        if not outcomes:
-            self._expect_like(answer, now_s)
-        return outcomes
-
-    def count_command(self, now_s: float) -> None:
-        """Count a command, with whose number those of answers are compared if a class does not declare `answered`."""
-        least = ALL if self._sender.is_stream else MOST
-        self.rate = self.rate.commanded(now_s, least if self._sender.end.robot.answered is None else 0.0)
+    def _is_undeclared(self) -> Actions:
+        """Return a note about a class that does not say that its robot answers commands, and may execute them late."""
+        robot = type(self._sender.end.robot)
+        if robot.answered is not None or self._unasked[2] < ANSWERS:
+            return []
+        sentence = f"The robot answers commands, and may execute them late: set {robot.__name__}.answered to True"
+        return [Note(UNDECLARED, f"{sentence} if it answers each packet, else to False.", is_ongoing=True)]
 
     def match(self, meaning: Any, now_s: float) -> Actions:
         """Handle the answer to a packet, of any meaning, of a robot that answers each one."""

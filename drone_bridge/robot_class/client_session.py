@@ -192,7 +192,6 @@ class RobotClassOperatorSession(Session):
         actions: list[Action] = []
         end, robot, answer = self.sender.end, self.reports.robot, packet.meaning
         if is_step := self._greeting.is_answer(packet.data):
-            self.requests.take_other(now_s)
             actions += self._greet(now_s, is_answered=True)
         else:
             self._greeting.hear(packet)
@@ -212,9 +211,8 @@ class RobotClassOperatorSession(Session):
         elif answer is None and not is_step:
             self.reports.rejects = f"decode_report() returned None for {packet.data!r:.60}"
         elif isinstance(answer, Answer):
-            is_other = is_step or (not robot.answered and self.requests.is_other(answer, now_s))
-            self.reports.has_answered |= not (is_other and is_stream(robot))
-            if not (robot.answered or is_other):
+            self.reports.has_answered |= not (is_stream(robot) and (is_step or now_s <= self.requests.mixed_until_s))
+            if not (robot.answered or is_step):
                 actions += self.requests.answer(answer, now_s)
         if is_first_link and robot.answered:
             actions += self.requests.match(Answer("", False, error) if error else answer, now_s)
@@ -288,11 +286,6 @@ class RobotClassOperatorSession(Session):
     def lost(self, now_s: float) -> Actions:
         return self._ended(now_s) if self.has_peer else []
 
-    def refused(self, sentence: str, now_s: float) -> Actions:
-        """Forget the packets sent so far, which reached a closed port and will not be answered."""
-        self.requests.others = []
-        return super().refused(sentence, now_s)
-
     def end(self, now_s: float) -> Actions:
         unanswered = self.requests.give_up("The link to the robot was closed before its answer.", now_s)
         self.is_over = self.sender.is_stream or not self.has_peer
@@ -339,7 +332,6 @@ class RobotClassOperatorSession(Session):
             sentence = f"The greeting has failed, and begins again: {described(error)}."
             return [*actions, *self.sender.drive(None, now_s), Note(UNENCODABLE, sentence, is_ongoing=True)]
         if self._greeting.pending:
-            self.requests.expect_other(now_s + ANSWERS_S)
             return actions
         actions += self.sender.drive(None, now_s)
         if self.sender.command == UNSTOPPABLE:
@@ -363,6 +355,7 @@ class RobotClassOperatorSession(Session):
                 return [*commands, *disobeys]
             facts = self._greeting.facts(self.obedience.reported, is_secret=bool(self.sender.end.robot.login))
             sentence = self.reports.ungreeted(self.peer, facts, self.sender.end, self.silent_s(now_s))
+            self.requests.mix(now_s + ANSWERS_S)
             commands += self._greet(now_s)
         if self.state == GREETING:
             self.due_s = now_s + (1 / self._parameters.rate if self._greeting.is_landing else AGAIN_S)
@@ -397,7 +390,6 @@ class RobotClassOperatorSession(Session):
         turn = self.ask(waiting, now_s, "its turn", is_held=is_held) if waiting else []
         land = self.requests.land(now_s, is_busy=self._is_busy(now_s)) if decision.rank is Rank.LANDING else []
         driven = self.sender.take_turn(command, now_s, is_busy=self._is_busy(now_s))
-        self.requests.count_command(now_s)
         actions = [*stopped, *turn, *driven, *land]
         return [*actions, Note(WITHHELD, withheld, is_ongoing=True)] if withheld else actions
 

@@ -56,7 +56,7 @@ class HeardReports:
         #: Why the newest packet is no report; empty if it is one.
         self.rejects = ""
         #: Facts of obstacles: BLOCKED, a robot that answers while no report comes to the further ports; NO_REPORT, a
-        #: silent one whose packets are none; NO_PACKET, bytes that are none; UNGREETED; BEHIND. Thread-safe.
+        #: silent one whose packets are none; NO_PACKET, bytes that are none; UNGREETED. Thread-safe.
         self.facts: dict[Obstacle, dict[str, Any] | None] = {}
         self.restart()
 

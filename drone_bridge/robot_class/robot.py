@@ -190,7 +190,7 @@ class Robot:
     answered: ClassVar[bool | None] = None
     """Whether the robot answers each packet of the first link by one packet there, in order or by name, and sends no
     others. Then one packet is outstanding, so that a slow robot executes none late. For an answer that is no report,
-    `decode_report` returns an Answer with an empty name. None: unknown, so the bridge warns if answers fall behind."""
+    `decode_report` returns an Answer with an empty name. None: unknown, so the bridge warns if it answers commands."""
     lands_itself: ClassVar[bool] = False
     """Whether a drone lands then."""
     land_unattended_s: ClassVar[float] = 60.0

@@ -52,6 +52,7 @@ class Tello(Robot):
     topics = ("odom", "velocity", "imu/data", "height", "range", "flying", "battery_state",
               "temperature: sensor_msgs/Temperature")  # fmt: skip
     reckons, robot_stops_after_s, lands_itself, land_unattended_s = True, 15.0, True, 15.0
+    answered = False  # but some firmware answers rc, too
     requests = {
         **{name: Request(name.encode(), timeout_s=20.0) for name in ("takeoff", "land")},
         "emergency": Request(b"emergency", timeout_s=2.0),  # which a Tello may leave unanswered

@@ -125,10 +125,6 @@ class Obstacle(Enum):
         "a command comes on {topic} every {gap}, and the vehicle stops after {timeout} without one (command_timeout)",
         "publish 10 or 20 per second: with `drone-bridge topic pub`, by `-r 20`",
     )
-    BEHIND = (
-        "the robot has answered {answers} of {commands} commands in 10 s: it may execute them late",
-        "lower `rate`, or declare in its class whether it answers each packet (answered)",
-    )
     SLOW_METHOD = "{method}() took {took}, and has {limit}", "let it return at once, and wait in a thread of its own"
     STALLED = "this process was stalled ({cause})", "run less on this machine, or mend what is named"
     DOUBT = "{doubts}", "{advice}"

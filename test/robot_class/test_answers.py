@@ -3,18 +3,11 @@
 
 import pytest
 from own_robots import Tello
-from robot_class_talk import Asked, ClientTalk, OperatorParameters, bytes_of, data_of, outcomes
+from robot_class_talk import Asked, ClientTalk, OperatorParameters, bytes_of, counters, data_of, outcomes
 
 from drone_bridge.robot_class import Answer, BodyVelocity, Delimited, Request, Robot, Tcp, Telemetry, Udp
-from drone_bridge.robot_class.outstanding import (
-    ALL,
-    ANSWER_S,
-    MAX_ANSWER_S,
-    MOST,
-    WINDOW_S,
-    AnswerRate,
-    OutstandingPackets,
-)
+from drone_bridge.robot_class.client_requests import UNDECLARED
+from drone_bridge.robot_class.outstanding import ANSWER_S, LATE_S, OutstandingPackets
 from drone_bridge.session.arbiter import Rank
 from drone_bridge.session.session import Outcome
 
@@ -182,18 +175,12 @@ def test_a_landing_during_the_greeting_waits_for_no_answer():
     assert len(lands_at) >= 2
 
 
-def test_a_class_that_declares_nothing_is_driven_late_and_warned_about():
-    class Undeclared(Vacuum):
-        name, answered = "undeclared", None
-
-    talk = Talk(Undeclared)
-    talk.drive(2 * WINDOW_S)
-    assert talk.session.requests.rate.behind
-    assert talk.late_s(seconds=300.0) > 10.0
-    for robot in (Undeclared, type("ByDatagrams", (VacuumByDatagrams,), {"name": "by_datagrams", "answered": None})):
-        quick = Talk(robot, 0.02)
-        quick.drive(2 * WINDOW_S)
-        assert quick.session.requests.rate.behind is None
+@pytest.mark.parametrize(("declared", "is_said"), [(None, True), (False, False)])
+def test_a_class_that_does_not_say_that_its_robot_answers_commands_is_named(declared, is_said):
+    talk = ClientTalk(type("Undeclared", (Vacuum,), {"name": "undeclared", "answered": declared}))
+    talk.connect()
+    said = [counters([*talk.run(0.05), *talk.hear(b"ok\n")]) for _ in range(30)]
+    assert ([UNDECLARED] in said, [UNDECLARED] in said[:20]) == (is_said, False)
 
 
 @pytest.mark.parametrize("robot", [Vacuum, VacuumByDatagrams])
@@ -238,9 +225,6 @@ def test_an_answer_to_a_packet_that_counts_as_lost_is_no_outcome(robot):
     assert b"beep\n" in talk.sends(ANSWER_S)
     ((_, is_success, sentence),) = outcomes(talk.hear(b"ok\n"))
     assert (is_success, "unknown" in sentence) == (False, True)
-    talk.hear(b"1\n")  # to the rest of the command
-    talk.ask("beep")
-    assert outcomes(talk.hear(b"ok\n")) == [("beep", True, "ok")]
 
 
 def test_a_rejected_answer_is_no_success():
@@ -323,74 +307,38 @@ def test_answers_are_matched_by_name_or_order():
     assert not packets.is_busy(0.3)
 
 
-@pytest.mark.parametrize(("least", "is_behind"), [(ALL, True), (MOST, False), (0.0, False)])
-def test_answers_that_fall_behind_are_counted_in_each_period(least, is_behind):
-    rate = AnswerRate()
-    for number in range(201):
-        rate = rate.commanded(0.1 * number, least)
-        rate = rate.answered() if number % 2 else rate
-    assert rate.behind == ({"answers": 50, "commands": 100} if is_behind else None)
-
-
 BEEP = Asked("beep")
 
 
-@pytest.mark.parametrize(
-    ("is_stream", "event", "answers"),
-    [
-        (True, ("restart",), [(BEEP, False)]),  # the stream before has ended
-        (True, ("resume", 0.1), [(None, False), (BEEP, False)]),
-        (False, ("restart",), [(BEEP, True)]),
-        (False, ("resume", 0.1), [(BEEP, True)]),
-        (False, ("is_busy", 9.0), [(BEEP, True)]),
-    ],
-)
-def test_an_answer_may_be_that_of_a_packet_of_before(is_stream, event, answers):
+@pytest.mark.parametrize("is_stream", [True, False])
+@pytest.mark.parametrize(("event", "at_s"), [("is_busy", ANSWER_S), ("resume", 0.1)])
+def test_an_answer_may_be_that_of_a_packet_that_counts_as_lost(is_stream, event, at_s):
     packets = OutstandingPackets(is_stream=is_stream)
     packets.sent(1, 0.0)
-    getattr(packets, event[0])(*event[1:])
-    packets.sent(1, 9.0, BEEP)
-    assert [packets.answered(9.1) for _ in answers] == answers
-
-
-def test_as_many_answers_as_packets_of_before_are_in_doubt_but_named_ones():
-    packets = OutstandingPackets(is_stream=True)
-    packets.sent(2, 0.0)
-    packets.is_busy(9.0)
-    assert packets.answered(9.1) == (None, False), "for nothing"
-    packets.sent(1, 9.2, BEEP)
-    assert packets.answered(9.3, "beep") == (BEEP, False)
-    packets.sent(3, 9.4)
-    packets.is_busy(99.0)
-    packets.sent(3, 99.0, BEEP)
-    packets.resume(99.5)
-    assert [packets.answered(99.6) for _ in range(3)] == [(BEEP, True)] * 3
-    packets.sent(1, 99.7, BEEP)
-    packets.resume(99.8)
-    assert packets.answered(99.9) == (BEEP, False)
-
-
-SENT, LATE = ("sent", 1, 0.0), [("sent", 1, 0.0), ("is_busy", 1.0), ("sent", 1, 1.0)]
+    getattr(packets, event)(at_s)
+    packets.sent(2, at_s, BEEP)
+    if is_stream and event == "resume":
+        assert packets.answered(0.2) == (None, False), "it waits in the stream"
+        assert packets.answered(0.2) == (BEEP, False)
+        return
+    assert packets.answered(at_s + LATE_S) == (BEEP, True)
+    assert packets.answered(at_s + LATE_S + 0.1) == (BEEP, False)
+    packets.sent(1, at_s, BEEP)
+    assert packets.answered(at_s, "beep") == (BEEP, False), "by name"
 
 
 @pytest.mark.parametrize(
     ("is_stream", "events", "timeout_s"),
     [
-        (False, [("is_busy", 50.0)], ANSWER_S),
-        (False, LATE[:2], 2 * ANSWER_S),
-        (False, [*LATE, ("is_busy", 3.1), ("sent", 1, 4.0), ("is_busy", 9.0)], MAX_ANSWER_S),
-        (False, [*LATE, ("answered", 1.1)], 2 * ANSWER_S),  # it may be the first one's
-        (False, [*LATE, ("answered", 1.1), ("sent", 1, 2.0), ("answered", 3.5)], 3.0),
-        (False, [("sent", 1, 0.0, BEEP, 5.0), ("answered", 4.0, "beep")], ANSWER_S),
-        (False, [("sent", 2, 0.0), ("answered", 0.1), ("answered", 0.9)], 1.6),
-        (False, [SENT, ("sent", 1, 0.9), ("is_busy", 1.01)], 2 * ANSWER_S),
-        (False, [SENT, ("resume", 90.0)], ANSWER_S),
-        (True, [], MAX_ANSWER_S),
-        (True, [SENT, ("answered", 0.1)], ANSWER_S),
-        (True, [SENT, ("resume", 98.0)], 2.0),  # its rest
+        (False, [], ANSWER_S),
+        (False, [("sent", 1, 99.0), ("answered", 99.9)], ANSWER_S),
+        (True, [("sent", 1, 99.5)], ANSWER_S - 0.5),  # from the oldest on
+        (True, [("sent", 2, 98.5), ("answered", 99.5)], ANSWER_S - 0.5),
+        (True, [("sent", 1, 0.0), ("resume", 99.5)], ANSWER_S - 0.5),
+        (True, [("sent", 1, 99.5, BEEP, 5.0)], 4.5),
     ],
 )
-def test_the_timeout_doubles_without_answers_and_follows_these(is_stream, events, timeout_s):
+def test_an_answer_is_awaited_for_a_time(is_stream, events, timeout_s):
     packets = OutstandingPackets(is_stream=is_stream)
     for name, *words in events:
         getattr(packets, name)(*words)

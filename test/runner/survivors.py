@@ -186,15 +186,6 @@ SURVIVORS: dict[str, dict[str, dict[str, str]]] = {
             "0.0 -> 1.0": "not above ANSWER_S, which is the least timeout"
         }
     },
-    "robot_class/outstanding AnswerRate": {
-        "commands: int = 0": {"0 -> 1": "the first command begins a period"},
-        "answers: int = 0": {"0 -> 1": "the first command begins a period"},
-    },
-    "robot_class/outstanding AnswerRate.commanded": {
-        "is_behind = SOME * commands < answers < least * commands": {
-            "SOME * commands < answers < least * commands -> SOME * commands <= answers < least * commands": AT_ONE_NUMBER,
-        }
-    },
     "session/continuous_pose ContinuousPose.__init__": {
         "self._is_greeted = False": {"False -> True": "the first pose has none before, and ends it"},
         "self._slack_s = 0.0  # longest gap of late: the reports after it may be late ones": {
