@@ -14,9 +14,7 @@ one, the neutral command follows, once.
 | state | ends |
 |---|---|
 | WAITING, also when the link is lost | CONNECTED, by a link, or for a waiting drone, by an operator |
-| CONNECTED | UNREACHABLE, when the operator's port is reported closed; WAITING, when a waiting drone's operator is \
-silent |
-| UNREACHABLE; documents are still sent | CONNECTED, by a command, or REFUSAL_HOLDS_S after the last refusal |
+| CONNECTED | WAITING, when a waiting drone's operator is silent |
 | CLOSED, by `end` | |
 
 Right after a stall of this process no command but the neutral one is followed, because it may be stale.
@@ -63,16 +61,11 @@ from drone_bridge.wire.counters import problems, rates
 from drone_bridge.wire.events import RemoteProtocolError
 from drone_bridge.wire.rate_limit import RateLimit
 
-WAITING, CONNECTED, UNREACHABLE, CLOSED = "waiting for a peer", "connected", "unreachable", "closed"
-_LINKED = (CONNECTED, UNREACHABLE)
-#: Time for which a refusal is valid. Some machines report it at most once a second.
-REFUSAL_HOLDS_S = 2.0
-#: Time without any operator after which a waiting drone suggests the other role, s.
-HINT_S = 5.0
+WAITING, CONNECTED, CLOSED = "waiting for a peer", "connected", "closed"
 #: Rate at which a command is published while it is in force, Hz.
 REPEAT_RATE = 20.0
 # Counters.
-UNHEARD, UNSENT, TOO_LARGE = problems("undelivered_documents", "unsent_documents", "images_too_large")
+UNSENT, TOO_LARGE = problems("unsent_documents", "images_too_large")
 DOCUMENTS, ROVER_DOCUMENTS, IMAGES = rates("documents", "rover_documents", "images")
 CLAMPED = "clamped_commands"
 
@@ -99,7 +92,7 @@ class TelemetryDroneSession(Session):
         """Start in the state WAITING.
 
         Args:
-            operator: name of the operator for logs; for a waiting drone, its own address.
+            operator: name of the called operator for logs.
             parameters: those of the node, which may change at any time.
             max_document_bytes: limit of the link; an image that exceeds it is left out.
             called: returns the address of the called operator, once the link is open, over UDP.
@@ -107,27 +100,20 @@ class TelemetryDroneSession(Session):
         """
         self.state = WAITING
         self.peer = operator if callers is None else ""
-        self._place = operator
         self._parameters, self._max_document_bytes = parameters, max_document_bytes
         self._called, self._callers = called, callers
         self._audience = Audience()
-        self._hint_due_s = math.inf
         self._connection = DroneConnection()
         self._command = OperatorCommand(HOVER, lambda: parameters.command_timeout, REPEAT_RATE)
         self._drone_rate, self._rover_rate = RateLimit(), RateLimit()
         # Documents since the last image; the first one may have an image.
         self._since_image: int = IMAGE_EVERY
         self._last_image: bytes | None = None  # a JPEG that was sent, or will not be sent
-        self._refused_until_s = -math.inf
 
     def opened(self, now_s: float) -> Actions:
         if self._callers:
-            if self.received_s is None:
-                self._hint_due_s = now_s + HINT_S
-            self._set_due()
             return []
-        self.state = CONNECTED
-        self._update_open(now_s)
+        self.state, self.is_open = CONNECTED, True
         return [Note(CONNECTIONS, f"Connected to {self.peer}.", is_expected=True)]
 
     # The operator.
@@ -148,9 +134,8 @@ class TelemetryDroneSession(Session):
             return [Note(REJECTED, f"A document from {name} was refused: {error}")]
         if now_s < self.settled_s and event != HOVER:
             return [Note(AFTER_STALLS, MAY_HAVE_WAITED)]
-        self._refused_until_s = -math.inf
         begun = self._received(source, name, now_s) if self._callers else []
-        self._update_open(now_s)
+        self._set_due()
         if isinstance(event, RoverTelemetry):
             return [*begun, Publish(event)]
         assert isinstance(event, DroneCommand)
@@ -173,35 +158,17 @@ class TelemetryDroneSession(Session):
         """Adopt a caller as the operator."""
         before, silent_s = self._audience.operator, self._audience.silent_s(now_s)
         self._audience.record(source, now_s)
-        self.state, self.peer, self.received_s, self._hint_due_s = CONNECTED, name, now_s, math.inf
+        self.state, self.is_open, self.peer, self.received_s = CONNECTED, True, name, now_s
         if before is None:
             return [Note(CONNECTIONS, f"Connected to {name}.", is_expected=True)]
         if source == before:
             return []
-        if same_host(source, before):
-            sentence = f"The operator at {source[0]} sends from changing ports. Telemetry is sent to the newest one."
-        else:
-            sentence = f"{name} has replaced {peer_name(before)}, which was last heard {silent_s:.1f} s ago."
+        sentence = f"{name} has replaced {peer_name(before)}, which was last heard {silent_s:.1f} s ago."
         return [Note("takeovers", sentence, is_ongoing=True)]
 
-    def refused(self, sentence: str, now_s: float) -> Actions:
-        """Log that the operator's port is closed. Documents are still sent."""
-        is_new = self.state != UNREACHABLE
-        self._refused_until_s = now_s + REFUSAL_HOLDS_S
-        self._update_open(now_s)
-        is_not_up_yet = self.received_s is None
-        hint = " If the program sends first, set role: listen." if is_not_up_yet else ""
-        said = f"{sentence} Still sending documents.{hint}" if is_new else ""
-        return [Note(UNHEARD, said, is_expected=is_not_up_yet)]
-
     def tick(self, now_s: float) -> Actions:
-        """Repeat the operator's command, or end it; detect an operator that is silent, or that never came."""
-        self._update_open(now_s)
+        """Repeat the operator's command, or end it; detect an operator that is silent."""
         actions = [*self._command.tick(self.peer, now_s), *self._drop_silent_operator(now_s)]
-        if now_s >= self._hint_due_s:
-            self._hint_due_s = math.inf
-            sentence = f"Nothing was received on {self._place} for {HINT_S:g} s. If the program waits for telemetry,"
-            actions.append(Note("", f"{sentence} set role: connect, with its host and port."))
         self._set_due()
         return actions
 
@@ -238,7 +205,7 @@ class TelemetryDroneSession(Session):
     def send(self, telemetry: DroneTelemetry, now_s: float) -> Actions:
         """Send the drone's state if a document is due. Each image is sent once, in a document that may have one."""
         image = telemetry.camera.jpeg
-        if self.state not in _LINKED:
+        if self.state != CONNECTED:
             self._last_image = image
             return []
         if not self._drone_rate.is_due(now_s, self._parameters.rate):
@@ -261,24 +228,16 @@ class TelemetryDroneSession(Session):
 
     def send_rover(self, rover: RoverTelemetry, now_s: float) -> Actions:
         """Send the rover's state if a document is due."""
-        if self.state not in _LINKED or not self._rover_rate.is_due(now_s, self._parameters.rate / ROVER_EVERY):
+        if self.state != CONNECTED or not self._rover_rate.is_due(now_s, self._parameters.rate / ROVER_EVERY):
             return []
         notes: list[Action] = []
         document = encode(RoverConnection().send, rover, None, notes)
         return [Send(document, self._to(ROVER_TOPIC), UNSENT, ("rover_documents",)), *notes] if document else notes
-
-    def _update_open(self, now_s: float) -> None:
-        """Report an operator as disconnected, not as connected but silent."""
-        if self.state in _LINKED:
-            self.is_open = now_s >= self._refused_until_s
-            self.state = CONNECTED if self.is_open else UNREACHABLE
-        self._set_due()
 
     def _to(self, topic: str) -> Any:
         """Return the destination of a topic's documents: the topic, or the operator of a waiting drone."""
         return self._audience.operator if self._callers else topic
 
     def _set_due(self) -> None:
-        refused_s = self._refused_until_s if self.state == UNREACHABLE else math.inf
         silent_s = self._audience.ends_s(TAKEOVER_S) if self._callers else math.inf
-        self.due_s = min(self._command.due_s, refused_s, math.nextafter(silent_s, math.inf), self._hint_due_s)
+        self.due_s = min(self._command.due_s, math.nextafter(silent_s, math.inf))
