@@ -7,7 +7,7 @@
 | at the helm | a command from the helm, while the vehicle is free, or held because a helm ended | the helm's; none \
 while those are refused | HELM_ENDS_AFTER_S without one: held, because the helm ended |
 | held, because the helm ended | see above | none | `release`, or a new command from the helm |
-| held, as it may have been before | `HoldState(reason)`, with `unread` | none | `release`, `settle`, or a request |
+| held, as it was or may have been before | `HoldState(reason)` | none | as its reason |
 | held, on request | `hold` | none | only `release`; a person's request replaces a machine's |
 
 A vehicle has one pilot: while the helm is fresh, commands of other pilots are refused.
@@ -68,8 +68,6 @@ class HoldState:
         """`reason` is that of an initial hold; empty for none."""
         #: Snapshot: reason of the hold, empty for none; time of the helm's last command, s, None for no helm.
         self.now: tuple[str, float | None] = reason, None
-        #: Reason of a hold until it is known whether the vehicle was held before; empty if that is known.
-        self.unread = ""
         #: Why the newest command from the helm is refused, a sentence; empty if it is followed.
         self.refused_helm = ""
         #: Time at which a person last steered or released the vehicle, and of the last release, s.
@@ -128,26 +126,12 @@ class HoldState:
         """Hold the vehicle and end the helm. Return False for a repeated request, which keeps the first reason."""
         before, is_persons = self.now[0], reason not in BY_MACHINE
         is_new = before in NOT_REQUESTED or (is_persons and before in BY_MACHINE)
-        if self.is_unread and reason not in NOT_REQUESTED:  # the hold that is unknown may be a person's
-            is_new, self.unread, reason = True, "", reason if is_persons else before
         self.now = reason if is_new else before, None
         return is_new
 
     def end_helm(self, now_s: float) -> bool:
         """Hold the vehicle if the helm has timed out. Return whether the state has changed."""
         return _has_ended(self.now[1], now_s) and self.hold(HELM_ENDED)
-
-    def settle(self, reason: str, now_s: float) -> None:
-        """Replace a hold of `unread` by what was stored. An empty reason releases it."""
-        if reason:
-            self.now = reason, self.now[1]
-        else:
-            self.release(now_s)
-
-    @property
-    def is_unread(self) -> bool:
-        """Whether the only reason of the hold is that the stored one is unknown."""
-        return bool(self.unread) and self.now[0] == self.unread
 
     def release(self, now_s: float) -> None:
         """Release the hold. The helm keeps control unless it has timed out."""

@@ -58,7 +58,7 @@ class TiltPilot:
         self._newest: tuple[Motion, float] | None = None  # with its arrival time, s
         self._seen: tuple[Motion, float] | None = None  # last one passed to the control
         self._stepped_s = -math.inf
-        self._commanded, self._is_neutral = Shares(), True  # last one, and whether the drone's own neutral was sent
+        self._commanded: Shares | None = None  # last one; None for the drone's own neutral command
         # Newest report, the last command before it, and whether it is repeated although the command has changed.
         self._reported: tuple[Motion, Shares] | None = None
         self._is_repeated = self._is_stuck = False  # stuck: all reports are repeated, so that feedback is stale
@@ -105,7 +105,7 @@ class TiltPilot:
     @property
     def modelled_velocity(self) -> tuple[float, float] | None:
         """Velocity by the commands, forward and left, m/s; None while the drone hovers by itself, or is not steered."""
-        return None if self._is_neutral else (self._control.velocity.real, self._control.velocity.imag)
+        return None if self._commanded is None else (self._control.velocity.real, self._control.velocity.imag)
 
     def reported(self, measured: Measurement, now_s: float) -> None:
         """Update the estimate by a report of the drone."""
@@ -120,8 +120,8 @@ class TiltPilot:
             self._observer.restart()
         self._is_on_ground = False
         if self._reported is None or motion != self._reported[0]:
-            self._reported, self._is_repeated = (motion, self._commanded), False
-        changes = (abs(now - then) for now, then in zip(self._commanded, self._reported[1], strict=True))
+            self._reported, self._is_repeated = (motion, self._commanded or Shares()), False
+        changes = (abs(now - then) for now, then in zip(self._commanded or Shares(), self._reported[1], strict=True))
         self._is_repeated |= max(changes) > _CHANGED_SHARE
         if self._is_repeated:
             return
@@ -167,5 +167,5 @@ class TiltPilot:
             self._seen, self.is_estimating = None, False
             shares = None if isinstance(wanted, BodyVelocity) else wanted
         self._observer.commanded(shares, wanted, now_s)
-        self._commanded, self._is_neutral = shares or Shares(), shares is None
+        self._commanded = shares
         return shares

@@ -10,13 +10,10 @@ MOST_ATTRIBUTES, MOST_LINES = 16, 300
 DECLARATIONS = {"SeekParameters", "ProtocolKind", "Measurement", "Robot"}
 PHYSICS = {"ArDroneFlight", "EmulatedArdrone", "EmulatedBody", "SeekTarget", "TiltControl", "VelocityControl"}
 KITS = {
-    "TiltPilot",
     "LinkLoop",
     "WireLog",
     "CameraTopics",
     "CommandTopics",
-    "Hold",
-    "LinkReport",
     "ProtocolNode",
     "Vehicle",
 }

@@ -37,7 +37,7 @@ class CommandedNode(PlainNode):
         self.vehicles = []  # others that follow its commands
         self.listened = {}  # messages with their infos, that only listeners take
         self.waiting, self.posted, self.executor_wakes, self.intake = {}, [], 0, None
-        self.hold = Hold(self, is_server=False, report=self.report, check_age=self.check_age, cleanup=self.cleanup)
+        self.hold = Hold(self, is_server=False)
 
     def _warn(self, sentence, count=""):
         (self.warned if count in (REFUSED, REFUSED_COMMANDS) else self.logged).append(sentence)

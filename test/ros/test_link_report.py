@@ -71,7 +71,7 @@ def test_durations_are_means_of_one_period_and_counts_grow_for_ever(make_report)
 
 def test_a_duration_may_come_while_those_of_its_period_are_reported(report):
     """As from the link's thread, which got the period's durations just before the report took them."""
-    durations_s = report._durations_s
+    durations_s = report._period.durations_s
 
     class Name(str):
         def __format__(self, _):

@@ -77,7 +77,7 @@ STOP_PATH = {
     "net/link_loop": "turns _tick _now _resume _count_words _lose _answer_all _try end _act _execute _send _arm"
     " _release _decided _unsent",
     "ros/hold/hold": "is_held check admits hold poll_files report take_helm _refuse _take_wish _serve _held _release"
-    " _forget_commands _settle",
+    " _forget_commands",
     "ros/node/configured_node": "clean_up end_subscriptions",
     "ros/node/protocol_node": "leave publish takes_commands check_age",
     "robot_class/client_session": "tick _turn resume lost end last_words neutral_sent _final _stopped _follow _ended"

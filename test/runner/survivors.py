@@ -133,9 +133,6 @@ SURVIVORS: dict[str, dict[str, dict[str, str]]] = {
         "if distance <= 0.0:": {"distance <= 0.0 -> distance < 0.0": "both give 0"},
         "return math.sqrt(2.0 * BRAKING * distance)": {"2.0 * BRAKING -> 2.0 / BRAKING": "BRAKING is 1"},
     },
-    "ros/hold/hold Hold.poll_files": {
-        "if self.state.is_unread:": {"self.state.is_unread -> True": "_settle looks again, under the lock"}
-    },
     "net/link_loop LinkLoop._act": {
         "keeper = self._keeper if self._keeper and any(isinstance(action, Send) for action in actions) else None": {
             "self._keeper and any((isinstance(action, Send) for action in actions)) -> any((isinstance(action, Send) for action in actions))": "without a keeper it is None in any case"

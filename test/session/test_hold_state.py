@@ -162,43 +162,10 @@ def test_a_person_attends_at_the_helm_in_control_and_by_a_resume():
     assert state.attended_s == 12.0
 
 
-# A vehicle that may have been held before, as that can't be read.
-
-
-@pytest.fixture
-def unread():
-    state = HoldState("unreadable")
-    state.unread = "unreadable"
-    return state
-
-
-@pytest.mark.parametrize(("stored", "is_held"), [("", False), (CALLED, True), (AT_HELM, True)])
-def test_an_unread_hold_is_replaced_by_the_stored_one(unread, stored, is_held):
-    assert unread.is_unread
-    unread.settle(stored, 1.0)
-    assert not unread.is_unread
-    assert (unread.control(1.0) is InControl.FREE) != is_held
-    assert unread.reason(1.0) == stored
-    assert (unread.attended_s == 1.0) != is_held, "a person is waited for from then on"
-
-
-def test_no_helm_begins_or_replaces_an_unread_hold(unread):
-    assert not unread.steer(10.0)
-    assert seen(unread, 10.0) == (InControl.HELD_BY_PERSON, "unreadable", False)
-    assert not unread.end_helm(10.0 + LATER_S)
-    assert unread.is_unread
-
-
-def test_a_request_replaces_an_unread_hold(unread):
-    assert unread.hold(PRESSED)
-    assert not unread.is_unread
-    assert seen(unread, 1e6) == HELD_BY_PERSON
-    unread.release(1e6)
-    assert not unread.is_unread
-    assert seen(unread, 1e6) == FREE
-
-
-def test_a_machine_s_request_keeps_an_unread_hold_which_may_be_a_person_s(unread):
-    assert unread.hold(CALLED)
-    assert not unread.is_unread
-    assert seen(unread, 1e6) == (InControl.HELD_BY_PERSON, "unreadable", False)
+def test_a_vehicle_that_may_have_been_held_before_waits_for_a_person():
+    state = HoldState("its file can't be read")
+    assert not state.steer(10.0)
+    assert not state.hold(CALLED)
+    assert seen(state, 10.0) == (InControl.HELD_BY_PERSON, "its file can't be read", False)
+    state.release(12.0)
+    assert seen(state, 12.0) == FREE

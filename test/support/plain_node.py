@@ -71,6 +71,7 @@ class PlainNode:
             count_and_warn=self._count_and_warn,
             count_and_warn_ongoing=self._count_and_warn,
             end_ongoing=self._do_nothing,
+            warn_ongoing=self._warn_ongoing,
             update_obstacle=self._update_obstacle,
             end_condition=lambda name: self.conditions.update({name: None}),
             inform=self.logged.append,
@@ -86,6 +87,10 @@ class PlainNode:
     def _count_and_warn(self, count, sentence):
         self.report.counts[count] += 1
         self.warned.append(sentence)
+
+    def _warn_ongoing(self, condition, sentence):
+        if sentence not in self.warned:
+            self.warned.append(sentence)
 
     def _update_obstacle(self, obstacle, facts, *_, is_logged=True):
         self.logs[obstacle.key] = is_logged

@@ -17,11 +17,10 @@ import threading
 import time
 import uuid
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import TwistStamped
-from rclpy.node import Node
 from rclpy.publisher import Publisher
 from std_msgs.msg import Bool
 from std_srvs.srv import SetBool
@@ -31,7 +30,7 @@ from drone_bridge.net.clock import elapsed_s
 from drone_bridge.ros.hold.file_writer import FileWriter
 from drone_bridge.ros.hold.hold_file import HoldFile
 from drone_bridge.ros.hold.wish_file import EVERY_NODE, EVERY_VEHICLE, WishFiles
-from drone_bridge.ros.node.link_report import COMMANDER, LinkReport
+from drone_bridge.ros.node.link_report import COMMANDER
 from drone_bridge.ros.publishers import NO_EVENTS, PUBLISHER_ERRORS
 from drone_bridge.ros.qos import latched
 from drone_bridge.ros.time import time_from_nanoseconds
@@ -48,6 +47,9 @@ from drone_bridge.session.hold_state import (
 )
 from drone_bridge.session.obstacles import Obstacle
 from drone_bridge.wire.printable import printable
+
+if TYPE_CHECKING:
+    from drone_bridge.ros.node.protocol_node import ProtocolNode
 
 #: Counter of commands that were refused because the vehicle is held, or because a person is at its helm.
 REFUSED = "commands_refused_on_hold"
@@ -73,25 +75,14 @@ class Hold:
     #: Called after a hold or a resume was reported, in the thread that has found it.
     changed: Callable[[], None] = staticmethod(lambda: None)
 
-    def __init__(
-        self,
-        node: Node,
-        *,
-        is_server: bool,
-        report: LinkReport,
-        check_age: Callable[[str], None],
-        cleanup: contextlib.ExitStack,
-    ) -> None:
+    def __init__(self, node: "ProtocolNode", *, is_server: bool) -> None:
         """Restore the hold of the node's last run, or of a wish file, and create services and topics.
 
         Args:
             node: the vehicle's node.
             is_server: whether it is a server. A bridge in the same namespace has another vehicle.
-            report: the node's report.
-            check_age: raises ValueError with a sentence if a request may be stale.
-            cleanup: callbacks for the node's cleanup.
         """
-        self._node, self._report, self._check_age, self._cleanup = node, report, check_age, cleanup
+        self._node = node
         domain, name = node.context.get_domain_id(), node.get_fully_qualified_name()
         self._file = HoldFile(domain, name)
         self._writer = FileWriter(self._file.keep, self._unkept)
@@ -102,15 +93,13 @@ class Hold:
         # For the executor and the reports. Never locked by the link's thread while it has a peer.
         self._lock = threading.Lock()
         self._on_hold: list[Callable[[], None]] = []
-        # Reasons of the hold that was logged, and of that whose refused commands were: each once per hold.
-        self._held_for = self._refused_for = ""
+        self._held_for = ""  # reason of the hold that was logged
         self._refused = 0
         self._wishes: dict[str, int] = {}  # number of releases at the time of each wish
-        #: State of hold and helm.
-        stored, unread = self._read()
+        stored, unread = self._stored()
         self._file.reserve()
+        #: State of hold and helm.
         self.state = HoldState(reason := stored or unread)
-        self.state.unread = unread
         self._status = HoldStatus(run=uuid.uuid4().hex, held=bool(reason), since=_now(), is_inherited=bool(reason))
         self._published_held: bool | None = None
         self._publisher: Publisher[Any] = node.create_publisher(
@@ -146,7 +135,7 @@ class Hold:
     def when_set(self, call: Callable[[], None]) -> None:
         """Register a callback, until cleanup, for when commands are to be dropped. Called in the executor."""
         self._on_hold.append(call)
-        self._cleanup.callback(self._on_hold.remove, call)
+        self._node.cleanup.callback(self._on_hold.remove, call)
 
     def check(self, what: str) -> None:
         """Raise ValueError with a sentence if the vehicle is held. `what` names a request that moves it."""
@@ -164,7 +153,7 @@ class Hold:
             pilot = HelmPilot(printable(command.id, MAX_PILOT), printable(command.name, MAX_PILOT))
         with self._lock:
             may_steer = self.state.claim(pilot, elapsed_s())
-        self._report.counts[REFUSED] += not may_steer
+        self._node.report.counts[REFUSED] += not may_steer
         return may_steer
 
     def take_helm(self, topic: str, refused: str = "") -> bool:
@@ -182,7 +171,7 @@ class Hold:
             is_news = bool(refused) != bool(self.state.refused_helm)
             if begins := self.state.steer(now_s, refused):
                 self._writer.keep(AT_HELM)  # in case the bridge is killed meanwhile
-                self._report.inform("A person is at the helm: other commands are refused.")
+                self._node.report.inform("A person is at the helm: other commands are refused.")
             if begins or refused:
                 self._forget_commands()
             if begins or is_news or self.state.pilot(now_s) != shown:
@@ -190,13 +179,11 @@ class Hold:
         return not refused and (not self.is_held or self._refuse(topic))
 
     def _refuse(self, topic: str) -> bool:
-        """Count a command that is not followed, and log the first one of a hold. Return False."""
-        self._report.counts[REFUSED] += 1
-        reason = self.state.reason(elapsed_s())  # empty at the helm: taking it was logged
-        if reason and reason != self._refused_for:
+        """Count a command that is not followed, and log it while the vehicle is held. Return False."""
+        self._node.report.counts[REFUSED] += 1
+        if reason := self.state.reason(elapsed_s()):  # empty at the helm: taking it was logged
             sentence = f"Commands on {topic} do not move the vehicle: it is held ({reason}): {_ADVICE}."
-            self._report.warn(sentence, REFUSED)
-        self._refused_for = reason
+            self._node.report.warn_ongoing(REFUSED, sentence)
         return False
 
     def hold(self, reason: str) -> None:
@@ -208,20 +195,18 @@ class Hold:
     def follow(self, topic: str, nodes: str) -> None:
         """Publish the topic whose commands are followed, and report it with its publishers; empty for none."""
         with self._lock:
-            self._report.facts[COMMANDER] = f"{nodes} on {topic}" if topic else ""
+            self._node.report.facts[COMMANDER] = f"{nodes} on {topic}" if topic else ""
             if topic != self._status.commander:
                 self._status.commander = topic
                 self._publish()
 
     def poll_files(self, *, only_if_changed: bool = False) -> None:
-        """Follow new wishes in files, and retry reading a stored hold.
+        """Follow new wishes in files.
 
         Call this periodically, in a separate thread, as it may wait for a disk.
         """
         if not self._wish_files.have_changed() and only_if_changed:
             return
-        if self.state.is_unread:
-            self._settle()
         for wish in self._wish_files.read():
             if not wish.is_for(self._names):
                 continue
@@ -240,13 +225,13 @@ class Hold:
         with self._lock:
             if self.state.end_helm(elapsed_s()):
                 self._held()
-        refused, before, reason = self._report.counts[REFUSED], self._held_for, self.state.reason(elapsed_s())
+        refused, before, reason = self._node.report.counts[REFUSED], self._held_for, self.state.reason(elapsed_s())
         is_ignoring = not reason and not self.state.is_free and refused != self._refused
-        self._report.update_obstacle(Obstacle.HELM, {} if is_ignoring else None)
+        self._node.report.update_obstacle(Obstacle.HELM, {} if is_ignoring else None)
         self._held_for, self._refused = reason, refused
-        self._report.update_obstacle(Obstacle.HOLD, {"reason": reason} if reason else None, is_logged=False)
+        self._node.report.update_obstacle(Obstacle.HOLD, {"reason": reason} if reason else None, is_logged=False)
         if reason and reason != before:
-            self._report.warn(Obstacle.HOLD.sentence(reason=reason), Obstacle.HOLD.key)
+            self._node.report.warn(Obstacle.HOLD.sentence(reason=reason), Obstacle.HOLD.key)
         if reason != before:
             self.changed()
 
@@ -270,7 +255,7 @@ class Hold:
     def _serve(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
         if not request.data:
             try:
-                self._check_age("resume")
+                self._node.check_age("resume")
             except ValueError as error:
                 response.message = str(error)
                 return response
@@ -305,7 +290,7 @@ class Hold:
         self.state.release(elapsed_s())
         self._status.releases += 1
         self._writer.keep("" if self.state.is_free else AT_HELM)
-        self._refused_for = ""
+        self._node.report.end_ongoing(REFUSED)
         self._publish()
 
     def _forget_commands(self) -> None:
@@ -330,24 +315,12 @@ class Hold:
 
     # The file.
 
-    def _read(self) -> tuple[str, str]:
-        """Return the reason of the stored hold, and that of a hold because it can't be read."""
+    def _stored(self) -> tuple[str, str]:
+        """Return the reason of the stored hold, and that of a hold because it can't be read: a person decides."""
         try:
             return self._file.read(), ""
         except OSError as error:
             return "", self._file.unread(error)
-
-    def _settle(self) -> None:
-        """Replace a hold because of an unreadable file by the stored one, or release it if there is none."""
-        stored, unread = self._read()
-        if unread:
-            return
-        with self._lock:
-            if self.state.is_unread:  # otherwise a person has held or released the vehicle meanwhile
-                self._forget_commands()
-                self.state.settle(stored, elapsed_s())
-                self._publish()
-        self.report()
 
     def _unkept(self, problem: str) -> None:
         """Report a new problem with the file, or its end. Called in the writer's thread."""

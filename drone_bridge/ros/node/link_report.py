@@ -53,6 +53,16 @@ class Condition(NamedTuple):
     level: bytes
 
 
+class Period(NamedTuple):
+    """What was recorded until the last report, and what is since."""
+
+    began_s: float
+    counts: dict[str, int]
+    """Counters at its begin."""
+    durations_s: dict[str, tuple[float, int]]
+    """Sum and number in it, by name."""
+
+
 #: State of a link whose peers connect to it, before the first one and after the last one. The page shows it in grey.
 UNUSED = "waiting for a peer"
 
@@ -73,17 +83,16 @@ class LinkReport:
         """
         self._logger, self._usual_states = logger, (open_state, UNUSED if is_server else open_state)
         self._now_s = now_s
-        self._warnings = LogLimiters()  # by counter
-        self._information = LogLimiters()  # separate, so that reconnects don't suppress warnings
+        self._limiters = {"info": LogLimiters(), "warning": LogLimiters()}  # so that reconnects suppress no warnings
         self._ongoing: defaultdict[str, OngoingLogLimiter] = defaultdict(OngoingLogLimiter)  # by condition
         self.start_over(math.inf)
 
     def start_over(self, silence_limit_s: float) -> None:
         """Reset all but the throttling of the log. A connected peer's silence beyond `silence_limit_s` is a warning."""
-        self._started_s = self._period_began_s = self._now_s()
+        self._started_s = self._now_s()
         #: Counters: frames, dropped images, rejected input, commands, ...
         self.counts: collections.Counter[str] = collections.Counter()
-        self._counts_before: dict[str, int] = {}
+        self._period = Period(self._started_s, {}, {})
         #: Facts about the peer, by name.
         self.facts: dict[str, str] = {}
         #: Current problems, by name.
@@ -91,9 +100,7 @@ class LinkReport:
         #: Silence of the peer.
         self.silence = PeerSilence(self._now_s(), silence_limit_s)
         self.state, self.peer = "closed", ""
-        self._last_error = ""
-        self._reasons: dict[str, str] = {}  # newest logged sentence, by counter
-        self._durations_s: dict[str, tuple[float, int]] = {}  # sum and number in this period, by name
+        self._reasons: dict[str, str] = {}  # newest logged sentence, by counter, the newest one last
         self._may_need_advice = True
         self.start_link()
 
@@ -101,20 +108,21 @@ class LinkReport:
 
     def record_duration(self, name: str, seconds: float) -> None:
         """Record a measured duration, s."""
-        total, number = self._durations_s.get(name, (0.0, 0))
-        self._durations_s[name] = (total + seconds, number + 1)
+        durations_s = self._period.durations_s
+        total, number = durations_s.get(name, (0.0, 0))
+        durations_s[name] = (total + seconds, number + 1)
 
     # The log, for any thread.
 
     def inform(self, sentence: str) -> None:
         """Log an expected event, throttled."""
-        if line := self._information.admit(sentence):
+        if line := self._limiters["info"].admit(sentence):
             self._logger.info(line)
 
     def warn(self, sentence: str, count: str = "") -> None:
         """Log a warning about a peer or a command, throttled by its counter, or else by its text."""
-        self._last_error = self._reasons[count] = sentence
-        if line := self._warnings.admit(sentence, count):
+        self._failed(count, sentence)
+        if line := self._limiters["warning"].admit(sentence, count):
             self._logger.warning(line)
 
     def count_and_warn(self, count: str, sentence: str) -> None:
@@ -127,7 +135,7 @@ class LinkReport:
 
         With `is_usual_at_start` it is logged as information within START_S of the start.
         """
-        self._last_error = self._reasons[condition] = sentence
+        self._failed(condition, sentence)
         if line := self._ongoing[condition].admit(sentence):
             if is_usual_at_start and self._now_s() - self._started_s < START_S:
                 self._logger.info(line)
@@ -142,6 +150,10 @@ class LinkReport:
     def end_ongoing(self, condition: str) -> None:
         """End a condition, so that its next beginning is logged at once."""
         self._ongoing[condition].end()
+
+    def _failed(self, name: str, sentence: str) -> None:
+        self._reasons.pop(name, None)
+        self._reasons[name] = sentence
 
     def advise(self, advice: str) -> None:
         """Log advice, once, if there was no connection within ADVICE_AFTER_S of the start."""
@@ -244,10 +256,10 @@ class LinkReport:
             name: the name of the status.
             hardware_id: the identity of the link, the same in every report.
         """
-        length_s, before = max(self._now_s() - self._period_began_s, 1e-3), self._counts_before
-        counts, durations_s = self.start_period()
-        declared = Counter.declared.copy()
-        growth = {count: counts.get(count, 0) - before.get(count, 0) for count in declared}
+        ended = self.start_period()
+        now, declared = self._period, Counter.declared.copy()
+        length_s, counts = max(now.began_s - ended.began_s, 1e-3), now.counts
+        growth = {count: counts.get(count, 0) - ended.counts.get(count, 0) for count in declared}
         grown = [count for count, each in declared.items() if growth[count] and isinstance(each, ProblemCounter)]
         silence_s = self.silence_s
         found = self.conditions.copy()
@@ -265,7 +277,7 @@ class LinkReport:
             is_new = reason and not any(each in reason for each in sentences)
             sentences.append(f"{count.replace('_', ' ')} growing{f': {reason}' if is_new else ''}")
         status.message = "; ".join([self.state, *sentences])
-        values = {"state": self.state, "peer": self.peer, "last_error": self._last_error}
+        values = {"state": self.state, "peer": self.peer, "last_error": ["", *self._reasons.values()][-1]}
         values[PEER_SILENT] = f"{silence_s:.1f}" if self.is_open else ""
         values |= {name: condition.sentence for name, condition in conditions.items()}
         values |= self.facts.copy()
@@ -277,13 +289,12 @@ class LinkReport:
             if isinstance(each, RateCounter)
         }
         # The link's thread may still be adding to the last period's durations.
-        for key, (total, number) in durations_s.copy().items():
+        for key, (total, number) in ended.durations_s.copy().items():
             values[f"{key}_ms"] = f"{1000 * total / number:.2f}"
         status.values = [KeyValue(key=key, value=value) for key, value in values.items()]
         return status
 
-    def start_period(self) -> tuple[dict[str, int], dict[str, tuple[float, int]]]:
-        """Start a new period. Return the counters and durations of the last one."""
-        counts, durations_s = dict(self.counts), self._durations_s
-        self._period_began_s, self._counts_before, self._durations_s = self._now_s(), counts, {}
-        return counts, durations_s
+    def start_period(self) -> Period:
+        """Start a new period. Return the last one."""
+        ended, self._period = self._period, Period(self._now_s(), dict(self.counts), {})
+        return ended

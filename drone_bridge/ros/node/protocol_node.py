@@ -157,9 +157,7 @@ class ProtocolNode(ConfiguredNode):
         self.report = LinkReport(self.get_logger(), self.open_state, is_server=self.is_server)
         self._status = StatusPublisher(self, self.now)
         self._autostart = Autostart(self, self.parameters, self._status, self.hardware_id)
-        self.hold = Hold(
-            self, is_server=self.is_server, report=self.report, check_age=self.check_age, cleanup=self.cleanup
-        )
+        self.hold = Hold(self, is_server=self.is_server)
         self._duplicates = DuplicateNodes(self.hold.run, elapsed_s())
         self.create_subscription(HoldStatus, "~/hold_status", self._follow_duplicate, latched())
         self._wish_looks = 0
