@@ -403,7 +403,7 @@ class LinkLoop:
         self._count_words(now_s)
         self._act(self.session.resume(now_s), now_s)
         if dropped:
-            stalled = Obstacle.STALLED.reason(cause=self.session.stall_cause())
+            stalled = Obstacle.STALLED.reason(cause="machine overloaded?")
             self._notes.put(Note(DROPPED_BY_STALL, f"{stalled}. Dropped {dropped} stale messages."))
 
     def _count_words(self, now_s: float) -> None:

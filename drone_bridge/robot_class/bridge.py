@@ -19,7 +19,7 @@ from drone_bridge.robot_class.camera import camera_of
 from drone_bridge.robot_class.client_session import RobotClassOperatorSession
 from drone_bridge.robot_class.connection import StatePacket
 from drone_bridge.robot_class.hang import watch_methods
-from drone_bridge.robot_class.heard_reports import OperatorParameters
+from drone_bridge.robot_class.heard_reports import HeardReports, OperatorParameters
 from drone_bridge.robot_class.links import client_link, login_text
 from drone_bridge.robot_class.obedience import DISOBEYS
 from drone_bridge.robot_class.robot import (
@@ -42,7 +42,8 @@ from drone_bridge.robot_class.robot import (
 )
 from drone_bridge.robot_class.topics import CAMERA, REFUSED_IMAGES, RobotClassTranslation, UnsentTopics, make_rows
 from drone_bridge.robot_class.transports import Udp
-from drone_bridge.ros.commands.command_topics import TWIST_AXES, CommandTopics
+from drone_bridge.ros.commands.command_reports import TWIST_AXES
+from drone_bridge.ros.commands.command_topics import CommandTopics
 from drone_bridge.ros.commands.tilt_commands import TiltCommands, drone_parameters, read_drone
 from drone_bridge.ros.node.autostart import IncorrigibleError
 from drone_bridge.ros.node.common_parameters import (
@@ -218,10 +219,13 @@ class RobotClassBridge(ProtocolNode):
             self._commands.arbiter,
             self.parameters.live(OperatorParameters),
             address_name(self.parameters["host"], self.parameters["port"]),
-            Feedback(self.observed, self._commands.arbiter.limits, self._pilot),
+            HeardReports(
+                self.robot,
+                Feedback(self.observed, self._commands.arbiter.limits, self._pilot),
+                self._watch,
+                self._pose,
+            ),
             pilot=self._pilot,
-            watch=self._watch,
-            pose=self._pose,
             is_line=bool(self.serial_line),
             login=login,
             allowed_peers=read_allowed_peers(self.parameters) if listens(self.robot) else None,

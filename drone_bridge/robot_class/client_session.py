@@ -18,7 +18,9 @@ over datagrams also neutral, as a robot may obey any sender; if the limits requi
 | the link or the stream is lost | any | waiting for a peer | no |
 | the end | any | closed | no |
 
-What is one concern is an object: packets and last words (`sender`), `requests`, `reports`, `obedience`, and a greeting.
+A robot whose description decodes no reports is never silent. A stream that is silent or without neutral is closed and
+reconnected. What is one concern is an object: packets and last words (`sender`), `requests`, `reports`, `obedience`,
+and a greeting.
 """
 
 from __future__ import annotations
@@ -33,7 +35,7 @@ from drone_bridge.robot_class.connection import Packet, StatePacket
 from drone_bridge.robot_class.greeting import AGAIN_S, ANSWERS_S, ANY_ERROR, Greeting
 from drone_bridge.robot_class.heard_reports import HeardReports, OperatorParameters
 from drone_bridge.robot_class.obedience import LINKED, NO_HOLD, ON_HOLD, Obedience
-from drone_bridge.robot_class.returned import described, slow_method
+from drone_bridge.robot_class.returned import described
 from drone_bridge.robot_class.robot import (
     NEUTRALS,
     Answer,
@@ -47,10 +49,7 @@ from drone_bridge.robot_class.robot import (
 from drone_bridge.robot_class.senders import FirstSenders
 from drone_bridge.session.arbiter import CommandSource, Decision, Rank
 from drone_bridge.session.clients import LOST, REFUSED
-from drone_bridge.session.continuous_pose import ContinuousPose
-from drone_bridge.session.feedback import Feedback
 from drone_bridge.session.obstacles import Obstacle
-from drone_bridge.session.report_watch import ReportWatch
 from drone_bridge.session.session import (
     CONNECTIONS,
     FINAL_GAP_S,
@@ -100,11 +99,9 @@ class RobotClassOperatorSession(Session):
         arbiter: CommandSource[Any],
         parameters: OperatorParameters,
         peer: str,
-        feedback: Feedback | None = None,
+        reports: HeardReports | None = None,
         *,
         pilot: TiltPilot | None = None,
-        watch: ReportWatch | None = None,
-        pose: ContinuousPose | None = None,
         is_line: bool = False,
         login: str = "",
         allowed_peers: AllowedPeers | None = None,
@@ -116,19 +113,16 @@ class RobotClassOperatorSession(Session):
             arbiter: decides what to send.
             parameters: those of the node, which may change at any time.
             peer: its name for logs.
-            feedback: receives the robot's telemetry; None for a client without limits.
+            reports: receives the robot's telemetry; None for a client without limits.
             pilot: flies the arbiter's decisions by the robot's `drone`; None for a robot without one.
-            watch: notices implausible telemetry; None for a client without limits of positions, or with a pilot.
-            pose: the robot's pose in `odom`; None for a client without one, and for an absolute pose.
-            is_line: whether the link is a serial line, which stays open: opening it resets many boards. A robot on it
-                is greeted again like one on datagrams, and rejected packets are skipped.
+            is_line: whether the link is a serial line. A robot on it is greeted again like one on datagrams.
             login: of the description, if it has one.
             allowed_peers: hosts that may be a robot that sends first. Default: all.
         """
         self.state, self.peer, self._parameters, self._arbiter, self._pilot = WAITING, peer, parameters, arbiter, pilot
         self.sender = ClientSender(robot, is_line=is_line, login=login)
         self.requests, self.obedience = ClientRequests(self.sender), Obedience()
-        self.reports, self.never_stale = HeardReports(robot, feedback, watch, pose), robot.always_accepted
+        self.reports, self.never_stale = reports or HeardReports(robot), robot.always_accepted
         self._greeting, self._final_left = Greeting(), FINAL_REPEATS
         self._senders = FirstSenders(allowed_peers) if listens(robot) else None
 
@@ -229,12 +223,8 @@ class RobotClassOperatorSession(Session):
     def tick(self, now_s: float) -> Actions:
         if now_s < self.due_s:
             return []
-        return self._final(now_s) if self.state == CLOSED else self._turn(now_s)
-
-    def _turn(self, now_s: float) -> Actions:
-        """Send what is due now."""
-        # A robot whose description decodes no reports is never silent. A stream that is silent or without neutral is
-        # closed and reconnected, and a robot on datagrams or a serial line is greeted again.
+        if self.state == CLOSED:
+            return self._final(now_s)
         is_silent = reports(self.reports.robot) and self.silent_s(now_s) > self._parameters.link_timeout
         lost = [Note(LOST, self.reports.silence(self.peer, self.sender.end, self.silent_s(now_s)))] if is_silent else []
         if (lost or self.sender.command == UNSTOPPABLE) and self.sender.is_stream:
@@ -274,9 +264,6 @@ class RobotClassOperatorSession(Session):
         """Ask the robot for its video, unless answers are awaited, as it may answer this as well."""
         return self.requests.ask_video(now_s) if self.state == CONNECTED else []
 
-    def stall_cause(self) -> str:
-        return slow_method() or super().stall_cause()
-
     def resume(self, now_s: float) -> Actions:
         super().resume(now_s)
         self.reports.live()
@@ -309,7 +296,6 @@ class RobotClassOperatorSession(Session):
         return [*self._stopped(now_s), *self.sender.drive(None, now_s), *left]
 
     def _is_busy(self, now_s: float) -> bool:
-        """Return whether an answer is outstanding, for which other packets wait."""
         return self.state == CONNECTED and self.sender.outstanding.is_busy(now_s)
 
     def _stopped(self, now_s: float) -> Actions:
@@ -331,10 +317,9 @@ class RobotClassOperatorSession(Session):
             self._greeting = Greeting()
             sentence = f"The greeting has failed, and begins again: {described(error)}."
             return [*actions, *self.sender.drive(None, now_s), Note(UNENCODABLE, sentence, is_ongoing=True)]
-        if self._greeting.pending:
-            return actions
-        actions += self.sender.drive(None, now_s)
-        if self.sender.command == UNSTOPPABLE:
+        if not self._greeting.pending:
+            actions += self.sender.drive(None, now_s)
+        if self._greeting.pending or self.sender.command == UNSTOPPABLE:
             return actions
         self.reports.greeted(now_s)
         self._on("the last answer")
@@ -344,7 +329,7 @@ class RobotClassOperatorSession(Session):
     def _greet_again(self, now_s: float) -> Actions:
         """Repeat the pending step, after a landing that the limits require, or else neutral."""
         self._arbiter.start(now_s)  # a landing ends, as nothing is reported
-        decision, commands, sentence = self._decision(now_s), list[Action](), ""
+        decision, commands, sentence = (self._pilot or self._arbiter).decide(now_s), list[Action](), ""
         was_landing, self._greeting.is_landing = self._greeting.is_landing, decision.rank is Rank.LANDING
         if self._greeting.is_landing:
             commands += self._follow(decision, now_s)
@@ -361,18 +346,12 @@ class RobotClassOperatorSession(Session):
             self.due_s = now_s + (1 / self._parameters.rate if self._greeting.is_landing else AGAIN_S)
         return [*commands, Note(UNGREETED, sentence, is_ongoing=True)] if sentence else commands
 
-    def _decision(self, now_s: float) -> Decision[Any]:
-        """Return the command to send now: shares for a drone that is steered by tilt."""
-        arbiter, pilot = self._arbiter, self._pilot
-        return Decision(arbiter.rank(now_s), pilot.shares(now_s)) if pilot else arbiter.decide(now_s)
-
     def _command(self, now_s: float) -> Actions:
         """Send the command of now. Greet a robot that did not obey once its hold has ended."""
-        decision = self._decision(now_s)
-        if not self.obedience.reason or decision.rank is Rank.LANDING:
-            return self._follow(decision, now_s)
-        if not self.obedience.on(ON_HOLD if decision.rank is Rank.HOLD else NO_HOLD):
-            return self._follow(Decision(decision.rank), now_s)
+        decision = (self._pilot or self._arbiter).decide(now_s)
+        is_sent = not self.obedience.reason or decision.rank is Rank.LANDING
+        if is_sent or not self.obedience.on(ON_HOLD if decision.rank is Rank.HOLD else NO_HOLD):
+            return self._follow(decision if is_sent else Decision(decision.rank), now_s)
         self._arbiter.start(now_s)
         self._on("the hold of it ends")
         self.obedience.reported = ""
@@ -406,8 +385,7 @@ class RobotClassOperatorSession(Session):
         actions, stops = list[Action](), list(self.sender.stops)
         if not is_gone and (self.state == CONNECTED or self.sender.command != NEUTRAL):  # it may land while greeted
             actions += [*self._stopped(now_s), *self.sender.drive(None, now_s), *self.sender.leave(now_s)]
-        if not is_gone and self.sender.is_stream:
-            actions.append(Close(self.sender.to))
+        actions += [Close(self.sender.to)] if self.sender.is_stream and not is_gone else []
         self._on("the link or the stream is lost")
         self.sender.stops = stops  # what was sent may be lost with the link
         self.due_s, self.received_s, self.since_s = math.inf, None, None

@@ -18,7 +18,7 @@ def watch_methods(node: Any) -> None:
     end = partial(end_if_stuck, node.get_logger())
     node.each_second(end)
     key, remedy = Obstacle.SLOW_METHOD.key, Obstacle.SLOW_METHOD.remedy()
-    node.each_second(lambda: node.report.update_condition(key, returned.slow_method(returned.SLOW_CALLS), remedy))
+    node.each_second(lambda: node.report.update_condition(key, returned.slow_method(), remedy))
     timer = threading.Timer(min(watchdog.limit_s() + 1.0, threading.TIMEOUT_MAX), end)
     timer.daemon = True
     timer.start()

@@ -45,9 +45,20 @@ class HeardReports:
     """Reports of one robot, and its other signs of life."""
 
     def __init__(
-        self, robot: type[Robot], feedback: Feedback | None, watch: ReportWatch | None, pose: ContinuousPose | None
+        self,
+        robot: type[Robot],
+        feedback: Feedback | None = None,
+        watch: ReportWatch | None = None,
+        pose: ContinuousPose | None = None,
     ) -> None:
-        """Start before the first connection. Arguments are those of the session."""
+        """Start before the first connection.
+
+        Args:
+            robot: the description.
+            feedback: receives telemetry for limits and a pilot.
+            watch: notices implausible telemetry, for limits of positions without a pilot.
+            pose: the pose in `odom`, for one that is not absolute.
+        """
         self.robot, self._feedback, self._watch, self._pose = robot, feedback, watch, pose
         self._reckoning = DeadReckoning(in_plane=True) if robot.reckons else None
         self._derived = DerivedVelocity(*maxima(robot))

@@ -28,8 +28,6 @@ STREAM = StreamOptions(chunk_bytes=4096)
 STREAM_TO_ROBOT = replace(STREAM, expects_acknowledgements=True)
 #: Limit of connections on which nothing is said.
 MOST_SILENT = 8
-#: Limit of other hosts' datagrams that are dropped at a time, so that a flood of them delays no command.
-MAX_FOREIGN = 32
 
 
 class _Reports(Connector):
@@ -57,11 +55,8 @@ class _Reports(Connector):
         link: Any = super()
         received: ReceivedData | None = link.receive()
         for name, each in () if received else self._reports.items():
-            for _ in range(MAX_FOREIGN):
-                if not (datagram := each.receive()):
-                    break
-                if same_host(datagram.source, self._ends[1]):
-                    return ReceivedData(datagram.data, name)
+            if (datagram := each.receive()) and same_host(datagram.source, self._ends[1]):
+                return ReceivedData(datagram.data, name)
         return received
 
     def close(self) -> None:

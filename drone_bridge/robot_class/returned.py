@@ -61,10 +61,10 @@ def stuck(limit_s: float) -> str:
     return next((name for calls in tuple(_running.values()) for name, at_s in calls[-1:] if at_s < late_s), "")
 
 
-def slow_method(calls: int = 1) -> str:
-    """Return the newest slow method with its duration, a clause, or "" without this many slow calls in SLOW_S."""
+def slow_method() -> str:
+    """Return the newest slow method with its duration, a clause, or "" without SLOW_CALLS slow calls in SLOW_S."""
     found = [each for each in tuple(_slow) if time.monotonic() - each[2] < SLOW_S]
-    if len(found) < calls:
+    if len(found) < SLOW_CALLS:
         return ""
     name, took_s, _ = found[-1]
     return Obstacle.SLOW_METHOD.reason(method=name, took=f"{took_s:.2f} s", limit=f"{METHOD_S:.2f} s")

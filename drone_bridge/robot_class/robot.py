@@ -110,7 +110,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Command of a client that the robot's end does not execute. It is counted, and logged once for each client."""
+    """Command of a client that the robot's end does not execute. It is counted and logged."""
 
     command: str
     """Its name in the robot's document."""
@@ -453,7 +453,7 @@ def _misnamed(robot: type[Robot]) -> Iterator[tuple[str, str]]:
 
 
 def misspelt(robot: type[Robot]) -> Iterator[str]:
-    """Yield a sentence for each attribute of a class whose name is one edit from one that it omits, as `max_speed`.
+    """Yield a sentence for each attribute of a class whose name is nearly that of one that it omits, as `max_speed`.
 
     And for what is `latched`, but none of its own topics.
     """
@@ -462,19 +462,9 @@ def misspelt(robot: type[Robot]) -> Iterator[str]:
     own = {name for each in robot.__mro__[: robot.__mro__.index(Robot)] for name in vars(each)}
     omitted = [name for name in vars(Robot) if not name.startswith("_") and name not in own]
     for name in sorted(own - set(dir(Robot)) - set(robot.links)):
-        for known in omitted if not name.startswith("_") and not callable(getattr(robot, name)) else ():
-            if _is_one_edit(name, known):
-                yield f"{robot.__name__}.{name} is not used. Name it {known}, or _{name} if it is your own."
-
-
-def _is_one_edit(name: str, known: str) -> bool:
-    """Return whether one letter was added, left out or replaced, or two neighbours were exchanged."""
-    if len(name) != len(known):
-        shorter, longer = sorted((name, known), key=len)
-        return any(longer[:at] + longer[at + 1 :] == shorter for at in range(len(longer)))
-    wrong = [at for at in range(len(name)) if name[at] != known[at]]
-    here, there = ("".join(each[at] for at in wrong) for each in (name, known))
-    return len(wrong) == 1 or (here == there[::-1] and wrong[1:] == [wrong[0] + 1])
+        is_value = not name.startswith("_") and not callable(getattr(robot, name))
+        for known in get_close_matches(name, omitted, 1, 0.8) if is_value else ():
+            yield f"{robot.__name__}.{name} is not used. Name it {known}, or _{name} if it is your own."
 
 
 #: Check of what each method returns, and its name.

@@ -11,7 +11,6 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import astuple, replace
 from functools import partial
-from itertools import pairwise
 from types import SimpleNamespace
 from typing import Any
 
@@ -51,8 +50,8 @@ from drone_bridge.wire import NEED_DATA, RemoteProtocolError
 COMMANDED = 0.5
 #: Numbers at the other end may differ by this share of a maximum speed or of a reported number, and the latter by more.
 TOLERANCE, ROUNDED = 0.05, 0.1
-#: Fastest of the commands that show the steps of the wire, in thousandths of a maximum.
-SLOW = 100
+#: Share of a maximum that is neutral: a wire may have no zero, such as a byte from 0 to 255.
+ZERO = 0.01
 REPORTED = "position", "yaw", "velocity", "voltage", "charge", "height", "roll", "pitch", "rates", "imu_yaw", "scan"
 #: Reports with a broken byte, and good ones after each, some of which have to be read.
 BROKEN, GOOD = 100, 50
@@ -143,12 +142,9 @@ def _commands(robot: type[Robot], talk: _Talk) -> Iterator[str]:
     names = Shares._fields if robot.drone else tuple(AXES.values())
     for what, encode, sent, is_command in rows:
         read = talk.command(encode(), what)
-        numbers = [(axis, name, getattr(read, name, math.inf)) for axis, name in zip(AXES, names, strict=True)]
-        if sent == neutral and read:
-            is_right = all(not there or abs(there) <= _half_step(robot, talk, *number) for *number, there in numbers)
-        else:
-            pairs = ((getattr(sent, name), there, most.get(name, 1.0)) for _, name, there in numbers)
-            is_right = all(abs(here - there) <= TOLERANCE * size for here, there, size in pairs)
+        tolerance = ZERO if sent == neutral else TOLERANCE
+        pairs = ((getattr(sent, each), getattr(read, each, math.inf), most.get(each, 1.0)) for each in names)
+        is_right = all(abs(here - there) <= tolerance * size for here, there, size in pairs)
         if not is_right and (is_command or read):
             yield f".{what} is read by decode_command as {read or 'no command'}. One has a wrong sign or unit."
             return
@@ -165,15 +161,6 @@ def _commands(robot: type[Robot], talk: _Talk) -> Iterator[str]:
                 yield f".decode_command() does not return all_requests[{name!r}] for its packet."
         except _NoPacketError as error:
             yield f".{error}"
-
-
-def _half_step(robot: type[Robot], talk: _Talk, axis: str, name: str) -> float:
-    """Return half a step of an axis on the wire, from the numbers that are read after slow commands. 0: not an axis."""
-    if axis not in robot.axes:
-        return 0.0
-    commands = (_commanded(robot, axis, number / 1000) for number in range(-SLOW, SLOW + 1))
-    found = sorted({getattr(talk.command(encoded(talk.client, each), str(each)), name, 0.0) for each in commands})
-    return 0.501 * min((b - a for a, b in pairwise(found) if not math.isclose(a, b)), default=0.0)
 
 
 def _commanded(robot: type[Robot], axis: str, share: float) -> Command:

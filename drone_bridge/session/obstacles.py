@@ -22,10 +22,6 @@ class Obstacle(Enum):
         "{number} nodes are named {name}",
         "end one of them, or give it a name or a namespace of its own",
     )
-    WAITING = (
-        "process {process} waits to be {name} once this one has ended",
-        "end it, or give it a name or a namespace of its own",
-    )
     GAVE_WAY = (
         "another active node is named {name}, and was before this one",
         "end it, or give it a name or a namespace of its own; if it was killed, or is out of reach, restart this one",
@@ -81,10 +77,6 @@ class Obstacle(Enum):
     )
     SILENT = "{peer} has been silent for {silence}", "restart it once it stands, if it stays silent"
     NO_VIDEO = "no video comes from {peer}", "{advice}"
-    HANGING_PEER = (
-        "{peer} has fallen silent {number} times",
-        "it hangs, or the network drops out: restart it once it stands",
-    )
     # The vehicle must not move, or does not.
     HOLD = "holding: {reason}", "run `drone-bridge resume`, or press Resume on the page, to let it follow commands"
     HELM = "a person is at the helm", "release the helm on the page, then press Resume there"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PeerSilence: how long the peer of a link has been silent, over several connections, and whether it hangs. Pure.
+"""PeerSilence: how long the peer of a link has been silent, over several connections. Pure.
 
 Silence is measured since the peer's last message, also of an earlier connection: the system of a hung peer often still
 accepts connections. The time of a stall of this process is no silence.
@@ -7,21 +7,14 @@ accepts connections. The time of a stall of this process is no silence.
 
 import math
 
-#: Number of silences after which a peer hangs, unless it sent for HEARD_WELL_S in between.
-SILENCES_OF_AN_ERROR = 3
-HEARD_WELL_S = 60.0
-
 
 class PeerSilence:
     """Silence of one link's peer. `follow` is for the link's thread, `detect` for that of the reports."""
 
-    def __init__(self, now_s: float, limit_s: float) -> None:
+    def __init__(self, limit_s: float) -> None:
         #: Silence beyond this begins one, s.
         self.limit_s = limit_s
-        #: Number of silences since the peer last sent for HEARD_WELL_S.
-        self.number = 0
         self._was_silent = False
-        self._heard_since_s = now_s
         self.start_link()
 
     def start_link(self) -> None:
@@ -54,7 +47,7 @@ class PeerSilence:
             return 0.0
         return self._silent_before_s + min(max(0.0, now_s - since_s), running_s)
 
-    def detect(self, now_s: float, silence_s: float) -> tuple[float, bool, bool]:
+    def detect(self, silence_s: float) -> tuple[float, bool, bool]:
         """Detect the beginning and the end of a silence. Call this periodically.
 
         Return the longest silence since the last call if it is beyond the limit, s, else 0, and whether a silence
@@ -63,17 +56,7 @@ class PeerSilence:
         ended_in_s, self._ended_in_s = self._ended_in_s, 0.0
         silence_s, was_silent = max(silence_s, ended_in_s), self._was_silent
         is_silent = silence_s > self.limit_s
-        begins = is_silent and not was_silent
-        self.number += begins
-        if is_silent or not self.is_open:
-            self._heard_since_s = now_s
-        elif now_s - self._heard_since_s > HEARD_WELL_S:
-            self.number = 0
         if is_silent or self.is_open:  # a reopened link alone ends no silence
             self._was_silent = is_silent
-        return silence_s if is_silent else 0.0, begins, was_silent and self.is_open and not is_silent
-
-    @property
-    def hangs(self) -> bool:
-        """Whether the peer falls silent again and again."""
-        return self.number >= SILENCES_OF_AN_ERROR
+        ends = was_silent and self.is_open and not is_silent
+        return silence_s if is_silent else 0.0, is_silent and not was_silent, ends

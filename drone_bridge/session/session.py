@@ -283,10 +283,6 @@ class Session(ABC):
         """
         return None
 
-    def stall_cause(self) -> str:
-        """Return what has probably stalled this process just now, a clause."""
-        return "machine overloaded?"
-
     def neutral_sent(self, now_s: float) -> Actions:
         """Record that `neutral` of the last words, and the rest of a Send, were sent while this process was stalled.
 

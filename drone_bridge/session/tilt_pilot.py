@@ -22,7 +22,7 @@ from drone_bridge.motion.measurement import Measurement
 from drone_bridge.motion.motion_observer import MotionObserver
 from drone_bridge.motion.tilt_control import TiltControl
 from drone_bridge.motion.tilted_drone import Motion, Shares, TiltedDrone
-from drone_bridge.session.arbiter import CommandSource
+from drone_bridge.session.arbiter import CommandSource, Decision
 from drone_bridge.session.session import Note
 
 #: Feedback older than this is stale, s.
@@ -136,6 +136,10 @@ class TiltPilot:
             self._reported, self._is_repeated, self._is_stuck = None, False, False
         self._is_on_ground = True
         self._newest = None
+
+    def decide(self, now_s: float) -> Decision[Shares]:
+        """Return the arbiter's decision for now, with shares."""
+        return Decision(self.arbiter.rank(now_s), self.shares(now_s))
 
     def shares(self, now_s: float, *, is_overruled: bool = False) -> Shares | None:
         """Return the shares to send now. None is the drone's own neutral command, which `is_overruled` forces."""

@@ -21,8 +21,6 @@ WORST_S = 9.0
 BLIND_S, OLD_S = 9.0, 5.5
 #: Speed that odometry may show at first when the vehicle has stopped, m/s, and time after which it must be 0, s.
 STANDING_M_S, LONG_REST_S = 0.02, 20.0
-#: Time after which a peer that was silent several times counts as well, s.
-HEARD_WELL_S = 90.0
 #: Distance beyond a fence, and from a goal, that is allowed, m.
 BEYOND_M, AT_GOAL_M = 0.6, 0.3
 #: What the place that follows from the told velocities is off, of the way.
@@ -69,7 +67,6 @@ class Invariants:
         self._pairs = deque()
         #: Times at which the reported motion was doubted.
         self.doubts, self._is_doubted = 0, False
-        self._run, self._silences = 0, 0
         self._stood_run, self._stood_at, self._stands_s = 0, None, 0.0
 
     def begin(self):
@@ -248,10 +245,6 @@ class Invariants:
         self._is_doubted = is_doubted
         wanted, for_s = home.intent.wanted()
         before, self._problems = self._problems, Counter(home.bridge.report.counts)
-        if home.nature.calm_s > HEARD_WELL_S or self._run != home.bridge_runs:
-            self._run, self._silences = home.bridge_runs, self._problems["silences"]
-        elif "hanging_peer" in conditions and self._problems["silences"] < self._silences + 3:
-            return f"it hangs, after {self._silences} silences of long ago, and {self._problems['silences']} in all"
         if home.bridge_up_s < 3.0:
             return None
         is_off = not home.vehicle.is_on and home.nature.lasts_s > home.vehicle.RECONNECTS_S
@@ -263,7 +256,7 @@ class Invariants:
         quiet_s = self._life.now_s - home.user.acted_s
         if not self.is_calm or quiet_s < 5.0 or wanted != ZERO or for_s < 5.0 or home.intent.held is not False:
             return None
-        known = *home.vehicle.conditions(), *(("hanging_peer",) if home.nature.calm_s < HEARD_WELL_S else ())
+        known = tuple(home.vehicle.conditions())
         if home.vehicle.fence_m and home.vehicle.runs > home.vehicle_run:  # it may have moved unseen
             known = *known, "fence", "odometry"
         odd = {name: each.sentence for name, each in conditions.items() if name not in known}

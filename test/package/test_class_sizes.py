@@ -13,7 +13,6 @@ KITS = {
     "LinkLoop",
     "WireLog",
     "CameraTopics",
-    "CommandTopics",
     "ProtocolNode",
     "Vehicle",
 }
@@ -25,7 +24,6 @@ SESSIONS = {
     "ConnectedClient",
     "Forwarder",
     "SimulatorSession",
-    "RobotClassOperatorSession",
 }
 LARGER = DECLARATIONS | PHYSICS | KITS | TOOLS | SESSIONS
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from session_talk import SessionTalk, sent
 
 from drone_bridge.robot_class.client_session import RobotClassOperatorSession
-from drone_bridge.robot_class.heard_reports import OperatorParameters
+from drone_bridge.robot_class.heard_reports import HeardReports, OperatorParameters
 from drone_bridge.robot_class.robot import is_stream
 from drone_bridge.session.arbiter import Decision, Rank
 from drone_bridge.session.session import Close, Note, Outcome
@@ -25,11 +25,12 @@ class Asked:
 class ClientTalk(SessionTalk):
     """Session with a robot played by the test, and its arbiter, which decides `rank` and `command`."""
 
-    def __init__(self, robot, arbiter=None, *, parameters=PARAMETERS, **options):
+    def __init__(self, robot, arbiter=None, *, parameters=PARAMETERS, feedback=None, watch=None, pose=None, **options):
         """`options` are those of the session."""
         self.rank, self.command, self.starts = Rank.NEUTRAL, None, 0
         self.peer = "robot" if is_stream(robot) else None
-        super().__init__(RobotClassOperatorSession(robot, arbiter or self, parameters, "robot", **options))
+        reports = HeardReports(robot, feedback, watch, pose)
+        super().__init__(RobotClassOperatorSession(robot, arbiter or self, parameters, "robot", reports, **options))
 
     def decide(self, now_s):
         return Decision(self.rank, self.command)

@@ -297,11 +297,11 @@ def test_a_message_of_a_wrong_type_is_named_when_it_is_made():
     assert [each.meaning.voltage for each in published(actions)] == [7.0]
 
 
-MISSPELT = {"max_speed": "max_speeds", "raet": "rate", "link_timeout": "", "hoovers": "hovers", "stpo": "stop"}
+MISSPELT = {"max_speed": "max_speeds", "link_timeout": "link_timeout_s", "hoovers": "hovers", "speeds": "", "step": ""}
 
 
 @pytest.mark.parametrize(("name", "known"), MISSPELT.items())
-def test_an_attribute_one_edit_from_a_known_one_is_named(name, known):
+def test_an_attribute_with_nearly_a_known_name_is_named(name, known):
     found = list(misspelt(type("Mine", (Meter,), {"name": "mine", name: 1.0})))
     assert found == [f"Mine.{name} is not used. Name it {known}, or _{name} if it is your own."] * bool(known)
 

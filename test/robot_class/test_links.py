@@ -13,7 +13,7 @@ from drone_bridge.net.connector import LinkCancelledError
 from drone_bridge.net.link_loop import Connected
 from drone_bridge.net.tcp import vanished_after_s
 from drone_bridge.robot_class import Delimited, Tcp, links
-from drone_bridge.robot_class.links import MAX_FOREIGN, MOST_SILENT, client_link, robots_link
+from drone_bridge.robot_class.links import MOST_SILENT, client_link, robots_link
 
 
 @pytest.fixture
@@ -75,11 +75,9 @@ def test_a_flood_of_another_host_s_state_lets_the_loop_go_on(monkeypatch, closin
     port = robot.getsockname()[1]
     link = closing(client_link(Tello, "127.0.0.1", port, print, ports={"state": free_port}))
     link.open()
-    for _ in range(MAX_FOREIGN):
+    for _ in range(9):
         other.sendto(b"bat:1;", ("127.0.0.1", free_port))
     robot.sendto(b"bat:87;", ("127.0.0.1", free_port))
-    if sys.platform != "linux":  # there, the system drops them
-        assert link.receive() is None, "the loop goes on"
     assert wait_until(link.receive, "its state").data == b"bat:87;"
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Report of a link on /diagnostics, once per second; silence and hangs of its peer."""
+"""Report of a link on /diagnostics, once per second; silence of its peer."""
 
 from types import SimpleNamespace
 
@@ -126,14 +126,6 @@ class Peer:
 
 
 @pytest.fixture
-def errors(report, monkeypatch):
-    """Logged errors."""
-    logged = []
-    monkeypatch.setattr(report, "_logger", SimpleNamespace(**vars(LOGGER) | {"error": logged.append}))
-    return logged
-
-
-@pytest.fixture
 def peer(report, clock):
     return Peer(report, clock)
 
@@ -236,31 +228,20 @@ class TestSilence:
         assert warned == [Obstacle.SILENT.sentence(peer="a:1", silence="3 s")]
 
 
-class TestHangs:
+class TestSilences:
     """A peer that is silent repeatedly."""
 
-    @pytest.fixture
-    def fall_silent(self, report, peer, clock):
-        """fall_silent() is one connection: it is opened, perhaps data arrives, and it is closed."""
-
-        def fall_silent(*, is_heard):
-            peer.connects()
-            if is_heard:
-                peer.speaks()
-                report.notice_silence()
+    def test_one_silence_is_one_however_many_connections_it_lasts(self, report, peer, clock):
+        peer.connects()
+        peer.speaks()
+        for _ in range(5):
+            report.notice_silence()
             clock[0] += 3.0
             report.notice_silence()
             peer.leaves()
             report.notice_silence()
-
-        return fall_silent
-
-    def test_one_hang_is_one_however_many_connections_it_lasts(self, report, fall_silent):
-        fall_silent(is_heard=True)
-        for _ in range(5):
-            fall_silent(is_heard=False)
+            peer.connects()
         assert report.counts["silences"] == 1
-        assert Obstacle.HANGING_PEER.key not in report.conditions
 
     def test_one_that_is_given_up_between_two_looks_counts_as_well(self, report, peer, clock):
         for number in (1, 2, 3):
@@ -273,30 +254,6 @@ class TestHangs:
             peer.speaks()
             report.notice_silence()
             assert report.counts["silences"] == number
-        assert Obstacle.HANGING_PEER.key in report.conditions
-
-    def test_the_third_one_is_an_error_until_it_is_heard_for_a_minute(self, report, peer, fall_silent, clock, errors):
-        for _ in range(2):
-            fall_silent(is_heard=True)
-            fall_silent(is_heard=False)
-            assert Obstacle.HANGING_PEER.key not in report.conditions
-        for times in (3, 4):
-            fall_silent(is_heard=True)
-            sentence = Obstacle.HANGING_PEER.sentence(peer="a:1", number=times).rstrip(".")
-            assert report.conditions[Obstacle.HANGING_PEER.key] == (sentence, DiagnosticStatus.ERROR)
-        (error,) = errors
-        assert error.startswith("a:1 has fallen silent 3 times")
-        peer.connects()
-        for _ in range(61):
-            assert Obstacle.HANGING_PEER.key in report.conditions
-            peer.speaks()
-            report.notice_silence()
-            clock[0] += 1.0
-        peer.speaks()
-        report.notice_silence()
-        assert Obstacle.HANGING_PEER.key not in report.conditions
-        fall_silent(is_heard=True)
-        assert Obstacle.HANGING_PEER.key not in report.conditions
 
 
 def test_a_counter_is_declared_once_with_its_kind():

@@ -80,7 +80,7 @@ STOP_PATH = {
     " _forget_commands",
     "ros/node/configured_node": "clean_up end_subscriptions",
     "ros/node/protocol_node": "leave publish takes_commands check_age",
-    "robot_class/client_session": "tick _turn resume lost end last_words neutral_sent _final _stopped _follow _ended"
+    "robot_class/client_session": "tick resume lost end last_words neutral_sent _final _stopped _follow _ended"
     " _on _is_busy",
     "robot_class/client_requests": "row_of on stop land",
     "robot_class/client_sender": "take_turn next_packet drive leave last_words",

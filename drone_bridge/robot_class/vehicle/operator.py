@@ -14,7 +14,7 @@ from drone_bridge.programs.options import add_ports, add_sizes
 from drone_bridge.programs.program import print_retry, run_program
 from drone_bridge.programs.script import PlannedCommands, Script
 from drone_bridge.robot_class.client_session import RobotClassOperatorSession
-from drone_bridge.robot_class.heard_reports import OperatorParameters
+from drone_bridge.robot_class.heard_reports import HeardReports, OperatorParameters
 from drone_bridge.robot_class.links import client_link, login_text
 from drone_bridge.robot_class.robot import (
     Robot,
@@ -42,10 +42,10 @@ def operate(
     wish = PlannedCommands()
     parameters = OperatorParameters(rate=robot.rate, link_timeout=robot.link_timeout_s)
     pilot = TiltPilot(wish, robot.drone, hovers=robot.hovers) if robot.drone else None
-    peer, feedback = serial or address_name(host, number), wish.make_feedback(pilot)
+    peer, reports = serial or address_name(host, number), HeardReports(robot, wish.make_feedback(pilot))
     login = login_text(options.login)
     session = RobotClassOperatorSession(
-        robot, wish, parameters, peer, feedback, pilot=pilot, is_line=bool(serial), login=login
+        robot, wish, parameters, peer, reports, pilot=pilot, is_line=bool(serial), login=login
     )
     return Script(
         robot.name, link, session, wish, options=options, cancellation=cancellation, requests=robot.requests

@@ -7,7 +7,7 @@ There is a place for one client. Over TCP, another one is refused, unless the fi
 keeps a velocity while its client sends anything. A request is called as a service, and its answer is sent to the client
 that requested it. A Move is executed by the odometry of telemetry. It is answered when it ends, or another command, a
 request that moves the robot, or a stall ends it. Another Move is refused meanwhile, or takes its place. A Refusal is
-counted, and logged once for each client. Telemetry is sent at the robot's `report_rate` once the description provides
+counted and logged. Telemetry is sent at the robot's `report_rate` once the description provides
 it, over datagrams until its client has been silent for `silence_warning`: the sender may be forged.
 
 The emulator uses it, too. A simulated robot does not detect that a connection has ended: with `is_body`, only the
@@ -26,7 +26,7 @@ from drone_bridge.kind import Side
 from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.robot_class import Answer, Move, Refusal, Request, Robot, Telemetry
 from drone_bridge.robot_class.connection import RobotClassConnection
-from drone_bridge.robot_class.returned import WrongResultError, described, slow_method
+from drone_bridge.robot_class.returned import WrongResultError, described
 from drone_bridge.robot_class.robot import NEUTRALS, Command, clamped, is_stream
 from drone_bridge.robot_class.vehicle.moves import MoveInProgress
 from drone_bridge.session import session
@@ -57,8 +57,6 @@ OTHER_COMMAND = "another command came"
 REPORTS, CLASS_ERRORS = RateCounter("reports"), Counter("class_errors")
 #: Counter of commands that the robot's end does not execute.
 UNSUPPORTED = ProblemCounter("unsupported_commands")
-#: Number of sentences about them for each client.
-MOST_REFUSALS = 32
 
 
 class RobotClassVehicleSession(Session):
@@ -102,7 +100,6 @@ class RobotClassVehicleSession(Session):
         self._tell_s = -math.inf
         self._move: MoveInProgress | None = None
         self._board: Robot | None = None  # of the last client
-        self._refusals: set[Refusal] = set()  # that were logged for it
 
     def connected(self, peer: Any, now_s: float) -> Actions:
         refusal, loser, reason = self._clients.admit(peer, now_s)
@@ -112,7 +109,7 @@ class RobotClassVehicleSession(Session):
         end = RobotClassConnection(self._robot, Side.VEHICLE, is_line=self._is_line)
         for name in self._board.keeps if self._board else ():  # its counters go on
             setattr(end.robot, name, getattr(self._board, name))
-        self._board, self._refusals = end.robot, set()
+        self._board = end.robot
         self._clients.add(peer, end, now_s)
         self.state, self.peer, self.is_open = SERVING, client_name(peer), True
         self.since_s, self._tell_s = now_s, now_s
@@ -185,9 +182,6 @@ class RobotClassVehicleSession(Session):
     def silent_s(self, now_s: float) -> float:
         return 0.0 if self._move and not self._move.is_setpoint else super().silent_s(now_s)
 
-    def stall_cause(self) -> str:
-        return slow_method() or super().stall_cause()
-
     def resume(self, now_s: float) -> Actions:
         super().resume(now_s)
         self._clients.resume(now_s)
@@ -257,11 +251,9 @@ class RobotClassVehicleSession(Session):
 
     def _refused(self, refusal: Refusal, source: Any) -> Actions:
         """Answer a command that is not executed, and count it."""
-        is_new = refusal not in self._refusals and len(self._refusals) < MOST_REFUSALS
-        self._refusals |= {refusal} if is_new else set()
         sentence = f"{client_name(source)} commanded {refusal.command}, which is not executed: {refusal.reason}."
         answer = [Send(refusal.answer, source)] if refusal.answer else []
-        return [*answer, Note(UNSUPPORTED, sentence if is_new else "")]
+        return [*answer, Note(UNSUPPORTED, sentence)]
 
     def _see(self, data: bytes, source: Any) -> bool:
         """Notice the packets that begin and end the video of the camera. Return whether none can begin."""

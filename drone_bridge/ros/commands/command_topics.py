@@ -5,8 +5,7 @@ Streams (`cmd_vel`, `cmd_vel_stamped`, raw commands) are taken by the executor o
 `CommandStreams`. Only the executor handles the helm, since that locks the hold, writes its file and publishes.
 """
 
-import math
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from functools import partial
 from typing import Any, Generic
@@ -23,9 +22,9 @@ from drone_bridge.ros.commands.cmd_vel_type import (
     followed_type,
     goal_topics,
     independent,
-    names_of,
 )
 from drone_bridge.ros.commands.command_ages import CommandAges
+from drone_bridge.ros.commands.command_reports import TWIST_AXES, CommandReports
 from drone_bridge.ros.commands.command_streams import PERIOD_S, CommandStreams
 from drone_bridge.ros.commands.command_topic import CommandTopic, RawT, Refusal, has_only_zeros, non_finite_field
 from drone_bridge.ros.commands.other_nodes import OtherNodes
@@ -39,31 +38,6 @@ from drone_bridge.ros.time import stamp_numbers
 from drone_bridge.ros.type_names import endpoints_by_type, name_of_type
 from drone_bridge.session.arbiter import Arbiter, Arrival, Entrance
 from drone_bridge.session.obstacles import Obstacle
-
-#: Period in which it is reported whose commands are followed, s: a goal says within a second for whom it waits.
-COMMANDER_PERIOD_S = 0.5
-#: Smaller components of a command are rounding errors of a controller, m/s or rad/s.
-ROUNDING = 1e-6
-#: Time for which a command is reported that is not followed, s.
-RECENT_S = 1.5
-#: Largest component of a command of a goal that takes off or has landed, m/s or rad/s.
-HOVERING = 0.1
-#: Reason and advice if the limits of places stop a vehicle.
-_AT_LIMIT = {
-    "reason": "it is at limits.fence_radius or limits.max_height",
-    "advice": "command another direction, or change the limit",
-}
-#: A smaller share of a command is not missed.
-NEGLIGIBLE = 0.01
-#: Axes of a Twist, each with its field of BodyVelocity and its unit.
-TWIST_AXES = {
-    "linear.x": ("forward", "m/s"),
-    "linear.y": ("left", "m/s"),
-    "linear.z": ("up", "m/s"),
-    "angular.x": ("roll", "rad/s"),
-    "angular.y": ("pitch", "rad/s"),
-    "angular.z": ("turn", "rad/s"),
-}
 
 
 class CommandTopics(Generic[RawT]):
@@ -109,21 +83,14 @@ class CommandTopics(Generic[RawT]):
         LimitReports(node, self.arbiter)
         self._report = self._streams.report
         self._settling = StaleStreamFilter()
-        self._follows = ""  # supported axes of a Twist
-        self._unsupported: dict[str, str] = {}  # unsupported axes, with their fields
-        self._warned_axes: set[str] = set()
-        self._reduced_axes: set[str] = set()
+        self._lacking: dict[str, float] = {}  # fields of the axes that the vehicle lacks, each as 0
         node.hold.when_set(self._forget)
         self._topics: dict[str, CommandTopic[RawT]] = {}  # without the helm
-        # Newest overruled topic, and the time of its command, s.
-        self._overruled: tuple[CommandTopic[RawT] | None, float] = None, -math.inf
-        self._lacking = "", -math.inf  # so of a command on unsupported axes only
         self._others, self._was_commanded = OtherNodes(node, self._topics), False
         node.each_second(self._others.look_for_vehicles)
-        node.make_ticker("commander", COMMANDER_PERIOD_S, self._report_commander)
-        node.each_second(self._report_gaps)
-        node.each_second(self._report_ignored)
-        node.each_second(self._report_reduction)
+        self._reports = CommandReports(
+            node, self.arbiter, self._topics, self._supported, has_landing_button=has_landing_button
+        )
 
     def take_velocities(self, follows: Collection[str] = tuple(TWIST_AXES)) -> None:
         """Subscribe to the topics of velocities, each with the precedence of its Entrance.
@@ -132,8 +99,8 @@ class CommandTopics(Generic[RawT]):
         the vehicle supports. Commands on other axes are logged once.
         """
         self.arbiter.sinks = "linear.z" in follows and not self._has_landing_button
-        self._unsupported = {axis: field for axis, (field, _) in TWIST_AXES.items() if axis not in follows}
-        self._follows = ", ".join(follows)
+        self._lacking = {field: 0.0 for axis, (field, _) in TWIST_AXES.items() if axis not in follows}
+        self._reports.follows = ", ".join(follows)
         parameters = self._node.parameters
         read = velocity_frames(parameters, lambda: self._node.observed.yaw).in_body
         # The helm comes first, so that the executor serves it first.
@@ -229,14 +196,14 @@ class CommandTopics(Generic[RawT]):
             return False
         if not self.arbiter.admits(topic.entrance, now_s):
             counts["overruled_commands"] += 1
-            self._overruled = topic, now_s
+            self._reports.overruled = topic, now_s
             return False
         counts[COMMANDS] += 1
         topic.gaps.received(is_zero, now_s)
         self._report(partial(self._node.undelivered, topic.name))
         stamp = topic.ages.stamp_of(message) if topic.ages else None
         stamp_read = stamp_numbers(stamp) if stamp else None
-        topic.newest = Arrival(self._supported(command), now_s, stamp_read, topic.entrance)
+        topic.newest = Arrival(self._part(command), now_s, stamp_read, topic.entrance)
         self.arbiter.put(topic.newest)
         return True
 
@@ -248,7 +215,7 @@ class CommandTopics(Generic[RawT]):
             for refusal in helm.refusals:
                 if reason := refusal(message):
                     raise ValueError(reason)
-            command = self._supported(helm.read(message))
+            command = self._part(helm.read(message))
         except ValueError as error:
             self._refuse(helm, message, str(error))
             self._node.hold.take_helm(helm.name, str(error))
@@ -294,96 +261,18 @@ class CommandTopics(Generic[RawT]):
         self._was_commanded = True
         self._others.look_for_vehicles()
 
-    def _supported(self, velocity: BodyVelocity | RawT) -> BodyVelocity | RawT:
-        """Return the velocity on supported axes. Counts and warns of commands on the others."""
-        if not isinstance(velocity, BodyVelocity):
-            return velocity
-        if not any(map(partial(getattr, velocity), self._unsupported.values())):
-            return velocity  # as usual
-        rest = {axis: value for axis, field in self._unsupported.items() if (value := getattr(velocity, field))}
-        least = max(ROUNDING, NEGLIGIBLE * max(map(abs, velocity.components)))
-        asked = {axis: value for axis, value in rest.items() if abs(value) > least}
-        if asked:
-            self._node.report.counts["commands_on_unsupported_axes"] += 1
-        if not asked.keys() <= self._warned_axes:
-            self._warned_axes |= asked.keys()
-            sentence = (
-                f"cmd_vel has {_text(asked)}, but this vehicle supports only {self._follows}. The rest of the command "
-                "is followed. This is logged once."
-            )
-            self._report(partial(self._node.report.warn, sentence))
-        supported = replace(velocity, **{self._unsupported[axis]: 0.0 for axis in rest})
-        if asked and supported == STILL:
-            self._lacking = _text(asked), elapsed_s()
-        return supported
+    def _part(self, command: BodyVelocity | RawT) -> BodyVelocity | RawT:
+        """Return a command without the axes that the vehicle lacks. Records one that has them."""
+        if not isinstance(command, BodyVelocity) or not any(map(partial(getattr, command), self._lacking)):
+            return command  # as usual
+        self._reports.lacking = command, elapsed_s()
+        return self._supported(command)
 
-    def _followed(self, now_s: float) -> CommandTopic[RawT] | None:
-        """Return the topic whose command is the newest, and fresh."""
-        newest, limit_s = self.arbiter.newest, self._node.parameters["command_timeout"]
-        found = (each for each in tuple(self._topics.values()) if newest and each.newest is newest)
-        return next(found, None) if newest and now_s - newest.arrived_s < limit_s else None
-
-    def _report_commander(self) -> None:
-        """Report whose commands are followed."""
-        topic = self._followed(elapsed_s())
-        found = self._node.get_publishers_info_by_topic(topic.full_name) if topic else ()
-        self._node.hold.follow(topic.full_name if topic else "", " or ".join(names_of(found)))
-
-    def _report_gaps(self) -> None:
-        """Report commands that come so seldom that the vehicle stops after each of them."""
-        timeout_s, now_s = self._node.parameters["command_timeout"], elapsed_s()
-        facts = [
-            {"topic": topic.full_name, "gap": f"{gap_s:.1f} s", "timeout": f"{timeout_s:g} s"}
-            for topic in tuple(self._topics.values())
-            if (gap_s := topic.gaps.beyond(timeout_s, now_s))
-        ]
-        self._node.report.update_obstacle(Obstacle.SELDOM, facts[0] if facts else None)
-
-    def _report_ignored(self) -> None:
-        """Report commands of the last second that the vehicle does not follow."""
-        now_s, newest, limits = elapsed_s(), self.arbiter.newest, self.arbiter.limits
-        facts = dict[Obstacle, dict[str, object]]()
-        followed = self._followed(now_s)
-        lower, at_s = self._overruled
-        if lower and followed and now_s - at_s < RECENT_S and lower.entrance < followed.entrance:
-            found = names_of(self._node.get_publishers_info_by_topic(followed.full_name))
-            by = " or ".join(found) or "a node that has gone"
-            facts[Obstacle.OVERRULED] = {"topic": lower.full_name, "other": f"{followed.full_name}, by {by}"}
-        if now_s - self._lacking[1] < RECENT_S:
-            axes = {"reason": f"this vehicle supports only {self._follows}", "advice": "command it on these axes"}
-            facts[Obstacle.UNFOLLOWED] = {"wanted": self._lacking[0], **axes}
-        command = newest.command if newest and now_s - newest.arrived_s < RECENT_S else STILL
-        if not isinstance(command, BodyVelocity) or command == STILL:
-            pass
-        elif self._has_landing_button and limits.is_grounded:
-            if max(map(abs, (command.forward, command.left, command.turn))) > HOVERING:
-                facts[Obstacle.GROUNDED] = {}
-        elif not limits.is_blind(now_s):
-            limited = limits.limited(command, now_s)
-            asked = {axis: value for axis, (field, _) in TWIST_AXES.items() if (value := getattr(command, field))}
-            if all(getattr(limited, TWIST_AXES[axis][0]) / value <= NEGLIGIBLE for axis, value in asked.items()):
-                facts[Obstacle.UNFOLLOWED] = {"wanted": _text(asked), **_AT_LIMIT}
-        for each in (Obstacle.OVERRULED, Obstacle.UNFOLLOWED, Obstacle.GROUNDED):
-            # A goal reports itself for whom it waits.
-            is_logged = each is not Obstacle.OVERRULED or lower is None or lower.entrance is not Entrance.GOAL
-            self._node.report.update_obstacle(each, facts.get(each), is_logged=is_logged)
-
-    def _report_reduction(self) -> None:
-        """Log, once for each axis, what the vehicle follows of a velocity beyond its limits or maxima."""
-        asked, followed = self.arbiter.reduced
-        for axis, (field, unit) in TWIST_AXES.items():
-            wanted, got = getattr(asked, field), getattr(followed, field)
-            if abs(wanted - got) > max(ROUNDING, NEGLIGIBLE * abs(wanted)) and axis not in self._reduced_axes:
-                self._reduced_axes.add(axis)
-                sentence = f"cmd_vel has {axis} = {wanted:g} {unit}, but the vehicle's limits or maximum allow {got:g}."
-                self._node.report.inform(f"{sentence} This is logged once.")
+    def _supported(self, velocity: BodyVelocity) -> BodyVelocity:
+        """Return a velocity on the axes that the vehicle has."""
+        return replace(velocity, **self._lacking)
 
     def _forget(self) -> None:
         self._streams.drop_waiting()
         self.arbiter.forget()
         self._on_command()  # so that the neutral command is sent now
-
-
-def _text(axes: Mapping[str, float]) -> str:
-    """Return the components of a Twist as text."""
-    return ", ".join(f"{axis} = {value:g} {TWIST_AXES[axis][1]}" for axis, value in axes.items())

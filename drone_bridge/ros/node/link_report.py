@@ -5,7 +5,7 @@
 - **Conditions** are ongoing problems, shown while they last. They are logged at their beginning, then at growing
   intervals, even without subscribers. Other log lines are throttled by the name of their counter, so that one problem
   does not hide another.
-- **Silence** of the peer beyond a limit is a warning, and that of a hanging one an error: see `PeerSilence`.
+- **Silence** of the peer beyond a limit is a warning: see `PeerSilence`.
 
 Three threads use it without a lock. The link's thread and the executor count. The link's thread updates the state after
 each turn of its loop. The thread of the reports detects silence, and ends a period once per second: it replaces the
@@ -98,7 +98,7 @@ class LinkReport:
         #: Current problems, by name.
         self.conditions: dict[str, Condition] = {}
         #: Silence of the peer.
-        self.silence = PeerSilence(self._now_s(), silence_limit_s)
+        self.silence = PeerSilence(silence_limit_s)
         self.state, self.peer = "closed", ""
         self._reasons: dict[str, str] = {}  # newest logged sentence, by counter, the newest one last
         self._may_need_advice = True
@@ -187,7 +187,6 @@ class LinkReport:
         self,
         obstacle: Obstacle,
         facts: Mapping[str, object] | None,
-        level: bytes = DiagnosticStatus.WARN,
         *,
         is_logged: bool = True,
     ) -> None:
@@ -195,9 +194,9 @@ class LinkReport:
         if facts is None:
             self.update_condition(obstacle.key, None)
         elif is_logged:
-            self.update_condition(obstacle.key, obstacle.reason(**facts), obstacle.remedy(**facts), level)
+            self.update_condition(obstacle.key, obstacle.reason(**facts), obstacle.remedy(**facts))
         else:
-            self.begin_condition(obstacle.key, obstacle.sentence(**facts).rstrip("."), level)
+            self.begin_condition(obstacle.key, obstacle.sentence(**facts).rstrip("."))
 
     # The peer. `start_link` and `follow` are for the thread that starts the link and for the link's.
 
@@ -231,16 +230,8 @@ class LinkReport:
 
     def notice_silence(self) -> None:
         """Count and log the beginning and the end of a silence. Call this periodically in one thread."""
-        silence_s, begins, ends = self.silence.detect(self._now_s(), self.silence_s)
-        if begins:
-            self.counts[SILENCES] += 1
-        if begins and self.silence.hangs:
-            facts = {"peer": self._last_peer, "number": self.silence.number}
-            if Obstacle.HANGING_PEER.key not in self.conditions:
-                self._logger.error(Obstacle.HANGING_PEER.sentence(**facts))
-            self.update_obstacle(Obstacle.HANGING_PEER, facts, DiagnosticStatus.ERROR, is_logged=False)
-        elif not self.silence.number:
-            self.end_condition(Obstacle.HANGING_PEER.key)
+        silence_s, begins, ends = self.silence.detect(self.silence_s)
+        self.counts[SILENCES] += begins
         if silence_s:
             self.warn_ongoing(SILENCES, Obstacle.SILENT.sentence(peer=self._last_peer, silence=f"{silence_s:.0f} s"))
         elif ends:

@@ -145,9 +145,8 @@ class ProtocolNode(ConfiguredNode):
         """Create the node. The options are rclpy's, such as `namespace` and `parameter_overrides`."""
         self._wish_ticker: Ticker | None = None
         super().__init__(name, **options)
-        self._domain = self.context.get_domain_id()  # not asked again: Kilted's context is locked while it ends us
         try:
-            NAMES.take(self._domain, self.get_fully_qualified_name())
+            NAMES.take(self.context.get_domain_id(), self.get_fully_qualified_name())
         except NameTakenError:
             self.destroy_node()
             raise
@@ -568,8 +567,6 @@ class ProtocolNode(ConfiguredNode):
         several = {"number": number, "name": name} if number > 1 else None
         self.report.update_obstacle(Obstacle.NODE_NAME, several)
         self.report.update_obstacle(Obstacle.INCOMPATIBLE, self._topic_faults.facts())
-        waiting = NAMES.waiting(self._domain, name)
-        self.report.update_obstacle(Obstacle.WAITING, {"process": waiting, "name": name} if waiting else None)
         values = self.parameters.values()
         lost = values.get("role") == "listen" and not is_own_address(values["host"])
         self.report.update_obstacle(Obstacle.OWN_ADDRESS, {"address": values["host"]} if lost else None)

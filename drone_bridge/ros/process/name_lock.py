@@ -35,52 +35,31 @@ class NameLock:
         self._folder = folder
 
     def take(self, domain: int, node: str) -> None:
-        """Lock a node's full name. Raises NameTakenError while another process has it, which sees this one wait."""
+        """Lock a node's full name. Raises NameTakenError while another process has it."""
         if self._folder is None:
             return
-        path, waits = self._path(domain, node), self._path(domain, node, ".waits")
+        path = self._folder / f"{platform.node()}.{domain}{node.replace('/', '.')}"  # ROS names contain no dots
         if path in self._files:
             return
         with contextlib.suppress(OSError):
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             try:
-                self._files[path] = _locked(path, fcntl.LOCK_EX)
+                self._files[path] = _locked(path)
             except BlockingIOError:
-                if waits not in self._files:
-                    with contextlib.suppress(BlockingIOError):  # while `waiting` looks
-                        self._files[waits] = _locked(waits, fcntl.LOCK_SH)
                 raise NameTakenError(
                     f"{node} runs already (process {_owner(path)}). This one opens no link and sends nothing until "
                     "that has ended. Give it a namespace or a name of its own, such as namespace:=second.",
                     partial(self.take, domain, node),
                 ) from None
-            if waits in self._files:
-                os.close(self._files.pop(waits))
-
-    def waiting(self, domain: int, node: str) -> str:
-        """Return the id of a process that waits for a name of this one; empty if none does."""
-        waits = self._path(domain, node, ".waits")
-        try:
-            os.close(_locked(waits, fcntl.LOCK_EX, os.O_RDONLY))
-        except BlockingIOError:
-            return _owner(waits)
-        except OSError:  # none has waited yet
-            pass
-        return ""
-
-    def _path(self, domain: int, node: str, suffix: str = "") -> Path:
-        """Return the path of a name's file. ROS names contain no dots."""
-        return (self._folder or Path()) / f"{platform.node()}.{domain}{node.replace('/', '.')}{suffix}"
 
 
-def _locked(path: Path, kind: int, mode: int = os.O_RDWR | os.O_CREAT) -> int:
-    """Lock a file, and write this process's id to it if it may be created. Raises BlockingIOError if it is locked."""
-    file = os.open(path, mode | os.O_CLOEXEC, 0o600)
+def _locked(path: Path) -> int:
+    """Lock a file, and write this process's id to it. Raises BlockingIOError if it is locked."""
+    file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
-        fcntl.flock(file, kind | fcntl.LOCK_NB)
-        if mode & os.O_CREAT:
-            os.ftruncate(file, 0)
-            os.pwrite(file, f"{os.getpid()}\n".encode(), 0)
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        os.ftruncate(file, 0)
+        os.pwrite(file, f"{os.getpid()}\n".encode(), 0)
     except OSError:
         os.close(file)
         raise
