@@ -7,9 +7,7 @@ Landing, and requests that are always accepted, need no report.
 from __future__ import annotations
 
 import math
-from collections import deque
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import Any
 
 from drone_bridge.motion.body_velocity import BodyVelocity
@@ -25,10 +23,9 @@ from drone_bridge.session.obstacles import Obstacle
 from drone_bridge.session.report_watch import ReportWatch
 from drone_bridge.session.session import Actions
 
-#: Motion is withheld from a silent robot on a stream after this many of its reports, or `command_timeout` if longer.
+#: Motion is withheld from a silent robot on a stream after this many of its reports, by its `report_rate`, or
+#: `command_timeout` if longer.
 REPORTS_MISSED = 3
-#: Number of the last gaps between reports of which the longest counts.
-GAPS = 5
 UNPROVEN = "{peer} gets neutral until a report of it is decoded: none was since it was greeted."
 SILENT = "{peer} was moved for {limit_s:.1f} s without a report: neutral until it sends one."
 
@@ -73,7 +70,7 @@ class HeardReports:
 
     def restart(self) -> None:
         """Begin a connection."""
-        self._times_s = deque[float](maxlen=GAPS + 1)  # of reports; those of one burst count as one
+        self._has_reported = False
         if math.isfinite(self._moves_from_s):
             self._moves_from_s = math.inf
         self._moved_at = math.inf  # time of the first motion that was sent after the last sign of life
@@ -111,9 +108,7 @@ class HeardReports:
         Its position is by dead reckoning if the robot has none of its own. Limits, pilot and watch get it after the
         greeting.
         """
-        if not self._times_s or now_s > self._times_s[-1]:
-            self._times_s.append(now_s)
-        self.rejects = ""
+        self._has_reported, self.rejects = True, ""
         self.facts = {**self.facts, Obstacle.BLOCKED: None, Obstacle.NO_REPORT: None}
         measured, restarted = continued(self._pose, measured, now_s)
         if self._pose and is_greeting:
@@ -127,7 +122,7 @@ class HeardReports:
 
     def silence(self, peer: str, end: RobotClassConnection, silent_s: float) -> str:
         """Return what is wrong with a robot that is silent."""
-        if (further := further_links(self.robot).values()) and not self._times_s:
+        if (further := further_links(self.robot).values()) and not self._has_reported:
             ports = " and ".join(str(each.port) for each in further)
             self.tell(Obstacle.BLOCKED, {"peer": peer, "ports": ports} if self.has_answered else None)
         told = self.tell(Obstacle.NO_REPORT, {"peer": peer, "reason": self.rejects} if self.rejects else None)
@@ -156,7 +151,7 @@ class HeardReports:
         greeting is enough while no packet is rejected: a firewall may block the port of the reports of a drone, which
         has to be flown to its landing.
         """
-        if not (reports(self.robot) and self.robot.topics) or self._times_s:
+        if not (reports(self.robot) and self.robot.topics) or self._has_reported:
             return False
         is_rejected = bool(self.rejects or self.facts.get(Obstacle.NO_REPORT)) and not is_stream(self.robot)
         return not self.has_answered or is_rejected
@@ -167,14 +162,11 @@ class HeardReports:
             return ""
         is_unproven = self.is_unproven()
         # A robot on a stream that stops reading executes later all that its system has acknowledged meanwhile. Without
-        # reports over this stream, nothing shows that. With them, it is moved without a sign of life for
-        # `command_timeout`, and for three of them.
+        # reports over this stream, nothing shows that.
         if not (is_unproven or (is_stream and reports(self.robot))):
             return None
         self._moved_at = min(self._moved_at, now_s)
-        limit_s, gaps_s = parameters.link_timeout, [last - first for first, last in pairwise(self._times_s)]
-        if gaps_s or is_unproven:
-            limit_s = max(parameters.command_timeout, REPORTS_MISSED * max(gaps_s, default=0.0))
+        limit_s = max(parameters.command_timeout, REPORTS_MISSED / self.robot.report_rate)
         if now_s - self._moved_at <= limit_s:
             return "" if is_unproven else None
         return (UNPROVEN if is_unproven else SILENT).format(peer=peer, limit_s=limit_s)

@@ -199,7 +199,8 @@ class Robot:
     """Ports of TCP to which its programs connect, too, and at which its end says nothing. It has them while the port of
     its first link is the class's own."""
     report_rate: ClassVar[float] = 10.0
-    """Rate at which the robot's end calls `encode_report`, Hz. An emulator moves 50 times per second."""
+    """Rate of its reports, Hz, at which the robot's end calls `encode_report`. An emulator moves 50 times per second.
+    On a stream, it is moved for the time of three without a report, or for `command_timeout` if that is longer."""
     battery_v: ClassVar[tuple[float, float]] = 9.6, 12.6
     """Voltage of the emulator's battery, empty and full."""
     topics: ClassVar[Iterable[str] | Mapping[str, str]] = ("odom", "battery_state")
@@ -461,7 +462,7 @@ def misspelt(robot: type[Robot]) -> Iterator[str]:
         yield f"{robot.__name__}.latched has {name!r}, which is none of its own topics."
     own = {name for each in robot.__mro__[: robot.__mro__.index(Robot)] for name in vars(each)}
     omitted = [name for name in vars(Robot) if not name.startswith("_") and name not in own]
-    for name in sorted(own - set(dir(Robot)) - set(robot.links)):
+    for name in sorted(own - set(dir(Robot)) - set(Robot.__annotations__) - set(robot.links)):
         is_value = not name.startswith("_") and not callable(getattr(robot, name))
         for known in get_close_matches(name, omitted, 1, 0.8) if is_value else ():
             yield f"{robot.__name__}.{name} is not used. Name it {known}, or _{name} if it is your own."

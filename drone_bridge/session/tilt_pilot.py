@@ -5,8 +5,8 @@ Velocities are controlled by the drone's feedback, and raw shares are sent uncha
 than FEEDBACK_TIMEOUT_S, is not used: velocities are then flown by an estimate, and `is_estimating` is set. Implausible
 measurements are not used either (see MotionObserver), and `doubts` has the reasons. A report that repeats the last one
 in every number although the command has changed is no report. The references restart with each flight, and whenever
-another command than a velocity was sent. Doubts are forgotten once the drone has been on the ground for FORGOTTEN_S: a
-drone may report for a moment that it lands, and fly on.
+another command than a velocity was sent. Doubts outlast a landing, and end with reports that
+agree.
 
 Neutral is the drone's own hover if it has one. Another drone flies zero velocity while it is in the air and its
 feedback is fresh, gently while that is doubted, so that it stops and holds its height. Otherwise it is kept level, and
@@ -27,8 +27,6 @@ from drone_bridge.session.session import Note
 
 #: Feedback older than this is stale, s.
 FEEDBACK_TIMEOUT_S = 0.2
-#: A drone that has been on the ground for longer, s, may be another one, or repaired.
-FORGOTTEN_S = 20.0
 #: Counter of velocities that were flown without feedback, and the sentence about them.
 ESTIMATED = "estimated_commands"
 ESTIMATES = (
@@ -62,7 +60,7 @@ class TiltPilot:
         # Newest report, the last command before it, and whether it is repeated although the command has changed.
         self._reported: tuple[Motion, Shares] | None = None
         self._is_repeated = self._is_stuck = False  # stuck: all reports are repeated, so that feedback is stale
-        self._is_on_ground, self._landed_s = False, -math.inf
+        self._is_on_ground = False
 
     def use(self, drone: TiltedDrone) -> None:
         """Fly with other maxima, as the drone has reported them."""
@@ -116,8 +114,6 @@ class TiltPilot:
 
     def measured(self, motion: Motion, now_s: float) -> None:
         """Update the estimate by a measurement of the drone in flight."""
-        if self._is_on_ground and now_s - self._landed_s > FORGOTTEN_S:
-            self._observer.restart()
         self._is_on_ground = False
         if self._reported is None or motion != self._reported[0]:
             self._reported, self._is_repeated = (motion, self._commanded or Shares()), False
@@ -131,7 +127,6 @@ class TiltPilot:
     def grounded(self, now_s: float) -> None:
         """Reset the estimate while the drone is not in flight. The references restart when it flies."""
         if not self._is_on_ground:
-            self._landed_s = now_s
             self._observer.begin()
             self._reported, self._is_repeated, self._is_stuck = None, False, False
         self._is_on_ground = True

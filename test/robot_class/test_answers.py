@@ -262,20 +262,6 @@ def test_a_request_that_is_void_meanwhile_is_never_sent(cause):
     assert not talk.outcomes[request].is_success
 
 
-def test_land_and_the_stop_of_a_request_are_sent_at_once():
-    talk = Talk(Vacuum)
-    talk.drive()
-    assert talk.ask("land")[1] == [b"land\n"]
-    talk.run(1.0)
-    request, _ = talk.ask("clean")
-    talk.command = None
-    talk.rank = Rank.NEUTRAL
-    talk.run(1.0)
-    assert talk.outcomes[request].is_success
-    talk.rank, talk.queue = Rank.HOLD, []
-    assert talk.take(talk.session.tick(talk.session.due_s))[0] == b"safe\n"
-
-
 def test_a_second_land_gets_the_second_answer():
     talk = Talk(Vacuum)
     talk.drive()
@@ -285,15 +271,6 @@ def test_a_second_land_gets_the_second_answer():
     assert "called again" in talk.outcomes[first].sentence
     talk.run(3.0)
     assert talk.outcomes[second].sentence == "500 no"
-
-
-def test_a_stall_and_the_end_send_neutral_at_once():
-    talk = Talk(Vacuum)
-    talk.drive()
-    assert talk.session.last_words().neutral == (b"v 0\nget\n",)
-    assert talk.take(talk.session.resume(talk.now_s)) == [b"v 0\n", b"get\n"]
-    talk.drive()
-    assert talk.take(talk.session.end(talk.now_s)) == [b"v 0\n", b"get\n"]
 
 
 def test_answers_are_matched_by_name_or_order():

@@ -12,7 +12,7 @@ from twists import twist
 from waiting_messages import WaitingMessages
 
 from drone_bridge.motion.observed_motion import ObservedMotion
-from drone_bridge.ros.commands import command_topics, other_nodes
+from drone_bridge.ros.commands import command_reports, command_topics, other_nodes
 from drone_bridge.ros.hold import hold
 from drone_bridge.ros.hold.hold import REFUSED, Hold
 from drone_bridge.ros.node import limit_reports as limits
@@ -163,6 +163,6 @@ def commanded_nodes(monkeypatch, home):
     """
     monkeypatch.setenv("ROS_HOME", str(home))
     clock = SimpleNamespace(now_s=100.0)
-    for module in (command_topics, hold, limits, other_nodes):
+    for module in (command_reports, command_topics, hold, limits, other_nodes):
         monkeypatch.setattr(module, "elapsed_s", lambda: clock.now_s)
     return partial(CommandedNode, clock)

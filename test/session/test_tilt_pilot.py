@@ -9,7 +9,7 @@ from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.motion.tilt_control import BLIND_TILT_SHARE
 from drone_bridge.motion.tilted_drone import Motion, Shares, TiltedDrone
 from drone_bridge.session.arbiter import Decision, Rank
-from drone_bridge.session.tilt_pilot import FEEDBACK_TIMEOUT_S, FORGOTTEN_S, TiltPilot
+from drone_bridge.session.tilt_pilot import FEEDBACK_TIMEOUT_S, TiltPilot
 
 DRONE = TiltedDrone(max_tilt=0.3, max_climb=1.0, max_yaw_rate=1.0)
 AT_REST = Motion(0.0, 0.0, 1.0, 0.0)
@@ -149,19 +149,18 @@ def test_a_measurement_is_used_once_and_again_when_references_are_reset(flight):
     assert taken == [AT_REST, AT_REST]
 
 
-@pytest.mark.parametrize(("ground_s", "is_kept"), [(1.0, True), (FORGOTTEN_S + 1.0, False)])
-def test_a_doubt_is_forgotten_only_after_a_while_on_the_ground(flight, ground_s, is_kept):
+def test_a_doubt_outlasts_a_landing_and_ends_with_reports_that_agree(flight):
     flight.wanted = FORWARD
     for number in range(80):
         flight.fly(PERIOD_S, measured=DRIFTING._replace(forward=(-1) ** number * 5.0))
     assert flight.pilot.doubts
     assert flight.pilot.is_position_doubted
     flight.pilot.grounded(flight.now_s)
-    flight.fly(ground_s)
+    flight.fly(60.0)
     assert not flight.pilot.doubts
     assert not flight.pilot.is_position_doubted
     flight.fly(2 * PERIOD_S, measured=AT_REST)
-    assert bool(flight.pilot.doubts) is is_kept
+    assert flight.pilot.doubts
     flight.wanted = BodyVelocity()
     flight.fly(20.0, measured=AT_REST)
     assert not flight.pilot.doubts

@@ -17,7 +17,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import TwistStamped
@@ -48,9 +48,6 @@ from drone_bridge.session.hold_state import (
 from drone_bridge.session.obstacles import Obstacle
 from drone_bridge.wire.printable import printable
 
-if TYPE_CHECKING:
-    from drone_bridge.ros.node.protocol_node import ProtocolNode
-
 #: Counter of commands that were refused because the vehicle is held, or because a person is at its helm.
 REFUSED = "commands_refused_on_hold"
 #: How long the service's response, and the end of the node, wait for the file, s.
@@ -75,11 +72,11 @@ class Hold:
     #: Called after a hold or a resume was reported, in the thread that has found it.
     changed: Callable[[], None] = staticmethod(lambda: None)
 
-    def __init__(self, node: "ProtocolNode", *, is_server: bool) -> None:
+    def __init__(self, node: Any, *, is_server: bool) -> None:
         """Restore the hold of the node's last run, or of a wish file, and create services and topics.
 
         Args:
-            node: the vehicle's node.
+            node: the vehicle's node, a ProtocolNode.
             is_server: whether it is a server. A bridge in the same namespace has another vehicle.
         """
         self._node = node

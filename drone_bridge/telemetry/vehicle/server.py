@@ -46,11 +46,9 @@ from drone_bridge.telemetry.codec import (
     COMMAND_TOPIC,
     DEFAULT_PORT,
     DRONE_TOPIC,
-    HOVER,
     ROVER_TOPIC,
     Camera,
     DroneCommand,
-    DroneConnection,
     DroneTelemetry,
     RoverConnection,
     RoverTelemetry,
@@ -67,7 +65,6 @@ from drone_bridge.telemetry.units import Units
 from drone_bridge.telemetry.vehicle.session.drone import CONNECTED, TelemetryDroneParameters, TelemetryDroneSession
 from drone_bridge.wire.addresses import address_name
 from drone_bridge.wire.counters import ProblemCounter
-from drone_bridge.wire.events import RemoteProtocolError
 from drone_bridge.wire.jpeg import read_size
 
 PARAMETERS = (
@@ -180,16 +177,6 @@ MAX_DATAGRAM_BYTES = 65507
 DEPTH = 10
 
 
-def is_neutral(document: str) -> bool:
-    """Return whether a document is the neutral command."""
-    reader = DroneConnection()
-    reader.receive_data(document)
-    try:
-        return reader.next_event() == HOVER
-    except RemoteProtocolError:
-        return False
-
-
 class TelemetryServer(ProtocolNode):
     """Sends documents about a ROS drone, and publishes the operator's commands."""
 
@@ -250,7 +237,7 @@ class TelemetryServer(ProtocolNode):
     # For the executor.
 
     def _take_text(self, message: String) -> None:
-        if self._session and (self.takes_commands() or is_neutral(message.data)):
+        if self._session:
             self.post(partial(self._session.receive, message.data, COMMAND_TOPIC))
 
     def _send_telemetry(self) -> None:
