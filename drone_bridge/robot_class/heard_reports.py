@@ -162,8 +162,8 @@ class HeardReports:
             return ""
         is_unproven = self.is_unproven()
         # A robot on a stream that stops reading executes later all that its system has acknowledged meanwhile. Without
-        # reports over this stream, nothing shows that.
-        if not (is_unproven or (is_stream and reports(self.robot))):
+        # reports over this stream, nothing shows that. One that answers each packet has one at a time.
+        if not (is_unproven or (is_stream and reports(self.robot) and not self.robot.answered)):
             return None
         self._moved_at = min(self._moved_at, now_s)
         limit_s = max(parameters.command_timeout, REPORTS_MISSED / self.robot.report_rate)

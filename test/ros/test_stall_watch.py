@@ -51,6 +51,7 @@ def test_after_a_gap_it_settles_for_a_while(clock):
 def test_a_request_right_after_a_stall_is_refused_and_counted(clock, monkeypatch):
     monkeypatch.setattr(protocol_node, "PROCESS", StallWatch(clock))
     node = PlainNode()
+    node.takes_commands = partial(protocol_node.ProtocolNode.takes_commands, node)
     check_age = partial(protocol_node.ProtocolNode.check_age, node, "takeoff")
     check_age()
     clock.now_s += STALL_S + 0.01

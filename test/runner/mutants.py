@@ -79,7 +79,7 @@ STOP_PATH = {
     "ros/hold/hold": "is_held check admits hold poll_files report take_helm _refuse _take_wish _serve _held _release"
     " _forget_commands",
     "ros/node/configured_node": "clean_up end_subscriptions",
-    "ros/node/protocol_node": "leave publish check_age",
+    "ros/node/protocol_node": "leave publish takes_commands check_age",
     "robot_class/client_session": "tick resume lost end last_words neutral_sent _final _stopped _follow _ended"
     " _on _is_busy",
     "robot_class/client_requests": "row_of on stop land",

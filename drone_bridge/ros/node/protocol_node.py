@@ -484,13 +484,19 @@ class ProtocolNode(ConfiguredNode):
 
     # Commands and requests, for the executor.
 
+    def takes_commands(self) -> bool:
+        """Return whether operators' commands are followed. Right after a stall of this process they are refused."""
+        if not PROCESS.is_settling:
+            return True
+        self.report.count_and_warn(AFTER_STALLS, MAY_HAVE_WAITED)
+        return False
+
     def check_age(self, name: str) -> None:
         """Raise ValueError with a sentence for a request that may be stale after a stall of this process.
 
         Only requests for hold, for neutral and, if it does not depend on a state, for landing are then executed.
         """
-        if PROCESS.is_settling:
-            self.report.count_and_warn(AFTER_STALLS, MAY_HAVE_WAITED)
+        if not self.takes_commands():
             raise ValueError(f"The request {name} may be stale: the process was just stalled. Please call again.")
 
     def undelivered(self, topic: str) -> None:
