@@ -40,9 +40,10 @@ import operator
 import struct
 from array import array
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from enum import Enum
+from functools import cache
 from typing import Annotated, Union
 
 from drone_bridge.wire.events import (
@@ -256,61 +257,13 @@ def pack_reply(parameters: MotionParameters) -> bytes:
     return pack(REPLY, _PARAMETERS, _reply_values(parameters))
 
 
-# Detection of the layout of the bytes after the images, from the first frame.
-
-SHORT_BYTES = 12  # pitch_yaw and pitch_roll
-POSE_BYTES = 28
-# A first frame with larger values, or smaller ones other than 0, is implausible.
-_FARTHEST_M = 1e6
-_LATEST_S = 1e7
-_LEAST_NORMAL_FLOAT32 = 2.0**-126
-_ANGLES = ("pitch", "roll", "yaw", "heading")
-
-
+@cache
 def floats_of(layout: AttitudeLayout) -> struct.Struct:
     """Return the struct of a layout's floats."""
     return struct.Struct(f">{len(layout.floats)}f")
 
 
-def decide_layout(tail: bytes, is_followed_by_silence: bool, unit: AngleUnit) -> AttitudeLayout | None:
-    """Return the layout of a first frame, or None if more bytes, or a silence, are needed to decide.
-
-    `tail` has the bytes after the images. Raises ValueError with a sentence if their values match no layout.
-    """
-    if len(tail) == POSE_BYTES:
-        layout = AttitudeLayout.POSE
-    elif len(tail) == SHORT_BYTES and is_followed_by_silence:
-        layout = AttitudeLayout.PITCH_YAW
-    else:
-        return None
-    numbers = floats_of(layout).unpack(tail)
-    if not _is_plausible(dict(zip(layout.floats, numbers, strict=True)), unit):
-        values = ", ".join(f"{number:g}" for number in numbers)
-        raise ValueError(f"The first frame matches no layout: the values after its images are {values}.")
-    return layout
-
-
-def _is_plausible(floats: Mapping[str, float], unit: AngleUnit) -> bool:
-    """Return whether these can be the floats of a first frame."""
-    if non_finite(floats.items()) or any(0 < abs(value) < _LEAST_NORMAL_FLOAT32 for value in floats.values()):
-        return False
-    for name, value in floats.items():
-        if name in _ANGLES:
-            limit = unit.half_turn * (1 if name == "pitch" else 2) * 1.0001  # rounding to float32
-            is_plausible = abs(value) <= limit
-        elif name == "time":
-            is_plausible = 0 <= value <= _LATEST_S
-        else:
-            is_plausible = abs(value) <= _FARTHEST_M
-        if not is_plausible:
-            return False
-    return True
-
-
 # The two ends of a connection.
-
-#: Memory that is allocated before a first frame is complete: 49 bytes can announce, and begin, a frame of 64 MiB.
-_AHEAD_BYTES = 1 << 20
 
 
 def _new_image(size: int) -> "array[int]":
@@ -324,12 +277,11 @@ class AutopilotConnection(EventSource[Constants | SimulationRestarted | SensorFr
     the memory of the images themselves. `next_event` then returns `Constants` once, `SensorFrame`s, `ConnectionClosed`
     at the end, and `NEED_DATA` when it needs more bytes.
 
-    Without a `layout`, the first frame decides, see `decide_layout`: the caller reports a silence by `peer_waits`, and
+    Without a `layout`, the size of the first frame decides: the caller reports a silence by `peer_waits`, and
     `layout` then has the detected one.
 
     The images are `array('B')`s. With `reuses_images`, all frames share two arrays, which stay in the CPU caches. The
-    caller must not use a frame after it has requested the buffers for the next one. A first frame above 1 MiB is
-    collected in memory that grows with the received bytes, and copied into its images when complete.
+    caller must not use a frame after it has requested the buffers for the next one.
     """
 
     def __init__(
@@ -343,22 +295,27 @@ class AutopilotConnection(EventSource[Constants | SimulationRestarted | SensorFr
         self._angle_unit = angle_unit
         self._limits = limits or SizeLimits()
         self._reuses_images = reuses_images
-        self._floats = floats_of(layout or AttitudeLayout.POSE)
         self._constants: Constants | None = None
-        self._images: tuple[array[int], array[int]]  # set with the constants
-        self._views: list[memoryview] = []  # of the images and the floats
-        self._pieces: list[bytearray] = []  # of a large first frame
+        self._images: tuple[array[int], array[int]]  # set with the first frame
         self._scalars = bytearray(CONSTANTS.size)
-        self._size = self._missing = CONSTANTS.size  # bytes of this message, and how many of them are missing
-        self._buffers = [memoryview(self._scalars)]  # where the missing bytes belong
+        self._missing = CONSTANTS.size  # bytes of this message
+        self._buffers = [memoryview(self._scalars)]  # where they belong
         self._events: deque[Constants | SensorFrame | SimulationRestarted | ConnectionClosed] = deque()
         self._failure = ""
         self._ended = False
         self._frames = 0
         self._time = -math.inf
         self._unanswered = 0
-        self._packed_event: MotionParameters | None = None  # the last reply, and its bytes
-        self._packed = b""
+
+    @property
+    def _image_bytes(self) -> int:
+        """Size of this message's images, bytes."""
+        return 2 * self._constants.image_bytes if self._constants else 0
+
+    @property
+    def _size(self) -> int:
+        """Size of this message, bytes."""
+        return self._image_bytes + len(self._scalars)
 
     @property
     def inside_message(self) -> bool:
@@ -368,7 +325,7 @@ class AutopilotConnection(EventSource[Constants | SimulationRestarted | SensorFr
     @property
     def silence_decides(self) -> bool:
         """Whether the frame may be complete. Call `peer_waits` if nothing follows."""
-        return self.layout is None and len(self._after_images()) == SHORT_BYTES
+        return self.layout is None and len(self._after_images()) == floats_of(AttitudeLayout.PITCH_YAW).size
 
     @property
     def has_floats(self) -> bool:
@@ -388,13 +345,11 @@ class AutopilotConnection(EventSource[Constants | SimulationRestarted | SensorFr
         if self._failure:
             raise RemoteProtocolError(self._failure)
         if not self._buffers:
-            self._missing = self._missing or self._size
-            if self._frames == 0 and self._size > _AHEAD_BYTES:
-                came = self._size - self._missing
-                self._pieces.append(bytearray(min(max(came, _AHEAD_BYTES), self._missing)))
-                self._buffers = [memoryview(self._pieces[-1])]
-            else:
-                self._buffers = self._frame_buffers()
+            self._missing = self._size
+            if not (self._frames and self._reuses_images):
+                size = self._image_bytes // 2
+                self._images = _new_image(size), _new_image(size)
+            self._buffers = [memoryview(part) for part in (*self._images, self._scalars)]
         return self._buffers
 
     def get_buffer(self) -> memoryview:
@@ -409,15 +364,15 @@ class AutopilotConnection(EventSource[Constants | SimulationRestarted | SensorFr
                 count -= len(self._buffers.pop(0))
             if self._buffers:
                 self._buffers[0] = self._buffers[0][count:]
-        if self.layout is None and len(self._after_images()) == POSE_BYTES:
-            self._decide_layout(is_followed_by_silence=False)
-        elif not self._missing:
+        if not self._missing:
             self._complete()
 
     def peer_waits(self) -> None:
         """Record a silence: the testbed is waiting for a reply, so its frame ends here."""
         if self.silence_decides:
-            self._decide_layout(is_followed_by_silence=True)
+            self.layout = AttitudeLayout.PITCH_YAW
+            self._scalars, self._missing = bytearray(self._after_images()), 0
+            self._complete()
 
     def receive_data(self, data: bytes | bytearray | memoryview) -> None:
         """Receive bytes, with a copy. Bytes after a protocol violation are ignored."""
@@ -460,10 +415,9 @@ class AutopilotConnection(EventSource[Constants | SimulationRestarted | SensorFr
         """
         if not self.must_answer:
             raise LocalProtocolError("Motion parameters reply to a frame, and no frame is unanswered.")
-        if event is not self._packed_event:  # without commands, the same object replies to each frame
-            self._packed, self._packed_event = pack_reply(event), event
+        data = pack_reply(event)
         self._unanswered -= 1
-        return self._packed
+        return data
 
     def finish(self, event: MotionParameters) -> bytes:
         """Return the bytes of the last reply. Do not send anything after it.
@@ -477,73 +431,30 @@ class AutopilotConnection(EventSource[Constants | SimulationRestarted | SensorFr
 
     def _after_images(self) -> bytes:
         """Return the received bytes after the images, of this message or of the last complete one."""
-        if self._constants is None:
-            return b""
-        count = self._size - self._missing - 2 * self._constants.image_bytes
-        if count <= 0:
-            return b""
-        if not self._pieces:
-            return bytes(self._scalars[:count])
-        skipped, found = 2 * self._constants.image_bytes, b""
-        for piece in self._pieces:
-            found += memoryview(piece)[skipped:]
-            skipped = max(0, skipped - len(piece))
-        return found[:count]
-
-    def _decide_layout(self, is_followed_by_silence: bool) -> None:
-        """Decide the layout of the first frame if enough bytes were received."""
-        assert self._constants is not None
-        after_images = self._after_images()
-        try:
-            self.layout = decide_layout(after_images, is_followed_by_silence, self._angle_unit)
-        except ValueError as error:
-            self._failure = str(error)
-        if self.layout is None:
-            return
-        self._floats = floats_of(self.layout)
-        size = self._floats.size
-        self._scalars = bytearray(after_images)
-        self._views = []
-        self._size = 2 * self._constants.image_bytes + size
-        self._missing = 0
-        self._complete()
+        count = self._size - self._missing - self._image_bytes
+        return bytes(self._scalars[:count]) if self._constants and count > 0 else b""
 
     def _complete(self) -> None:
         """Create the event for a complete message."""
         self._buffers = []
-        if self._pieces:
-            whole = memoryview(b"".join(self._pieces))
-            self._pieces = []
-            for buffer in self._frame_buffers():
-                buffer[:] = whole[: len(buffer)]
-                whole = whole[len(buffer) :]
         try:
             self._events.append(self._read_constants() if self._constants is None else self._read_frame())
         except RemoteProtocolError as error:
             self._failure = str(error)
 
-    def _frame_buffers(self) -> list[memoryview]:
-        """Return the buffers for a frame, with new images unless they are reused."""
-        if not (self._frames and self._reuses_images):
-            assert self._constants is not None
-            size = self._constants.image_bytes
-            self._images, self._views = (_new_image(size), _new_image(size)), []
-        if not self._views:
-            self._views = [memoryview(part) for part in (*self._images, self._scalars)]
-        return self._views.copy()
-
     def _read_constants(self) -> Constants:
-        constants = Constants(*CONSTANTS.unpack(self._scalars))
-        if problem := implausible_constants(constants, self._angle_unit, self._limits, self._floats.size):
+        constants, size = (
+            Constants(*CONSTANTS.unpack(self._scalars)),
+            floats_of(self.layout or AttitudeLayout.POSE).size,
+        )
+        if problem := implausible_constants(constants, self._angle_unit, self._limits, size):
             raise RemoteProtocolError(f"In the testbed's constants, {problem}")
-        self._constants = constants
-        self._scalars = bytearray(self._floats.size)
-        self._size = 2 * constants.image_bytes + len(self._scalars)
+        self._constants, self._scalars = constants, bytearray(size)
         return constants
 
     def _read_frame(self) -> SensorFrame:
-        assert self.layout  # decided before
-        floats = self._floats.unpack(self._scalars)
+        self.layout = self.layout or AttitudeLayout.POSE  # all bytes of the longest layout have arrived
+        floats = floats_of(self.layout).unpack(self._scalars)
         if problem := implausible_floats(floats, self.layout, self._angle_unit, self._time):
             raise RemoteProtocolError(f"In the testbed's frame {self._frames}, {problem}")
         self._frames += 1

@@ -2,131 +2,32 @@
 """TestbedDroneSession of testbed_server in isolation, with a fake clock."""
 
 import math
-from array import array
 
 import pytest
-from session_talk import SessionTalk, notes, published
+from session_talk import notes
+from testbed_drone_talk import (
+    ANSWER,
+    ATTITUDE,
+    CONSTANTS,
+    MOTION,
+    NEUTRAL,
+    OTHER,
+    TOPICS,
+    Talk,
+    closed,
+    commands,
+    talking,
+)
 from verbs import by_session, verbs
 
 from drone_bridge.session.clients import LOST
-from drone_bridge.session.node_parameters import ServerParameters
-from drone_bridge.session.session import AFTER_STALLS, SETTLING_S, Close, Send
-from drone_bridge.testbed.codec import (
-    NEED_DATA,
-    AngleUnit,
-    AttitudeLayout,
-    AutopilotConnection,
-    Constants,
-    MotionParameters,
-    SensorFrame,
-    pack_reply,
-)
+from drone_bridge.session.session import AFTER_STALLS, SETTLING_S, Send
+from drone_bridge.testbed.codec import Constants, MotionParameters, SensorFrame, pack_reply
 from drone_bridge.testbed.vehicle.device.modelled_flight import LevelVelocity
 from drone_bridge.testbed.vehicle.session import drone
-from drone_bridge.testbed.vehicle.session.framed_drone import BLACK, FramedDrone, RatesAnswer
-from drone_bridge.testbed.vehicle.session.frames import ATTITUDE_TIMEOUT_S, FrameSynchronizer
-from drone_bridge.testbed.vehicle.session.output_choice import RATES, VELOCITY, OutputChoice
-
-CONSTANTS = Constants(120.0, 90.0, 2, 1, 0.25, 1.0, 9.8125, 0.25, 25.0, 720.0, 720.0, 720.0)
-OTHER = Constants(120.0, 90.0, 2, 1, 0.25, 2.0, 9.8125, 0.25, 25.0, 720.0, 720.0, 720.0)
-ATTITUDE = SensorFrame(b"", b"", 0.0, pitch=-3.0, roll=None, yaw=30.0)
-MOTION = MotionParameters(10.0, -20.0, 30.0, 12.5)
-ANSWER = pack_reply(MOTION)
-MAX_SPEED = 5.0
-TOPICS = {"left": "/left/image_raw", "right": "/right/image_raw", "attitude": "/imu/data"}
-NEUTRAL = drone.NeutralCommand(RATES)
-
-
-class Talk(SessionTalk):
-    """Session of a server, with its parameters, drone and autopilots."""
-
-    def __init__(self, *, is_lockstep=False, topics=TOPICS, layout=AttitudeLayout.PITCH_YAW, allowed=(RATES, VELOCITY)):
-        self.parameters = ServerParameters(silence_warning=3.0)
-        self.refusal = ""
-        self.unsent = []  # unsent data of the link
-        self.reads = True  # whether the autopilot reads
-        is_mono = "right" not in topics
-        self.drone = FramedDrone(
-            FrameSynchronizer(16, keeps_order=is_lockstep, is_mono=is_mono),
-            read_attitude=lambda attitude: attitude,
-            read_pixels=self._read,
-            stamps_are_simulated=False,
-        )
-        self.output = OutputChoice(allowed)
-        session = drone.TestbedDroneSession(
-            self.drone,
-            self.output,
-            drone.ServerSetup(layout, AngleUnit.DEGREES, False, MAX_SPEED, is_lockstep, topics),
-            self.parameters,
-            neutral_meaning=lambda: "stop",
-            missing_properties=lambda: "Set the mass.",
-            has_unsent=lambda peer: bool(self.unsent),
-        )
-        super().__init__(session)
-        self.has_cameras, self.stamp_s, self.layout = "left" in topics, 50.0, layout
-        self.autopilots = {}
-        assert session.opened(self.now_s) == []
-
-    def _read(self, image, constants):
-        if self.refusal:
-            raise ValueError(self.refusal)
-        return image
-
-    def connect(self, peer="a"):
-        self.autopilots[peer] = AutopilotConnection(self.layout)
-        return self.take(self.session.connected(peer, self.now_s))
-
-    def show(self, marker=1, *, attitude=ATTITUDE, has_attitude=True):
-        """Let the drone send an image pair and an attitude."""
-        self.stamp_s += 0.5
-        stamp_ns, actions = round(self.stamp_s * 1e9), []
-        if self.has_cameras:
-            self.images = [array("B", bytes([marker + index]) * CONSTANTS.image_bytes) for index in range(2)]
-            for side, image in zip(("left", "right"), self.images, strict=True):
-                actions += self.add(side, stamp_ns, image)
-        if has_attitude:
-            actions += self.add("attitude", stamp_ns, attitude)
-            if not self.has_cameras:
-                actions += self.add("left", stamp_ns, BLACK)
-        return actions
-
-    def add(self, kind, stamp_ns, message):
-        self.drone.frames.add(kind, stamp_ns, message, self.now_s)
-        return self.take(self.session.step(self.now_s))
-
-    def answer(self, data=ANSWER, peer="a"):
-        return self.take(self.session.receive(data, peer, self.now_s))
-
-    def take(self, actions):
-        """Let the autopilots read their data."""
-        for action in actions:
-            if isinstance(action, Send) and self.reads:
-                self.autopilots[action.to].receive_data(action.data)
-            elif isinstance(action, Send):
-                self.unsent.append(action)
-        return list(actions)
-
-    def read(self):
-        """Let the autopilot read its pending data, and everything that follows."""
-        unsent, self.unsent, self.reads = self.unsent, [], True
-        self.take(unsent)
-
-    def frames(self, peer="a"):
-        """Frames that an autopilot has received since the last call."""
-        events = []
-        while (event := self.autopilots[peer].next_event()) is not NEED_DATA:
-            events.append(event)
-        return events
-
-
-def talking(**options):
-    """Talk with an autopilot that has answered a frame."""
-    talk = Talk(**options)
-    talk.drone.set_constants(CONSTANTS)
-    talk.connect()
-    talk.show()
-    assert [type(event) for event in talk.frames()] == [Constants, SensorFrame]
-    return talk
+from drone_bridge.testbed.vehicle.session.framed_drone import RatesAnswer
+from drone_bridge.testbed.vehicle.session.frames import ATTITUDE_TIMEOUT_S
+from drone_bridge.testbed.vehicle.session.output_choice import RATES, VELOCITY
 
 
 @pytest.fixture
@@ -135,13 +36,6 @@ def talk():
     talk = talking()
     talk.answer()
     return talk
-
-
-commands = published  # there are no other publications
-
-
-def closed(actions):
-    return [action.peer for action in actions if isinstance(action, Close)]
 
 
 def rates(talk, motion=MOTION):
@@ -559,15 +453,11 @@ def test_velocity_vehicle_gets_model_velocity_and_autopilot_model_tilt():
 
 
 @pytest.mark.parametrize(("topics", "warnings"), [(TOPICS, 1), ({"attitude": "/odom"}, 0)])
-def test_autopilot_with_images_is_warned_once_about_the_models_tilt(topics, warnings):
+def test_autopilot_with_images_is_warned_about_the_models_tilt(topics, warnings):
     talk = Talk(allowed=(VELOCITY,), topics=topics)
     talk.drone.set_constants(CONSTANTS)
     talk.connect()
-    actions = talk.show()
-    actions += talk.session.disconnected("a", "It was reset.", talk.now_s)
-    talk.connect("b")
-    actions += talk.show()
-    assert len(talk.frames("b")) == 2
+    actions = [*talk.show(), *talk.answer(), *talk.show()]
     warned = [sentence for sentence in notes(actions, "") if "tilt of a modelled drone" in sentence]
     assert len(warned) == warnings
 
@@ -584,32 +474,6 @@ def test_possibly_stale_answers_are_ignored(talk):
     talk.run(SETTLING_S + 0.001)
     talk.show()
     assert commands(talk.answer()) == [rates(talk)]
-
-
-def test_answers_after_a_stall_are_followed_once_one_answers_a_new_frame(talk):
-    talk.show()
-    talk.stall(0.4)
-    followed = []
-    for _ in range(4):
-        followed.append(commands(talk.answer()) == [rates(talk)])
-        talk.now_s += 0.01
-        talk.show()
-    assert followed == [False, False, True, True]  # the second may have been sent ahead, before the stall
-    talk.stall(0.0)
-    assert commands(talk.answer()) == []
-
-
-def test_the_first_answer_of_another_autopilot_may_be_from_before_a_stall(talk):
-    talk.stall(0.4)
-    talk.show()
-    assert commands(talk.answer()) == []  # to a new frame, so the next one would be followed
-    talk.take(talk.session.disconnected("a", "gone", talk.now_s))
-    talk.connect("b")
-    actions = talk.answer(peer="b")  # sent before the stall, ahead of its frame
-    actions += talk.show()
-    assert len(talk.frames("b")) == 2
-    assert commands(actions) == []
-    assert commands(talk.run(0.0)) == []
 
 
 def test_in_lockstep_it_is_followed_since_no_time_passes_for_the_vehicle():

@@ -173,13 +173,8 @@ class TestbedBridge(ProtocolNode):
         return self._flight.within_maxima(command) if self._flight else command
 
     def _stamp(self, frame: SensorFrame) -> Time:
-        """Return the stamp of a frame.
-
-        Outside lockstep, a time on the wire that repeats is replaced by the estimated one.
-        """
-        assert self._flight
-        is_lockstep = self.parameters["sync"] == LOCKSTEP
-        time_s = frame.time * self._time_unit_s if is_lockstep else self._flight.time.newest_s
+        """Return the stamp of a frame."""
+        time_s = frame.time * self._time_unit_s
         return self._stamps.stamp(time_from_seconds(time_s) if self._stamps.are_wire_time else None)
 
     def publish_event(

@@ -27,10 +27,11 @@ MUTE_KEEPS_PLACE_S if there was none. After that, the next connection replaces i
 The codec returns the memory of the images itself: a frame is published, as an action, before the next bytes are read.
 """
 
+import contextlib
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from drone_bridge.session.arbiter import Arbiter, Arrival
 from drone_bridge.session.clients import LOST, Client, Clients
@@ -91,6 +92,13 @@ class SimulationRestart:
     constants: Constants
 
 
+class PendingFrame(NamedTuple):
+    """Frame that waits for the command with its stamp."""
+
+    stamp: tuple[int, int]
+    since_s: float
+
+
 class ConversationEnd:
     """The conversation has ended, and its images can be released."""
 
@@ -137,11 +145,8 @@ class AutopilotSession(Session):
         self._constants: Constants | None = None  # of this conversation
         self._flight: TestbedFlight | None = None  # of this conversation, too
         self._is_layout_open = True  # and not yet detected
-        self._is_in_middle = False  # of a frame: later bytes of it have arrived
         self._received_s = 0.0  # time of the last bytes
-        self._pending_stamp: tuple[int, int] | None = None  # stamp of the frame that waits for a command
-        self._pending_since_s = 0.0
-        self._has_warned_of_unstamped = False
+        self._pending: PendingFrame | None = None  # in lockstep
         self._is_neutral = True  # the last reply
 
     # Events.
@@ -159,7 +164,7 @@ class AutopilotSession(Session):
         self._clients.add(peer, connection, now_s)
         self.peer, self.state, self.is_open, self.is_proven = str(peer), CONNECTED, True, False
         self.received_s, self.since_s = None, now_s
-        self._is_layout_open, self._is_in_middle = connection.layout is None, False
+        self._is_layout_open = connection.layout is None
         self._set_due()
         return [*actions, Note(CONNECTIONS, f"Connected to {peer}.", is_expected=True)]
 
@@ -172,8 +177,6 @@ class AutopilotSession(Session):
         client = self._clients[peer]
         self._received_s = now_s
         client.handler.buffer_updated(size)
-        if self._is_in_middle and client.handler.inside_message:
-            return []  # its deadline is already running
         return self._events(client, now_s)
 
     def receive(self, data: bytes | str, source: Any, now_s: float) -> Actions:
@@ -200,15 +203,15 @@ class AutopilotSession(Session):
 
     def commanded(self, arrival: Arrival[Any] | None, now_s: float) -> Actions:
         """Answer the frame that waits for a new command, or for its timeout."""
-        if self._pending_stamp is None or arrival is None:
-            is_held = self._pending_stamp is not None and self._arbiter.is_held(now_s)
-            return self._answered_in_lockstep(None, now_s) if is_held else []
-        return self._answered_in_lockstep(arrival, now_s) if arrival.stamp == self._pending_stamp else []
+        if self._pending is None:
+            return []
+        is_due = self._arbiter.is_held(now_s) if arrival is None else arrival.stamp == self._pending.stamp
+        return self._answered_in_lockstep(arrival, now_s) if is_due else []
 
     def tick(self, now_s: float) -> Actions:
         """Reply to a frame whose command is late, and detect silent peers."""
         actions = list(self.commanded(self._arbiter.newest, now_s))  # a posted event may have been dropped
-        if self._pending_stamp is not None and now_s >= self._pending_since_s + self._parameters.command_timeout:
+        if self._pending and now_s >= self._pending.since_s + self._parameters.command_timeout:
             actions += self._missed(now_s)
         for client in self._clients.all():
             if client.handler.silence_decides:
@@ -281,7 +284,6 @@ class AutopilotSession(Session):
                 client, now_s, is_inside_message=is_inside_message, has_sent_message=has_sent_message
             )
         self._set_due()
-        self._is_in_middle = is_inside_message and not self._is_layout_open and not has_sent_message
         return actions
 
     def _announced(self, constants: Constants) -> Actions:
@@ -308,8 +310,6 @@ class AutopilotSession(Session):
         flight = self._flight
         assert flight  # the constants come first
         actions: list[Action] = []
-        if self._pending_stamp is not None:  # the testbed does not wait for replies
-            actions += self._missed(now_s)
         if self._is_layout_open:
             assert client.handler.layout  # which the first frame has decided
             assert self._constants
@@ -326,7 +326,7 @@ class AutopilotSession(Session):
             actions += self._answered(client, None)
         else:
             actions.append(Publish(frame))
-            self._pending_stamp, self._pending_since_s = (stamp.sec, stamp.nanosec), now_s
+            self._pending = PendingFrame((stamp.sec, stamp.nanosec), now_s)
         return actions
 
     def _answered(self, client: Client[AutopilotConnection], command: Any) -> list[Action]:
@@ -346,7 +346,7 @@ class AutopilotSession(Session):
 
     def _answered_in_lockstep(self, arrival: Arrival[Any] | None, now_s: float) -> Actions:
         """Reply to the pending frame with its command, or else with the newest one."""
-        self._pending_stamp = None
+        self._pending = None
         (client,) = self._clients.all()
         actions = self._answered(client, self._arbiter.decide(now_s, arrival).command)
         self._set_due()
@@ -356,33 +356,28 @@ class AutopilotSession(Session):
         """Continue without the command to a frame."""
         timeout_s, newest = self._parameters.command_timeout, self._arbiter.newest
         notes = [Note(MISSED)]
-        if newest is not None and newest.stamp is None and not self._has_warned_of_unstamped:
-            self._has_warned_of_unstamped = True
+        if newest is not None and newest.stamp is None:
             sentence = (
                 "sync is lockstep, but commands on cmd_vel have no stamp to match a frame, so each frame waits until "
                 f"the timeout of {timeout_s:g} s (command_timeout). Publish cmd_vel_stamped or cmd_rates with the "
                 f"stamp of the frame's images, or set sync to latest."
             )
-            notes.append(Note("", sentence))
+            notes = [Note(MISSED, sentence, is_ongoing=True)]
         return [*self._answered_in_lockstep(None, now_s), *notes]
 
     def _advice(self, connection: AutopilotConnection) -> str:
         """Return a hint about a wrong layout, as a sentence; it may be empty."""
-        if not connection.has_floats:
-            return ""
-        return f"Check the parameter attitude_layout ({self._layout})."
+        return f"Check the parameter attitude_layout ({self._layout})." if connection.has_floats else ""
 
     # End of the conversation.
 
     def _neutral(self) -> Actions:
-        """Leave the neutral reply behind."""
-        for client in self._clients.all():
-            if self._flight:
-                try:
-                    data = client.handler.finish(self._flight.neutral)
-                except LocalProtocolError:  # the testbed has disconnected
-                    return []
-                return [Send(data, client.peer)]
+        """Leave the neutral reply behind, unless the testbed has disconnected."""
+        if not self._flight:
+            return []
+        (client,) = self._clients.all()
+        with contextlib.suppress(LocalProtocolError):
+            return [Send(client.handler.finish(self._flight.neutral), client.peer)]
         return []
 
     def _closed(self, peer: Any, note: Note) -> Actions:
@@ -396,7 +391,7 @@ class AutopilotSession(Session):
         for client in self._clients.all():
             self._clients.remove(client.peer)
         self._arbiter.forget()
-        self._constants = self._flight = self._pending_stamp = None
+        self._constants = self._flight = self._pending = None
         self.state, self.is_open = WAITING, False
         self.received_s = self.since_s = None
         self.due_s = math.inf
@@ -407,6 +402,6 @@ class AutopilotSession(Session):
         for client in self._clients.all():
             decides_s = self._received_s + FRAME_END_SILENCE_S
             due_s = min(due_s, decides_s if client.handler.silence_decides else client.deadline_s)
-        if self._pending_stamp is not None:
-            due_s = min(due_s, self._pending_since_s + self._parameters.command_timeout)
+        if self._pending:
+            due_s = min(due_s, self._pending.since_s + self._parameters.command_timeout)
         self.due_s = due_s

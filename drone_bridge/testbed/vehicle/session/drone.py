@@ -25,8 +25,7 @@ the command to its frame;
 
 An autopilot may send a reply ahead of its frame. It is followed once the frame has been read, as far as we can see:
 once the operating system has sent all of it. A reply that took longer than `command_timeout` is late and is ignored.
-So are replies right after a stall of this process, up to the first one to a frame that was received since then, as one
-reply may be ahead of its frame; but not in lockstep, where no time passes for the vehicle.
+So are replies right after a stall of this process, but not in lockstep, where no time passes for the vehicle.
 """
 
 import math
@@ -158,13 +157,10 @@ class TestbedDroneSession(Session):
             mute_keeps_place_s=MUTE_KEEPS_PLACE_S,
         )
         self._announced: Constants | None = None  # to the autopilot
-        self._has_warned_of_tilt = False  # that the images do not show
         self._commanded_s: float | None = None  # time of the last command; None after a neutral one
         self._sent_s = 0.0  # time of the last frame
         self._awaits_command = False  # neither a command nor the neutral one was sent since the last frame
         self._idle_since_s = 0.0  # time of the autopilot's last reply, or of the drone's last frame
-        self._resumed_s = -math.inf
-        self._was_in_step = False  # the last reply since then was to a frame received since then
 
     # Events.
 
@@ -179,7 +175,7 @@ class TestbedDroneSession(Session):
         actions = [] if loser is None else self._closed(loser, Note(LOST, f"{loser} {reason}."))
         self._clients.add(peer, TestbedConnection(self._setup.layout, self._setup.angle_unit), now_s)
         self._drone.start_over()
-        self._announced, self._idle_since_s, self._was_in_step = None, now_s, False
+        self._announced, self._idle_since_s = None, now_s
         self.peer, self.state, self.is_open, self.is_proven = str(peer), CONNECTED, True, False
         self.received_s, self.since_s = None, now_s
         note = Note(CONNECTIONS, f"Connected to {peer}.", is_expected=True)
@@ -207,8 +203,7 @@ class TestbedDroneSession(Session):
 
     def resume(self, now_s: float) -> Actions:
         """Restart the timeouts of both sides, because the silence was our own."""
-        self._resumed_s = self._idle_since_s = now_s
-        self._was_in_step = False
+        self._idle_since_s = now_s
         self._clients.resume(now_s)
         self.due_s = min(self.due_s, now_s)
         return super().resume(now_s)
@@ -346,18 +341,12 @@ class TestbedDroneSession(Session):
             return [Note(LATE_ANSWERS, _LATE)]
         command, was_within = self._drone.follow(motion)
         limited = [] if was_within else [Note("limited_commands")]
-        if not self._setup.is_lockstep and now_s < self.settled_s and not self._is_in_step():
+        if not self._setup.is_lockstep and now_s < self.settled_s:
             return [*limited, Note(AFTER_STALLS, MAY_HAVE_WAITED)]
         if self._setup.is_lockstep and not self._awaits_command:  # the frame has got the neutral command instead
             return [*limited, Note(LATE_ANSWERS, _LATE)]
         self._commanded_s, self._awaits_command = now_s, False
         return [*limited, Publish(command), Note("commands")]
-
-    def _is_in_step(self) -> bool:
-        """Return whether a reply must be newer than the last stall: the one before was to a frame received after it."""
-        assert self._drone.frame
-        was_in_step, self._was_in_step = self._was_in_step, self._drone.frame.completed_s >= self._resumed_s
-        return was_in_step
 
     def _neutral_due_s(self) -> float:
         """Return the time of the next neutral command; infinity if the last command was neutral.
@@ -376,7 +365,7 @@ class TestbedDroneSession(Session):
             return []
         # An autopilot can reply only to frames that it has received, and its replies are read only while this process
         # runs.
-        if now_s - self._resumed_s < timeout_s:
+        if now_s < self.settled_s:
             reason = f"The server was stalled (machine overloaded?) and sent no command for {timeout_s:g} s"
         elif any(client.handler.awaits_reply for client in self._clients.all()):
             reason = f"The autopilot has not replied to a frame for {timeout_s:g} s"
@@ -401,10 +390,7 @@ class TestbedDroneSession(Session):
         """Start a modelled flight, as the vehicle follows velocities."""
         setup = self._setup
         self._drone.flight = ModelledFlight(self._drone.constants, setup.angle_unit, setup.layout, setup.max_speed)
-        if self._has_warned_of_tilt or not self._setup.has_cameras:
-            return []
-        self._has_warned_of_tilt = True
-        return [Note("", _TILT)]
+        return [Note("", _TILT)] if setup.has_cameras else []
 
 
 def _refused_frame(sentence: str) -> Note:
