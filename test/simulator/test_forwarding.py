@@ -10,7 +10,6 @@ from drone_bridge import srv
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.codec import Attribute, CameraAttribute
 from drone_bridge.simulator.session.heading import BODY_TO_MODEL_KEY, decode_rotation
-from drone_bridge.simulator.topics import attribute_message
 from drone_bridge.simulator.vehicle.device.world import INVALID, UNSUPPORTED
 from drone_bridge.simulator.vehicle.session.forwarding import Follow
 from drone_bridge.simulator.vehicle.session.mirrored_scene import UNKNOWN_STATE
@@ -136,16 +135,6 @@ def test_without_a_bridge_the_last_configuration_is_returned(server):
     assert server.ask(sim.GetConfig()) == configured
 
 
-def test_without_a_bridge_known_attributes_are_returned(server):
-    attribute = attribute_message("render", b"red_buoy")
-    server.bridge.responses = lists(BUOY, VEHICLE) | {"get_attribute": {"success": True, "attribute": attribute}}
-    server.ask(sim.ListEntities())
-    assert server.ask(sim.GetExtended(BUOY, "render")) == sim.ExtendedGot("render", b"red_buoy")
-    server.bridge.responses = {}
-    assert server.ask(sim.GetExtended(BUOY, "render")) == sim.ExtendedGot("render", b"red_buoy")
-    assert server.ask(sim.GetEntity(BUOY, Attribute.POSITION)) == sim.Error(0, UNKNOWN_STATE)
-
-
 def test_a_client_learns_that_the_vehicle_is_steered_along_its_model(server):
     """A bridge knows the rotation in its own simulator, and converts."""
     server.bridge.responses = {"get_attribute": {"success": False, "message": "There is none."}}
@@ -192,7 +181,6 @@ def test_items_of_clients_end_with_the_simulation_and_own_ones_stay(server):
     assert server.entities == [VEHICLE]
     gone = ((sim.ItemType.TRIGGER, 5), (sim.ItemType.CAMERA_STREAM, 6))
     server.bridge.asked.clear()
-    assert isinstance(server.ask(sim.BroadcastCamera(4)), sim.Error)
     assert [server.ask(sim.Remove(*each)).code for each in gone] == [0, 0]
     assert not server.bridge.asked
     assert server.ask(sim.Remove(own.type, own.id)) == sim.Ok()
@@ -263,15 +251,6 @@ def test_zero_for_a_silent_vehicle_is_published_but_refused(server):
     for value in ((0.0, 0.0, 0.0), (1.0, 0.0, 0.0)):
         assert server.ask(sim.SetEntity(VEHICLE, Attribute.VELOCITY, value)) == sim.Error(0, UNKNOWN_STATE)
     assert [command.v for command in server.commands] == [(0.0, 0.0, 0.0)]
-
-
-def test_attributes_that_clients_set_are_streamed_by_the_server(server):
-    server.bridge.responses = {"set_attribute": {"success": True}}
-    stream = server.ask(sim.StreamExtended(VEHICLE, 1, ("note",)))
-    assert stream == sim.Added(sim.ItemType.EXTENDED_STREAM, 0)
-    assert server.ask(sim.SetExtended(VEHICLE, "note", b"hi")) == sim.Ok()
-    server.move()
-    assert server.client.news() == [sim.ExtendedData(0, (sim.ExtendedAttribute("note", b"hi"),))]
 
 
 def test_unencodable_stream_data_are_dropped(server):

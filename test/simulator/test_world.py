@@ -157,13 +157,6 @@ def test_extended_attributes_are_limited_to_8_mebibytes(simulator):
     assert simulator.code(sim.SetExtended(VEHICLE, "yet more", bytes(400_000))) == FULL
 
 
-def test_all_extended_attributes_of_an_entity_fit_a_stream(simulator):
-    for key in "abc":
-        simulator.ask(sim.SetExtended(VEHICLE, key, bytes(7 << 20)))
-    simulator.add(sim.StreamExtended(VEHICLE, 1, ("a", "b", "c")))
-    assert [[each.key for each in data.attributes] for data in simulator.step()] == [["a"]]
-
-
 # Objects.
 
 
@@ -174,9 +167,12 @@ def test_invalid_turbulence_is_refused(simulator, data):
     assert simulator.code(sim.AddObject("turbulence", data)) == 0
 
 
-@pytest.mark.parametrize("kind", [each for each in sim.REQUESTS.values() if "body" in each.__slots__])
-def test_undocumented_requests_are_refused(simulator, kind):
-    assert simulator.code(kind(b"body")) == UNSUPPORTED
+UNDOCUMENTED = [kind(b"body") for kind in sim.REQUESTS.values() if "body" in kind.__slots__]
+
+
+@pytest.mark.parametrize("request_", [*UNDOCUMENTED, sim.BroadcastCamera(0), sim.StreamExtended(VEHICLE, 1, ("a",))])
+def test_requests_that_no_simulator_has_are_refused(simulator, request_):
+    assert simulator.code(request_) == UNSUPPORTED
 
 
 # Items.
@@ -192,8 +188,6 @@ def add_one_of_each(simulator):
         sim.ItemType.TRIGGER: simulator.add(sim.AddTrigger(sim.CollisionTrigger(VEHICLE, number, -1))),
         sim.ItemType.ENTITY_STREAM: simulator.add(sim.StreamEntity(number, 1, (X,))),
         sim.ItemType.CAMERA_STREAM: simulator.add(sim.StreamCamera(camera, 1, VEHICLE)),
-        sim.ItemType.CAMERA_BROADCAST: simulator.add(sim.BroadcastCamera(camera)),
-        sim.ItemType.EXTENDED_STREAM: simulator.add(sim.StreamExtended(number, 1, ())),
     }
     return {
         **keys,
@@ -202,7 +196,10 @@ def add_one_of_each(simulator):
     }
 
 
-@pytest.mark.parametrize("kind", sim.ItemType)
+UNSUPPORTED_ITEMS = {sim.ItemType.CAMERA_BROADCAST, sim.ItemType.EXTENDED_STREAM}
+
+
+@pytest.mark.parametrize("kind", set(sim.ItemType) - UNSUPPORTED_ITEMS)
 def test_items_of_each_type_can_be_removed_once(simulator, kind):
     number = add_one_of_each(simulator)[kind]
     simulator.get(sim.Remove(kind, number))
@@ -294,7 +291,7 @@ def cuauv(simulator):
 
 def test_streams_and_triggers_stay_although_remove_is_answered_with_ok(cuauv):
     stream = cuauv.add(sim.StreamEntity(VEHICLE, 1, (X,)))
-    kinds = (sim.ItemType.ENTITY_STREAM, sim.ItemType.TRIGGER, sim.ItemType.EXTENDED_STREAM, 9)
+    kinds = (sim.ItemType.ENTITY_STREAM, sim.ItemType.TRIGGER, 9)
     for kind in kinds:
         assert cuauv.ask(sim.Remove(kind, stream)) == sim.Ok()
     assert [event.id for event in cuauv.step()] == [stream]

@@ -91,7 +91,6 @@ def test_errors_of_cameras_are_reported(simulator):
     assert simulator.code(sim.SetCamera(9, sim.CameraAttribute.ENABLED, True)) == 0
     assert simulator.code(sim.SetCamera(first, 4, b"")) == 1
     assert simulator.code(sim.SetCamera(first, sim.CameraAttribute.POSITION, (0, 0, math.inf))) == INVALID
-    assert simulator.code(sim.BroadcastCamera(9)) == 0
     for camera, target, code in ((9, other, 0), (first, 9, 1), (first, VEHICLE, 2)):
         assert simulator.code(sim.StreamCamera(camera, 1, target)) == code
 
@@ -176,8 +175,6 @@ def test_a_period_of_n_is_every_nth_step_and_0_is_never(simulator):
 def test_errors_of_streams_are_as_specified(simulator):
     assert simulator.code(sim.StreamEntity(VEHICLE, 1, (X, 6))) == 0
     assert simulator.code(sim.StreamEntity(9, 1, (X,))) == 1
-    assert simulator.code(sim.StreamExtended(VEHICLE, 1, ("a", "a"))) == 0
-    assert simulator.code(sim.StreamExtended(9, 1, ("a",))) == 1
 
 
 @pytest.mark.parametrize(("is_real", "right_m"), [(False, 0.0), (True, -1.0)])

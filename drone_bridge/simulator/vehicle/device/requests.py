@@ -32,7 +32,6 @@ from drone_bridge.simulator.vehicle.device.world import (
     CameraStream,
     Collision,
     EntityStream,
-    ExtendedStream,
     Item,
     ItemOwner,
     Key,
@@ -292,12 +291,6 @@ def set_camera(context: Context, client: ItemOwner, request: wire.SetCamera) -> 
     return wire.Ok()
 
 
-def broadcast_camera(context: Context, client: ItemOwner, request: wire.BroadcastCamera) -> wire.Response:
-    """Add a broadcast, which has no effect without shared memory. Error 0: no such camera."""
-    expect(context, ItemType.CAMERA, request.id)
-    return added(context, ItemType.CAMERA_BROADCAST, Item(client, frozenset({(ItemType.CAMERA, request.id)})))
-
-
 # Streams.
 
 
@@ -318,14 +311,6 @@ def stream_entity(context: Context, client: ItemOwner, request: wire.StreamEntit
         expect_one_of(wire.Attribute, attribute, "Attribute", code=0)
     expect(context, ItemType.ENTITY, request.id, code=1)
     return added(context, ItemType.ENTITY_STREAM, EntityStream(client, on(request.id), request))
-
-
-def stream_extended(context: Context, client: ItemOwner, request: wire.StreamExtended) -> wire.Response:
-    """Add a stream of extended attributes. Error 0: duplicate keys; 1: no such entity."""
-    if len(set(request.keys)) < len(request.keys):
-        raise RequestRefusedError(0, "The keys must be distinct.")
-    expect(context, ItemType.ENTITY, request.id, code=1)
-    return added(context, ItemType.EXTENDED_STREAM, ExtendedStream(client, on(request.id), request))
 
 
 # Triggers.
@@ -420,10 +405,8 @@ _HANDLERS: dict[type[wire.Request], Handler] = {
     wire.AddObject: add_object,
     wire.AddCamera: add_camera,
     wire.SetCamera: set_camera,
-    wire.BroadcastCamera: broadcast_camera,
     wire.StreamCamera: stream_camera,
     wire.StreamEntity: stream_entity,
-    wire.StreamExtended: stream_extended,
     wire.AddTrigger: add_trigger,
 }
 
@@ -437,7 +420,7 @@ def answer(context: Context, client: ItemOwner, request: wire.Request) -> wire.R
     if context.is_real and isinstance(request, wire.Remove) and request.type not in _REMOVED:
         return wire.Ok()  # without effect
     if (handler := _HANDLERS.get(type(request))) is None:
-        return wire.Error(UNSUPPORTED, f"{request.NAME} is not specified.")
+        return wire.Error(UNSUPPORTED, f"{request.NAME} is not supported.")
     if refused := not_finite(request):
         return refused
     try:

@@ -22,8 +22,6 @@ from drone_bridge.simulator.codec import (
     CameraData,
     EntityData,
     Error,
-    ExtendedAttribute,
-    ExtendedData,
     ItemType,
     PathEnded,
     PathFailed,
@@ -294,15 +292,6 @@ class EntityStream(Stream):
         return EntityData(number, attributes, tuple([world.scene.attribute(entity, each) for each in attributes]))
 
 
-class ExtendedStream(Stream):
-    """Stream of an entity's extended attributes. Missing ones are omitted."""
-
-    def message(self, number: int, world: World) -> ExtendedData:
-        existing = world.extended_attributes.of(self.request.id)
-        attributes = tuple(ExtendedAttribute(key, existing[key]) for key in self.request.keys if key in existing)
-        return ExtendedData(number, attributes)
-
-
 @dataclass(slots=True)
 class CameraStream(Stream):
     """Stream of an entity's position in the image. Steps do not count while the camera is disabled."""
@@ -406,7 +395,7 @@ def _distance_to_segment(point: Vector, start: Vector, end: Vector) -> float:
 
 
 # Items in the CUAUV server's order of notification.
-_NOTIFIED = (ItemType.CAMERA_STREAM, ItemType.ENTITY_STREAM, ItemType.EXTENDED_STREAM, ItemType.TRIGGER)
+_NOTIFIED = (ItemType.CAMERA_STREAM, ItemType.ENTITY_STREAM, ItemType.TRIGGER)
 
 
 class World:

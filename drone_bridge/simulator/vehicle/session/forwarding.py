@@ -165,8 +165,6 @@ class Forwarder:
         )
         #: Time, and whether the request may be stale. Set by the session.
         self.now_s, self.may_be_stale = 0.0, False
-        #: Whether clients have run or paused the world while the simulator was unavailable.
-        self.is_run_pending = False
 
     @property
     def has_bridge(self) -> bool:
@@ -219,7 +217,6 @@ class Forwarder:
         response = answer(self._device, client, request)
         is_run = isinstance(request, sim.Run) and isinstance(response, sim.Ok)
         if is_run or isinstance(request, sim.Pause):  # one that seems paused may run, unpaused by others
-            self.is_run_pending = True
             self.commands.note_pause(is_paused=self.is_paused)  # it may run again before a velocity is published
         return response
 
@@ -316,10 +313,6 @@ class Forwarder:
                 self.forget_entity(request.id)
             elif self._is_forwarded(request.type, request.id):
                 self.world.remove((ItemType(request.type), request.id))
-        elif isinstance(request, sim.SetExtended):
-            self._remember(request.id, request.key, request.data)
-        elif isinstance(request, sim.GetExtended):
-            self._remember(request.id, answered.key, answered.data)
         elif isinstance(answered, sim.Configured):
             self._device.timing = Timing(answered.frequency, answered.speed, answered.non_real_time)
         elif isinstance(answered, sim.Added) and answered.type in _FORWARDED_ITEMS:
@@ -327,16 +320,8 @@ class Forwarder:
             self.world.add(ItemType(answered.type), ForwardedItem(client=owner), answered.id)
         return answered
 
-    def _remember(self, entity: int, key: str, data: bytes) -> None:
-        """Store an extended attribute, for streams, which the bridge lacks, and for times when it does not respond."""
-        if entity in self.scene.entities:
-            with contextlib.suppress(RequestRefusedError):  # the limit is reached
-                self.world.extended_attributes.set(entity, key, data)
-
-    def _run(self, client: ItemOwner | None, request: sim.Run | sim.Pause) -> ServiceProcedure:
+    def _run(self, client: ItemOwner, request: sim.Run | sim.Pause) -> ServiceProcedure:
         """Run or pause the simulator, and follow its state."""
-        if self.is_run_pending:  # the client relies on it
-            yield from self.pass_on_run()
         try:
             answered = yield from self._ask(request)
         except ServiceError as error:
@@ -345,15 +330,6 @@ class Forwarder:
             raise
         self.control.follow(is_running=isinstance(request, sim.Run))
         return answered
-
-    def pass_on_run(self) -> ServiceProcedure:
-        """Run or pause the simulator as clients did while there was no bridge."""
-        self.is_run_pending = False
-        wanted = sim.Run(self.control.steps_left) if self.control.is_running else sim.Pause()
-        try:
-            yield from self._run(None, wanted)
-        except ServiceError as error:
-            self.is_run_pending = not error.is_simulators
 
     def _list_entities(self, client: ItemOwner, request: sim.ListEntities) -> ServiceProcedure:
         """Return the bridge's entities, and our own with topics."""

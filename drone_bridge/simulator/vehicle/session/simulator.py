@@ -5,7 +5,7 @@ Theory of operation, from "Simulator Protocol" of the specification:
 
 Up to MAX_CLIENTS are connected at once. They share one world, which is built from topics. A bridge's services answer
 requests that topics can't (`session.forwarding`). Each client is answered in order. While a service answers one, its
-further data are queued, up to MAX_AHEAD_BYTES, as are data for more than one turn.
+further data are queued, up to MAX_AHEAD_BYTES.
 
 | a client | action | ends |
 |---|---|---|
@@ -29,7 +29,6 @@ they set zero. Nor do requests that have waited for a service in vain.
 """
 
 import math
-from collections import deque
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -54,11 +53,9 @@ WAITING, LISTENING, CLOSED = "waiting for a peer", "listening", "closed"
 CHUNK_BYTES = 256
 #: A further client replaces the one that has been silent for longest.
 MAX_CLIENTS = 32
-#: Maximum data of a client ahead of its turn, during a service call or after many requests.
-MAX_AHEAD_BYTES = 1 << 20
-#: Requests of one client that are answered before other clients get their turn.
-MAX_PER_TURN = 50
-#: Polling period of the vehicle's state, and of a bridge whose simulator must run or pause.
+#: Maximum data of a client during a service call. It also bounds the requests that are answered at once after it.
+MAX_AHEAD_BYTES = 1 << 16
+#: Maximum time between two checks of the vehicle's state.
 WATCH_PERIOD_S = 0.5
 
 
@@ -69,25 +66,10 @@ class _SessionClient(ServedClient):
         """`out` receives notes about messages that can't be encoded."""
         super().__init__(lambda sentence: out.append(Note(UNENCODABLE, sentence)))
         self.peer = peer
-        #: Whether a service is answering it, it has more requests than fit one turn, and it has disconnected.
-        self.is_waiting = self.is_behind = self.has_left = False
-        #: Whether the current request may have waited during a stall of this process or a service.
-        self.is_old = False
-        self._new_bytes = 0  # received since
-
-    def take_chunk(self, data: bytes, *, may_be_stale: bool) -> None:
-        """Receive the next chunk."""
-        self.protocol.receive_data(data)
-        self._new_bytes = 0 if may_be_stale else self._new_bytes + len(data)
-
-    def age(self) -> None:
-        """Mark all received data as stale."""
-        self.is_old, self._new_bytes = True, 0
-
-    def next_request(self) -> sim.Request | None:
-        """See ServedClient."""
-        self.is_old = self.protocol.unread_bytes > self._new_bytes
-        return super().next_request()
+        #: Whether a service is answering it, and whether it has disconnected.
+        self.is_waiting = self.has_left = False
+        #: Whether its requests may have waited during a stall of this process, or for a service in vain.
+        self.is_stale = False
 
 
 class _PendingQuestion(NamedTuple):
@@ -122,8 +104,6 @@ class SimulatorSession(Session):
         self._control, self._commands = forwarder.control, forwarder.commands
         self._clients: Clients[_SessionClient] = Clients(MAX_CLIENTS)
         self._waiting: dict[Question, _PendingQuestion] = {}
-        self._watch_s = -math.inf
-        self._behind: deque[Any] = deque()  # peers that may be due for another turn
 
     @property
     def client_count(self) -> int:
@@ -156,7 +136,9 @@ class SimulatorSession(Session):
             return []
         self._begin(now_s)
         self.received_s = now_s
-        self._clients[source].handler.take_chunk(data, may_be_stale=now_s < self.settled_s)
+        client = self._clients[source].handler
+        client.is_stale = client.is_stale or now_s < self.settled_s
+        client.protocol.receive_data(data)
         self._serve(source)
         return self._done(now_s)
 
@@ -174,16 +156,12 @@ class SimulatorSession(Session):
         self._begin(now_s)
         for client, lateness in self._clients.overdue(now_s):
             self._drop(client.peer, f"it {lateness}")
-        if self._behind:  # one at a time, since other clients may have sent data meanwhile
-            self._serve(self._behind.popleft())
         for question, (asking, served, until_s) in tuple(self._waiting.items()):
             if now_s >= until_s:
                 del self._waiting[question]
                 if served:
-                    served.age()  # data received meanwhile
+                    served.is_stale = True  # data received meanwhile
                 self._continue(asking, served, Answer(False, "", has_come=False))
-        if now_s >= self._watch_s and self._forwarder.is_run_pending and self._forwarder.has_bridge:
-            self._continue(self._forwarder.pass_on_run())
         return self._done(now_s)
 
     def resume(self, now_s: float) -> Actions:
@@ -193,7 +171,7 @@ class SimulatorSession(Session):
         self._begin(now_s)
         self._clients.resume(now_s)
         for client in self._clients.all():
-            client.handler.age()
+            client.handler.is_stale = client.handler.is_waiting or client.handler.protocol.unread_bytes > 0
         until_s = now_s + self._parameters.request_timeout  # answers may have arrived
         self._waiting = {question: waiting._replace(until_s=until_s) for question, waiting in self._waiting.items()}
         return self._done(now_s)
@@ -212,7 +190,6 @@ class SimulatorSession(Session):
         """Stop the vehicle, and end with COMPLETED."""
         self._begin(now_s)
         self._commands.stop()
-        self._behind.clear()
         self._waiting.clear()  # answers must not cause further calls
         self._complete()
         actions = [*self._done(now_s), *(Close(client.peer) for client in self._clients.all())]
@@ -296,63 +273,56 @@ class SimulatorSession(Session):
         self.peer, self.is_open = ", ".join(str(client.peer) for client in clients), bool(clients)
         if not clients:
             self.since_s = self.received_s = None
-        if now_s >= self._watch_s:
-            self._watch_s = now_s + WATCH_PERIOD_S
-            is_unknown = not self._scene.is_current(self._parameters.vehicle)
-            self.is_vehicle_unknown = bool(clients) and is_unknown and not self._forwarder.offers("get_entity_state")
+        is_unknown = not self._scene.is_current(self._parameters.vehicle)
+        self.is_vehicle_unknown = bool(clients) and is_unknown and not self._forwarder.offers("get_entity_state")
         self._set_due(now_s)
         actions = list(self._out)
         self._out.clear()
         return actions
 
     def _set_due(self, now_s: float) -> None:
-        is_watched = self._clients or self.is_vehicle_unknown or self._forwarder.is_run_pending
         self.due_s = min(
-            now_s if self._behind else math.inf,
             self._commands.due_s,
             self._clients.due_s,
             min((waiting.until_s for waiting in self._waiting.values()), default=math.inf),
-            self._watch_s if is_watched else math.inf,
+            now_s + WATCH_PERIOD_S if self._clients else math.inf,
         )
 
     def _serve(self, peer: Any) -> None:
-        """Answer a client's requests, until its turn ends or it has to wait for a service."""
+        """Answer a client's requests, until it has to wait for a service."""
         if peer not in self._clients:
             return
         client = self._clients[peer]
-        served, count = client.handler, 0
-        served.is_behind = False
+        served, has_sent_message = client.handler, False
         try:
             while not (served.is_waiting or served.drop_reason):
-                if count >= MAX_PER_TURN:
-                    served.is_behind = True
-                    if peer not in self._behind:
-                        self._behind.append(peer)
-                    break
                 if (request := served.next_request()) is None:
+                    served.is_stale = False
                     break
-                count += 1
+                has_sent_message = True
                 self._out.append(Note(REQUESTS))
-                self._forwarder.may_be_stale = served.is_old
+                self._forwarder.may_be_stale = served.is_stale
                 answering = self._forwarder.begin(served, request)
                 if isinstance(answering, sim.Response):
                     served.answer(answering)
                 else:
                     served.is_waiting = True
                     self._continue(answering, served)
-            if (served.is_waiting or served.is_behind) and served.protocol.unread_bytes > MAX_AHEAD_BYTES:
+            if served.is_waiting and served.protocol.unread_bytes > MAX_AHEAD_BYTES:
                 raise DisconnectPeerError(f"more than {MAX_AHEAD_BYTES} bytes ahead of an answer")
         except (RemoteProtocolError, DisconnectPeerError) as error:
             self._drop(peer, str(error))
             return
-        has_begun = served.protocol.inside_message and not (served.is_waiting or served.is_behind)
-        self._clients.data_received(client, self._now_s, is_inside_message=has_begun, has_sent_message=count > 0)
+        is_inside_message = served.protocol.inside_message and not served.is_waiting
+        self._clients.data_received(
+            client, self._now_s, is_inside_message=is_inside_message, has_sent_message=has_sent_message
+        )
 
     def _continue(
         self, asking: ServiceProcedure, served: _SessionClient | None = None, answer: Answer | None = None
     ) -> None:
         """Start or continue a procedure, up to its next question or its end."""
-        self._forwarder.may_be_stale = served is not None and served.is_old
+        self._forwarder.may_be_stale = served is not None and served.is_stale
         try:
             question = asking.send(answer)  # type: ignore[arg-type] # None starts it
         except StopIteration as stop:
