@@ -71,7 +71,7 @@ class SimulatorTalk(SessionTalk):
         self.parameters = SimulatorClientParameters(**{"body_to_model": [1.0, 0.0, 0.0, 0.0], **parameters})
         self.arbiter = Arbiter()
         entities = Entities(VEHICLE, {BUOY: "buoy"}, topic_token, {"map", "odom", "base_link"})
-        self.simulation = Simulation(entities, desired, SimulatedTime(is_published=True))
+        self.simulation = Simulation(entities, desired, SimulatedTime(is_published=True), Random(1))
         self.reported = []  # measurements, each with its time
         steering = Steering(self.arbiter, self.parameters)
         super().__init__(
@@ -81,7 +81,6 @@ class SimulatorTalk(SessionTalk):
                 self.parameters,
                 SimpleNamespace(measured=lambda measured, now_s: self.reported.append((measured, now_s))),
                 check_hold=self.check_hold,
-                source=Random(1),
             )
         )
         self.world, self.is_silent = World(), False
@@ -95,11 +94,6 @@ class SimulatorTalk(SessionTalk):
     # The link.
 
     def connect(self):
-        """Connect, again if the simulator disconnects on SPY. Return all actions."""
-        done = self.open()
-        return done if "streams" in self.wires else done + self.open()
-
-    def open(self):
         """Open both connections. Return all actions."""
         self.wires = {name: sim.ServerConnection() for name in NAMES}
         self.asked = {name: [] for name in NAMES}
@@ -124,9 +118,6 @@ class SimulatorTalk(SessionTalk):
                     self.unanswered[name].append(request)
                 if self.is_silent or name in self.closed:
                     continue
-                if type(request) in self.world.closes_on:
-                    done += self.disconnect(name)
-                    break
                 answer = self.world.answers.get(type(request), self.world.usual_answer)
                 answer = answer(request) if callable(answer) else answer
                 if answer is not None:

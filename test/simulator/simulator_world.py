@@ -26,7 +26,6 @@ class World:
         self.extended = {}
         self.btom = UPRIGHT  # of entity 0
         self.answers = {}
-        self.closes_on = {sim.Spy}
         self.is_cuauv_server = True  # which answers OK to REMOVE of a missing trigger
         self._counts = dict.fromkeys(ItemType, 0)
         vars(self).update(behaviour)

@@ -12,9 +12,9 @@ from simulator_world import STILL, STREAMED, UPRIGHT
 from drone_bridge.session.session import Close, Publish, Send
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.codec import Attribute, ItemType
-from drone_bridge.simulator.session import connected_client, procedures
+from drone_bridge.simulator.session import procedures
 from drone_bridge.simulator.session.client import CONNECTED, ENDED, NOT_CONNECTED, SUSPENDED
-from drone_bridge.simulator.session.connected_client import MAX_CALLS, PROBE_AFTER_S
+from drone_bridge.simulator.session.connected_client import LIST_PERIOD_S, MAX_CALLS
 from drone_bridge.simulator.session.desired_items import DesiredEntityStream
 from drone_bridge.simulator.session.events import (
     BodyToModelKnown,
@@ -58,7 +58,7 @@ def connected(**parameters):
 def test_zero_is_sent_first_and_streams_have_separate_connections(talk):
     kinds = [type(each) for each in talk.asked["requests"][:10]]
     assert talk.asked["requests"][:2] == NEUTRAL
-    assert kinds[2:] == [sim.GetConfig, *[sim.GetExtended] * 2, *[sim.GetEntity] * 5]
+    assert kinds[2:] == [sim.GetConfig, sim.ListEntities, *[sim.GetExtended] * 2, *[sim.GetEntity] * 4]
     assert talk.of(sim.AddCamera) == [FRONT]
     assert talk.asked["streams"] == [
         sim.StreamEntity(VEHICLE, 1, STREAMED),
@@ -154,59 +154,6 @@ def test_invalid_states_and_unknown_streams_are_counted_and_not_published(talk):
 # Added and removed entities.
 
 
-def test_spy_precedes_requests_that_change_the_world():
-    talk = connected(item_events="spy")
-    assert not talk.session.is_open
-    assert talk.asked == {"requests": NEUTRAL, "streams": [sim.Spy()]}
-    assert talk.noted("lost_connections")
-    assert not talk.noted("connections")
-
-
-@pytest.mark.parametrize("is_refused", [False, True])
-def test_supported_spy_is_used_on_the_streams_connection(is_refused):
-    talk = SimulatorTalk()
-    talk.world.closes_on = set()
-    if is_refused:
-        talk.world.answers[sim.Spy] = sim.Error(18)
-    talk.connect()
-    assert talk.asked["streams"][0] == sim.Spy()
-    assert len(talk.noted("connections")) == 1
-    lists = len(talk.of(sim.ListEntities))
-    talk.say("streams", sim.Spied(False, ItemType.CAMERA, 3))
-    assert [each.message for each in talk.published(SimulatorEvent)] == [sim.Spied(False, ItemType.CAMERA, 3)]
-    talk.run(3.0)
-    assert (len(talk.of(sim.ListEntities)) > lists) is is_refused
-
-
-def test_unhandled_reports_of_items_are_bounded(monkeypatch):
-    monkeypatch.setattr(connected_client, "MAX_ENTITIES", 20)
-    talk = SimulatorTalk(item_events="spy")
-    talk.world.closes_on = set()
-    talk.connect()
-    talk.is_silent = True
-    gone, back = (sim.Spied(is_added, ItemType.ENTITY, BUOY) for is_added in (False, True))
-    talk.say("streams", gone, back, *[back] * 10)
-    assert talk.session.is_open
-    talk.say("streams", *[back] * 11)
-    assert not talk.session.is_open
-    assert "20 items" in talk.noted("rejected_input")[0]
-
-
-def test_disconnect_on_spy_reconnects_unless_the_simulator_never_answers():
-    talk = SimulatorTalk()
-    is_proven = []
-    for is_silent in (False, True, False):
-        talk.open()
-        is_proven.append(talk.session.is_proven)
-        talk.is_silent = is_silent
-        talk.open()
-        is_proven.append(talk.session.is_proven)
-        talk.is_silent = False
-        talk.disconnect()
-        talk.take(talk.session.lost(talk.now_s))
-    assert is_proven == [True, True, True, False, False, True]
-
-
 def test_a_missing_entity_is_streamed_once_it_is_added():
     talk = SimulatorTalk()
     del talk.world.entities[BUOY]
@@ -217,28 +164,12 @@ def test_a_missing_entity_is_streamed_once_it_is_added():
     assert [each.id for each in talk.of(sim.StreamEntity, "streams")[asked:]] == [BUOY]
 
 
-def test_an_entity_added_before_the_first_list_is_streamed():
-    talk = SimulatorTalk()
-    del talk.world.entities[BUOY]
-    talk.world.answers[sim.ListEntities] = sim.EntitiesListed((VEHICLE, BUOY))
-    talk.world.answers[sim.Reassure] = lambda request: talk.world.entities.update({BUOY: dict(STILL)}) or sim.Ok()
-    talk.connect()
-    assert [each.id for each in talk.of(sim.StreamEntity, "streams")] == [VEHICLE, BUOY, BUOY]
-
-
-@pytest.mark.parametrize("talk", [SimulatorTalk(), SimulatorTalk(item_events="spy")], ids=["poll", "spy"])
 def test_an_entity_removed_here_is_announced_once_with_its_name(talk):
-    talk.world.closes_on -= {sim.Spy} if talk.parameters.item_events == "spy" else set()
-    talk.connect()
     number = talk.outcome(talk.ask(procedures.spawn, ball(), "float", True, 1)).result
     talk.run(1.1)
-    if talk.of(sim.Spy, "streams"):
-        talk.say("streams", sim.Spied(True, ItemType.ENTITY, number))
     assert talk.outcome(talk.ask(procedures.remove, sim.Remove(ItemType.ENTITY, number))).is_success
     assert number not in talk.published(PublishedScene)[-1].entities
     del talk.world.entities[number]
-    if talk.of(sim.Spy, "streams"):
-        talk.say("streams", sim.Spied(False, ItemType.ENTITY, number))
     talk.run(1.1)
     gone = SimulatorEvent(sim.Spied(False, ItemType.ENTITY, number), "float")
     assert [each for each in talk.published(SimulatorEvent) if not each.message.is_added] == [gone]
@@ -471,7 +402,8 @@ def test_a_suspended_simulator_gets_zero_once_and_stays_connected(talk):
         talk.command(EAST)
         talk.run(0.1)
     assert talk.velocities()[-2:] == [SET[EAST], SET[STOPPED]]
-    assert len(talk.asked["requests"]) - before == 2 * len(NEUTRAL)
+    sent = talk.asked["requests"][before:]
+    assert [type(each) for each in sent] == [*[sim.SetEntity] * 4, sim.ListEntities]
     assert talk.session.state == SUSPENDED
     assert talk.session.silent_s(talk.now_s) > 9.0
     assert len(talk.noted("unanswered_requests")) == 1
@@ -485,7 +417,7 @@ def test_a_suspended_simulator_gets_zero_once_and_stays_connected(talk):
 
 def test_a_suspended_simulator_that_is_not_steered_gets_nothing(talk):
     talk.is_silent = True
-    talk.run(PROBE_AFTER_S)
+    talk.run(LIST_PERIOD_S)
     before = len(talk.asked["requests"])
     talk.run(10.0)
     assert len(talk.asked["requests"]) == before
@@ -493,11 +425,12 @@ def test_a_suspended_simulator_that_is_not_steered_gets_nothing(talk):
 
 def test_a_simulator_suspended_during_the_connection_stays_connected():
     talk = SimulatorTalk()
-    talk.world.closes_on, talk.is_silent = set(), True
-    talk.open()
+    talk.is_silent = True
+    talk.connect()
+    asked = len(talk.asked["requests"])
     talk.run(30.0)
     assert not talk.closed
-    assert talk.asked == {"requests": NEUTRAL, "streams": [sim.Spy()]}
+    assert len(talk.asked["requests"]) == asked
     assert (talk.session.is_open, talk.session.state) == (True, SUSPENDED)
     talk.go_on()
     assert talk.session.state == CONNECTED
@@ -529,11 +462,9 @@ def test_an_item_added_after_its_caller_timed_out_is_removed(talk):
     assert talk.asked["streams"][-1] == sim.Remove(ItemType.ENTITY_STREAM, added)
 
 
-def test_an_idle_simulator_is_probed():
-    talk = connected(item_events="none")
-    talk.run(PROBE_AFTER_S)
-    assert talk.asked["requests"][-1] == sim.Reassure()
-    assert talk.session.silent_s(talk.now_s) == 0.0
+def test_an_idle_simulator_is_noticed_to_be_silent(talk):
+    talk.run(10.0)
+    assert talk.session.silent_s(talk.now_s) <= LIST_PERIOD_S
 
 
 def test_successive_answers_are_not_overdue(talk):
@@ -1008,18 +939,6 @@ def test_an_added_entity_without_a_stream_is_a_success_with_a_warning(talk):
     assert "not published" in spawned.sentence
 
 
-def test_entity_added_before_the_connection_ends_succeeds_with_a_warning(talk):
-    talk.world.answers[sim.StreamEntity] = lambda request: None
-    spawning = talk.ask(procedures.spawn, ball(), "", True, 1)
-    waiting = talk.ask(procedures.ask, sim.Reassure())
-    talk.disconnect("streams")
-    spawned = talk.outcome(spawning)
-    assert (spawned.is_success, spawned.result) == (True, 2)
-    assert "not published" in spawned.sentence
-    assert not talk.outcome(waiting).is_success
-    assert 2 not in [each.entity for each in talk.simulation.items if isinstance(each, DesiredEntityStream)]
-
-
 def test_a_velocity_in_an_entity_s_own_frame_uses_its_orientation(talk):
     talk.world.entities[BUOY][Attribute.ORIENTATION] = TURNED
     taken = []
@@ -1064,7 +983,6 @@ def test_unencodable_requests_are_refused(talk):
     assert talk.outcome(talk.ask(procedures.ask, sim.Reassure())).is_success
 
 
-def test_diagnostics_have_the_configuration_and_the_detection_of_items(talk):
+def test_diagnostics_have_the_configuration(talk):
     facts = {each.name: each.text for each in talk.published(DiagnosticValue)}
-    assert facts["configuration"] == "100 steps per second, speed 1"
-    assert facts["item_events"] == "poll"
+    assert facts == {"configuration": "100 steps per second, speed 1"}

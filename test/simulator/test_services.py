@@ -21,9 +21,8 @@ PARAMETERS = {"request_timeout": 2.0, "stream_period": 1}
 
 @pytest.fixture
 def talk():
-    """Return a talk whose simulator supports SPY and has answered the first requests."""
+    """Return a talk whose simulator has answered the first requests."""
     talk = SimulatorTalk()
-    talk.world.closes_on = set()
     talk.connect()
     for asked in talk.asked.values():
         asked.clear()

@@ -73,7 +73,7 @@ class SimulatorBridge(ProtocolNode):
         frames = read(FrameNames, self.parameters)
         entities = Entities(self._vehicle, named, topic_token, frames.own)
         time = SimulatedTime(is_published=get("publish_clock"))
-        self._simulation = Simulation(entities, self._read_items, time)
+        self._simulation = Simulation(entities, self._read_items, time, Random())
         self._outputs = SimulatorTopics(self, self._vehicle, frames)
         self.cleanup.callback(self._outputs.close)
         self._outputs.set_scene(self._simulation.scene)
@@ -97,7 +97,7 @@ class SimulatorBridge(ProtocolNode):
         steering = Steering(self._commands.arbiter, parameters)
         feedback = Feedback(self.observed, self._commands.arbiter.limits)
         self.session = SimulatorClientSession(
-            self._simulation, steering, parameters, feedback, check_hold=self.hold.check, source=Random()
+            self._simulation, steering, parameters, feedback, check_hold=self.hold.check
         )
         return self.session
 

@@ -5,30 +5,22 @@ Theory of operation, from the specification and the behaviour of real simulators
 
 | state | sent | ends |
 |---|---|---|
-| WAITING | nothing | when all connections are open |
-| WAITING, with these | zero for the vehicle, and SPY | CONNECTED, when SPY is answered, or not sent; \
-SUSPENDED, when one is unanswered for `request_timeout` |
-| CONNECTED | see ConnectedClient and Steering | WAITING, when a connection ends, or after undecodable data; \
-SUSPENDED, when a request is unanswered for UNANSWERED_S |
-| SUSPENDED | zero once, if the vehicle is steered; callers get an error after `request_timeout` | CONNECTED, by an \
-answer; WAITING, when a connection ends |
+| WAITING | nothing | CONNECTED, when both connections are open |
+| CONNECTED | zero for the vehicle, then see ConnectedClient and Steering | WAITING, when a connection ends, or after \
+undecodable data; SUSPENDED, when an answer is overdue by `request_timeout` |
+| SUSPENDED | zero once, if the vehicle is steered; callers get an error | CONNECTED, by an answer; WAITING, when a \
+connection ends |
 | CLOSED, by `end` | zero, if the vehicle is steered | |
 
 There are two connections, for requests and for streams, which are opened and closed together. Both are closed for
 writing first, since real simulators die of SIGPIPE on the second write to a closed connection. Neither is closed
 because the simulator is silent, since a suspended one writes to it when it continues. TCP detects a lost peer.
 
-Real simulators also disconnect on SPY. If `item_events` allows both, one that disconnects is connected without SPY the
-next time. A call ends with the simulator's answer, a timeout, or the end of the
-connections.
-
-A connection has proved useful once the simulator has answered. Otherwise, reconnecting backs off. After a disconnect
-on SPY, it reconnects without delay, unless the connection without SPY was useless, too.
+A connection has proved useful once the simulator has answered. Otherwise, reconnecting backs off.
 """
 
 import math
 from collections.abc import Callable
-from random import Random
 from typing import Any
 
 from drone_bridge.session.feedback import Feedback
@@ -46,9 +38,8 @@ from drone_bridge.session.session import (
     Session,
     sends_first,
 )
-from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.session import procedures
-from drone_bridge.simulator.session.client_parameters import AUTO, POLL, SPY, SimulatorClientParameters
+from drone_bridge.simulator.session.client_parameters import SimulatorClientParameters
 from drone_bridge.simulator.session.connected_client import CallerRequest, ConnectedClient
 from drone_bridge.simulator.session.exchange import NO_ANSWER, UNANSWERED, Exchange
 from drone_bridge.simulator.session.simulation import Simulation
@@ -74,7 +65,6 @@ class SimulatorClientSession(Session):
         feedback: Feedback,
         *,
         check_hold: Callable[[str], None],
-        source: Random,
     ) -> None:
         """Start without a connection.
 
@@ -84,16 +74,12 @@ class SimulatorClientSession(Session):
             parameters: those of the node, which may change at any time.
             feedback: receives the vehicle's measurements.
             check_hold: raises ValueError if the vehicle is on hold, for a request of this name that moves it.
-            source: random numbers for marks, and for pauses that keep bridges apart.
         """
         self.state = WAITING
         self._simulation, self._steering, self._parameters = simulation, steering, parameters
-        self._feedback, self._check_hold, self._source = feedback, check_hold, source
+        self._feedback, self._check_hold = feedback, check_hold
         self._peers: list[Any] = []  # until all of them are open
         self._client: ConnectedClient | None = None
-        self._is_overdue = False  # an answer, for longer than `request_timeout`
-        self._may_know_spy = True
-        self._was_useful = True  # the last connection, after SPY
         self._out: list[Action] = []
 
     # The link.
@@ -112,13 +98,10 @@ class SimulatorClientSession(Session):
             out=self._out,
         )
         exchange.now_s = now_s
-        item_events = self._parameters.item_events
-        if item_events == AUTO:
-            item_events = SPY if self._may_know_spy else POLL
-        self._client = ConnectedClient(
-            exchange, self._simulation, self._parameters, self._source, self._feedback, item_events=item_events
-        )
-        self.peer, self.is_proven, self.received_s, self.since_s = str(peers[0]), False, None, now_s
+        self._client = ConnectedClient(exchange, self._simulation, self._parameters, self._feedback)
+        self.peer, self.is_open, self.is_proven = str(peers[0]), True, False
+        self.received_s, self.since_s = None, now_s
+        self._out.append(Note("connections", f"Connected to {self.peer}.", is_expected=True))
         self._steering.begin(exchange)
         return self._turn(now_s)
 
@@ -148,10 +131,7 @@ class SimulatorClientSession(Session):
             sentence = channel.ended(sentence)
         except RemoteProtocolError as error:
             return self._refused(error, now_s, gone=peer)
-        is_expected = isinstance(channel.oldest, sim.Spy) and self._parameters.item_events == AUTO
-        self._out.append(Note("" if is_expected else "lost_connections", sentence, is_expected=is_expected))
-        if is_expected:  # reconnects at once
-            self.is_proven = self._was_useful
+        self._out.append(Note("lost_connections", sentence))
         return self._ended(sentence, now_s, gone=peer)
 
     def tick(self, now_s: float) -> Actions:
@@ -164,7 +144,7 @@ class SimulatorClientSession(Session):
             return []
         super().resume(now_s)
         client.exchange.now_s = now_s
-        client.resume()
+        client.exchange.resume()
         self._steering.resume()
         return self._turn(now_s)
 
@@ -199,7 +179,7 @@ class SimulatorClientSession(Session):
         if now_s > self.expires_at(request):
             return [Outcome(request, False, f"{MAY_HAVE_WAITED} Please call again.", NO_ANSWER)]
         client.ask(CallerRequest(request, work, arguments, runs=work is procedures.run))
-        if self._is_overdue:
+        if client.exchange.is_overdue:
             client.fail_calls(client.exchange.overdue())
         return self._turn(now_s)
 
@@ -211,37 +191,17 @@ class SimulatorClientSession(Session):
             return []
         exchange = client.exchange
         exchange.now_s = now_s
-        self._check_answers(client)
-        if not exchange.is_suspended:
-            self._steering.turn(exchange, client.heading)
-        client.turn()
-        if (client.has_begun or self._is_overdue) and not self.is_open:
-            self.is_open = True
-            self._out.append(Note("connections", f"Connected to {self.peer}.", is_expected=True))
-        if self.is_open:
-            self.state = SUSPENDED if exchange.is_suspended else CONNECTED
-        self.is_proven = client.is_proven
-        if not exchange.is_suspended:
-            self.due_s = min(self._steering.due_s, client.due_s, exchange.unanswered_due_s)
-        else:
-            self.due_s = min(client.due_s, math.inf if self._is_overdue else exchange.overdue_s)
-        return self._done()
-
-    def _check_answers(self, client: ConnectedClient) -> None:
-        """Stop the vehicle if an answer is overdue, and time out pending calls."""
-        exchange, now_s = client.exchange, client.exchange.now_s
-        if not exchange.is_suspended:
-            if self._is_overdue:
-                self._is_overdue = False
-                self._out.append(Note("", "The simulator responds again.", is_expected=True))
-            if now_s < exchange.unanswered_due_s:
-                return
-            self._steering.stop(exchange)
-            exchange.is_suspended = True
-        if now_s >= exchange.overdue_s and not self._is_overdue:
-            self._is_overdue = True
+        if now_s >= exchange.overdue_s and not exchange.is_overdue:
+            exchange.is_overdue = True
             self._out.append(Note(UNANSWERED, f"{exchange.overdue()} {_CONNECTION_KEPT}"))
             client.fail_calls(exchange.overdue())
+        self._steering.turn(exchange, client.heading)
+        client.turn()
+        self.state = SUSPENDED if exchange.is_overdue else CONNECTED
+        self.is_proven = client.is_proven
+        overdue_s = math.inf if exchange.is_overdue else exchange.overdue_s
+        self.due_s = min(self._steering.due_s, client.due_s, overdue_s)
+        return self._done()
 
     def _done(self) -> Actions:
         actions = sends_first(self._out)
@@ -257,10 +217,7 @@ class SimulatorClientSession(Session):
         """Send zero if there is a connection, close all connections, and answer all callers."""
         client = self._client
         assert client
-        exchange, self._client, self._is_overdue = client.exchange, None, False
-        self._may_know_spy = not isinstance(exchange.streams.oldest, sim.Spy)
-        if client.has_begun:
-            self._was_useful = client.is_proven
+        exchange, self._client = client.exchange, None
         exchange.now_s = now_s
         if exchange.requests.peer is not gone:
             self._out += [Send(data, exchange.requests.peer) for data in self._steering.last_requests()]

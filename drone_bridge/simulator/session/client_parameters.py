@@ -7,9 +7,6 @@ from dataclasses import dataclass
 from drone_bridge.parameter_fields import parameter
 from drone_bridge.simulator.codec import VEHICLE
 
-# Values of item_events.
-AUTO, SPY, POLL, NONE = "auto", "spy", "poll", "none"
-
 
 @dataclass(slots=True)
 class SimulatorClientParameters:
@@ -24,13 +21,6 @@ class SimulatorClientParameters:
     body_to_model: Sequence[float] = parameter(
         (0.0, 0.0, 0.0, 0.0),
         "Rotation from principal axes to the vehicle's model: w, x, y, z as on the wire. Zeros: learned while paused.",
-    )
-    item_events: str = parameter(
-        AUTO,
-        "How additions and removals are detected: with SPY (spy), by polling (poll), not at all (none), or with SPY "
-        "unless the previous connection ended on it, and then by polling (auto). poll saves a CUAUV server the "
-        "attempt.",
-        choices=(AUTO, SPY, POLL, NONE),
     )
     run_on_connect: bool = parameter(False, "Unpause the simulation on each connection.")
     rate: float = parameter(50.0, "Maximum rate of velocities sent to the vehicle, Hz.", 0.1, 1000.0, live=True)

@@ -6,27 +6,27 @@ procedure requests the configuration, the vehicle's state and all desired items.
 
 | procedure | due |
 |---|---|
-| handle an item reported by SPY, and request missing items again | after the report |
-| list the entities, if SPY is not available | every POLL_PERIOD_S |
-| unpause the simulation | with `run_on_connect`, once the heading is settled |
+| list the entities, and request missing items of new ones | every LIST_PERIOD_S |
 | learn the heading | while the simulation counts as paused, see Heading |
 | execute a caller's request | in order; a run once the heading is settled |
-| REASSURE | after PROBE_AFTER_S of silence |
+| unpause the simulation | with `run_on_connect`, once the heading is settled |
+
+Real simulators disconnect on SPY. The list is also what notices that a simulator is silent.
 """
 
+import contextlib
 import math
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from random import Random
 from typing import Any, NamedTuple
 
 from drone_bridge.motion.body_to_model import BodyToModel
 from drone_bridge.session.feedback import Feedback
-from drone_bridge.session.session import Action, Outcome
+from drone_bridge.session.session import Outcome
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.codec import STREAMED, ItemType
-from drone_bridge.simulator.session.client_parameters import POLL, SPY, SimulatorClientParameters
+from drone_bridge.simulator.session.client_parameters import SimulatorClientParameters
 from drone_bridge.simulator.session.events import ConnectionStarted, DiagnosticValue, SimulatorEvent
 from drone_bridge.simulator.session.exchange import (
     BAD_NUMBERS,
@@ -39,23 +39,14 @@ from drone_bridge.simulator.session.exchange import (
     Pending,
     Procedure,
 )
-from drone_bridge.simulator.session.heading import (
-    BODY_TO_MODEL_KEY,
-    LONGEST_JITTER_S,
-    Heading,
-    VehicleState,
-    decode_rotation,
-)
+from drone_bridge.simulator.session.heading import BODY_TO_MODEL_KEY, Heading, VehicleState, decode_rotation
 from drone_bridge.simulator.session.item_requester import ItemRequester
-from drone_bridge.simulator.session.simulation import Simulation
+from drone_bridge.simulator.session.simulation import MARK_BYTES, Simulation
 from drone_bridge.simulator.session.streams import Streams
-from drone_bridge.wire.events import RemoteProtocolError
 
-MAX_ENTITIES = 65536  # remembered, to detect added and removed ones; also the limit of unhandled reports
-#: Silence of an idle simulator after which it is probed.
-PROBE_AFTER_S = 1.0
-#: Between two polls for the list of entities, if SPY is not available.
-POLL_PERIOD_S = 1.0
+MAX_ENTITIES = 65536  # remembered, to detect added and removed ones
+#: Between two lists of the entities.
+LIST_PERIOD_S = 1.0
 #: Maximum number of unanswered calls. More are refused.
 MAX_CALLS = 100
 _MAY_FOLLOW = "It may still execute the request."
@@ -64,7 +55,6 @@ _NO_EFFECT = "Commands have no effect until it is added again."
 
 #: Extended attribute of the vehicle: a mark that identifies the simulation after a reconnect.
 SIMULATION_KEY = "drone_bridge.world"
-TOKEN_BYTES = 16
 
 
 class Success(NamedTuple):
@@ -100,52 +90,40 @@ class ConnectedClient:
     """Requests on newly opened connections."""
 
     def __init__(
-        self,
-        exchange: Exchange,
-        simulation: Simulation,
-        parameters: SimulatorClientParameters,
-        source: Random,
-        feedback: Feedback,
-        *,
-        item_events: str,
+        self, exchange: Exchange, simulation: Simulation, parameters: SimulatorClientParameters, feedback: Feedback
     ) -> None:
-        """Start with open connections. `item_events`: how added and removed items are detected: SPY, POLL or NONE."""
+        """Start with open connections."""
         self.exchange, self.simulation, self.entities = exchange, simulation, simulation.entities
-        self.vehicle = self.entities.vehicle
-        self.heading = Heading(exchange, self.entities, source.uniform(0.0, LONGEST_JITTER_S))
+        self.heading = Heading(exchange, self.entities)
         self.requester = ItemRequester(exchange, simulation)
         self.streams = Streams(exchange, simulation, self.heading, feedback)
         #: Number of completed runs, and of pauses requested here.
         self.completed_runs = self.pauses = 0
-        #: Whether it has passed SPY, and whether the simulator has answered.
-        self.has_begun = False
+        #: Whether the simulator has answered.
         self.is_proven = False
         #: Time of the next `turn`.
         self.due_s = exchange.now_s
-        self._parameters, self._source, self._item_events = parameters, source, item_events
-        self._out: list[Action] = exchange.out
+        self._parameters = parameters
         self._runs_on_connect = parameters.run_on_connect
-        self._poll_due_s = math.inf
-        self._received_s = exchange.now_s
         self._known: set[int] = set()  # entities
-        self._spied: deque[sim.Spied] = deque()
+        self._list_due_s = math.inf
         self._calls: deque[CallerRequest] = deque()
         self._running = [_ActiveProcedure(self._begin())]  # the last one may let others pass
+
+    @property
+    def vehicle(self) -> int:
+        """The entity that commands move."""
+        return self.entities.vehicle
 
     # Events. Each is followed by `turn`.
 
     def receive(self, channel: Channel, data: bytes) -> None:
         """Decode a chunk of a connection's data. Raises RemoteProtocolError after earlier messages."""
         exchange = self.exchange
-        self._received_s = exchange.now_s
         try:
             for event in channel.receive(data, exchange.now_s):
                 if isinstance(event, Pending):
                     exchange.answered(event)
-                elif isinstance(event, sim.Spied):
-                    if len(self._spied) >= MAX_ENTITIES:
-                        raise RemoteProtocolError(f"The simulator has reported more than {MAX_ENTITIES} items at once.")
-                    self._spied.append(event)
                 elif not isinstance(event, sim.Completed):
                     self.streams.handle(event)
                 elif channel is exchange.requests:  # it arrives on every connection
@@ -161,52 +139,39 @@ class ConnectedClient:
         else:
             self._calls.append(call)
 
-    def resume(self) -> None:
-        """Continue after a stall of this process. Its silence, and that of steps, was its own."""
-        self._received_s = self.exchange.now_s
-        self.exchange.resume()
-
     def end(self, reason: str) -> None:
         """End all procedures, and answer all callers."""
-        self._abort(self._running, reason)
+        self._abort(self._running, reason, reason)
 
     def fail_calls(self, reason: str) -> None:
         """Time out all callers. The bridge's own procedures continue to wait."""
-        unsent = tuple(self._calls)
-        self._calls.clear()
-        self._abort([running for running in self._running if running.call], f"{reason} {_MAY_FOLLOW}")
-        for call in unsent:
-            self._resolve(call, False, f"{reason} {_NOT_SENT}")
+        called = [running for running in self._running if running.call]
+        self._abort(called, f"{reason} {_MAY_FOLLOW}", f"{reason} {_NOT_SENT}")
 
-    def _abort(self, aborted: list[_ActiveProcedure], reason: str) -> None:
-        unanswered = deque(self._calls)
-        self._calls.clear()
+    def _abort(self, aborted: list[_ActiveProcedure], reason: str, unsent_reason: str) -> None:
         self._running = [running for running in self._running if running not in aborted]
-        for running in reversed(aborted):
-            try:
+        for running in aborted:
+            with contextlib.suppress(EndedError):
                 running.procedure.throw(EndedError(reason))  # undoes its unfinished work
-            except StopIteration:
-                continue  # its result is still reported
-            except EndedError:
-                if running.call:
-                    unanswered.appendleft(running.call)
-        for call in unanswered:
-            self._resolve(call, False, reason)
+            if running.call:
+                self._resolve(running.call, False, reason)
+        while self._calls:
+            self._resolve(self._calls.popleft(), False, unsent_reason)
 
     def turn(self) -> None:
-        """Send due messages and advance procedures. While the simulator is suspended, send nothing."""
+        """Send due messages and advance procedures. While an answer is overdue, send nothing."""
         time = self.simulation.time
         if clock_time := time.tick(self.exchange.now_s):
             self.exchange.publish(clock_time)
         self.due_s = time.due_s
-        if self.exchange.is_suspended:
+        if self.exchange.is_overdue:
             return
         self._continue()
         heading_due_s = self.heading.update(self.streams.sees_steps)
         times = [running.awaited for running in self._running if isinstance(running.awaited, float)]
         self.due_s = min(time.due_s, *times, math.inf)
         if self._is_free:
-            self.due_s = min(self.due_s, self._poll_due_s, heading_due_s, self._received_s + PROBE_AFTER_S)
+            self.due_s = min(self.due_s, self._list_due_s, heading_due_s)
 
     # Procedures, one after another.
 
@@ -238,31 +203,23 @@ class ConnectedClient:
     def _next(self) -> _ActiveProcedure | None:
         """Return the next procedure that is due, if any."""
         now_s = self.exchange.now_s
-        if self._spied:
-            return _ActiveProcedure(self._handle_spied(self._spied.popleft()))
-        if now_s >= self._poll_due_s:
-            return _ActiveProcedure(self._poll())
+        if now_s >= self._list_due_s:
+            return _ActiveProcedure(self._list())
         learning_due_s = self.heading.update(self.streams.sees_steps)
         if now_s >= learning_due_s:
             return _ActiveProcedure(self.heading.measure())
         if self._calls and (self.heading.is_settled or not self._calls[0].runs):
             call = self._calls.popleft()
             return _ActiveProcedure(self._execute(call), call)
-        if self._is_start_due or now_s >= self._received_s + PROBE_AFTER_S:
-            return _ActiveProcedure(self._start_or_probe())
+        if self._runs_on_connect and self.heading.is_settled:
+            return _ActiveProcedure(self._run_on_connect())
         return None
 
-    @property
-    def _is_start_due(self) -> bool:
-        return self._runs_on_connect and self.heading.is_settled
-
-    def _start_or_probe(self) -> Procedure[None]:
-        """Unpause the simulation, which answers with an Error if it already runs, or else probe it."""
-        request: sim.Request = sim.Reassure()
-        if self._is_start_due:
-            request, self._runs_on_connect = sim.Run(), False
-            self.heading.note_run()
-        yield from self.exchange.ask(request)
+    def _run_on_connect(self) -> Procedure[None]:
+        """Unpause the simulation, which answers with an Error if it already runs."""
+        self._runs_on_connect = False
+        self.heading.note_run()
+        yield from self.exchange.ask(sim.Run())
 
     # Calls.
 
@@ -283,27 +240,23 @@ class ConnectedClient:
     def _resolve(self, call: CallerRequest, is_success: bool, sentence: str, result: Any = NO_ANSWER) -> None:
         if not is_success:
             self.exchange.note("refused_requests")
-        self._out.append(Outcome(call.request, is_success, sentence, result))
+        self.exchange.out.append(Outcome(call.request, is_success, sentence, result))
 
     # Start of the connections.
 
     def _begin(self) -> Procedure[None]:
-        """Send the first requests, and request all desired items.
-
-        SPY precedes requests that change the world, since real servers disconnect on it.
-        """
+        """Send the first requests, and request all desired items."""
         exchange, requester = self.exchange, self.requester
-        if self._item_events == SPY and isinstance((yield from exchange.ask(sim.Spy()))[0], sim.Error):
-            self._item_events = POLL
-        self.has_begun = True
         first = [
             sim.GetConfig(),
+            sim.ListEntities(),
             sim.GetExtended(self.vehicle, SIMULATION_KEY),
             sim.GetExtended(self.vehicle, BODY_TO_MODEL_KEY),
             *(sim.GetEntity(self.vehicle, attribute) for attribute in STREAMED),
         ]
-        *pending, listing = [exchange.send(request) for request in (*first, sim.ListEntities())]
-        configured, mark, rotation, *state = yield from exchange.wait_for(*pending)
+        configured, listed, mark, rotation, *state = yield from exchange.ask(*first)
+        if isinstance(listed, sim.EntitiesListed):  # one that is added from now on is a new one
+            self._known = set(listed.ids[:MAX_ENTITIES])
         self._apply_configuration(configured)
         is_new = self._recognize(mark)
         self._apply_vehicle_state(rotation, state, is_new=is_new)
@@ -317,14 +270,7 @@ class ConnectedClient:
         self.heading.watched_since_s = exchange.now_s
         yield from requester.await_answers(sent)
         yield from requester.renew_camera_streams()
-        (listed,) = yield from exchange.wait_for(listing)
-        if isinstance(listed, sim.EntitiesListed):
-            self._known = set(listed.ids[:MAX_ENTITIES])
-        for entity in sorted(self._known):
-            yield from requester.restore(entity)  # it may have been added, unreported, after the request
-        if self._item_events == POLL:
-            self._poll_due_s = exchange.now_s + POLL_PERIOD_S
-        exchange.publish(DiagnosticValue("item_events", self._item_events))
+        self._list_due_s = exchange.now_s + LIST_PERIOD_S
 
     def _apply_configuration(self, answer: sim.Response) -> None:
         if not isinstance(answer, sim.Configured):
@@ -340,18 +286,13 @@ class ConnectedClient:
 
     def _recognize(self, answer: sim.Response) -> bool:
         """Return whether this is a different simulation from the last one."""
-        simulation = self.simulation
-        mark = answer.data if isinstance(answer, sim.ExtendedGot) and len(answer.data) == TOKEN_BYTES else None
-        if mark is not None and mark == simulation.mark:
-            simulation.items.reconnect()
-            return False
-        if mark is None:  # otherwise, another bridge has marked it: with two marks, each would detect a new simulation
-            mark = self._source.randbytes(TOKEN_BYTES)
-            self.exchange.send(sim.SetExtended(self.vehicle, SIMULATION_KEY, mark))
-        simulation.mark = mark
-        simulation.reset()
-        self.exchange.publish(simulation.scene)
-        return True
+        found = answer.data if isinstance(answer, sim.ExtendedGot) and len(answer.data) == MARK_BYTES else None
+        is_new = self.simulation.recognize(found)
+        if found is None and self.simulation.mark:
+            self.exchange.send(sim.SetExtended(self.vehicle, SIMULATION_KEY, self.simulation.mark))
+        if is_new:
+            self.exchange.publish(self.simulation.scene)
+        return is_new
 
     def _apply_vehicle_state(self, rotation: sim.Response, state: list[sim.Response], *, is_new: bool) -> None:
         stored = None
@@ -385,34 +326,34 @@ class ConnectedClient:
 
     # Added and removed items.
 
-    def _poll(self) -> Procedure[None]:
+    def _list(self) -> Procedure[None]:
         (answer,) = yield from self.exchange.ask(sim.ListEntities())
-        self._poll_due_s = self.exchange.now_s + POLL_PERIOD_S
-        if isinstance(answer, sim.EntitiesListed):
-            listed = set(answer.ids[:MAX_ENTITIES])
-            self._spied += [sim.Spied(False, ItemType.ENTITY, entity) for entity in sorted(self._known - listed)]
-            self._spied += [sim.Spied(True, ItemType.ENTITY, entity) for entity in sorted(listed - self._known)]
+        self._list_due_s = self.exchange.now_s + LIST_PERIOD_S
+        if not isinstance(answer, sim.EntitiesListed):
+            return
+        listed = set(answer.ids[:MAX_ENTITIES])
+        for entity in sorted(self._known - listed):
+            yield from self._forget(entity)
+        for entity in sorted(listed - self._known):
+            self._known.add(entity)
+            self._report(entity, is_added=True)
+            yield from self.requester.restore(entity)
 
-    def _handle_spied(self, event: sim.Spied) -> Procedure[None]:
-        is_entity = event.type == ItemType.ENTITY
-        if is_entity and not event.is_added and event.id not in self._known:
-            return  # it was removed here
-        self.streams.report(SimulatorEvent(event, self.entities.names.get(event.id, "") if is_entity else ""))
-        if not event.is_added:
-            if is_entity:
-                self._known.discard(event.id)
-                if event.id == self.vehicle:
-                    self.heading.attitude = None
-                    self.exchange.note(MISSING_VEHICLE, f"Entity {event.id}, the vehicle, was removed. {_NO_EFFECT}")
-            yield from self.requester.forget(event.type, event.id)
-        elif is_entity:
-            if len(self._known) < MAX_ENTITIES:
-                self._known.add(event.id)
-            yield from self.requester.restore(event.id)
+    def _forget(self, entity: int) -> Procedure[None]:
+        self._known.discard(entity)
+        self._report(entity, is_added=False)
+        if entity == self.vehicle:
+            self.heading.attitude = None
+            self.exchange.note(MISSING_VEHICLE, f"Entity {entity}, the vehicle, was removed. {_NO_EFFECT}")
+        yield from self.requester.forget(ItemType.ENTITY, entity)
+
+    def _report(self, entity: int, *, is_added: bool) -> None:
+        spied = sim.Spied(is_added, ItemType.ENTITY, entity)
+        self.streams.report(SimulatorEvent(spied, self.entities.names.get(entity, "")))
 
     def removed(self, kind: int, number: int) -> Procedure[None]:
         """Forget an item that was removed at our request."""
-        if kind == ItemType.ENTITY and number in self._known:
-            yield from self._handle_spied(sim.Spied(False, kind, number))
+        if kind == ItemType.ENTITY:
+            yield from self._forget(number)
         else:
             yield from self.requester.forget(kind, number, is_ours=True)

@@ -4,8 +4,8 @@
 There is one connection for requests and one for streams, since real servers interleave the two wrongly. Answers carry
 no ID. They arrive in the order of their connection's requests, so that after a missing one, no answer can be matched.
 
-A simulator that leaves a request unanswered for UNANSWERED_S counts as suspended, for instance by a debugger. When it
-continues, it executes all requests in its buffers, in order. Nothing more is therefore sent until it answers.
+A suspended simulator, for instance in a debugger, executes all requests in its buffers when it continues, in order.
+Nothing more is therefore sent once an answer is overdue.
 
 A Procedure is a generator that sends several requests in sequence. It yields a Pending request, or the time until which
 to wait for an event. `ConnectedClient` continues it once that has arrived.
@@ -41,13 +41,11 @@ UNANSWERED, UNSTEERED = problems("unanswered_requests", "unsteered_commands")
 REFUSED_VELOCITIES, REFUSED_ITEMS = problems("refused_velocities", "refused_items")
 MISSING_VEHICLE, UNKNOWN_HEADING, BAD_NUMBERS = problems("missing_vehicle", "unknown_heading", "bad_numbers")
 
-#: A local simulator answers within 1 ms, a busy one within several 10 ms.
-UNANSWERED_S = 0.3
 #: Maximum size of a request's body, since the rest of a longer one would delay steering.
 MAX_SENT_BYTES = 64 * 1024
 NO_ANSWER = -1  # code of a refusal without an Error of the simulator
-_STREAMS_ITEMS = (ItemType.ENTITY_STREAM, ItemType.CAMERA_STREAM, ItemType.TRIGGER, ItemType.SPY)
-_STREAMS_REQUESTS = (sim.StreamEntity, sim.StreamCamera, sim.AddTrigger, sim.Spy)
+_STREAMS_ITEMS = (ItemType.ENTITY_STREAM, ItemType.CAMERA_STREAM, ItemType.TRIGGER)
+_STREAMS_REQUESTS = (sim.StreamEntity, sim.StreamCamera, sim.AddTrigger)
 STALE_REQUEST = "The request is stale: the bridge was suspended meanwhile. Please call again."
 _LAST_ID = 0xFFFFFFFF  # ID that no item has
 _UNUSUAL = f"The CUAUV server disconnects on empty keys and values, and on more than {MAX_REQUEST_BYTES} bytes."
@@ -191,8 +189,8 @@ class Exchange:
         self.now_s = -math.inf
         #: End of this process's last stall.
         self.resumed_s = -math.inf
-        #: Whether the simulator counts as suspended, until it answers.
-        self.is_suspended = False
+        #: Whether an answer is overdue: the simulator may be suspended. False again once it answers.
+        self.is_overdue = False
         #: Time of the current caller's request.
         self.asked_s = -math.inf
         self.out = out
@@ -209,11 +207,6 @@ class Exchange:
     # Receiving.
 
     @property
-    def unanswered_due_s(self) -> float:
-        """Time at which the simulator counts as suspended."""
-        return min(channel.unanswered_since_s for channel in self.channels) + UNANSWERED_S
-
-    @property
     def overdue_s(self) -> float:
         """Time at which an answer is overdue."""
         return min(channel.due_s for channel in self.channels)
@@ -225,8 +218,9 @@ class Exchange:
     def answered(self, pending: Pending) -> None:
         """Count an answer, and pass it to its callback."""
         assert pending.answer is not None
-        if self.is_suspended:
-            self.is_suspended = False
+        if self.is_overdue:
+            self.is_overdue = False
+            self.out.append(Note("", "The simulator responds again.", is_expected=True))
             for channel in self.channels:
                 channel.resume(self.now_s)
         self.note("requests")

@@ -31,15 +31,13 @@ from drone_bridge.wire.layouts import MisfitError
 
 #: Extended attribute of the vehicle that stores the rotation, since it can be learned only while paused.
 BODY_TO_MODEL_KEY = "drone_bridge.btom"
-#: Keeps bridges that connect at the same time apart.
-LONGEST_JITTER_S = 0.1
 #: Time without a step after which a simulation counts as paused: a busy one is slow.
 CONNECT_QUIET_S = 3.0
 _QUIET_S = 0.2  # after a PAUSE, in addition to _QUIET_STEPS steps: other clients may run it again
 _QUIET_STEPS = 3
 _RETRY_S = 5.0
 #: Additional timeout of a RUN, which waits for the heading.
-LONGEST_WAIT_S = CONNECT_QUIET_S + LONGEST_JITTER_S + 1.0
+LONGEST_WAIT_S = CONNECT_QUIET_S + 1.0
 # Tolerances for a vehicle at rest, in addition to its motion.
 _NEAR_M, _FAR_M = 0.1, 5.0
 _NEAR_RAD, _FAR_RAD = 0.1, 1.0
@@ -71,8 +69,8 @@ class VehicleState(NamedTuple):
 class Heading:
     """Heading on one set of connections."""
 
-    def __init__(self, exchange: Exchange, entities: Entities, jitter_s: float) -> None:
-        self._exchange, self._entities, self._jitter_s = exchange, entities, jitter_s
+    def __init__(self, exchange: Exchange, entities: Entities) -> None:
+        self._exchange, self._entities = exchange, entities
         #: Newest orientation of the vehicle's model, w, x, y, z. None while unknown.
         self.attitude: WxyzQuaternion | None = None
         #: Whether it is known, or can't be learned because the simulation runs, or there is no vehicle.
@@ -127,7 +125,7 @@ class Heading:
                 self._warn(_RUNNING)
             return math.inf
         quiet_since_s = max(since_s, self._exchange.resumed_s)  # steps during a stall of this process were not seen
-        return max(quiet_since_s + quiet_s + self._jitter_s, self._learning_not_before_s)
+        return max(quiet_since_s + quiet_s, self._learning_not_before_s)
 
     def measure(self) -> Procedure[None]:
         """Set q to its own value and read it back."""

@@ -19,7 +19,7 @@ from drone_bridge.simulator.session.desired_items import (
     DesiredItem,
 )
 from drone_bridge.simulator.session.entities import NO_ROTATION, UNKNOWN_HEADING
-from drone_bridge.simulator.session.exchange import REFUSALS, EndedError, Procedure, SimulatorRefusedError
+from drone_bridge.simulator.session.exchange import REFUSALS, Procedure, SimulatorRefusedError
 
 #: Code of the Error to a PAUSE while paused.
 PAUSED_ALREADY = 0
@@ -41,12 +41,11 @@ def run(client: ConnectedClient, steps: int, is_awaited: bool, timeout_s: float)
     if not is_awaited:
         return
     client.let_others_run()
-    is_silent = not client.streams.sees_steps() and client.heading.frequency > 0.0
-    expected_s = client.exchange.now_s + (steps / client.heading.frequency if is_silent else 0.0)
+    began_s = client.exchange.now_s
     while client.completed_runs == completed:  # COMPLETED may precede the answer to RUN
         if client.pauses != pauses:
             raise ValueError("The simulation was paused before all steps were done.")
-        due_s = max(expected_s, client.heading.stepped_s, client.exchange.resumed_s) + timeout_s
+        due_s = max(began_s, client.heading.stepped_s, client.exchange.resumed_s) + timeout_s
         if client.exchange.now_s >= due_s:
             raise ValueError(f"The simulation has made no step for {timeout_s:g} s.")
         yield due_s
@@ -101,7 +100,7 @@ def spawn(
         yield from client.requester.restore(entity)  # from parameters, or requested before it existed
         if is_streamed and not _stream_of(client, entity):
             yield from _publish(client, entity, period)
-    except (*REFUSALS, EndedError) as error:
+    except REFUSALS as error:
         return Success(entity, f"The entity was added, but is not published: {error}")
     return int(entity)
 

@@ -3,6 +3,7 @@
 
 from collections.abc import Callable, Iterable
 from itertools import count
+from random import Random
 
 from drone_bridge.simulator.session.desired_items import DesiredCamera, DesiredItem, DesiredItems
 from drone_bridge.simulator.session.entities import Entities
@@ -10,18 +11,24 @@ from drone_bridge.simulator.session.events import PublishedScene
 from drone_bridge.simulator.session.heading import VehicleState
 from drone_bridge.simulator.session.simulated_time import SimulatedTime
 
+MARK_BYTES = 16
+
 
 class Simulation:
     """Entities and items from parameters and services. It is reset when another simulation is detected."""
 
     def __init__(
-        self, entities: Entities, configured: Callable[[], Iterable[DesiredItem]], time: SimulatedTime
+        self,
+        entities: Entities,
+        configured: Callable[[], Iterable[DesiredItem]],
+        time: SimulatedTime,
+        source: Random,
     ) -> None:
-        """`configured` returns the items from parameters.
+        """`configured` returns the items from parameters. `source`: random numbers for marks.
 
         Raises ValueError for a camera whose frame is in use, and for too many items.
         """
-        self.entities, self.time, self._configured = entities, time, configured
+        self.entities, self.time, self._configured, self._source = entities, time, configured, source
         self.items = DesiredItems()
         #: Last reported state of the vehicle. None before the first one.
         self.seen: VehicleState | None = None
@@ -31,10 +38,18 @@ class Simulation:
         self.mark: bytes | None = None
         self._begin_items()
 
-    def reset(self) -> None:
-        """Remove entities and items from services."""
+    def recognize(self, found: bytes | None) -> bool:
+        """Return whether the connected simulation is another one than before. `found`: the mark in it.
+
+        One that another bridge has marked keeps its mark: with two marks, each would detect a new simulation.
+        """
+        if found is not None and found == self.mark:
+            self.items.reconnect()
+            return False
+        self.mark = found or self._source.randbytes(MARK_BYTES)
         self.entities.reset()
         self._begin_items()
+        return True
 
     def _begin_items(self) -> None:
         self.items.clear()

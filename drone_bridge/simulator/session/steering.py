@@ -10,9 +10,9 @@ that, and its vehicle is stopped as well.
 | released | nothing, after the zero of a new connection | engaged, by a command with known attitude, or on hold |
 | engaged | the command; zero on hold, and without a command | released, after `release_after` without a command |
 
-A slow simulator gets the newest velocity after it has answered, but a stop is immediate. A simulator that does not
-answer gets zero once, by `stop`, and nothing more. After a stall of this process, the last velocity is repeated, or
-replaced by zero.
+A slow simulator gets the newest velocity after it has answered, but a stop is immediate. One that leaves a request
+unanswered for UNANSWERED_S gets zero once, and nothing more. After a stall of this process, the last velocity is
+repeated, or replaced by zero.
 """
 
 import math
@@ -35,6 +35,8 @@ from drone_bridge.simulator.session.heading import Heading
 from drone_bridge.simulator.units import set_velocity
 from drone_bridge.wire.outgoing import UNENCODABLE, encoded
 
+#: A local simulator answers within 1 ms, a busy one within several 10 ms.
+UNANSWERED_S = 0.3
 _UNKNOWN_ATTITUDE = (
     "The vehicle can't be steered: its attitude is unknown. Either it does not exist, or the rotation from its "
     "principal axes to its model has not been learned, which takes a moment while the simulation is paused."
@@ -92,7 +94,8 @@ class Steering:
             self._is_engaged, self._stale_since_s = True, None
         elif self._stale_since_s is None:
             self._stale_since_s = now_s
-        velocity = STILL if command is None else command
+        is_slow = now_s >= exchange.requests.unanswered_since_s + UNANSWERED_S
+        velocity = STILL if command is None or is_slow else command
         if self._unanswered and (velocity != STILL or self._sent == STILL):
             exchange.note("late_velocities")
             return
@@ -101,11 +104,6 @@ class Steering:
         release_s = self._parameters.release_after
         if self._stale_since_s is not None and release_s and now_s - self._stale_since_s >= release_s:
             self._is_engaged, self._stale_since_s = False, None
-
-    def stop(self, exchange: Exchange) -> None:
-        """Send zero to a steered vehicle, regardless of pending answers, unless zero was sent last."""
-        if self._is_engaged and self._sent != STILL:
-            self._command(exchange, STILL, None)
 
     @property
     def is_moving(self) -> bool:

@@ -467,7 +467,7 @@ EVENTS = (
         from_ros=_T.wire_item_event,
         qos=_events,
         requested=_events,
-        meaning="items added or removed by any client",
+        meaning="entities added or removed by any client",
     ),
     Topic(
         "completed",

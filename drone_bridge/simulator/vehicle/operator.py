@@ -23,7 +23,7 @@ from drone_bridge.programs.program import print_event, print_retry, run_program
 from drone_bridge.programs.script import PlannedCommands, Script
 from drone_bridge.simulator.codec import DEFAULT_PORT, VEHICLE, Configured
 from drone_bridge.simulator.session.client import CONNECTIONS, SimulatorClientSession
-from drone_bridge.simulator.session.client_parameters import NONE, SimulatorClientParameters
+from drone_bridge.simulator.session.client_parameters import SimulatorClientParameters
 from drone_bridge.simulator.session.desired_items import DesiredEntityStream
 from drone_bridge.simulator.session.entities import Entities
 from drone_bridge.simulator.session.simulated_time import SimulatedTime
@@ -59,13 +59,12 @@ class SimulatorScript(Script):
 def operate(options: argparse.Namespace, cancellation: Cancellation, _: contextlib.ExitStack) -> int:
     """Steer until the plan is complete, and always leave the vehicle at rest."""
     wish, time = PlannedCommands(), PlanTime(is_published=False)
-    parameters = SimulatorClientParameters(item_events=NONE, run_on_connect=True, rate=20.0, release_after=0.0)
+    parameters = SimulatorClientParameters(run_on_connect=True, rate=20.0, release_after=0.0)
     entities = Entities(VEHICLE, {}, lambda name, fallback: name or fallback, ())
-    simulation = Simulation(entities, lambda: [DesiredEntityStream(VEHICLE, 1)], time)
+    simulation = Simulation(entities, lambda: [DesiredEntityStream(VEHICLE, 1)], time, Random())
     steering = Steering(wish, parameters)
-    session = SimulatorClientSession(
-        simulation, steering, parameters, wish.make_feedback(), check_hold=lambda name: None, source=Random()
-    )
+    feedback = wish.make_feedback()
+    session = SimulatorClientSession(simulation, steering, parameters, feedback, check_hold=lambda name: None)
     stream = StreamOptions(acknowledges_at_once=True)
     link = TcpPeer(options.host, options.port, print_retry, connections=CONNECTIONS, options=stream)
     script = SimulatorScript("simulator", link, session, wish, options=options, cancellation=cancellation, requests=())
