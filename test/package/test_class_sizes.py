@@ -17,15 +17,7 @@ KITS = {
     "Vehicle",
 }
 TOOLS = {"RecordingView", "WebBridge", "Replay"}
-SESSIONS = {
-    "AutopilotConnection",
-    "AutopilotSession",
-    "TestbedDroneSession",
-    "ConnectedClient",
-    "Forwarder",
-    "SimulatorSession",
-}
-LARGER = DECLARATIONS | PHYSICS | KITS | TOOLS | SESSIONS
+LARGER = DECLARATIONS | PHYSICS | KITS | TOOLS
 
 
 def attributes(node):
