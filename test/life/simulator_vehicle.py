@@ -67,7 +67,7 @@ class SimulatorVehicle(FlyingVehicle):
 
     def start(self):
         options = emulator.parse(["--running", "--rate", "25", "--seed", str(self.life.seed)])
-        timing = emulator.Timing(options.rate, options.speed, options.non_real_time)
+        timing = emulator.Timing(options.rate, options.speed)
         self.scene = emulator.SimulatedScene(timing.step_s, lambda line: None, random.Random(options.seed))
         world, context = emulator.World(self.scene), None
         emulator.add_default_environment(world, self.scene, options.btom)

@@ -265,7 +265,7 @@ def test_the_removal_of_the_vehicle_is_reported_once(talk):
         talk.command(NORTH)
         talk.run(0.1)
     told = [*talk.noted("refused_velocities"), *talk.noted("missing_vehicle")]
-    assert len([sentence for sentence in told if sentence]) == 2  # that it is refused, and then why
+    assert len(set(told)) == 2  # that it is refused, and why
     assert "removed" in talk.noted("missing_vehicle")[0]
     talk.world.answers.clear()
     talk.world.entities[VEHICLE] = vehicle
@@ -285,14 +285,6 @@ def test_on_hold_zero_is_repeated(talk):
     count = len(talk.velocities())
     talk.run(1.0)
     assert len(talk.velocities()) > count
-
-
-def test_on_hold_zero_is_sent_right_after_a_stall(talk):
-    talk.run(1.0)
-    count = len(talk.velocities())
-    talk.arbiter.is_held = True  # which was posted, and dropped by the stall
-    talk.stall(1.0)
-    assert talk.velocities()[count:] == [SET[STOPPED]]
 
 
 def test_a_vehicle_with_unknown_attitude_gets_only_zero():
@@ -496,11 +488,9 @@ def test_a_disconnect_names_the_request_that_may_have_caused_it(talk):
     assert talk.closed == ["streams"]
 
 
-def test_the_end_of_the_streams_ends_the_requests_with_zero(talk):
-    talk.command(NORTH)
+def test_the_end_of_the_streams_ends_the_requests(talk):
     talk.disconnect("streams")
     assert talk.noted("lost_connections") == ["streams has closed the connection."]
-    assert talk.asked["requests"][-2:] == NEUTRAL
     assert talk.closed == ["requests"]
 
 
@@ -539,21 +529,16 @@ def test_an_item_whose_request_timed_out_is_not_restored(talk):
     assert [each.id for each in talk.of(sim.StreamEntity, "streams")] == [VEHICLE, BUOY]
 
 
-def test_camera_stream_without_a_target_warns_once_and_starts_with_it(talk):
+def test_a_camera_stream_without_a_target_starts_with_it(talk):
     talk.world.answers[sim.StreamCamera] = lambda request: (
         talk.world.usual_answer(request) if request.target in talk.world.entities else sim.Error(1, "No entity.")
     )
     talk.ask(procedures.add_camera, "down", FRONT, (9,), 1)
-    for number in (20, 21, 22):  # whose removal recreates all streams of cameras
-        talk.world.entities[number] = dict(STILL)
-        talk.run(1.1)
-        del talk.world.entities[number]
-        talk.run(1.1)
-    assert len(talk.noted("refused_items")) == 1
-    before = talk.of(sim.StreamCamera, "streams")
+    assert "entity 9 in camera down" in talk.noted("refused_items")[0]
+    talk.asked["streams"].clear()
     talk.world.entities[9] = dict(STILL)
     talk.run(1.1)
-    assert [each.target for each in talk.of(sim.StreamCamera, "streams")[len(before) :]] == [9]
+    assert [each.target for each in talk.of(sim.StreamCamera, "streams")] == [9]
 
 
 def test_what_was_asked_for_before_an_entity_was_spawned_is_restored(talk):

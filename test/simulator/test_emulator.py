@@ -47,18 +47,6 @@ def test_run_notifies_all_clients_after_its_steps_and_a_pause_is_silent(emulate,
         assert client.events == []
 
 
-# Misbehaving and disconnecting clients.
-
-
-def test_a_non_real_time_simulation_waits_for_a_slow_client(emulate, connect):
-    client = connect(emulate("--non-real-time"), receive_buffer=4096)
-    for _ in range(20):
-        client.add(sim.StreamEntity(VEHICLE, 1, tuple(sim.Attribute)))
-    client.get(sim.Run(2000))  # 7 MB
-    client.collect_until(sim.Completed)
-    assert len(client.take(sim.EntityData)) == 40_000
-
-
 # Program.
 
 

@@ -267,16 +267,6 @@ def test_a_moving_vehicle_is_stopped_when_its_orientation_becomes_unknown(steere
     assert [(command.v, command.w) for command in steered.commands] == [(FORWARD, TURN)] * 2 + [NEUTRAL[:2]]
 
 
-@pytest.mark.parametrize("end", ["left", "disconnected", "lost", "end"])
-def test_the_vehicle_is_stopped_at_the_end(steered, end):
-    if end in ("lost", "end"):
-        steered.do(getattr(steered.session, end))
-    else:
-        steered.do(getattr(steered.session, end), steered.client.peer, "It has gone.")
-    assert steered.commands == [NEUTRAL]
-    assert steered.client.is_closed is (end in ("lost", "end"))
-
-
 def test_clients_are_notified_of_the_end(steered):
     other = steered.connect("bob")
     steered.do(steered.session.end)

@@ -24,17 +24,15 @@ def test_steps_at_the_maximum_rate_are_published_at_once_despite_jitter(time):
 
 
 def test_more_frequent_steps_are_throttled(time):
-    assert 499 <= sum(time.step(1000.0 + number / 1000.0).is_due for number in range(5000)) <= 501  # 5 s
+    assert sum(time.step(1000.0 + number / 1000.0).is_due for number in range(5000)) <= 1000  # 5 s
 
 
-def test_last_step_before_a_pause_is_published_when_due_then_repeated(time):
+def test_last_step_before_a_pause_is_repeated(time):
     assert [time.step(1000.0).is_due for _ in range(3)] == [True, False, False]
-    assert 1000.0 < time.due_s <= 1000.0 + 1 / RATE
-    due_s = time.due_s
-    assert time.tick(due_s - 1e-6) is None
-    assert time.tick(due_s) == (30_000_000, True)
-    assert time.due_s == due_s + IDLE_PERIOD_S
-    assert time.tick(due_s + IDLE_PERIOD_S) == (30_000_000, True)
+    for number in (1, 2):
+        assert (due_s := time.due_s) == pytest.approx(1000.0 + number * IDLE_PERIOD_S)
+        assert time.tick(due_s - 1e-6) is None
+        assert time.tick(due_s) == (30_000_000, True)
 
 
 def test_without_the_duration_of_a_step_nothing_is_published():

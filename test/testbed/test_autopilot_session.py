@@ -380,13 +380,6 @@ def test_a_vehicle_that_is_held_is_not_waited_for(lockstep):
     assert lockstep.session.commanded(None, lockstep.now_s) == []
 
 
-def test_the_end_while_a_command_is_awaited_leaves_one_neutral_answer(lockstep):
-    lockstep.show()
-    actions = lockstep.session.end(lockstep.now_s)
-    assert answers(actions) == [NEUTRAL.thrust]
-    assert lockstep.session.commanded(Arrival(7.0, lockstep.now_s, stamp=lockstep.stamp), lockstep.now_s) == []
-
-
 # Ends.
 
 
@@ -429,16 +422,6 @@ def test_bytes_that_no_testbed_sends_end_the_conversation_with_neutral(commanded
     (sentence,) = notes(actions, autopilot.REJECTED)
     assert "can't be trusted" in sentence
     assert commanded.run(60.0) == []
-
-
-@pytest.mark.parametrize("end", [autopilot.AutopilotSession.lost, autopilot.AutopilotSession.end])
-def test_the_link_and_the_node_end_with_the_neutral_answer(commanded, end):
-    commanded.say(commanded.frame()[:20])
-    actions = end(commanded.session, commanded.now_s)
-    assert answers(actions) == [NEUTRAL.thrust]
-    assert commanded.session.state == (autopilot.CLOSED if end is autopilot.AutopilotSession.end else autopilot.WAITING)
-    assert commanded.session.is_over == (end is autopilot.AutopilotSession.end)
-    assert commanded.commands.newest is None
 
 
 def test_nothing_is_left_behind_before_the_drone_is_known():

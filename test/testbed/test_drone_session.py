@@ -328,15 +328,6 @@ def test_invalid_answers_end_the_session(talk, said):
     assert talk.run(60.0) == talk.show() == []
 
 
-def test_the_link_and_the_node_end_with_neutral(talk):
-    assert commands(talk.session.lost(talk.now_s)) == [NEUTRAL]
-    assert not talk.session.has_link
-    talk = talking()
-    talk.answer()
-    assert commands(talk.session.end(talk.now_s)) == [NEUTRAL]
-    assert (talk.session.state, talk.session.is_over, talk.session.is_open) == (drone.CLOSED, True, False)
-
-
 def test_new_properties_are_announced_on_a_new_connection(talk):
     talk.show()
     talk.answer()

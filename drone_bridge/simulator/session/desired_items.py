@@ -21,7 +21,6 @@ class DesiredItem:
         self.kind, self.label, self.entities, self._request = kind, label, entities, request
         self.is_configured = False  # by a parameter: added to each simulation, even after a removal
         self.id: int | None = None  # the simulator's ID; None: not added
-        self.is_refused = False  # by the simulator, at the last request
 
     @property
     def request(self) -> Any:
@@ -121,7 +120,6 @@ class DesiredItems:
         """Prepare for a new connection to the same simulation. Cameras persist there."""
         self._added.clear()
         for item in self._all:
-            item.is_refused = False
             if isinstance(item, DesiredCamera) and item.id is not None:
                 self._added[item.kind, item.id] = item
             else:

@@ -63,14 +63,12 @@ class ItemRequester:
         return [(item, self._send(item)) for item in missing if entity is None or entity in item.entities]
 
     def await_answers(self, sent: list[tuple[DesiredItem, Pending]]) -> Procedure[None]:
-        """Wait for the answers, and log each refusal once."""
+        """Wait for the answers, and log refusals."""
         for item, pending in sent:
             (answer,) = yield from self._exchange.wait_for(pending)
-            was_refused, item.is_refused = item.is_refused, isinstance(answer, sim.Error)
             if isinstance(answer, sim.Error):
-                if not was_refused:
-                    sentence = f"The simulator refused {item.label}. {refusal(pending.request, answer)}"
-                    self._exchange.note(REFUSED_ITEMS, sentence)
+                sentence = f"The simulator refused {item.label}. {refusal(pending.request, answer)}"
+                self._exchange.note(REFUSED_ITEMS, sentence, is_ongoing=True)
             elif isinstance(item, DesiredCamera):
                 self.place(item)
 

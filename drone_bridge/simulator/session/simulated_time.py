@@ -9,8 +9,8 @@ from drone_bridge.simulator.session.events import ClockTime
 NANOSECONDS = 1_000_000_000
 #: Repeat period of the time while the simulation is paused, for new subscribers.
 IDLE_PERIOD_S = 0.2
-#: Maximum rate of publication, Hz.
-RATE = 100.0
+#: Minimum period of publication. Steps of 10 ms, the usual ones, are early or late by some ms.
+MIN_PERIOD_S = 0.005
 
 
 class SimulatedTime:
@@ -22,8 +22,6 @@ class SimulatedTime:
         self._base_ns = 0
         self._steps = 0  # since the base
         self._published_s = -math.inf
-        self._next_s = -math.inf  # scheduled time of the next one, at the maximum rate
-        self._is_pending = False
 
     @property
     def nanoseconds(self) -> int:
@@ -46,28 +44,19 @@ class SimulatedTime:
     def step(self, now_s: float) -> ClockTime:
         """Count a step, and return the time."""
         self._steps += 1
-        self._is_pending = True
-        return self._time(now_s)
+        return self._time(now_s, MIN_PERIOD_S)
 
     @property
     def due_s(self) -> float:
-        """ClockTime of the next `tick`."""
-        if not self._is_published or not self._step_ns:
-            return math.inf
-        if self._is_pending:
-            # Steps at about this rate arrive early or late. Waiting for early ones would cost an additional turn of the
-            # link's thread each.
-            return self._next_s - 0.5 / RATE
-        return self._published_s + IDLE_PERIOD_S
+        """Time of the next `tick`."""
+        return self._published_s + IDLE_PERIOD_S if self._is_published and self._step_ns else math.inf
 
     def tick(self, now_s: float) -> ClockTime | None:
         """Return the time if it is due."""
-        return self._time(now_s) if now_s >= self.due_s else None
+        return self._time(now_s, IDLE_PERIOD_S) if now_s >= self.due_s else None
 
-    def _time(self, now_s: float) -> ClockTime:
-        is_due = now_s >= self.due_s
+    def _time(self, now_s: float, period_s: float) -> ClockTime:
+        is_due = self._is_published and self._step_ns > 0.0 and now_s >= self._published_s + period_s
         if is_due:
             self._published_s = now_s
-            self._next_s = max(self._next_s, now_s) + 1 / RATE
-            self._is_pending = False
         return ClockTime(self.nanoseconds, is_due)

@@ -55,13 +55,12 @@ class Steering:
         self._stale_since_s: float | None = None
         self._sent_s = -math.inf
         self._unanswered = 0
-        self._is_refused = False  # on this connection, logged once
         self._sent: BodyVelocity | None = None
 
     def begin(self, exchange: Exchange) -> None:
         """Stop the vehicle on a new connection, and forget earlier commands."""
         self._arbiter.forget()
-        self._unanswered, self._is_refused, self._sent = 0, False, None
+        self._unanswered, self._sent = 0, None
         self._sent_s = self.due_s = -math.inf
         self._stale_since_s = exchange.now_s if self._is_engaged else None
         self._send(exchange, STILL, None, ignore)  # a missing vehicle is reported by the request for its state
@@ -120,8 +119,7 @@ class Steering:
             if isinstance(answer, sim.Error):
                 entity = self._parameters.vehicle
                 sentence = f"The simulator refused to steer entity {entity} (code {answer.code})."
-                exchange.note(REFUSED_VELOCITIES, "" if self._is_refused else sentence)
-                self._is_refused = True
+                exchange.note(REFUSED_VELOCITIES, sentence, is_ongoing=True)
 
         self._sent = velocity
         self._unanswered += self._send(exchange, velocity, attitude, answered)

@@ -373,11 +373,10 @@ class AutopilotSession(Session):
 
     def _neutral(self) -> Actions:
         """Leave the neutral reply behind, unless the testbed has disconnected."""
-        if not self._flight:
-            return []
-        (client,) = self._clients.all()
-        with contextlib.suppress(LocalProtocolError):
-            return [Send(client.handler.finish(self._flight.neutral), client.peer)]
+        if self._flight:
+            (client,) = self._clients.all()
+            with contextlib.suppress(LocalProtocolError):
+                return [Send(client.handler.finish(self._flight.neutral), client.peer)]
         return []
 
     def _closed(self, peer: Any, note: Note) -> Actions:
@@ -398,10 +397,8 @@ class AutopilotSession(Session):
         return [*notes, Publish(ConversationEnd())]
 
     def _set_due(self) -> None:
-        due_s = math.inf
+        due_s = self._pending.since_s + self._parameters.command_timeout if self._pending else math.inf
         for client in self._clients.all():
             decides_s = self._received_s + FRAME_END_SILENCE_S
             due_s = min(due_s, decides_s if client.handler.silence_decides else client.deadline_s)
-        if self._pending:
-            due_s = min(due_s, self._pending.since_s + self._parameters.command_timeout)
         self.due_s = due_s

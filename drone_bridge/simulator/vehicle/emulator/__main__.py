@@ -49,7 +49,7 @@ def serve(options: argparse.Namespace, cancellation: Cancellation, stack: contex
 
 
 async def _serve(options: argparse.Namespace, cancellation: Cancellation, trajectory: TrajectoryFile | None) -> None:
-    timing = Timing(options.rate, options.speed, options.non_real_time)
+    timing = Timing(options.rate, options.speed)
     scene = SimulatedScene(timing.step_s, print_event, random.Random(options.seed))
     world = World(scene)
     add_default_environment(world, scene, options.btom)
@@ -109,7 +109,6 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         parser, seed_of="turbulence", rate=(100.0, "steps per second"), duration="seconds of wall time"
     )
     add_number(run_options, "--speed", 1.0, "simulated seconds per second; a step lasts speed/rate")
-    add_flag(run_options, "--non-real-time", "step as fast as possible")
     add_flag(run_options, "--running", "do not start paused")
     return parser.parse_args(arguments)
 

@@ -15,8 +15,6 @@ from drone_bridge.simulator.vehicle.emulator.scene import SimulatedScene
 from drone_bridge.wire.addresses import address_name
 from drone_bridge.wire.events import DisconnectPeerError, RemoteProtocolError
 
-_BEHIND_BYTES = 256 * 1024  # unread; above it, a non-real-time simulation waits for the client
-
 
 class SocketClient(ServedClient):
     """A connected client."""
@@ -32,11 +30,6 @@ class SocketClient(ServedClient):
 
     def __str__(self) -> str:
         return self.peer
-
-    @property
-    def is_behind(self) -> bool:
-        """Whether the client reads more slowly than data are produced."""
-        return self.unread_bytes > _BEHIND_BYTES
 
     @property
     def is_lost(self) -> bool:
@@ -89,8 +82,6 @@ MAX_LAG_S = 0.1  # maximum lag that is caught up after a stall
 COLUMNS = ("time", "x", "y", "z", "qw", "qx", "qy", "qz", "vx", "vy", "vz", "wx", "wy", "wz")
 _RECEIVE_BYTES = 64 * 1024
 _REQUESTS_PER_TURN = 32  # of one client, before the world and other clients get their turn
-_SLICE_S = 0.002  # of consecutive non-real-time steps, before clients get their turn
-_CATCH_UP_S = 0.02  # wait for slow clients after each slice, which never stops the world
 
 
 class Server:
@@ -211,12 +202,6 @@ class Server:
             due = loop.time()
             while control.is_running:
                 now = loop.time()
-                if timing.is_non_real_time:
-                    while control.is_running and loop.time() - now < _SLICE_S:
-                        self._step()
-                    is_behind = any(connection.is_behind for connection in self._connections)
-                    await asyncio.sleep(_CATCH_UP_S if is_behind else 0)
-                    continue
                 due = max(due, now - MAX_LAG_S)
                 while control.is_running and due <= now and loop.time() - now < MAX_LAG_S:
                     self._step()
