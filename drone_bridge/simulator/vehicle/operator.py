@@ -19,9 +19,9 @@ from drone_bridge.net.connector import Cancellation
 from drone_bridge.net.tcp_connection import StreamOptions
 from drone_bridge.net.tcp_peer import TcpPeer
 from drone_bridge.programs.operator_options import OperatorParser
-from drone_bridge.programs.program import print_event, print_retry, run_program
+from drone_bridge.programs.program import print_retry, run_program
 from drone_bridge.programs.script import PlannedCommands, Script
-from drone_bridge.simulator.codec import DEFAULT_PORT, VEHICLE, Configured
+from drone_bridge.simulator.codec import DEFAULT_PORT, VEHICLE
 from drone_bridge.simulator.session.client import CONNECTIONS, SimulatorClientSession
 from drone_bridge.simulator.session.client_parameters import SimulatorClientParameters
 from drone_bridge.simulator.session.desired_items import DesiredEntityStream
@@ -31,44 +31,26 @@ from drone_bridge.simulator.session.simulation import Simulation
 from drone_bridge.simulator.session.steering import Steering
 
 
-class PlanTime(SimulatedTime):
-    """Time of a plan, which is simulated."""
-
-    #: Simulated seconds per second of the wall clock.
-    speed = 1.0
-
-    def configure(self, configured: Configured) -> None:
-        """See SimulatedTime. A plan for a world that is not real-time is in wall time."""
-        super().configure(configured)
-        self.speed = 1.0 if configured.non_real_time else configured.speed
-        if self.speed != 1.0:
-            print_event(f"the plan is in simulated time: {self.speed:g} s per second")
-
-
 class SimulatorScript(Script):
-    """Script of a vehicle in simulated time."""
+    """Script of a vehicle, which reports once the world runs."""
 
     first_report_s = math.inf
-    time: PlanTime
-
-    @property
-    def elapsed_s(self) -> float:
-        return super().elapsed_s * self.time.speed
 
 
 def operate(options: argparse.Namespace, cancellation: Cancellation, _: contextlib.ExitStack) -> int:
     """Steer until the plan is complete, and always leave the vehicle at rest."""
-    wish, time = PlannedCommands(), PlanTime(is_published=False)
+    wish = PlannedCommands()
     parameters = SimulatorClientParameters(run_on_connect=True, rate=20.0, release_after=0.0)
     entities = Entities(VEHICLE, {}, lambda name, fallback: name or fallback, ())
-    simulation = Simulation(entities, lambda: [DesiredEntityStream(VEHICLE, 1)], time, Random())
+    simulation = Simulation(
+        entities, lambda: [DesiredEntityStream(VEHICLE, 1)], SimulatedTime(is_published=False), Random()
+    )
     steering = Steering(wish, parameters)
     feedback = wish.make_feedback()
     session = SimulatorClientSession(simulation, steering, parameters, feedback, check_hold=lambda name: None)
     stream = StreamOptions(acknowledges_at_once=True)
     link = TcpPeer(options.host, options.port, print_retry, connections=CONNECTIONS, options=stream)
     script = SimulatorScript("simulator", link, session, wish, options=options, cancellation=cancellation, requests=())
-    script.time = time
     return script.operate()
 
 
