@@ -188,7 +188,7 @@ def test_pausing_stops_the_vehicle_and_streams_and_running_counts_steps(steered)
     assert steered.ask(sim.Pause()).code == 0
     assert steered.ask(steer()) == sim.Ok()
     steered.move()
-    assert steered.commands == [NEUTRAL]
+    assert set(steered.commands) == {NEUTRAL}
     assert not steered.client.news()
     assert steered.ask(sim.Run(3)) == sim.Ok()
     for _ in range(4):

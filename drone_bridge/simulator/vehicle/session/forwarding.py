@@ -215,9 +215,8 @@ class Forwarder:
                 return error.answer
             return sim.Ok()
         response = answer(self._device, client, request)
-        is_run = isinstance(request, sim.Run) and isinstance(response, sim.Ok)
-        if is_run or isinstance(request, sim.Pause):  # one that seems paused may run, unpaused by others
-            self.commands.note_pause(is_paused=self.is_paused)  # it may run again before a velocity is published
+        if isinstance(request, sim.Pause) and not self.has_bridge:
+            self.commands.stop()  # it may run again before a velocity is published
         return response
 
     def _is_answered_here(self, request: Request) -> bool:

@@ -54,7 +54,6 @@ class ClientVelocityCommands:
         self._received_s: dict[Any, float] = {}  # time of each steering client's last command
         self._is_new = False  # the velocity has not been published
         self._published_for: WxyzQuaternion | None = None  # orientation for which v was published; None: not published
-        self._was_paused = False
 
     @property
     def due_s(self) -> float:
@@ -76,10 +75,12 @@ class ClientVelocityCommands:
         self._is_new = True
 
     def publish(self, *, is_paused: bool) -> None:
-        """Publish a change, even of orientation only. While the world is paused, publish nothing but a final zero."""
-        self.note_pause(is_paused=is_paused)
+        """Publish a change, even of orientation only. While the world is paused, publish nothing but zero."""
+        if is_paused:
+            self.stop()
+            return
         is_new, self._is_new = self._is_new, False
-        if is_paused or not (is_new or self._published_for):
+        if not (is_new or self._published_for):
             return
         v, w = (self._velocity.get(each, STANDING) for each in STEERED)
         q = self._orientation()
@@ -90,12 +91,6 @@ class ClientVelocityCommands:
         else:
             self._published_for = q if any(v) else None
             self._out.append(Publish(VelocityCommand(v, w, q or IDENTITY)))  # zero is independent of the orientation
-
-    def note_pause(self, *, is_paused: bool) -> None:
-        """Record whether the world is paused. The start of a pause stops the vehicle."""
-        if is_paused and not self._was_paused:
-            self.stop()
-        self._was_paused = is_paused
 
     def end_silent(self, now_s: float, *, after_stall: bool = False) -> None:
         """Stop the vehicle if a steering client has been silent, possibly during a stall of this process."""
