@@ -445,15 +445,6 @@ def test_calls_to_a_suspended_simulator_time_out_without_being_sent(talk):
     assert talk.outcome(talk.ask(procedures.ask, sim.GetConfig())).is_success
 
 
-def test_an_item_added_after_its_caller_timed_out_is_removed(talk):
-    talk.is_silent = True
-    talk.ask(procedures.add, DesiredEntityStream(BUOY, 7))
-    talk.run(TIMEOUT_S)
-    talk.go_on()
-    added = talk.world.usual_answer(sim.StreamEntity(BUOY, 7, STREAMED)).id - 1
-    assert talk.asked["streams"][-1] == sim.Remove(ItemType.ENTITY_STREAM, added)
-
-
 def test_an_idle_simulator_is_noticed_to_be_silent(talk):
     talk.run(10.0)
     assert talk.session.silent_s(talk.now_s) <= LIST_PERIOD_S

@@ -96,12 +96,8 @@ class ItemRequester:
 
     def _send(self, item: DesiredItem) -> Pending:
         def register(answer: sim.Response) -> None:  # first, since data may follow at once
-            if not isinstance(answer, sim.Added):
-                return
-            if item in self.items:
+            if isinstance(answer, sim.Added) and item in self.items:  # else its caller has timed out
                 self.items.mark_added(item, answer.id)
-            else:  # its caller has timed out
-                self._exchange.send(sim.Remove(item.kind, answer.id))
 
         return self._exchange.send(item.request, register)
 

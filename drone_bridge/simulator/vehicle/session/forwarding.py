@@ -58,8 +58,7 @@ _NO_ANSWER, _NOT_CALLED = "The service timed out.", "The service could not be ca
 _FORWARDED_ITEMS = (ItemType.CAMERA, ItemType.CAMERA_STREAM, ItemType.TRIGGER)
 #: Frequency in the answer to CONFIG before a service has reported it, Hz.
 FREQUENCY = 100.0
-# Counters.
-REFUSED_COMMANDS, UNSTEERED = problems("refused_commands", "unsteered_commands")
+(UNSTEERED,) = problems("unsteered_commands")
 
 
 class Follow(NamedTuple):
@@ -179,8 +178,6 @@ class Forwarder:
     def begin(self, client: ItemOwner, request: Request) -> Response | ServiceProcedure:
         """Return the answer, or a generator that gets it from services."""
         if error := not_finite(request):  # in the client's own axes, unlike those of services
-            if self._is_steering(request):
-                self.out.append(Note(REFUSED_COMMANDS, f"Refused a client's velocity. {error.message}"))
             return error
         service = self._calls.service_of(request)
         if service is None or self._is_answered_here(request):
