@@ -262,10 +262,9 @@ class RobotClassBridge(ProtocolNode):
     def _report_obstacles(self) -> None:
         session = self._session if self.has_link else None
         facts = session.reports.facts if session else {}
-        for obstacle in (Obstacle.BLOCKED, Obstacle.NO_REPORT):
-            self.report.update_obstacle(obstacle, facts.get(obstacle))
-        for obstacle in (Obstacle.NO_PACKET, Obstacle.UNGREETED):  # which the session has logged
-            self.report.update_obstacle(obstacle, facts.get(obstacle), is_logged=False)
+        self.report.update_obstacle(Obstacle.BLOCKED, facts.get(Obstacle.BLOCKED))
+        for obstacle in (Obstacle.NO_PACKET, Obstacle.UNGREETED, Obstacle.UNANSWERED, Obstacle.NO_REPORT):
+            self.report.update_obstacle(obstacle, facts.get(obstacle), is_logged=False)  # the session has logged it
         self.report.update_obstacle(Obstacle.UNSENT, self._unsent.facts if session and session.is_open else None)
 
     def publish_event(self, message: StatePacket) -> None:

@@ -193,6 +193,9 @@ class ClientRequests:
         if asked.is_repeated:
             self.mix(now_s + self._sender.end.robot.all_requests[name].timeout_s)
         sentence = answer.reason or ("ok" if answer.is_success else "The robot refused the request.")
+        is_flying = self._flight[0]
+        if not answer.is_success and is_flying is not None and FLIES.get(name) is is_flying:
+            sentence = f"It {'flies' if is_flying else 'stands'} already, by its reports: {sentence}"
         return [Outcome(asked.request, answer.is_success, sentence)]
 
     def _is_other(self, answer: Answer, now_s: float) -> bool:

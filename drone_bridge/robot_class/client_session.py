@@ -338,8 +338,8 @@ class RobotClassOperatorSession(Session):
         if now_s >= self._greeting.again_s and not self.obedience.waits(now_s):
             if disobeys := self._judge(now_s):
                 return [*commands, *disobeys]
-            facts = self._greeting.facts(self.obedience.reported, is_secret=bool(self.sender.end.robot.login))
-            sentence = self.reports.ungreeted(self.peer, facts, self.sender.end, self.silent_s(now_s))
+            reported, end = self.obedience.reported, self.sender.end
+            sentence = self.reports.ungreeted(self.peer, self._greeting, reported, end, self.silent_s(now_s))
             self.requests.mix(now_s + ANSWERS_S)
             commands += self._greet(now_s)
         if self.state == GREETING:

@@ -151,7 +151,7 @@ class RobotClassConnection(EventSource[Packet | ConnectionClosed]):
         outcome = self._outcome(data, "")
         try:
             if isinstance(outcome, RemoteProtocolError):
-                self._skip(data, "it is rejected")
+                self._reject(data)
                 raise outcome if self._side is Side.OPERATOR else self._failed(str(outcome), rest=bytes(self._buffer))
             self.skipped = 0, b"", ""
             return outcome
@@ -203,6 +203,13 @@ class RobotClassConnection(EventSource[Packet | ConnectionClosed]):
             self._skip(self._buffer[:-size], "its checksum is refused" if begins else "no packet begins so")
             del self._buffer[:-size]
         return 0
+
+    def _reject(self, data: bytes) -> None:
+        """Count a rejected packet as noise, as at another baud rate, unless it is text or its checksum is right."""
+        if data.isascii() or getattr(self._split, "checksum", None):
+            self.skipped = 0, b"", ""
+        else:
+            self._skip(data, "it is rejected")
 
     def _skip(self, data: bytes | bytearray, reason: str) -> None:
         number, first, why = self.skipped

@@ -8,10 +8,13 @@ from collections.abc import Callable, Iterator
 
 from drone_bridge.robot_class.connection import Packet, StatePacket
 from drone_bridge.robot_class.robot import Robot, Step, step_bytes
+from drone_bridge.session.obstacles import Obstacle
 
 AGAIN_S = 0.5
 #: How long a step may be answered. An earlier one has reached nobody: the robot was switched off.
 ANSWERS_S = 2.0
+#: Number of times that a step is sent before it counts as unanswered.
+UNANSWERED_SENT = 4
 #: Errors in a greeting. Whatever it raises, the robot is not driven until it ends.
 ANY_ERROR = (Exception, SystemExit)
 
@@ -28,7 +31,7 @@ class Greeting:
         self.again_s = -math.inf
         #: Whether it is interrupted by a landing that the limits require.
         self.is_landing = False
-        self._heard = b""  # newest packet that does not answer the pending step
+        self._heard, self._sent = b"", 0  # newest packet that does not answer the pending step; how often it was sent
 
     def proceed(self, robot: Robot, now_s: float, *, is_answered: bool) -> Iterator[bytes]:
         """Yield the pending step again, or what follows it, to the next one with an answer or the end.
@@ -37,9 +40,11 @@ class Greeting:
         """
         self.again_s = now_s + AGAIN_S
         if self.pending and not is_answered:
+            self._sent += 1
             yield step_bytes(self.pending[0])
             return
-        self.pending, self._heard, self._steps = None, b"", self._steps or robot.handshake()
+        self.pending, self._heard, self._sent = None, b"", 1
+        self._steps = self._steps or robot.handshake()
         for step in self._steps:
             self.pending = None if isinstance(step, bytes) else step
             yield step_bytes(step if isinstance(step, bytes) else step[0])
@@ -58,13 +63,22 @@ class Greeting:
         if packet.data.strip():
             self._heard = (isinstance(packet, StatePacket) and self._heard) or packet.data
 
-    def facts(self, disobeys: str, *, is_secret: bool) -> dict[str, str] | None:
+    def problem(self, disobeys: str, *, is_secret: bool) -> tuple[Obstacle, dict[str, object]] | None:
         """Return the step that awaits its answer, unless it is secret, and what the robot sends instead, if anything.
 
         `disobeys`: why it does not obey, by its reports.
         """
-        if not (self._heard and self.pending):
+        if not self.pending or not (self._heard or self._sent >= UNANSWERED_SENT):
             return None
-        is_shown = isinstance(self.pending[0], bytes) and not is_secret  # of which a step may have any part
-        sent = f"it reports that {disobeys}" if disobeys else f"it has sent {self._heard!r:.80}"
-        return {"step": f"{self.pending[0]!r:.60}" if is_shown else "a step", "sent": sent}
+        step = self.pending[0]
+        is_shown = isinstance(step, bytes) and not is_secret  # of which a step may have any part
+        shown: dict[str, object] = {"step": _text(step) if is_shown and isinstance(step, bytes) else "a step"}
+        if not self._heard:
+            return Obstacle.UNANSWERED, shown | {"number": self._sent}
+        sent = f"it reports that {disobeys}" if disobeys else f"it has sent {_text(self._heard)}"
+        return Obstacle.UNGREETED, shown | {"sent": sent}
+
+
+def _text(data: bytes) -> str:
+    """Return the beginning of a packet: of text as such, of others in hexadecimal."""
+    return f"{data!r:.80}" if data.isascii() and data.strip().decode().isprintable() else f"{data[:20].hex(' ')} ..."

@@ -14,6 +14,7 @@ from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.motion.dead_reckoning import DeadReckoning
 from drone_bridge.motion.derived_velocity import DerivedVelocity
 from drone_bridge.robot_class.connection import RobotClassConnection
+from drone_bridge.robot_class.greeting import Greeting
 from drone_bridge.robot_class.obedience import OBEYS_S
 from drone_bridge.robot_class.robot import Command, Robot, Telemetry, further_links, is_stream, maxima, reports
 from drone_bridge.session.continuous_pose import ContinuousPose, continued
@@ -64,7 +65,7 @@ class HeardReports:
         #: Why the newest packet is no report; empty if it is one.
         self.rejects = ""
         #: Facts of obstacles: BLOCKED, a robot that answers while no report comes to the further ports; NO_REPORT, a
-        #: silent one whose packets are none; NO_PACKET, bytes that are none; UNGREETED. Thread-safe.
+        #: silent one whose packets are none; NO_PACKET, bytes that are none; UNGREETED, UNANSWERED. Thread-safe.
         self.facts: dict[Obstacle, dict[str, Any] | None] = {}
         self.restart()
 
@@ -90,7 +91,7 @@ class HeardReports:
         """End the greeting."""
         # After a loss it gets neutral for OBEYS_S.
         self._moves_from_s = min(max(self._moves_from_s, now_s), now_s + OBEYS_S)
-        self.tell(Obstacle.UNGREETED, None)
+        self.facts = {**self.facts, Obstacle.UNGREETED: None, Obstacle.UNANSWERED: None}
 
     def live(self) -> None:
         """Record a sign of life, or that the silence was our own."""
@@ -129,11 +130,17 @@ class HeardReports:
         self.rejects = ""
         return self.noise(end, silent_s) or told or f"{peer} was silent for {silent_s:.1f} s."
 
-    def ungreeted(self, peer: str, facts: dict[str, str] | None, end: RobotClassConnection, silent_s: float) -> str:
-        """Return what the robot sends instead of the answer to a step, if anything. `facts`: see Greeting."""
-        if facts:
-            return self.tell(Obstacle.UNGREETED, {"peer": peer, **facts})
-        return self.noise(end, silent_s) if reports(self.robot) else ""
+    def ungreeted(
+        self, peer: str, greeting: Greeting, disobeys: str, end: RobotClassConnection, silent_s: float
+    ) -> str:
+        """Return what the robot sends instead of the answer to a step, if anything. `disobeys`: see Greeting."""
+        if reports(self.robot) and (noise := self.noise(end, silent_s)):
+            return noise
+        if not (problem := greeting.problem(disobeys, is_secret=bool(end.robot.login))):
+            return ""
+        obstacle, facts = problem
+        self.facts = {**self.facts, Obstacle.UNGREETED: None, Obstacle.UNANSWERED: None}
+        return self.tell(obstacle, {"peer": peer, **facts})
 
     def noise(self, end: RobotClassConnection, silent_s: float) -> str:
         """Return which bytes of the stream are no packet, and why, if there were no others for this time; else ""."""

@@ -69,6 +69,10 @@ class Obstacle(Enum):
         "{peer} does not answer {step} of the handshake as expected: {sent}",
         "remove what it reports, or compare handshake() of its class",
     )
+    UNANSWERED = (
+        "{step} of the handshake was sent {number} times to {peer}, and nothing came back",
+        "switch it on, and compare its address or serial line, its baud rate, and handshake() of its class",
+    )
     BLOCKED = "{peer} answers, but none of its reports reaches UDP port {ports}", "allow it in this machine's firewall"
     NO_REPORT = "{peer} sends packets, but no report: {reason}", "let decode_report() return Telemetry for each report"
     UNSENT = (
@@ -76,6 +80,10 @@ class Obstacle(Enum):
         "let decode_report() return one, or leave it out of the class's topics",
     )
     SILENT = "{peer} has been silent for {silence}", "restart it once it stands, if it stays silent"
+    SILENT_IN_FLIGHT = (
+        "{peer} has been silent for {silence}, and last reported that it flies",
+        "keep clear of it, bring this machine nearer, and restart nothing before it stands",
+    )
     NO_VIDEO = "no video comes from {peer}", "{advice}"
     # The vehicle must not move, or does not.
     HOLD = "holding: {reason}", "run `drone-bridge resume`, or press Resume on the page, to let it follow commands"

@@ -6,6 +6,7 @@ accepts connections. The time of a stall of this process is no silence.
 """
 
 import math
+from collections.abc import Callable
 
 
 class PeerSilence:
@@ -14,6 +15,8 @@ class PeerSilence:
     def __init__(self, limit_s: float) -> None:
         #: Silence beyond this begins one, s.
         self.limit_s = limit_s
+        #: Returns whether the vehicle has last reported that it flies.
+        self.flies: Callable[[], bool] = lambda: False
         self._was_silent = False
         self.start_link()
 

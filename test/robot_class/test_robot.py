@@ -689,6 +689,15 @@ def test_requests_are_sent_once_and_answered_in_order(flying):
     assert ("land", True, "It stands, by its reports.") in outcomes(late)
 
 
+@pytest.mark.parametrize(("is_flying", "name", "state"), [(False, "land", "stands"), (True, "takeoff", "flies")])
+def test_a_refusal_of_what_is_done_already_says_so(flying, is_flying, name, state):
+    flying.session.requests.reported(is_flying, flying.now_s)
+    flying.ask(name)
+    ((_, is_success, sentence),) = outcomes(flying.hear(b"error"))
+    assert not is_success
+    assert sentence.startswith(f"It {state} already, by its reports: the drone answered 'error'")
+
+
 def test_a_takeoff_is_refused_until_the_landing_is_answered(flying):
     flying.ask("land")
     assert outcomes(flying.ask("takeoff")) == [("takeoff", False, "land is pending.")]
@@ -1005,6 +1014,16 @@ def test_what_a_description_rejects_on_a_line_is_skipped(monkeypatch):
     assert talk.session.state == SERVING
     talk.hear(packet(0)[:-1], "tty")
     assert not [each for each in talk.run(100.0) if isinstance(each, Close)], "a line has no timeout"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "reason"), [(command(VEL, 200)[:-1] + b"\0", "checksum"), (b"\xaa" * 9, "begins so")]
+)
+def test_the_robot_s_end_names_bytes_of_a_client_that_are_no_packet(server, wrong, reason):
+    (sentence,) = [each.sentence for each in server.hear(wrong, "one") if isinstance(each, Note) and each.sentence]
+    assert f"{len(wrong)} bytes of one are no packet: {wrong[:8].hex(' ')}" in sentence
+    assert reason in sentence
+    assert published(server.hear(command(VEL, 300), "one")) == [BodyVelocity(0.3)]
 
 
 def test_a_simulated_robot_keeps_moving_until_its_watchdog_stops_it():

@@ -13,6 +13,7 @@ from drone_bridge.robot_class.bridge import RobotClassBridge
 from drone_bridge.robot_class.client_session import CONNECTED, GREETING, UNGREETED
 from drone_bridge.robot_class.obedience import DISOBEYS, OBEYS_S
 from drone_bridge.session.arbiter import Rank
+from drone_bridge.session.clients import LOST
 from drone_bridge.session.obstacles import Obstacle
 from drone_bridge.session.session import Note
 
@@ -102,6 +103,24 @@ def test_the_step_that_is_not_answered_is_named_with_what_is_sent_instead(heard,
     facts = {"peer": "robot", "step": shows, "sent": f"it has sent {shown!r}"}
     assert line.session.reports.facts[Obstacle.UNGREETED] == facts
     assert notes(actions, UNGREETED)[0] == Obstacle.UNGREETED.sentence(**facts)
+
+
+@pytest.mark.parametrize(
+    ("step", "shows"), [(b"hello\n", "b'hello\\n'"), (b"\x02\x49\x00", "02 49 00 ..."), (lambda: b"hello\n", "a step")]
+)
+def test_a_step_that_nothing_answers_is_named_with_how_often_it_was_sent(step, shows):
+    handshake = lambda _: iter([(step, lambda packet: packet == b"hello\n")])  # noqa: E731
+    line = ClientTalk(type("Other", (Board,), {"name": "other", "handshake": handshake}), is_line=True)
+    line.connect()
+    assert not notes(line.run(1.0), UNGREETED), "it may be late"
+    said = notes(line.run(1.0), UNGREETED)
+    assert said[0].startswith(f"{shows} of the handshake was sent 4 times to robot, and nothing came back")
+    assert line.session.reports.facts[Obstacle.UNANSWERED]
+    line.hear(b"0.5\n")
+    line.run(0.6)
+    assert [each for each, facts in line.session.reports.facts.items() if facts] == [Obstacle.UNGREETED]
+    line.hear(b"hello\n")
+    assert not any(line.session.reports.facts.values())
 
 
 def test_a_robot_that_reports_why_it_does_not_obey_is_ungreeted_for_that(line):
@@ -250,3 +269,24 @@ def test_bytes_that_are_no_packet_are_named_with_their_rate(data, named, is_gree
     assert not any("was silent" in each for each in said)
     talk.hear(b"\xfa\xfb\x02\x01\x00")
     assert talk.session.reports.facts[Obstacle.NO_PACKET] is None
+
+
+@pytest.mark.parametrize(
+    ("base", "packet", "is_noise"),
+    [
+        (Framed, b"\xfa\xfb\x02\x81\x00", False),
+        (Board, b"12.5 V\n", False),
+        (Board, b"\xf8\x06\xe0\n", True),
+    ],
+)
+def test_a_rejected_packet_is_noise_only_without_a_checksum_and_as_no_text(base, packet, is_noise):
+    methods = {"decode_report": lambda _, packet: {}[packet], "handshake": lambda _: iter(())}
+    talk, said = ClientTalk(type("Other", (base,), {"name": "other"} | methods), is_line=True), []
+    talk.connect()
+    for _ in range(40):
+        talk.hear(packet)
+        said += [each.sentence for each in talk.run(0.1) if isinstance(each, Note) and each.counter == LOST]
+    facts = talk.session.reports.facts
+    assert [bool(facts.get(each)) for each in (Obstacle.NO_PACKET, Obstacle.NO_REPORT)] == [is_noise, True]
+    assert len(said) == 1
+    assert ("baud rate" in said[0], "KeyError" in said[0]) == (is_noise, not is_noise)

@@ -144,6 +144,20 @@ def test_a_silent_peer_is_a_warning_although_it_is_connected(report, peer, clock
     assert report.status("a link", "").message == "connected"
 
 
+def test_a_silence_is_worded_by_flight_unless_another_obstacle_explains_it(report, peer, clock):
+    report.silence.limit_s = 5.0
+    report.silence.flies = lambda: True
+    peer.connects()
+    clock[0] += 6.0
+    in_flight = Obstacle.SILENT_IN_FLIGHT.sentence(peer="a:1", silence="6 s")
+    assert report.silence_sentence(6.0) == in_flight
+    assert report.status("a link", "").message == f"connected; {in_flight.rstrip('.')}"
+    report.update_obstacle(Obstacle.NO_REPORT, {"peer": "a:1", "reason": "KeyError"}, is_logged=False)
+    why = Obstacle.NO_REPORT.sentence(peer="a:1", reason="KeyError")
+    assert report.silence_sentence(6.0) == why
+    assert report.status("a link", "").message == f"connected; {why.rstrip('.')}"
+
+
 class TestConnections:
     """Silence of a session's peer, with changing connections."""
 

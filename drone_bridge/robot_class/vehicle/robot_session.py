@@ -126,6 +126,7 @@ class RobotClassVehicleSession(Session):
         if source not in self._clients:
             return actions
         client, has_sent_message = self._clients[source], False
+        skipped = client.handler.skipped[0]
         unread = [data]
         while True:
             try:
@@ -148,12 +149,19 @@ class RobotClassVehicleSession(Session):
                 actions.append(Note(REJECTED, of_client))
                 if self._is_stream:
                     return [*actions, *self._left(source)]  # neutral after the commands before the error
+        actions += self._noise(client.handler, skipped, source)
         if has_sent_message:
             self.received_s = now_s
         inside = client.handler.inside_message
         self._clients.data_received(client, now_s, is_inside_message=inside, has_sent_message=has_sent_message)
         self._set_due()
         return actions
+
+    def _noise(self, end: RobotClassConnection, before: int, source: Any) -> Actions:
+        """Report bytes of a client that are no packet, unless there are no more than before."""
+        number, first, reason = end.skipped
+        sentence = f"{number} bytes of {client_name(source)} are no packet: {first.hex(' ')} ...: {reason}."
+        return [Note(REJECTED, sentence, is_ongoing=True)] if number > before else []
 
     def answered(self, tag: Any, is_success: bool, reason: str, now_s: float) -> Actions:
         """Send the outcome of a request that was called with this tag, to its client."""

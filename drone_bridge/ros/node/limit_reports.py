@@ -97,6 +97,7 @@ class LimitReports:
         self._create_fence()
         self._report_blindness(elapsed_s())  # at once, to explain ignored commands
         node.each_second(self._report)
+        node.report.silence.flies = lambda: arbiter.limits.flies
         if remove := call_after_set(node, self._apply):
             node.cleanup.callback(remove)
         else:

@@ -44,6 +44,8 @@ SILENCES = FaultCounter("silences")
 ADVICE_AFTER_S = 5.0
 #: Place of each condition, by its name. Others follow.
 RANKS = {each.key: each.rank for each in Obstacle}
+#: Obstacles that explain why a connected peer is silent, or counts as silent.
+_EXPLAINING = Obstacle.NO_PACKET, Obstacle.UNGREETED, Obstacle.UNANSWERED, Obstacle.BLOCKED, Obstacle.NO_REPORT
 
 
 class Condition(NamedTuple):
@@ -228,12 +230,24 @@ class LinkReport:
         """Whether the peer is connected and has been silent for longer than the limit."""
         return self.silence_s > self.silence.limit_s
 
+    @property
+    def explanation(self) -> str:
+        """The condition that says why the peer is silent, or ""."""
+        return next((found.sentence for each in _EXPLAINING if (found := self.conditions.get(each.key))), "")
+
+    def silence_sentence(self, silence_s: float) -> str:
+        """Return why the peer is silent, or else for how long, and what to do about it."""
+        if explanation := self.explanation:
+            return f"{explanation}."
+        obstacle = Obstacle.SILENT_IN_FLIGHT if self.silence.flies() else Obstacle.SILENT
+        return obstacle.sentence(peer=self._last_peer, silence=f"{silence_s:.0f} s")
+
     def notice_silence(self) -> None:
         """Count and log the beginning and the end of a silence. Call this periodically in one thread."""
         silence_s, begins, ends = self.silence.detect(self.silence_s)
         self.counts[SILENCES] += begins
-        if silence_s:
-            self.warn_ongoing(SILENCES, Obstacle.SILENT.sentence(peer=self._last_peer, silence=f"{silence_s:.0f} s"))
+        if silence_s and not self.explanation:
+            self.warn_ongoing(SILENCES, self.silence_sentence(silence_s))
         elif ends:
             self.inform(f"{self.peer} is no longer silent.")
             self.end_ongoing(SILENCES)
@@ -254,9 +268,8 @@ class LinkReport:
         grown = [count for count, each in declared.items() if growth[count] and isinstance(each, ProblemCounter)]
         silence_s = self.silence_s
         found = self.conditions.copy()
-        if silence_s > self.silence.limit_s:
-            silence = Obstacle.SILENT.sentence(peer=self.peer, silence=f"{silence_s:.0f} s")
-            found[Obstacle.SILENT.key] = Condition(silence.rstrip("."), DiagnosticStatus.WARN)
+        if silence_s > self.silence.limit_s and not self.explanation:
+            found[Obstacle.SILENT.key] = Condition(self.silence_sentence(silence_s).rstrip("."), DiagnosticStatus.WARN)
         conditions = dict(sorted(found.items(), key=lambda each: RANKS.get(each[0], len(RANKS))))
         is_warning = self.state not in self._usual_states or grown
         levels = [condition.level for condition in conditions.values()]

@@ -518,7 +518,7 @@ class ProtocolNode(ConfiguredNode):
             problem = next(filter(None, (self.report.conditions.get(each.key) for each in _NO_LINK)), None)
             return f"{problem.sentence}." if problem else Obstacle.DISCONNECTED.sentence()
         if self.report.is_silent:
-            return Obstacle.SILENT.sentence(peer=self.report.peer, silence=f"{self.report.silence_s:.0f} s")
+            return self.report.silence_sentence(self.report.silence_s)
         return None
 
     def _settled_at(self) -> float:
@@ -573,13 +573,13 @@ class ProtocolNode(ConfiguredNode):
         self.report.update_obstacle(Obstacle.INACTIVE, None if self.has_link else {}, is_logged=False)
         is_known = self.is_server or self.report.is_open or any(each.key in self.report.conditions for each in _NO_LINK)
         self.report.update_obstacle(Obstacle.DISCONNECTED, None if is_known else {}, is_logged=False)
-        if not self.says_silence:
-            self.report.notice_silence()
         if not self.is_server and not (self._loop and self._loop.session.is_heard):
             self.report.advise(link_advice(self._protocol_name, self._configured_hardware_id, self.serial_line))
         self.hold.report()
         for call in tuple(self._each_second):
             call()
+        if not self.says_silence:  # after what explains it
+            self.report.notice_silence()
         odometry = clock_conflict(self, self.resolve_topic_name("odom"))
         is_ours = self.is_server or (odometry and name in str(odometry["nodes"]).split(" and "))
         is_explained = Obstacle.SHARED.key in self.report.conditions
