@@ -22,7 +22,7 @@ from drone_bridge.tools.bags.bag import BagReader
 from drone_bridge.tools.cli import main
 from drone_bridge.tools.info.command import topic_rates
 from drone_bridge.tools.play import command as play_command
-from drone_bridge.tools.play import keys, live
+from drone_bridge.tools.play import live
 from drone_bridge.tools.play.player import Player, Span
 from drone_bridge.tools.play.publishers import profile_of
 
@@ -70,34 +70,10 @@ def playing(bag, taken, rate=1.0, span=None, latched=(), clock=None):
 
 
 class TestPlayer:
-    def test_keys_pause_step_and_go_to_another_time(self, numbers):
-        taken = Taken()
-        with BagReader(numbers) as bag:
-            span = Span(bag.start_ns, bag.end_ns)
-            player = playing(bag, {"/number": taken}, rate=0.001)  # the second number is due in 50 s
-            thread = threading.Thread(target=player.play, args=[False])
-            keys.press(player, span, keys.SPACE)  # before it begins, which then goes on
-            thread.start()
-            taken.wait_for(1)
-            keys.press(player, span, keys.SPACE)
-            assert player.is_paused
-            count = len(taken.messages)
-            for more in (1, 2):
-                keys.press(player, span, keys.NEXT)
-                taken.wait_for(count + more)
-            assert taken.numbers == list(range(count + 2))
-            assert "paused" in keys.position(player, span)
-            keys.press(player, span, keys.LEFT)
-            assert player.position_ns == span.start_ns
-            player.control(is_paused=True, rate=1.0)
-            keys.press(player, span, keys.SPACE)
-            taken.wait_for(count + 2 + 20)
-            thread.join()
-
     def test_publishes_everything_in_order(self, numbers):
         with BagReader(numbers) as bag:
             taken = {"/number": Taken(), "/name": Taken()}
-            playing(bag, taken, rate=20.0).play(loop=False)
+            playing(bag, taken, rate=20.0).play()
         assert taken["/number"].numbers == list(range(20))
         assert [b"first" in data for _, data in taken["/name"].messages] == [True, False]
 
@@ -105,22 +81,10 @@ class TestPlayer:
         taken = {"/number": Taken(), "/name": Taken()}
         with BagReader(numbers) as bag:
             span = Span(START + 300 * MILLISECOND, START + 500 * MILLISECOND)
-            playing(bag, taken, rate=20.0, span=span, latched=["/name"]).play(loop=False)
+            playing(bag, taken, rate=20.0, span=span, latched=["/name"]).play()
         assert taken["/number"].numbers == [6, 7, 8, 9]
         assert b"first" in taken["/name"].messages[0][1]
         assert len(taken["/name"].messages) == 1
-
-    def test_loops_until_it_is_stopped(self, numbers):
-        taken = Taken()
-        with BagReader(numbers) as bag:
-            player = playing(bag, {"/number": taken}, rate=50.0)
-            thread = threading.Thread(target=player.play, args=[True])
-            thread.start()
-            taken.wait_for(50)
-            player.stop()
-            thread.join(60)
-        assert not thread.is_alive()
-        assert taken.numbers[:50] == [*range(20), *range(20), *range(10)]
 
     def test_does_not_wait_any_longer_when_it_is_stopped(self, numbers):
         with BagReader(numbers) as bag:
@@ -133,7 +97,7 @@ class TestPlayer:
         taken = Taken()
         with BagReader(numbers) as bag:
             player = playing(bag, {"/number": taken}, rate=0.001)  # the second number is due in 50 s
-            thread = threading.Thread(target=player.play, args=[False])
+            thread = threading.Thread(target=player.play)
             thread.start()
             taken.wait_for(1)
             player.control(is_paused=True, rate=0.001, position_ns=START + 795 * MILLISECOND)
@@ -147,7 +111,7 @@ class TestPlayer:
     def test_tells_the_bags_time(self, numbers):
         taken, clock = Taken(), Taken()
         with BagReader(numbers) as bag:
-            playing(bag, {"/number": taken}, rate=4.0, clock=(clock, 100.0)).play(loop=False)
+            playing(bag, {"/number": taken}, rate=4.0, clock=(clock, 100.0)).play()
         times = [message.clock.sec * SECOND + message.clock.nanosec for _, message in clock.messages]
         assert times == sorted(times)
         # The first one may come late, as may all the others.

@@ -250,10 +250,9 @@ FORMATS = {
 }
 
 
-@pytest.mark.parametrize("has_state", [False, True])
-@pytest.mark.parametrize("begin", [0, 1])
+@pytest.mark.parametrize(("begin", "has_state"), [(0, True), (1, True), (1, False)])
 @pytest.mark.parametrize("name", FORMATS)
-def test_the_robots_end_is_found_by_what_is_sent_not_by_who_is_first(name, begin, has_state, tmp_path, capsys):
+def test_the_robots_end_is_found_by_its_host_or_by_who_begins(name, begin, has_state, tmp_path, capsys):
     """The program uses the robot's port, too."""
     make, options, head = FORMATS[name]
     sent = [*TALK[begin:], *[(TELLO, (PROGRAM[0], 8890), STATE)] * has_state]
@@ -268,12 +267,12 @@ def test_the_robots_end_is_found_by_what_is_sent_not_by_who_is_first(name, begin
         (Side.VEHICLE if source == TELLO else Side.OPERATOR, data) for source, _, data in sent
     ]
     assert [each.time_ns for each in entries] == [10**9 * (1000 + number) for number in range(len(sent))]
+    assert drone_bridge(["wire", "show", str(path)]) == 0
+    assert "# 1: tello over udp, client 192.168.10.2:8889, robot 192.168.10.1:8889" in capsys.readouterr().out
     path.write_bytes(whole[:-40])
     assert [each.data for each in opened(path, kinds()["tello"])[1] if not each.is_gap] == [
         data for *_, data in sent[:-1]
     ]
-    assert drone_bridge(["wire", "show", str(path)]) == 0
-    assert "# 1: tello over udp, client 192.168.10.2:8889, robot 192.168.10.1:8889" in capsys.readouterr().out
 
 
 def _block(kind, body, length=None):
@@ -311,7 +310,7 @@ def test_a_program_at_the_robots_port_gets_what_it_sends_for(tmp_path, replayed)
     path = tmp_path / "tello.pcap"
     with path.open("wb") as file:
         writer = dpkt.pcap.Writer(file)
-        for number, each in enumerate(TALK):
+        for number, each in enumerate([(PROGRAM, TELLO, b"command"), *TALK]):
             writer.writepkt(datagram(*each), ts=1000 + number)
     (port,), _ = replayed(path, "tello")
     with client("udp", 0, port) as (send, receive, is_there):

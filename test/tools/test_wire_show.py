@@ -1,21 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """drone-bridge wire show: captures of real programs as the log of a bridge that was between them."""
 
+import json
+import math
 import struct
-import threading
 
 import pytest
-from captured_logs import CONVERSATIONS, ENDS, OPERATOR, VEHICLE, capture, lockstep, robots, written
+from captured_logs import CONVERSATIONS, OPERATOR, VEHICLE, capture, lockstep, robots, written
 from repository import CAPTURES
 
 from drone_bridge.kind import Side, kinds
-from drone_bridge.net.connector import SENT
+from drone_bridge.net.connector import RECEIVED
 from drone_bridge.net.wire_log import WireLog, facts_of
-from drone_bridge.robot import codec as robot
+from drone_bridge.net.wire_log_file import CONNECTIONS, OMITTED, WireLogFile
 from drone_bridge.tools.cli import main as drone_bridge
-from drone_bridge.tools.shared import mcap_records
 from drone_bridge.tools.wire.decoding import NOT_KEPT, SOUGHT, DecodedMessage, Decoder, UndecodedBytes, Violation
-from drone_bridge.tools.wire.log_file import LogEntry, LogFile, LoggedConnection, LogSource
+from drone_bridge.tools.wire.log_file import LogEntry, LoggedConnection, LogSource
 
 MESSAGES = {"testbed": 1 + 3 + 3, "simulator": 19 + 80, "robot": 6 + 7, "dronegui": 144}
 
@@ -63,11 +63,10 @@ def test_a_line_has_the_direction_and_the_message(write, capsys):
         "time=0 pitch=-3 yaw=2",
         " 1 autopilot -> MotionParameters pitch_rate=10.5 roll_rate=-20.25 yaw_rate=30.125 thrust=14.7150002",
     ]
-    _, lines, _ = show(capsys, path, "--raw", "--bytes", "16")
-    assert lines[1:4] == [
+    _, lines, _ = show(capsys, path, "--raw")
+    assert lines[1:3] == [
         "    0.000000  1   testbed <- 48 bytes",
         "    00000000  42 f0 00 00 42 d1 99 9a 00 00 00 40 00 00 00 30  |B...B......@...0|",
-        "    ... 32 more bytes (--bytes 0 shows all)",
     ]
 
 
@@ -78,7 +77,7 @@ def test_connections_of_one_node_are_distinguished(write, capsys):
     one, two = ([line[2:] for line in without_times(lines) if line.startswith(f" {number}")] for number in (1, 2))
     assert [*two, "  robot <- ConnectionClosed"] == one
     raw = without_times(show(capsys, path, "--raw")[1])
-    assert [line for line in raw if line.startswith((" 1", " 2"))] == [
+    assert [line for line in raw if line.startswith((" 1 ", " 2 "))] == [
         " 1 driver -> 47 bytes",
         " 1  robot <- 367 bytes",
         " 1  robot <- the end",
@@ -176,34 +175,16 @@ def test_what_is_no_log_is_refused_with_a_sentence(path, sentence, capsys):
     assert sentence in errors
 
 
-def test_a_log_that_is_being_written_is_followed(tmp_path):
-    log = WireLog(tmp_path, "robot_bridge", facts_of("robot", "operator", "robot_bridge", {}), print)
-    tap, driver = log(*ENDS), robot.DriverConnection()
-    with LogFile(*tmp_path.iterdir(), follow=True) as file:
-        entries = file.entries()
-        for request, data in (
-            (robot.QuerySubsystems(), b"\x00\x00\x02"),
-            (robot.RegisterDriver("me"), b"\x00\x04\x03\x00\x02me"),
-        ):
-            tap(SENT, driver.send(request))
-            assert next(entries)[2:4] == (Side.OPERATOR, data)
-        threading.Thread(target=log.close).start()
-        assert list(entries) == []
-
-
-def test_what_a_writer_appends_for_a_moment_is_read_again(tmp_path, monkeypatch):
-    """A wire log tries whether its file can grow."""
-    log = WireLog(tmp_path, "robot_bridge", facts_of("robot", "operator", "robot_bridge", {}), print)
-    (path,) = tmp_path.iterdir()
-    begin = path.read_bytes()
-    log(*ENDS)(SENT, b"\x00\x00\x02")
-    log.close()
-    whole = path.read_bytes()
-    path.write_bytes(begin + bytes(1000))
-    looks = iter(range(3))
-    monkeypatch.setattr(mcap_records.time, "sleep", lambda _: path.write_bytes(whole) and next(looks))
-    with LogFile(path, follow=True) as file:
-        assert [entry.data for entry in file.entries()] == [b"\x00\x00\x02"]
+@pytest.mark.parametrize("said", [{"bytes": 10**12}, {"bytes": -1}, {"bytes": math.inf}, {"bytes": "many"}])
+def test_an_entry_that_leaves_out_an_impossible_number_of_bytes_is_refused(said, tmp_path, capsys):
+    file = WireLogFile(tmp_path, "log", facts_of("tello", "operator", "log", {}), 0.0)
+    ends = {"number": 1, "transport": "udp", "own": "a:1", "peer": "b:2"}
+    file.write([(0, 0, CONNECTIONS, 1, json.dumps(ends).encode())], 1 << 20)
+    file.write([(0, 0, OMITTED, 1, json.dumps({"direction": RECEIVED, **said}).encode())], 1 << 20)
+    file.close()
+    status, _, errors = show(capsys, file.path)
+    assert status == 2
+    assert f"{file.path} is damaged: connection 1 has no valid entry" in errors
 
 
 def cut_testbed():

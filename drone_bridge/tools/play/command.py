@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """drone-bridge play: play back a bag with its recorded timing and QoS.
 
-  drone-bridge play demo/bag --rate 2 --loop
+  drone-bridge play demo/bag --rate 2
   drone-bridge play flight --topics /odom /tf --remap /odom:=/recorded/odom --clock
 
 Topics that another node or an earlier player publishes, or by which it would command a live vehicle, are left out with
 a message, unless --topics or --remap names them. Gaps of more than a minute without messages are skipped.
 
-At a terminal, Space pauses and resumes, arrow keys skip 5 s back or forward, and n plays the next message while paused.
+`drone-bridge view <bag>` plays it with a timeline.
 """
 
 import argparse
@@ -47,7 +47,6 @@ def _play(bag: "BagReader", options: argparse.Namespace) -> int:
 
     from drone_bridge.ros.node.program import shut_down_ros
     from drone_bridge.ros.publishers import wait_for_delivery
-    from drone_bridge.tools.play.keys import Keys
     from drone_bridge.tools.play.live import GuardedPublisher, LiveTopics
     from drone_bridge.tools.play.player import Player
     from drone_bridge.tools.play.publishers import is_latched, make_publishers
@@ -83,8 +82,7 @@ def _play(bag: "BagReader", options: argparse.Namespace) -> int:
             _print(f"{Obstacle.CLOCK.reason(**facts)}: time will jump back and forth.")
         topics_text = "1 topic" if len(played) == 1 else f"{len(played)} topics"
         _print(f"Playing {topics_text}, {span.seconds:.1f} s, at {options.rate:g} times the recorded speed.")
-        with Keys(player, span):
-            player.play(options.loop)
+        player.play()
         for topic in played:
             if live.allows(guarded[topic].topic_name):
                 wait_for_delivery(publishers[topic])
@@ -145,7 +143,6 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--rate", type=positive, default=1.0, help="seconds of the bag per second (1)")
     parser.add_argument("--start", type=not_negative, default=0.0, metavar="S", help="begin so many seconds in")
     parser.add_argument("--duration", type=not_negative, default=math.inf, metavar="S", help="end so much later")
-    parser.add_argument("--loop", action="store_true", help="begin again at the end")
     parser.add_argument("--topics", nargs="+", type=_full_name, metavar="NAME", help="play these only")
     parser.add_argument("--remap", nargs="+", type=_remapping, default=[], metavar="OLD:=NEW", help="rename topics")
     parser.add_argument(

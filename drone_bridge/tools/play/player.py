@@ -130,7 +130,6 @@ class Player:
         self._timeline = Timeline(span.start_ns, rate)
         self._changed = threading.Condition()
         self._jump_to_ns: int | None = span.start_ns
-        self._steps = 0  # messages to publish while paused
         self._is_stopped = False
 
     # Called by other threads.
@@ -145,15 +144,8 @@ class Player:
             now_s = time.monotonic()
             self._timeline.set_rate(rate, now_s)
             (self._timeline.pause if is_paused else self._timeline.run)(now_s)
-            self._steps = 0
             if position_ns is not None:
                 self._jump_to_ns = min(max(position_ns, self._span.start_ns), self._span.stop_ns)
-            self._changed.notify_all()
-
-    def step(self) -> None:
-        """Publish the next message, at any distance in time, if the player is paused."""
-        with self._changed:
-            self._steps += self._timeline.is_paused
             self._changed.notify_all()
 
     @property
@@ -190,7 +182,7 @@ class Player:
         """Play until stopped. After the end, wait for a jump or a resume. Raises BagReadError."""
         self._timeline.run(time.monotonic())
         while not self._is_stopped:
-            self._play(loop=False)
+            self._play()
             with self._changed:
                 if not self._is_stopped and self._jump_to_ns is None:
                     self._timeline.pause(time.monotonic())
@@ -200,12 +192,12 @@ class Player:
                     if not self._timeline.is_paused:  # a resume at the end plays from the beginning
                         self._jump_to_ns = self._jump_to_ns or self._span.start_ns
 
-    def play(self, loop: bool) -> None:
-        """Play to the end, or in a loop, until stopped. Raises BagReadError."""
+    def play(self) -> None:
+        """Play to the end, until stopped. Raises BagReadError."""
         self._timeline.run(time.monotonic())
-        self._play(loop)
+        self._play()
 
-    def _play(self, loop: bool) -> None:
+    def _play(self) -> None:
         while not self._is_stopped:
             with self._changed:
                 position_ns, self._jump_to_ns = self._jump_to_ns, None
@@ -216,9 +208,6 @@ class Player:
             self._repeat_latched(position_ns)
             messages = self._bag.messages(self._publishers.keys(), position_ns, self._span.stop_ns)
             self._play_from(messages)
-            with self._changed:
-                if loop and self._jump_to_ns is None:
-                    self._jump_to_ns = self._span.start_ns
 
     def _play_from(self, messages: Iterable[BagMessage]) -> None:
         """Publish messages until their end, a jump or a stop. Each is read after the previous one was published."""
@@ -238,10 +227,6 @@ class Player:
                 now_s = time.monotonic()
                 self._publish_clock(now_s)
                 self._leave_out_gap(time_ns, now_s)
-                if self._steps and self._timeline.is_paused:
-                    self._steps -= 1
-                    self._timeline.jump(time_ns, now_s)
-                    return True
                 wait_s = self._timeline.wait_s(time_ns, now_s)
                 if wait_s <= 0:
                     return True

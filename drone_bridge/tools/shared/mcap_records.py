@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""whole_records: records of MCAP files that may be truncated anywhere, or are still being written."""
+"""whole_records: records of MCAP files that may be truncated anywhere."""
 
 import contextlib
 import os
 import struct
-import time
 from collections.abc import Iterator
 from io import BytesIO
 from typing import IO, Any
@@ -14,17 +13,13 @@ from mcap.opcode import Opcode
 from mcap.stream_reader import StreamReader
 
 MAGIC = b"\x89MCAP0\r\n"
-FOLLOW_PERIOD_S = 0.2
 #: Exceptions for an unreadable record. lz4 raises RuntimeError.
 UNREADABLE = (McapError, ValueError, KeyError, OverflowError, RuntimeError, struct.error)
 _HEAD = struct.Struct("<BQ")  # head of a record: its kind, and the number of bytes that follow
 
 
-def whole_records(file: IO[bytes], *, follow: bool = False) -> Iterator[bytes]:
-    """Yield the bytes of each complete record from the file's position on. The position stays before an incomplete one.
-
-    With `follow`, wait for the rest of an incomplete record, until the end of the file was written.
-    """
+def whole_records(file: IO[bytes]) -> Iterator[bytes]:
+    """Yield the bytes of each complete record. The file's position stays before an incomplete one."""
     while True:
         begin, head = file.tell(), file.read(_HEAD.size)
         kind, size = _HEAD.unpack(head) if len(head) == _HEAD.size else (0, 0)
@@ -35,9 +30,7 @@ def whole_records(file: IO[bytes], *, follow: bool = False) -> Iterator[bytes]:
                 return
         else:
             file.seek(begin)
-            if not follow:
-                return
-            time.sleep(FOLLOW_PERIOD_S)
+            return
 
 
 def parsed(record: bytes) -> Iterator[Any]:

@@ -18,14 +18,14 @@ from drone_bridge.net.wire_log import HEAD_BYTES, MINUTE_S, facts_of
 from drone_bridge.net.wire_log_file import CONNECTIONS, Entry, WireLogFile
 from drone_bridge.tools.wire.log_file import LogEntry, LogSource, WireError
 
-_IS = rb"[\"' ]*[ :=,]+[\"']?"  # between a name and its value
+_IS = rb"[\"' :=,]{1,64}"  # between a name and its value
 #: What is taken out: the group of its pattern.
 PRIVATE = {
     "logins": rb"(?i)(?:(?:pass(?:word|wd|phrase)?|psk|login|user(?:name)?|token)" + _IS + rb"|^(?:wifi|ap) \S+ )"
     rb"([^\s\"';,]+)",
     "addresses": rb"((?<![\d.])\d{1,3}(?:\.\d{1,3}){3}(?![\d.])|(?<!\w)(?:[\dA-Fa-f]{2}[:-]){5}[\dA-Fa-f]{2}(?!\w))",
-    "serial numbers": rb"(?i)\b(?:\w*serial(?:[ _]?n\w*)?|sn|uuid|udid)" + _IS + rb"([\w-]{4,})",
-    "network names": rb"(?i)(?:\be?ssid\w*" + _IS + rb"|^(?:wifi|ap) )([^\r\n\"';,]+?)(?=[\r\n\"';,]|$| \S+$)",
+    "serial numbers": rb"(?i)(?:serial(?:[ _]?n\w{0,32})?|\b(?:sn|uuid|udid))" + _IS + rb"([\w-]{4,})",
+    "network names": rb"(?i)(?:\be?ssid\w{0,32}" + _IS + rb"|^(?:wifi|ap) )([^\r\n\"';,]+)",
 }
 #: A request for a serial number, by text. The next packet of the robot is one.
 ASKS_SERIAL = re.compile(rb"(?i)\b(?:sn|serial\w*) *\?")
@@ -36,8 +36,6 @@ PICTURE = re.compile(rb"\xff\xd8\xff|/9j/[A-Za-z\d+/]{100}")
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
     parser.add_argument("name", help="of the new file NAME.mcap, such as tello_firmware_2_5")
-    parser.add_argument("--pictures", action="store_true", help="keep pictures")
-    parser.add_argument("--network-names", action="store_true", help="keep the names of networks")
     parser.add_argument("--remove", action="append", default=[], metavar="TEXT", help="take this out, too")
 
 
@@ -48,9 +46,7 @@ def keep(source: LogSource, entries: Iterable[LogEntry], options: argparse.Names
         raise WireError(f"{path} exists: remove it, or give another name.")
     found = Counter[str]()
     patterns = PRIVATE | {repr(each): b"(" + re.escape(each.encode()) + b")" for each in options.remove}
-    if options.network_names:
-        del patterns["network names"]
-    kept = _last_minute([each for each in entries if options.pictures or not _is_picture(each, found)])
+    kept = _last_minute([each for each in entries if not _is_picture(each, found)])
     kept = _without_private(_without_serials(kept, found), patterns, found)
     # Texts among a node's parameters are addresses, places and names.
     told = {name: value for name, value in source.parameters.items() if name == "role" or not isinstance(value, str)}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""LogFile: reader of a wire log. The file may have no end, or still be written."""
+"""LogFile: reader of a wire log. The file may have no end."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -33,6 +33,8 @@ class LogSource:
         return self.kind.role(side).name
 
 
+#: Largest piece that a log leaves out, such as a picture, which is replayed as zeros, and most bytes of a gap.
+MOST_OMITTED, MOST_MISSING = 1 << 26, 1 << 60
 #: Transports that carry the protocol's messages.
 TRANSPORTS = ("tcp", "udp", "serial")
 
@@ -78,12 +80,10 @@ def is_log(path: Path) -> bool:
 class LogFile:
     """Wire log at a path, for a single reader."""
 
-    def __init__(self, path: Path, *, follow: bool = False) -> None:
-        """Open the file. With `follow`, it is read until its end is written. Raises WireError and OSError."""
-        self._path = path
-        # A buffer would keep the zeros that the writer appends for a moment (`growth_error`).
-        self._file = path.open("rb", buffering=0 if follow else -1)
-        self._records = self._read(follow)
+    def __init__(self, path: Path) -> None:
+        """Open the file. Raises WireError and OSError."""
+        self._path, self._file = path, path.open("rb")
+        self._records = self._read()
         self._channels: dict[int, str] = {}  # topics
         self._connections: dict[int, LoggedConnection] = {}
         #: Node that wrote the log.
@@ -128,18 +128,20 @@ class LogFile:
             elif topic in (RECEIVED, SENT, OMITTED):
                 said = json.loads(message.data) if topic == OMITTED else {"direction": topic}
                 sender = self.source.side if said["direction"] == SENT else self.source.side.other
-                omitted = int(said.get("bytes", 0)), bool(said.get("gap"))
+                omitted, is_gap = int(said.get("bytes", 0)), bool(said.get("gap"))
+                if not 0 <= omitted <= (MOST_MISSING if is_gap else MOST_OMITTED):
+                    raise ValueError(f"{omitted} bytes are missing")
                 data = b"" if topic == OMITTED else message.data
-                yield LogEntry(message.log_time, self._connections[number], sender, data, *omitted)
-        except (KeyError, TypeError, ValueError) as error:
-            raise WireError(f"{self._path} is damaged: it lacks connection {number} ({error!r}).") from error
+                yield LogEntry(message.log_time, self._connections[number], sender, data, omitted, is_gap)
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
+            raise WireError(f"{self._path} is damaged: connection {number} has no valid entry ({error!r}).") from error
 
-    def _read(self, follow: bool) -> Iterator[Any]:
+    def _read(self) -> Iterator[Any]:
         """Yield MCAP records. Raises WireError."""
         if self._file.read(len(MAGIC)) != MAGIC:
             raise WireError(f"{self._path} is not a wire log: it does not begin like an MCAP file.")
         try:
-            for record in whole_records(self._file, follow=follow):
+            for record in whole_records(self._file):
                 yield from parsed(record)
         except UNREADABLE as error:
             where = f"{self._path} is damaged before byte {self._file.tell()}, and can't be read any further"

@@ -2,19 +2,16 @@
 """Captures of tcpdump or Wireshark (pcap, pcapng) as the entries of a wire log."""
 
 import socket
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from drone_bridge.kind import ProtocolKind, Side, kinds
-from drone_bridge.tools.wire.decoding import DecodedMessage, Decoder
 from drone_bridge.tools.wire.log_file import LogEntry, LoggedConnection, LogSource, WireError
 
 SYN, ENDS = 2, 5  # flags; FIN or RST
 #: Parameters of ports that carry video.
 VIDEO = "video_port", "camera_port"
-#: Datagrams of a connection that are decoded to find the robot's end.
-TRIED = 400
 #: Later times, of a damaged capture, are beyond dates.
 LATEST_NS = 2**63
 #: Where a link's frames have the type of what follows, and where that begins.
@@ -64,7 +61,7 @@ def pcap_entries(path: Path, kind: ProtocolKind) -> Iterator[LogEntry]:
     packets = [each for each in _packets(path) if {each.layer.sport, each.layer.dport} & {*ports}]
     if not packets:
         raise WireError(f"{path} has nothing to or from a port of {kind.name}: {', '.join(map(str, ports))}.")
-    robots = _robots_ends(packets, ports, pcap_source(path, kind))
+    robots = _robots_ends(packets, ports)
     video = {each.default for each in kind.ports if each.parameter in VIDEO}
     sent = {(each.source, each.target, each.layer.seq): each.data for each in packets if each.is_stream and each.data}
     connections: dict[Any, LoggedConnection] = {}
@@ -101,11 +98,11 @@ def pcap_entries(path: Path, kind: ProtocolKind) -> Iterator[LogEntry]:
             yield LogEntry(now_ns, connection, sender, b"")
 
 
-def _robots_ends(packets: Iterable[_CapturedPacket], ports: Mapping[int, Side], source: LogSource) -> dict[Any, str]:
+def _robots_ends(packets: Iterable[_CapturedPacket], ports: Mapping[int, Side]) -> dict[Any, str]:
     """Return the address of the robot's end of each connection.
 
-    It is found by the port, if only one end has one of the protocol, else by the robot's host in other connections,
-    else by what is sent.
+    It is found by the port, if only one end has one of the protocol, else by the robot's host in other connections.
+    Else the operator has begun.
     """
     talks: dict[Any, list[_CapturedPacket]] = {}
     for each in packets:
@@ -119,26 +116,9 @@ def _robots_ends(packets: Iterable[_CapturedPacket], ports: Mapping[int, Side], 
     hosts = {_host(each) for each in found.values()}
     for key in talks.keys() - found.keys():
         first = talks[key][0]
-        ends_of_key = first.target, first.source  # the first one, if nothing else decides: an operator begins
-        known = [each for each in ends_of_key if _host(each) in hosts]
-        found[key] = known[0] if len(known) == 1 else max(ends_of_key, key=lambda end: _score(end, talks[key], source))
+        known = [each for each in (first.target, first.source) if _host(each) in hosts]
+        found[key] = known[0] if len(known) == 1 else first.target
     return found
-
-
-def _score(robot: str, packets: Sequence[_CapturedPacket], source: LogSource) -> int:
-    """Return how many datagrams are messages, less those that are none, if an address is the robot's."""
-    connection = LoggedConnection(1, "udp", "", robot, 0)
-    decoder, score = Decoder(source, connection), 0
-    for each in packets[:TRIED]:
-        sender = Side.VEHICLE if each.source == robot else Side.OPERATOR
-        for outcome in decoder.feed(LogEntry(each.time_ns, connection, sender, each.data)):
-            if not isinstance(outcome, DecodedMessage):
-                score -= 1
-                continue
-            meaning = getattr(outcome.event, "meaning", outcome.event)
-            meanings = meaning if isinstance(meaning, tuple) else (meaning,)  # of a class: bytes are its error, too
-            score += any(getattr(one, "is_success", type(one) not in (bytes, type(None))) for one in meanings)
-    return score
 
 
 def _host(address: str) -> str:

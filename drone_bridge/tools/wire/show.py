@@ -8,7 +8,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 from drone_bridge.kind import Side, kinds, unloadable
-from drone_bridge.programs.options import count, known
+from drone_bridge.programs.options import known
 from drone_bridge.tools.cli import REFUSED
 from drone_bridge.tools.command_parser import CommandParser
 from drone_bridge.tools.wire import keep
@@ -27,10 +27,6 @@ def main(argv: Sequence[str]) -> int:
     commands = parser.add_subparsers(required=True, metavar="command")
     show = commands.add_parser("show", help="one line per message", description=__doc__)
     show.add_argument("--raw", action="store_true", help="the bytes of each read and each send, not decoded")
-    show.add_argument(
-        "--bytes", type=count, default=256, metavar="N", help="of each, with --raw; 0 for all (default: %(default)s)"
-    )
-    show.add_argument("--follow", action="store_true", help="follow a file that is being written, until it ends")
     kept = commands.add_parser(
         "keep", help="its last minute without what is private, for others", description=keep.__doc__
     )
@@ -39,12 +35,12 @@ def main(argv: Sequence[str]) -> int:
         name = known(kinds(), unloadable())
         each.add_argument("--protocol", type=name, metavar="NAME", help="that of a pcap (default: by its ports)")
     keep.add_options(kept)
-    kept.set_defaults(raw=False, follow=False)
+    kept.set_defaults(raw=False)
     options = parser.parse_args(argv)
     try:
         with contextlib.ExitStack() as stack, contextlib.suppress(KeyboardInterrupt, BrokenPipeError):
             if is_log(options.file):
-                log = stack.enter_context(LogFile(options.file, follow=options.follow))
+                log = stack.enter_context(LogFile(options.file))
                 source, entries = log.source, log.entries()
             else:
                 kind = kinds()[options.protocol] if options.protocol else captured_kind(options.file)
@@ -53,8 +49,8 @@ def main(argv: Sequence[str]) -> int:
                 print(*keep.keep(source, entries, options), sep="\n")
                 return 0
             lines = Lines(source)
-            for line in lines.raw(entries, options.bytes) if options.raw else lines.decoded(entries):
-                print(line, flush=options.follow)
+            for line in lines.raw(entries) if options.raw else lines.decoded(entries):
+                print(line)
             if lines.start_ns is None:
                 raise WireError(f"{options.file} holds no data: nothing was sent, or only its beginning is there.")
             sys.stdout.flush()
@@ -98,8 +94,8 @@ class Lines:
                 yield f"{self._head('end', number, rest.sender)} {rest.sentence}"
                 yield from _around(rest)
 
-    def raw(self, entries: Iterator[LogEntry], limit: int) -> Iterator[str]:
-        """Yield the lines of each read and send, with at most `limit` bytes; 0: all."""
+    def raw(self, entries: Iterator[LogEntry]) -> Iterator[str]:
+        """Yield the lines of each read and send, with all bytes."""
         begun: set[LoggedConnection] = set()
         for entry in entries:
             if entry.connection not in begun:
@@ -109,10 +105,7 @@ class Lines:
             head = self._head(self._time(entry), entry.connection.number, entry.sender)
             size = f"{entry.omitted} bytes {NOT_KEPT}" if entry.omitted else f"{len(entry.data)} bytes"
             yield f"{head} {'the end' if is_end else size}"
-            shown = entry.data[: limit or None]
-            yield from (f"    {line}" for line in hex_lines(shown))
-            if len(shown) < len(entry.data):
-                yield f"    ... {len(entry.data) - len(shown)} more bytes (--bytes 0 shows all)"
+            yield from (f"    {line}" for line in hex_lines(entry.data))
 
     def _headline(self, connection: LoggedConnection) -> str:
         source = self._source
