@@ -221,7 +221,7 @@ class Arbiter(Generic[RawT]):
         self._take = take
         #: The newest command, perhaps stale.
         self.newest: Arrival[RawT] | None = None
-        #: The newest velocity beyond limits or maxima, and what the vehicle got of it.
+        #: The newest velocity of a program or person beyond limits or maxima, and what the vehicle got of it.
         self.reduced = BodyVelocity(), BodyVelocity()
         self._hold, self._command_timeout, self._statistics = hold, command_timeout, statistics
         self._entrance, self._commanded_s = Entrance.GOAL, -math.inf  # of the newest command
@@ -273,7 +273,8 @@ class Arbiter(Generic[RawT]):
                 self._statistics.counts[LIMITED] += 1
             if followed != limited:
                 self._statistics.counts[CLAMPED] += 1
-            if isinstance(asked, BodyVelocity) and followed != asked:
+            is_ours = arrival.entrance in (Entrance.GOAL, Entrance.LANDING)  # who ask for what any vehicle may follow
+            if isinstance(asked, BodyVelocity) and followed != asked and not is_ours:
                 self.reduced = asked, followed
         return Decision(rank, followed, arrival.arrived_s)
 

@@ -196,6 +196,18 @@ def test_vehicle_maxima_apply_after_limits_and_count_each_command_once():
     assert vehicle.arbiter.reduced == (BodyVelocity(9.0), BodyVelocity(3.0))
 
 
+@pytest.mark.parametrize("entrance", Entrance)
+def test_what_is_reduced_of_our_own_controllers_is_counted_and_told_to_nobody(entrance):
+    vehicle = Vehicle(max_speed=2.0)
+    vehicle.command(FAST, entrance=entrance)
+    if entrance is Entrance.HELM:
+        vehicle.hold.steer(vehicle.now_s)
+    assert vehicle.decided()[1] == BodyVelocity(2.0, turn=0.2)
+    assert vehicle.counts == {"limited_commands": 1}
+    is_told = vehicle.arbiter.reduced == (FAST, BodyVelocity(2.0, turn=0.2))
+    assert is_told is (entrance not in (Entrance.GOAL, Entrance.LANDING))
+
+
 def test_a_landing_is_limited_by_the_vehicle_s_maxima():
     vehicle = Vehicle(low_battery=0.2, land_on_low_battery=True)
     vehicle.arbiter.within_maxima = lambda command: BodyVelocity(up=max(command.up, -0.1))
