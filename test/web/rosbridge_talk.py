@@ -10,9 +10,9 @@ from rclpy.serialization import serialize_message
 from std_srvs.srv import SetBool
 
 from drone_bridge.action import GoTo
+from drone_bridge.tools.web.client_goals import ClientGoals
 from drone_bridge.tools.web.outbox import Outbox
 from drone_bridge.tools.web.rosbridge.client import RosbridgeClient
-from drone_bridge.tools.web.rosbridge.goals import ClientGoals
 
 TOPICS = {"/cmd_vel": "geometry_msgs/msg/Twist", "/scan": "sensor_msgs/msg/LaserScan", "/odom": "nav_msgs/msg/Odometry"}
 SERVICES = {

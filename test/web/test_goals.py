@@ -13,6 +13,7 @@ from rclpy.clock import Clock
 from rclpy.task import Future
 from ros_session import Inbox, wait_until
 
+from drone_bridge.tools.web.client_goals import ClientGoals
 from drone_bridge.tools.web.goals import Goals, Place, goal_of
 
 browser = chromium.module_browser()
@@ -59,10 +60,17 @@ def test_an_action_that_only_clients_know_accepts_no_goals():
 @pytest.fixture
 def asked():
     """Goals of one vehicle, whose controller has not responded to any yet: goals, sent states, and requests."""
-    told, requests = [], []
-    goals = Goals(Mock(get_clock=Clock), lambda topic, state: told.append(state["state"]))
-    goals._clients["/go_to"] = Mock(send_goal_async=lambda *_: requests.append(Future()) or requests[-1])
+    told, requests, clients = [], [], {}
+
+    def make_client(node, kind, name):
+        send = lambda *_: requests.append(Future()) or requests[-1]  # noqa: E731
+        clients[name] = Mock(send_goal_async=send, destroy=lambda: clients.pop(name))
+        return clients[name]
+
+    node, inbox = Mock(get_clock=Clock), Mock(put=lambda work: work())
+    goals = Goals(node, ClientGoals(node, inbox, make_client), lambda topic, state: told.append(state["state"]))
     goals.set("/cmd_vel", "/go_to", Place("odom", 2.0, 1.0, 1.0))
+    goals.clients = clients
     return goals, told, requests
 
 
@@ -88,26 +96,31 @@ def test_cancel_ends_a_goal_and_the_one_that_has_just_been_sent(asked):
     goals.cancel("/cmd_vel")
     cancel_first.assert_called_once()
     accept(requests[1]).assert_called_once()
-    assert told == ["going", "ended"]
+    assert told == ["ended"]
 
 
-def test_an_action_has_a_client_while_it_is_shown_or_its_goal_is_followed(asked, monkeypatch):
-    goals, _, [request] = asked
-    monkeypatch.setattr("drone_bridge.tools.web.goals.ActionClient", lambda node, kind, name: Mock())
+def test_an_action_has_a_client_while_it_is_shown_or_its_goal_is_followed(asked):
+    goals, told, [request] = asked
     goals.show({"/d1/go_to", "/d2/goal_pose", ""})
-    assert goals._clients.keys() == {"/go_to", "/d1/go_to"}
+    assert goals.clients.keys() == {"/go_to", "/d1/go_to"}
     goals.show(set())
-    assert goals._clients.keys() == {"/go_to", "/d1/go_to"}
+    assert goals.clients.keys() == {"/go_to"}
     request.set_result(Mock(accepted=False))
-    client = goals._clients["/d1/go_to"]
-    goals.show({"/go_to"})
-    assert goals._clients.keys() == {"/go_to"}
-    client.destroy.assert_called_once()
+    assert (goals.clients, told) == ({}, ["refused"])
+
+
+def test_a_goal_whose_controller_is_killed_is_reported(asked):
+    goals, told, [request] = asked
+    accept(request)
+    for is_there in (True, False):
+        goals.clients["/go_to"].server_is_ready.return_value = is_there
+        goals.show(set())
+    assert told == ["refused"]
 
 
 def test_a_goal_of_the_page_is_an_action_that_reports_its_progress(ros):
     told = Inbox()
-    goals = Goals(ros.node, lambda topic, state: told.put(state))
+    goals = Goals(ros.node, ClientGoals(ros.node, Mock(put=lambda work: None)), lambda topic, state: told.put(state))
     ros.create_task(goals.set, "/cmd_vel", "", Place("odom", 1.0, 0.0, 0.0))
     assert told.wait()["state"] == "refused"
     with Process.node("drone_controller", behaviour="goals"):

@@ -2,6 +2,7 @@
 """Goals set on the page, sent to the action `go_to` if it exists, else to the topic `goal_pose`."""
 
 import importlib
+import itertools
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -10,10 +11,10 @@ from typing import Any
 
 from action_msgs.msg import GoalStatus
 from geometry_msgs.msg import PoseStamped
-from rclpy.action import ActionClient
 from rclpy.node import Node
 
 from drone_bridge.ros.distributions import count_services
+from drone_bridge.tools.web.client_goals import ClientGoals
 from drone_bridge.wire.json_numbers import is_number
 
 ACTION, ACTION_TYPE = "go_to", "drone_bridge/action/GoTo_SendGoal"
@@ -81,30 +82,24 @@ def goal_of(namespace: str, services: Mapping[str, Sequence[str]], node: Node) -
 class Goals:
     """Sends goals and reports their state. For the executor's thread."""
 
-    def __init__(self, node: Node, tell: Tell) -> None:
-        self._node = node
-        self._send = tell
-        self._clients: dict[str, Any] = {}
+    def __init__(self, node: Node, goals: ClientGoals, tell: Tell) -> None:
+        self._node, self._goals, self._send = node, goals, tell
         self._publishers: dict[str, Any] = {}
-        self._handles: dict[str, Any] = {}  # accepted goals, by the vehicle's topic
-        self._asked: dict[str, Any] = {}  # newest request without a response, by the vehicle's topic
+        self._newest: dict[str, int] = {}  # number of the newest goal, by the vehicle's topic
+        self._numbers = itertools.count(1)
         self._told_s: dict[str, float] = {}
 
     def show(self, names: set[str]) -> None:
-        """Set the actions of the vehicles that a person sees on a page, by their names.
+        """Set the actions of the vehicles that a person sees on a page, by their names. To be called regularly.
 
         Each has a client, as its controller holds a reached goal only while a client is there. Others have one while a
         goal from here is followed.
         """
         shown = {name for name in names if name.endswith(f"/{ACTION}")}
-        for name in shown - self._clients.keys():
-            self._clients[name] = self._client(name)
-        if not self._handles and not self._asked:
-            for name in self._clients.keys() - shown:
-                self._clients.pop(name).destroy()
-
-    def _client(self, name: str) -> Any:
-        return ActionClient(self._node, importlib.import_module("drone_bridge.action").GoTo, name)
+        for name in shown:
+            self._goals.use(name, _go_to())
+        self._goals.keep(shown)
+        self._goals.look()
 
     def set(self, vehicle: str, name: str, place: Place) -> None:
         """Send a goal to an action or a topic."""
@@ -119,43 +114,42 @@ class Goals:
             self._send_goal(vehicle, name, place)
 
     def cancel(self, vehicle: str) -> None:
-        """Cancel the goal of a vehicle, also one whose controller has not responded yet."""
-        asked, handle = self._asked.pop(vehicle, None), self._handles.get(vehicle)
-        if handle:
-            handle.cancel_goal_async()
-        if asked:
+        """Cancel the goals of a vehicle, also one whose controller has not responded yet."""
+        goals = {number: goal for (of, number), goal in self._goals.sent.items() if of == vehicle}
+        newest = goals.get(self._newest.get(vehicle, 0))
+        for goal in goals.values():
+            goal.cancel()
+        if newest and not newest.handle:
+            del self._newest[vehicle]  # whatever becomes of it
             self._send(vehicle, {"state": "ended", "text": "Canceled."})
-        elif not handle:
+        elif not newest:
             self._send(vehicle, {"state": "ended", "text": "There is no goal to cancel."})
 
     def _send_goal(self, vehicle: str, name: str, place: Place) -> None:
-        go_to = importlib.import_module("drone_bridge.action").GoTo
-        if name not in self._clients:
-            self._clients[name] = self._client(name)
-        goal = go_to.Goal(pose=place.pose(self._node, needs_heading=False))
-        asked = self._clients[name].send_goal_async(goal, lambda message: self._on_feedback(vehicle, message.feedback))
-        self._asked[vehicle] = asked
-        asked.add_done_callback(lambda future: self._on_answer(vehicle, future))
+        before = self._goals.sent.get((vehicle, self._newest.get(vehicle)))
+        if before and not before.handle:  # else its controller ends it
+            before.cancel()
+        number = self._newest[vehicle] = next(self._numbers)
 
-    def _on_answer(self, vehicle: str, future: Any) -> None:
-        is_newest = self._asked.get(vehicle) is future
-        if not is_newest:  # canceled, or a newer goal was sent
-            if not future.exception() and future.result().accepted:
-                future.result().cancel_goal_async()
-            return
-        del self._asked[vehicle]
-        if future.exception() or not future.result().accepted:
-            why = str(future.exception() or "its controller refused it")
-            self._send(vehicle, {"state": "refused", "text": why})
-            return
-        handle = future.result()
-        self._handles[vehicle] = handle
-        self._send(vehicle, {"state": "going", "text": "Accepted."})
-        handle.get_result_async().add_done_callback(lambda result: self._on_result(vehicle, handle, result))
+        def on_end(ended: Any) -> None:
+            if self._newest.get(vehicle) != number:
+                return  # a newer goal has replaced it
+            if isinstance(ended, BaseException):
+                self._send(vehicle, {"state": "refused", "text": str(ended)})
+            else:
+                is_done = ended.status == GoalStatus.STATUS_SUCCEEDED
+                self._send(vehicle, {"state": "done" if is_done else "ended", "text": ended.result.message})
+
+        def on_feedback(feedback: Any) -> None:
+            if self._newest.get(vehicle) == number:
+                self._on_feedback(vehicle, feedback)
+
+        goal = _go_to().Goal(pose=place.pose(self._node, needs_heading=False))
+        self._goals.send((vehicle, number), name, _go_to(), goal, on_feedback=on_feedback, on_end=on_end)
 
     def _on_feedback(self, vehicle: str, feedback: Any) -> None:
         now_s = time.monotonic()
-        if vehicle not in self._handles or now_s - self._told_s.get(vehicle, -math.inf) < FEEDBACK_PERIOD_S:
+        if now_s - self._told_s.get(vehicle, -math.inf) < FEEDBACK_PERIOD_S:
             return
         self._told_s[vehicle] = now_s
         left_s = feedback.time_remaining
@@ -165,12 +159,6 @@ class Goals:
         text = f"waiting for {feedback.waiting_for}" if feedback.waiting_for else "going"
         self._send(vehicle, {"state": "going", "text": text, **progress})
 
-    def _on_result(self, vehicle: str, handle: Any, future: Any) -> None:
-        if self._handles.get(vehicle) is not handle:
-            return  # a newer goal has replaced it
-        del self._handles[vehicle]
-        if future.exception():
-            self._send(vehicle, {"state": "ended", "text": str(future.exception())})
-            return
-        is_done = future.result().status == GoalStatus.STATUS_SUCCEEDED
-        self._send(vehicle, {"state": "done" if is_done else "ended", "text": future.result().result.message})
+
+def _go_to() -> Any:
+    return importlib.import_module("drone_bridge.action").GoTo

@@ -32,6 +32,7 @@ from drone_bridge.tools.web.access import FOXGLOVE_ORIGINS, Access, is_loopback
 from drone_bridge.tools.web.address import NewLinks, hidden_host, links, open_in_browser, qr_code
 from drone_bridge.tools.web.bag_list import Recordings
 from drone_bridge.tools.web.calls import Calls
+from drone_bridge.tools.web.client_goals import ClientGoals
 from drone_bridge.tools.web.clients import ViewerRequests
 from drone_bridge.tools.web.fleet import Fleet
 from drone_bridge.tools.web.gateway import Gateway
@@ -131,7 +132,8 @@ class WebBridge(Node):
         board = self._pilots.announcements
         self._landings = Landings(self, lambda topic, place: self._tell(board.set_below, topic, place))
         self._faults = LogLimiter()
-        self._goals = Goals(self, lambda topic, state: self._tell(board.set_goal, topic, state, elapsed_s()))
+        report = lambda topic, state: self._tell(board.set_goal, topic, state, elapsed_s())  # noqa: E731
+        self._goals = Goals(self, ClientGoals(self, self._inbox), report)
         self._shown = frozenset[str]()
         self._door = Gateway(self._access, get("port"), self._relay, self._pilots)
         if get("rosbridge") and (is_loopback(self._access.host) or self._access.steer):

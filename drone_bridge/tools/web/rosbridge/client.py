@@ -21,9 +21,9 @@ from drone_bridge.tools.shell.messages import fill
 from drone_bridge.tools.shell.node import check_type, imported, resolved, served
 from drone_bridge.tools.web.access import VIEW_ONLY
 from drone_bridge.tools.web.calls import Calls
+from drone_bridge.tools.web.client_goals import ClientGoals
 from drone_bridge.tools.web.outbox import Outbox, OutgoingMessage
 from drone_bridge.tools.web.rosbridge import allowlist, rosapi
-from drone_bridge.tools.web.rosbridge.goals import ClientGoals
 from drone_bridge.tools.web.rosbridge.json_messages import id_in, name_in, number_in, object_in, parse, plain, shown
 from drone_bridge.wire.json_text import to_json
 
@@ -123,7 +123,10 @@ class RosbridgeClient:
         """Remove all that the client has created. Its goals are canceled, except a landing."""
         for publisher in self._published.values():
             self._node.destroy_publisher(publisher)
-        self.goals.leave()
+        for goal in self.goals.sent.values():
+            if allowlist.last_part(goal.action) != allowlist.LAND:
+                goal.cancel()
+        self.goals.keep(())
         for followed in self._subscribed.values():
             self._end(followed)
 

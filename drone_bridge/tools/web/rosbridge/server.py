@@ -13,11 +13,11 @@ from websockets.frames import CloseCode
 from drone_bridge.ros.steady_timer import steady_timer
 from drone_bridge.tools.web.access import MAX_VIEWERS
 from drone_bridge.tools.web.calls import Calls
+from drone_bridge.tools.web.client_goals import ClientGoals
 from drone_bridge.tools.web.inbox import Inbox
 from drone_bridge.tools.web.messages import messages_from
 from drone_bridge.tools.web.outbox import Outbox
 from drone_bridge.tools.web.rosbridge.client import RosbridgeClient
-from drone_bridge.tools.web.rosbridge.goals import ClientGoals
 
 LOOK_S = 1.0
 """Period of looking for the action servers of goals, s."""

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ClientGoals: goals that a client of rosbridge has sent. For the executor's thread.
+"""ClientGoals: goals that the pages, or a client of rosbridge, have sent. For the executor's thread.
 
-The client keeps an ActionClient for each action, since controllers hold a reached goal only while there is one. They
-are destroyed once it has left and no goal is left: a landing goes on.
+There is an ActionClient for each action that is kept or has a goal, since controllers hold a reached goal only while
+there is one.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,6 @@ from rclpy.action import ActionClient
 from rclpy.node import Node
 
 from drone_bridge.tools.web.inbox import Inbox
-from drone_bridge.tools.web.rosbridge.allowlist import LAND, last_part
 
 
 @dataclass(eq=False, slots=True)
@@ -38,14 +37,19 @@ class ClientGoals:
 
     def __init__(self, node: Node, inbox: Inbox, make_client: Callable[..., Any] = ActionClient) -> None:
         self._node, self._inbox, self._make_client = node, inbox, make_client
-        #: Goals without a result, by the client's ids.
-        self.sent: dict[str | int | None, SentGoal] = {}
+        #: Goals without a result, by their numbers.
+        self.sent: dict[Any, SentGoal] = {}
         self._actions: dict[str, Any] = {}
-        self._has_left = False
+        self._kept: Collection[str] | None = None  # None: all
+
+    def use(self, name: str, kind: Any) -> None:
+        """Create the client of an action, unless there is one."""
+        if name not in self._actions:
+            self._actions[name] = self._make_client(self._node, kind, name)
 
     def send(
         self,
-        number: str | int | None,
+        number: Any,
         name: str,
         kind: Any,
         goal: Any,
@@ -54,8 +58,7 @@ class ClientGoals:
         on_end: Callable[[Any], None],
     ) -> None:
         """Send a goal. `on_end` gets its result with the status, or an exception."""
-        if name not in self._actions:
-            self._actions[name] = self._make_client(self._node, kind, name)
+        self.use(name, kind)
 
         def end(ended: Any) -> None:
             if self.sent.pop(number, None) is None:
@@ -86,19 +89,17 @@ class ClientGoals:
         for goal in tuple(self.sent.values()):
             is_there = self._actions[goal.action].server_is_ready()
             if goal.has_server and not is_there:
+                goal.cancel()  # in case it is only out of reach
                 goal.end(RuntimeError(f"The node that serves {goal.action} is gone."))
             goal.has_server = is_there
 
-    def leave(self) -> None:
-        """Cancel all goals, except a landing."""
-        for goal in self.sent.values():
-            if last_part(goal.action) != LAND:
-                goal.cancel()
-        self._has_left = True
+    def keep(self, actions: Collection[str]) -> None:
+        """Destroy the clients of other actions, once their goals have ended."""
+        self._kept = actions
         self._destroy_unused()
 
     def _destroy_unused(self) -> None:
-        if self._has_left and not self.sent:
-            for client in self._actions.values():
-                client.destroy()
-            self._actions.clear()
+        if self._kept is not None:
+            used = {*self._kept, *(goal.action for goal in self.sent.values())}
+            for name in self._actions.keys() - used:
+                self._actions.pop(name).destroy()
