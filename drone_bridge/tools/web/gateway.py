@@ -67,9 +67,6 @@ CONTENT_SECURITY_POLICY = (
     "connect-src 'self'; worker-src 'self' blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 
-_GET = b"GET "
-_NOT_ALLOWED = b"HTTP/1.1 405 Method Not Allowed\r\nAllow: GET\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
-
 Handler = Callable[[ServerConnection, bool], Awaitable[None]]
 """Serves a viewer or pilot, with or without permission to make changes."""
 
@@ -80,7 +77,6 @@ class _CountedConnection(ServerConnection):
     open_ones: int = 0
     waiting: ClassVar[dict["_CountedConnection", None]] = {}
     """Connections that are not a WebSocket yet, the oldest first."""
-    _begin = b""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         cls = type(self)
@@ -98,21 +94,6 @@ class _CountedConnection(ServerConnection):
             longest = next(iter(cls.waiting))
             cls.waiting.pop(longest)
             longest.transport.abort()
-
-    def data_received(self, data: bytes) -> None:
-        """Answer a request other than GET, which websockets can't read, with the status 405.
-
-        Its rest is discarded until the client closes, or until REQUEST_TIMEOUT_S: a connection that is closed with
-        unread data is reset, and the client may lose the response (RFC 9112, 9.6).
-        """
-        if not _GET.startswith(self._begin):
-            return
-        self._begin += data[: len(_GET) - len(self._begin)]
-        if _GET.startswith(self._begin):
-            super().data_received(data)
-            return
-        self.transport.write(_NOT_ALLOWED)
-        self.transport.write_eof()
 
     def connection_lost(self, exc: Exception | None) -> None:
         type(self).open_ones -= 1
