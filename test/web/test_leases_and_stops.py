@@ -146,8 +146,6 @@ def test_a_silent_pilot_is_replaced_by_neutral_until_the_lease_ends(reporting):
     assert (reporting.drone["pilot"], [page for page, _ in reporting.notices]) == (None, [ANNE])
     reporting.tick()
     assert reporting.done == []
-    reporting.hold()
-    assert reporting.held["why"] == "you left the helm"
 
 
 def test_a_pilot_who_steers_all_the_time_is_not_replaced(pages):
@@ -476,14 +474,9 @@ def test_a_page_reads_since_when_and_why_a_vehicle_is_held(reporting):
     assert reporting.held is None
     reporting.take(BEN)
     reporting.helms.release(BEN, reporting.now_s)
-    reporting.hold(6)
-    assert held() == [6.0, "Ben left the helm"]
-    reporting.take(BEN)
-    assert held() == [6.0, ""]
-    reporting.helms.release(BEN, reporting.now_s)
-    reporting.hold(None)
-    reporting.hold(7)
-    assert held() == [7.0, ""]
+    assert held() == [None, "Ben left the helm"]
+    reporting.hold(6, reason="the helm ended")
+    assert held() == [6.0, "the helm ended"]
     reporting.see()
     reporting.see(REPORTING)
     assert reporting.held is None

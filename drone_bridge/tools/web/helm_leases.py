@@ -52,8 +52,6 @@ class HelmLeases:
         self.names: dict[int, str] = {}
         """Names of all pages, by number."""
         self.leases = Helm()
-        self.ended: dict[str, str] = {}
-        """Names of the last pilots, by vehicle, for holds because their helm ended."""
         self.id = uuid.uuid4().hex
         """Id of the pilots of this server."""
         self._commanded_s: dict[str, float] = {}  # time of the last command from here, by vehicle
@@ -69,7 +67,7 @@ class HelmLeases:
     def pilot(self, topic: str) -> HelmPilot:
         """Return the id and the name with which a vehicle is commanded."""
         page = self.leases.pilot_of(topic)
-        return HelmPilot(self.id, self.ended.get(topic, "") if page is None else self.names[page])
+        return HelmPilot(self.id, self.ending.get(topic, "") if page is None else self.names[page])
 
     def command(self, topic: str, motion: Motion, now_s: float, stamp: Time | None = None) -> None:
         """Command a vehicle."""
@@ -175,10 +173,9 @@ class HelmLeases:
             self.announce()
 
     def _end(self, topic: str, page: int) -> None:
-        self.ended[topic] = self.ending[topic] = self.names[page]
+        self.ending[topic] = self.names[page]
 
     def _begin(self, topic: str, now_s: float) -> None:
-        self.ended.pop(topic, None)
         self.ending.pop(topic, None)
         self.command(topic, NEUTRAL, now_s)  # its next pilot expects it to stop
         self.announce()

@@ -91,11 +91,8 @@ class StopRequests:
             self._end_wish(before[topic])  # a person has resumed it elsewhere
         self._file()
         for topic, vehicle in self.vehicles.items():
-            if node in vehicle.reporters:
-                if self._reported_holds(topic):
-                    self._helms.confirm_end(topic)
-                else:
-                    self._helms.ended.pop(topic, None)
+            if node in vehicle.reporters and self._reported_holds(topic):
+                self._helms.confirm_end(topic)
         self._helms.announce()
 
     def stop(self, by: str, topics: Iterable[str] | None, now_s: float, wall_s: float, act: str = PRESSED_STOP) -> bool:
@@ -195,7 +192,7 @@ class StopRequests:
             problem = wish.problem or "no confirmation yet"
         if wish:
             why = f"{'you' if wish.by == viewer else wish.by} {wish.act}"
-        elif (name := self._helms.ended.get(topic)) is not None and reason in NOT_REQUESTED:
+        elif name := self._helms.ending.get(topic):
             why = f"{'you' if name == viewer else name} left the helm"
         elif any(each.is_inherited for each in all_held):
             why = "from before this launch"
