@@ -139,32 +139,40 @@ class TiltPilot:
     def shares(self, now_s: float, *, is_overruled: bool = False) -> Shares | None:
         """Return the shares to send now. None is the drone's own neutral command, which `is_overruled` forces."""
         step_s, self._stepped_s = max(now_s - self._stepped_s, _SHORTEST_STEP_S), now_s
-        newest, trust = self._newest, self._observer.trust
-        is_stale = newest is None or now_s - newest[1] > FEEDBACK_TIMEOUT_S
-        is_blind = is_stale or not trust.speed
+        is_stale = self._newest is None or now_s - self._newest[1] > FEEDBACK_TIMEOUT_S
         self._is_stuck = is_stale and self._is_repeated
-        shares, wanted = None, None if is_overruled else self.arbiter.decide(now_s).command
-        if wanted is None and not self._hovers and not is_stale and not is_overruled:
+        wanted = None if is_overruled else self.arbiter.decide(now_s).command
+        if wanted is None and not (self._hovers or is_stale or is_overruled):
             wanted = STILL
-        self.is_estimating, self.is_drifting = False, wanted is None and not self._hovers and newest is not None
+        self.is_estimating = False
+        self.is_drifting = wanted is None and not self._hovers and self._newest is not None
+        shares = None if isinstance(wanted, BodyVelocity) else wanted
         if isinstance(wanted, BodyVelocity):
-            if newest and newest is not self._seen and not is_stale:
-                self._seen = newest
-                self._control.measure(newest[0], trust)
-            is_believed = trust.speed and not self._is_stuck
-            if self._was_believed and not is_believed:
-                self._control.set_estimate(self._observer.speed.velocity, 0j)
-            self._was_believed = is_believed
-            if self._is_on_ground:
-                self._control.restart()
-            shares = self._control.command(wanted, step_s, is_blind=is_stale)
-            if self._is_on_ground and wanted.up < 0.0 and not self._hovers:
-                shares = Shares(thrust=-1.0)  # so that it stops its motors
-            self.is_estimating = is_stale and not self._is_on_ground
-        if not isinstance(wanted, BodyVelocity) or (is_blind and self._hovers and wanted == STILL):
+            shares = self._flown(wanted, step_s, is_stale=is_stale)
+            is_blind = is_stale or not self._observer.trust.speed
+            if is_blind and self._hovers and wanted == STILL:  # it hovers better than by an estimate
+                shares, self.is_estimating = None, False
+        if shares is None or shares is wanted:
             self._control.restart()
-            self._seen, self.is_estimating = None, False
-            shares = None if isinstance(wanted, BodyVelocity) else wanted
+            self._seen = None
         self._observer.commanded(shares, wanted, now_s)
         self._commanded = shares
+        return shares
+
+    def _flown(self, wanted: BodyVelocity, step_s: float, *, is_stale: bool) -> Shares:
+        """Return the shares that fly a velocity, by the newest report that is not stale."""
+        newest, trust = self._newest, self._observer.trust
+        if newest and newest is not self._seen and not is_stale:
+            self._seen = newest
+            self._control.measure(newest[0], trust)
+        is_believed = trust.speed and not self._is_stuck
+        if self._was_believed and not is_believed:
+            self._control.set_estimate(self._observer.speed.velocity, 0j)
+        self._was_believed = is_believed
+        if self._is_on_ground:
+            self._control.restart()
+        shares = self._control.command(wanted, step_s, is_blind=is_stale)
+        self.is_estimating = is_stale and not self._is_on_ground
+        if self._is_on_ground and wanted.up < 0.0 and not self._hovers:
+            return Shares(thrust=-1.0)  # so that it stops its motors
         return shares
