@@ -6,8 +6,9 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-#: Timeout of an answer, unless its request has a longer one, and how long a later one may still come, s.
-ANSWER_S, LATE_S = 2.0, 4.0
+#: Timeout of an answer, unless its request has a longer one, and how long one may still come after it, s. Commands pile
+#: up at a robot that takes longer. A stop awaits none.
+ANSWER_S = 3.0
 
 
 class _Packet(NamedTuple):
@@ -58,5 +59,5 @@ class OutstandingPackets:
         return packet.request, not name and now_s <= self._late_until_s
 
     def _give_up(self, now_s: float) -> None:
-        self._late_until_s = now_s + LATE_S if self._packets else self._late_until_s
+        self._late_until_s = now_s + ANSWER_S if self._packets else self._late_until_s
         self._packets = []

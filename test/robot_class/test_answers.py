@@ -7,7 +7,7 @@ from robot_class_talk import Asked, ClientTalk, OperatorParameters, bytes_of, co
 
 from drone_bridge.robot_class import Answer, BodyVelocity, Delimited, Request, Robot, Tcp, Telemetry, Udp
 from drone_bridge.robot_class.client_requests import UNDECLARED
-from drone_bridge.robot_class.outstanding import ANSWER_S, LATE_S, OutstandingPackets
+from drone_bridge.robot_class.outstanding import ANSWER_S, OutstandingPackets
 from drone_bridge.session.arbiter import Rank
 from drone_bridge.session.session import Outcome
 
@@ -96,13 +96,22 @@ class Talk(ClientTalk):
 @pytest.mark.parametrize("rank", [Rank.NEUTRAL, Rank.HOLD])
 @pytest.mark.parametrize(
     ("robot", "answer_s"),
-    [*((Vacuum, each) for each in (0.02, 0.25, 0.6, 1.5)), *((VacuumByDatagrams, each) for each in (0.02, 0.25, 0.6))],
+    [
+        *((Vacuum, each) for each in (0.02, 0.25, 0.6, 1.5)),
+        *((VacuumByDatagrams, each) for each in (0.02, 0.25, 0.6)),
+    ],
 )
 def test_a_slow_robot_stops_within_two_answers(robot, answer_s, rank):
     talk = Talk(robot, answer_s)
     talk.drive(60.0)
     assert talk.most == 1
     assert talk.late_s(rank) <= 2 * answer_s + 0.5
+
+
+def test_a_robot_that_takes_seconds_for_an_answer_executes_no_queue():
+    talk = Talk(Vacuum, 2.5)
+    talk.drive(60.0)
+    assert talk.late_s() <= 2 * 2.5 + 0.5
 
 
 def answering(robot, **parameters):
@@ -187,7 +196,7 @@ def test_a_class_that_does_not_say_that_its_robot_answers_commands_is_named(decl
 def test_lost_answers_delay_commands_but_no_stop(robot):
     talk = Talk(robot)
     talk.lost = lambda packet: len(talk.executed) % 3 == 0
-    talk.drive()
+    talk.drive(20.0)
     assert sum(packet == b"v 0.3\n" for _, packet in talk.executed) >= 2
     assert talk.late_s() <= ANSWER_S + 0.5
 
@@ -298,8 +307,8 @@ def test_an_answer_may_be_that_of_a_packet_that_counts_as_lost(is_stream, event,
         assert packets.answered(0.2) == (None, False), "it waits in the stream"
         assert packets.answered(0.2) == (BEEP, False)
         return
-    assert packets.answered(at_s + LATE_S) == (BEEP, True)
-    assert packets.answered(at_s + LATE_S + 0.1) == (BEEP, False)
+    assert packets.answered(at_s + ANSWER_S) == (BEEP, True)
+    assert packets.answered(at_s + ANSWER_S + 0.1) == (BEEP, False)
     packets.sent(1, at_s, BEEP)
     assert packets.answered(at_s, "beep") == (BEEP, False), "by name"
 

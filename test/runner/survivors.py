@@ -168,7 +168,7 @@ SURVIVORS: dict[str, dict[str, dict[str, str]]] = {
             "then != 'repeat' or not earlier -> then != 'repeat'": "what is repeated is pending"
         },
     },
-    "robot_class/client_session RobotClassOperatorSession._turn": {
+    "robot_class/client_session RobotClassOperatorSession.tick": {
         "return [*self._command(now_s), *unanswered, *(self._pilot.notes if self._pilot else ())]": {
             "self._pilot -> False": "test/robot_class/test_tilted_robot.py::test_velocities_are_flown_by_a_noted_estimate_without_reports"
         }
