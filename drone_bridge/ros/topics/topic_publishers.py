@@ -97,14 +97,6 @@ class TopicPublishers:
         self._publishers = tuple(publishers.values())
         self._static_publisher = node.make_publisher(TFMessage, "/tf_static", latched()) if self._static else None
 
-    def wait_for_subscribers(self, timeout_s: float) -> None:
-        """Wait until existing subscribers are matched, or for the timeout: some may never match."""
-        end_s = time.monotonic() + timeout_s
-        while time.monotonic() < end_s and any(
-            self._node.count_subscribers(each.topic_name) > each.get_subscription_count() for each in self._publishers
-        ):
-            time.sleep(0.005)
-
     def restart(self) -> None:
         """Publish static transforms and unchanged messages again, with the next wire message."""
         self._is_static_sent = False

@@ -79,9 +79,6 @@ FOLLOWED_AXES = ("linear.x", "linear.y", "linear.z", "angular.z")
 
 #: Topics without data if the testbed sends no positions. The page offers goals only to vehicles with odometry.
 POSE_TOPICS = ("odom", "/tf")
-#: Time for which the first frame waits until subscribers have matched these topics, which are offered late. A longer
-#: wait would count as a stall.
-MATCHING_TIMEOUT_S = 0.2
 #: Longer than in other bridges, since each count delays one frame: at 30 frames per second, CPU caches are cold.
 SUBSCRIBER_CHECK_PERIOD_S = 0.5
 
@@ -210,7 +207,7 @@ class TestbedBridge(ProtocolNode):
         self.report.facts["attitude_layout"] = f"{layout.value} ({AUTO})"
         floats = f"{len(layout.floats)} floats after the images"
         if layout is AttitudeLayout.POSE:
-            self._offer_pose().wait_for_subscribers(MATCHING_TIMEOUT_S)
+            self._offer_pose()
             self.report.inform(f"The testbed sends {floats}: detected attitude_layout pose.")
             self._publish_static_transforms(constants, layout)
         else:
