@@ -169,23 +169,6 @@ def test_an_unencodable_response_of_a_service_is_an_error(server):
     assert server.ask(sim.GetExtended(VEHICLE, "render")) == sim.Error(0, "The answer can't be encoded.")
 
 
-def test_items_of_clients_end_with_the_simulation_and_own_ones_stay(server):
-    added = {"add_camera": {"success": True, "id": 4}, "add_trigger": {"success": True, "id": 5}}
-    server.bridge.responses = {**lists(BUOY, VEHICLE), **added, "stream_camera": {"success": True, "stream_id": 6}}
-    camera, trigger = sim.AddCamera(VEHICLE, LEVEL, (0.0, 0.0, 0.0), 1.0, True), sim.SweepCollisionTrigger(0, 3)
-    requests = (sim.ListEntities(), camera, sim.StreamCamera(4, 1, BUOY), sim.AddTrigger(trigger))
-    assert not any(isinstance(server.ask(request), sim.Error) for request in requests)
-    own = server.ask(sim.StreamEntity(VEHICLE, 1, (Attribute.POSITION,)))
-    server.do(server.session.reset)
-    server.bridge.responses = {"remove": {"success": True}}
-    assert server.entities == [VEHICLE]
-    gone = ((sim.ItemType.TRIGGER, 5), (sim.ItemType.CAMERA_STREAM, 6))
-    server.bridge.asked.clear()
-    assert [server.ask(sim.Remove(*each)).code for each in gone] == [0, 0]
-    assert not server.bridge.asked
-    assert server.ask(sim.Remove(own.type, own.id)) == sim.Ok()
-
-
 CURRENT = sim.Turbulence((-1.0, 0.0, 0.5), (1.0, 0.0, 2.0), -3.0, 4.0, (0.0,) * 3, (0.0,) * 3, 0.0, 0.5)
 
 

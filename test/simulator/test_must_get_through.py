@@ -142,7 +142,6 @@ SERVER_STRAYS = {
     "half a request": lambda world: world.client.say(sim.frame(sim.Reassure())[:3]),
     "the end of a run": lambda world: world.do(world.session.reported, sim.Completed()),
     "an unknown entity": lambda world: world.do(world.session.reported, sim.Spied(False, ItemType.ENTITY, 9)),
-    "another simulation": lambda world: world.do(world.session.reset),
 }
 SERVER_STOPS = {
     "leave": lambda world: world.client.leave(),

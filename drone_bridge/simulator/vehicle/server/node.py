@@ -10,7 +10,6 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Twist
 
 from drone_bridge.net.link_loop import Link, Work
@@ -21,7 +20,6 @@ from drone_bridge.ros.commands.velocity_messages import twist_from_velocity
 from drone_bridge.ros.node.program import run
 from drone_bridge.ros.node.protocol_node import COMMANDS, ProtocolNode
 from drone_bridge.ros.node.simulated_time import is_time_simulated
-from drone_bridge.ros.qos import latched
 from drone_bridge.ros.servers.bridge_watch import BridgeWatch
 from drone_bridge.ros.servers.neutral_repeater import NeutralRepeater
 from drone_bridge.ros.servers.service_caller import ServiceCaller
@@ -31,7 +29,6 @@ from drone_bridge.session.session import Action, Actions, Answer
 from drone_bridge.simulator import units
 from drone_bridge.simulator.topics import (
     EVENTS,
-    SIMULATION_STARTED,
     EntityState,
     SimulatorTranslation,
     wire_state,
@@ -87,8 +84,6 @@ class SimulatorServer(ProtocolNode):
             self._sources.open(EntityLine(vehicle, "vehicle", odom="odom", imu="imu/data"))
         for plan in plans:
             self._sources.open(plan)
-        self._simulation: Time | None = None  # start of the bridge's simulation
-        self.make_subscription(Time, SIMULATION_STARTED, self._take_simulation, latched())
         for row in {row.name: row for row in EVENTS}.values():
             self.make_subscription(row.message, row.name, partial(self._take_event, row), row.requested())
         self.each_second(self._report_clients)
@@ -171,11 +166,6 @@ class SimulatorServer(ProtocolNode):
         assert row.from_ros
         if (event := row.from_ros(self._translation, message)) is not None:
             self._queue_work(SimulatorSession.reported, event)
-
-    def _take_simulation(self, began: Time) -> None:
-        before, self._simulation = self._simulation, began
-        if before not in (None, began):
-            self._queue_work(SimulatorSession.reset)
 
     def _queue_work(self, work: Callable[..., Actions], *arguments: Any) -> None:
         """Queue a topic message for the session: in order, a few per turn of clients, even after a stall."""

@@ -395,16 +395,6 @@ class Forwarder:
         self.world.entity_removed(entity)
         self.out.append(Publish(Follow(entity)))
 
-    def reset(self) -> None:
-        """Forget the bridge's simulation, since another one has begun."""
-        for kind in _FORWARDED_ITEMS:
-            for number in tuple(self.world.items.of(kind)):
-                if self._is_forwarded(kind, number):
-                    self.world.remove((kind, number))
-        for entity in tuple(self.scene.entities):
-            if not self.scene.entities[entity].is_configured:
-                self.forget_entity(entity)
-
     def forwarded_of(self, client: ItemOwner) -> list[Key]:
         """Return the client's items in the bridge's simulator that end with it."""
         return [key for key in self.world.items.of_client(client) if self._is_forwarded(*key)]

@@ -239,12 +239,6 @@ class SimulatorSession(Session):
                 item.client.post(event)
         return self._done(now_s)
 
-    def reset(self, now_s: float) -> Actions:
-        """Reset after another simulation has started behind the bridge."""
-        self._begin(now_s)
-        self._forwarder.reset()
-        return self._done(now_s)
-
     def hold_changed(self, now_s: float) -> Actions:
         """Discard velocities from before the start or end of a hold."""
         self._begin(now_s)
