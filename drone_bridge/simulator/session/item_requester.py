@@ -68,7 +68,7 @@ class ItemRequester:
             (answer,) = yield from self._exchange.wait_for(pending)
             if isinstance(answer, sim.Error):
                 sentence = f"The simulator refused {item.label}. {refusal(pending.request, answer)}"
-                self._exchange.note(REFUSED_ITEMS, sentence, is_ongoing=True)
+                self._exchange.note(REFUSED_ITEMS, sentence)
             elif isinstance(item, DesiredCamera):
                 self.place(item)
 
