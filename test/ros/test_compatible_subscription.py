@@ -2,9 +2,10 @@
 """Publishers that offer less than a subscription requests are received anyway."""
 
 import re
+from types import SimpleNamespace
 
 import pytest
-from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.qos import DurabilityPolicy, QoSPolicyKind, QoSProfile, ReliabilityPolicy
 from ros_session import Inbox, module_ros, wait_until
 from std_msgs.msg import Int32
 
@@ -95,3 +96,19 @@ def test_polled_topic_returns_the_newest_message_of_any_publisher_once(ros, topi
         publisher.publish(Int32(data=number))
     wait_until(lambda: polled.take() == Int32(data=2), "the newest message")
     assert polled.take() is None
+
+
+def test_only_the_first_subscription_may_be_overridden():
+    """Its parameters exist once per topic."""
+    made = []
+
+    def create(kind, topic, callback, profile, *, event_callbacks, qos_overriding_options, **_):
+        made.append((profile.durability, qos_overriding_options))
+        return SimpleNamespace(qos_profile=profile, events=event_callbacks)
+
+    kept, logger = [], SimpleNamespace(info=lambda sentence: None)
+    node = SimpleNamespace(create_subscription=create, resolve_topic_name=str, get_logger=lambda: logger)
+    subscribe(node, Int32, "/a", print, qos(), overridable="overridable", keep=kept.append)
+    for _ in range(2):
+        kept[0].events.incompatible_qos(SimpleNamespace(last_policy_kind=QoSPolicyKind.DURABILITY))
+    assert made == [(KEPT, "overridable"), (NOT_KEPT, None)]
