@@ -29,10 +29,10 @@ FAMILY = "sleep 1001 & (trap '' INT TERM; sleep 1002) & echo ready; wait"
 COMMAND = executable("drone-bridge")
 
 
-def shell(script, *, ends_launch=False, **attributes):
+def shell(script, **attributes):
     """Return an <executable> that runs a script."""
     given = "".join(f" {name}={quoteattr(value)}" for name, value in attributes.items())
-    command = quoteattr(f'bash -c "{script}"{" --ends-launch" * ends_launch}')
+    command = quoteattr(f'bash -c "{script}"')
     return f"<executable cmd={command}{given}/>"
 
 
@@ -69,17 +69,6 @@ def test_all_end_well(launch):
     assert runner.wait() == 0
     assert {"[a-1] one", "[a-1] [set]", "[b-2] unfinished"} <= set(runner.lines)
     assert re.search(r"\[launch\] a-1 ended \(pid \d+\)", runner.output)
-
-
-def test_ctrl_c_stops_all_in_reverse_order(launch):
-    runner = launch(*(shell(WAIT, name=name) for name in ("emulator", "bridge", "controller")))
-    for label in ("emulator-1", "bridge-2", "controller-3"):
-        runner.wait_for_line(rf"\[{label}\] ready")
-    runner.send(signal.SIGINT)
-    assert runner.wait() == 130
-    stopped = [line for line in runner.lines if re.search("neutral|ended", line)]
-    order = [re.search(r"(emulator|bridge|controller)-\d", line)[0] for line in stopped]
-    assert order == ["controller-3"] * 2 + ["bridge-2"] * 2 + ["emulator-1"] * 2
 
 
 def test_a_hangup_is_ignored_under_nohup(launch):
@@ -172,15 +161,6 @@ def test_last_lines_after_the_exit_of_a_process_are_shown(launch, tmp_path):
     assert runner.wait() == 0
     assert "[a-1] late" in runner.lines
     assert runner.count_lines("left processes behind") == 0
-
-
-def test_closed_screen_ends_the_run(launch_file):
-    command = [COMMAND, "launch", launch_file("<executable cmd='yes' name='flood'/>")]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as runner:
-        assert runner.stdout.readline() == "[flood-1] y\n"
-        runner.stdout.close()
-        assert runner.wait(PATIENCE_S) == 128 + signal.SIGPIPE
-        assert "the output is closed: stopping everything" in runner.stderr.read()
 
 
 def test_a_terminal_reaches_the_runner_alone(launch_file):

@@ -2,13 +2,11 @@
 """`drone-bridge doctor`: detected faults with advice, and its exit status."""
 
 import os
-import subprocess
 from types import SimpleNamespace
 from unittest.mock import Mock
 
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
-from own_robots import installed
 from processes import executable
 from repository import ROOT
 
@@ -16,35 +14,16 @@ from drone_bridge.kind import kinds
 from drone_bridge.tools.doctor import command as doctor
 from drone_bridge.tools.doctor import running_nodes
 from drone_bridge.tools.doctor.command import reach
-from drone_bridge.tools.new import command as new
 
 
-def examine(**variables):
-    """Return the exit status, and what was printed by the subject of each line."""
-    done = subprocess.run(
-        [executable("drone-bridge"), "doctor"],
-        # As it is now: in the domain of the test. With time to discover on a busy machine.
-        env={**os.environ, "PYTHONUNBUFFERED": "1", "DRONE_BRIDGE_DISCOVERY_SECONDS": "60", **variables},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert "Traceback" not in done.stderr
-    findings, subject = {}, ""
-    for line in done.stdout.splitlines():
-        if not line.startswith(" "):
-            subject = line[3:17].strip()
-        findings[subject] = findings.get(subject, "") + line + "\n"
-    return done.returncode, findings
-
-
-def test_without_faults_two_processes_discover_each_other(domain):
-    status, findings = examine(ROS_LOG_DIR="/dev/null/log")  # which needs no log file
-    assert status == 0, findings
-    assert findings["discovery"].startswith("ok discovery ")
-    assert findings["running"] == "ok running        no bridge or server in this domain\n"
-    assert findings["topics"].startswith("ok") == bool(os.environ.get("FASTDDS_DEFAULT_PROFILES_FILE"))
+def test_without_faults_two_processes_discover_each_other(start_child, domain):
+    # Without a log file, and with time to discover on a busy machine.
+    env = {"ROS_LOG_DIR": "/dev/null/log", "DRONE_BRIDGE_DISCOVERY_SECONDS": "60"}
+    examined = start_child(executable("drone-bridge"), "doctor", env=env)
+    assert examined.wait() == 0, examined.output
+    examined.wait_for_line("^ok discovery ")
+    examined.wait_for_line("^ok running        no bridge or server in this domain$")
+    assert bool(examined.count_lines("^ok topics")) == bool(os.environ.get("FASTDDS_DEFAULT_PROFILES_FILE"))
 
 
 def test_saved_minutes_of_the_wire_are_named(tmp_path, monkeypatch):
@@ -66,22 +45,6 @@ def test_the_wheels_are_named_if_a_shell_has_another_distribution(monkeypatch):
     monkeypatch.setattr(doctor, "version", lambda package: {"ros-rclpy": "7.1"}[package])
     (finding,) = doctor.ros()
     assert str(finding).startswith("ok ROS 2          wheels, rclpy 7.1, rmw_")
-
-
-@pytest.mark.exhaustive
-def test_robots_of_other_packages_are_listed_with_the_reason_of_a_failure(domain, tmp_path):
-    broken = tmp_path / "broken"
-    broken.mkdir()
-    project = '[project]\nname = "broken"\nversion = "1"\n[tool.setuptools]\npy-modules = ["broken"]\n'
-    (broken / "pyproject.toml").write_text(
-        f'{project}[project.entry-points."drone_bridge.protocols"]\nbroken = "broken"\n'
-    )
-    (broken / "broken.py").write_text("import a_package_that_nobody_has\n")
-    assert new.main(["my_robot", "--folder", str(tmp_path / "mine")]) == 0
-    status, findings = examine(**installed(tmp_path, tmp_path / "mine", broken))
-    assert status == 1, findings
-    assert "described by my_robot" in findings["protocol"]
-    assert "a_package_that_nobody_has" in findings["protocol"]
 
 
 def test_an_empty_folder_is_no_library(tmp_path, monkeypatch):
