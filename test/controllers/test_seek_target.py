@@ -300,6 +300,12 @@ def turned(rates, time, start=None):
     return (np.eye(3) if start is None else start) @ rotation_from_vector(np.array(rates) * time)
 
 
+def test_slivers_between_the_points_of_the_grid_have_a_middle():
+    image = np.full((200, 200, 3), 255, np.uint8)
+    image[48, 48] = image[151, 151] = RED
+    assert Eyes().detector.detect(image).middle == pytest.approx((1.0, 0.0, 0.0), abs=1e-6)
+
+
 @pytest.mark.parametrize("delay", range(4))
 def test_late_commands_are_recognised_by_what_they_do(delay):
     generator = np.random.default_rng(delay)
