@@ -403,8 +403,8 @@ class LinkLoop:
         self._count_words(now_s)
         self._act(self.session.resume(now_s), now_s)
         if dropped:
-            stalled = Obstacle.STALLED.reason(cause="machine overloaded?")
-            self._notes.put(Note(DROPPED_BY_STALL, f"{stalled}. Dropped {dropped} stale messages."))
+            sentence = f"{Obstacle.STALLED.reason()}. Dropped {dropped} stale messages."
+            self._notes.put(Note(DROPPED_BY_STALL, sentence))
 
     def _count_words(self, now_s: float) -> None:
         """Record last words that were sent in a stall, once."""

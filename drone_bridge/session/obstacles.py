@@ -126,7 +126,7 @@ class Obstacle(Enum):
         "publish 10 or 20 per second: with `drone-bridge topic pub`, by `-r 20`",
     )
     SLOW_METHOD = "{method}() took {took}, and has {limit}", "let it return at once, and wait in a thread of its own"
-    STALLED = "this process was stalled ({cause})", "run less on this machine, or mend what is named"
+    STALLED = "this process was stalled (machine overloaded?)", "run less on this machine"
     DOUBT = "{doubts}", "{advice}"
     DRIFT = (
         "commands have stopped, and this drone drifts",
