@@ -10,9 +10,12 @@ try:
     import drone_bridge
 
     with drone_bridge.Vehicle() as drone:
-        print(drone.take_off(1.0))
-        print(drone.go_to(2.0, 0.0, 1.0))
-        print(drone.go_to(2.0, 2.0, 1.5))
+        try:
+            print(drone.take_off(1.0))
+            print(drone.go_to(2.0, 0.0, 1.0))
+            print(drone.go_to(2.0, 2.0, 1.5))
+        except drone_bridge.VehicleError as error:  # for instance, another program commands it
+            print(error)
         print(drone.land())
 except ModuleNotFoundError:
     sys.exit("ROS 2 is not active in this shell: run '. env/activate' in the sources of drone_bridge first.")
