@@ -139,6 +139,8 @@ class HeardReports:
         if not (problem := greeting.problem(disobeys, is_secret=bool(end.robot.login))):
             return ""
         obstacle, facts = problem
+        if obstacle is Obstacle.UNANSWERED and self._moves_from_s > -math.inf:
+            return ""  # it was greeted before: its silence is named, by whether it flies
         self.facts = {**self.facts, Obstacle.UNGREETED: None, Obstacle.UNANSWERED: None}
         return self.tell(obstacle, {"peer": peer, **facts})
 

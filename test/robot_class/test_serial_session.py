@@ -123,6 +123,13 @@ def test_a_step_that_nothing_answers_is_named_with_how_often_it_was_sent(step, s
     assert not any(line.session.reports.facts.values())
 
 
+def test_a_robot_that_was_greeted_before_is_silent_not_unanswered(line):
+    line.hear(b"hello\n")
+    line.hear(b"0.5\n")
+    assert not notes(line.run(9.0), UNGREETED)
+    assert line.session.state == GREETING
+
+
 def test_a_robot_that_reports_why_it_does_not_obey_is_ungreeted_for_that(line):
     line.hear(LIFTED)
     unanswered = "robot does not answer b'hello\\n' of the handshake as expected: it reports that a wheel has dropped"

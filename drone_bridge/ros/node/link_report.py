@@ -249,7 +249,8 @@ class LinkReport:
         if silence_s and not self.explanation:
             self.warn_ongoing(SILENCES, self.silence_sentence(silence_s))
         elif ends:
-            self.inform(f"{self.peer} is no longer silent.")
+            if not self.explanation:
+                self.inform(f"{self.peer} is no longer silent.")
             self.end_ongoing(SILENCES)
 
     # The status on /diagnostics, for the thread of the reports.
