@@ -6,7 +6,6 @@ import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,19 +15,14 @@ from rosbags.interfaces import Connection, Qos
 from rosbags.rosbag2 import ReaderError
 from rosbags.typesys import Stores, get_typestore
 
-from drone_bridge.tools.bags.encodings import pass_over_other_encodings
 from drone_bridge.tools.bags.folders import found
 
 NANOSECONDS_PER_SECOND = 10**9
 #: Bytes that Fast DDS may append to a message with empty lists of doubles, and of which rosbags accepts 3.
 _MAX_UNUSED_BYTES = 20
-#: The encoding of messages in ROS 2.
-CDR = "cdr"
 #: Longest gap between messages, s. A longer one results from a clock step or a suspended recorder.
 LONGEST_GAP_S = 60.0
 _MAGIC = b"\x89MCAP0\r\n"  # at the beginning and end of an MCAP file
-
-pass_over_other_encodings()
 
 
 class BagReadError(Exception):
@@ -69,9 +63,7 @@ class BagReader:
         try:
             # sqlite3 bags from before Iron contain no definitions.
             typestore = get_typestore(Stores.ROS2_HUMBLE)
-            bag = _bag_of(path)
-            _refuse_unindexed([bag] if bag.is_file() else _files_of(bag))
-            self._reader = AnyReader([bag], default_typestore=typestore)
+            self._reader = AnyReader([_bag_of(path)], default_typestore=typestore)
             self._reader.open()
         except BagReadError:
             raise
@@ -80,27 +72,14 @@ class BagReader:
                 _refuse_unfinished([path, *path.glob("*.mcap")])
             raise BagReadError(f"'{path}' can't be opened as a bag: {' '.join(str(error).split())}") from error
         except Exception as error:  # rosbags can raise anything for a damaged file
-            raise BagReadError(f"'{path}' is damaged: {type(error).__name__}: {error}") from error
-        try:
-            self._read_index()
-        except BaseException:
-            self.close()
-            raise
-
-    def _read_index(self) -> None:
-        """Read the topics. Raises BagReadError if none can be read."""
-        path = self.path
-        self._connections = [each for each in self._reader.connections if _encoding(each) == CDR]
-        others = [each for each in self._reader.connections if _encoding(each) != CDR]
-        #: Skipped topics, which are not in CDR, with their encoding.
-        self.left_out = {each.topic: _encoding(each) for each in others}
-        if self.left_out and not self._connections:
-            raise BagReadError(f"'{path}' has no topic in {CDR}, the encoding of ROS 2: {self.describe_left_out()}.")
+            what = f"{type(error).__name__}: {error}"
+            raise BagReadError(f"'{path}' is damaged, or has topics in another encoding than ROS 2: {what}") from error
+        self._connections = self._reader.connections
         merged: dict[tuple[str, str], list[Connection]] = {}
         for connection in self._connections:
             merged.setdefault((connection.topic, connection.msgtype), []).append(connection)
         self.topics = tuple(_topic(merged[key]) for key in sorted(merged))
-        self._count = self._reader.message_count - sum(each.msgcount for each in others)
+        self._count = self._reader.message_count
 
     def __enter__(self) -> "BagReader":
         return self
@@ -130,10 +109,6 @@ class BagReader:
         path = _bag_of(self.path)
         files = [path] if path.is_file() else [file for file in path.iterdir() if file.suffix != ".html"]  # its report
         return sum(file.stat().st_size for file in files)
-
-    def describe_left_out(self) -> str:
-        """Return the skipped topics and their encodings."""
-        return ", ".join(f"'{name}' is {encoding or 'of no encoding'}" for name, encoding in self.left_out.items())
 
     def definition(self, topic: BagTopic) -> tuple[str, str]:
         """Return the definition of a topic's type and its format, ros2msg or ros2idl. Both are empty if missing."""
@@ -174,8 +149,6 @@ def run_on_bag(command: str, path: Path, work: Callable[[BagReader], int]) -> in
     """Run a command on a bag. Return its exit status, or 1 if a file can't be used."""
     try:
         with BagReader(found(path)) as bag:
-            if bag.left_out:
-                print(f"Left out, as only {CDR} is read: {bag.describe_left_out()}.", file=sys.stderr)
             return work(bag)
     except BagReadError as error:
         print(f"drone-bridge {command}: {error}", file=sys.stderr)
@@ -214,34 +187,6 @@ def _files_of(folder: Path) -> list[Path]:
         return []
 
 
-def _refuse_unindexed(files: Iterable[Path]) -> None:
-    """Raise BagReadError with the recover command if a complete MCAP file has no index.
-
-    rosbags reads such a file in the order of its messages, and refuses it if that is not the order of time.
-    """
-    for file in files:
-        if file.suffix == ".mcap" and _lacks_index(file):
-            raise BagReadError(f"'{file}' has no index: 'drone-bridge recover {file} <new file>' writes one.")
-
-
-def _lacks_index(path: Path) -> bool:
-    """Return whether a file is a complete MCAP file without an index."""
-    if find_spec("mcap") is None or not path.is_file() or _is_unfinished(path):
-        return False
-    from mcap.reader import SeekingReader
-
-    from drone_bridge.tools.shared.mcap_records import UNREADABLE
-
-    summary = None
-    with path.open("rb") as content, suppress(*UNREADABLE):
-        if content.read(len(_MAGIC)) != _MAGIC:
-            return False
-        content.seek(0)
-        summary = SeekingReader(content).get_summary()
-    is_empty = summary and summary.statistics and not summary.statistics.message_count
-    return not (summary and (is_empty or (summary.channels and summary.chunk_indexes)))
-
-
 def _refuse_unfinished(files: Iterable[Path]) -> None:
     """Raise BagReadError with the recover command if a file has no end, as after its recorder was killed."""
     for file in files:
@@ -271,11 +216,6 @@ def _topic(connections: Sequence[Connection]) -> BagTopic:
     first = connections[0]
     offers = tuple(offer for connection in connections for offer in _offers(connection))
     return BagTopic(first.topic, first.msgtype, first.digest, offers, sum(each.msgcount for each in connections))
-
-
-def _encoding(connection: Connection) -> str:
-    """Return the encoding of a topic. Bags without this information are in CDR."""
-    return getattr(connection.ext, "serialization_format", CDR)
 
 
 def _offers(connection: Connection) -> Sequence[Qos]:
