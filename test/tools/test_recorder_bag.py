@@ -231,16 +231,6 @@ def test_a_disk_that_fills_up_leaves_a_beginning_that_recover_saves(tmp_path, mo
     assert len(found) >= limit // (len(MESSAGES[0]) + 2000)
 
 
-def test_files_end_below_the_limit_of_the_system(tmp_path):
-    with file_size_limit(4_000_000):
-        bag, topic = BagWriter(tmp_path / "flight"), make_topic()
-        for number, data in enumerate(MESSAGES):
-            bag.write(topic, number, number, data)
-        bag.close()
-    assert len(list((tmp_path / "flight").glob("*.mcap"))) > 1
-    assert messages_in(tmp_path / "flight") == [("/text", number, data) for number, data in enumerate(MESSAGES)]
-
-
 @pytest.mark.parametrize("flush_s", [0.0, 1e9])
 def test_a_recording_ends_complete_before_the_disk_is_full(tmp_path, monkeypatch, flush_s):
     monkeypatch.setattr("drone_bridge.tools.record.background.FLUSH_INTERVAL_S", flush_s)
@@ -352,98 +342,6 @@ def test_errors_other_than_the_disks_are_raised_at_the_end(tmp_path, monkeypatch
     with pytest.raises(ZeroDivisionError):
         writer.close(TIMEOUT_S)
     assert messages_in(tmp_path / "flight") == []
-
-
-SPLIT_BYTES = 1_000_000
-
-
-@pytest.fixture
-def split(tmp_path, monkeypatch):
-    """Return the folder of a bag in three files, with the sent messages by topic, (time in ns, data)."""
-    monkeypatch.setattr("drone_bridge.tools.record.bag.MAX_FILE_BYTES", SPLIT_BYTES)
-    bag, latched, fast = BagWriter(tmp_path / "flight"), make_topic("/latched"), make_topic("/fast")
-    silent = make_topic("/silent", "std_msgs/msg/Bool")
-    bag.add(silent)
-    sent = {"/latched": [], "/fast": []}
-
-    def write(topic, number, text):
-        time_ns, data = 10**18 + number * 1_000_000, string_cdr(text)
-        bag.write(topic, time_ns, time_ns, data)
-        sent[topic.name].append((time_ns, data))
-
-    for number in range(3):
-        write(latched, number, "latched")
-    for number in range(250):
-        write(fast, 3 + number, f"{number:05} " + "x" * 10_000)
-        bag.flush()
-    bag.close()
-    assert bag.message_count == 253
-    assert bag.count(latched) == 3
-    return tmp_path / "flight", sent
-
-
-def test_a_large_bag_is_several_files_that_metadata_lists(split):
-    folder, sent = split
-    names = ["flight.mcap", "flight_1.mcap", "flight_2.mcap"]
-    assert sorted(each.name for each in folder.glob("*.mcap")) == names
-    assert all((folder / name).stat().st_size < SPLIT_BYTES + 50_000 for name in names)
-    information = yaml.safe_load((folder / "metadata.yaml").read_text())["rosbag2_bagfile_information"]
-    assert information["relative_file_paths"] == [each["path"] for each in information["files"]] == names
-    assert sum(each["message_count"] for each in information["files"]) == information["message_count"] == 253
-    found = messages_in(folder)
-    assert [(time_ns, data) for topic, time_ns, data in found if topic == "/fast"] == sent["/fast"]
-    assert len(found) == 253
-    start_ns = information["starting_time"]["nanoseconds_since_epoch"]
-    assert (start_ns, information["duration"]["nanoseconds"]) == (10**18, 252_000_000)
-
-
-def test_each_file_has_all_definitions(split):
-    folder, _ = split
-    for number in (1, 2):
-        with AnyReader([folder / f"flight_{number}.mcap"]) as reader:
-            assert {each.topic for each in reader.connections} == {"/latched", "/fast", "/silent"}
-
-
-def test_a_full_disk_names_the_files_that_are_complete(tmp_path, monkeypatch):
-    monkeypatch.setattr("drone_bridge.tools.record.bag.MAX_FILE_BYTES", SPLIT_BYTES)
-    bag, topic = BagWriter(tmp_path / "flight"), make_topic()
-    for number in range(6):
-        bag.write(topic, number, number, string_cdr("x" * 300_000))
-        bag.flush()
-    failure = str(bag.abandon(OSError(28, "No space left on device")))
-    assert f"'drone-bridge recover {tmp_path}/flight/flight_1.mcap <new file>'" in failure
-    assert failure.endswith("Complete are: flight.mcap.")
-
-
-def test_a_disk_without_room_for_a_further_file_leaves_complete_ones(tmp_path, monkeypatch):
-    monkeypatch.setattr("drone_bridge.tools.record.bag.MAX_FILE_BYTES", SPLIT_BYTES)
-    bag, topic = BagWriter(tmp_path / "flight"), make_topic()
-
-    def write_all():
-        for number in range(6):
-            bag.write(topic, number, number, string_cdr("x" * 300_000))
-
-    with monkeypatch.context() as patch:
-        patch.setattr(type(tmp_path), "open", Mock(side_effect=OSError(28, "No space left on device")))
-        with pytest.raises(OSError, match="No space") as failure:
-            write_all()
-    told = str(bag.abandon(failure.value))
-    assert "recover" not in told
-    assert told.endswith("Complete are: flight.mcap.")
-    with AnyReader([tmp_path / "flight" / "flight.mcap"]) as reader:
-        assert reader.message_count
-
-
-def test_a_file_that_metadata_does_not_list_is_read_by_itself(split, capsys):
-    folder, _ = split
-    other = BagWriter(folder.parent / "short")
-    other.write(make_topic("/short"), 7, 7, string_cdr("x"))
-    other.close()
-    (other.path / "short.mcap").rename(folder / "short.mcap")
-    assert main(["info", str(folder / "short.mcap")]) == 0
-    assert "/short" in capsys.readouterr().out
-    assert main(["info", str(folder / "flight_1.mcap")]) == 0
-    assert f"{folder}/flight_1.mcap: 253 messages" in capsys.readouterr().out
 
 
 def test_a_written_message_leaves_all_its_room_to_the_next_one(tmp_path):

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """BagWriter: writer of a bag in the format of `ros2 bag`."""
 
-import errno
 import os
 import shutil
 from collections import Counter
@@ -24,8 +23,6 @@ from drone_bridge.tools.shared.interfaces import ENCODING
 METADATA_VERSION = 8
 LIBRARY = "drone_bridge recorder"
 MIB = 2**20
-#: Size at which the next file begins, below the largest file of FAT32, 4 GiB.
-MAX_FILE_BYTES = 3 * 2**30
 #: Free space for the current chunk, what follows until the next check, and the index.
 RESERVED_BYTES = 3 * MIB
 
@@ -49,27 +46,8 @@ class WrittenTopic:
     """ID of its channel in the file, from 1; 0 before it is added"""
 
 
-@dataclass(slots=True)
-class BagFile:
-    """File of a bag."""
-
-    path: Path
-    count: int = 0
-    start_ns: int = 0
-    stop_ns: int = 0
-
-    def note(self, log_ns: int) -> None:
-        """Record the time of a message."""
-        self.start_ns = min(log_ns, self.start_ns) if self.count else log_ns
-        self.stop_ns = max(log_ns, self.stop_ns)
-        self.count += 1
-
-
 class BagWriter:
-    """Writer of <path>/metadata.yaml and <path>/<name>.mcap, then <name>_1.mcap and so on. Not thread-safe.
-
-    Each file has the definitions of all topics so far.
-    """
+    """Writer of <path>/metadata.yaml and <path>/<name>.mcap. Not thread-safe."""
 
     def __init__(self, path: Path, *, compress: bool = False, min_free_mb: float = DEFAULT_MB) -> None:
         """Create the directory and the file in it. If the path exists, see `free_path`. `min_free_mb`: see `shortage`.
@@ -81,9 +59,7 @@ class BagWriter:
         self._topics: list[WrittenTopic] = []
         self._schemas: dict[str, int] = {}
         self._counts: Counter[WrittenTopic] = Counter()
-        self._compression = CompressionType.ZSTD if compress else CompressionType.NONE
-        self._files: list[BagFile] = []
-        self._file_path: Path | None = None  # of a file without an end
+        self._times_ns = 0, 0  # of the first and the last message
         try:
             self.path = free_path(path)
             self.path.mkdir(parents=True)
@@ -92,32 +68,17 @@ class BagWriter:
         if problem := shortage(self.path, min_free_mb, MIB):
             self.path.rmdir()
             raise BagWriteError(f"The bag '{path}' can't be created. {problem}")
+        self._file_path = self.path / f"{self.path.name}.mcap"
         try:
-            self._begin_file(self.path / f"{self.path.name}.mcap")
+            self._file = self._file_path.open("xb")
+            compression = CompressionType.ZSTD if compress else CompressionType.NONE
+            self._writer: Any = Writer(self._file, compression=compression, enable_crcs=False)  # untyped
+            self._writer.start(profile="ros2", library=LIBRARY)
+            self._file.flush()
         except OSError as error:
             self._close_file()
             shutil.rmtree(self.path, ignore_errors=True)
             raise BagWriteError(f"The bag '{path}' can't be created: {_reason(error, path)}.") from None
-
-    def _begin_file(self, path: Path) -> None:
-        """Create a file with the topics so far. Raises OSError."""
-        self._file = path.open("xb")
-        self._file_path = path
-        self._files.append(BagFile(path))
-        self._writer: Any = Writer(self._file, compression=self._compression, enable_crcs=False)  # untyped
-        self._writer.start(profile="ros2", library=LIBRARY)
-        self._file.flush()
-        self._schemas.clear()
-        for topic in self._topics:
-            self._register(topic)
-
-    def _begin_next_file(self) -> None:
-        """End the file, and begin the next one. Raises OSError."""
-        self._writer.add_metadata("rosbag2", {"serialized_metadata": yaml.safe_dump(self._information())})
-        self._writer.finish()
-        self._file.close()
-        self._file_path = None
-        self._begin_file(self.path / f"{self.path.name}_{len(self._files)}.mcap")
 
     @property
     def message_count(self) -> int:
@@ -130,11 +91,7 @@ class BagWriter:
 
     def add(self, topic: WrittenTopic) -> None:
         """Add a topic, so that it is listed without messages, too. write() does this itself."""
-        self._register(topic)
         self._topics.append(topic)
-
-    def _register(self, topic: WrittenTopic) -> None:
-        """Add a topic to the current file."""
         if topic.type_name not in self._schemas:
             schema = self._writer.register_schema(topic.type_name, ENCODING, topic.definition.encode())
             self._schemas[topic.type_name] = schema
@@ -160,21 +117,15 @@ class BagWriter:
         if not topic.channel:
             self.add(topic)
         self._writer.add_message(topic.channel, log_ns, data, publish_ns)
-        self._files[-1].note(log_ns)
+        first_ns, last_ns = self._times_ns if self._counts else (log_ns, log_ns)
+        self._times_ns = min(log_ns, first_ns), max(log_ns, last_ns)
         self._counts[topic] += 1
-        if self._file.tell() > MAX_FILE_BYTES:
-            self._begin_next_file()
 
     def _check_space(self, size: int) -> None:
-        """Raise BagWriteError if the disk has too little space for a message of this size.
-
-        Begins the next file if only this one is at the limit of the system.
-        """
+        """Raise BagWriteError if the disk has too little space for a message of this size."""
         self._unchecked_bytes = 0
         error = growth_error(self._file, size + RESERVED_BYTES)
-        if error and error.errno == errno.EFBIG and self._file.tell() > MIB:
-            self._begin_next_file()
-        elif problem := f"{error.strerror}." if error else shortage(self.path, self._min_free_mb, size + MIB):
+        if problem := f"{error.strerror}." if error else shortage(self.path, self._min_free_mb, size + MIB):
             raise BagWriteError(f"The recording ends. {problem} The bag '{self.path}' is complete until now.")
 
     def flush(self) -> None:
@@ -202,15 +153,9 @@ class BagWriter:
         """Close the file without an end after a disk error. Return the error with the recover command."""
         self._close_file()
         (self.path / "metadata.yaml").unlink(missing_ok=True)
-        complete = [each.path.name for each in self._files if each.path != self._file_path]
         return BagWriteError(
-            f"Writing the bag '{self.path}' failed: {_reason(failure, self.path)}."
-            + (
-                f" 'drone-bridge recover {self._file_path} <new file>' recovers the intact part."
-                if self._file_path
-                else ""
-            )
-            + (f" Complete are: {', '.join(complete)}." if complete else "")
+            f"Writing the bag '{self.path}' failed: {_reason(failure, self.path)}. "
+            f"'drone-bridge recover {self._file_path} <new file>' recovers the intact part."
         )
 
     def _close_file(self) -> None:
@@ -219,14 +164,17 @@ class BagWriter:
 
     def _information(self) -> dict[str, Any]:
         """Return the metadata for rosbag2."""
-        written = [each for each in self._files if each.count] or self._files[:1]
-        start_ns = min(each.start_ns for each in written)
-        whole = BagFile(self.path, sum(each.count for each in written), start_ns, max(each.stop_ns for each in written))
+        (start_ns, stop_ns), name = self._times_ns, self._file_path.name
+        span = {
+            "starting_time": {"nanoseconds_since_epoch": start_ns},
+            "duration": {"nanoseconds": stop_ns - start_ns},
+            "message_count": self.message_count,
+        }
         return {
             "version": METADATA_VERSION,
             "storage_identifier": "mcap",
-            "relative_file_paths": [each.path.name for each in self._files],
-            **_span(whole),
+            "relative_file_paths": [name],
+            **span,
             "topics_with_message_count": [
                 {
                     "topic_metadata": {
@@ -242,18 +190,10 @@ class BagWriter:
             ],
             "compression_format": "",
             "compression_mode": "",
-            "files": [{"path": each.path.name, **_span(each)} for each in self._files],
+            "files": [{"path": name, **span}],
             "custom_data": None,
             "ros_distro": os.environ.get("ROS_DISTRO", "unknown"),
         }
-
-
-def _span(file: BagFile) -> dict[str, Any]:
-    return {
-        "starting_time": {"nanoseconds_since_epoch": file.start_ns},
-        "duration": {"nanoseconds": file.stop_ns - file.start_ns},
-        "message_count": file.count,
-    }
 
 
 def _qos_text(offers: Iterable[QoSProfile]) -> str:
