@@ -9,7 +9,6 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import yaml
 from rosbags.highlevel import AnyReader, AnyReaderError
 from rosbags.interfaces import Connection, Qos
 from rosbags.rosbag2 import ReaderError
@@ -106,7 +105,7 @@ class BagReader:
 
     @property
     def size_bytes(self) -> int:
-        path = _bag_of(self.path)
+        path = self.path
         files = [path] if path.is_file() else [file for file in path.iterdir() if file.suffix != ".html"]  # its report
         return sum(file.stat().st_size for file in files)
 
@@ -161,7 +160,7 @@ def run_on_bag(command: str, path: Path, work: Callable[[BagReader], int]) -> in
 
 
 def _bag_of(path: Path) -> Path:
-    """Return the folder of a bag, given the folder or a file in it. Raises BagReadError."""
+    """Return the folder or file of a bag. Raises BagReadError."""
     if not path.exists():
         raise BagReadError(f"'{path}' does not exist.")
     if path.suffix == ".bag":
@@ -175,16 +174,7 @@ def _bag_of(path: Path) -> Path:
             f"'{path}' has no metadata.yaml, so it is not a bag"
             + (f"; each file in it can be read by itself: {', '.join(map(str, sorted(files)))}." if files else ".")
         )
-    return path.parent if path.is_file() and path in _files_of(path.parent) else path
-
-
-def _files_of(folder: Path) -> list[Path]:
-    """Return the files that the metadata of a bag lists, or none if it can't be read."""
-    try:
-        information = yaml.safe_load((folder / "metadata.yaml").read_text())["rosbag2_bagfile_information"]
-        return [folder / Path(name).name for name in information["relative_file_paths"]]
-    except (OSError, ValueError, KeyError, TypeError, yaml.YAMLError):
-        return []
+    return path
 
 
 def _refuse_unfinished(files: Iterable[Path]) -> None:
