@@ -284,6 +284,7 @@ def test_a_second_land_gets_the_second_answer():
 
 def test_answers_are_matched_by_name_or_order():
     packets, beep = OutstandingPackets(is_stream=True), Asked("beep")
+    assert not packets.is_busy(0.0)
     packets.sent(1, 0.0)
     packets.sent(1, 0.1, beep)
     assert packets.answered(0.2, "other") == (None, False)
