@@ -36,7 +36,7 @@ class Nobody(Intent):
     def _wanted(self):
         self.held = None
 
-    def command(self, topic, velocity):
+    def command(self, velocity):
         pass
 
 

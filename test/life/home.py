@@ -107,7 +107,6 @@ class Home:
 
     def end_bridge(self):
         """End the bridge in order."""
-        self.intent.lose_helm()
         self.nature.bridge_disturbed_s = self.life.now_s
         node = self.bridge
 
@@ -120,14 +119,12 @@ class Home:
         node.process.run(end)
 
     def kill_bridge(self):
-        self.intent.lose_helm()
         self.nature.bridge_disturbed_s = self.life.now_s
         self.bridge.process.kill()
         VirtualNode.destroy_node(self.bridge)
         self.vehicle.wire.remove(CLIENT)
 
     def stall_bridge(self, seconds):
-        self.intent.lose_helm()
         self.nature.bridge_disturbed_s = self.life.now_s
         self.bridge.process.stall(seconds)
         self.started_s = self.life.now_s + seconds

@@ -446,7 +446,7 @@ ROWS = (
     Row("neutral", "without a command, or on hold, the vehicle is told to stop in time", 0.1, Invariants.neutral),
     Row("last words", "a killed or stalled bridge leaves a vehicle that was told to stop", 0.1, Invariants.last_words),
     Row("newest", "in no weather is an old velocity driven on", 0.1, Invariants.newest),
-    Row("followed", "helm before cmd_vel_stamped before cmd_vel, and within the maxima", 0.1, Invariants.followed),
+    Row("followed", "the command, within the maxima", 0.1, Invariants.followed),
     Row("fenced", "the vehicle stays in its fence", 0.5, Invariants.fenced),
     Row("bounded", "nothing beyond the vehicle's range", 0.1, Invariants.bounded),
     Row("obeys", "the emulated body moves as told", 0.5, Invariants.obeys),

@@ -41,7 +41,7 @@ class TelemetryVehicle(FlyingVehicle):
         return Told(rng.choice((-0.5, 0.5, 1.0)), rng.choice((0.0, 0.4)), rng.choice((0.0, 0.2, 0.4)), 0.3)
 
     def allows(self, act):
-        return act not in ("stall_device", "helm", "late", "split") and super().allows(act)
+        return act not in ("stall_device", "late", "split") and super().allows(act)
 
     rests = False  # it reports in steps
 

@@ -5,7 +5,7 @@ import math
 from types import SimpleNamespace
 
 from geometry_msgs.msg import Twist, TwistStamped
-from intent import CMD_VEL, HELM, STAMPED
+from intent import CMD_VEL, STAMPED
 from rclpy.parameter import Parameter
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from std_srvs.srv import SetBool
@@ -27,9 +27,9 @@ class User:
 
     #: Weights of the acts.
     ACTS = {  # noqa: RUF012
-        "drive": 14, "corridor": 2, "tiny": 2, "stop": 2, "rest": 4, "hold": 5, "wish": 3, "helm": 4, "two_programs": 3,
-        "nudge": 3, "overrule": 3, "late": 2, "nonsense": 2, "request": 5, "requests": 2, "watch": 2, "walk_away": 0.2,
-        "fly": 10, "soar": 10, "hold_goal": 3, "go": 4, "tour": 6, "lift": 3, "bump": 6, "clean": 3, "limit": 2,
+        "drive": 14, "corridor": 2, "tiny": 2, "stop": 2, "rest": 4, "hold": 5, "wish": 3, "nudge": 3,
+        "late": 2, "nonsense": 2, "request": 5, "requests": 2, "watch": 2, "walk_away": 0.2, "fly": 10, "soar": 10,
+        "hold_goal": 3, "go": 4, "tour": 6, "lift": 3, "bump": 6, "clean": 3, "limit": 2,
     }  # fmt: skip
 
     def __init__(self, home):
@@ -81,7 +81,7 @@ class User:
             self._home.graph.publish(self._home.topic(topic), message)
             self.acted_s = self._life.now_s
             if counts and self._home.bridge.process.is_alive:
-                self._intent.command(topic, velocity if math.isfinite(velocity.forward) else ZERO)
+                self._intent.command(velocity)
             yield 1.0 / rate
 
     def drive(self):
@@ -119,35 +119,17 @@ class User:
         yield from self.stream(CMD_VEL, self.velocity(), 2.0)
         yield from self.stream(CMD_VEL, ZERO, self._rng.uniform(0.1, 2.0))
 
-    def two_programs(self):
-        """A program drives while a forgotten one sends zeros."""
-        seconds = self._rng.uniform(1.0, 8.0)
-        self._acts.play(self.stream(CMD_VEL, ZERO, seconds, rate=self._rng.choice((3.0, 10.0))))
-        yield from self.stream(CMD_VEL, self.velocity(), seconds)
-        yield 3.0
-
-    def overrule(self):
-        """Navigation drives on cmd_vel, and a person's program on cmd_vel_stamped."""
-        seconds = self._rng.uniform(3.0, 10.0)
-        self._acts.play(self.stream(CMD_VEL, self.velocity(), seconds))
-        yield self._rng.uniform(0.0, 2.0)
-        yield from self.stream(STAMPED, self._rng.choice((ZERO, self.velocity())), seconds / 2)
-        yield seconds
-
     def late(self):
         """Commands that were under way for long, or come from a clock ahead."""
         yield from self.stream(STAMPED, self.velocity(), 3.0, age_s=self._rng.choice((0.6, 3.0, -5.0)), counts=False)
         yield 1.0
 
     def nonsense(self):
-        """Commands that are refused; on the helm, they take it, and are neutral. The newest message replaces one that
-        waits, so they do not meet valid ones.
-        """
+        """Commands that are refused. The newest message replaces one that waits, so they do not meet valid ones."""
         while self._intent.is_commanded:
             yield 0.5
         bad = Told(self._rng.choice((math.nan, math.inf, -math.inf)), turn=0.3)
-        topic = self._rng.choice((CMD_VEL, HELM))
-        yield from self.stream(topic, bad, 1.0, counts=topic == HELM)
+        yield from self.stream(CMD_VEL, bad, 1.0, counts=False)
         yield 2.0
 
     # Rests.
@@ -158,7 +140,7 @@ class User:
     def walk_away(self):
         yield 3600.0
 
-    # Hold and helm.
+    # Hold.
 
     def hold(self):
         """Hold in the middle of a drive, which the program goes on with, and resume later."""
@@ -200,25 +182,12 @@ class User:
         self._home.request("clean", True)
         yield self._rng.choice((10.0, 90.0))
 
-    def helm(self):
-        """Take the helm from a program, release it, and resume."""
-        seconds = self._rng.uniform(2.0, 12.0)
-        self._acts.play(self.stream(CMD_VEL, self.velocity(), 2 * seconds))
-        yield self._rng.uniform(0.5, 2.0)
-        for _ in range(self._rng.choice((1, 2))):
-            yield from self.stream(HELM, self._rng.choice((ZERO, self.velocity())), seconds / 2)
-        yield self._rng.choice((0.6, 2.0, 20.0))
-        yield from self._resumed()
-
     def _held_drive(self, hold):
         held_s = self._rng.choice((1.0, 10.0, 120.0))
         self._acts.play(self.stream(CMD_VEL, self.velocity(), held_s + 5.0))
         yield self._rng.uniform(0.0, 3.0)
         yield from hold
         yield held_s
-        if self._vehicle.allows("helm") and self._rng.random() < 0.5:  # a stick that is in vain
-            yield from self.stream(HELM, self.velocity(), 1.0, counts=False)
-            yield self._rng.choice((1.2, 5.0))
         yield from self._resumed()
         yield self._rng.uniform(0.0, 3.0)
 
@@ -237,7 +206,7 @@ class User:
 
     def _resumed(self):
         """Resume, again and again until it succeeds."""
-        while self._intent.held is not False or self._intent.is_helm_taken:
+        while self._intent.held is not False:
             if not (yield from self._set_held(False)):
                 yield 1.0
 
@@ -246,7 +215,7 @@ class User:
         self._intent.hold(None)
 
         def answered(response):
-            if response and response.success and not self._intent.is_helm_ending:
+            if response and response.success:
                 self._intent.hold(held)
 
         self._home.graph.call(self._home.topic("~/hold"), SetBool.Request(data=held), answered)
@@ -286,13 +255,9 @@ class User:
     def soar(self):
         """Fly by hand, and let go."""
         yield from self._home.pilot.follow(("take_off", {"height": 1.5}))
-        topic = self._rng.choice((CMD_VEL, HELM)) if "helm" in self._weights else CMD_VEL
         for _ in range(self._rng.choice((1, 2, 4))):
-            yield from self.stream(topic, self.velocity(), self._rng.choice((1.5, 5.0, 15.0)))
+            yield from self.stream(CMD_VEL, self.velocity(), self._rng.choice((1.5, 5.0, 15.0)))
             yield self._rng.choice((0.0, 0.0, 8.0))
-            yield from self._resumed()
-        if topic == HELM:  # its end holds a drone, which nobody resumes for long
-            yield from self.stream(HELM, self.velocity(), 1.0)
         yield self._rng.choice((3.0, 90.0, 180.0))
 
     def hold_goal(self):
