@@ -10,6 +10,8 @@ from types import SimpleNamespace
 
 from geometry_msgs.msg import Twist, TwistStamped
 from intent import CMD_VEL, HELM, STAMPED, Intent
+from page_truth import PageTruth
+from pages import Host, Page
 from pilot import request_of
 from rclpy.qos import QoSProfile
 from std_srvs.srv import SetBool
@@ -19,7 +21,7 @@ from vehicle import ZERO
 from virtual_ros import ActionGoal, Publisher, VirtualNode
 from virtual_time import EPOCH_S
 
-from drone_bridge.msg import HoldWish, PilotCommand
+from drone_bridge.msg import PilotCommand
 from drone_bridge.ros.time import time_from_seconds
 
 PILOT = "~/pilot"
@@ -44,11 +46,11 @@ class Actors(User):
     """Acts of several actors."""
 
     COMES = {  # noqa: RUF012
-        "program": 10, "person": 6, "another": 1, "stop": 2, "call_hold": 1, "resume": 6, "goal": 4,
-        "restart_bridge": 0.7, "kill_bridge": 0.7, "stall_bridge": 2, "restart_controller": 0.5,
+        "program": 10, "person": 2, "page": 7, "stop": 2, "call_hold": 1, "resume": 6, "goal": 4, "restart_bridge": 0.7,
+        "kill_bridge": 0.7, "stall_bridge": 2, "restart_controller": 0.5, "kill_server": 0.5, "stall_server": 0.5,
     }  # fmt: skip
     #: Of these, there is any number at a time.
-    MANY = "program", "resume"
+    MANY = "program", "page", "resume"
 
     def __init__(self, home):
         super().__init__(home)
@@ -56,6 +58,10 @@ class Actors(User):
         self._leaves = False
         has_goals = home.vehicle.controller is not None
         self._comes = {name: weight for name, weight in self.COMES.items() if has_goals or name != "goal"}
+        topic = home.topic("cmd_vel_stamped")
+        self._hosts = [Host(home, "robot's server", 0.0), Host(home, "laptop's server", self._offset_s())]
+        self._pages = [Page(home.life, self._hosts[name == "Cleo"], name, topic) for name in ("Anna", "Bert", "Cleo")]
+        self.truth.pages = PageTruth(home, self.truth, self._hosts, self._pages)
 
     def live(self):
         yield 5.0
@@ -114,6 +120,7 @@ class Actors(User):
                 self.truth.published(source, velocity)
                 yield 1.0 / rate * self._rng.uniform(0.9, 1.1)
         graph.publishers[full].remove(publisher)
+        self.truth.ended_s[source.name] = life.now_s
         self._acts.say(f"   {source.name} ends")
 
     def _offset_s(self):
@@ -127,35 +134,110 @@ class Actors(User):
         yield from self.publish("program", topic, rate, parts, self._offset_s())
 
     def person(self):
-        """A person takes the helm: on a page, or by a stick without a name."""
+        """A person takes the helm by a stick without a name."""
         some, rate = (ZERO, self.velocity(), self.velocity()), self._rng.choice((10.0, 20.0))
         number = self._rng.choice((1, 2, 4))
         parts = [(self._rng.choice(some), self._rng.choice((0.05, 0.5, 3.0, 8.0))) for _ in range(number)]
-        yield from self.publish("person", self._rng.choice((HELM, PILOT)), rate, parts, self._offset_s())
+        yield from self.publish("person", HELM, rate, parts, self._offset_s())
         yield self._rng.choice((0.5, 2.0, 8.0))
 
-    def another(self):
-        """Another person takes the helm, on the page of another server."""
-        yield from self.publish(
-            "another", PILOT, 20.0, [(self.velocity(), self._rng.choice((3.0, 8.0)))], self._offset_s()
-        )
+    # People at pages.
+
+    def page(self):
+        """A person takes the helm on a page, steers, and leaves it in one of the ways in which people do."""
+        free = [page for page in self._pages if not page.is_busy and page.is_fresh]
+        if not free:
+            return
+        page = self._rng.choice(free)
+        page.is_busy = True
+        yield from self._taken(page)
+        for _ in range(self._rng.choice((1, 2, 4))):
+            if not page.is_pilot or self._leaves:
+                break
+            axis = self._rng.choice(("x", "x", "yaw"))
+            page.stick = self._rng.choice(({}, {axis: 0.4}, {axis: -0.3}, {axis: 1.0}))
+            self._acts.say(f"   {page.name} {page.stick}")
+            yield self._rng.choice((0.3, 2.0, 6.0))
+            if self._rng.random() < 0.2:
+                yield from self._lost(page, self._rng.choice((0.2, 0.7, 2.0, 8.0)))
+            if page.is_pilot and page.vehicle["asked"]:
+                yield from self._answered(page)
+        leave = self._rng.choice(("release", "close", "lose"))
+        self._acts.say(f"   {page.name}: {leave}")
+        if leave == "lose":
+            yield from self._lost(page, 8.0)
+        elif leave == "close":
+            page.close()
+        page.stick = {}
+        page.request("release")
+        yield self._rng.choice((0.1, 2.0, 8.0))
+        page.is_busy = False
+
+    def _taken(self, page):
+        """Take the helm; if somebody else has it, perhaps ask for it, and take it if there is no answer."""
+        self._acts.say(f"   {page.name} of the {page.host.name} takes the helm")
+        is_free = page.vehicle and page.vehicle["pilot"] is None and self.truth.helm_last_s < self._life.now_s - 3.0
+        page.take()
+        yield 0.5
+        if is_free and page.state and page.state[0] is None and self.truth.pages.is_certain(page):
+            self.truth.find("x taken", "", f"{page.name} takes a free helm, and has {page.state}: {page.reason!r}")
+        if page.vehicle and page.vehicle["pilot"] == "other" and self._rng.random() < 0.5:
+            self._acts.say(f"   {page.name} asks")
+            page.request("ask", vehicle=page.topic)
+            until_s = self._life.now_s + 10.5
+            while not page.is_pilot and self._life.now_s < until_s:
+                yield 0.2
+            page.take()
+            yield 0.5
+
+    def _answered(self, page):
+        hands_over = self._rng.random() < 0.5
+        self._acts.say(f"   {page.name} {'hands over' if hands_over else 'keeps'}")
+        if hands_over:
+            page.request("hand_over", to=page.vehicle["asked"][0]["number"])
+        else:
+            page.request("keep")
+        yield 0.5
+
+    def _lost(self, page, seconds):
+        self._acts.say(f"   {page.name} has no network for {seconds} s")
+        page.cut(seconds)
+        yield seconds + 0.5
+        if self._rng.random() < 0.5:
+            page.stick = {}
+
+    def kill_server(self):
+        host = self._rng.choice(self._hosts)
+        if host.is_up:
+            self._acts.say(f"   the {host.name}")
+            host.kill()
+            yield self._rng.choice((0.5, 5.0))
+            host.start()
+
+    def stall_server(self):
+        host = self._rng.choice(self._hosts)
+        host.process.stall(self._rng.choice((0.3, 1.0, 3.0)))
+        yield 4.0
 
     # People and programs that hold.
 
     def stop(self):
-        """Another person presses STOP."""
-        self._acts.say("   STOP")
-        pressed_s = self._life.now_s
-        self._numbers += 1
-        self._wishes.publish(HoldWish(id=f"wish {self._numbers}", reason="a person pressed STOP"))
+        """A person presses STOP on a page, which repeats it."""
+        page, pressed_s = self._rng.choice(self._pages), self._life.now_s
+        self._acts.say(f"   {page.name}: STOP")
         self.truth.asking += 1
-        yield 0.3
+        page.stop(stops_all=self._rng.random() < 0.3)
+        while page.stop_number is not None and self._life.now_s < pressed_s + 20.0:
+            yield 0.1
         while not self._home.is_bridge_up:
             yield 0.1
-        yield 0.3
+        yield 0.5
         self.truth.asking -= 1
-        if self._home.is_bridge_up and not self.truth.asking and self.truth.resumed_s < pressed_s:
+        is_through = page.stop_number is None and self._home.bridge_up_s > 0.4 and page.host.up_s < pressed_s
+        if is_through and not self.truth.asking and self.truth.resumed_s < pressed_s:
             self.truth.stopped(by_person=True)
+            for each in self._pages:
+                each.must_let_go = any(each.stick.values())
         yield self._rng.choice((0.1, 3.0, 20.0))
 
     def call_hold(self):
@@ -172,18 +254,25 @@ class Actors(User):
         yield self._rng.choice((0.1, 3.0, 20.0))
 
     def resume(self):
-        """A person resumes it."""
-        answers = []
+        """A person resumes it, on a page or by the service."""
+        page, answers, until_s = self._rng.choice(self._pages), [], self._life.now_s + 12.0
         self.truth.asking += 1
-        self._home.graph.call(self._home.topic("~/hold"), SetBool.Request(data=False), answers.append)
-        until_s = self._life.now_s + 12.0
-        while not answers and self._life.now_s < until_s:
-            yield 0.05
-        answer = answers[0] if answers else None
-        if answer and answer.success:
-            self._wishes.publish(HoldWish())
-        self.truth.resumed(None if answer is None else bool(answer.success))
-        self._acts.say(f"   resume: {answer and answer.success} {answer and answer.message}")
+        if page.is_fresh and self._rng.random() < 0.6:
+            self._acts.say(f"   {page.name} resumes")
+            page.request("resume", vehicle=page.topic)
+            is_free = False
+            for _ in range(10):
+                yield 0.3
+                if is_free := page.is_fresh and page.vehicle and not page.vehicle["held"]:
+                    break
+            success, text = is_free or None, page.state
+        else:
+            self._home.graph.call(self._home.topic("~/hold"), SetBool.Request(data=False), answers.append)
+            while not answers and self._life.now_s < until_s:
+                yield 0.05
+            success, text = (answers[0].success, answers[0].message) if answers and answers[0] else (None, "")
+        self.truth.resumed(success)
+        self._acts.say(f"   resume: {success} {text}")
 
     def goal(self):
         """A program sends goals, and stays open for a while."""
@@ -198,10 +287,13 @@ class Actors(User):
             self._acts.say(f"   goal {name} {fields}")
             goal, until_s = ActionGoal(request_of(name, fields)), life.now_s + 40.0
             server.send(goal)
+            controller = self._home.controller
             while goal.result is None and life.now_s < until_s + 5.0:
                 goal.is_cancel_requested = life.now_s > until_s or self._leaves
                 yield 0.1
             self._acts.say(f"   {name}: {goal.status}: {goal.result and goal.result.message}")
+            if goal.result is None and self._home.controller is controller:
+                truth.find("xiii goals end", name, "it has no outcome")
             truth.is_reached = goal.status == "succeeded"
             if not truth.is_reached:
                 break

@@ -6,6 +6,7 @@ import math
 import os
 import tempfile
 import threading
+import types
 from unittest import mock
 
 from virtual_link import VirtualRunner
@@ -27,6 +28,7 @@ from drone_bridge.ros.node import configured_node, protocol_node
 from drone_bridge.ros.process import log_pipe
 from drone_bridge.simulator.vehicle.emulator import server as simulator_server
 from drone_bridge.telemetry.vehicle.emulator import __main__ as telemetry_emulator
+from drone_bridge.tools.web import pilots
 
 #: Turns of a loop per second above which it is busy without need.
 MAX_TURNS_PER_S = 3000
@@ -65,6 +67,29 @@ class VirtualFileWriter:
 
     def wait(self, timeout_s):
         return True
+
+
+@types.coroutine
+def pause():
+    """Wait for the next message of a page."""
+    yield
+
+
+def run_now(work):
+    """See pilots._run_soon. Nothing waits: messages are sent at once, and the wish file is written at once."""
+    try:
+        work.send(None)
+    except StopIteration:
+        return
+    raise AssertionError("it waits")
+
+
+async def messages_from(connection):
+    """See web.messages."""
+    while not connection.has_ended:
+        while connection.inbox:
+            yield connection.inbox.popleft()
+        await pause()
 
 
 class SilentQueue(NoteQueue):
@@ -172,6 +197,8 @@ def built(life):
             (goal_server, "ActionServer", ActionServer),
             (wire_log, "MINUTE_BYTES", KEPT_BYTES),
             (wire_log.WireLog, "save", lambda *_: ""),
+            (pilots, "messages_from", messages_from),
+            (pilots, "_run_soon", run_now),
             (threading, "Timer", lambda *_: mock.Mock()),
             (log_pipe, "borrow_keeper", lambda: VirtualKeeper(Process.current)),
             (log_pipe, "return_keeper", quiet),

@@ -12,8 +12,6 @@ from kinds import KINDS
 from vehicle import ZERO, Told
 from virtual_time import VirtualTime
 
-SECONDS = 45.0
-
 
 def beside(first, second):
     """Return acts of which the second begins while the first goes on."""
@@ -43,6 +41,20 @@ def goal(user):
     yield from user.goal()
 
 
+def steered(number, speed):
+    """A person steers by a page, of the second server if it is the last one."""
+
+    def act(user):
+        page = user._pages[number]
+        yield from user._taken(page)
+        page.stick = {"x": speed}
+        yield 12.0
+        page.request("release")
+
+    return act
+
+
+SERVERS = "one server", "two servers"
 BACKWARDS = published(CMD_VEL, Told(-0.3), 12.0)
 CASES = {
     **{
@@ -61,10 +73,11 @@ CASES = {
         goal, lambda user: delayed(user, 10.0, published(CMD_VEL, Told(0.2), 15.0))
     ),
     "an idle program beside a goal": beside(published(CMD_VEL, ZERO, 30.0), goal),
-    "two people": beside(published(PILOT, Told(0.4), 12.0, "anna"), published(PILOT, Told(-0.4), 12.0, "bert")),
-    "two people, one without a name": beside(
-        published(HELM, Told(0.4), 12.0, "anna"), published(PILOT, Told(-0.4), 12.0, "bert")
-    ),
+    "two people": beside(steered(0, 0.4), published(HELM, Told(-0.4), 12.0, "person")),
+    **{f"pages of {of}": beside(steered(0, 0.4), steered(1 + (of != "one server"), -0.4)) for of in SERVERS},
+    "a page is lost": beside(steered(0, 0.4), lambda user: user._lost(user._pages[0], 8.0)),
+    "a server is lost": beside(steered(0, 0.4), lambda user: user.kill_server()),
+    "STOP on another server's page": beside(steered(0, 0.4), lambda user: user.stop()),
 }
 
 
@@ -75,13 +88,19 @@ def delayed(user, seconds, act):
 
 @pytest.mark.parametrize("case", CASES)
 def test_two_actors_at_once(case):
-    life = VirtualTime(4)
+    life, ended = VirtualTime(4), []
+
+    def act(user):
+        yield from CASES[case](user)
+        ended.append(case)
+
     with built(life):
         home = Home(life, KINDS["robot"], mean_s=math.inf, limit=0, are_several=True)
         home.begin()
-        life.run(20.0)
-        home.acts.play(CASES[case](home.user))
-        life.run(SECONDS)
+        life.run(8.0)
+        home.acts.play(act(home.user))
+        while not ended:
+            life.run(1.0)
         truth = home.user.truth
     assert not truth.first
     assert sum(truth.checks.values()) > 0

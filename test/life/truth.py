@@ -6,9 +6,9 @@ product. A broken rule ends no life: `finds` counts its episodes, each with its 
 """
 
 import math
+import re
 from collections import Counter, deque
 from itertools import pairwise
-from types import SimpleNamespace
 from typing import NamedTuple
 
 from vehicle import ZERO
@@ -17,6 +17,9 @@ PERIOD_S = 0.1
 #: Own constants of the contract, s: lifetime of a command and of a silent helm; time until a decision is on the wire,
 #: until a stopped bridge's own child has spoken, and until it must be said; between two reports, and two episodes.
 COMMAND_S, HELM_S, DECIDED_S, SETTLED_S, SAID_S, REPORTED_S, EPISODE_S = 0.5, 1.0, 0.5, 1.0, 3.0, 1.3, 20.0
+#: Names of actors in diagnostics; reasons of holds by them.
+NAMES = re.compile(r"\b(?:program|person|other)_\d+")
+HOLDS = re.compile(r"holding: (?:the helm ended|the service|.* (?:pressed STOP|left the helm))")
 #: Time after which an unattended drone is down, beyond its own, s.
 DOWN_S = 40.0
 #: Time for which bad weather may delay a stop, s.
@@ -57,6 +60,9 @@ class Truth:
         self.sources, self.finds, self.checks, self.first, self._last_s = [], Counter(), Counter(), {}, {}
         #: The helm: its source, begin, and last message; and whether the bridge stalled or began anew meanwhile.
         self.helm, self.helm_s, self.helm_last_s, self.was_disturbed = None, -math.inf, -math.inf, False
+        self.helm_seen_s, self._stood_s = -math.inf, self._life.now_s
+        #: Ends of actors, by name; time since which it is certainly not held.
+        self.ended_s, self._free_s, self._is_unsure = {}, math.inf, False
         self.stopped_s, self.asking, self.resumed_s, self.is_by_person = math.inf, 0, -math.inf, False
         self.goal_s, self.goal_end_s, self.is_reached = math.inf, -math.inf, False
         self.alone_s = self._life.now_s
@@ -68,8 +74,8 @@ class Truth:
             self._told.append((self._life.now_s, told))
 
         home.vehicle.tell = heard
-        home.graph.subscriptions["/diagnostics"].append(SimpleNamespace(put=self._hear, is_latched=False))
-        self.rests = False
+        home.graph.tap("/diagnostics", self._hear)
+        self.rests, self.pages, self.quiet_s = False, None, self._life.now_s
         self._life.every(PERIOD_S, self._judge)
 
     # What happens.
@@ -82,7 +88,7 @@ class Truth:
                 return
             if now_s > self.helm_last_s + HELM_S:
                 self.helm, self.helm_s, self.was_disturbed = source, now_s, not self._home.is_bridge_up
-            self.helm_last_s = now_s
+            self.helm_last_s = self.helm_seen_s = now_s
         if source not in self.sources:
             self.sources.append(source)
         source.sent.append(Sent(now_s, velocity))
@@ -99,6 +105,8 @@ class Truth:
         if is_success is False:
             return
         now_s = self.resumed_s = self._life.now_s
+        is_free = is_success and now_s > self.helm_seen_s + HELM_S + DECIDED_S
+        self._free_s, self._is_unsure = now_s if is_free else math.inf, is_success is None
         self.stopped_s, self.is_by_person = math.inf, False
         if now_s > self.helm_last_s + HELM_S - 0.2:
             self.helm_last_s = -math.inf
@@ -109,6 +117,21 @@ class Truth:
         for each in message.status:
             if each.level != b"\0":
                 self._said.append((self._life.now_s, each.message))
+                self._reason(each.message)
+
+    def _reason(self, text):
+        """(xii) What diagnostics name as a reason exists at that moment."""
+        self.checks["xii reason"] += 1
+        now_s, vehicle, since_s = self._life.now_s, self._vehicle, self._life.now_s - SAID_S - REPORTED_S
+        wrong = [f"{name} has ended" for name in NAMES.findall(text) if self.ended_s.get(name, math.inf) < since_s]
+        is_free = now_s - self._free_s > REPORTED_S and not self.asking
+        wrong += ["it is not held"] if HOLDS.search(text) and is_free else []
+        is_left = now_s - self.helm_seen_s > HELM_S + REPORTED_S
+        wrong += ["nobody is"] if "a person is at the helm" in text and is_left else []
+        is_flying = vehicle.is_drone and now_s - self._stood_s > GLIDES_S and self._is_connected()
+        wrong += ["it flies"] if "the drone is on the ground" in text and is_flying else []
+        if wrong and self._home.bridge_up_s > SAID_S:
+            self.find("xii reason", "", f"{', '.join(wrong)}: {text!r}")
 
     def said(self, *words):
         """Return whether a warning of the last seconds has one of the words."""
@@ -125,7 +148,11 @@ class Truth:
                 break
         return found
 
-    def _find(self, rule, circumstances, sentence):
+    def was_still(self, seconds):
+        """Return whether it was only told to stand, for some seconds."""
+        return self._velocities(seconds) == [ZERO]
+
+    def find(self, rule, circumstances, sentence):
         key, now_s = f"{rule} [{circumstances}]", self._life.now_s
         if now_s - self._last_s.get(key, -math.inf) > EPISODE_S:
             self.finds[key] += 1
@@ -140,6 +167,14 @@ class Truth:
         self._up_s = home.bridge_up_s
         if not home.is_bridge_up:
             self.was_disturbed = True
+        if self._vehicle.stands:
+            self._stood_s = now_s
+        if self.asking or not home.is_bridge_up:
+            self.quiet_s, self._free_s = now_s, math.inf
+        if now_s < self.helm_last_s + HELM_S:
+            self._free_s = math.inf
+        if self.pages:
+            self.pages.judge(self._is_connected())
         fresh = [each for each in self.sources if each.is_fresh(now_s)]
         self.sources = [each for each in self.sources if now_s - each.sent[-1].at_s < 10.0]
         is_goal = self.goal_s < math.inf or now_s < self.goal_end_s + 4.0
@@ -157,7 +192,7 @@ class Truth:
             self._rests(now_s - rests_s)
         elif at_helm and self.stopped_s == math.inf and now_s - self.helm_s > DECIDED_S:
             self._is_at_helm(now_s)
-        elif rests_s == math.inf and not at_helm:
+        elif rests_s == math.inf and not at_helm and not self._is_unsure:
             self._commanded(now_s, is_goal)
         if now_s - self.alone_s > 1.5:
             self._left(now_s - self.alone_s)
@@ -169,11 +204,11 @@ class Truth:
         vehicle, circumstances = self._vehicle, self._clock() if by[:3] == "ii " else ""
         if vehicle.flies_by_goals:
             if self._home.invariants.is_calm and vehicle.phase not in vehicle.LANDING and (why := vehicle.restless()):
-                self._find(by, circumstances, f"{why}, {for_s:.1f} s later")
-        elif vehicle.is_moving and not self._is_landing(vehicle.told):
-            self._find(by, circumstances, f"told {vehicle.told}, {for_s:.1f} s later")
+                self.find(by, circumstances, f"{why}, {for_s:.1f} s later")
+        elif vehicle.is_moving and not self.is_landing(vehicle.told):
+            self.find(by, circumstances, f"told {vehicle.told}, {for_s:.1f} s later")
 
-    def _is_landing(self, told):
+    def is_landing(self, told):
         return self._vehicle.is_drone and told[:2] == (0.0, 0.0) and told.up < 0.0 and told.turn == 0.0
 
     def _is_at_helm(self, now_s):
@@ -183,13 +218,13 @@ class Truth:
         velocities = {s.velocity for each in persons for s in each.sent if s.at_s > now_s - HELM_S - DECIDED_S}
         allowed = [ZERO, *map(vehicle.limited, velocities)]
         if vehicle.is_moving and not any(self._same(vehicle.told, each) for each in allowed):
-            self._find("i helm", self._clock(), f"told {vehicle.told}, the person {velocities}")
+            self.find("i helm", self._clock(), f"told {vehicle.told}, the person {velocities}")
             return
         if len(persons) > 1:
             self._two_persons(now_s, persons)
             return
         wanted = self.helm.steady(now_s, SAID_S)
-        if wanted in (None, ZERO) or self._up_s < 2 * SAID_S or not self._is_connected(now_s):
+        if wanted in (None, ZERO) or self._up_s < 2 * SAID_S or not self._is_connected():
             return
         self._followed("v helm", self.helm, vehicle.limited(wanted))
 
@@ -199,7 +234,7 @@ class Truth:
         got = {v for _, v in steady if any(self._same(self._vehicle.limited(v), t) for t in self._velocities(SAID_S))}
         self.checks["viii two persons"] += 1
         if len(got) > 1:
-            self._find("viii two persons", "", f"told the velocities of both: {got}")
+            self.find("viii two persons", "", f"told the velocities of both: {got}")
 
     def _followed(self, rule, source, limited, others=""):
         """(v): nobody's command is ignored for seconds without a reason."""
@@ -207,7 +242,7 @@ class Truth:
         is_followed = any(self._same(each, limited) for each in self._velocities(SAID_S))
         if not is_followed and limited != ZERO and not self.said():
             told = self._velocities(SAID_S)
-            self._find(
+            self.find(
                 rule, self._clock(source) + others, f"{source.name} {limited} on {source.topic}, told {told}, not said"
             )
 
@@ -215,7 +250,7 @@ class Truth:
         """(iv), (v): it follows one of the programs, or it is said that they fight."""
         window = SAID_S + 2.0
         is_quiet = now_s - max(self.resumed_s, self.helm_last_s + HELM_S) > 2 * SAID_S and self._up_s > 2 * SAID_S
-        if not is_quiet or not self._is_connected(now_s):
+        if not is_quiet or not self._is_connected():
             return
         steady = [(each, v) for each in self.sources if (v := each.steady(now_s, window)) is not None]
         since_s, known = now_s - window - COMMAND_S, {s for s, _ in steady}
@@ -237,7 +272,7 @@ class Truth:
             topics = "+".join(sorted({source.topic for source, _ in got}))
             heard = "said otherwise" if self.said() else "silent"
             text = ", ".join(f"{source.name} {each} on {source.topic}" for source, each in got)
-            self._find("iv mix", f"{topics}, {zero}, {heard}", f"{text}: told {len(told)} velocities")
+            self.find("iv mix", f"{topics}, {zero}, {heard}", f"{text}: told {len(told)} velocities")
         if is_goal and len(limited) == 1 and not others and limited[0][1] != ZERO and self.goal_s < now_s - window:
             self.checks["iv goal and program"] += 1
             alien = [t for t in told if not self._same(t, limited[0][1])]
@@ -245,28 +280,28 @@ class Truth:
                 kind = "reached" if self.is_reached else "under way"
                 where = f"goal {kind}, {limited[0][0].topic}"
                 text = f"{limited[0][0].name} {limited[0][1]}, {len(alien)} other velocities"
-                self._find("iv goal and program", where, f"{text}, as {alien[0]}; followed: {bool(got)}")
+                self.find("iv goal and program", where, f"{text}, as {alien[0]}; followed: {bool(got)}")
         if not is_goal and len(limited) == 1 and not others and limited[0][1] != ZERO:
             self.checks["iv alone"] += 1
             alien = [t for t in self._velocities(SAID_S - 1.0) if not self._same(t, limited[0][1])]
             if alien and not self.said():
                 text = f"{limited[0][0].name} {limited[0][1]} alone, told {alien[:3]}"
-                self._find("iv alone", self._clock(limited[0][0]), text)
+                self.find("iv alone", self._clock(limited[0][0]), text)
 
     def _left(self, for_s):
         """(vi): all have left: neutral, and a drone is down in the end."""
         vehicle = self._vehicle
         self.checks["vi left"] += 1
-        if for_s > 3.0 and not vehicle.flies_by_goals and vehicle.is_moving and not self._is_landing(vehicle.told):
-            self._find("vi left", "", f"told {vehicle.told}, {for_s:.1f} s after all have left")
+        if for_s > 3.0 and not vehicle.flies_by_goals and vehicle.is_moving and not self.is_landing(vehicle.told):
+            self.find("vi left", "", f"told {vehicle.told}, {for_s:.1f} s after all have left")
         flies = vehicle.is_drone and not vehicle.stands and not self.is_by_person
         idle_s = min(for_s, self._life.now_s - max(self.resumed_s, self._home.asked_s), self._up_s)
         if flies and self._home.nature.calm_s > idle_s > vehicle.unattended_s + DOWN_S:
-            self._find("vi lands", "", f"it flies, unattended for {idle_s:.0f} s")
+            self.find("vi lands", "", f"it flies, unattended for {idle_s:.0f} s")
 
     # Their means.
 
-    def _is_connected(self, now_s):
+    def _is_connected(self):
         """Whether network, bridge and vehicle are undisturbed."""
         is_open = self._home.bridge.report.is_open and not self._home.bridge.report.is_silent
         return is_open and self._home.invariants.is_calm and self._up_s > self._vehicle.RECONNECTS_S

@@ -4,6 +4,7 @@
 `class LifeBridge(RobotBridge, VirtualNode)` is the real bridge: VirtualNode stands between it and rclpy's class.
 """
 
+import copy
 from collections import defaultdict, deque
 from types import SimpleNamespace
 
@@ -35,6 +36,10 @@ class Graph:
         for each in tuple(self.subscriptions[topic]):
             each.put(message)
 
+    def tap(self, topic, call):
+        """Hear a topic's messages at once, without being a node."""
+        self.subscriptions[topic].append(SimpleNamespace(put=call, is_latched=False))
+
     def call(self, name, request, done):
         """Call a service. `done` gets the response, or None without a server."""
         if service := self.services.get(name):
@@ -56,6 +61,7 @@ class Publisher:
 
     def publish(self, message):
         if self._latched is not None:
+            message = copy.deepcopy(message)  # a node may change and publish its own one again
             self._latched.append(message)
         if self._matched:
             self._number += 1

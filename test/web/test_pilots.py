@@ -107,7 +107,7 @@ class Server:
 
     def tick(self):
         """A tenth of a second passes."""
-        self.loop.call_soon(functools.partial(self.pilots._tick, pilots.elapsed_s(), is_for_token=True))
+        self.loop.call_soon(functools.partial(self.pilots.tick, pilots.elapsed_s(), is_for_token=True))
         self.settle()
 
     def close(self):

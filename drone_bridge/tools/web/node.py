@@ -116,19 +116,7 @@ class WebBridge(Node):
         self._graph = Graph(self, context, self._relay.publish, self._relay.withdraw)
         self._wish_file = FileWriter(WishFile(self.context.get_domain_id()).keep, self._on_wish_file)
         self._recordings = Recordings(get("host"))
-        self._pilots = Pilots(
-            send_command=self._command,
-            ask_elsewhere=self._fleet.ask,
-            ask_to_hold=self._ask_to_hold,
-            send_wish=self._fleet.wish,
-            set_goal=self._set_goal,
-            cancel_goal=lambda topic: self._inbox.put(lambda: self._goals.cancel(topic)),
-            show=lambda topics: self._inbox.put(lambda: self._show(topics)),
-            play=lambda name, answer: self._recordings.play(name, functools.partial(self._tell, answer)),
-            now=self._now,
-            on_fault=self._on_fault,
-            writer=self._wish_file,
-        )
+        self._pilots = self._make_pilots()
         board = self._pilots.announcements
         self._landings = Landings(self, lambda topic, place: self._tell(board.set_below, topic, place))
         self._faults = LogLimiter()
@@ -157,6 +145,21 @@ class WebBridge(Node):
         steady_timer(self, POLL_PERIOD_S, self._poll_graph)
         self._poll_graph()
         return True
+
+    def _make_pilots(self) -> Pilots:
+        return Pilots(
+            send_command=self._command,
+            ask_elsewhere=self._fleet.ask,
+            ask_to_hold=self._ask_to_hold,
+            send_wish=self._fleet.wish,
+            set_goal=self._set_goal,
+            cancel_goal=lambda topic: self._inbox.put(lambda: self._goals.cancel(topic)),
+            show=lambda topics: self._inbox.put(lambda: self._show(topics)),
+            play=lambda name, answer: self._recordings.play(name, functools.partial(self._tell, answer)),
+            now=self._now,
+            on_fault=self._on_fault,
+            writer=self._wish_file,
+        )
 
     def leave(self) -> None:
         """Stop all vehicles that are steered from here, and close the server.
@@ -195,9 +198,12 @@ class WebBridge(Node):
         topics, services = seen
         self._graph.update(topics)
         self._calls.update(services)
+        self._update_fleet(topics, services)
+        self._landings.update(topics, (each.topic for each in self._fleet.vehicles))
+
+    def _update_fleet(self, topics: dict[str, list[str]], services: dict[str, list[str]]) -> None:
         if self._fleet.update(topics, services):
             self._tell(self._pilots.stops.set_vehicles, list(self._fleet.vehicles), elapsed_s())
-        self._landings.update(topics, (each.topic for each in self._fleet.vehicles))
 
     def _publish_viewed(self) -> None:
         is_viewed = self._relay.has_viewers

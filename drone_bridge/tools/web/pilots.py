@@ -192,14 +192,15 @@ class Pilots:
                 await asyncio.sleep(TOKEN_PERIOD_S / 2)
                 tick += 1
                 try:
-                    self._tick(elapsed_s(), is_for_token=tick % 2 == 0)
+                    self.tick(elapsed_s(), is_for_token=tick % 2 == 0)
                 except Exception:  # after any error, the next tick must still stop vehicles and send tokens
                     self._on_fault(traceback.format_exc())
         finally:
             for number in self._pilots:
                 self._helms.release(number, elapsed_s())
 
-    def _tick(self, now_s: float, *, is_for_token: bool) -> None:
+    def tick(self, now_s: float, *, is_for_token: bool) -> None:
+        """Do the work of `watch`, twice per token."""
         if is_for_token:
             self.stops.tick(now_s, time.time())
         self._helms.tick(now_s)
