@@ -21,9 +21,9 @@ from drone_bridge.action import GoTo
 SEEDS = ((1, 40.0), (2, math.inf))
 #: Virtual hours of each life. Those of slow kinds are shorter.
 HOURS = (
-    dict.fromkeys(KINDS, 0.08)
-    | dict.fromkeys(("telemetry", "testbed", "simulator", "ardrone", "dronegui"), 0.03)
-    | dict.fromkeys(("neato", "hoverboard", "kobuki"), 0.05)
+    dict.fromkeys(KINDS, 0.04)
+    | dict.fromkeys(("telemetry", "testbed", "simulator", "ardrone", "dronegui"), 0.02)
+    | dict.fromkeys(("neato", "hoverboard", "kobuki"), 0.03)
 )
 
 
