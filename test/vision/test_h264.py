@@ -52,6 +52,16 @@ def test_every_sample_comes_back_also_where_only_some_blocks_change(random, most
             assert np.array_equal(before, after), number
 
 
+def test_no_number_of_a_picture_is_left_out():
+    """A strict decoder would miss pictures. PyAV says nothing."""
+    encoder, picture = IpcmEncoder(16, 16), [np.zeros((side, side), np.uint8) for side in (16, 8, 8)]
+    pictures = [encoder.encode(*picture, is_idr=number == 10) for number in range(300)]
+    headers = [f"{int.from_bytes(each.rpartition(bytes((0, 0, 1)))[2][1:4]):024b}" for each in pictures]
+    # The numbers of the first block, of the kind (7: by itself, 5: predicted), and of the parameters come before.
+    numbers = [int(bits.removeprefix("1").removeprefix("0001000").removeprefix("00110")[1:9], 2) for bits in headers]
+    assert numbers == [*range(10), *(number % 256 for number in range(290))]
+
+
 def test_blocks_that_do_not_change_take_no_room(random):
     encoder, picture = IpcmEncoder(WIDTH, HEIGHT), planes(random)
     assert len(encoder.encode(*picture, is_idr=True)) > 1.5 * WIDTH * HEIGHT
