@@ -2,8 +2,7 @@
 """Draw one-line faults over the whole package, and list those that no pure test finds: lottery.py [DRAW] [SEED]
 
 A line is drawn evenly, then one of its mutants, see `mutants.py`; numbers outside of functions are left out. Its tests
-are those without processes that run it, by coverage, which is kept in build/lottery for each state of the code. All
-are collected once, and a forked child gets the changed functions. Faults outside of functions are imported anew.
+are those without processes that run it, by coverage, which is kept in build/lottery for each state of the code.
 
 A survivor is a missing test, dead code, or equivalent, which is signed in `survivors.py`. Fails if fewer than 80 % of
 the faults that tests run are found.
@@ -11,22 +10,19 @@ the faults that tests run are found.
 
 import ast
 import functools
-import gc
 import hashlib
+import importlib
 import json
 import multiprocessing
 import os
 import random
 import re
-import resource
-import signal
 import subprocess
 import sys
 import tempfile
-import types
 from collections import defaultdict
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import coverage
 import entries
@@ -42,6 +38,8 @@ FORK = multiprocessing.get_context("fork")
 TESTS_S = 60.0
 LEAST_FOUND = 0.8
 OPTIONS = ["-q", "-p", "no:cacheprovider", "-p", "no:rerunfailures", "-m", "not exhaustive"]
+#: Lives have a night of their own, and take as long as all others.
+LIVES = {"test_lives.py", "test_several.py"}
 #: Fixtures of tests that need processes.
 NEEDY = {"browser", "domain", "pair", "ros", "start_child"}
 
@@ -76,6 +74,11 @@ class Recorder:
         Path(f"{self.name}.json").write_text(json.dumps(passed))
 
 
+def record(files, name):
+    """Run the pure tests of some files."""
+    pytest.main([*map(str, files), *OPTIONS], [Recorder(name)])
+
+
 class Cover:
     """Sources, and the tests that run their lines."""
 
@@ -88,7 +91,8 @@ class Cover:
         if not folder.exists():
             folder.parent.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryDirectory(dir=folder.parent) as name:
-                shares = entries.shares(entries.test_files(is_all=False), len(os.sched_getaffinity(0)))
+                tests = [path for path in entries.test_files(is_all=False) if path.name not in LIVES]
+                shares = entries.shares(tests, len(os.sched_getaffinity(0)))
                 children = [FORK.Process(target=record, args=(each, f"{name}/{n}")) for n, each in enumerate(shares)]
                 for child in children:
                     child.start()
@@ -116,7 +120,7 @@ class Cover:
         body = getattr(statement, "body", None) or [ast.Pass(lineno=statement.end_lineno + 1)]
         run = {line, *range(statement.lineno, body[0].lineno)} & by_line.keys()
         tests = set().union(*(by_line[each] for each in run))
-        if not function_at(tree, line) or (run and not tests):  # by an import: what it defines is used anywhere
+        if not is_in_function(tree, line) or (run and not tests):  # by an import: what it defines is used anywhere
             tests = set().union(*by_line.values())
             stored = [each for each in ast.walk(statement) if isinstance(getattr(each, "ctx", None), ast.Store)]
             names = {statement.name} if hasattr(statement, "name") else {getattr(each, "id", "$") for each in stored}
@@ -131,61 +135,30 @@ class Cover:
         return chosen
 
 
-def record(files, name):
-    """Run the pure tests of some files."""
-    pytest.main([*map(str, files), *OPTIONS], [Recorder(name)])
-
-
 def statement_at(tree, line):
     """Return the innermost statement."""
     around = [node for node in ast.walk(tree) if isinstance(node, ast.stmt) and node.lineno <= line <= node.end_lineno]
     return min(around, key=lambda node: node.end_lineno - node.lineno)
 
 
-def function_at(tree, line):
-    """Return the function in whose body a line is, or None."""
+def is_in_function(tree, line):
+    """Return whether a line is in the body of a function."""
     functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
-    return next((each for each in functions if each.body[0].lineno <= line <= each.end_lineno), None)
+    return any(each.body[0].lineno <= line <= each.end_lineno for each in functions)
 
 
-def codes_of(tree):
-    """Return the code of each function in a tree, by name, line, and number among those of the same."""
-    found, left = {}, [compile(tree, "", "exec")]
-    while left:
-        for each in left.pop().co_consts:
-            if isinstance(each, types.CodeType):
-                left.append(each)
-                key = each.co_name, each.co_firstlineno
-                found[(*key, sum(other[:2] == key for other in found))] = each
-    return found
-
-
-@dataclass
-class Fault:
-    """One mutant, its place, and its tests."""
+class Fault(NamedTuple):
+    """One mutant, its line, and its tests."""
 
     key: tuple[str, str, str]
     line: int
     make_tree: functools.partial
-    before: ast.Module
     tests: list[str]
-    seconds: float
 
     @property
     def module(self):
         """Return the module's path without its suffix."""
         return self.key[0].split()[0]
-
-    def limits_s(self):
-        """Return the limits of time and of CPU."""
-        return [mutants.LIMIT_S + round(factor * self.seconds) for factor in mutants.LIMIT_FACTORS]
-
-    def changed_codes(self):
-        """Return (code before, code) of each changed function. None if functions can't be changed in place."""
-        before, after = codes_of(self.before), codes_of(self.make_tree())
-        pairs = [(before.get(key), code) for key, code in after.items() if before.get(key) != code]
-        is_same = all(old and old.co_freevars == code.co_freevars for old, code in pairs)
-        return pairs if function_at(self.before, self.line) and is_same else None
 
 
 def draw(cover, count, seed):
@@ -198,14 +171,12 @@ def draw(cover, count, seed):
         if path not in places:
             places[path] = defaultdict(list)
             for key, node, make_tree in mutants.mutants(module, is_whole=True):
-                if type(getattr(node, "value", 0)) not in (int, float) or function_at(tree, node.lineno):
+                if type(getattr(node, "value", 0)) not in (int, float) or is_in_function(tree, node.lineno):
                     places[path][node.lineno].append((key, make_tree))
         if places[path][line]:
             key, make_tree = chance.choice(places[path][line])
             if key not in faults:
-                tests = cover.tests_of(path, tree, line)
-                seconds = sum(cover.seconds[test] for test in tests)
-                faults[key] = Fault(key, line, make_tree, tree, tests, seconds)
+                faults[key] = Fault(key, line, make_tree, cover.tests_of(path, tree, line))
     return [*faults.values()]
 
 
@@ -218,76 +189,42 @@ def code_lines(text):
     return [n for n, line in lines if line and not line.startswith("#") and n not in skipped]
 
 
-class Server:
-    """Plugin of pytest that collects all tests, and runs those of each fault in a child process."""
-
-    pytest_configure = mutants.QuickestFirst.pytest_configure
-
-    def __init__(self, faults, found):
-        self.faults, self.found, self.is_child = faults, found, False
-
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_runtestloop(self, session):
-        """Test all faults."""
-        if self.is_child:
-            return None
-        functions, items = defaultdict(list), {item.nodeid: item for item in session.items}
-        for each in gc.get_objects():
-            if type(each) is types.FunctionType:
-                functions[each.__code__.co_filename, each.__code__].append(each)
-        gc.freeze()
-        for fault in self.faults:
-            if not (child := os.fork()):
-                self.is_child, status = True, 1
-                try:
-                    change(fault, functions)
-                    session.items[:] = [items[test] for test in fault.tests if test in items]
-                    session.testscollected = len(session.items)
-                    session.config.hook.pytest_runtestloop(session=session)
-                    status = bool(session.testsfailed)
-                finally:
-                    os._exit(status)
-            self.found[fault.key] = os.waitpid(child, 0)[1]
-        return True
-
-
-def change(fault, functions):
-    """Change functions of a module that is imported; another one will be imported with the fault. Limit the time."""
-    os.setpgid(0, 0)
-    real_s, cpu_s = fault.limits_s()
-    signal.alarm(real_s)
-    resource.setrlimit(resource.RLIMIT_CPU, (cpu_s, resource.RLIM_INFINITY))
-    changed = mutants.Changed(fault.module, fault.make_tree())
-    if changed.name.removesuffix(".__init__") not in sys.modules:
-        sys.meta_path.insert(0, changed)
-    for before, code in fault.changed_codes():
-        for function in functions[changed.path, before]:
-            function.__code__ = code
-
-
-def tested(faults):
-    """Return the status of the process that ran the tests of each fault, by its key: 0 if it was not found."""
-    found, in_place = {}, [fault for fault in faults if fault.changed_codes() is not None]
+def survivors_of(faults, seconds):
+    """Return the faults that their tests don't find. Those of the own folder are imported and run first."""
+    left, running, survivors = [], {}, []
+    for fault in faults:
+        folder = fault.tests[0].rpartition("/")[0]
+        near = [test for test in fault.tests if test.startswith(folder)]
+        left.append((fault, [near, [test for test in fault.tests if test not in near]]))
     with tempfile.TemporaryDirectory() as folder:
-        for fault in (each for each in faults if each not in in_place):
-            changed = mutants.Changed(fault.module, fault.make_tree())
-            child = mutants.start([*fault.tests, *OPTIONS], Path(folder), fault.limits_s(), changed)
-            found[fault.key] = os.waitpid(child, 0)[1]
-        os.environ["TMPDIR"] = tempfile.tempdir = folder
-        files = sorted({test.partition("::")[0] for fault in in_place for test in fault.tests})
-        pytest.main([*files, *OPTIONS, "-x"], [Server(in_place, found)])
-    return found
+        (Path(folder) / "durations").write_text(json.dumps(seconds))
+        while left or running:
+            if left and len(running) < mutants.AT_ONCE:
+                fault, (tests, *rest) = left.pop()
+                tests_s = sum(seconds[test] for test in tests)
+                limits_s = [mutants.LIMIT_S + round(factor * tests_s) for factor in mutants.LIMIT_FACTORS]
+                changed = mutants.Changed(fault.module, fault.make_tree())
+                running[mutants.start([*tests, *OPTIONS], Path(folder), limits_s, changed)] = fault, rest
+            else:
+                pid, status = os.wait()
+                fault, rest = running.pop(pid)
+                if not status and any(rest):
+                    left.append((fault, rest))
+                elif not status:
+                    survivors.append(fault)
+    return survivors
 
 
 def main():
     """Draw, test and list. Return the exit status."""
     os.chdir(ROOT)
     cover = Cover()
+    for name in mutants.PRELOADED:
+        importlib.import_module(name)
     count, seed, *_ = [*sys.argv[1:], *(200, cover.digest)[len(sys.argv) - 1 :]]
     drawn = draw(cover, int(count), seed)
     faults = [fault for fault in drawn if fault.tests]
-    found = tested(faults)
-    survivors = [fault for fault in faults if not found[fault.key]]
+    survivors = survivors_of(faults, cover.seconds)
     signed = [each for each in survivors if each.key in mutants.SURVIVORS or mutants.is_at_one_instant(each.key[2])]
     for title, listed in (
         ("Run by no pure test", [fault for fault in drawn if not fault.tests]),

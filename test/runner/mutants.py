@@ -226,13 +226,17 @@ class Changed(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     """Importer of one module from a tree."""
 
     def __init__(self, module, tree):
-        self.name = f"drone_bridge.{module.replace('/', '.')}"
+        self.name = f"drone_bridge.{module.replace('/', '.')}".removesuffix(".__init__")
         self.path = str(Path(drone_bridge.__file__).parent / f"{module}.py")  # as it is imported: tracebacks have it
         self.code = compile(tree, self.path, "exec")
 
     def find_spec(self, name, path, target=None):
         """Return how to import the module."""
         return importlib.util.spec_from_file_location(name, self.path, loader=self) if name == self.name else None
+
+    def is_package(self, name):
+        """Return whether the module is a folder's, so that others in it can be imported."""
+        return self.path.endswith("__init__.py")
 
     def exec_module(self, module):
         """Execute the tree."""

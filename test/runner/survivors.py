@@ -210,4 +210,7 @@ SURVIVORS: dict[str, dict[str, dict[str, str]]] = {
             "turned > most_turn -> turned >= most_turn": AT_ONE_NUMBER,
         },
     },
+    "controllers/land_on_pad/pilot LandOnPad._start": {
+        "self._since = measured.stamp  # when this state began": {"deleted": "the states that read it set it"},
+    },
 }
