@@ -132,7 +132,13 @@ def test_a_failure_to_start_is_reported_in_a_sentence():
     assert (done.stdout.strip(), done.stderr, done.returncode) == ("left", "-c: no such thing\n", 2)
 
 
-@pytest.mark.parametrize("number", STOP_SIGNALS)
+@pytest.mark.parametrize(
+    "number",
+    [
+        each if each in (signal.SIGINT, signal.SIGHUP) else pytest.param(each, marks=pytest.mark.exhaustive)
+        for each in STOP_SIGNALS
+    ],
+)
 def test_a_signal_while_a_node_starts_lets_it_start_and_leave(number):
     done = run_program(NODE.format(signal=number.name))
     assert done.returncode == 0
