@@ -223,6 +223,8 @@ def test_a_stop_during_the_acknowledgement_of_another_is_acknowledged(server):
         *("{", "[]", "null", "[" * 100000, b"\xff", '{"op": 1}', '{"op": [1]}', '{"op": "steer"}'),
         *('{"op": "stop", "vehicles": ""}', '{"op": "stop", "vehicles": [1]}', '{"op": "stop", "vehicles": {"a": 1}}'),
         '{"op": "stop", "vehicle": "/nothing"}',
+        '{"op": "resume", "vehicle": [1]}',
+        '{"op": "watch", "recording": [1]}',
     ],
 )
 def test_garbage_at_the_helm_is_refused_and_nothing_else(server, garbage):
