@@ -33,6 +33,7 @@ class Life:
     says: str = ""
     """Its last output on standard error"""
     leaves_child: bool = False
+    """Whether a child stays in its group, which obeys the same signals"""
     wakes_s: float = 0.0
     """When it is continued, having been suspended"""
     error: OSError | None = None
@@ -69,7 +70,7 @@ class Run:
         self.loop, self.launched, self._lives = VirtualLoop(), launched, lives
         self.sent, self.lines = [], []
         """Signals as (s, name, signal); lines on the screen"""
-        self._running, self._groups, self._ended, self._pids = {}, set(), [], count(1000)
+        self._running, self._left, self._groups, self._ended, self._pids = {}, {}, set(), [], count(1000)
         self.supervisor = processes._Supervisor(launched)
 
     def at(self, time_s, number):
@@ -117,7 +118,7 @@ class Run:
         return SimpleNamespace(pid=pid, stdout=stdout, stderr=stderr, returncode=None)
 
     def kill_group(self, pid, number):
-        name, life, began_s, _ = self._running.get(pid, ("child", Life(), 0.0, None))
+        name, life, began_s, _ = self._running.get(pid) or ("child", self._left[pid], 0.0, None)
         self.sent.append((round(self.loop.now_s, 3), name, number))
         if number == KILL:
             self.loop.call_soon(self._end, pid, -KILL)
@@ -131,6 +132,7 @@ class Run:
             for writer in writers:
                 os.close(writer)
             self._ended.append((pid, status))
+            self._left[pid] = life
             self._groups -= set() if life.leaves_child else {pid}
         else:
             self._groups.discard(pid)
@@ -280,11 +282,14 @@ def test_a_process_that_cannot_be_started(play):
     assert run.loop.now_s == pytest.approx(1.0 + 0.5 + processes._START_PERIOD + 1.0)
 
 
-def test_what_a_process_leaves_behind_is_stopped(play):
-    run = play(leaves=Life((1.0, 0), leaves_child=True), waits=Life((5.0, 0)))
+@pytest.mark.parametrize(
+    ("obeys", "sent"), [((TERM,), [(1.0, "child", TERM)]), ((), [(1.0, "child", TERM), (2.0, "child", KILL)])]
+)
+def test_what_a_process_leaves_behind_is_stopped(play, obeys, sent):
+    run = play(leaves=Life((1.0, 0), obeys, leaves_child=True), waits=Life((5.0, 0)))
     assert run.status() == 0
     assert run.has_printed("leaves-1 has left processes behind")
-    assert run.sent == [(1.0, "child", TERM)]
+    assert run.sent == sent
 
 
 def test_a_closed_screen_ends_the_run(play):

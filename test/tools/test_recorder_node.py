@@ -236,3 +236,4 @@ def test_a_recording_ends_with_a_table_and_names_what_was_never_published(run, t
     )
     assert re.search(r"^/a +std_msgs/msg/String +1 +0\n1 messages in ", capsys.readouterr().out, re.MULTILINE)
     assert (tmp_path / "flight/flight.mcap").stat().st_size < 5000
+    assert run(["/a"], topics=["a"]) == (0, [f"Recording into '{tmp_path / 'flight_2'}'."])
