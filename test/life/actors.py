@@ -10,8 +10,8 @@ from types import SimpleNamespace
 
 from geometry_msgs.msg import Twist, TwistStamped
 from intent import CMD_VEL, HELM, STAMPED, Intent
+from page_servers import Host, Page
 from page_truth import PageTruth
-from pages import Host, Page
 from pilot import request_of
 from rclpy.qos import QoSProfile
 from std_srvs.srv import SetBool

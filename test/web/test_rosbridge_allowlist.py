@@ -21,7 +21,7 @@ from drone_bridge.tools.web.rosbridge import allowlist
 REPORTS = """
 altitude battery_state board_temperature bumper buttons camera_info camera_view cliff completed compressed data
 detections diagnostics dock_ir drone_properties fence flying height held image_raw item_events joint_states landed
-landing_pad mode motors navdata odom odom_restarts pattern points range rosout scan sensors simulation_started stalled
+landing_pad mode motors navdata odom odom_restarts pattern points range rosout scan sensors stalled
 subsystems telemetry temperature trigger_events velocity vertical_velocity wheel_drop
 """
 #: What persons and controllers command, and what ends a flight.
