@@ -67,6 +67,7 @@ class PlainNode:
         self.report = SimpleNamespace(
             counts=Counter(),
             facts={},
+            silence=SimpleNamespace(),
             record_duration=self._do_nothing,
             count_and_warn=self._count_and_warn,
             count_and_warn_ongoing=self._count_and_warn,

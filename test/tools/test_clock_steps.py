@@ -76,7 +76,7 @@ def played(path, rate=1.0):
         (topic,) = bag.topics
         span = Span(bag.start_ns, bag.end_ns)
         player = Player(bag, {topic: taken}, [], span, rate=rate, on_gap=lambda *gap: gaps.append(gap))
-        player.play(loop=False)
+        player.play()
     return taken, gaps
 
 
@@ -104,5 +104,5 @@ def test_messages_before_the_played_time_come_at_once_in_bag_order():
                 yield BagMessage(topic, time_ns, b"\0\1\0\0" + number.to_bytes(4, "little"))
 
     taken = Taken()
-    Player(Back(), {"/number": taken}, [], Span(START, START + 2), rate=1.0).play(loop=False)
+    Player(Back(), {"/number": taken}, [], Span(START, START + 2), rate=1.0).play()
     assert taken == [0, 1, 2, 3]
